@@ -1,0 +1,27 @@
+# Options of the build, and the flags that every file of the project is compiled with.
+option(KILN_TESTS "Build the tests" ON)
+option(KILN_BENCH "Build the benchmarks" ON)
+set(KILN_SANITIZE "" CACHE STRING "Sanitizers, comma-separated: address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(kiln_flags INTERFACE)
+target_compile_options(kiln_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wconversion -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+    -Wvla -fno-strict-aliasing)
+target_include_directories(kiln_flags INTERFACE
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
+if(KILN_SANITIZE)
+    target_compile_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer
+        -fno-sanitize-recover=all)
+    target_link_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE})
+endif()

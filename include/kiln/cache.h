@@ -1,0 +1,318 @@
+/* Level 1: the compile cache. Bytes in, bytes out; nothing here knows what a GPU is.
+ *
+ * Read this first:
+ *  - A cache problem never fails a compile. A full, read-only, corrupt or slow store is logged
+ * once, counted, and worked around; kiln_cache_get_or_compile still returns what was compiled.
+ *  - A recipe is everything that decides the output: source, options, compiler, target. What is not
+ *    in it must not change the output; what does not change the output must not be in it (no paths,
+ *    no times, no process ids).
+ *  - Entries are verified on every read: magic, version, key, lengths, checksum. A bad one is a
+ *    miss, is removed, and is counted.
+ *  - Locks only save work. Two hosts on one network folder may compile the same thing twice; they
+ *    never see half an entry.
+ *  - A cache may be used from many threads. After fork() the child may go on using it.
+ *
+ *     kiln_recipe *recipe;                          kiln_blob *blob;
+ *     kiln_recipe_create("my-engine.spirv", 1, &recipe, &diag);
+ *     kiln_recipe_add_text(recipe, "source", text, length, &diag);
+ *     kiln_recipe_add_text(recipe, "compiler", version, strlen(version), &diag);
+ *     kiln_cache_get_or_compile(cache, recipe, compile, user, &blob, NULL, &diag);
+ *     use(kiln_blob_data(blob), kiln_blob_size(blob));
+ *     kiln_blob_release(blob);                      kiln_recipe_destroy(recipe);
+ */
+#ifndef KILN_CACHE_H
+#define KILN_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kiln/export.h"
+#include "kiln/status.h"
+
+KILN_BEGIN_DECLS
+
+typedef struct kiln_cache kiln_cache;   /* create/destroy */
+typedef struct kiln_recipe kiln_recipe; /* create/destroy */
+typedef struct kiln_blob kiln_blob;     /* retain/release; immutable */
+
+/* The SHA-256 of a recipe. Its text form is 64 lower-case hexadecimal digits. */
+typedef struct kiln_key {
+    uint8_t bytes[32];
+} kiln_key;
+
+#define KILN_KEY_TEXT_SIZE 65
+
+/* Writes the text form of a key, or reads one (exactly 64 hexadecimal digits).
+ * Threads: any.   Blocks: never.
+ * Owns: nothing; `text` has room for KILN_KEY_TEXT_SIZE bytes.
+ * Fails: kiln_key_parse gives KILN_E_INVALID with the position of the first bad digit. */
+KILN_API void kiln_key_format(const kiln_key *key, char *text);
+KILN_API KILN_MUST_CHECK kiln_status kiln_key_parse(const char *text, kiln_key *out_key,
+                                                    kiln_diag *diag);
+
+/* --- recipes -----------------------------------------------------------------------------------
+ */
+
+/* Starts a recipe for one cached function: `stage` names it ("my-engine.spirv"; letters, digits,
+ * '.', '-', '_', 1 to 64 of them), `revision` is raised whenever the function itself changes.
+ * Threads: one at a time per recipe.   Blocks: never.
+ * Owns: *out_recipe is yours, kiln_recipe_destroy(). Copies `stage`.
+ * Fails: KILN_E_INVALID, KILN_E_NOMEM. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_create(const char *stage, uint32_t revision,
+                                                        kiln_recipe **out_recipe, kiln_diag *diag);
+KILN_API void kiln_recipe_destroy(kiln_recipe *recipe);
+
+/* Adds one field. Order counts, names may repeat (a list), an empty value differs from an absent
+ * field, and fields are framed by length, so ["ab","c"] differs from ["a","bc"].
+ * Text and numbers stay readable in the recipe's text (text over 4 KiB, and bytes, are kept there
+ * as length and SHA-256, so that sources do not lie readable in a cache). `target` is the entry's
+ * folder in the store: it groups entries for listing and pruning ("cpu-x86_64", "cuda-sm_90").
+ * Threads: one at a time per recipe.   Blocks: never.
+ * Owns: copies the value.
+ * Fails: KILN_E_INVALID (name rules as for `stage`), KILN_E_NOMEM. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_add_text(kiln_recipe *recipe, const char *name,
+                                                          const char *text, size_t length,
+                                                          kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_add_bytes(kiln_recipe *recipe, const char *name,
+                                                           const void *data, size_t size,
+                                                           kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_add_u64(kiln_recipe *recipe, const char *name,
+                                                         uint64_t value, kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_set_target(kiln_recipe *recipe, const char *target,
+                                                            kiln_diag *diag);
+
+/* The key of the recipe as it stands, and its readable text: one "name type value" line a field.
+ * Threads: one at a time per recipe.   Blocks: never.
+ * Owns: the text belongs to the recipe and changes with the next field added.
+ * Fails: never. */
+KILN_API kiln_key kiln_recipe_key(const kiln_recipe *recipe);
+KILN_API const char *kiln_recipe_text(const kiln_recipe *recipe);
+
+/* --- blobs -------------------------------------------------------------------------------------
+ */
+
+/* A blob is what a compile made: the payload, and `facts`: whatever else the caller needs on a hit
+ * exactly as on a miss (reflection, lowered names, warnings), in the caller's own encoding.
+ * Threads: any.   Blocks: never.
+ * Owns: kiln_blob_create copies both parts; *out_blob is yours. Data lives as long as the blob.
+ * Fails: KILN_E_NOMEM. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_blob_create(const void *data, size_t size,
+                                                      const void *facts, size_t facts_size,
+                                                      kiln_blob **out_blob, kiln_diag *diag);
+KILN_API kiln_blob *kiln_blob_retain(kiln_blob *blob);
+KILN_API void kiln_blob_release(kiln_blob *blob);
+KILN_API const void *kiln_blob_data(const kiln_blob *blob);
+KILN_API size_t kiln_blob_size(const kiln_blob *blob);
+KILN_API const void *kiln_blob_facts(const kiln_blob *blob);
+KILN_API size_t kiln_blob_facts_size(const kiln_blob *blob);
+/* Time the original compile took, in nanoseconds; 0 if it is not known. */
+KILN_API uint64_t kiln_blob_compile_ns(const kiln_blob *blob);
+
+/* --- the cache ---------------------------------------------------------------------------------
+ */
+
+/* How the cache behaves as a whole; DESIGN section 8 names the variables. */
+#define KILN_CACHE_DISABLED                                                                        \
+    (1u << 0) /* KILN_NO_CACHE: compile always, store nothing, open nothing */
+#define KILN_CACHE_RECACHE (1u << 1)  /* KILN_RECACHE: compile always, store */
+#define KILN_CACHE_READONLY (1u << 2) /* KILN_READONLY: read every tier, write memory only */
+#define KILN_CACHE_NO_DISK (1u << 3)  /* memory only */
+
+typedef struct kiln_cache_options {
+    size_t struct_size;        /* sizeof(kiln_cache_options) */
+    const char *root;          /* disk tier; NULL: the rules of DESIGN section 6 */
+    uint32_t flags;            /* KILN_CACHE_* */
+    uint64_t disk_max_bytes;   /* 0: 2 GiB */
+    uint64_t disk_max_files;   /* 0: 100,000 */
+    uint64_t memory_max_bytes; /* 0: 256 MiB */
+    uint32_t memory_max_count; /* 0: 4,096 */
+    uint32_t wait_ms;          /* longest wait for another process's compile; 0: 10 minutes */
+    bool no_fsync;             /* KILN_FSYNC=0: publish without fsync; checksums find torn files */
+} kiln_cache_options;
+
+/* Fills `options` with defaults, then with what the environment says (KILN_CACHE_DIR,
+ * KILN_CACHE_MAX_SIZE, KILN_NO_CACHE, KILN_RECACHE, KILN_READONLY, KILN_FSYNC).
+ * Threads: any, while nobody changes the environment.   Blocks: never.
+ * Owns: `root` borrows from the environment.
+ * Fails: KILN_E_INVALID names the malformed variable; `options` then holds usable defaults. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_options_init(kiln_cache_options *options,
+                                                             kiln_diag *diag);
+
+/* Opens a cache. NULL options mean kiln_cache_options_init's. A disk tier that cannot be used is
+ * left out, logged, and told by kiln_cache_disk_reason: that is not a failure.
+ * Threads: any.   Blocks: disk.
+ * Owns: *out_cache is yours, kiln_cache_destroy(); blobs may outlive it. Copies the options.
+ * Fails: KILN_E_INVALID (options or environment), KILN_E_NOMEM. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_create(const kiln_cache_options *options,
+                                                       kiln_cache **out_cache, kiln_diag *diag);
+KILN_API void kiln_cache_destroy(kiln_cache *cache);
+
+/* The disk tier's folder ("" if there is none), and why there is none ("" if there is one).
+ * Threads: any.   Blocks: never.   Owns: borrowed from the cache.   Fails: never. */
+KILN_API const char *kiln_cache_root(const kiln_cache *cache);
+KILN_API const char *kiln_cache_disk_reason(const kiln_cache *cache);
+
+/* Where a blob came from. */
+typedef enum kiln_origin {
+    KILN_ORIGIN_NONE = 0,
+    KILN_ORIGIN_COMPILED,
+    KILN_ORIGIN_MEMORY,
+    KILN_ORIGIN_DISK,
+    KILN_ORIGIN_PACK,
+    KILN_ORIGIN_REMOTE,
+    KILN_ORIGIN_SHARED, /* compiled by another thread of this process while we waited */
+} kiln_origin;
+KILN_API const char *kiln_origin_name(kiln_origin origin);
+
+/* Looks an entry up, verified. `out_origin` may be NULL.
+ * Threads: any.   Blocks: disk.
+ * Owns: *out_blob is yours, kiln_blob_release().
+ * Fails: KILN_MISS (no diag). Damage and I/O trouble are misses too, counted. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key,
+                                                    kiln_blob **out_blob, kiln_origin *out_origin,
+                                                    kiln_diag *diag);
+
+/* Stores a blob under its recipe, replacing what is there. `compile_ns` is kept for statistics.
+ * Threads: any.   Blocks: disk.
+ * Owns: borrows; the memory tier keeps a reference to the blob.
+ * Fails: KILN_E_INVALID (empty payload: a failure is never stored). Store trouble is counted and
+ * logged, and KILN_OK returned: the caller has the bytes. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_put(kiln_cache *cache, const kiln_recipe *recipe,
+                                                    kiln_blob *blob, uint64_t compile_ns,
+                                                    kiln_diag *diag);
+
+/* Drops an entry from every writable tier.
+ * Threads: any.   Blocks: disk.   Owns: nothing.
+ * Fails: KILN_MISS if no tier had it, KILN_E_IO. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_remove(kiln_cache *cache, const kiln_key *key,
+                                                       kiln_diag *diag);
+
+/* Makes the blob for a recipe. Runs on the calling thread, holds none of the cache's locks, and may
+ * use the cache for other keys. Returns KILN_OK with *out_blob set (kiln_blob_create), or a
+ * failure, which is passed to everyone waiting for this key and never stored. */
+typedef kiln_status kiln_compile_fn(void *user, kiln_blob **out_blob, kiln_diag *diag);
+
+/* The one call most programs need: a hit, or one compile however many threads and processes ask.
+ * Threads: any; equal keys share one compile.   Blocks: disk, another's compile (options.wait_ms,
+ * then it compiles itself), `compile`. Owns: *out_blob is yours, kiln_blob_release(). `out_origin`
+ * may be NULL. Fails: what `compile` returns, KILN_E_NOMEM. A broken cache never fails it. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile(
+    kiln_cache *cache, const kiln_recipe *recipe, kiln_compile_fn *compile, void *user,
+    kiln_blob **out_blob, kiln_origin *out_origin, kiln_diag *diag);
+
+/* Counts a compile that went past the cache (DESIGN section 4: __DATE__, a computed include, ...)
+ * and logs the reason once.
+ * Threads: any.   Blocks: disk.   Owns: nothing.   Fails: never. */
+KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const char *reason);
+
+/* --- looking at a cache ------------------------------------------------------------------------
+ */
+
+/* X(field, text): every counter, in the order in which they are stored and printed. */
+#define KILN_CACHE_COUNTERS(X)                                                                     \
+    X(hits_memory, "hits in memory")                                                               \
+    X(hits_disk, "hits on disk")                                                                   \
+    X(hits_pack, "hits in packs")                                                                  \
+    X(hits_remote, "hits in the shared tier")                                                      \
+    X(hits_shared, "hits by waiting for another compile")                                          \
+    X(misses, "misses")                                                                            \
+    X(compiles, "compiles")                                                                        \
+    X(compile_failures, "compiles that failed")                                                    \
+    X(compile_ns, "time spent compiling, ns")                                                      \
+    X(saved_ns, "compile time saved by hits, ns")                                                  \
+    X(puts, "entries stored")                                                                      \
+    X(put_bytes, "bytes stored")                                                                   \
+    X(put_failures, "entries that could not be stored")                                            \
+    X(corrupt, "damaged entries dropped")                                                          \
+    X(rejected, "binaries refused by a driver and rebuilt")                                        \
+    X(evicted, "entries evicted")                                                                  \
+    X(bypassed, "compiles that went past the cache")                                               \
+    X(wait_timeouts, "waits for another process given up")                                         \
+    X(io_errors, "other store errors")
+
+typedef struct kiln_cache_stats {
+#define KILN_COUNTER_FIELD(name, text) uint64_t name;
+    KILN_CACHE_COUNTERS(KILN_COUNTER_FIELD)
+#undef KILN_COUNTER_FIELD
+} kiln_cache_stats;
+
+/* Counters of this cache object since it was created, and of all processes that used its disk root
+ * since it was made (this one included; zeros without a disk tier).
+ * Threads: any.   Blocks: disk (total).   Owns: nothing.
+ * Fails: kiln_cache_stats_total KILN_E_IO. */
+KILN_API void kiln_cache_stats_own(const kiln_cache *cache, kiln_cache_stats *out_stats);
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_stats_total(kiln_cache *cache,
+                                                            kiln_cache_stats *out_stats,
+                                                            kiln_diag *diag);
+
+/* One entry on disk, as kiln_cache_walk and kiln_cache_inspect see it. Strings live for the call.
+ */
+typedef struct kiln_entry_info {
+    kiln_key key;
+    const char *target;
+    const char *recipe;    /* text; NULL in a walk */
+    uint64_t stored_size;  /* bytes of the file */
+    uint64_t payload_size; /* bytes of the payload, uncompressed */
+    uint64_t facts_size;
+    int64_t created_ns;       /* wall clock, ns since 1970; 0 in a walk */
+    int64_t used_ns;          /* last use that was stamped */
+    uint64_t compile_ns;      /* 0 in a walk */
+    const char *kiln_version; /* NULL in a walk */
+} kiln_entry_info;
+
+/* Called for each entry; any status but KILN_OK ends the walk and is returned by it. */
+typedef kiln_status kiln_entry_fn(void *user, const kiln_entry_info *info);
+
+/* Calls `visit` for every entry on disk (`target` NULL: of every target), in no order.
+ * Threads: any.   Blocks: disk.   Owns: info is borrowed for the call.
+ * Fails: KILN_E_IO, or what `visit` returns. Entries that vanish meanwhile are skipped. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk(kiln_cache *cache, const char *target,
+                                                     kiln_entry_fn *visit, void *user,
+                                                     kiln_diag *diag);
+
+/* Reads one entry whole, verifies it, and tells everything about it.
+ * Threads: any.   Blocks: disk.   Owns: info is borrowed for the call.
+ * Fails: KILN_MISS, KILN_E_CORRUPT (the entry is left in place), or what `visit` returns. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_inspect(kiln_cache *cache, const kiln_key *key,
+                                                        kiln_entry_fn *visit, void *user,
+                                                        kiln_diag *diag);
+
+/* What to prune: entries not used for `max_age_ns` (0: any age), least recently used ones beyond
+ * `max_bytes` (UINT64_MAX: no limit), of one target only (NULL: all). */
+typedef struct kiln_prune_options {
+    uint64_t max_age_ns;
+    uint64_t max_bytes;
+    const char *target;
+} kiln_prune_options;
+
+typedef struct kiln_prune_result {
+    uint64_t entries_seen, bytes_seen, entries_removed, bytes_removed, temporaries_removed;
+} kiln_prune_result;
+
+/* Removes entries on disk by age and size, and temporary files that their writers left behind.
+ * Readers are never disturbed. kiln_cache_clear removes every entry.
+ * Threads: any.   Blocks: disk.   Owns: nothing.
+ * Fails: KILN_E_IO, KILN_E_UNAVAILABLE without a disk tier, KILN_E_UNSUPPORTED when read-only. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_prune(kiln_cache *cache,
+                                                      const kiln_prune_options *options,
+                                                      kiln_prune_result *out_result,
+                                                      kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_clear(kiln_cache *cache,
+                                                      kiln_prune_result *out_result,
+                                                      kiln_diag *diag);
+
+/* Reads and verifies every entry on disk. With `remove`, bad ones are removed.
+ * Threads: any.   Blocks: disk.   Owns: nothing.
+ * Fails: KILN_E_IO, KILN_E_UNAVAILABLE without a disk tier; bad entries are counted, not a failure.
+ */
+typedef struct kiln_verify_result {
+    uint64_t entries_good, entries_bad, bytes;
+} kiln_verify_result;
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_verify(kiln_cache *cache, bool remove,
+                                                       kiln_verify_result *out_result,
+                                                       kiln_diag *diag);
+
+KILN_END_DECLS
+
+#endif

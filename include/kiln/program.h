@@ -1,0 +1,78 @@
+/* Programs: kernels compiled (or found in the cache) and loaded on one device. */
+#ifndef KILN_PROGRAM_H
+#define KILN_PROGRAM_H
+
+#include "kiln/runtime.h"
+
+KILN_BEGIN_DECLS
+
+typedef struct kiln_program kiln_program; /* retain/release */
+
+/* Reports slow work: called when a compile starts (`seconds` 0) and about once a second while it or
+ * a wait for another process goes on. May be called on another thread. */
+typedef void kiln_progress_fn(void *user, const char *what, double seconds);
+
+typedef struct kiln_build_options {
+    size_t struct_size;
+    kiln_progress_fn *progress; /* may be NULL */
+    void *user;
+    bool cache_only; /* never compile: a miss is KILN_MISS with a diag that names the stage */
+} kiln_build_options;
+
+/* Builds the first of `sources` whose language the device's backend takes, from the cache when it
+ * can. Programs are shared: an equal build that is still alive is returned again.
+ * Threads: any; equal requests share one compile.   Blocks: disk, another's compile, compiler,
+ * driver. Owns: borrows sources for the call; *out_program is yours, kiln_program_release(). NULL
+ * options mean none. Fails: KILN_E_COMPILE (log in diag), KILN_E_INVALID, KILN_E_UNSUPPORTED (no
+ * source for this backend), KILN_E_UNAVAILABLE (compiler missing), KILN_E_REJECTED (the driver
+ * refused the binary twice), KILN_E_NOMEM. A broken cache never fails a build. */
+KILN_API KILN_MUST_CHECK kiln_status
+kiln_program_build(kiln_device *device, const kiln_source *sources, size_t source_count,
+                   const kiln_build_options *options, kiln_program **out_program, kiln_diag *diag);
+KILN_API kiln_program *kiln_program_retain(kiln_program *program);
+KILN_API void kiln_program_release(kiln_program *program);
+
+/* How the program came to be. Times are nanoseconds; `origin` is the last stage's, `compiles` how
+ * many stages this call compiled itself (0 on a warm start). */
+typedef struct kiln_build_info {
+    kiln_origin origin;
+    uint32_t stage_count;
+    uint32_t compiles;
+    uint64_t key_ns;    /* reading sources and headers, making keys */
+    uint64_t lookup_ns; /* store look-ups and waits */
+    uint64_t compile_ns;
+    uint64_t load_ns; /* the driver's load call */
+    uint64_t total_ns;
+    kiln_key key;    /* of the last stage */
+    const char *log; /* compiler's warnings, "" if none; the same on a hit as on a compile */
+} kiln_build_info;
+/* Threads: any.   Blocks: never.   Owns: borrowed from the program.   Fails: never. */
+KILN_API const kiln_build_info *kiln_program_info(const kiln_program *program);
+
+/* What a kernel takes, where the backend can tell. */
+typedef enum kiln_arg_kind {
+    KILN_ARG_UNKNOWN = 0,
+    KILN_ARG_BUFFER,
+    KILN_ARG_VALUE,
+    KILN_ARG_LOCAL, /* work-group memory of a size given at launch */
+} kiln_arg_kind;
+
+typedef struct kiln_param {
+    char name[64];
+    char type[64];
+    kiln_arg_kind kind;
+    size_t size; /* of a value; 0 if unknown */
+} kiln_param;
+
+/* The entries of a program and their parameters; `out_count` 0 where the backend cannot tell.
+ * Threads: any.   Blocks: never.   Owns: borrowed from the program.
+ * Fails: KILN_MISS for an unknown entry; the diag lists those there are. */
+KILN_API size_t kiln_program_entry_count(const kiln_program *program);
+KILN_API const char *kiln_program_entry(const kiln_program *program, size_t index);
+KILN_API KILN_MUST_CHECK kiln_status kiln_program_params(kiln_program *program, const char *entry,
+                                                         const kiln_param **out_params,
+                                                         size_t *out_count, kiln_diag *diag);
+
+KILN_END_DECLS
+
+#endif

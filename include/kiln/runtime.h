@@ -1,0 +1,106 @@
+/* Level 3: a runtime lists devices, builds programs through the cache, and launches kernels.
+ *
+ *     kiln_runtime_create(NULL, &runtime, &diag);
+ *     kiln_runtime_select(runtime, NULL, sources, count, &device, &diag);
+ *     kiln_program_build(device, sources, count, NULL, &program, &diag);
+ *     kiln_queue_create(device, &queue, &diag);
+ *     kiln_buffer_create(device, bytes, &buffer, &diag);
+ *     kiln_queue_write(queue, buffer, 0, data, bytes, &diag);
+ *     kiln_queue_launch(queue, program, "saxpy", &launch, NULL, &diag);
+ *     kiln_queue_read(queue, buffer, 0, data, bytes, &diag);
+ *
+ * Objects hold a reference to what they need: a buffer, queue or program may be destroyed in any
+ * order, but before the runtime. */
+#ifndef KILN_RUNTIME_H
+#define KILN_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kiln/cache.h"
+#include "kiln/device.h"
+#include "kiln/export.h"
+#include "kiln/source.h"
+#include "kiln/status.h"
+
+KILN_BEGIN_DECLS
+
+typedef struct kiln_runtime kiln_runtime; /* create/destroy */
+
+typedef struct kiln_runtime_options {
+    size_t struct_size;
+    const char
+        *backend; /* KILN_BACKEND: only this one ("opencl"); comma-separated in order; NULL: any */
+    const char *device;       /* KILN_DEVICE: index ("1"), or part of a device's name; NULL: any */
+    const char *backend_path; /* KILN_BACKEND_PATH: backends to load, file by file; NULL: none */
+    bool strict;              /* KILN_STRICT: an unmet request is an error, not a warning */
+    bool isolate_probe;       /* probe each backend in a child process first */
+    uint32_t probe_ms;        /* time limit of an isolated probe; 0: 10 seconds */
+    kiln_cache *cache; /* borrowed, must outlive the runtime; NULL: the runtime opens its own */
+} kiln_runtime_options;
+
+/* Fills `options` with defaults, then with what the environment says.
+ * Threads: any, while nobody changes the environment.   Blocks: never.
+ * Owns: strings borrow from the environment.
+ * Fails: KILN_E_INVALID names the malformed variable; `options` then holds usable defaults. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_options_init(kiln_runtime_options *options,
+                                                               kiln_diag *diag);
+
+/* Probes the backends and lists their devices. A backend that cannot work is reported, not fatal;
+ * an empty list of devices is possible only when the cpu backend was not asked for.
+ * Threads: any.   Blocks: drivers, disk.
+ * Owns: *out_runtime is yours, kiln_runtime_destroy().
+ * Fails: KILN_E_INVALID (options or environment), KILN_E_UNAVAILABLE (strict, and what was asked
+ * for is not there), KILN_E_NOMEM. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_create(const kiln_runtime_options *options,
+                                                         kiln_runtime **out_runtime,
+                                                         kiln_diag *diag);
+KILN_API void kiln_runtime_destroy(kiln_runtime *runtime);
+
+/* The cache in use, what each backend said, the devices found (best first), and the one line
+ * "requested=… detected=[…] selected=…" that is also logged at start.
+ * Threads: any.   Blocks: never.   Owns: borrowed from the runtime.   Fails: index out of range
+ * gives NULL. */
+KILN_API kiln_cache *kiln_runtime_cache(kiln_runtime *runtime);
+KILN_API size_t kiln_runtime_report_count(const kiln_runtime *runtime);
+KILN_API const kiln_probe_report *kiln_runtime_report(const kiln_runtime *runtime, size_t index);
+KILN_API size_t kiln_runtime_device_count(const kiln_runtime *runtime);
+KILN_API kiln_device *kiln_runtime_device(kiln_runtime *runtime, size_t index);
+KILN_API const char *kiln_runtime_summary(const kiln_runtime *runtime);
+
+/* Picks the best device that one of `sources` can run on (count 0: any device). Options and
+ * environment (backend, device, strict) are obeyed as kiln_runtime_options says.
+ * Threads: any.   Blocks: never.   Owns: *out_device is borrowed from the runtime.
+ * Fails: KILN_E_UNAVAILABLE says what was asked for and what there is. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_select(kiln_runtime *runtime,
+                                                         const kiln_source *sources,
+                                                         size_t source_count,
+                                                         kiln_device **out_device, kiln_diag *diag);
+
+/* Probes one backend by name, in a child process with a time limit, without creating a runtime.
+ * Threads: any.   Blocks: up to `limit_ms` (0: 10 seconds).
+ * Owns: *out_report is the caller's struct.
+ * Fails: KILN_E_INVALID for an unknown name. A backend that cannot work is KILN_OK with its report.
+ */
+KILN_API KILN_MUST_CHECK kiln_status kiln_backend_probe_isolated(const char *backend,
+                                                                 uint32_t limit_ms,
+                                                                 kiln_probe_report *out_report,
+                                                                 kiln_diag *diag);
+/* Names of the backends this library has, in order of preference; NULL after the last. */
+KILN_API const char *kiln_backend_name(size_t index);
+
+/* Compiles for a named target without a device: `target` is "backend" or "backend:name", for
+ * example "cpu:native", "cpu:x86-64-v3", "cuda:sm_90", "opencl:0". The result is an ordinary cache
+ * entry per stage; *out_blob is the last stage's artifact.
+ * Threads: any.   Blocks: disk, compiler.
+ * Owns: *out_blob is yours, kiln_blob_release(). `out_origin` may be NULL.
+ * Fails: as kiln_program_build; KILN_E_UNSUPPORTED if the backend needs a device to compile and has
+ * none. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_compile(kiln_runtime *runtime, const char *target,
+                                                  const kiln_source *source, kiln_blob **out_blob,
+                                                  kiln_origin *out_origin, kiln_diag *diag);
+
+KILN_END_DECLS
+
+#endif

@@ -1,0 +1,260 @@
+/* The contract between kiln and a backend: two tables, a COMPILER (text + target -> artifact) and a
+ * DEVICE (memory, load, launch). For authors of backends; stable within a minor release.
+ *
+ * Rules:
+ *  - An operation is required, or named by a capability bit. An optional operation is never called
+ *    without its bit, even if it is not NULL; a required one is never NULL. Registration refuses a
+ *    table that breaks this.
+ *  - A backend knows nothing of the cache, of keys or of other backends. It names what its output
+ *    depends on through `identify`; core makes the key.
+ *  - Every handle is a `void *` that only the backend looks into. Out parameters are filled on
+ * success only; the caller has zeroed them.
+ *  - Calls may come from any thread when KILN_CAP_ANY_THREAD is set; otherwise every call for one
+ *    instance comes from one and the same thread, which core provides.
+ *  - Diags may be NULL. Text that a backend hands over is copied by the helper functions below. */
+#ifndef KILN_SYS_BACKEND_H
+#define KILN_SYS_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kiln/device.h"
+#include "kiln/launch.h"
+#include "kiln/source.h"
+#include "kiln/status.h"
+
+KILN_BEGIN_DECLS
+
+#define KILN_BACKEND_ABI 1u
+
+enum {
+    KILN_CAP_ANY_THREAD = 1u << 0, /* calls may come from any thread */
+    KILN_CAP_COMPILE_OFFLINE =
+        1u << 1,                /* target_parse: compiles for named targets without a device */
+    KILN_CAP_CAPTURE = 1u << 2, /* program_capture: a better artifact exists after a launch */
+    KILN_CAP_FILL = 1u << 3,    /* queue_fill */
+    KILN_CAP_COPY = 1u << 4,    /* queue_copy */
+    KILN_CAP_REFLECT = 1u << 5, /* program_entry, program_params */
+    KILN_CAP_LIVE_COMPILE =
+        1u << 6, /* compile may hand over a loaded program beside the artifact */
+    KILN_CAP_BUFFER_OFFSET = 1u << 7,  /* buffer arguments may have an offset */
+    KILN_CAP_PARTIAL_GROUPS = 1u << 8, /* global need not be a multiple of local */
+};
+
+/* --- what core lends a backend -----------------------------------------------------------------
+ */
+
+/* Receives the facts that identify a toolchain and a target, in a fixed order. */
+typedef struct kiln_identity {
+    void *sink;
+    void (*text)(void *sink, const char *name, const char *value);
+    /* Adds the value of an environment variable known to change code generation (absent differs
+     * from empty). */
+    void (*env)(void *sink, const char *variable);
+} kiln_identity;
+
+/* A growing artifact. Core owns the memory; the backend appends through the host's functions. */
+typedef struct kiln_artifact {
+    kiln_language language; /* KILN_LANG_NONE for a driver's opaque binary */
+    const void *data;
+    size_t size;
+    const char *log; /* compiler's warnings; NULL if none */
+    /* Facts a hit must give back as a compile did: name and bytes, in order. Read with
+     * host->artifact_fact. */
+    void *facts;
+} kiln_artifact;
+
+typedef struct kiln_host {
+    uint32_t abi;
+    size_t size;
+    /* Copies bytes, a log, a fact into the artifact; each replaces what was there under that name.
+     */
+    kiln_status (*artifact_set)(kiln_artifact *artifact, kiln_language language, const void *data,
+                                size_t size);
+    kiln_status (*artifact_set_log)(kiln_artifact *artifact, const char *log, size_t length);
+    kiln_status (*artifact_set_fact)(kiln_artifact *artifact, const char *name, const void *data,
+                                     size_t size);
+    /* The bytes of a fact, or NULL. Borrowed from the artifact. */
+    const void *(*artifact_fact)(const kiln_artifact *artifact, const char *name, size_t *out_size);
+    void (*log)(kiln_log_level level, const char *line);
+} kiln_host;
+
+/* --- compiler ----------------------------------------------------------------------------------
+ */
+
+/* What code is made for. Core keeps it; `handle` is the backend's (may be NULL) and is released
+ * with target_destroy. */
+typedef struct kiln_target {
+    char name[64]; /* folder name in the store: letters, digits, '.', '-', '_' */
+    bool has_device;
+    uint32_t device_index; /* valid if has_device */
+    void *handle;
+} kiln_target;
+
+/* One cached function of the pipeline. A backend's pipeline for a language is a fixed list. */
+typedef struct kiln_stage {
+    const char *name;  /* "opencl.binary"; part of the key */
+    uint32_t revision; /* raised when the stage's output changes for the same input */
+    kiln_language output;
+    bool takes_source; /* first stage: defines, options, include dirs and headers apply */
+    bool portable;     /* output does not depend on the target's device */
+    bool needs_device; /* can only run where the device is */
+} kiln_stage;
+
+/* What a stage is to do. For a first stage `source` is the request as the user made it, with
+ * include directories to be searched in that order (the source's own folder first); for later
+ * stages `input` is the artifact before. */
+typedef struct kiln_compile_request {
+    const kiln_stage *stage;
+    const kiln_target *target;
+    const kiln_source *source;
+    const kiln_artifact *input; /* NULL for a first stage */
+    void *device;               /* opened device, or NULL when compiling for a named target */
+    bool want_live;             /* KILN_CAP_LIVE_COMPILE: fill *out_live if it costs nothing */
+} kiln_compile_request;
+
+typedef struct kiln_compiler_ops {
+    uint32_t abi;
+    size_t size;
+    /* Stages for a source language on this target, first to last; NULL if the language is not
+     * taken. */
+    const kiln_stage *(*stages)(void *instance, const kiln_target *target, kiln_language language,
+                                size_t *out_count);
+    /* The target of a listed device. */
+    kiln_status (*target_of_device)(void *instance, uint32_t device_index, kiln_target *out_target,
+                                    kiln_diag *diag);
+    /* KILN_CAP_COMPILE_OFFLINE: a target by name ("native", "x86-64-v3", "sm_90"). */
+    kiln_status (*target_parse)(void *instance, const char *name, kiln_target *out_target,
+                                kiln_diag *diag);
+    void (*target_destroy)(void *instance, kiln_target *target);
+    /* Emits everything a stage's output depends on besides its input and options: versions and
+     * build ids of the compiler libraries that are loaded, the exact target, environment variables.
+     */
+    kiln_status (*identify)(void *instance, const kiln_stage *stage, const kiln_target *target,
+                            const kiln_identity *identity, kiln_diag *diag);
+    /* Directories the compiler searches by itself after the request's, or NULL at the end; whether
+     * a header that kiln cannot find ships with the toolchain (its identity then covers it). */
+    const char *(*system_include_dir)(void *instance, const kiln_target *target, size_t index);
+    bool (*ships_header)(void *instance, const kiln_target *target, const char *name);
+    /* Why these options keep a compile from being cached (they name files kiln does not follow), or
+     * NULL. */
+    const char *(*uncacheable_option)(void *instance, const kiln_source *source);
+    /* Runs a stage. KILN_E_COMPILE with the log in diag when the kernel is at fault. */
+    kiln_status (*compile)(void *instance, const kiln_compile_request *request,
+                           kiln_artifact *artifact, void **out_live, kiln_diag *diag);
+} kiln_compiler_ops;
+
+/* --- device ------------------------------------------------------------------------------------
+ */
+
+typedef struct kiln_load_request {
+    const kiln_target *target;
+    const kiln_source *source;             /* entries and options; text may be absent */
+    const kiln_artifact *const *artifacts; /* one a stage, first to last */
+    size_t artifact_count;
+    void *live; /* from compile, or NULL; ownership passes to the program */
+} kiln_load_request;
+
+/* A launch with handles resolved; lengths and kinds have been checked by core where they could. */
+typedef struct kiln_sys_arg {
+    kiln_arg_kind kind;
+    void *buffer; /* the backend's handle */
+    size_t offset;
+    const void *value;
+    size_t size;
+} kiln_sys_arg;
+
+typedef struct kiln_sys_launch {
+    void *program;
+    const char *entry;
+    uint32_t dims;
+    uint64_t global[3], local[3], offset[3]; /* past dims: 1, 1, 0; local all 0: choose */
+    const kiln_sys_arg *args;
+    size_t arg_count;
+    uint32_t shared_bytes;
+} kiln_sys_launch;
+
+typedef struct kiln_device_ops {
+    uint32_t abi;
+    size_t size;
+    kiln_status (*device_info)(void *instance, uint32_t index, kiln_device_info *out_info,
+                               kiln_diag *diag);
+    kiln_status (*device_open)(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
+    void (*device_close)(void *device);
+
+    kiln_status (*buffer_create)(void *device, size_t size, void **out_buffer, kiln_diag *diag);
+    void (*buffer_destroy)(void *device, void *buffer);
+
+    /* KILN_E_REJECTED when the driver refuses the artifact; core then compiles once more. */
+    kiln_status (*program_load)(void *device, const kiln_load_request *request, void **out_program,
+                                kiln_diag *diag);
+    void (*program_unload)(void *device, void *program);
+    /* KILN_CAP_CAPTURE: true when a capture now would give more than the loaded artifact had (say,
+     * after a launch of a new shape); and the capture, which replaces the last stage's artifact.
+     * Slow; called off the caller's thread, never twice at once for one program. */
+    bool (*program_grew)(void *device, void *program);
+    kiln_status (*program_capture)(void *device, void *program, kiln_artifact *artifact,
+                                   kiln_diag *diag);
+    /* KILN_CAP_REFLECT: names (NULL past the end) and parameters. */
+    const char *(*program_entry)(void *device, void *program, size_t index);
+    kiln_status (*program_params)(void *device, void *program, const char *entry,
+                                  const kiln_param **out_params, size_t *out_count,
+                                  kiln_diag *diag);
+
+    kiln_status (*queue_create)(void *device, void **out_queue, kiln_diag *diag);
+    void (*queue_destroy)(void *device, void *queue);
+    /* Blocking copies when out_event is NULL; else asynchronous, data must live until the event. */
+    kiln_status (*queue_write)(void *queue, void *buffer, size_t offset, const void *data,
+                               size_t size, void **out_event, kiln_diag *diag);
+    kiln_status (*queue_read)(void *queue, void *buffer, size_t offset, void *data, size_t size,
+                              void **out_event, kiln_diag *diag);
+    /* KILN_CAP_FILL, KILN_CAP_COPY. */
+    kiln_status (*queue_fill)(void *queue, void *buffer, size_t offset, size_t size,
+                              const void *pattern, size_t pattern_size, kiln_diag *diag);
+    kiln_status (*queue_copy)(void *queue, void *from, size_t from_offset, void *to,
+                              size_t to_offset, size_t size, kiln_diag *diag);
+    kiln_status (*queue_launch)(void *queue, const kiln_sys_launch *launch, void **out_event,
+                                kiln_diag *diag);
+    kiln_status (*queue_finish)(void *queue, kiln_diag *diag);
+
+    /* done: without waiting. wait: until done; the work's own failure. elapsed: device time in ns.
+     */
+    bool (*event_done)(void *device, void *event);
+    kiln_status (*event_wait)(void *device, void *event, kiln_diag *diag);
+    kiln_status (*event_elapsed)(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
+    void (*event_destroy)(void *device, void *event);
+} kiln_device_ops;
+
+/* --- backend -----------------------------------------------------------------------------------
+ */
+
+typedef struct kiln_backend {
+    uint32_t abi;
+    size_t size;
+    const char *name;    /* lower case, a folder of src/backends */
+    const char *summary; /* one line for `kiln devices` */
+    uint32_t caps;
+    const kiln_compiler_ops *compiler;
+    const kiln_device_ops *device;
+    /* Opens vendor libraries and lists devices. Fills `report` (outcome, library, version, why,
+     * fix, device_count) in every case; KILN_OK with an instance when it can at least compile. */
+    kiln_status (*open)(const kiln_host *host, void **out_instance, kiln_probe_report *report,
+                        kiln_diag *diag);
+    void (*close)(void *instance);
+} kiln_backend;
+
+/* What a backend in a file of its own ($KILN_BACKEND_PATH) exports as `kiln_backend_entry`. */
+typedef const kiln_backend *kiln_backend_entry_fn(void);
+
+/* Adds a backend to this process, before or after the built-in ones. For programs that link one in.
+ * Threads: any.   Blocks: never.
+ * Owns: `backend` must live as long as the process.
+ * Fails: KILN_E_INVALID names the operation that is missing or the ABI that does not fit;
+ * KILN_E_BUSY when the name is taken. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_backend_register(const kiln_backend *backend,
+                                                           kiln_diag *diag);
+
+KILN_END_DECLS
+
+#endif

@@ -1,0 +1,56 @@
+/* Size arithmetic that cannot wrap, and reads and writes of little-endian numbers. */
+#ifndef KILN_BASE_CHECKED_H
+#define KILN_BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Each stores the result and returns true, or returns false and stores nothing. */
+static inline bool kn_add_size(size_t a, size_t b, size_t *out)
+{
+    if (a > SIZE_MAX - b) {
+        return false;
+    }
+    *out = a + b;
+    return true;
+}
+
+static inline bool kn_mul_size(size_t a, size_t b, size_t *out)
+{
+    if (b != 0 && a > SIZE_MAX / b) {
+        return false;
+    }
+    *out = a * b;
+    return true;
+}
+
+static inline void kn_put_u32(void *to, uint32_t value)
+{
+    unsigned char *p = (unsigned char *)to;
+    for (int i = 0; i < 4; i++) {
+        p[i] = (unsigned char)(value >> (8 * i));
+    }
+}
+
+static inline void kn_put_u64(void *to, uint64_t value)
+{
+    unsigned char *p = (unsigned char *)to;
+    for (int i = 0; i < 8; i++) {
+        p[i] = (unsigned char)(value >> (8 * i));
+    }
+}
+
+static inline uint32_t kn_get_u32(const void *from)
+{
+    const unsigned char *p = (const unsigned char *)from;
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t kn_get_u64(const void *from)
+{
+    const unsigned char *p = (const unsigned char *)from;
+    return (uint64_t)kn_get_u32(p) | (uint64_t)kn_get_u32(p + 4) << 32;
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* The log inside the library; the public half is in kiln/status.h. */
+#ifndef KILN_BASE_LOG_H
+#define KILN_BASE_LOG_H
+
+#include <stdbool.h>
+
+#include "kiln/status.h"
+
+/* True when a line of this level would reach anybody: ask before costly formatting. */
+bool kn_log_enabled(kiln_log_level level);
+void kn_log(kiln_log_level level, const char *format, ...) KILN_PRINTF(2, 3);
+/* As kn_log, once per process for equal lines (a bounded set is remembered). */
+void kn_log_once(kiln_log_level level, const char *format, ...) KILN_PRINTF(2, 3);
+/* One line from a diag: "context: what: why (fix)". */
+void kn_log_diag(kiln_log_level level, const char *context, const kiln_diag *diag);
+
+#endif

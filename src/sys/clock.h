@@ -1,0 +1,11 @@
+/* Clocks in nanoseconds: monotonic for durations and deadlines, wall for stamps in files. */
+#ifndef KILN_SYS_CLOCK_H
+#define KILN_SYS_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t kn_clock_now(void);
+int64_t kn_clock_wall(void);
+void kn_clock_sleep(uint64_t ns);
+
+#endif

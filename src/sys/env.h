@@ -1,0 +1,21 @@
+/* Environment variables: raw, and parsed with one clear error that names the variable. */
+#ifndef KILN_SYS_ENV_H
+#define KILN_SYS_ENV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kiln/status.h"
+
+/* The value, or NULL if unset. Borrowed from the environment. An empty value counts as unset for
+ * the parsed forms below. */
+const char *kn_env_get(const char *name);
+
+/* Each leaves *out alone when the variable is unset. KILN_E_INVALID on a malformed value.
+ * bool: 1/0, true/false, yes/no, on/off. size: a number with K, M, G or T. */
+kiln_status kn_env_bool(const char *name, bool *out, kiln_diag *diag);
+kiln_status kn_env_size(const char *name, uint64_t *out, kiln_diag *diag);
+kiln_status kn_env_u64(const char *name, uint64_t min, uint64_t max, uint64_t *out,
+                       kiln_diag *diag);
+
+#endif

@@ -1,0 +1,72 @@
+/* Files: reading whole, facts, folders, walking. Paths are UTF-8. Failures leave errno's meaning in
+ * the diag (vendor_code is errno); callers that only need "there or not" pass a NULL diag. */
+#ifndef KILN_SYS_FILE_H
+#define KILN_SYS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kiln/status.h"
+
+typedef enum kn_file_kind {
+    KN_FILE_REGULAR,
+    KN_FILE_FOLDER,
+    KN_FILE_LINK,
+    KN_FILE_OTHER,
+} kn_file_kind;
+
+typedef struct kn_file_facts {
+    kn_file_kind kind;
+    uint64_t size;
+    uint64_t disk_bytes; /* allocated */
+    int64_t mtime_ns;
+    int64_t ctime_ns; /* 0 where the system has none */
+    uint64_t inode;
+    uint64_t device;
+    uint32_t owner;
+    uint32_t mode; /* permission bits */
+} kn_file_facts;
+
+/* KILN_MISS (no diag) if there is nothing there; KILN_E_IO otherwise. `follow` resolves links. */
+kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts, kiln_diag *diag);
+
+/* Reads a whole regular file of at most `limit` bytes into malloc'ed memory, with a NUL after the
+ * last byte. One open, one fstat, one read. Does not follow a link at the end of the path when
+ * `nofollow`. out_facts may be NULL. KILN_MISS (no diag) if there is none; KILN_E_INVALID if it is
+ * larger than `limit` or no regular file; KILN_E_IO. */
+kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
+                         size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag);
+
+/* Makes a folder with all its parents, each 0700 (Windows: inherited); existing ones are fine. */
+kiln_status kn_file_make_folder(const char *path, kiln_diag *diag);
+
+/* Removes one file; KILN_MISS if it was not there. kn_file_remove_folder removes an empty one. */
+kiln_status kn_file_remove(const char *path, kiln_diag *diag);
+kiln_status kn_file_remove_folder(const char *path);
+
+/* Sets mtime to now without changing anything else: kiln's own last-use stamp. */
+kiln_status kn_file_touch(const char *path);
+
+/* Calls `visit` for each name in a folder but "." and "..", in no order; a status other than
+ * KILN_OK ends it. KILN_MISS if there is no such folder. */
+typedef kiln_status kn_file_visit(void *user, const char *name);
+kiln_status kn_file_list(const char *folder, kn_file_visit *visit, void *user, kiln_diag *diag);
+
+/* A random-access file for small shared records (stats). Opened read-write, made 0600 if absent. */
+typedef struct kn_file kn_file;
+kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, kiln_diag *diag);
+void kn_file_close(kn_file *file);
+/* Reads or writes exactly `size` bytes at `offset`; a short file is KILN_MISS on read. */
+kiln_status kn_file_read_at(kn_file *file, uint64_t offset, void *data, size_t size);
+kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, size_t size);
+
+/* Joins with exactly one separator; malloc'ed, NULL when out of memory. kn_path_folder gives the
+ * part before the last separator ("." if none), malloc'ed; kn_path_name the part after it,
+ * borrowed. */
+char *kn_path_join(const char *folder, const char *name);
+char *kn_path_folder(const char *path);
+const char *kn_path_name(const char *path);
+bool kn_path_is_absolute(const char *path);
+
+#endif

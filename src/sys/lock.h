@@ -1,0 +1,26 @@
+/* Advisory locks on byte ranges of one file, between processes. The kernel drops them when the
+ * holder dies, so nothing is ever left behind, and the file itself is never removed.
+ *
+ * Linux: open-file-description locks (fcntl(2), F_OFD_SETLK): two kn_lock_file objects exclude each
+ * other even within one process; two threads that share one object do not, and must agree among
+ * themselves first. Windows: LockFileEx.
+ * Locks only save work. Where the file system has none (ENOLCK, EOPNOTSUPP) taking one gives
+ * KILN_E_UNSUPPORTED, and the caller goes on without. */
+#ifndef KILN_SYS_LOCK_H
+#define KILN_SYS_LOCK_H
+
+#include <stdint.h>
+
+#include "kiln/status.h"
+
+typedef struct kn_lock_file kn_lock_file;
+
+kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_diag *diag);
+void kn_lock_file_close(kn_lock_file *file); /* drops all its locks */
+
+/* Takes the byte at `offset` (below 2^62) without waiting: KILN_OK, KILN_E_BUSY, KILN_E_UNSUPPORTED
+ * or KILN_E_IO. */
+kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset);
+void kn_lock_drop(kn_lock_file *file, uint64_t offset);
+
+#endif

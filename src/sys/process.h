@@ -1,0 +1,40 @@
+/* Child processes: run a program with bounded time and output. Uses posix_spawn, never fork, and
+ * gives no signal handler, no descriptor but 0-2, and its own process group to the child. */
+#ifndef KILN_SYS_PROCESS_H
+#define KILN_SYS_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kiln/status.h"
+
+typedef struct kn_process_request {
+    const char *const *argv;        /* NULL-terminated; argv[0] is an absolute path */
+    const char *const *environment; /* extra "NAME=value", NULL-terminated; may be NULL */
+    const char *folder;             /* working folder; NULL: the caller's */
+    const void *input;              /* standard input; NULL: /dev/null */
+    size_t input_size;
+    size_t output_limit; /* bytes kept of each of stdout and stderr; 0: 1 MiB */
+    uint64_t limit_ns;   /* 0: none; then the child's group is killed */
+} kn_process_request;
+
+typedef struct kn_process_result {
+    int exit_code; /* -1 if it did not exit by itself */
+    int signal;    /* that ended it, or 0 */
+    bool timed_out;
+    char *out, *err; /* NUL-terminated, free(); NULL if nothing was written */
+    size_t out_size, err_size;
+} kn_process_result;
+
+/* KILN_OK when the child ran and ended, however; KILN_E_UNAVAILABLE if it could not be started. A
+ * child stuck in the kernel is abandoned after the limit plus one second (result.timed_out). */
+kiln_status kn_process_run(const kn_process_request *request, kn_process_result *out_result,
+                           kiln_diag *diag);
+void kn_process_result_deinit(kn_process_result *result);
+
+/* The number of this process, and the reason a signal has ("SIGSEGV"). */
+uint32_t kn_process_id(void);
+const char *kn_process_signal_name(int signal);
+
+#endif

@@ -1,0 +1,37 @@
+/* Publishing a file: readers see the whole new file or none of it, whatever happens to the writer.
+ *
+ *     kn_publish p;
+ *     if (kn_publish_begin(&p, tmp_folder, final_path, diag) == KILN_OK) {
+ *         kn_publish_write(&p, data, size);          // as often as needed; failures stick
+ *         status = kn_publish_commit(&p, sync, diag); // or kn_publish_abort(&p)
+ *     }
+ *
+ * The temporary has a name that is unique by construction (O_EXCL, process id and counter and
+ * random bits), lies in `tmp_folder` on the same file system, and is made 0600. Commit writes,
+ * optionally syncs, and renames. Losing a race is success: if the rename fails with EEXIST, ESTALE,
+ * ENOENT or EBUSY and the final path exists afterwards, commit returns KILN_OK. A temporary is
+ * never left by a return; one left by a killed process is swept by its age. */
+#ifndef KILN_SYS_PUBLISH_H
+#define KILN_SYS_PUBLISH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kiln/status.h"
+
+typedef struct kn_publish {
+    int handle;
+    char *temporary;
+    char *final_path;
+    kiln_status failure; /* the first one; sticky */
+    int failure_errno;
+} kn_publish;
+
+kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
+                             kiln_diag *diag);
+void kn_publish_write(kn_publish *publish, const void *data, size_t size);
+/* Ends the publish either way. Makes the final path's folder if that is what is missing. */
+kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag);
+void kn_publish_abort(kn_publish *publish);
+
+#endif

@@ -1,0 +1,52 @@
+/* Threads, mutexes, condition variables. Initialisation cannot fail for mutex and cond on the
+ * systems kiln runs on; a failure there is a programming error. */
+#ifndef KILN_SYS_THREAD_H
+#define KILN_SYS_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kiln/status.h"
+
+#ifdef _WIN32
+typedef struct kn_mutex {
+    void *srw;
+} kn_mutex;
+typedef struct kn_cond {
+    void *cond;
+} kn_cond;
+#else
+#include <pthread.h>
+typedef struct kn_mutex {
+    pthread_mutex_t mutex;
+} kn_mutex;
+typedef struct kn_cond {
+    pthread_cond_t cond; /* waits on the monotonic clock */
+} kn_cond;
+#endif
+
+typedef struct kn_thread kn_thread;
+
+void kn_mutex_init(kn_mutex *mutex);
+void kn_mutex_deinit(kn_mutex *mutex);
+void kn_mutex_lock(kn_mutex *mutex);
+void kn_mutex_unlock(kn_mutex *mutex);
+
+void kn_cond_init(kn_cond *cond);
+void kn_cond_deinit(kn_cond *cond);
+void kn_cond_wait(kn_cond *cond, kn_mutex *mutex);
+/* False when `deadline_ns` (kn_clock_now) has passed. May wake early, like every condition
+ * variable. */
+bool kn_cond_wait_until(kn_cond *cond, kn_mutex *mutex, uint64_t deadline_ns);
+void kn_cond_signal(kn_cond *cond);
+void kn_cond_broadcast(kn_cond *cond);
+
+/* Starts a thread with all signals blocked; it must be joined. */
+kiln_status kn_thread_start(void (*run)(void *user), void *user, kn_thread **out_thread,
+                            kiln_diag *diag);
+void kn_thread_join(kn_thread *thread);
+
+/* Processors this process may run on, at least 1 (affinity and cgroup quota respected). */
+uint32_t kn_thread_processors(void);
+
+#endif
