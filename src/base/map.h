@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct kn_map {
     struct kn_map_slot *slots;
@@ -19,8 +20,12 @@ void *kn_map_find(const kn_map *map, const void *key, size_t key_size);
  * (may be NULL). */
 bool kn_map_put(kn_map *map, const void *key, size_t key_size, void *value, void **out_old);
 void *kn_map_remove(kn_map *map, const void *key, size_t key_size); /* the value, or NULL */
-/* Visits all; `*cursor` starts at 0. False at the end. */
+/* Visits all; `*cursor` starts at 0. False at the end. Removing on the way is fine, putting is not.
+ */
 bool kn_map_next(const kn_map *map, size_t *cursor, const void **out_key, size_t *out_key_size,
                  void **out_value);
+
+/* The hash the map uses (FNV-1a), for small sets elsewhere; never stored, never a key. */
+uint64_t kn_map_hash(const void *key, size_t key_size);
 
 #endif

@@ -17,6 +17,9 @@ void *kn_bytes_copy(const void *data, size_t size);
 void kn_text_put(char *field, size_t field_size, const char *text);
 void kn_text_putf(char *field, size_t field_size, const char *format, ...) KILN_PRINTF(3, 4);
 
+/* Makes one line of it: control characters, line breaks among them, become blanks. */
+void kn_text_flatten(char *line);
+
 bool kn_text_starts(const char *text, const char *prefix);
 bool kn_text_ends(const char *text, const char *suffix);
 
