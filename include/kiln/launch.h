@@ -45,6 +45,16 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_queue_fill(kiln_queue *queue, kiln_buf
                                                      const void *pattern, size_t pattern_size,
                                                      kiln_diag *diag);
 
+/* Copies between two buffers of the queue's device (or within one, ranges apart), in queue order.
+ * Threads: any.   Blocks: never, where the device can copy by itself; else as read and write do.
+ * Owns: nothing; both buffers must stay alive until the queue has passed the copy.
+ * Fails: KILN_E_INVALID (range, overlap, buffer of another device), KILN_E_NOMEM,
+ * KILN_E_DEVICE_LOST. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_queue_copy(kiln_queue *queue, kiln_buffer *from,
+                                                     size_t from_offset, kiln_buffer *to,
+                                                     size_t to_offset, size_t size,
+                                                     kiln_diag *diag);
+
 /* One argument of a launch. */
 typedef struct kiln_arg {
     kiln_arg_kind kind;

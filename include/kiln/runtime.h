@@ -32,7 +32,8 @@ typedef struct kiln_runtime_options {
     size_t struct_size;
     const char
         *backend; /* KILN_BACKEND: only this one ("opencl"); comma-separated in order; NULL: any */
-    const char *device;       /* KILN_DEVICE: index ("1"), or part of a device's name; NULL: any */
+    const char *device; /* KILN_DEVICE: "opencl:1", index within its backend ("1"), or part of a
+                           device's name in any case; NULL: any */
     const char *backend_path; /* KILN_BACKEND_PATH: backends to load, file by file; NULL: none */
     bool strict;              /* KILN_STRICT: an unmet request is an error, not a warning */
     bool isolate_probe;       /* probe each backend in a child process first */
@@ -78,6 +79,15 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_select(kiln_runtime *runtime,
                                                          size_t source_count,
                                                          kiln_device **out_device, kiln_diag *diag);
 
+/* Opens one backend by name in this process, lists its devices, and closes it again.
+ * Threads: any.   Blocks: drivers.
+ * Owns: *out_report is the caller's struct.
+ * Fails: KILN_E_INVALID for an unknown name. A backend that cannot work is KILN_OK with its report.
+ */
+KILN_API KILN_MUST_CHECK kiln_status kiln_backend_probe(const char *backend,
+                                                        kiln_probe_report *out_report,
+                                                        kiln_diag *diag);
+
 /* Probes one backend by name, in a child process with a time limit, without creating a runtime.
  * Threads: any.   Blocks: up to `limit_ms` (0: 10 seconds).
  * Owns: *out_report is the caller's struct.
@@ -87,7 +97,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_backend_probe_isolated(const char *bac
                                                                  uint32_t limit_ms,
                                                                  kiln_probe_report *out_report,
                                                                  kiln_diag *diag);
-/* Names of the backends this library has, in order of preference; NULL after the last. */
+/* Names of the backends this process has, in order of preference; NULL after the last. Backends
+ * that work only on request (KILN_CAP_ON_REQUEST) come last. */
 KILN_API const char *kiln_backend_name(size_t index);
 
 /* Compiles for a named target without a device: `target` is "backend" or "backend:name", for

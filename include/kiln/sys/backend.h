@@ -40,6 +40,7 @@ enum {
         1u << 6, /* compile may hand over a loaded program beside the artifact */
     KILN_CAP_BUFFER_OFFSET = 1u << 7,  /* buffer arguments may have an offset */
     KILN_CAP_PARTIAL_GROUPS = 1u << 8, /* global need not be a multiple of local */
+    KILN_CAP_ON_REQUEST = 1u << 9,     /* not listed or chosen unless asked for by name */
 };
 
 /* --- what core lends a backend -----------------------------------------------------------------
@@ -93,6 +94,8 @@ typedef struct kiln_target {
 } kiln_target;
 
 /* One cached function of the pipeline. A backend's pipeline for a language is a fixed list. */
+#define KILN_STAGE_MAX 4
+
 typedef struct kiln_stage {
     const char *name;  /* "opencl.binary"; part of the key */
     uint32_t revision; /* raised when the stage's output changes for the same input */
@@ -102,9 +105,10 @@ typedef struct kiln_stage {
     bool needs_device; /* can only run where the device is */
 } kiln_stage;
 
-/* What a stage is to do. For a first stage `source` is the request as the user made it, with
- * include directories to be searched in that order (the source's own folder first); for later
- * stages `input` is the artifact before. */
+/* What a stage is to do. For a stage that takes the source, `source` is the request as the user
+ * made it, with include directories to be searched in that order (the source's own folder, if it
+ * has one, is already the first of them). For later stages `input` is the artifact before, and
+ * `source` holds nothing but language, name and entries: nothing else is in such a stage's key. */
 typedef struct kiln_compile_request {
     const kiln_stage *stage;
     const kiln_target *target;
@@ -117,8 +121,9 @@ typedef struct kiln_compile_request {
 typedef struct kiln_compiler_ops {
     uint32_t abi;
     size_t size;
-    /* Stages for a source language on this target, first to last; NULL if the language is not
-     * taken. */
+    /* Stages for a source language on this target, first to last (at most KILN_STAGE_MAX); NULL if
+     * the language is not taken; non-NULL with count 0 if there is nothing to compile (the program
+     * is loaded from the source alone). */
     const kiln_stage *(*stages)(void *instance, const kiln_target *target, kiln_language language,
                                 size_t *out_count);
     /* The target of a listed device. */
@@ -183,6 +188,7 @@ typedef struct kiln_device_ops {
     kiln_status (*device_open)(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
     void (*device_close)(void *device);
 
+    /* Destroying waits for (or puts itself behind) work in any queue that uses the buffer. */
     kiln_status (*buffer_create)(void *device, size_t size, void **out_buffer, kiln_diag *diag);
     void (*buffer_destroy)(void *device, void *buffer);
 
@@ -196,7 +202,8 @@ typedef struct kiln_device_ops {
     bool (*program_grew)(void *device, void *program);
     kiln_status (*program_capture)(void *device, void *program, kiln_artifact *artifact,
                                    kiln_diag *diag);
-    /* KILN_CAP_REFLECT: names (NULL past the end) and parameters. */
+    /* KILN_CAP_REFLECT: names (NULL past the end) and parameters, borrowed from the program;
+     * KILN_MISS for an unknown entry. */
     const char *(*program_entry)(void *device, void *program, size_t index);
     kiln_status (*program_params)(void *device, void *program, const char *entry,
                                   const kiln_param **out_params, size_t *out_count,
