@@ -163,6 +163,9 @@ typedef enum kiln_origin {
     KILN_ORIGIN_REMOTE,
     KILN_ORIGIN_SHARED, /* compiled by another thread of this process while we waited */
 } kiln_origin;
+
+/* "compiled", "memory", "disk", ...
+ * Threads: any.   Blocks: never.   Owns: static string.   Fails: never; "unknown". */
 KILN_API const char *kiln_origin_name(kiln_origin origin);
 
 /* Looks an entry up, verified. `out_origin` may be NULL.

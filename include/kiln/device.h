@@ -22,6 +22,9 @@ typedef enum kiln_device_class {
     KILN_DEVICE_VIRTUAL = 2,
     KILN_DEVICE_SOFTWARE = 3, /* runs on the host's processor: llvmpipe, lavapipe, PoCL, cpu */
 } kiln_device_class;
+
+/* "discrete", "integrated", "virtual", "software".
+ * Threads: any.   Blocks: never.   Owns: static string.   Fails: never; "unknown". */
 KILN_API const char *kiln_device_class_name(kiln_device_class device_class);
 
 /* Source and artifact languages. */
@@ -38,10 +41,13 @@ typedef enum kiln_language {
     KILN_LANG_FATBIN,
     KILN_LANG_FAKE, /* the fake backend's toy language */
 } kiln_language;
-/* "c", "opencl-c", "cuda", "glsl", ...; the inverse gives KILN_LANG_NONE for unknown text. */
+
+/* "c", "opencl-c", "cuda", "glsl", ...; the inverse; and the language that a file's name says it is
+ * in (.c .cl .cu .comp .glsl .spv .ptx .cubin).
+ * Threads: any.   Blocks: never.   Owns: static string.   Fails: never; what is unknown
+ * gives KILN_LANG_NONE. */
 KILN_API const char *kiln_language_name(kiln_language language);
 KILN_API kiln_language kiln_language_parse(const char *name);
-/* The language a file's name says it is in (.c .cl .cu .comp .glsl .spv .ptx .cubin), or NONE. */
 KILN_API kiln_language kiln_language_of_path(const char *path);
 
 #define KILN_DEVICE_TEXT 256
@@ -96,6 +102,9 @@ typedef enum kiln_probe_outcome {
     KILN_PROBE_MAP(KILN_PROBE_ENUM)
 #undef KILN_PROBE_ENUM
 } kiln_probe_outcome;
+
+/* The outcome's text in KILN_PROBE_MAP.
+ * Threads: any.   Blocks: never.   Owns: static string.   Fails: never; "unknown". */
 KILN_API const char *kiln_probe_outcome_name(kiln_probe_outcome outcome);
 
 /* One backend's answer. `why` is one sentence, `fix` what to do about it. */

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""check_symbols.py BUILD [--update]: the archive's globals are kiln_ or kn_ only, and the shared
+library exports exactly abi/libkiln.symbols (--update rewrites that list)."""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "abi/libkiln.symbols"
+# What sanitizers and coverage add is not ours.
+FOREIGN = re.compile(r"^(__asan|__ubsan|__tsan|__odr_asan|__gcov|__start_|__stop_|_init$|_fini$)")
+
+
+def names(*arguments):
+    out = subprocess.run(["nm", "--defined-only", *arguments], check=True, capture_output=True,
+                         text=True).stdout
+    found = {line.split()[-1] for line in out.splitlines() if len(line.split()) == 3}
+    return {name for name in found if not FOREIGN.match(name)}
+
+
+def main():
+    build = Path(sys.argv[1])
+    bad = 0
+    for name in sorted(names("-g", str(build / "src/libkiln.a"))):
+        if not name.startswith(("kiln_", "kn_")):
+            print(f"libkiln.a: {name}: a global name begins with kiln_ or kn_")
+            bad = 1
+    exported = names("-D", str(build / "src/libkiln.so"))
+    if "--update" in sys.argv:
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text("".join(name + "\n" for name in sorted(exported)))
+    golden = set(GOLDEN.read_text().split())
+    for name in sorted(exported - golden):
+        print(f"libkiln.so: {name} is exported and not in abi/libkiln.symbols "
+              "(scripts/check_symbols.py BUILD --update)")
+    for name in sorted(golden - exported):
+        print(f"libkiln.so: {name} is in abi/libkiln.symbols and not exported")
+    return 1 if bad or exported != golden else 0
+
+
+sys.exit(main())
