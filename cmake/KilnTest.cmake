@@ -1,18 +1,24 @@
-# kiln_test(NAME LABEL file.c ... [LIBRARIES target ...] [TIMEOUT seconds])
+# kiln_test(NAME LABEL file.c ... [LIBRARIES target ...] [TIMEOUT seconds] [FAULTFS])
 # A cmocka program linked with the static library, so that internal functions are in reach. A test that
 # cannot run here exits 77 with the reason on its last line; CTest counts it as skipped.
+# FAULTFS preloads tests/support/faultfs.c, but not in a sanitizer build: the test then skips.
+# Every test is linked with tests/support: temporary folders and the failing allocator.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
 function(kiln_test name label)
-    cmake_parse_arguments(TEST "" "TIMEOUT" "LIBRARIES;DEFINITIONS;ENVIRONMENT" ${ARGN})
+    cmake_parse_arguments(TEST "FAULTFS" "TIMEOUT" "LIBRARIES;DEFINITIONS;ENVIRONMENT" ${ARGN})
     if(NOT TEST_TIMEOUT)
         set(TEST_TIMEOUT 120)
     endif()
     add_executable(${name} ${TEST_UNPARSED_ARGUMENTS})
-    target_link_libraries(${name} PRIVATE kiln_flags kiln_static PkgConfig::CMOCKA Threads::Threads
+    target_link_libraries(${name} PRIVATE kiln_flags kiln_static kiln_test_support PkgConfig::CMOCKA Threads::Threads
         ${TEST_LIBRARIES})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE ${TEST_DEFINITIONS})
+    if(TEST_FAULTFS AND NOT KILN_SANITIZE)
+        list(APPEND TEST_ENVIRONMENT LD_PRELOAD=$<TARGET_FILE:kiln_faultfs>)
+        add_dependencies(${name} kiln_faultfs)
+    endif()
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77
         TIMEOUT ${TEST_TIMEOUT} ENVIRONMENT "${TEST_ENVIRONMENT}")

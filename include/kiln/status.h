@@ -87,8 +87,10 @@ KILN_API void kiln_diag_set_log(kiln_diag *diag, const char *log, size_t length)
 KILN_API void kiln_diag_set_vendor_code(kiln_diag *diag, int64_t code);
 
 /* Writes "what: why (fix)" as one line to `buffer` and returns the length it would need, as
- * snprintf does. Where `why` is empty the status's text stands in; an empty diag gives an empty
- * line. Threads: one at a time per diag.   Blocks: never. Owns: nothing. Fails: never. */
+ * snprintf does. Where `why` is empty the status's text stands in; an empty diag gives "".
+ * Threads: one at a time per diag.   Blocks: never.
+ * Owns: nothing.
+ * Fails: never. */
 KILN_API size_t kiln_diag_format(const kiln_diag *diag, char *buffer, size_t size);
 
 /* Log levels, from rare to chatty. */
