@@ -41,6 +41,8 @@ enum {
     KILN_CAP_BUFFER_OFFSET = 1u << 7,  /* buffer arguments may have an offset */
     KILN_CAP_PARTIAL_GROUPS = 1u << 8, /* global need not be a multiple of local */
     KILN_CAP_ON_REQUEST = 1u << 9,     /* not listed or chosen unless asked for by name */
+    KILN_CAP_SEARCH_KNOWN = 1u << 10,  /* the request's include dirs and system_include_dir are all
+                                          that the compiler searches */
 };
 
 /* --- what core lends a backend -----------------------------------------------------------------

@@ -1,0 +1,118 @@
+/* Defines kn_hal_<operation> for every row of dispatch.def: a struct that holds the arguments, a
+ * function that makes the call from it, and the choice between calling directly and invoking. */
+#include "hal/dispatch.h"
+
+#include <stddef.h>
+
+/* clang-format off */
+/* One operation: `fields` of the call's struct, `params` of the function, `direct` arguments,
+ * `carried` arguments from the struct. */
+#define DEFINE_OP(table, result_type, op, fields, params, direct, carried)                         \
+    struct op##_call { const kiln_backend *backend; result_type result; fields };                  \
+    static void op##_run(void *user)                                                               \
+    {                                                                                              \
+        struct op##_call *call = (struct op##_call *)user;                                         \
+        call->result = call->backend->table->op carried;                                           \
+    }                                                                                              \
+    result_type kn_hal_##op params                                                                 \
+    {                                                                                              \
+        if (in->invoke == NULL) {                                                                  \
+            return in->backend->table->op direct;                                                  \
+        }                                                                                          \
+        struct op##_call call = {in->backend, (result_type)0, UNPACK direct};                      \
+        in->invoke(in->invoke_user, op##_run, &call);                                              \
+        return call.result;                                                                        \
+    }
+#define DEFINE_VOID(table, op, fields, params, direct, carried)                                    \
+    struct op##_call { const kiln_backend *backend; fields };                                      \
+    static void op##_run(void *user)                                                               \
+    {                                                                                              \
+        struct op##_call *call = (struct op##_call *)user;                                         \
+        call->backend->table->op carried;                                                          \
+    }                                                                                              \
+    void kn_hal_##op params                                                                        \
+    {                                                                                              \
+        if (in->invoke == NULL) {                                                                  \
+            in->backend->table->op direct;                                                         \
+            return;                                                                                \
+        }                                                                                          \
+        struct op##_call call = {in->backend, UNPACK direct};                                      \
+        in->invoke(in->invoke_user, op##_run, &call);                                              \
+    }
+#define UNPACK(...) __VA_ARGS__
+
+#define KN_OP2(table, result, op, A, a, B, b)                                                      \
+    DEFINE_OP(table, result, op, A a_; B b_;, (const kn_instance *in, A a, B b), (a, b),           \
+              (call->a_, call->b_))
+#define KN_OP3(table, result, op, A, a, B, b, C, c)                                                \
+    DEFINE_OP(table, result, op, A a_; B b_; C c_;, (const kn_instance *in, A a, B b, C c),        \
+              (a, b, c), (call->a_, call->b_, call->c_))
+#define KN_OP4(table, result, op, A, a, B, b, C, c, D, d)                                          \
+    DEFINE_OP(table, result, op, A a_; B b_; C c_; D d_;,                                          \
+              (const kn_instance *in, A a, B b, C c, D d), (a, b, c, d),                           \
+              (call->a_, call->b_, call->c_, call->d_))
+#define KN_OP5(table, result, op, A, a, B, b, C, c, D, d, E, e)                                    \
+    DEFINE_OP(table, result, op, A a_; B b_; C c_; D d_; E e_;,                                    \
+              (const kn_instance *in, A a, B b, C c, D d, E e), (a, b, c, d, e),                   \
+              (call->a_, call->b_, call->c_, call->d_, call->e_))
+#define KN_OP6(table, result, op, A, a, B, b, C, c, D, d, E, e, F, f)                              \
+    DEFINE_OP(table, result, op, A a_; B b_; C c_; D d_; E e_; F f_;,                              \
+              (const kn_instance *in, A a, B b, C c, D d, E e, F f), (a, b, c, d, e, f),           \
+              (call->a_, call->b_, call->c_, call->d_, call->e_, call->f_))
+#define KN_OP7(table, result, op, A, a, B, b, C, c, D, d, E, e, F, f, G, g)                        \
+    DEFINE_OP(table, result, op, A a_; B b_; C c_; D d_; E e_; F f_; G g_;,                        \
+              (const kn_instance *in, A a, B b, C c, D d, E e, F f, G g), (a, b, c, d, e, f, g),   \
+              (call->a_, call->b_, call->c_, call->d_, call->e_, call->f_, call->g_))
+#define KN_VOID1(table, op, A, a)                                                                  \
+    DEFINE_VOID(table, op, A a_;, (const kn_instance *in, A a), (a), (call->a_))
+#define KN_VOID2(table, op, A, a, B, b)                                                            \
+    DEFINE_VOID(table, op, A a_; B b_;, (const kn_instance *in, A a, B b), (a, b),                 \
+                (call->a_, call->b_))
+#include "hal/dispatch.def"
+/* clang-format on */
+
+struct open_call {
+    kn_instance *in;
+    const kiln_host *host;
+    kiln_probe_report *report;
+    kiln_diag *diag;
+    kiln_status status;
+};
+
+static void open_run(void *user)
+{
+    struct open_call *call = (struct open_call *)user;
+    call->status = call->in->backend->open(call->host, &call->in->handle, call->report, call->diag);
+}
+
+static void close_run(void *user)
+{
+    kn_instance *in = (kn_instance *)user;
+    in->backend->close(in->handle);
+    in->handle = NULL;
+}
+
+static void run_there(kn_instance *in, void (*run)(void *call), void *call)
+{
+    if (in->invoke != NULL) {
+        in->invoke(in->invoke_user, run, call);
+    } else {
+        run(call);
+    }
+}
+
+kiln_status kn_instance_open(kn_instance *in, const kiln_host *host, kiln_probe_report *report,
+                             kiln_diag *diag)
+{
+    struct open_call call = {in, host, report, diag, KILN_E_INTERNAL};
+    in->handle = NULL;
+    run_there(in, open_run, &call);
+    return call.status;
+}
+
+void kn_instance_close(kn_instance *in)
+{
+    if (in->handle != NULL) {
+        run_there(in, close_run, in);
+    }
+}
