@@ -81,6 +81,14 @@ typedef struct kiln_host {
     /* The bytes of a fact, or NULL. Borrowed from the artifact. */
     const void *(*artifact_fact)(const kiln_artifact *artifact, const char *name, size_t *out_size);
     void (*log)(kiln_log_level level, const char *line);
+    /* Small facts found again in the next process (where the compiler's parts lie, say): bytes
+     * under a name that starts with the backend's and may be long. They may be forgotten at any
+     * time, and what comes back may be old: the backend checks it before it believes it. Both NULL
+     * where core keeps nothing. memo_get gives malloc'ed bytes, or KILN_MISS; `memo` is passed
+     * through. */
+    void *memo;
+    kiln_status (*memo_get)(void *memo, const char *name, void **out_data, size_t *out_size);
+    void (*memo_put)(void *memo, const char *name, const void *data, size_t size);
 } kiln_host;
 
 /* --- compiler ----------------------------------------------------------------------------------
