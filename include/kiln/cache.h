@@ -67,7 +67,10 @@ KILN_API void kiln_recipe_destroy(kiln_recipe *recipe);
  * field, and fields are framed by length, so ["ab","c"] differs from ["a","bc"].
  * Text and numbers stay readable in the recipe's text (text over 4 KiB, and bytes, are kept there
  * as length and SHA-256, so that sources do not lie readable in a cache). `target` is the entry's
- * folder in the store: it groups entries for listing and pruning ("cpu-x86_64", "cuda-sm_90").
+ * folder in the store: it groups entries for listing and pruning ("cpu-x86_64", "cuda-sm_90"); it
+ * is a field as well and can be set once.
+ * A recipe to which a field could not be added describes something else than was meant: the cache
+ * refuses it from then on.
  * Threads: one at a time per recipe.   Blocks: never.
  * Owns: copies the value.
  * Fails: KILN_E_INVALID (name rules as for `stage`), KILN_E_NOMEM. */
@@ -83,7 +86,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_set_target(kiln_recipe *recipe,
                                                             kiln_diag *diag);
 
 /* The key of the recipe as it stands, and its readable text: one "name type value" line a field.
- * Threads: one at a time per recipe.   Blocks: never.
+ * The key is the SHA-256 of that text.
+ * Threads: any while nobody adds a field.   Blocks: never.
  * Owns: the text belongs to the recipe and changes with the next field added.
  * Fails: never. */
 KILN_API kiln_key kiln_recipe_key(const kiln_recipe *recipe);

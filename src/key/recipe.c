@@ -1,0 +1,303 @@
+/* Recipes: typed fields, framed one a line, and the key over them. Must not know what the fields
+ * mean. */
+#include "key/recipe.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "key/digest.h"
+
+#define RECIPE_VERSION 1
+#define MAX_NAME 64
+#define MAX_INLINE 4096
+#define MAX_TEXT ((size_t)16 << 20)
+
+enum { KEY_STALE, KEY_BUSY, KEY_READY };
+
+struct kiln_recipe {
+    kn_strbuf text;
+    kn_digest digest;
+    char target[MAX_NAME + 1];
+    bool failed;
+    /* The key is made when it is first asked for. Several threads may ask with one recipe (a
+     * const one, in kiln_cache_get_or_compile), so the state is atomic. */
+    _Atomic int key_state;
+    kiln_key key;
+};
+
+bool kn_name_valid(const char *name)
+{
+    size_t length = 0;
+    for (; name != NULL && name[length] != '\0'; length++) {
+        char c = name[length];
+        bool allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '-' || c == '_';
+        if (!allowed || length == MAX_NAME) {
+            return false;
+        }
+    }
+    return length > 0;
+}
+
+bool kn_target_valid(const char *target)
+{
+    return kn_name_valid(target) && target[0] != '.';
+}
+
+static kiln_status bad_name(kiln_diag *diag, const char *kind, const char *name)
+{
+    return kiln_diag_set(
+        diag, KILN_E_INVALID,
+        "use 1 to 64 letters, digits, '.', '-' and '_', for a target not '.' first",
+        "making a recipe", "bad name of a %s: \"%.80s\"", kind, name != NULL ? name : "(null)");
+}
+
+/* --- writing fields ----------------------------------------------------------------------------
+ */
+
+static void append_quoted(kn_strbuf *out, const char *text, size_t length)
+{
+    static const char digits[] = "0123456789abcdef";
+    kn_strbuf_append_char(out, '"');
+    size_t plain = 0;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+            continue;
+        }
+        char escape[4] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
+        size_t size = 4;
+        if (c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r') {
+            escape[1] = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : (char)c;
+            size = 2;
+        }
+        kn_strbuf_append(out, text + plain, i - plain);
+        kn_strbuf_append(out, escape, size);
+        plain = i + 1;
+    }
+    kn_strbuf_append(out, text + plain, length - plain);
+    kn_strbuf_append_char(out, '"');
+}
+
+static void append_start(kiln_recipe *recipe, const char *name, const char *type)
+{
+    kn_strbuf_append_text(&recipe->text, name);
+    kn_strbuf_append_char(&recipe->text, ' ');
+    kn_strbuf_append_text(&recipe->text, type);
+    kn_strbuf_append_char(&recipe->text, ' ');
+}
+
+static void append_digest(kiln_recipe *recipe, const void *data, size_t size)
+{
+    uint8_t digest[KN_DIGEST_SIZE];
+    char hex[2 * KN_DIGEST_SIZE + 1];
+    recipe->failed |= !kn_digest_bytes(&recipe->digest, data, size, digest);
+    kn_hex_encode(digest, sizeof digest, hex);
+    kn_strbuf_printf(&recipe->text, "%zu %s", size, hex);
+}
+
+static kiln_status finish_field(kiln_recipe *recipe, kiln_diag *diag)
+{
+    kn_strbuf_append_char(&recipe->text, '\n');
+    atomic_store_explicit(&recipe->key_state, KEY_STALE, memory_order_relaxed);
+    recipe->failed |= !kn_strbuf_ok(&recipe->text);
+    if (recipe->failed) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a recipe",
+                             "no memory for a field, or more than %zu bytes of text", MAX_TEXT);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_recipe_create(const char *stage, uint32_t revision, kiln_recipe **out_recipe,
+                               kiln_diag *diag)
+{
+    *out_recipe = NULL;
+    if (!kn_name_valid(stage)) {
+        return bad_name(diag, "stage", stage);
+    }
+    kiln_recipe *recipe = calloc(1, sizeof *recipe);
+    if (recipe == NULL || !kn_digest_init(&recipe->digest)) {
+        free(recipe);
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a recipe", NULL);
+    }
+    kn_strbuf_init(&recipe->text, MAX_TEXT);
+    kn_text_put(recipe->target, sizeof recipe->target, KN_TARGET_NONE);
+    kn_strbuf_printf(&recipe->text, "kiln-recipe %d\n", RECIPE_VERSION);
+
+    kiln_status status = kiln_recipe_add_text(recipe, "stage", stage, strlen(stage), diag);
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_u64(recipe, "revision", revision, diag);
+    }
+    if (status != KILN_OK) {
+        kiln_recipe_destroy(recipe);
+        return status;
+    }
+    *out_recipe = recipe;
+    return KILN_OK;
+}
+
+void kiln_recipe_destroy(kiln_recipe *recipe)
+{
+    if (recipe != NULL) {
+        kn_strbuf_deinit(&recipe->text);
+        kn_digest_deinit(&recipe->digest);
+        free(recipe);
+    }
+}
+
+kiln_status kiln_recipe_add_text(kiln_recipe *recipe, const char *name, const char *text,
+                                 size_t length, kiln_diag *diag)
+{
+    if (!kn_name_valid(name)) {
+        recipe->failed = true;
+        return bad_name(diag, "field", name);
+    }
+    append_start(recipe, name, "text");
+    if (length <= MAX_INLINE) {
+        append_quoted(&recipe->text, text, length);
+    } else {
+        append_digest(recipe, text, length);
+    }
+    return finish_field(recipe, diag);
+}
+
+kiln_status kiln_recipe_add_bytes(kiln_recipe *recipe, const char *name, const void *data,
+                                  size_t size, kiln_diag *diag)
+{
+    if (!kn_name_valid(name)) {
+        recipe->failed = true;
+        return bad_name(diag, "field", name);
+    }
+    append_start(recipe, name, "bytes");
+    append_digest(recipe, data, size);
+    return finish_field(recipe, diag);
+}
+
+kiln_status kiln_recipe_add_u64(kiln_recipe *recipe, const char *name, uint64_t value,
+                                kiln_diag *diag)
+{
+    if (!kn_name_valid(name)) {
+        recipe->failed = true;
+        return bad_name(diag, "field", name);
+    }
+    append_start(recipe, name, "u64");
+    kn_strbuf_printf(&recipe->text, "%" PRIu64, value);
+    return finish_field(recipe, diag);
+}
+
+kiln_status kiln_recipe_set_target(kiln_recipe *recipe, const char *target, kiln_diag *diag)
+{
+    if (!kn_target_valid(target)) {
+        recipe->failed = true;
+        return bad_name(diag, "target", target);
+    }
+    if (strcmp(recipe->target, KN_TARGET_NONE) != 0) {
+        recipe->failed = true;
+        return kiln_diag_set(diag, KILN_E_INVALID, "set the target once", "making a recipe",
+                             "the target is already %s", recipe->target);
+    }
+    kn_text_put(recipe->target, sizeof recipe->target, target);
+    append_start(recipe, "target", "target");
+    append_quoted(&recipe->text, target, strlen(target));
+    return finish_field(recipe, diag);
+}
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+kiln_key kiln_recipe_key(const kiln_recipe *recipe)
+{
+    /* A cached value, not a change that anybody can see. */
+    kiln_recipe *self = (kiln_recipe *)recipe;
+    for (;;) {
+        int state = atomic_load_explicit(&self->key_state, memory_order_acquire);
+        if (state == KEY_READY) {
+            return self->key;
+        }
+        /* Another thread needs well under a millisecond for a recipe's text: spin. */
+        if (state == KEY_STALE &&
+            atomic_compare_exchange_weak(&self->key_state, &state, KEY_BUSY)) {
+            bool made = !self->failed && kn_digest_bytes(&self->digest, kn_strbuf_text(&self->text),
+                                                         self->text.length, self->key.bytes);
+            if (!made) {
+                self->failed = true;
+                memset(&self->key, 0, sizeof self->key);
+            }
+            atomic_store_explicit(&self->key_state, KEY_READY, memory_order_release);
+        }
+    }
+}
+
+const char *kiln_recipe_text(const kiln_recipe *recipe)
+{
+    return kn_strbuf_text(&recipe->text);
+}
+
+kn_span kn_recipe_span(const kiln_recipe *recipe)
+{
+    return kn_span_of(kn_strbuf_text(&recipe->text), recipe->text.length);
+}
+
+bool kn_recipe_ok(const kiln_recipe *recipe)
+{
+    return !recipe->failed;
+}
+
+const char *kn_recipe_target(const kiln_recipe *recipe)
+{
+    return recipe->target;
+}
+
+kiln_status kn_recipe_clone(const kiln_recipe *recipe, kiln_recipe **out_recipe, kiln_diag *diag)
+{
+    *out_recipe = NULL;
+    kiln_recipe *clone = calloc(1, sizeof *clone);
+    if (clone == NULL || !kn_digest_init(&clone->digest)) {
+        free(clone);
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "copying a recipe", NULL);
+    }
+    kn_strbuf_init(&clone->text, MAX_TEXT);
+    kn_strbuf_append(&clone->text, kn_strbuf_text(&recipe->text), recipe->text.length);
+    memcpy(clone->target, recipe->target, sizeof clone->target);
+    clone->failed = recipe->failed;
+    if (!kn_strbuf_ok(&clone->text)) {
+        kiln_recipe_destroy(clone);
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "copying a recipe", NULL);
+    }
+    *out_recipe = clone;
+    return KILN_OK;
+}
+
+/* Takes the part of `rest` before `end` off it. */
+static bool take_until(kn_span *rest, char end, kn_span *out)
+{
+    const char *at = rest->length > 0 ? memchr(rest->data, end, rest->length) : NULL;
+    if (at == NULL) {
+        return false;
+    }
+    *out = kn_span_of(rest->data, (size_t)(at - rest->data));
+    *rest = kn_span_of(at + 1, rest->length - out->length - 1);
+    return true;
+}
+
+bool kn_recipe_next(kn_span *rest, kn_recipe_field *out_field)
+{
+    kn_span after = *rest;
+    kn_span line;
+    kn_recipe_field field;
+    if (!take_until(&after, '\n', &line) || !take_until(&line, ' ', &field.name)) {
+        return false;
+    }
+    if (!take_until(&line, ' ', &field.type)) {
+        field.type = line; /* the header line */
+    }
+    field.value = line;
+    *out_field = field;
+    *rest = after;
+    return true;
+}

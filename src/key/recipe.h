@@ -1,0 +1,49 @@
+/* Recipes inside the library; the public half is in kiln/cache.h.
+ *
+ * A recipe is kept as its readable text and nothing else, and the key is the SHA-256 of that text:
+ *
+ *     kiln-recipe 1
+ *     stage text "opencl.binary"
+ *     revision u64 3
+ *     target target "opencl-pocl-x86_64"
+ *     source text 18812 2f0c...e1
+ *     option text "-cl-fast-relaxed-math"
+ *
+ * One line a field: name, type, value. Text of at most 4 KiB stands there in quotes, with every
+ * byte but printable ASCII escaped, so that no value can look like the end of its field or like
+ * another field; longer text, and bytes, stand there as their size and SHA-256. The text is thus
+ * injective (up to SHA-256) and an entry proves itself: `kiln show --recipe KEY | sha256sum` gives
+ * KEY. docs/formats.md is the specification. */
+#ifndef KILN_KEY_RECIPE_H
+#define KILN_KEY_RECIPE_H
+
+#include "kiln/cache.h"
+
+#include "base/span.h"
+
+/* The folder of recipes that name no target. */
+#define KN_TARGET_NONE "any"
+
+/* True unless a field could not be added: such a recipe describes something else than its owner
+ * meant, and nothing may be looked up or stored under it. */
+bool kn_recipe_ok(const kiln_recipe *recipe);
+const char *kn_recipe_target(const kiln_recipe *recipe);
+kn_span kn_recipe_span(const kiln_recipe *recipe); /* the text */
+
+/* A recipe of its own with the same fields; KILN_E_NOMEM. */
+kiln_status kn_recipe_clone(const kiln_recipe *recipe, kiln_recipe **out_recipe, kiln_diag *diag);
+
+/* The rules for names of stages, fields and targets: 1 to 64 letters, digits, '.', '-', '_'. A
+ * target is a folder and must not start with a dot besides. */
+bool kn_name_valid(const char *name);
+bool kn_target_valid(const char *target);
+
+/* Reads a recipe's text field by field: the next line's parts, borrowed, and `rest` behind it.
+ * False at the end or where the text is malformed (rest->length tells which). The header line is a
+ * field as well: name "kiln-recipe", type and value "1". */
+typedef struct kn_recipe_field {
+    kn_span name, type, value;
+} kn_recipe_field;
+bool kn_recipe_next(kn_span *rest, kn_recipe_field *out_field);
+
+#endif
