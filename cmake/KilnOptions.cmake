@@ -19,7 +19,9 @@ target_compile_options(kiln_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wvla -fno-strict-aliasing)
 target_include_directories(kiln_flags INTERFACE
-    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/generated)
+# Quoted includes only: <sys/file.h> must stay the system's, not src/sys/file.h.
+target_compile_options(kiln_flags INTERFACE "SHELL:-iquote ${PROJECT_SOURCE_DIR}/src")
 if(KILN_SANITIZE)
     target_compile_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer
         -fno-sanitize-recover=all)
