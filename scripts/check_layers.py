@@ -45,7 +45,7 @@ def layer_of(path, layers):
 
 def resolve(name, includer):
     """The file of the project that a quoted include means, or None."""
-    for root in ("include", "src", "", "tests", "programs/kiln", str(Path(includer).parent)):
+    for root in ("include", "src", "", "tests", "kernels", "kernels/include", "programs/kiln", str(Path(includer).parent)):
         candidate = Path(root) / name
         if (ROOT / candidate).is_file():
             return candidate.as_posix()

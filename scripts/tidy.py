@@ -16,7 +16,9 @@ IGNORED = ("-fno-canonical-system-headers",)
 
 def rules():
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True).stdout
-    return (version + (ROOT / ".clang-tidy").read_text()).encode()
+    tracked = subprocess.run(["git", "ls-files", "*.clang-tidy"], cwd=ROOT, capture_output=True,
+                             text=True).stdout.split()
+    return (version + "".join((ROOT / path).read_text() for path in tracked)).encode()
 
 
 def digest(entry, base):
