@@ -47,12 +47,13 @@ kiln_status kn_dylib_bind(kn_dylib *lib, const kn_symbol *symbols, size_t count,
  * it has none; and its path. False if no module contains the address. */
 bool kn_module_of_address(const void *address, char *path, size_t path_size, char *build_id,
                           size_t build_id_size);
-/* Calls `visit` for every mapped module: path as mapped, build id as above. */
+/* Calls `visit` for every mapped module: path as mapped, build id as above. False when out of
+ * memory; nothing was visited then. */
 typedef void kn_module_visit(void *user, const char *path, const char *build_id);
-void kn_module_each(kn_module_visit *visit, void *user);
+bool kn_module_each(kn_module_visit *visit, void *user);
 /* Calls `visit` for the module that contains `address` and for everything it needs (DT_NEEDED,
  * closed over), each once, in a fixed order; libc, libm, libpthread, libdl, librt and the loader
- * left out. */
-void kn_module_closure(const void *address, kn_module_visit *visit, void *user);
+ * left out. False when out of memory; nothing was visited then. */
+bool kn_module_closure(const void *address, kn_module_visit *visit, void *user);
 
 #endif

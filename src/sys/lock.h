@@ -19,7 +19,7 @@ kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_di
 void kn_lock_file_close(kn_lock_file *file); /* drops all its locks */
 
 /* Takes the byte at `offset` (below 2^62) without waiting: KILN_OK, KILN_E_BUSY, KILN_E_UNSUPPORTED
- * or KILN_E_IO. */
+ * or KILN_E_IO (an offset out of range: KILN_E_INVALID). */
 kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset);
 void kn_lock_drop(kn_lock_file *file, uint64_t offset);
 

@@ -8,12 +8,14 @@
 
 /* The cache root by DESIGN section 6: $KILN_CACHE_DIR, $XDG_CACHE_HOME/kiln, ~/.cache/kiln,
  * <tmp>/kiln-<uid>. malloc'ed. A relative $KILN_CACHE_DIR is KILN_E_INVALID; a relative
- * $XDG_CACHE_HOME is ignored, as the XDG specification says. */
+ * $XDG_CACHE_HOME is ignored, as the XDG specification says. The home is $HOME, else the one in the
+ * password database; either counts only if it is a folder of this user's (sudo leaves another's in
+ * $HOME; service accounts have none). */
 kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag);
 
-/* Makes the root (0700) and refuses one that is a link, belongs to another user, or is writable by
- * others: KILN_E_UNAVAILABLE with the reason. Works as root, too, and checks the folder it opened.
- */
+/* Makes the root (0700) and refuses one that is a link, is reached through another user's link,
+ * belongs to another user, or is writable by others: KILN_E_UNAVAILABLE with the reason, also when
+ * it cannot be made. Works as root, too, and checks the folder it opened. */
 kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag);
 
 /* The temporary folder ($TMPDIR or /tmp), and the path of the module this code is in; malloc'ed or

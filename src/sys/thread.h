@@ -48,5 +48,8 @@ void kn_thread_join(kn_thread *thread);
 
 /* Processors this process may run on, at least 1 (affinity and cgroup quota respected). */
 uint32_t kn_thread_processors(void);
+/* The quota part of it, in whole processors; UINT32_MAX: none. Both arguments are for tests:
+ * /proc/self/cgroup and /sys/fs/cgroup. */
+uint32_t kn_thread_quota(const char *groups_file, const char *mount);
 
 #endif

@@ -1,0 +1,238 @@
+/* Opening vendors' libraries and binding their symbols; see dylib.h.
+ *
+ * "Missing" and "there, but unusable" call for different help, and the loader's one sentence does
+ * not always tell them apart: after a failure the usual folders are looked through for the file. */
+#include "sys/dylib.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sys/elf.h"
+#include "sys/fail.h"
+#include "sys/file.h"
+
+#define MAX_PATH 1024
+
+struct kn_dylib {
+    void *handle;
+    char *path;
+};
+
+/* Where libraries lie that the loader may or may not look at. */
+static const char *const usual_folders[] = {
+#if defined(__x86_64__)
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/x86_64-linux-gnu",
+#elif defined(__aarch64__)
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+#endif
+    "/usr/lib64",
+    "/lib64",
+    "/usr/lib",
+    "/lib",
+    "/usr/local/lib",
+    "/usr/local/lib64",
+    "/usr/lib/wsl/lib",
+    "/usr/local/cuda/lib64",
+    "/opt/rocm/lib",
+    "/usr/local/nvidia/lib64",
+    "/run/opengl-driver/lib",
+    "/usr/lib/i386-linux-gnu",
+    "/usr/lib32", /* of the other class, to say so */
+};
+
+/* What is known about the failure so far; an unusable library says more than a missing one. */
+typedef struct failure {
+    kiln_probe_outcome outcome;
+    char file[MAX_PATH];
+    char why[768];
+    char fix[512];
+} failure;
+
+static bool exists_in(const char *folder, size_t folder_length, const char *name, char *path)
+{
+    if (folder_length == 0 || folder[0] != '/' || folder_length + strlen(name) + 2 > MAX_PATH) {
+        return false;
+    }
+    kn_text_putf(path, MAX_PATH, "%.*s/%s", (int)folder_length, folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Looks for a file of this name where libraries lie. */
+static bool find_file(const char *name, char *path)
+{
+    if (kn_path_is_absolute(name)) {
+        kn_text_put(path, MAX_PATH, name);
+        return access(path, F_OK) == 0;
+    }
+    const char *list = getenv("LD_LIBRARY_PATH");
+    while (list != NULL && list[0] != '\0') {
+        size_t length = strcspn(list, ":;");
+        if (exists_in(list, length, name, path)) {
+            return true;
+        }
+        list += length + (list[length] != '\0' ? 1 : 0);
+    }
+    for (size_t i = 0; i < sizeof usual_folders / sizeof *usual_folders; i++) {
+        if (exists_in(usual_folders[i], strlen(usual_folders[i]), name, path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if the loader's words are about the library itself not being found, rather than about one
+ * that it needs, or about what is in it. */
+static bool says_missing(const char *words, const char *name)
+{
+    return kn_text_starts(words, name) && words[strlen(name)] == ':' &&
+           strstr(words, "cannot open shared object file") != NULL &&
+           strstr(words, "No such file") != NULL;
+}
+
+static void set_unusable(failure *out, const char *file, const char *why, const char *fix)
+{
+    out->outcome = KILN_PROBE_LIBRARY_UNUSABLE;
+    kn_text_put(out->file, sizeof out->file, file);
+    kn_text_putf(out->why, sizeof out->why, "found %s, but %s", file, why);
+    kn_text_put(out->fix, sizeof out->fix, fix);
+}
+
+/* Notes what is wrong with `name`, unless something more telling is known already. */
+static void diagnose(const char *name, const char *words, failure *out)
+{
+    char file[MAX_PATH];
+    char why[512];
+    bool found = find_file(name, file);
+
+    if (out->outcome == KILN_PROBE_LIBRARY_UNUSABLE) {
+        return;
+    }
+    if (found && kn_elf_is_foreign(file, why, sizeof why)) {
+        set_unusable(out, file, why, "install the library that was made for this program's kind");
+    } else if (!says_missing(words, name)) {
+        kn_text_putf(why, sizeof why, "the loader says: %s", words);
+        set_unusable(out, found ? file : name, why,
+                     "reinstall it together with what it needs, all of one version");
+    } else if (found && out->file[0] == '\0') {
+        kn_text_put(out->file, sizeof out->file, file);
+        kn_text_putf(out->why, sizeof out->why, "found %s, but the loader does not look there",
+                     file);
+        kn_text_put(out->fix, sizeof out->fix,
+                    "add its folder to LD_LIBRARY_PATH or to the loader's configuration");
+    }
+}
+
+static kiln_status report(const char *const *names, const failure *what, kiln_diag *diag)
+{
+    char line[256];
+    char fix[512];
+    kn_text_putf(line, sizeof line, "cannot open %s", names[0] != NULL ? names[0] : "a library");
+    if (what->why[0] != '\0') {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, what->fix, line, "%s", what->why);
+    }
+    char list[512] = "";
+    for (size_t i = 0; names[i] != NULL; i++) {
+        size_t used = strlen(list);
+        kn_text_putf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    kn_text_putf(fix, sizeof fix, "install the package or driver that provides %s",
+                 names[0] != NULL ? names[0] : "it");
+    return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, line, "not found (looked for %s)", list);
+}
+
+static kiln_status wrap(void *handle, const char *name, kn_dylib **out_lib, kiln_diag *diag)
+{
+    struct link_map *map = NULL;
+    const char *path = name;
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL && map->l_name[0] != '\0') {
+        path = map->l_name;
+    }
+    kn_dylib *lib = malloc(sizeof *lib);
+    char *copy = kn_text_copy(path);
+    if (lib == NULL || copy == NULL) {
+        free(lib);
+        free(copy);
+        (void)dlclose(handle);
+        return kn_fail_nomem(diag, "cannot open", name);
+    }
+    *lib = (kn_dylib){.handle = handle, .path = copy};
+    *out_lib = lib;
+    return KILN_OK;
+}
+
+kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
+                          kiln_probe_outcome *out_outcome, kiln_diag *diag)
+{
+    failure what = {.outcome = KILN_PROBE_LIBRARY_MISSING};
+    *out_lib = NULL;
+    *out_outcome = KILN_PROBE_LIBRARY_MISSING;
+
+    for (size_t i = 0; names[i] != NULL; i++) {
+        const char *name = names[i];
+        if (name[0] == '\0' || (!kn_path_is_absolute(name) && strchr(name, '/') != NULL)) {
+            *out_outcome = KILN_PROBE_LIBRARY_UNUSABLE;
+            return kiln_diag_set(diag, KILN_E_INVALID,
+                                 "name it by an absolute path or by its soname",
+                                 "cannot open a library", "\"%s\" is a relative path", name);
+        }
+        void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (handle != NULL) {
+            kiln_status status = wrap(handle, name, out_lib, diag);
+            *out_outcome = status == KILN_OK ? KILN_PROBE_READY : KILN_PROBE_FAILED;
+            return status;
+        }
+        const char *words = dlerror();
+        diagnose(name, words != NULL ? words : "no reason given", &what);
+    }
+    *out_outcome = what.outcome;
+    return report(names, &what, diag);
+}
+
+void kn_dylib_close(kn_dylib *lib)
+{
+    if (lib != NULL) {
+        (void)dlclose(lib->handle);
+        free(lib->path);
+        free(lib);
+    }
+}
+
+const char *kn_dylib_path(const kn_dylib *lib)
+{
+    return lib->path;
+}
+
+void *kn_dylib_symbol(kn_dylib *lib, const char *name)
+{
+    return dlsym(lib->handle, name);
+}
+
+kiln_status kn_dylib_bind(kn_dylib *lib, const kn_symbol *symbols, size_t count, uint32_t version,
+                          void *table, kiln_diag *diag)
+{
+    const kn_symbol *absent = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        void *address = dlsym(lib->handle, symbols[i].name);
+        /* All pointers have one representation on the systems that have dlsym. */
+        memcpy((char *)table + symbols[i].offset, &address, sizeof address);
+        bool newer = version != 0 && symbols[i].since > version;
+        if (address == NULL && symbols[i].need == KN_REQUIRED && !newer && absent == NULL) {
+            absent = &symbols[i];
+        }
+    }
+    if (absent == NULL) {
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memset((char *)table + symbols[i].offset, 0, sizeof(void *));
+    }
+    return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install a newer or complete version of it",
+                         lib->path, "it has no function %s", absent->name);
+}

@@ -1,0 +1,229 @@
+/* Files: facts, reading whole, small shared records. Folders are in folder.c. */
+#include "sys/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "sys/fail.h"
+
+struct kn_file {
+    int fd;
+};
+
+/* No entry, or a handle to one that another host removed. */
+static bool means_missing(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ESTALE;
+}
+
+static void take_facts(const struct stat *from, kn_file_facts *out)
+{
+    *out = (kn_file_facts){
+        .kind = S_ISREG(from->st_mode)   ? KN_FILE_REGULAR
+                : S_ISDIR(from->st_mode) ? KN_FILE_FOLDER
+                : S_ISLNK(from->st_mode) ? KN_FILE_LINK
+                                         : KN_FILE_OTHER,
+        .size = (uint64_t)from->st_size,
+        .disk_bytes = (uint64_t)from->st_blocks * 512,
+        .mtime_ns = (int64_t)from->st_mtim.tv_sec * 1000000000 + from->st_mtim.tv_nsec,
+        .ctime_ns = (int64_t)from->st_ctim.tv_sec * 1000000000 + from->st_ctim.tv_nsec,
+        .inode = from->st_ino,
+        .device = from->st_dev,
+        .owner = from->st_uid,
+        .mode = from->st_mode & 07777,
+    };
+}
+
+kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts, kiln_diag *diag)
+{
+    struct stat facts;
+    *out_facts = (kn_file_facts){0};
+    if (fstatat(AT_FDCWD, path, &facts, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
+        return means_missing(errno) ? KILN_MISS
+                                    : kn_fail(diag, KILN_E_IO, errno, "cannot look at", path);
+    }
+    take_facts(&facts, out_facts);
+    return KILN_OK;
+}
+
+static int open_retrying(const char *path, int flags, mode_t mode)
+{
+    int fd;
+    do {
+        fd = open(path, flags, mode);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* Reads until `size` bytes or the end of the file; a negative result leaves errno. */
+static ssize_t read_fully(int fd, char *data, size_t size)
+{
+    size_t got = 0;
+    while (got < size) {
+        ssize_t n = read(fd, data + got, size - got);
+        if (n == 0) {
+            break;
+        }
+        if (n > 0) {
+            got += (size_t)n;
+        } else if (errno != EINTR) {
+            return -1;
+        }
+    }
+    return (ssize_t)got;
+}
+
+/* Checks that `fd` is a regular file of at most `limit` bytes and reads it. */
+static kiln_status read_open_file(int fd, const char *path, size_t limit, void **out_data,
+                                  size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
+{
+    struct stat facts;
+    if (fstat(fd, &facts) != 0) {
+        return means_missing(errno) ? KILN_MISS
+                                    : kn_fail(diag, KILN_E_IO, errno, "cannot look at", path);
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it is not a regular file");
+    }
+    if ((uintmax_t)facts.st_size > limit) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path,
+                             "it has %jd bytes, more than the %zu that are allowed",
+                             (intmax_t)facts.st_size, limit);
+    }
+    size_t size;
+    char *data = kn_add_size((size_t)facts.st_size, 1, &size) ? malloc(size) : NULL;
+    if (data == NULL) {
+        return kn_fail_nomem(diag, "cannot read", path);
+    }
+    ssize_t got = read_fully(fd, data, size - 1);
+    if (got < 0) {
+        int error = errno;
+        free(data);
+        return error == ESTALE ? KILN_MISS : kn_fail(diag, KILN_E_IO, error, "cannot read", path);
+    }
+    data[got] = '\0';
+    *out_data = data;
+    *out_size = (size_t)got;
+    if (out_facts != NULL) {
+        take_facts(&facts, out_facts);
+    }
+    return KILN_OK;
+}
+
+kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
+                         size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
+{
+    *out_data = NULL;
+    *out_size = 0;
+    if (out_facts != NULL) {
+        *out_facts = (kn_file_facts){0};
+    }
+    /* O_NONBLOCK: a planted FIFO must not hang the open. It changes nothing for regular files. */
+    int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (nofollow ? O_NOFOLLOW : 0);
+    int fd = open_retrying(path, flags, 0);
+    if (fd < 0 && means_missing(errno)) {
+        return KILN_MISS;
+    }
+    if (fd < 0 && nofollow && errno == ELOOP) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it is a link");
+    }
+    if (fd < 0) {
+        return kn_fail(diag, KILN_E_IO, errno, "cannot open", path);
+    }
+    kiln_status status = read_open_file(fd, path, limit, out_data, out_size, out_facts, diag);
+    (void)close(fd); /* nothing was written */
+    return status;
+}
+
+kiln_status kn_file_remove(const char *path, kiln_diag *diag)
+{
+    if (unlink(path) == 0) {
+        return KILN_OK;
+    }
+    return means_missing(errno) ? KILN_MISS
+                                : kn_fail(diag, KILN_E_IO, errno, "cannot remove", path);
+}
+
+kiln_status kn_file_touch(const char *path)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+    if (utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) == 0) {
+        return KILN_OK;
+    }
+    return means_missing(errno) ? KILN_MISS : KILN_E_IO;
+}
+
+kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, kiln_diag *diag)
+{
+    struct stat facts;
+    *out_file = NULL;
+    int flags = writable ? O_RDWR | O_CREAT : O_RDONLY;
+    int fd = open_retrying(path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0 && !writable && means_missing(errno)) {
+        return KILN_MISS;
+    }
+    if (fd < 0) {
+        return kn_fail(diag, KILN_E_IO, errno, "cannot open", path);
+    }
+    kn_file *file = NULL;
+    kiln_status status = KILN_OK;
+    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it is not a regular file");
+    } else if ((file = malloc(sizeof *file)) == NULL) {
+        status = kn_fail_nomem(diag, "cannot open", path);
+    }
+    if (status != KILN_OK) {
+        (void)close(fd);
+        return status;
+    }
+    file->fd = fd;
+    *out_file = file;
+    return KILN_OK;
+}
+
+void kn_file_close(kn_file *file)
+{
+    if (file != NULL) {
+        (void)close(file->fd); /* the records it is for may be lost */
+        free(file);
+    }
+}
+
+kiln_status kn_file_read_at(kn_file *file, uint64_t offset, void *data, size_t size)
+{
+    char *to = data;
+    while (size > 0) {
+        ssize_t n = pread(file->fd, to, size, (off_t)offset);
+        if (n == 0) {
+            return KILN_MISS;
+        }
+        if (n > 0) {
+            to += n;
+            offset += (uint64_t)n;
+            size -= (size_t)n;
+        } else if (errno != EINTR) {
+            return KILN_E_IO;
+        }
+    }
+    return KILN_OK;
+}
+
+kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, size_t size)
+{
+    const char *from = data;
+    while (size > 0) {
+        ssize_t n = pwrite(file->fd, from, size, (off_t)offset);
+        if (n > 0) {
+            from += n;
+            offset += (uint64_t)n;
+            size -= (size_t)n;
+        } else if (n == 0 || errno != EINTR) {
+            return KILN_E_IO;
+        }
+    }
+    return KILN_OK;
+}

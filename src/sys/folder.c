@@ -1,0 +1,133 @@
+/* Folders: making, removing and listing them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sys/fail.h"
+#include "sys/file.h"
+
+/* How often another process may remove a parent under our hands. */
+#define MAX_TRIES 4
+
+/* 0, or the errno that says why there is no such folder now. */
+static int make_one(const char *path)
+{
+    struct stat facts;
+    if (mkdir(path, 0700) == 0) {
+        return 0;
+    }
+    int error = errno;
+    if (error == ENOENT) {
+        return error;
+    }
+    /* Whatever the refusal was (EEXIST, EACCES, EROFS, ...): it does not matter if it is there. */
+    if (stat(path, &facts) == 0) {
+        return S_ISDIR(facts.st_mode) ? 0 : ENOTDIR;
+    }
+    return error;
+}
+
+/* Makes each part of `path`, which is changed on the way and restored. */
+static int make_all(char *path)
+{
+    for (char *p = path + 1; *p != '\0'; p++) {
+        if (*p != '/' || p[-1] == '/') {
+            continue;
+        }
+        *p = '\0';
+        int error = make_one(path);
+        *p = '/';
+        if (error != 0) {
+            return error;
+        }
+    }
+    return make_one(path);
+}
+
+kiln_status kn_file_make_folder(const char *path, kiln_diag *diag)
+{
+    if (path[0] == '\0') {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "cannot make a folder", "empty path");
+    }
+    int error = make_one(path);
+    if (error == 0) {
+        return KILN_OK;
+    }
+    if (error == ENOENT) {
+        char *copy = kn_text_copy(path);
+        if (copy == NULL) {
+            return kn_fail_nomem(diag, "cannot make folder", path);
+        }
+        for (int tries = 0; error == ENOENT && tries < MAX_TRIES; tries++) {
+            error = make_all(copy);
+        }
+        free(copy);
+    }
+    return error == 0 ? KILN_OK : kn_fail(diag, KILN_E_IO, error, "cannot make folder", path);
+}
+
+kiln_status kn_file_remove_folder(const char *path)
+{
+    if (rmdir(path) == 0) {
+        return KILN_OK;
+    }
+    switch (errno) {
+    case ENOENT:
+    case ENOTDIR:
+    case ESTALE:
+        return KILN_MISS;
+    case ENOTEMPTY:
+    case EEXIST:
+    case EBUSY:
+        return KILN_E_BUSY;
+    default:
+        return KILN_E_IO;
+    }
+}
+
+static kiln_status visit_all(DIR *list, const char *folder, kn_file_visit *visit, void *user,
+                             kiln_diag *diag)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(list);
+        if (entry == NULL && errno != 0) {
+            return kn_fail(diag, KILN_E_IO, errno, "cannot list", folder);
+        }
+        if (entry == NULL) {
+            return KILN_OK;
+        }
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+            continue;
+        }
+        kiln_status status = visit(user, entry->d_name);
+        if (status != KILN_OK) {
+            return status;
+        }
+    }
+}
+
+kiln_status kn_file_list(const char *folder, kn_file_visit *visit, void *user, kiln_diag *diag)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ESTALE)) {
+        return KILN_MISS;
+    }
+    if (fd < 0) {
+        return kn_fail(diag, KILN_E_IO, errno, "cannot list", folder);
+    }
+    DIR *list = fdopendir(fd);
+    if (list == NULL) {
+        kiln_status status = kn_fail(diag, KILN_E_IO, errno, "cannot list", folder);
+        (void)close(fd);
+        return status;
+    }
+    kiln_status status = visit_all(list, folder, visit, user, diag);
+    (void)closedir(list);
+    return status;
+}

@@ -1,0 +1,261 @@
+/* Well-known places; see paths.h. Where code is kept that will run, nothing is taken on trust: not
+ * who owns a folder, nor that a path still means what it says. */
+#include "sys/paths.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sys/dylib.h"
+#include "sys/env.h"
+#include "sys/fail.h"
+#include "sys/file.h"
+
+#define MAX_PATH 4096
+#define CHOOSE_ANOTHER "set KILN_CACHE_DIR to a folder of your own"
+
+/* ---- where the cache is ---- */
+
+/* The variable's value if it is an absolute path. */
+static const char *absolute_variable(const char *name)
+{
+    const char *value = kn_env_get(name);
+    return value != NULL && kn_path_is_absolute(value) ? value : NULL;
+}
+
+static bool is_own_home(const char *path)
+{
+    struct stat facts;
+    if (path == NULL || !kn_path_is_absolute(path) || stat(path, &facts) != 0 ||
+        !S_ISDIR(facts.st_mode)) {
+        return false;
+    }
+    if (facts.st_uid == geteuid()) {
+        return true;
+    }
+    /* Root can write anywhere, and would leave files in a user's home that the user cannot remove.
+     */
+    return geteuid() != 0 && access(path, W_OK) == 0;
+}
+
+/* The home in the password database, malloc'ed, or NULL. */
+static char *registered_home(void)
+{
+    struct passwd entry;
+    struct passwd *found = NULL;
+    size_t size = 16384;
+    char *buffer = malloc(size);
+    char *home = NULL;
+    if (buffer == NULL) {
+        return NULL;
+    }
+    if (getpwuid_r(geteuid(), &entry, buffer, size, &found) == 0 && found != NULL &&
+        is_own_home(found->pw_dir)) {
+        home = kn_text_copy(found->pw_dir);
+    }
+    free(buffer);
+    return home;
+}
+
+static kiln_status give(char *path, char **out_path, kiln_diag *diag)
+{
+    if (path == NULL) {
+        return kn_fail_nomem(diag, "cannot find", "the cache folder");
+    }
+    *out_path = path;
+    return KILN_OK;
+}
+
+static kiln_status temporary_root(char **out_path, kiln_diag *diag)
+{
+    char name[32];
+    char *folder = kn_paths_temporary();
+    kn_text_putf(name, sizeof name, "kiln-%lu", (unsigned long)geteuid());
+    char *path = folder != NULL ? kn_path_join(folder, name) : NULL;
+    free(folder);
+    return give(path, out_path, diag);
+}
+
+kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag)
+{
+    *out_path = NULL;
+    const char *chosen = kn_env_get("KILN_CACHE_DIR");
+    if (chosen != NULL && chosen[0] != '\0') {
+        if (!kn_path_is_absolute(chosen)) {
+            return kiln_diag_set(diag, KILN_E_INVALID, "set KILN_CACHE_DIR to an absolute path",
+                                 "environment variable KILN_CACHE_DIR", "\"%s\" is a relative path",
+                                 chosen);
+        }
+        return give(kn_text_copy(chosen), out_path, diag);
+    }
+    const char *caches = absolute_variable("XDG_CACHE_HOME");
+    if (caches != NULL) {
+        return give(kn_path_join(caches, "kiln"), out_path, diag);
+    }
+    const char *home = absolute_variable("HOME");
+    if (is_own_home(home)) {
+        return give(kn_path_join(home, ".cache/kiln"), out_path, diag);
+    }
+    char *registered = registered_home();
+    if (registered != NULL) {
+        char *path = kn_path_join(registered, ".cache/kiln");
+        free(registered);
+        return give(path, out_path, diag);
+    }
+    return temporary_root(out_path, diag);
+}
+
+/* ---- may it be used ---- */
+
+/* A link that another user (but root) made can be turned to elsewhere at any time. */
+static kiln_status refuse_foreign_links(char *path, kiln_diag *diag)
+{
+    for (char *p = path + 1;; p++) {
+        struct stat facts;
+        char end = *p;
+        if (end != '/' && end != '\0') {
+            continue;
+        }
+        *p = '\0';
+        bool there = lstat(path, &facts) == 0;
+        if (there && S_ISLNK(facts.st_mode) && facts.st_uid != geteuid() && facts.st_uid != 0) {
+            return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
+                                 "it is a link that belongs to user %lu",
+                                 (unsigned long)facts.st_uid);
+        }
+        *p = end;
+        if (!there || end == '\0') {
+            return KILN_OK;
+        }
+    }
+}
+
+/* Looks at the folder that was opened, not at what the path may mean by now. */
+static kiln_status check_opened(int fd, const char *path, kiln_diag *diag)
+{
+    struct stat facts;
+    char fix[512];
+    if (fstat(fd, &facts) != 0) {
+        return kn_fail(diag, KILN_E_UNAVAILABLE, errno, "cannot look at", path);
+    }
+    if (facts.st_uid != geteuid()) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
+                             "the cache folder belongs to user %lu, not to user %lu",
+                             (unsigned long)facts.st_uid, (unsigned long)geteuid());
+    }
+    if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        kn_text_putf(fix, sizeof fix, "chmod go-w '%s', or " CHOOSE_ANOTHER, path);
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, path,
+                             "the cache folder can be written to by %s (mode %04o)",
+                             (facts.st_mode & S_IWOTH) != 0 ? "everybody" : "its group",
+                             (unsigned)(facts.st_mode & 07777));
+    }
+    return KILN_OK;
+}
+
+static kiln_status claim(char *path, kiln_diag *diag)
+{
+    struct stat facts;
+    kiln_status status = refuse_foreign_links(path, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode)) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_CACHE_DIR to the folder itself",
+                             path, "the cache folder is a link");
+    }
+    if (kn_file_make_folder(path, diag) != KILN_OK) {
+        if (diag != NULL) {
+            diag->status = KILN_E_UNAVAILABLE;
+        }
+        return KILN_E_UNAVAILABLE;
+    }
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return kn_fail(diag, KILN_E_UNAVAILABLE, errno, "cannot open cache folder", path);
+    }
+    status = check_opened(fd, path, diag);
+    (void)close(fd);
+    return status;
+}
+
+/* "link/" and "link/." would be followed in spite of O_NOFOLLOW. */
+static void strip_end(char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 &&
+           (path[length - 1] == '/' || (path[length - 1] == '.' && path[length - 2] == '/'))) {
+        path[--length] = '\0';
+    }
+}
+
+kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag)
+{
+    if (!kn_path_is_absolute(path)) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
+                             "the cache folder is not an absolute path");
+    }
+    char *copy = kn_text_copy(path);
+    if (copy == NULL) {
+        return kn_fail_nomem(diag, "cannot open cache folder", path);
+    }
+    strip_end(copy);
+    kiln_status status = claim(copy, diag);
+    free(copy);
+    return status;
+}
+
+/* ---- other places ---- */
+
+char *kn_paths_temporary(void)
+{
+    const char *folder = absolute_variable("TMPDIR");
+    return kn_text_copy(folder != NULL ? folder : "/tmp");
+}
+
+char *kn_paths_own_module(void)
+{
+    static const char marker = 0; /* any address in this module */
+    char path[MAX_PATH];
+    char build_id[8];
+    if (!kn_module_of_address(&marker, path, sizeof path, build_id, sizeof build_id)) {
+        return NULL;
+    }
+    return kn_text_copy(path);
+}
+
+static bool is_program(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
+}
+
+char *kn_paths_find_program(const char *name)
+{
+    if (name[0] == '\0') {
+        return NULL;
+    }
+    if (strchr(name, '/') != NULL) {
+        return kn_path_is_absolute(name) && is_program(name) ? kn_text_copy(name) : NULL;
+    }
+    const char *list = kn_env_get("PATH");
+    list = list != NULL ? list : "/usr/local/bin:/usr/bin:/bin";
+    while (list[0] != '\0') {
+        size_t length = strcspn(list, ":");
+        char *folder = list[0] == '/' ? kn_text_copy_n(list, length) : NULL; /* never the cwd */
+        char *path = folder != NULL ? kn_path_join(folder, name) : NULL;
+        free(folder);
+        if (path != NULL && is_program(path)) {
+            return path;
+        }
+        free(path);
+        list += length + (list[length] != '\0' ? 1 : 0);
+    }
+    return NULL;
+}

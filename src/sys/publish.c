@@ -1,0 +1,193 @@
+/* Publishing a file by rename; see publish.h for the calling sequence. */
+#include "sys/publish.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sys/fail.h"
+#include "sys/file.h"
+#include "sys/random.h"
+
+#define MAX_TRIES 8
+#define MAX_WRITE ((size_t)1 << 30)
+
+/* A name that nobody else makes: process, counter, and random bits for processes that share a
+ * folder but not their numbers (containers, hosts). */
+static char *temporary_path(const char *tmp_folder)
+{
+    static _Atomic uint64_t counter;
+    char name[64];
+    kn_text_putf(name, sizeof name, "%" PRIx64 "-%" PRIx64 "-%016" PRIx64, (uint64_t)getpid(),
+                 (uint64_t)atomic_fetch_add(&counter, 1), kn_random_u64());
+    return kn_path_join(tmp_folder, name);
+}
+
+/* Opens a new file in `tmp_folder`, which is made if it is missing. */
+static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, kiln_diag *diag)
+{
+    int error = 0;
+    for (int tries = 0; tries < MAX_TRIES; tries++) {
+        free(publish->temporary);
+        publish->temporary = temporary_path(tmp_folder);
+        if (publish->temporary == NULL) {
+            return kn_fail_nomem(diag, "cannot publish", publish->final_path);
+        }
+        publish->handle =
+            open(publish->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (publish->handle >= 0) {
+            /* For a umask that takes the owner's own bits; some file systems have no modes. */
+            (void)fchmod(publish->handle, 0600);
+            return KILN_OK;
+        }
+        error = errno;
+        if (error == ENOENT) {
+            kiln_status status = kn_file_make_folder(tmp_folder, diag);
+            if (status != KILN_OK) {
+                return status;
+            }
+        } else if (error != EEXIST && error != EINTR && error != ESTALE) {
+            break;
+        }
+    }
+    return kn_fail(diag, KILN_E_IO, error, "cannot make a file in", tmp_folder);
+}
+
+static void forget(kn_publish *publish)
+{
+    free(publish->temporary);
+    free(publish->final_path);
+    *publish = (kn_publish){.handle = -1};
+}
+
+kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
+                             kiln_diag *diag)
+{
+    *publish = (kn_publish){.handle = -1};
+    publish->final_path = kn_text_copy(final_path);
+    if (publish->final_path == NULL) {
+        return kn_fail_nomem(diag, "cannot publish", final_path);
+    }
+    kiln_status status = open_temporary(publish, tmp_folder, diag);
+    if (status != KILN_OK) {
+        forget(publish);
+    }
+    return status;
+}
+
+static void set_failure(kn_publish *publish, int error)
+{
+    if (publish->failure == KILN_OK) {
+        publish->failure = KILN_E_IO;
+        publish->failure_errno = error;
+    }
+}
+
+void kn_publish_write(kn_publish *publish, const void *data, size_t size)
+{
+    const char *from = data;
+    while (size > 0 && publish->failure == KILN_OK) {
+        ssize_t n = write(publish->handle, from, size < MAX_WRITE ? size : MAX_WRITE);
+        if (n > 0) {
+            from += n;
+            size -= (size_t)n;
+        } else if (n == 0) {
+            set_failure(publish, EIO);
+        } else if (errno != EINTR) {
+            set_failure(publish, errno);
+        }
+    }
+}
+
+/* Closes the temporary. An error on close is one of writing: NFS tells of a full disk only here. */
+static void finish_writing(kn_publish *publish, bool sync)
+{
+    if (sync && publish->failure == KILN_OK) {
+        int result;
+        do {
+            result = fdatasync(publish->handle);
+        } while (result != 0 && errno == EINTR);
+        if (result != 0 && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) {
+            set_failure(publish, errno);
+        }
+    }
+    if (close(publish->handle) != 0 && errno != EINTR) {
+        set_failure(publish, errno);
+    }
+    publish->handle = -1;
+}
+
+static bool is_lost_race(int error)
+{
+    return error == EEXIST || error == ESTALE || error == ENOENT || error == EBUSY;
+}
+
+/* Another publisher's file is as good as ours. */
+static bool is_published(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+static void move_into_place(kn_publish *publish)
+{
+    int error = 0;
+    for (int tries = 0; tries < MAX_TRIES; tries++) {
+        if (rename(publish->temporary, publish->final_path) == 0) {
+            return;
+        }
+        error = errno;
+        if (error == EINTR) {
+            continue;
+        }
+        if (!is_lost_race(error)) {
+            break;
+        }
+        if (is_published(publish->final_path)) {
+            (void)unlink(publish->temporary);
+            return;
+        }
+        if (error == ENOENT) { /* the folder was never made, or was removed by an eviction */
+            char *folder = kn_path_folder(publish->final_path);
+            kiln_status made = folder != NULL ? kn_file_make_folder(folder, NULL) : KILN_E_NOMEM;
+            free(folder);
+            if (made != KILN_OK) {
+                break;
+            }
+        }
+    }
+    set_failure(publish, error);
+}
+
+kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+
+    finish_writing(publish, sync);
+    if (publish->failure == KILN_OK) {
+        move_into_place(publish);
+    }
+    if (publish->failure != KILN_OK) {
+        (void)unlink(publish->temporary);
+        status = kn_fail(diag, publish->failure, publish->failure_errno, "cannot publish",
+                         publish->final_path);
+    }
+    forget(publish);
+    return status;
+}
+
+void kn_publish_abort(kn_publish *publish)
+{
+    if (publish->handle >= 0) {
+        (void)close(publish->handle);
+        (void)unlink(publish->temporary);
+    }
+    forget(publish);
+}
