@@ -1,52 +1,190 @@
-/* The first bytes of an ELF file; see elf.h. */
+/* ELF headers and notes, from a file or from memory. Knows nothing of symbols or of loading. */
 #include "sys/elf.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <link.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
 
-static bool read_header(const char *path, ElfW(Ehdr) * out_header, size_t *out_size)
+enum { MAX_PROGRAM_HEADERS = 64, MAX_NOTE = 4096 };
+
+/* Where the bytes come from: a file descriptor, or memory when it is negative. */
+typedef struct elf_reader {
+    int handle;
+    const unsigned char *data;
+    uint64_t size;
+} elf_reader;
+
+static bool read_range(const elf_reader *reader, uint64_t offset, void *to, size_t size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
+    if (offset > reader->size || size > reader->size - offset) {
         return false;
     }
-    memset(out_header, 0, sizeof *out_header);
-    ssize_t got = read(fd, out_header, sizeof *out_header);
-    (void)close(fd);
-    *out_size = got > 0 ? (size_t)got : 0;
-    return got >= 0;
+    if (reader->handle < 0) {
+        memcpy(to, reader->data + offset, size);
+        return true;
+    }
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = pread(reader->handle, (char *)to + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
+}
+
+/* Finds NT_GNU_BUILD_ID in one note segment. */
+static bool find_build_id(const unsigned char *notes, size_t size, kn_elf_facts *facts)
+{
+    size_t at = 0;
+    while (size - at >= sizeof(Elf64_Nhdr)) {
+        Elf64_Nhdr note;
+        memcpy(&note, notes + at, sizeof(note));
+        at += sizeof(note);
+        size_t name_size = ((size_t)note.n_namesz + 3) & ~(size_t)3;
+        size_t value_size = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+        if (name_size > size - at || value_size > size - at - name_size) {
+            return false;
+        }
+        const unsigned char *name = notes + at;
+        const unsigned char *value = name + name_size;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(name, "GNU", 4) == 0 &&
+            note.n_descsz > 0 && (size_t)note.n_descsz * 2 < sizeof(facts->build_id)) {
+            kn_hex_encode(value, note.n_descsz, facts->build_id);
+            return true;
+        }
+        at += name_size + value_size;
+    }
+    return false;
+}
+
+static void scan_notes(const elf_reader *reader, uint64_t offset, uint64_t size,
+                       kn_elf_facts *facts)
+{
+    unsigned char notes[MAX_NOTE];
+    size_t take = size < sizeof(notes) ? (size_t)size : sizeof(notes);
+    if (read_range(reader, offset, notes, take)) {
+        (void)find_build_id(notes, take, facts);
+    }
+}
+
+static void scan_headers_64(const elf_reader *reader, const Elf64_Ehdr *header, kn_elf_facts *facts)
+{
+    for (uint64_t i = 0; i < header->e_phnum && i < MAX_PROGRAM_HEADERS; i++) {
+        Elf64_Phdr program;
+        if (header->e_phentsize < sizeof(program) ||
+            !read_range(reader, header->e_phoff + i * header->e_phentsize, &program,
+                        sizeof(program))) {
+            return;
+        }
+        if (program.p_type == PT_NOTE && facts->build_id[0] == '\0') {
+            scan_notes(reader, program.p_offset, program.p_filesz, facts);
+        }
+    }
+}
+
+static kiln_status inspect(const elf_reader *reader, const char *what, kn_elf_facts *facts,
+                           kiln_diag *diag)
+{
+    unsigned char ident[EI_NIDENT];
+    const unsigned int one = 1;
+    const bool little = *(const unsigned char *)&one == 1;
+    if (!read_range(reader, 0, ident, sizeof(ident)) || memcmp(ident, ELFMAG, SELFMAG) != 0) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "it is not an ELF file");
+    }
+    if (ident[EI_DATA] != (little ? ELFDATA2LSB : ELFDATA2MSB)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, what,
+                             "it is an ELF file of another byte order");
+    }
+    facts->size = reader->size;
+    facts->bits = ident[EI_CLASS] == ELFCLASS32 ? 32 : 64;
+    /* e_type and e_machine lie at the same place in both classes. */
+    Elf64_Ehdr header;
+    memset(&header, 0, sizeof(header));
+    if (!read_range(reader, 0, &header,
+                    facts->bits == 32 ? sizeof(Elf32_Ehdr) : sizeof(Elf64_Ehdr))) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "its header is cut short");
+    }
+    facts->machine = header.e_machine;
+    facts->type = header.e_type;
+    if (facts->bits == 64) {
+        scan_headers_64(reader, &header, facts);
+    }
+    return KILN_OK;
+}
+
+kiln_status kn_elf_inspect(const char *path, kn_elf_facts *out_facts, kiln_diag *diag)
+{
+    memset(out_facts, 0, sizeof(*out_facts));
+    kn_elf_facts facts = {0};
+    int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (handle < 0) {
+        if (errno == ENOENT || errno == ENOTDIR) {
+            return KILN_MISS;
+        }
+        return kiln_diag_set(diag, KILN_E_IO, NULL, path, "cannot open it: %s", strerror(errno));
+    }
+    kiln_status status;
+    struct stat st;
+    if (fstat(handle, &st) != 0 || !S_ISREG(st.st_mode)) {
+        status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it is not a regular file");
+        goto cleanup;
+    }
+    const elf_reader reader = {handle, NULL, (uint64_t)st.st_size};
+    status = inspect(&reader, path, &facts, diag);
+    if (status == KILN_OK) {
+        *out_facts = facts;
+    }
+cleanup:
+    (void)close(handle);
+    return status;
+}
+
+kiln_status kn_elf_inspect_bytes(const void *data, size_t size, kn_elf_facts *out_facts,
+                                 kiln_diag *diag)
+{
+    memset(out_facts, 0, sizeof(*out_facts));
+    kn_elf_facts facts = {0};
+    const elf_reader reader = {-1, (const unsigned char *)data, size};
+    kiln_status status = inspect(&reader, "object in memory", &facts, diag);
+    if (status == KILN_OK) {
+        *out_facts = facts;
+    }
+    return status;
 }
 
 bool kn_elf_is_foreign(const char *path, char *why, size_t why_size)
 {
-    ElfW(Ehdr) theirs;
-    ElfW(Ehdr) ours;
-    size_t size;
-    size_t ours_size;
-    const int our_class = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
-
-    if (!read_header(path, &theirs, &size)) {
+    kn_elf_facts theirs;
+    kn_elf_facts ours;
+    const unsigned int our_bits = 8 * sizeof(void *);
+    kiln_status status = kn_elf_inspect(path, &theirs, NULL);
+    if (status == KILN_E_INVALID) {
+        kn_text_put(why, why_size, "it is empty or not a shared library");
+        return true;
+    }
+    if (status != KILN_OK) {
         return false;
     }
-    if (size < EI_NIDENT || memcmp(theirs.e_ident, ELFMAG, SELFMAG) != 0) {
-        kn_text_put(why, why_size, size == 0 ? "it is empty" : "it is not a shared library");
+    if (theirs.bits != our_bits) {
+        kn_text_putf(why, why_size, "it is a %u-bit library, this program is a %u-bit one",
+                     (unsigned int)theirs.bits, our_bits);
         return true;
     }
-    if (theirs.e_ident[EI_CLASS] != our_class) {
-        kn_text_putf(why, why_size, "it is a %s-bit library, this program is a %s-bit one",
-                     theirs.e_ident[EI_CLASS] == ELFCLASS64 ? "64" : "32",
-                     our_class == ELFCLASS64 ? "64" : "32");
-        return true;
-    }
-    if (size == sizeof theirs && read_header("/proc/self/exe", &ours, &ours_size) &&
-        ours_size == sizeof ours && theirs.e_machine != ours.e_machine) {
+    if (kn_elf_inspect("/proc/self/exe", &ours, NULL) == KILN_OK &&
+        theirs.machine != ours.machine) {
         kn_text_putf(why, why_size, "it is for another kind of processor (ELF machine %u, not %u)",
-                     (unsigned)theirs.e_machine, (unsigned)ours.e_machine);
+                     (unsigned int)theirs.machine, (unsigned int)ours.machine);
         return true;
     }
     return false;
