@@ -1,0 +1,56 @@
+/* The cuda backend's tables. NVRTC compiles without a GPU and without a driver; the driver half is
+ * present where libcuda is. */
+#include "backends/cuda/instance.h"
+
+static const kiln_compiler_ops compiler_ops = {
+    .abi = KILN_BACKEND_ABI,
+    .size = sizeof(kiln_compiler_ops),
+    .stages = kn_cuda_stages,
+    .target_of_device = kn_cuda_target_of_device,
+    .target_parse = kn_cuda_target_parse,
+    .target_destroy = kn_cuda_target_destroy,
+    .identify = kn_cuda_identify,
+    .system_include_dir = kn_cuda_system_include_dir,
+    .ships_header = kn_cuda_ships_header,
+    .uncacheable_option = kn_cuda_uncacheable_option,
+    .compile = kn_cuda_compile,
+};
+
+static const kiln_device_ops device_ops = {
+    .abi = KILN_BACKEND_ABI,
+    .size = sizeof(kiln_device_ops),
+    .device_info = kn_cuda_device_info,
+    .device_open = kn_cuda_device_open,
+    .device_close = kn_cuda_device_close,
+    .buffer_create = kn_cuda_buffer_create,
+    .buffer_destroy = kn_cuda_buffer_destroy,
+    .program_load = kn_cuda_program_load,
+    .program_unload = kn_cuda_program_unload,
+    .program_entry = kn_cuda_program_entry,
+    .program_params = kn_cuda_program_params,
+    .queue_create = kn_cuda_queue_create,
+    .queue_destroy = kn_cuda_queue_destroy,
+    .queue_write = kn_cuda_queue_write,
+    .queue_read = kn_cuda_queue_read,
+    .queue_fill = kn_cuda_queue_fill,
+    .queue_copy = kn_cuda_queue_copy,
+    .queue_launch = kn_cuda_queue_launch,
+    .queue_finish = kn_cuda_queue_finish,
+    .event_done = kn_cuda_event_done,
+    .event_wait = kn_cuda_event_wait,
+    .event_elapsed = kn_cuda_event_elapsed,
+    .event_destroy = kn_cuda_event_destroy,
+};
+
+const kiln_backend kn_backend_cuda = {
+    .abi = KILN_BACKEND_ABI,
+    .size = sizeof(kiln_backend),
+    .name = "cuda",
+    .summary = "NVIDIA GPUs through NVRTC and the CUDA driver",
+    .caps = KILN_CAP_ANY_THREAD | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL | KILN_CAP_COPY |
+            KILN_CAP_REFLECT | KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN,
+    .compiler = &compiler_ops,
+    .device = &device_ops,
+    .open = kn_cuda_open,
+    .close = kn_cuda_close,
+};

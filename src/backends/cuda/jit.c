@@ -1,0 +1,146 @@
+/* PTX -> CUBIN by the driver's own compiler (CUDA driver API, cuLinkCreate), and link-time
+ * optimised IR -> CUBIN by nvJitLink. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/instance.h"
+#include "base/text.h"
+
+enum { LOG_SIZE = 64 << 10 };
+
+typedef struct jit_input {
+    void *text; /* NUL-terminated */
+    size_t size;
+    const char *name;
+} jit_input;
+
+static kiln_status link_ptx(kn_cuda *cuda, const jit_input *input, char *log,
+                            kiln_artifact *artifact, kiln_diag *diag)
+{
+    int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)LOG_SIZE};
+    CUlinkState state = NULL;
+    void *cubin = NULL;
+    size_t size = 0;
+    const char *what = "cuLinkCreate";
+    CUresult result = cuda->driver.cuLinkCreate_v2(2, options, values, &state);
+    if (result == CUDA_SUCCESS) {
+        what = "cuLinkAddData";
+        result = cuda->driver.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, input->text, input->size,
+                                               input->name, 0, NULL, NULL);
+    }
+    if (result == CUDA_SUCCESS) {
+        what = "cuLinkComplete";
+        result = cuda->driver.cuLinkComplete(state, &cubin, &size);
+    }
+    kiln_status status = KILN_OK;
+    if (result != CUDA_SUCCESS) {
+        status = kn_cuda_fail(cuda, result, what, diag);
+        kiln_diag_set_log(diag, log, strlen(log));
+        if (status == KILN_E_REJECTED) {
+            status = KILN_E_COMPILE; /* this was text, not a cached binary */
+        }
+    } else if (size == 0 ||
+               cuda->host->artifact_set(artifact, KILN_LANG_CUBIN, cubin, size) != KILN_OK) {
+        status =
+            kiln_diag_set(diag, KILN_E_NOMEM, NULL, input->name, "no output, or out of memory");
+    }
+    if (state != NULL) {
+        (void)cuda->driver.cuLinkDestroy(state);
+    }
+    return status;
+}
+
+kiln_status kn_cuda_jit(kn_cuda *cuda, const kiln_compile_request *request, kiln_artifact *artifact,
+                        kiln_diag *diag)
+{
+    const kiln_source *source = request->source;
+    const char *name = source->name != NULL ? source->name : "kernel.ptx";
+    if (request->device == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "compile it where the GPU is", name,
+                             "the driver's compiler needs a device");
+    }
+    const void *data = request->input != NULL ? request->input->data : source->text;
+    const size_t length = request->input != NULL ? request->input->size : source->length;
+    jit_input input = {NULL, length + 1, name};
+    char *log = (char *)calloc(1, LOG_SIZE);
+    input.text = kn_text_copy_n((const char *)data, length);
+    kiln_status status;
+    if (log == NULL || input.text == NULL) {
+        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
+        goto cleanup;
+    }
+    status = kn_cuda_enter((const kn_cuda_device *)request->device, diag);
+    if (status == KILN_OK) {
+        status = link_ptx(cuda, &input, log, artifact, diag);
+        kn_cuda_leave((const kn_cuda_device *)request->device);
+    }
+    /* The facts of the stage before (lowered names) go on with the artifact: core hands each
+     * stage's artifact to load, so nothing needs copying here. */
+cleanup:
+    free(input.text);
+    free(log);
+    return status;
+}
+
+static kiln_status fail_link(const kn_cuda_nvjitlink *link, nvJitLinkHandle handle,
+                             nvJitLinkResult result, const char *name, kiln_diag *diag)
+{
+    size_t size = 0;
+    kiln_status status = kiln_diag_set(diag, KILN_E_COMPILE, "see the linker's log", name,
+                                       "nvJitLink failed with code %d", result);
+    kiln_diag_set_vendor_code(diag, result);
+    if (handle != NULL && link->nvJitLinkGetErrorLogSize(handle, &size) == NVJITLINK_SUCCESS &&
+        size > 1) {
+        char *log = (char *)calloc(1, size + 1);
+        if (log != NULL && link->nvJitLinkGetErrorLog(handle, log) == NVJITLINK_SUCCESS) {
+            kiln_diag_set_log(diag, log, strlen(log));
+        }
+        free(log);
+    }
+    return status;
+}
+
+kiln_status kn_cuda_lto_link(kn_cuda *cuda, const kn_cuda_target *target, const void *ir,
+                             size_t size, const char *name, kiln_artifact *artifact,
+                             kiln_diag *diag)
+{
+    const kn_cuda_nvjitlink *link = NULL;
+    kiln_status status = kn_cuda_nvjitlink_get(cuda, &link, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    char arch[32];
+    kn_text_putf(arch, sizeof(arch), "-arch=sm_%d%.1s", target->arch,
+                 target->suffix != '\0' ? &target->suffix : "");
+    const char *options[] = {"-lto", arch};
+    nvJitLinkHandle handle = NULL;
+    void *cubin = NULL;
+    size_t cubin_size = 0;
+    nvJitLinkResult result = link->nvJitLinkCreate(&handle, 2, options);
+    if (result == NVJITLINK_SUCCESS) {
+        result = link->nvJitLinkAddData(handle, NVJITLINK_INPUT_LTOIR, ir, size, name);
+    }
+    if (result == NVJITLINK_SUCCESS) {
+        result = link->nvJitLinkComplete(handle);
+    }
+    if (result == NVJITLINK_SUCCESS) {
+        result = link->nvJitLinkGetLinkedCubinSize(handle, &cubin_size);
+    }
+    if (result == NVJITLINK_SUCCESS && cubin_size > 0) {
+        cubin = malloc(cubin_size);
+        result = cubin != NULL ? link->nvJitLinkGetLinkedCubin(handle, cubin) : result;
+    }
+    if (result != NVJITLINK_SUCCESS) {
+        status = fail_link(link, handle, result, name, diag);
+    } else if (cubin == NULL ||
+               cuda->host->artifact_set(artifact, KILN_LANG_CUBIN, cubin, cubin_size) != KILN_OK) {
+        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "no output, or out of memory");
+    }
+    free(cubin);
+    if (handle != NULL) {
+        (void)link->nvJitLinkDestroy(&handle);
+    }
+    return status;
+}

@@ -1,0 +1,162 @@
+/* Device memory and copies on a stream. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/instance.h"
+
+typedef struct cuda_buffer {
+    CUdeviceptr pointer;
+    size_t size;
+} cuda_buffer;
+
+kiln_status kn_cuda_buffer_create(void *opaque, size_t size, void **out_buffer, kiln_diag *diag)
+{
+    kn_cuda_device *device = (kn_cuda_device *)opaque;
+    *out_buffer = NULL;
+    cuda_buffer *buffer = (cuda_buffer *)calloc(1, sizeof(*buffer));
+    if (buffer == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "buffer", "out of memory");
+    }
+    buffer->size = size;
+    kiln_status status = kn_cuda_enter(device, diag);
+    if (status == KILN_OK) {
+        CUresult result = device->cuda->driver.cuMemAlloc_v2(&buffer->pointer, size);
+        kn_cuda_leave(device);
+        if (result != CUDA_SUCCESS) {
+            status = kn_cuda_fail(device->cuda, result, "cuMemAlloc", diag);
+        }
+    }
+    if (status != KILN_OK) {
+        free(buffer);
+        return status;
+    }
+    *out_buffer = buffer;
+    return KILN_OK;
+}
+
+void kn_cuda_buffer_destroy(void *opaque, void *handle)
+{
+    kn_cuda_device *device = (kn_cuda_device *)opaque;
+    cuda_buffer *buffer = (cuda_buffer *)handle;
+    if (buffer == NULL) {
+        return;
+    }
+    if (kn_cuda_enter(device, NULL) == KILN_OK) {
+        (void)device->cuda->driver.cuMemFree_v2(buffer->pointer); /* waits for work that uses it */
+        kn_cuda_leave(device);
+    }
+    free(buffer);
+}
+
+CUdeviceptr kn_cuda_buffer_pointer(const void *buffer)
+{
+    return ((const cuda_buffer *)buffer)->pointer;
+}
+
+/* The end of every copy: wait for it, or hand over an event. */
+static kiln_status finish_copy(kn_cuda_queue *queue, void **out_event, kiln_diag *diag)
+{
+    if (out_event == NULL) {
+        CUresult result = queue->device->cuda->driver.cuStreamSynchronize(queue->stream);
+        return result == CUDA_SUCCESS
+                   ? KILN_OK
+                   : kn_cuda_fail(queue->device->cuda, result, "cuStreamSynchronize", diag);
+    }
+    kiln_status status = kn_cuda_event_begin(queue, false, out_event, diag);
+    return status == KILN_OK ? kn_cuda_event_end(queue, *out_event, diag) : status;
+}
+
+kiln_status kn_cuda_queue_write(void *opaque, void *buffer, size_t offset, const void *data,
+                                size_t size, void **out_event, kiln_diag *diag)
+{
+    kn_cuda_queue *queue = (kn_cuda_queue *)opaque;
+    kiln_status status = kn_cuda_enter(queue->device, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    CUresult result = queue->device->cuda->driver.cuMemcpyHtoDAsync_v2(
+        kn_cuda_buffer_pointer(buffer) + offset, data, size, queue->stream);
+    status = result == CUDA_SUCCESS
+                 ? finish_copy(queue, out_event, diag)
+                 : kn_cuda_fail(queue->device->cuda, result, "cuMemcpyHtoDAsync", diag);
+    kn_cuda_leave(queue->device);
+    return status;
+}
+
+kiln_status kn_cuda_queue_read(void *opaque, void *buffer, size_t offset, void *data, size_t size,
+                               void **out_event, kiln_diag *diag)
+{
+    kn_cuda_queue *queue = (kn_cuda_queue *)opaque;
+    kiln_status status = kn_cuda_enter(queue->device, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    CUresult result = queue->device->cuda->driver.cuMemcpyDtoHAsync_v2(
+        data, kn_cuda_buffer_pointer(buffer) + offset, size, queue->stream);
+    status = result == CUDA_SUCCESS
+                 ? finish_copy(queue, out_event, diag)
+                 : kn_cuda_fail(queue->device->cuda, result, "cuMemcpyDtoHAsync", diag);
+    kn_cuda_leave(queue->device);
+    return status;
+}
+
+/* Patterns of 1, 2 and 4 bytes have a call of their own; 8 and 16 are columns of 32-bit words. */
+static CUresult fill(const kn_cuda_driver *driver, CUdeviceptr to, size_t size, const void *pattern,
+                     size_t pattern_size, CUstream stream)
+{
+    unsigned char bytes[16];
+    unsigned short half;
+    unsigned int word;
+    memcpy(bytes, pattern, pattern_size);
+    switch (pattern_size) {
+    case 1:
+        return driver->cuMemsetD8Async(to, bytes[0], size, stream);
+    case 2:
+        memcpy(&half, bytes, sizeof(half));
+        return driver->cuMemsetD16Async(to, half, size / 2, stream);
+    case 4:
+        memcpy(&word, bytes, sizeof(word));
+        return driver->cuMemsetD32Async(to, word, size / 4, stream);
+    default:
+        break;
+    }
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < pattern_size / 4 && result == CUDA_SUCCESS; i++) {
+        memcpy(&word, bytes + 4 * i, sizeof(word));
+        result = driver->cuMemsetD2D32Async(to + 4 * i, pattern_size, word, 1, size / pattern_size,
+                                            stream);
+    }
+    return result;
+}
+
+kiln_status kn_cuda_queue_fill(void *opaque, void *buffer, size_t offset, size_t size,
+                               const void *pattern, size_t pattern_size, kiln_diag *diag)
+{
+    kn_cuda_queue *queue = (kn_cuda_queue *)opaque;
+    kiln_status status = kn_cuda_enter(queue->device, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    CUresult result = fill(&queue->device->cuda->driver, kn_cuda_buffer_pointer(buffer) + offset,
+                           size, pattern, pattern_size, queue->stream);
+    kn_cuda_leave(queue->device);
+    return result == CUDA_SUCCESS ? KILN_OK
+                                  : kn_cuda_fail(queue->device->cuda, result, "cuMemset", diag);
+}
+
+kiln_status kn_cuda_queue_copy(void *opaque, void *from, size_t from_offset, void *to,
+                               size_t to_offset, size_t size, kiln_diag *diag)
+{
+    kn_cuda_queue *queue = (kn_cuda_queue *)opaque;
+    kiln_status status = kn_cuda_enter(queue->device, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    CUresult result = queue->device->cuda->driver.cuMemcpyDtoDAsync_v2(
+        kn_cuda_buffer_pointer(to) + to_offset, kn_cuda_buffer_pointer(from) + from_offset, size,
+        queue->stream);
+    kn_cuda_leave(queue->device);
+    return result == CUDA_SUCCESS
+               ? KILN_OK
+               : kn_cuda_fail(queue->device->cuda, result, "cuMemcpyDtoDAsync", diag);
+}
