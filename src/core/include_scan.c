@@ -1,0 +1,459 @@
+/* See include_scan.h. One pass over the text with a cursor that steps over line splices, so that
+ * every rule below sees the characters that a preprocessor sees. */
+#include "core/include_scan.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define NAME_SIZE 4097
+#define WORD_SIZE 24
+
+typedef struct scanner {
+    const char *start, *p, *end;
+    bool raw_strings;
+    bool line_start; /* only blanks and comments since the line began */
+    bool in_define;
+    kn_include_fn *visit;
+    void *user;
+    kiln_status status;
+    kn_scan_stop *stop;
+    char name[NAME_SIZE];
+} scanner;
+
+static bool is_newline(int c)
+{
+    return c == '\n' || c == '\r';
+}
+
+static bool is_blank(int c)
+{
+    return c == ' ' || c == '\t' || c == '\f' || c == '\v';
+}
+
+static bool is_digit(int c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_word(int c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' ||
+           c == '$' || c >= 0x80;
+}
+
+/* Length of the splice (backslash, blanks, line end) at p, or 0. */
+static size_t splice_length(const char *p, const char *end)
+{
+    const char *q = p + 1;
+    while (q < end && is_blank((unsigned char)*q)) {
+        q++;
+    }
+    if (q < end && *q == '\n') {
+        return (size_t)(q + 1 - p);
+    }
+    if (q < end && *q == '\r') {
+        return (size_t)(q + (q + 1 < end && q[1] == '\n' ? 2 : 1) - p);
+    }
+    return 0;
+}
+
+/* The next character, or -1 at the end; p is left on it. */
+static int peek(scanner *s)
+{
+    while (s->p < s->end && *s->p == '\\') {
+        size_t splice = splice_length(s->p, s->end);
+        if (splice == 0) {
+            break;
+        }
+        s->p += splice;
+    }
+    return s->p < s->end ? (unsigned char)*s->p : -1;
+}
+
+static int next(scanner *s)
+{
+    s->p++;
+    return peek(s);
+}
+
+static bool going(const scanner *s)
+{
+    return s->stop->why == NULL && s->status == KILN_OK;
+}
+
+static void stop(scanner *s, const char *why)
+{
+    size_t line = 1;
+    for (const char *p = s->start; p < s->p && p < s->end; p++) {
+        line += *p == '\n';
+    }
+    s->stop->why = why;
+    s->stop->line = line;
+}
+
+static const char *find(kn_span text, const char *what)
+{
+    size_t length = strlen(what);
+    if (text.length < length) {
+        return NULL;
+    }
+    const char *p = text.data, *end = text.data + text.length;
+    while ((size_t)(end - p) >= length) {
+        p = memchr(p, what[0], (size_t)(end - p) - length + 1);
+        if (p == NULL || memcmp(p, what, length) == 0) {
+            return p;
+        }
+        p++;
+    }
+    return NULL;
+}
+
+/* --- comments and literals ----------------------------------------------------------------------
+ */
+
+/* At the character after a slash. False if it starts no comment. */
+static bool skip_comment(scanner *s)
+{
+    int c = peek(s);
+    if (c == '/') {
+        while (c >= 0 && !is_newline(c)) {
+            c = next(s);
+        }
+        return true;
+    }
+    if (c != '*') {
+        return false;
+    }
+    c = next(s);
+    while (c >= 0) {
+        bool star = c == '*';
+        c = next(s);
+        if (star && c == '/') {
+            s->p++;
+            break;
+        }
+    }
+    return true;
+}
+
+/* Blanks and comments of a directive's line. */
+static int skip_blanks(scanner *s)
+{
+    for (;;) {
+        int c = peek(s);
+        if (is_blank(c)) {
+            s->p++;
+            continue;
+        }
+        if (c == '/') {
+            const char *slash = s->p++;
+            if (skip_comment(s)) {
+                continue;
+            }
+            s->p = slash;
+        }
+        return c;
+    }
+}
+
+/* An assembler reads files by itself: .incbin "x", .include "x". */
+static void check_assembly(scanner *s, const char *from)
+{
+    kn_span text = kn_span_of(from, (size_t)(s->p - from));
+    if (memchr(text.data, '.', text.length) == NULL) {
+        return;
+    }
+    if (find(text, ".incbin") != NULL || find(text, ".include ") != NULL ||
+        find(text, ".include\t") != NULL || find(text, ".include\\") != NULL) {
+        stop(s, "assembler text that reads a file");
+    }
+}
+
+/* At the opening quote; ends after the closing one, or before the line's end if there is none. */
+static void skip_literal(scanner *s)
+{
+    const char *from = s->p;
+    int quote = peek(s);
+    int c = next(s);
+    while (c >= 0 && !is_newline(c) && c != quote) {
+        if (c == '\\') {
+            c = next(s);
+            if (c < 0 || is_newline(c)) {
+                break;
+            }
+        }
+        c = next(s);
+    }
+    if (c == quote) {
+        s->p++;
+    }
+    if (quote == '"') {
+        check_assembly(s, from);
+    }
+}
+
+/* At the quote after R. NULL if this is no raw string; else its end, or s->end if it has none. */
+static const char *raw_string_end(const scanner *s)
+{
+    char closing[20] = ")";
+    size_t length = 1;
+    const char *p = s->p + 1;
+    while (p < s->end && *p != '(') {
+        if (length > 16 || strchr(" )\\\"\t\v\f\r\n", *p) != NULL) {
+            return NULL;
+        }
+        closing[length++] = *p++;
+    }
+    if (p == s->end) {
+        return NULL;
+    }
+    closing[length++] = '"';
+    closing[length] = '\0';
+    p = find(kn_span_of(p, (size_t)(s->end - p)), closing);
+    return p != NULL ? p + length : s->end;
+}
+
+static void skip_raw_string(scanner *s)
+{
+    const char *from = s->p;
+    const char *end = raw_string_end(s);
+    if (end == NULL || !s->raw_strings) {
+        skip_literal(s);
+        if (end != NULL && end != s->p && going(s)) {
+            stop(s, "text that reads differently with and without raw strings");
+        }
+        return;
+    }
+    s->p = end;
+    check_assembly(s, from);
+}
+
+static void skip_number(scanner *s)
+{
+    int c = peek(s);
+    while (is_word(c) || c == '.') {
+        bool exponent = c == 'e' || c == 'E' || c == 'p' || c == 'P';
+        c = next(s);
+        if (exponent && (c == '+' || c == '-')) {
+            c = next(s);
+        } else if (c == '\'') {
+            const char *separator = s->p;
+            c = next(s);
+            if (!is_word(c)) {
+                s->p = separator;
+                return;
+            }
+        }
+    }
+}
+
+/* --- includes -----------------------------------------------------------------------------------
+ */
+
+/* Reads a word; longer ones are cut, and equal none of those asked for. */
+static size_t read_word(scanner *s, char word[WORD_SIZE])
+{
+    size_t length = 0;
+    for (int c = peek(s); is_word(c); c = next(s)) {
+        if (length < WORD_SIZE - 1) {
+            word[length++] = (char)c;
+        }
+    }
+    word[length] = '\0';
+    return length;
+}
+
+/* At the quote or bracket of a name, which is told of with the given flags. */
+static void read_name(scanner *s, bool next_one, bool probe)
+{
+    int open = skip_blanks(s);
+    if (open != '"' && open != '<') {
+        stop(s, probe ? "computed __has_include" : "computed #include");
+        return;
+    }
+    int close = open == '"' ? '"' : '>';
+    size_t length = 0;
+    int c = next(s);
+    while (c > 0 && !is_newline(c) && c != close && length < NAME_SIZE - 1) {
+        s->name[length++] = (char)c;
+        c = next(s);
+    }
+    if (c != close || length == 0) {
+        stop(s, "malformed #include");
+        return;
+    }
+    s->p++;
+    s->name[length] = '\0';
+    kn_include include = {kn_span_of(s->name, length), open == '"', next_one, probe};
+    s->status = s->visit(s->user, &include);
+}
+
+static void read_probe(scanner *s, bool next_one)
+{
+    if (skip_blanks(s) == '(') {
+        s->p++;
+        read_name(s, next_one, true);
+    } else if (s->in_define) {
+        stop(s, "computed __has_include");
+    }
+}
+
+/* After the '#' that begins a line. */
+static void read_directive(scanner *s)
+{
+    char word[WORD_SIZE];
+    (void)skip_blanks(s);
+    (void)read_word(s, word);
+    if (strcmp(word, "include") == 0 || strcmp(word, "import") == 0) {
+        read_name(s, false, false);
+    } else if (strcmp(word, "include_next") == 0) {
+        read_name(s, true, false);
+    } else if (strcmp(word, "embed") == 0) {
+        stop(s, "#embed");
+    } else if (strcmp(word, "define") == 0 || strcmp(word, "undef") == 0 ||
+               strcmp(word, "ifdef") == 0 || strcmp(word, "ifndef") == 0) {
+        /* What is only named there is not used there: #ifndef __has_include. */
+        s->in_define = word[0] == 'd';
+        (void)skip_blanks(s);
+        (void)read_word(s, word);
+    }
+}
+
+static const char *time_word(const char *word)
+{
+    static const char *const words[] = {"__DATE__", "__TIME__", "__TIMESTAMP__", "__has_embed"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            return words[i];
+        }
+    }
+    return NULL;
+}
+
+static void read_identifier(scanner *s)
+{
+    char word[WORD_SIZE];
+    size_t length = read_word(s, word);
+    if (word[0] == '_') {
+        if (time_word(word) != NULL) {
+            stop(s, time_word(word));
+        } else if (strcmp(word, "__has_include") == 0) {
+            read_probe(s, false);
+        } else if (strcmp(word, "__has_include_next") == 0) {
+            read_probe(s, true);
+        }
+        return;
+    }
+    if (word[length - 1] == 'R' && length <= 3 && peek(s) == '"') {
+        static const char *const prefixes[] = {"R", "LR", "uR", "UR", "u8R"};
+        for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+            if (strcmp(word, prefixes[i]) == 0) {
+                skip_raw_string(s);
+                return;
+            }
+        }
+    }
+    if (strcmp(word, "import") == 0) {
+        int c = skip_blanks(s);
+        if (c == '<' || c == '"') {
+            stop(s, "import of a header unit");
+        }
+    }
+}
+
+/* --- the pass -----------------------------------------------------------------------------------
+ */
+
+static void read_hash(scanner *s, bool at_line_start)
+{
+    s->p++;
+    if (at_line_start) {
+        read_directive(s);
+    }
+}
+
+/* One token, or one character that means nothing here. */
+static void read_token(scanner *s, int c)
+{
+    bool at_line_start = s->line_start;
+    s->line_start = false;
+    if (is_digit(c)) {
+        skip_number(s);
+    } else if (is_word(c)) {
+        read_identifier(s);
+    } else if (c == '"' || c == '\'') {
+        skip_literal(s);
+    } else if (c == '#') {
+        read_hash(s, at_line_start);
+    } else if (c == '%') {
+        s->p++;
+        if (peek(s) == ':') {
+            read_hash(s, at_line_start);
+        }
+    } else if (c == '/') {
+        s->p++;
+        s->line_start = skip_comment(s) && at_line_start;
+    } else if (c == '.') {
+        s->p++;
+        if (is_digit(peek(s))) {
+            skip_number(s);
+        }
+    } else {
+        s->p++;
+    }
+}
+
+static bool has_trigraph(kn_span text)
+{
+    return find(text, "?\?=") != NULL || find(text, "?\?/") != NULL;
+}
+
+kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit, void *user,
+                            kn_scan_stop *out_stop)
+{
+    *out_stop = (kn_scan_stop){NULL, 0};
+    if (text.length == 0) {
+        return KILN_OK;
+    }
+    scanner s = {.start = text.data,
+                 .p = text.data,
+                 .end = text.data + text.length,
+                 .raw_strings = raw_strings,
+                 .line_start = true,
+                 .visit = visit,
+                 .user = user,
+                 .status = KILN_OK,
+                 .stop = out_stop};
+    if (text.length >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0) {
+        s.p += 3;
+    }
+    if (has_trigraph(text)) {
+        stop(&s, "trigraphs");
+    }
+    int c = peek(&s);
+    while (c >= 0 && going(&s)) {
+        if (is_newline(c)) {
+            s.line_start = true;
+            s.in_define = false;
+            s.p++;
+        } else if (is_blank(c)) {
+            s.p++;
+        } else {
+            read_token(&s, c);
+        }
+        c = peek(&s);
+    }
+    return s.status;
+}
+
+const char *kn_include_scan_words(kn_span text)
+{
+    static const char *const words[] = {"__DATE__",      "__TIME__",    "__TIMESTAMP__",
+                                        "__has_include", "__has_embed", ".incbin"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (find(text, words[i]) != NULL) {
+            return words[i];
+        }
+    }
+    return NULL;
+}

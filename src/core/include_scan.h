@@ -1,0 +1,43 @@
+/* Reads the text of a source or header as a preprocessor would and tells of every file it names:
+ * #include, #include_next, #import, __has_include. It evaluates no condition and expands no macro:
+ * branches not taken are told of too. It opens nothing and knows no folder; closure.c does.
+ *
+ * Comments, line splices, string and character literals, raw strings, digraphs and digit separators
+ * are understood. What a preprocessor could turn into an include that is not readable here stops
+ * the scan with a reason. */
+#ifndef KILN_CORE_INCLUDE_SCAN_H
+#define KILN_CORE_INCLUDE_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/span.h"
+#include "kiln/status.h"
+
+/* One file that the text names. `name` lives for the call and has a NUL after it. */
+typedef struct kn_include {
+    kn_span name;
+    bool quoted; /* "x", not <x> */
+    bool next;   /* #include_next, __has_include_next */
+    bool probe;  /* __has_include: may be absent without harm */
+} kn_include;
+
+/* Any status but KILN_OK ends the scan and is returned by it. */
+typedef kiln_status kn_include_fn(void *user, const kn_include *include);
+
+/* Why the text cannot be followed; `why` is NULL if it can, else static text. */
+typedef struct kn_scan_stop {
+    const char *why;
+    size_t line;
+} kn_scan_stop;
+
+/* Calls `visit` for each include, in order. `raw_strings`: the language certainly has them (C++);
+ * where it may not, text that reads differently with and without them stops the scan. */
+kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit, void *user,
+                            kn_scan_stop *out_stop);
+
+/* Why a text outside the source (the value of a -D, an option) makes the output change with time;
+ * NULL if it does not. */
+const char *kn_include_scan_words(kn_span text);
+
+#endif

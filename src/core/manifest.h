@@ -1,0 +1,91 @@
+/* A manifest: what following the includes of one source found, in a form that the next start can
+ * check with a stat a place. docs/formats.md, section "Manifest", has its bytes.
+ *
+ * A place is where a header was looked for, told without an absolute path: relative to the source's
+ * folder, to the n-th include dir, to the n-th system dir. So a manifest outlives a move of the
+ * tree. This file opens nothing; closure.c does. */
+#ifndef KILN_CORE_MANIFEST_H
+#define KILN_CORE_MANIFEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "base/strbuf.h"
+#include "kiln/status.h"
+
+#define KN_MANIFEST_VERSION 1u
+#define KN_MANIFEST_MAX_ROWS 500000u
+
+typedef enum kn_place_base {
+    KN_PLACE_MEMORY = 0,   /* a header in memory; index 0 */
+    KN_PLACE_FOLDER = 1,   /* the source's own folder; index 0 */
+    KN_PLACE_INCLUDE = 2,  /* include dir number `index` */
+    KN_PLACE_SYSTEM = 3,   /* system dir number `index` */
+    KN_PLACE_ABSOLUTE = 4, /* written as an absolute path in the text; index 0 */
+    KN_PLACE_SHIPS = 5,    /* as an absent place only: the toolchain has it; index 0 */
+    KN_PLACE_BASES,
+} kn_place_base;
+
+/* A name is an offset into the manifest's pool, where a NUL follows it. */
+typedef struct kn_place {
+    kn_place_base base;
+    uint32_t index;
+    uint32_t name;
+    uint32_t name_length;
+} kn_place;
+
+/* What a file's times and numbers were when it was read; all 0 for a header in memory. */
+typedef struct kn_stamp {
+    uint64_t size;
+    int64_t mtime_ns;
+    int64_t ctime_ns;
+    uint64_t inode;
+} kn_stamp;
+
+typedef struct kn_manifest_header {
+    kn_place place;
+    uint32_t written; /* the name as the including text has it */
+    uint32_t written_length;
+    kn_stamp stamp;
+    uint8_t digest[32];
+} kn_manifest_header;
+
+typedef struct kn_manifest {
+    int64_t recorded_ns; /* wall clock before the first file was read */
+    uint8_t graph[32];   /* which include of which file reaches which header */
+    kn_manifest_header *headers;
+    size_t header_count, header_capacity;
+    kn_place *absent; /* looked at, and nothing was there */
+    size_t absent_count, absent_capacity;
+    kn_strbuf names;
+} kn_manifest;
+
+void kn_manifest_init(kn_manifest *manifest);
+void kn_manifest_deinit(kn_manifest *manifest);
+
+/* Puts a name into the pool. False when out of memory or over the bounds. */
+bool kn_manifest_add_name(kn_manifest *manifest, kn_span name, uint32_t *out_offset);
+/* Copies a row whose names are in the pool. False as above. */
+bool kn_manifest_add_header(kn_manifest *manifest, const kn_manifest_header *header);
+bool kn_manifest_add_absent(kn_manifest *manifest, const kn_place *place);
+
+static inline const char *kn_manifest_name(const kn_manifest *manifest, uint32_t offset)
+{
+    return kn_strbuf_text(&manifest->names) + offset;
+}
+
+/* Appends the bytes of a manifest to `out`; the caller asks kn_strbuf_ok. */
+void kn_manifest_write(const kn_manifest *manifest, kn_strbuf *out);
+
+/* Reads the bytes of a manifest. Every length, offset, base and name is checked; indices are checked
+ * against the request by the one who uses them. *out_manifest is initialised in every case.
+ * KILN_E_CORRUPT (no diag: the caller scans anew), KILN_E_NOMEM. */
+kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest);
+
+/* True if a file that looks like `now` certainly holds what it held when `then` was taken, at
+ * `recorded_ns`: all is equal, and its times are real and clearly older than the record. */
+bool kn_stamp_holds(const kn_stamp *then, const kn_stamp *now, int64_t recorded_ns);
+
+#endif
