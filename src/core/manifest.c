@@ -212,8 +212,7 @@ kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest)
  * the same tick of the clock; one in the future says nothing. */
 static bool is_settled(int64_t time_ns, int64_t recorded_ns)
 {
-    return recorded_ns > YOUNG_NS && time_ns >= 2 * SECOND_NS &&
-           time_ns < recorded_ns - YOUNG_NS;
+    return recorded_ns > YOUNG_NS && time_ns >= 2 * SECOND_NS && time_ns < recorded_ns - YOUNG_NS;
 }
 
 bool kn_stamp_holds(const kn_stamp *then, const kn_stamp *now, int64_t recorded_ns)

@@ -79,8 +79,8 @@ static inline const char *kn_manifest_name(const kn_manifest *manifest, uint32_t
 /* Appends the bytes of a manifest to `out`; the caller asks kn_strbuf_ok. */
 void kn_manifest_write(const kn_manifest *manifest, kn_strbuf *out);
 
-/* Reads the bytes of a manifest. Every length, offset, base and name is checked; indices are checked
- * against the request by the one who uses them. *out_manifest is initialised in every case.
+/* Reads the bytes of a manifest. Every length, offset, base and name is checked; indices are
+ * checked against the request by the one who uses them. *out_manifest is initialised in every case.
  * KILN_E_CORRUPT (no diag: the caller scans anew), KILN_E_NOMEM. */
 kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest);
 

@@ -1,0 +1,345 @@
+/* See closure.h. Here a manifest is found, checked against what is there now, and kept; finding
+ * headers anew is closure_walk.c's. */
+#include "core/closure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "core/closure_walk.h"
+#include "core/include_path.h"
+#include "core/manifest.h"
+#include "key/recipe.h"
+#include "sys/clock.h"
+
+typedef struct closure {
+    kn_closure view; /* first */
+    kn_closure_request request;
+    kn_include_path path;
+    bool has_path;
+    bool has_includes;
+    kn_manifest manifest;
+    kiln_recipe *recipe; /* the manifest's; NULL: it is not kept */
+} closure;
+
+static kiln_status no_memory(kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "following includes", "out of memory");
+}
+
+/* --- manifests in the cache ---------------------------------------------------------------------
+ */
+
+/* The manifest's recipe: everything but headers, and the shape of the search. */
+static kiln_status make_recipe(closure *c, kiln_diag *diag)
+{
+    const kiln_recipe *first = c->request.first;
+    if (c->request.cache == NULL || !kn_recipe_ok(first)) {
+        return KILN_OK;
+    }
+    kiln_key key = kiln_recipe_key(first);
+    char key_text[KILN_KEY_TEXT_SIZE];
+    kiln_key_format(&key, key_text);
+    kn_strbuf shape;
+    kn_strbuf_init(&shape, 0);
+    kn_include_path_describe(&c->path, &shape);
+    kiln_recipe *recipe = NULL;
+    kiln_status status = kiln_recipe_create("kiln.manifest", KN_MANIFEST_VERSION, &recipe, diag);
+    if (status == KILN_OK) {
+        status = kiln_recipe_set_target(recipe, kn_recipe_target(first), diag);
+    }
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_text(recipe, "first", key_text, strlen(key_text), diag);
+    }
+    if (status == KILN_OK) {
+        status = kn_strbuf_ok(&shape)
+                     ? kiln_recipe_add_text(recipe, "search", shape.data, shape.length, diag)
+                     : no_memory(diag);
+    }
+    kn_strbuf_deinit(&shape);
+    if (status != KILN_OK) {
+        kiln_recipe_destroy(recipe);
+        return status;
+    }
+    c->recipe = recipe;
+    return KILN_OK;
+}
+
+static kiln_status load_manifest(closure *c)
+{
+    if (c->recipe == NULL) {
+        return KILN_MISS;
+    }
+    kiln_key key = kiln_recipe_key(c->recipe);
+    kiln_blob *blob = NULL;
+    if (kiln_cache_get(c->request.cache, &key, &blob, NULL, NULL) != KILN_OK) {
+        return KILN_MISS;
+    }
+    kn_manifest_deinit(&c->manifest);
+    kiln_status status =
+        kn_manifest_parse(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)), &c->manifest);
+    kiln_blob_release(blob);
+    return status == KILN_E_CORRUPT ? KILN_MISS : status;
+}
+
+void kn_closure_save(kn_closure *view)
+{
+    closure *c = (closure *)view;
+    if (!view->save_pays) {
+        return;
+    }
+    view->save_pays = false;
+    kn_strbuf bytes;
+    kn_strbuf_init(&bytes, 0);
+    kn_manifest_write(&c->manifest, &bytes);
+    kiln_blob *blob = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = kn_strbuf_ok(&bytes)
+                             ? kiln_blob_create(bytes.data, bytes.length, NULL, 0, &blob, &diag)
+                             : no_memory(&diag);
+    if (status == KILN_OK) {
+        status = kiln_cache_put(c->request.cache, c->recipe, blob, 0, &diag);
+        kiln_blob_release(blob);
+    }
+    if (status != KILN_OK) {
+        kn_log_diag(KILN_LOG_WARN, "keeping a manifest", &diag);
+    }
+    kiln_diag_clear(&diag);
+    kn_strbuf_deinit(&bytes);
+}
+
+/* --- checking -----------------------------------------------------------------------------------
+ */
+
+/* KILN_OK: still so; KILN_MISS: no longer. */
+static kiln_status check_absent(closure *c)
+{
+    for (size_t i = 0; i < c->manifest.absent_count; i++) {
+        const kn_place *place = &c->manifest.absent[i];
+        kn_include_file file;
+        kiln_status expected = place->base == KN_PLACE_SHIPS ? KILN_OK : KILN_MISS;
+        kiln_status status = kn_include_path_look(
+            &c->path, place, kn_manifest_name(&c->manifest, place->name), &file);
+        if (status != expected) {
+            return status == KILN_E_NOMEM ? status : KILN_MISS;
+        }
+    }
+    return KILN_OK;
+}
+
+/* Compares one header with its row. Where the stamp is not enough the file is read, and *out_stamp
+ * becomes the stamp under which its content was seen to be the same. */
+static kiln_status check_header(closure *c, const kn_manifest_header *row, kn_stamp *out_stamp)
+{
+    const char *name = kn_manifest_name(&c->manifest, row->place.name);
+    *out_stamp = row->stamp;
+    kn_include_file file;
+    kiln_status status;
+    if (row->place.base != KN_PLACE_MEMORY) {
+        status = kn_include_path_look(&c->path, &row->place, name, &file);
+        if (status != KILN_OK || file.stamp.size != row->stamp.size) {
+            return status == KILN_E_NOMEM ? status : KILN_MISS;
+        }
+        if (kn_stamp_holds(&row->stamp, &file.stamp, c->manifest.recorded_ns)) {
+            return KILN_OK;
+        }
+    }
+    status = kn_include_path_read(&c->path, &row->place, name, &file);
+    if (status != KILN_OK) {
+        return status == KILN_E_NOMEM ? status : KILN_MISS;
+    }
+    *out_stamp = file.stamp;
+    bool same = memcmp(file.digest, row->digest, sizeof row->digest) == 0;
+    kn_include_file_deinit(&file);
+    return same ? KILN_OK : KILN_MISS;
+}
+
+/* Whether all that the manifest says is so now. With `refresh`, stamps of files that had to be read
+ * are renewed, and save_pays is set if that spares the next start the reading. */
+static kiln_status check_manifest(closure *c, bool refresh)
+{
+    kn_manifest *manifest = &c->manifest;
+    int64_t now_ns = kn_clock_wall();
+    bool pays = false;
+    kiln_status status = check_absent(c);
+    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
+        kn_manifest_header *row = &manifest->headers[i];
+        kn_stamp stamp;
+        size_t read = c->path.read;
+        status = check_header(c, row, &stamp);
+        if (status == KILN_OK && refresh && c->path.read != read) {
+            row->stamp = stamp;
+            pays = pays || kn_stamp_holds(&stamp, &stamp, now_ns);
+        }
+    }
+    if (status == KILN_OK && pays) {
+        manifest->recorded_ns = now_ns;
+        c->view.save_pays = c->recipe != NULL;
+    }
+    return status;
+}
+
+/* --- finding ------------------------------------------------------------------------------------
+ */
+
+static bool is_text(kiln_language language)
+{
+    switch (language) {
+    case KILN_LANG_BUILTIN:
+    case KILN_LANG_SPIRV:
+    case KILN_LANG_PTX:
+    case KILN_LANG_CUBIN:
+    case KILN_LANG_FATBIN:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static kiln_status find_anew(closure *c)
+{
+    kn_manifest_deinit(&c->manifest);
+    c->manifest.recorded_ns = kn_clock_wall();
+    kiln_status status =
+        kn_closure_walk(&c->path, &c->manifest, c->view.reason, sizeof c->view.reason);
+    c->view.save_pays = status == KILN_OK && c->view.reason[0] == '\0' && c->recipe != NULL;
+    return status;
+}
+
+static kiln_status find(closure *c, kiln_diag *diag)
+{
+    kn_closure *view = &c->view;
+    const kiln_source *source = c->request.source;
+    if (!is_text(source->language)) {
+        return KILN_OK;
+    }
+    kiln_status status =
+        kn_closure_glance(source, &c->has_includes, view->reason, sizeof view->reason);
+    if (status != KILN_OK || view->reason[0] != '\0' || !c->has_includes) {
+        return status == KILN_E_NOMEM ? no_memory(diag) : status;
+    }
+    status = kn_include_path_init(&c->path, &c->request);
+    if (status != KILN_OK) {
+        return no_memory(diag);
+    }
+    c->has_path = true;
+    status = make_recipe(c, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = load_manifest(c);
+    if (status == KILN_OK) {
+        status = check_manifest(c, true);
+        view->from_manifest = status == KILN_OK;
+    }
+    if (status == KILN_MISS) {
+        status = find_anew(c);
+    }
+    view->headers = c->manifest.header_count;
+    view->files_read = c->path.read;
+    view->files_statted = c->path.statted;
+    return status == KILN_E_NOMEM ? no_memory(diag) : status;
+}
+
+static kiln_status check_request(const kn_closure_request *request, kiln_diag *diag)
+{
+    const kiln_source *source = request->source;
+    const char *why = NULL;
+    if (source == NULL) {
+        why = "there is no source";
+    } else if (source->length > 0 && source->text == NULL) {
+        why = "the source has a length and no text";
+    } else if (request->cache != NULL && request->first == NULL) {
+        why = "a cache needs the recipe of everything but headers";
+    }
+    for (size_t i = 0; why == NULL && i < source->include_dir_count; i++) {
+        why = source->include_dirs[i] == NULL ? "an include dir is NULL" : NULL;
+    }
+    for (size_t i = 0; why == NULL && i < request->system_dir_count; i++) {
+        why = request->system_dirs[i] == NULL ? "a system dir is NULL" : NULL;
+    }
+    return why == NULL ? KILN_OK
+                       : kiln_diag_set(diag, KILN_E_INVALID, NULL, "following includes", "%s", why);
+}
+
+kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_closure,
+                            kiln_diag *diag)
+{
+    *out_closure = NULL;
+    kiln_status status = check_request(request, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    closure *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        return no_memory(diag);
+    }
+    c->request = *request;
+    kn_manifest_init(&c->manifest);
+    status = find(c, diag);
+    c->request.first = NULL;
+    if (status != KILN_OK) {
+        kn_closure_destroy(&c->view);
+        return status;
+    }
+    c->view.bypass = c->view.reason[0] != '\0';
+    *out_closure = &c->view;
+    return KILN_OK;
+}
+
+void kn_closure_destroy(kn_closure *view)
+{
+    closure *c = (closure *)view;
+    if (c == NULL) {
+        return;
+    }
+    kiln_recipe_destroy(c->recipe);
+    kn_manifest_deinit(&c->manifest);
+    if (c->has_path) {
+        kn_include_path_deinit(&c->path);
+    }
+    free(c);
+}
+
+/* --- using --------------------------------------------------------------------------------------
+ */
+
+kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_diag *diag)
+{
+    const closure *c = (const closure *)view;
+    if (view->bypass) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "making a key", "%s", view->reason);
+    }
+    if (!c->has_includes) {
+        return KILN_OK;
+    }
+    kn_strbuf line;
+    kn_strbuf_init(&line, 0);
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < c->manifest.header_count && status == KILN_OK; i++) {
+        const kn_manifest_header *row = &c->manifest.headers[i];
+        char hex[2 * sizeof row->digest + 1];
+        kn_hex_encode(row->digest, sizeof row->digest, hex);
+        kn_strbuf_clear(&line);
+        kn_strbuf_printf(&line, "%s %s", kn_manifest_name(&c->manifest, row->written), hex);
+        status = kn_strbuf_ok(&line)
+                     ? kiln_recipe_add_text(recipe, "header", line.data, line.length, diag)
+                     : no_memory(diag);
+    }
+    kn_strbuf_deinit(&line);
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_bytes(recipe, "includes", c->manifest.graph,
+                                       sizeof c->manifest.graph, diag);
+    }
+    return status;
+}
+
+bool kn_closure_still_true(kn_closure *view)
+{
+    closure *c = (closure *)view;
+    bool still = !view->bypass && (!c->has_includes || check_manifest(c, false) == KILN_OK);
+    view->save_pays = view->save_pays && still;
+    return still;
+}

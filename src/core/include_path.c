@@ -1,0 +1,188 @@
+/* See include_path.h. */
+#include "core/include_path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "sys/file.h"
+
+static bool same_folder(const char *a, const char *b)
+{
+    if (strcmp(a, b) == 0) {
+        return true;
+    }
+    kn_file_facts first, second;
+    return kn_file_stat(a, true, &first, NULL) == KILN_OK &&
+           kn_file_stat(b, true, &second, NULL) == KILN_OK && first.inode != 0 &&
+           first.inode == second.inode && first.device == second.device;
+}
+
+kiln_status kn_include_path_init(kn_include_path *path, const kn_closure_request *request)
+{
+    *path = (kn_include_path){.request = request};
+    const kiln_source *source = request->source;
+    path->skipped = calloc(source->include_dir_count + 1, sizeof *path->skipped);
+    if (path->skipped == NULL || !kn_digest_init(&path->digest)) {
+        free(path->skipped);
+        path->skipped = NULL;
+        return KILN_E_NOMEM;
+    }
+    for (size_t i = 0; i < source->include_dir_count; i++) {
+        for (size_t j = 0; j < request->system_dir_count && !path->skipped[i]; j++) {
+            path->skipped[i] = same_folder(source->include_dirs[i], request->system_dirs[j]);
+        }
+    }
+    return KILN_OK;
+}
+
+void kn_include_path_deinit(kn_include_path *path)
+{
+    if (path->skipped != NULL) {
+        free(path->skipped);
+        kn_digest_deinit(&path->digest);
+        path->skipped = NULL;
+    }
+}
+
+void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out)
+{
+    const kn_closure_request *request = path->request;
+    kn_strbuf_printf(
+        out, "memory:%d folder:%d complete:%d system:%zu dirs:", request->source->header_count > 0,
+        request->folder != NULL, request->search_path_complete, request->system_dir_count);
+    for (size_t i = 0; i < request->source->include_dir_count; i++) {
+        kn_strbuf_append_char(out, path->skipped[i] ? '-' : '+');
+    }
+}
+
+const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span name)
+{
+    const kiln_source *source = path->request->source;
+    for (size_t i = 0; i < source->header_count; i++) {
+        const kiln_header *header = &source->headers[i];
+        if (header->name != NULL && kn_span_equal(kn_span_of_text(header->name), name)) {
+            return header;
+        }
+    }
+    return NULL;
+}
+
+/* The file's path, malloc'ed. KILN_MISS if the request has no such dir. */
+static kiln_status file_path(const kn_include_path *path, const kn_place *place, const char *name,
+                             char **out_path)
+{
+    const kn_closure_request *request = path->request;
+    const char *dir = NULL;
+    *out_path = NULL;
+    switch (place->base) {
+    case KN_PLACE_FOLDER:
+        dir = request->folder;
+        break;
+    case KN_PLACE_INCLUDE:
+        dir = place->index < request->source->include_dir_count
+                  ? request->source->include_dirs[place->index]
+                  : NULL;
+        break;
+    case KN_PLACE_SYSTEM:
+        dir = place->index < request->system_dir_count ? request->system_dirs[place->index] : NULL;
+        break;
+    case KN_PLACE_ABSOLUTE:
+        *out_path = kn_text_copy(name);
+        return *out_path != NULL ? KILN_OK : KILN_E_NOMEM;
+    default:
+        break;
+    }
+    if (dir == NULL) {
+        return KILN_MISS;
+    }
+    *out_path = kn_path_join(dir[0] != '\0' ? dir : ".", name);
+    return *out_path != NULL ? KILN_OK : KILN_E_NOMEM;
+}
+
+static void take_facts(kn_include_file *file, const kn_file_facts *facts)
+{
+    file->stamp = (kn_stamp){facts->size, facts->mtime_ns, facts->ctime_ns, facts->inode};
+    file->device = facts->device;
+}
+
+kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
+                                 kn_include_file *out_file)
+{
+    *out_file = (kn_include_file){0};
+    if (place->base == KN_PLACE_MEMORY) {
+        return kn_include_path_memory(path, kn_span_of_text(name)) != NULL ? KILN_OK : KILN_MISS;
+    }
+    if (place->base == KN_PLACE_SHIPS) {
+        bool (*ships)(void *, const char *) = path->request->ships_header;
+        return ships != NULL && ships(path->request->user, name) ? KILN_OK : KILN_MISS;
+    }
+    char *at;
+    kiln_status status = file_path(path, place, name, &at);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_file_facts facts;
+    status = kn_file_stat(at, true, &facts, NULL);
+    path->statted++;
+    free(at);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (facts.kind != KN_FILE_REGULAR) {
+        return facts.kind == KN_FILE_FOLDER ? KILN_MISS : KILN_E_IO;
+    }
+    take_facts(out_file, &facts);
+    return KILN_OK;
+}
+
+static kiln_status read_file(kn_include_path *path, const kn_place *place, const char *name,
+                             kn_include_file *file)
+{
+    char *at;
+    kiln_status status = file_path(path, place, name, &at);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_file_facts facts = {0};
+    size_t size = 0;
+    status = kn_file_read(at, KN_CLOSURE_MAX_FILE_SIZE, false, &file->owned, &size, &facts, NULL);
+    path->read++;
+    free(at);
+    if (status != KILN_OK) {
+        return status;
+    }
+    file->text = kn_span_of(file->owned, size);
+    take_facts(file, &facts);
+    return KILN_OK;
+}
+
+kiln_status kn_include_path_read(kn_include_path *path, const kn_place *place, const char *name,
+                                 kn_include_file *out_file)
+{
+    *out_file = (kn_include_file){0};
+    if (place->base == KN_PLACE_MEMORY) {
+        const kiln_header *header = kn_include_path_memory(path, kn_span_of_text(name));
+        if (header == NULL) {
+            return KILN_MISS;
+        }
+        out_file->text = kn_span_of(header->text, header->text != NULL ? header->length : 0);
+    } else {
+        kiln_status status = read_file(path, place, name, out_file);
+        if (status != KILN_OK) {
+            return status;
+        }
+    }
+    if (!kn_digest_bytes(&path->digest, out_file->text.data, out_file->text.length,
+                         out_file->digest)) {
+        kn_include_file_deinit(out_file);
+        return KILN_E_NOMEM;
+    }
+    return KILN_OK;
+}
+
+void kn_include_file_deinit(kn_include_file *file)
+{
+    free(file->owned);
+    *file = (kn_include_file){0};
+}
