@@ -125,7 +125,10 @@ typedef struct kiln_compile_request {
     const kiln_source *source;
     const kiln_artifact *input; /* NULL for a first stage */
     void *device;               /* opened device, or NULL when compiling for a named target */
-    bool want_live;             /* KILN_CAP_LIVE_COMPILE: fill *out_live if it costs nothing */
+    /* KILN_CAP_LIVE_COMPILE, last stage: fill *out_live with a loaded program if that costs
+     * nothing. It is what program_load would give for the artifact; program_load is not called
+     * then. out_live is NULL unless this is set. */
+    bool want_live;
 } kiln_compile_request;
 
 typedef struct kiln_compiler_ops {
@@ -168,7 +171,6 @@ typedef struct kiln_load_request {
     const kiln_source *source;             /* entries and options; text may be absent */
     const kiln_artifact *const *artifacts; /* one a stage, first to last */
     size_t artifact_count;
-    void *live; /* from compile, or NULL; ownership passes to the program */
 } kiln_load_request;
 
 /* A launch with handles resolved; lengths and kinds have been checked by core where they could. */
