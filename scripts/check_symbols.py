@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""check_symbols.py BUILD [--update]: the archive's globals are kiln_ or kn_ only, and the shared
-library exports exactly abi/libkiln.symbols (--update rewrites that list)."""
+"""check_symbols.py BUILD [--update]: the archive's globals are kiln_ or kn_ only, the shared library
+exports exactly abi/libkiln.symbols (--update rewrites that list), and it is linked with nothing that a
+vendor makes."""
 import re
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "abi/libkiln.symbols"
+# What libkiln.so may be linked with: libc and the libraries of DESIGN's table, no driver.
+LINKED = ("libc.", "libm.", "libcrypto.", "libxxhash.", "libzstd.", "libjansson.", "ld-linux")
 # What sanitizers and coverage add is not ours.
 FOREIGN = re.compile(r"^(__asan|__ubsan|__tsan|__odr_asan|__gcov|__start_|__stop_|_init$|_fini$)")
 
@@ -19,12 +22,22 @@ def names(*arguments):
     return {name for name in found if not FOREIGN.match(name)}
 
 
+def linked(library):
+    out = subprocess.run(["readelf", "-d", library], check=True, capture_output=True,
+                         text=True).stdout
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", out)
+
+
 def main():
     build = Path(sys.argv[1])
     bad = 0
     for name in sorted(names("-g", str(build / "src/libkiln.a"))):
         if not name.startswith(("kiln_", "kn_")):
             print(f"libkiln.a: {name}: a global name begins with kiln_ or kn_")
+            bad = 1
+    for name in linked(str(build / "src/libkiln.so")):
+        if not name.startswith(LINKED):
+            print(f"libkiln.so: linked with {name}: vendors' libraries are opened at run time")
             bad = 1
     exported = names("-D", str(build / "src/libkiln.so"))
     if "--update" in sys.argv:
