@@ -37,8 +37,7 @@ def run_process(command, cache, folder, name):
         answer = json.loads(done.stdout)
     except json.JSONDecodeError as error:
         sys.exit(f"demo: kiln ended with {done.returncode} and no JSON ({error})\n{done.stdout}")
-    rows = answer["runs"] if isinstance(answer, dict) else answer
-    return {(row["kernel"], row["backend"], row["device"]): row for row in rows}
+    return {(row["kernel"], row["backend"], row["device_index"]): row for row in answer["results"]}
 
 
 def milliseconds(row):
