@@ -344,7 +344,7 @@ static void read_identifier(scanner *s)
         }
         return;
     }
-    if (word[length - 1] == 'R' && length <= 3 && peek(s) == '"') {
+    if (length > 0 && length <= 3 && word[length - 1] == 'R' && peek(s) == '"') {
         static const char *const prefixes[] = {"R", "LR", "uR", "UR", "u8R"};
         for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
             if (strcmp(word, prefixes[i]) == 0) {

@@ -13,7 +13,7 @@
 
 enum { MAX_PROGRAM_HEADERS = 64, MAX_NOTE = 4096 };
 
-/* Where the bytes come from: a file descriptor, or memory when it is negative. */
+/* Where the bytes come from: memory, or else a file descriptor. */
 typedef struct elf_reader {
     int handle;
     const unsigned char *data;
@@ -25,7 +25,7 @@ static bool read_range(const elf_reader *reader, uint64_t offset, void *to, size
     if (offset > reader->size || size > reader->size - offset) {
         return false;
     }
-    if (reader->handle < 0) {
+    if (reader->data != NULL) {
         memcpy(to, reader->data + offset, size);
         return true;
     }

@@ -176,7 +176,7 @@ kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, ki
     } else if ((file = malloc(sizeof *file)) == NULL) {
         status = kn_fail_nomem(diag, "cannot open", path);
     }
-    if (status != KILN_OK) {
+    if (status != KILN_OK || file == NULL) {
         (void)close(fd);
         return status;
     }

@@ -34,7 +34,7 @@ kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_di
     } else if ((file = malloc(sizeof *file)) == NULL) {
         status = kn_fail_nomem(diag, "cannot open lock file", path);
     }
-    if (status != KILN_OK) {
+    if (status != KILN_OK || file == NULL) {
         (void)close(fd);
         return status;
     }

@@ -29,8 +29,6 @@
 #define MAX_BLOCKS                                                                                 \
     64 /* taken in one go: a child that never stops writing must not hide its limit */
 
-extern char **environ;
-
 typedef enum phase {
     PHASE_RUNNING,
     PHASE_KILLED, /* the limit has passed, the group was killed */

@@ -2,7 +2,7 @@
 #include "sys/random.h"
 
 #include <stdatomic.h>
-#include <sys/random.h>
+#include <sys/random.h> // NOLINT(readability-duplicate-include): the system's, not ours
 #include <unistd.h>
 
 #include "sys/clock.h"

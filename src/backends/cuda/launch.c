@@ -1,6 +1,7 @@
 /* Streams, launches, events. Work-group memory given at launch (KILN_ARG_LOCAL) becomes the
  * launch's dynamic shared memory: CUDA kernels take it as `extern __shared__`, not as a parameter.
  */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,9 +252,8 @@ static kiln_status shape(const kiln_sys_launch *launch, const kn_cuda_function *
     }
     if (local[0] * local[1] * local[2] > (uint64_t)function->max_threads) {
         return kiln_diag_set(diag, KILN_E_INVALID, "use smaller groups", launch->entry,
-                             "%llu work-items in a group; this kernel allows %d",
-                             (unsigned long long)(local[0] * local[1] * local[2]),
-                             function->max_threads);
+                             "%" PRIu64 " work-items in a group; this kernel allows %d",
+                             local[0] * local[1] * local[2], function->max_threads);
     }
     config->gridDimX = (unsigned int)grid[0];
     config->gridDimY = (unsigned int)grid[1];

@@ -94,6 +94,12 @@ static void list_devices(kn_cuda *cuda, kiln_probe_report *report)
     report->device_count = (uint32_t)cuda->device_count;
 }
 
+static void put_version(kiln_probe_report *report, int version)
+{
+    kn_text_putf(report->version, sizeof(report->version), "CUDA %d.%d", version / 1000,
+                 version % 1000 / 10);
+}
+
 /* Tries one candidate; true when the search is over, one way or the other. */
 static bool try_driver(kn_cuda *cuda, const char *name, kiln_probe_report *report)
 {
@@ -120,15 +126,13 @@ static bool try_driver(kn_cuda *cuda, const char *name, kiln_probe_report *repor
     if (kn_dylib_bind(lib, kn_cuda_driver_symbols, kn_cuda_driver_symbol_count, (uint32_t)version,
                       &cuda->driver, &diag) != KILN_OK) {
         const bool old = version > 0 && version < 11000;
-        kn_text_putf(report->version, sizeof(report->version), "CUDA %d.%d", version / 1000,
-                     version % 1000 / 10);
+        put_version(report, version);
         answer(report, old ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_SYMBOL_MISSING,
                "install an NVIDIA driver for CUDA 11.0 or newer", diag.why);
         memset(&cuda->driver, 0, sizeof(cuda->driver));
         goto cleanup;
     }
-    kn_text_putf(report->version, sizeof(report->version), "CUDA %d.%d", version / 1000,
-                 version % 1000 / 10);
+    put_version(report, version);
     CUresult result = version < 11000 ? CUDA_SUCCESS : cuda->driver.cuInit(0);
     if (version < 11000) {
         answer(report, KILN_PROBE_DRIVER_TOO_OLD, "install an NVIDIA driver for CUDA 11.0 or newer",
