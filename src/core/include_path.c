@@ -7,33 +7,57 @@
 #include "base/text.h"
 #include "sys/file.h"
 
-static bool same_folder(const char *a, const char *b)
+/* What a folder is, however it is spelt; inode 0 if it cannot be told. */
+static kn_file_facts folder_facts(const char *folder)
 {
-    if (strcmp(a, b) == 0) {
-        return true;
+    kn_file_facts facts = {0};
+    if (kn_file_stat(folder, true, &facts, NULL) != KILN_OK) {
+        facts.inode = 0;
     }
-    kn_file_facts first, second;
-    return kn_file_stat(a, true, &first, NULL) == KILN_OK &&
-           kn_file_stat(b, true, &second, NULL) == KILN_OK && first.inode != 0 &&
-           first.inode == second.inode && first.device == second.device;
+    return facts;
+}
+
+static kiln_status find_skipped(kn_include_path *path)
+{
+    const kn_closure_request *request = path->request;
+    const kiln_source *source = request->source;
+    if (request->system_dir_count == 0 || source->include_dir_count == 0) {
+        return KILN_OK;
+    }
+    kn_file_facts *system = calloc(request->system_dir_count, sizeof *system);
+    if (system == NULL) {
+        return KILN_E_NOMEM;
+    }
+    for (size_t j = 0; j < request->system_dir_count; j++) {
+        system[j] = folder_facts(request->system_dirs[j]);
+    }
+    for (size_t i = 0; i < source->include_dir_count; i++) {
+        kn_file_facts facts = folder_facts(source->include_dirs[i]);
+        for (size_t j = 0; j < request->system_dir_count; j++) {
+            bool same = facts.inode != 0 && facts.inode == system[j].inode &&
+                        facts.device == system[j].device;
+            path->skipped[i] = path->skipped[i] || same ||
+                               strcmp(source->include_dirs[i], request->system_dirs[j]) == 0;
+        }
+    }
+    free(system);
+    return KILN_OK;
 }
 
 kiln_status kn_include_path_init(kn_include_path *path, const kn_closure_request *request)
 {
     *path = (kn_include_path){.request = request};
-    const kiln_source *source = request->source;
-    path->skipped = calloc(source->include_dir_count + 1, sizeof *path->skipped);
+    path->skipped = calloc(request->source->include_dir_count + 1, sizeof *path->skipped);
     if (path->skipped == NULL || !kn_digest_init(&path->digest)) {
         free(path->skipped);
         path->skipped = NULL;
         return KILN_E_NOMEM;
     }
-    for (size_t i = 0; i < source->include_dir_count; i++) {
-        for (size_t j = 0; j < request->system_dir_count && !path->skipped[i]; j++) {
-            path->skipped[i] = same_folder(source->include_dirs[i], request->system_dirs[j]);
-        }
+    kiln_status status = find_skipped(path);
+    if (status != KILN_OK) {
+        kn_include_path_deinit(path);
     }
-    return KILN_OK;
+    return status;
 }
 
 void kn_include_path_deinit(kn_include_path *path)
