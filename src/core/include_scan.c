@@ -283,7 +283,7 @@ static void skip_number(scanner *s)
  */
 
 /* Reads a word; longer ones are cut, and equal none of those asked for. */
-static size_t read_word(scanner *s, char word[WORD_SIZE])
+static void read_word(scanner *s, char word[WORD_SIZE])
 {
     size_t length = 0;
     for (int c = peek(s); is_word(c); c = next(s)) {
@@ -292,7 +292,6 @@ static size_t read_word(scanner *s, char word[WORD_SIZE])
         }
     }
     word[length] = '\0';
-    return length;
 }
 
 /* At the quote or bracket of a name, which is told of with the given flags. */
@@ -335,7 +334,7 @@ static void read_directive(scanner *s)
 {
     char word[WORD_SIZE];
     (void)skip_blanks(s);
-    (void)read_word(s, word);
+    read_word(s, word);
     if (strcmp(word, "include") == 0 || strcmp(word, "import") == 0) {
         read_name(s, false, false);
     } else if (strcmp(word, "include_next") == 0) {
@@ -347,7 +346,7 @@ static void read_directive(scanner *s)
         /* What is only named there is not used there: #ifndef __has_include. */
         s->in_define = word[0] == 'd';
         (void)skip_blanks(s);
-        (void)read_word(s, word);
+        read_word(s, word);
     }
 }
 
@@ -378,6 +377,17 @@ static bool is_notable(const char *word, size_t length)
     }
 }
 
+static bool is_raw_prefix(const char *word)
+{
+    static const char *const prefixes[] = {"R", "LR", "uR", "UR", "u8R"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (strcmp(word, prefixes[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void read_identifier(scanner *s)
 {
     const char *end = skip_set(s->p, s->end, &word_set);
@@ -386,7 +396,7 @@ static void read_identifier(scanner *s)
         return;
     }
     char word[WORD_SIZE];
-    size_t length = read_word(s, word);
+    read_word(s, word);
     if (word[0] == '_') {
         if (time_word(word) != NULL) {
             stop(s, time_word(word));
@@ -397,14 +407,9 @@ static void read_identifier(scanner *s)
         }
         return;
     }
-    if (length > 0 && length <= 3 && word[length - 1] == 'R' && peek(s) == '"') {
-        static const char *const prefixes[] = {"R", "LR", "uR", "UR", "u8R"};
-        for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-            if (strcmp(word, prefixes[i]) == 0) {
-                skip_raw_string(s);
-                return;
-            }
-        }
+    if (is_raw_prefix(word) && peek(s) == '"') {
+        skip_raw_string(s);
+        return;
     }
     if (strcmp(word, "import") == 0) {
         int c = skip_blanks(s);
