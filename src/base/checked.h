@@ -1,10 +1,20 @@
-/* Size arithmetic that cannot wrap, and reads and writes of little-endian numbers. */
+/* Size arithmetic that cannot wrap, reads and writes of little-endian numbers, and a status dropped
+ * on purpose. */
 #ifndef KILN_BASE_CHECKED_H
 #define KILN_BASE_CHECKED_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "kiln/status.h"
+
+/* For a status that does not matter: the reason stands beside the call. (A cast to void does not
+ * quiet gcc's warn_unused_result.) */
+static inline void kn_ignore(kiln_status status)
+{
+    (void)status;
+}
 
 /* Each stores the result and returns true, or returns false and stores nothing. */
 static inline bool kn_add_size(size_t a, size_t b, size_t *out)

@@ -20,7 +20,7 @@
 #define MAX_LINE 2048
 #define REMEMBERED 256
 #define PAUSE_NS 200000
-#define MAX_PAUSES 10000 /* about two seconds */
+#define MAX_PAUSES 5000 /* about a second */
 #define LEVEL_UNREAD (-1)
 
 /* Guarded by the flag, but for `level`, which kn_log_enabled reads. */

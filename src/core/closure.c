@@ -17,6 +17,7 @@
 typedef struct closure {
     kn_closure view; /* first */
     kn_closure_request request;
+    const char **system_dirs; /* request.system_dirs: the caller's list may be short-lived */
     kn_include_path path;
     bool has_path;
     bool has_includes;
@@ -264,6 +265,20 @@ static kiln_status check_request(const kn_closure_request *request, kiln_diag *d
                        : kiln_diag_set(diag, KILN_E_INVALID, NULL, "following includes", "%s", why);
 }
 
+static bool copy_dirs(closure *c)
+{
+    size_t count = c->request.system_dir_count;
+    if (count > 0) {
+        c->system_dirs = calloc(count, sizeof *c->system_dirs);
+        if (c->system_dirs == NULL) {
+            return false;
+        }
+        memcpy(c->system_dirs, c->request.system_dirs, count * sizeof *c->system_dirs);
+        c->request.system_dirs = c->system_dirs;
+    }
+    return true;
+}
+
 kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_closure,
                             kiln_diag *diag)
 {
@@ -278,7 +293,7 @@ kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_
     }
     c->request = *request;
     kn_manifest_init(&c->manifest);
-    status = find(c, diag);
+    status = copy_dirs(c) ? find(c, diag) : no_memory(diag);
     c->request.first = NULL;
     if (status != KILN_OK) {
         kn_closure_destroy(&c->view);
@@ -300,6 +315,7 @@ void kn_closure_destroy(kn_closure *view)
     if (c->has_path) {
         kn_include_path_deinit(&c->path);
     }
+    free(c->system_dirs);
     free(c);
 }
 

@@ -72,8 +72,9 @@ typedef struct kn_closure {
 } kn_closure;
 
 /* Finds the closure of a source.
- * Blocks: disk. Owns: *out_closure is the caller's, kn_closure_destroy(); it borrows everything in
- * the request but `first` until then. Fails: KILN_E_INVALID, KILN_E_NOMEM. */
+ * Blocks: disk. Owns: *out_closure is the caller's, kn_closure_destroy(); until then
+ * it borrows the source, the folder and the strings of the system dirs, not `first` nor the lists.
+ * Fails: KILN_E_INVALID, KILN_E_NOMEM. */
 kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_closure,
                             kiln_diag *diag);
 void kn_closure_destroy(kn_closure *closure);

@@ -35,10 +35,35 @@ static bool is_digit(int c)
     return c >= '0' && c <= '9';
 }
 
+/* One bit a character: a set is asked several times for every byte of every header. */
+typedef struct char_set {
+    uint64_t bits[4];
+} char_set;
+
+/* Letters, digits, '_', '$', and all bytes of UTF-8's longer forms. */
+static const char_set word_set = {
+    {0x03FF001000000000u, 0x07FFFFFE87FFFFFEu, 0xFFFFFFFFFFFFFFFFu, 0xFFFFFFFFFFFFFFFFu}};
+/* Blanks and punctuation that mean nothing here: all of ASCII but words, line ends, NUL and
+ * " # % ' . / and the backslash. */
+static const char_set dull_set = {{0xFC003F4300001A00u, 0x7800000168000001u, 0, 0}};
+
+static bool in_set(const char_set *set, unsigned char c)
+{
+    return (set->bits[c >> 6] >> (c & 63) & 1) != 0;
+}
+
 static bool is_word(int c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' ||
-           c == '$' || c >= 0x80;
+    return c >= 0 && in_set(&word_set, (unsigned char)c);
+}
+
+/* The first character from p on that is not in the set. */
+static const char *skip_set(const char *p, const char *end, const char_set *set)
+{
+    while (p < end && in_set(set, (unsigned char)*p)) {
+        p++;
+    }
+    return p;
 }
 
 /* Length of the splice (backslash, blanks, line end) at p, or 0. */
@@ -111,24 +136,31 @@ static const char *find(kn_span text, const char *what)
 /* --- comments and literals ----------------------------------------------------------------------
  */
 
+static void skip_line(scanner *s)
+{
+    for (int c = peek(s); c >= 0 && !is_newline(c); c = next(s)) {
+        while (s->p + 1 < s->end && s->p[1] != '\n' && s->p[1] != '\r' && s->p[1] != '\\') {
+            s->p++;
+        }
+    }
+}
+
 /* At the character after a slash. False if it starts no comment. */
 static bool skip_comment(scanner *s)
 {
     int c = peek(s);
     if (c == '/') {
-        while (c >= 0 && !is_newline(c)) {
-            c = next(s);
-        }
+        skip_line(s);
         return true;
     }
     if (c != '*') {
         return false;
     }
-    c = next(s);
-    while (c >= 0) {
-        bool star = c == '*';
-        c = next(s);
-        if (star && c == '/') {
+    s->p++;
+    while (s->p < s->end) {
+        const char *star = memchr(s->p, '*', (size_t)(s->end - s->p));
+        s->p = star != NULL ? star + 1 : s->end;
+        if (peek(s) == '/') {
             s->p++;
             break;
         }
@@ -251,7 +283,7 @@ static void skip_number(scanner *s)
  */
 
 /* Reads a word; longer ones are cut, and equal none of those asked for. */
-static size_t read_word(scanner *s, char word[WORD_SIZE])
+static void read_word(scanner *s, char word[WORD_SIZE])
 {
     size_t length = 0;
     for (int c = peek(s); is_word(c); c = next(s)) {
@@ -260,7 +292,6 @@ static size_t read_word(scanner *s, char word[WORD_SIZE])
         }
     }
     word[length] = '\0';
-    return length;
 }
 
 /* At the quote or bracket of a name, which is told of with the given flags. */
@@ -303,7 +334,7 @@ static void read_directive(scanner *s)
 {
     char word[WORD_SIZE];
     (void)skip_blanks(s);
-    (void)read_word(s, word);
+    read_word(s, word);
     if (strcmp(word, "include") == 0 || strcmp(word, "import") == 0) {
         read_name(s, false, false);
     } else if (strcmp(word, "include_next") == 0) {
@@ -315,7 +346,7 @@ static void read_directive(scanner *s)
         /* What is only named there is not used there: #ifndef __has_include. */
         s->in_define = word[0] == 'd';
         (void)skip_blanks(s);
-        (void)read_word(s, word);
+        read_word(s, word);
     }
 }
 
@@ -330,10 +361,42 @@ static const char *time_word(const char *word)
     return NULL;
 }
 
+/* Whether a word may be one of those that matter: a glance at letters and length. */
+static bool is_notable(const char *word, size_t length)
+{
+    switch (word[0]) {
+    case '_':
+        return length > 7 && word[1] == '_' && (word[2] == 'D' || word[2] == 'T' || word[2] == 'h');
+    case 'R':
+    case 'L':
+    case 'u':
+    case 'U':
+        return length <= 3;
+    default:
+        return word[0] == 'i' && length == 6;
+    }
+}
+
+static bool is_raw_prefix(const char *word)
+{
+    static const char *const prefixes[] = {"R", "LR", "uR", "UR", "u8R"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (strcmp(word, prefixes[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void read_identifier(scanner *s)
 {
+    const char *end = skip_set(s->p, s->end, &word_set);
+    if ((end == s->end || *end != '\\') && !is_notable(s->p, (size_t)(end - s->p))) {
+        s->p = end;
+        return;
+    }
     char word[WORD_SIZE];
-    size_t length = read_word(s, word);
+    read_word(s, word);
     if (word[0] == '_') {
         if (time_word(word) != NULL) {
             stop(s, time_word(word));
@@ -344,14 +407,9 @@ static void read_identifier(scanner *s)
         }
         return;
     }
-    if (length > 0 && length <= 3 && word[length - 1] == 'R' && peek(s) == '"') {
-        static const char *const prefixes[] = {"R", "LR", "uR", "UR", "u8R"};
-        for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-            if (strcmp(word, prefixes[i]) == 0) {
-                skip_raw_string(s);
-                return;
-            }
-        }
+    if (is_raw_prefix(word) && peek(s) == '"') {
+        skip_raw_string(s);
+        return;
     }
     if (strcmp(word, "import") == 0) {
         int c = skip_blanks(s);
@@ -440,6 +498,7 @@ kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit
             s.p++;
         } else {
             read_token(&s, c);
+            s.p = s.line_start ? s.p : skip_set(s.p, s.end, &dull_set);
         }
         c = peek(&s);
     }

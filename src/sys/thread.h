@@ -27,6 +27,16 @@ typedef struct kn_cond {
 
 typedef struct kn_thread kn_thread;
 
+/* Tells the live threads of this process apart. Cheap; never 0. */
+#ifdef _WIN32
+uintptr_t kn_thread_self(void);
+#else
+static inline uintptr_t kn_thread_self(void)
+{
+    return (uintptr_t)pthread_self();
+}
+#endif
+
 void kn_mutex_init(kn_mutex *mutex);
 void kn_mutex_deinit(kn_mutex *mutex);
 void kn_mutex_lock(kn_mutex *mutex);

@@ -1,0 +1,341 @@
+/* kiln compile: compiles files for a device or a named target, through the cache. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+#include "out.h"
+#include "run_file.h"
+#include "session.h"
+
+typedef struct compile_options {
+    session_options session;
+    const char *target;
+    const char *output;
+    const char *language;
+    opt_list entries;
+    opt_list defines;
+    opt_list include_dirs;
+    opt_list compiler_options;
+} compile_options;
+
+static const opt_spec specs[] = {
+    {"target", 't', OPT_TEXT, offsetof(compile_options, target), "TARGET",
+     "what to compile for: opencl:0, cpu:x86-64-v3, cuda:sm_90"},
+    {"output", 'o', OPT_TEXT, offsetof(compile_options, output), "PATH",
+     "write the binary to PATH; a folder for several files"},
+    {NULL, 'I', OPT_LIST, offsetof(compile_options, include_dirs), "DIR",
+     "look for headers in DIR"},
+    {NULL, 'D', OPT_LIST, offsetof(compile_options, defines), "NAME[=VALUE]", "define a macro"},
+    {"option", 'X', OPT_LIST, offsetof(compile_options, compiler_options), "OPTION",
+     "pass OPTION to the compiler"},
+    {"entry", 'e', OPT_LIST, offsetof(compile_options, entries), "NAME",
+     "a kernel that must be in the binary (may be repeated)"},
+    {"language", 'x', OPT_TEXT, offsetof(compile_options, language), "NAME",
+     "c, opencl-c, ... (default: by the file's name)"},
+    SESSION_DEVICE_ROWS(compile_options),
+    SESSION_CACHE_ROW(compile_options),
+    SESSION_JSON_ROW(compile_options),
+    OPT_END};
+
+static const size_t max_source = (size_t)64 << 20;
+
+/* What became of one file. */
+typedef struct compiled_file {
+    const char *file;
+    const char *output; /* NULL if nothing was written */
+    kiln_status status;
+    kiln_origin origin;
+    uint64_t size, compile_ns, total_ns;
+    char *reason; /* NULL if it is good */
+} compiled_file;
+
+typedef struct compile_job {
+    const cmd_context *context;
+    const compile_options *options;
+    kiln_runtime *runtime;
+    const char *target;
+    const kiln_define *defines;
+    compiled_file *files;
+    size_t count;
+    exit_code code; /* of the first failure */
+} compile_job;
+
+static void describe(const compile_job *job, const char *path, kiln_source *source)
+{
+    const compile_options *options = job->options;
+    *source = (kiln_source)KILN_SOURCE_INIT;
+    source->name = path;
+    source->defines = job->defines;
+    source->define_count = options->defines.count;
+    source->options = options->compiler_options.items;
+    source->option_count = options->compiler_options.count;
+    source->include_dirs = options->include_dirs.items;
+    source->include_dir_count = options->include_dirs.count;
+    source->entries = options->entries.items;
+    source->entry_count = options->entries.count;
+}
+
+/* Where the binary of `path` goes. NULL with *out_good false: no memory. */
+static const char *output_for(const compile_job *job, const char *path, bool *out_good)
+{
+    const char *output = job->options->output;
+    cli_pool *pool = job->context->pool;
+    *out_good = true;
+    if (output == NULL || !host_is_folder(output)) {
+        return output;
+    }
+    const char *name = pool_format(pool, "%s.bin", host_name_of(path));
+    const char *whole = name != NULL ? host_join(pool, output, name) : NULL;
+    *out_good = whole != NULL;
+    return whole;
+}
+
+static kiln_status write_blob(const compile_job *job, compiled_file *file, const kiln_blob *blob,
+                              kiln_diag *diag)
+{
+    bool good = false;
+    const char *output = output_for(job, file->file, &good);
+    if (!good) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, file->file, "out of memory");
+    }
+    if (output == NULL) {
+        return KILN_OK;
+    }
+    file->output = output;
+    return host_write_file(output, kiln_blob_data(blob), kiln_blob_size(blob), diag);
+}
+
+static kiln_status compile_file(const compile_job *job, compiled_file *file, kiln_diag *diag)
+{
+    kiln_source source;
+    kiln_blob *blob = NULL;
+    char *text = NULL;
+    describe(job, file->file, &source);
+    kiln_status status =
+        run_file_language(job->options->language, file->file, &source.language, diag);
+    if (status == KILN_OK) {
+        status = host_read_file(file->file, max_source, &text, &source.length, diag);
+    }
+    source.text = text;
+    uint64_t begin = host_now();
+    if (status == KILN_OK) {
+        status = kiln_compile(job->runtime, job->target, &source, &blob, &file->origin, diag);
+    }
+    file->total_ns = host_now() - begin;
+    if (status == KILN_OK) {
+        file->size = kiln_blob_size(blob);
+        file->compile_ns = kiln_blob_compile_ns(blob);
+        status = write_blob(job, file, blob, diag);
+    }
+    kiln_blob_release(blob);
+    free(text);
+    return status;
+}
+
+static void compile_all(compile_job *job)
+{
+    cli_console *console = job->context->console;
+    for (size_t i = 0; i < job->count; i++) {
+        kiln_diag diag = KILN_DIAG_INIT;
+        compiled_file *file = &job->files[i];
+        char line[1024];
+        console_progress(console, i, job->count, file->file, 0);
+        file->status = compile_file(job, file, &diag);
+        if (file->status != KILN_OK) {
+            (void)kiln_diag_format(&diag, line, sizeof(line));
+            file->reason = pool_text(job->context->pool, line, strlen(line));
+            exit_code code = cmd_fail(job->context, &diag);
+            job->code = job->code == EXIT_FINE ? code : job->code;
+        } else if (file->origin == KILN_ORIGIN_COMPILED) {
+            const char *time = out_time(job->context->pool, file->compile_ns);
+            console_note(console, "compiled %s in %s", file->file, time != NULL ? time : "?");
+        }
+    }
+    console_progress_end(console);
+}
+
+/* --- telling -----------------------------------------------------------------------------------
+ */
+
+typedef struct compile_totals {
+    size_t hits, compiled, failed;
+    uint64_t ns;
+} compile_totals;
+
+static compile_totals add_up(const compile_job *job)
+{
+    compile_totals totals = {0, 0, 0, 0};
+    for (size_t i = 0; i < job->count; i++) {
+        const compiled_file *file = &job->files[i];
+        bool made = file->origin == KILN_ORIGIN_COMPILED || file->origin == KILN_ORIGIN_NONE;
+        totals.failed += file->status != KILN_OK;
+        totals.compiled += file->status == KILN_OK && made;
+        totals.hits += file->status == KILN_OK && !made;
+        totals.ns += file->total_ns;
+    }
+    return totals;
+}
+
+static bool print_table(const compile_job *job)
+{
+    static const out_column columns[] = {
+        {"file", false}, {"origin", false}, {"compile ms", true}, {"ms", true}, {"size", true}};
+    cli_pool *pool = job->context->pool;
+    compile_totals totals = add_up(job);
+    out_table table;
+    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < job->count; i++) {
+        const compiled_file *file = &job->files[i];
+        bool good = file->status == KILN_OK;
+        const char *cells[] = {file->file, good ? kiln_origin_name(file->origin) : "failed",
+                               good ? out_ms(pool, file->compile_ns) : "-",
+                               out_ms(pool, file->total_ns),
+                               good ? out_bytes(pool, file->size) : "-"};
+        out_table_add(&table, cells);
+    }
+    const char *time = out_time(pool, totals.ns);
+    if (time == NULL || !out_table_print(&table, stdout)) {
+        return false;
+    }
+    (void)printf("%zu %s for %s: %zu hits, %zu compiled, %zu failed, %s\n", job->count,
+                 job->count == 1 ? "file" : "files", job->target, totals.hits, totals.compiled,
+                 totals.failed, time);
+    return true;
+}
+
+static bool print_json(const compile_job *job)
+{
+    compile_totals totals = add_up(job);
+    json_t *root = json_object();
+    json_t *files = json_array();
+    for (size_t i = 0; i < job->count; i++) {
+        const compiled_file *file = &job->files[i];
+        json_t *row = json_object();
+        out_json_set(&row, "file", out_json_text(file->file));
+        out_json_set(&row, "ok", json_boolean(file->status == KILN_OK));
+        out_json_set(&row, "origin", out_json_text(kiln_origin_name(file->origin)));
+        out_json_set(&row, "bytes", out_json_u64(file->size));
+        out_json_set(&row, "compile_ms", out_json_ms(file->compile_ns));
+        out_json_set(&row, "total_ms", out_json_ms(file->total_ns));
+        out_json_set(&row, "output",
+                     file->output != NULL ? out_json_text(file->output) : json_null());
+        out_json_set(&row, "status", out_json_text(kiln_status_name(file->status)));
+        out_json_set(&row, "reason", out_json_text(file->reason != NULL ? file->reason : ""));
+        out_json_append(&files, row);
+    }
+    out_json_set(&root, "target", out_json_text(job->target));
+    out_json_set(&root, "files", files);
+    out_json_set(&root, "hits", out_json_u64(totals.hits));
+    out_json_set(&root, "compiled", out_json_u64(totals.compiled));
+    out_json_set(&root, "failed", out_json_u64(totals.failed));
+    out_json_set(&root, "total_ms", out_json_ms(totals.ns));
+    return out_json(stdout, root);
+}
+
+/* --- starting ----------------------------------------------------------------------------------
+ */
+
+/* "opencl" of "opencl:0": the only backend that has to be opened. */
+static const char *backend_of(const cmd_context *context, const char *target)
+{
+    return pool_text(context->pool, target, strcspn(target, ":"));
+}
+
+static kiln_status check(const compile_options *options, const opt_list *files, kiln_diag *diag)
+{
+    const char *output = options->output;
+    if (options->target != NULL &&
+        (options->session.backend != NULL || options->session.device != NULL)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "leave the others out", "--target",
+                             "says the same as --backend and --device");
+    }
+    if (output != NULL && files->count > 1 && !host_is_folder(output)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "give a folder that is there", output,
+                             "is not a folder, and there are %zu files", files->count);
+    }
+    return KILN_OK;
+}
+
+/* The target's name when it was not given: the best device for the first file's language. */
+static kiln_status choose_target(compile_job *job, kiln_diag *diag)
+{
+    kiln_source source;
+    kiln_device *device = NULL;
+    describe(job, job->files[0].file, &source);
+    kiln_status status =
+        run_file_language(job->options->language, job->files[0].file, &source.language, diag);
+    if (status == KILN_OK) {
+        status = kiln_runtime_select(job->runtime, &source, 1, &device, diag);
+    }
+    if (status == KILN_OK) {
+        const kiln_device_info *info = kiln_device_get_info(device);
+        job->target = pool_format(job->context->pool, "%s:%u", info->backend, info->index);
+        if (job->target == NULL) {
+            status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--target", "out of memory");
+        }
+    }
+    return status;
+}
+
+static exit_code work(compile_job *job, const opt_list *arguments)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    job->files = pool_array(job->context->pool, arguments->count, sizeof(*job->files));
+    if (job->files == NULL ||
+        !run_file_defines(&job->options->defines, job->context->pool, &job->defines)) {
+        return cmd_no_memory(job->context);
+    }
+    job->count = arguments->count;
+    for (size_t i = 0; i < job->count; i++) {
+        job->files[i].file = arguments->items[i];
+    }
+    if (job->target == NULL && choose_target(job, &diag) != KILN_OK) {
+        return cmd_fail(job->context, &diag);
+    }
+    compile_all(job);
+    bool good = job->options->session.json ? print_json(job) : print_table(job);
+    return good ? job->code : cmd_no_memory(job->context);
+}
+
+static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+{
+    const compile_options *options = fields;
+    session_options session = options->session;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache *cache = NULL;
+    compile_job job = {.context = context, .options = options, .target = options->target};
+    if (check(options, arguments, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    if (options->target != NULL) {
+        session.backend = backend_of(context, options->target);
+        if (session.backend == NULL) {
+            return cmd_no_memory(context);
+        }
+    }
+    exit_code code = session_open_cache(context, &session, &cache);
+    if (code == EXIT_FINE) {
+        code = session_open_runtime(context, &session, cache, &job.runtime);
+    }
+    if (code == EXIT_FINE) {
+        code = work(&job, arguments);
+    }
+    kiln_runtime_destroy(job.runtime);
+    kiln_cache_destroy(cache);
+    return code;
+}
+
+const cli_command cmd_compile = {
+    .name = "compile",
+    .usage = "FILE...",
+    .summary = "Compiles kernel files through the cache, for later or for -o",
+    .details =
+        "Without -o the binaries only go into the cache: to fill it when an image is built,\n"
+        "or to see what compiles. Files that compile are not held up by those that do not.",
+    .options = specs,
+    .options_size = sizeof(compile_options),
+    .min_arguments = 1,
+    .max_arguments = 100000,
+    .run = run,
+};

@@ -1,0 +1,258 @@
+/* kiln run: a manifest's kernels, or one kernel file, on one device or on all. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "host.h"
+#include "kernel_arg.h"
+#include "kernel_reference.h"
+#include "kernel_run.h"
+#include "manifest.h"
+#include "out.h"
+#include "report.h"
+#include "run_file.h"
+#include "session.h"
+
+typedef struct run_options {
+    session_options session;
+    run_file_options file;
+    opt_list kernels;
+    bool all_devices;
+    opt_number repeat;
+    bool no_check;
+} run_options;
+
+static const opt_spec specs[] = {{"kernel", 'k', OPT_LIST, offsetof(run_options, kernels), "NAME",
+                                  "manifest: only this kernel (may be repeated)"},
+                                 {"all-devices", 'a', OPT_FLAG, offsetof(run_options, all_devices),
+                                  NULL, "on every device, not only on the best"},
+                                 {"repeat", 'n', OPT_COUNT, offsetof(run_options, repeat), "N",
+                                  "launch N times for the median (default 10, at most 1 s)"},
+                                 {"no-check", 0, OPT_FLAG, offsetof(run_options, no_check), NULL,
+                                  "do not compare with the reference"},
+                                 RUN_FILE_ROWS(run_options),
+                                 SESSION_DEVICE_ROWS(run_options),
+                                 SESSION_CACHE_ROW(run_options),
+                                 SESSION_JSON_ROW(run_options),
+                                 OPT_END};
+
+/* Everything a run needs, so that it can be passed on as one. */
+typedef struct run_state {
+    const cmd_context *context;
+    const run_options *options;
+    kiln_cache *cache;
+    kiln_runtime *runtime;
+    reference_host reference;
+    cli_manifest manifest;
+    cli_report report;
+    size_t done, total; /* for the progress bar */
+    exit_code code;     /* of the first thing that went wrong */
+} run_state;
+
+/* Tells a failure and remembers the first one's exit code. */
+static void fail(run_state *run, kiln_diag *diag)
+{
+    exit_code code = cmd_fail(run->context, diag);
+    run->code = run->code == EXIT_FINE ? code : run->code;
+}
+
+static bool is_wanted(const run_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->kernels.count; i++) {
+        if (strcmp(options->kernels.items[i], name) == 0) {
+            return true;
+        }
+    }
+    return options->kernels.count == 0;
+}
+
+static kiln_status check_names(const run_state *run, kiln_diag *diag)
+{
+    const run_options *options = run->options;
+    for (size_t i = 0; i < options->kernels.count; i++) {
+        bool found = false;
+        for (size_t j = 0; j < run->manifest.count; j++) {
+            found = found || strcmp(run->manifest.kernels[j].name, options->kernels.items[i]) == 0;
+        }
+        if (!found) {
+            return kiln_diag_set(diag, KILN_E_INVALID, NULL, run->manifest.path,
+                                 "has no kernel \"%.80s\"", options->kernels.items[i]);
+        }
+    }
+    return KILN_OK;
+}
+
+static void note_compile(const run_state *run, const kernel_result *result)
+{
+    if (result->compiles > 0) {
+        const char *time = out_time(run->context->pool, result->compile_ns);
+        console_note(run->context->console, "compiled %s for %s in %s", result->kernel,
+                     result->device->backend, time != NULL ? time : "?");
+    }
+}
+
+static void run_on(run_state *run, cli_kernel *kernel, kernel_data *data, kiln_device *device)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    cli_report *report = &run->report;
+    kernel_result *result = &report->results[report->result_count];
+    const opt_number *repeat = &run->options->repeat;
+    uint32_t repeats = repeat->given ? (uint32_t)repeat->value : 10;
+    kernel_run_options options = {repeats, !repeat->given, run->context->console};
+    console_progress(run->context->console, run->done, run->total, kernel->name, 0);
+    kiln_status status = kernel_run(kernel, device, data, &options, result, &diag);
+    run->done++;
+    if (status == KILN_E_UNSUPPORTED && run->options->all_devices) {
+        report->skips[report->skip_count++] = (report_skip){kernel->name, result->device};
+        kiln_diag_clear(&diag);
+        return;
+    }
+    report->result_count++;
+    note_compile(run, result);
+    if (status == KILN_OK && result->ok) {
+        status = kernel_data_save(kernel, data, &diag);
+    } else if (status == KILN_OK) {
+        console_say(run->context->console, "%s on %s:%u: wrong result: %s", kernel->name,
+                    result->device->backend, result->device->index, result->reason);
+        run->code = run->code == EXIT_FINE ? EXIT_FAILED : run->code;
+    }
+    if (status != KILN_OK) {
+        fail(run, &diag);
+    }
+}
+
+/* The device that suits the kernel best. */
+static kiln_status select_device(const run_state *run, const cli_kernel *kernel,
+                                 kiln_device **out_device, kiln_diag *diag)
+{
+    kiln_source sources[KERNEL_MAX_VARIANTS];
+    const struct kiln_cpu_kernel *builtin[KERNEL_MAX_VARIANTS] = {NULL};
+    size_t count = 0;
+    for (size_t i = 0; i < kernel->variant_count; i++) {
+        count += kernel_source_init(kernel, &kernel->variants[i], &sources[count], &builtin[i]);
+    }
+    return kiln_runtime_select(run->runtime, sources, count, out_device, diag);
+}
+
+static void run_kernel(run_state *run, cli_kernel *kernel)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kernel_data data;
+    kiln_device *device = NULL;
+    size_t devices = kiln_runtime_device_count(run->runtime);
+    kiln_status status = kernel_data_load(kernel, &data, &diag);
+    if (status == KILN_OK && !run->options->no_check) {
+        status = kernel_reference_run(&run->reference, kernel, &data, &diag);
+    }
+    if (status == KILN_OK && !run->options->all_devices) {
+        status = select_device(run, kernel, &device, &diag);
+    }
+    if (status != KILN_OK) {
+        kernel_result *result = &run->report.results[run->report.result_count++];
+        *result = (kernel_result){.kernel = kernel->name, .status = status};
+        (void)kiln_diag_format(&diag, result->reason, sizeof(result->reason));
+        fail(run, &diag);
+    } else if (device != NULL) {
+        run_on(run, kernel, &data, device);
+    }
+    for (size_t i = 0; i < devices && status == KILN_OK && run->options->all_devices; i++) {
+        run_on(run, kernel, &data, kiln_runtime_device(run->runtime, i));
+    }
+    kernel_data_deinit(&data);
+}
+
+static exit_code run_all(run_state *run)
+{
+    cli_pool *pool = run->context->pool;
+    size_t devices = run->options->all_devices ? kiln_runtime_device_count(run->runtime) : 1;
+    size_t room = run->manifest.count * (devices > 0 ? devices : 1);
+    run->report.source = run->manifest.path;
+    run->report.summary = kiln_runtime_summary(run->runtime);
+    run->report.results = pool_array(pool, room, sizeof(kernel_result));
+    run->report.skips = pool_array(pool, room, sizeof(report_skip));
+    if (run->report.results == NULL || run->report.skips == NULL) {
+        return cmd_no_memory(run->context);
+    }
+    for (size_t i = 0; i < run->manifest.count; i++) {
+        run->total += is_wanted(run->options, run->manifest.kernels[i].name) ? devices : 0;
+    }
+    for (size_t i = 0; i < run->manifest.count; i++) {
+        if (is_wanted(run->options, run->manifest.kernels[i].name)) {
+            run_kernel(run, &run->manifest.kernels[i]);
+        }
+    }
+    console_progress_end(run->context->console);
+    bool printed = run->options->session.json ? report_print_json(&run->report)
+                                              : report_print_table(&run->report, pool);
+    return printed ? run->code : cmd_no_memory(run->context);
+}
+
+static exit_code read_input(run_state *run, const char *path)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    const cmd_context *context = run->context;
+    size_t length = strlen(path);
+    bool is_manifest = length > 5 && strcmp(path + length - 5, ".json") == 0;
+    kiln_status status = run_file_check(&run->options->file, is_manifest, &diag);
+    if (status == KILN_OK && is_manifest) {
+        status = manifest_read(path, context->pool, &run->manifest, &diag);
+    } else if (status == KILN_OK) {
+        run->manifest = (cli_manifest){path, pool_alloc(context->pool, sizeof(cli_kernel)), 1};
+        if (run->manifest.kernels == NULL) {
+            return cmd_no_memory(context);
+        }
+        status = run_file_describe(&run->options->file, path, context->pool, run->manifest.kernels,
+                                   &diag);
+    }
+    if (status == KILN_OK && run->options->repeat.value > 1000000) {
+        status = kiln_diag_set(&diag, KILN_E_INVALID, NULL, "--repeat", "is at most 1000000");
+    }
+    if (status == KILN_OK) {
+        status = check_names(run, &diag);
+    }
+    return status == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
+}
+
+static exit_code start(const cmd_context *context, void *fields, const opt_list *arguments)
+{
+    run_state run = {.context = context, .options = fields};
+    const session_options *session = &run.options->session;
+    exit_code code = read_input(&run, arguments->items[0]);
+    if (code == EXIT_FINE) {
+        code = session_open_cache(context, session, &run.cache);
+    }
+    if (code == EXIT_FINE) {
+        code = session_open_runtime(context, session, run.cache, &run.runtime);
+    }
+    if (code == EXIT_FINE) {
+        run.reference.cache = run.cache;
+        code = run_all(&run);
+    }
+    reference_host_deinit(&run.reference);
+    kiln_runtime_destroy(run.runtime);
+    kiln_cache_destroy(run.cache);
+    return code;
+}
+
+const cli_command cmd_run = {
+    .name = "run",
+    .usage = "MANIFEST|FILE",
+    .summary = "Runs kernels, measures them and checks their results",
+    .details =
+        "A MANIFEST (.json, kiln-manifest(5)) names kernels with their arguments, launch shape "
+        "and\n"
+        "reference. Any other FILE is one kernel in the language its name says (.c .cl .cu ...),\n"
+        "described by options:\n\n"
+        "  kiln run saxpy.cl --entry saxpy --global 1024 --arg value:f32=2.5 \\\n"
+        "      --arg in:f32:1024=random:-1:1 --arg inout=y.npy --save 2=result.npy\n\n"
+        "Forms of --arg, in the kernel's order:\n"
+        "  value:TYPE=NUMBER        in:TYPE:SHAPE[=INIT]    in=FILE.npy\n"
+        "  out:TYPE:SHAPE           inout:TYPE:SHAPE[=INIT]   inout=FILE.npy\n"
+        "  local:TYPE:COUNT\n"
+        "TYPE is f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 or u64, SHAPE is 1024 or 32x32, INIT is\n"
+        "fill:VALUE, random:FROM:TO[:SEED], range:START:STEP or FILE.npy (zeros without it).",
+    .options = specs,
+    .options_size = sizeof(run_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = start,
+};

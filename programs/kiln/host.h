@@ -1,0 +1,48 @@
+/* What the command needs of the operating system, in one place: files, folders, the clock, the
+ * terminal. The library has its own (src/sys); a program may not look into that. */
+#ifndef KILN_PROGRAM_HOST_H
+#define KILN_PROGRAM_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <kiln/status.h>
+
+#include "pool.h"
+
+/* Monotonic and wall-clock time in nanoseconds. */
+uint64_t host_now(void);
+int64_t host_wall(void);
+
+bool host_is_terminal(FILE *file);
+/* Columns of the terminal, 80 if unknown. */
+unsigned host_columns(void);
+
+/* Reads a whole regular file of at most `limit` bytes into malloc'ed memory, with a NUL after it.
+ * KILN_E_INVALID with a diag that names the file and the cause. */
+kiln_status host_read_file(const char *path, size_t limit, char **out_data, size_t *out_size,
+                           kiln_diag *diag);
+/* Writes a whole file, replacing it. KILN_E_IO. */
+kiln_status host_write_file(const char *path, const void *data, size_t size, kiln_diag *diag);
+
+/* A mutex; the library's progress and log calls come from its own threads. NULL: no memory. */
+typedef struct host_mutex host_mutex; /* create/destroy */
+host_mutex *host_mutex_create(void);
+void host_mutex_destroy(host_mutex *mutex);
+void host_mutex_lock(host_mutex *mutex);
+void host_mutex_unlock(host_mutex *mutex);
+
+bool host_is_folder(const char *path);
+/* The folder part of a path ("." if it has none), and the name after it. */
+char *host_folder_of(cli_pool *pool, const char *path);
+const char *host_name_of(const char *path);
+/* `path` seen from `folder`: itself if it is absolute. */
+char *host_join(cli_pool *pool, const char *folder, const char *path);
+
+/* Bytes and files below a folder, links not followed. False if it is not there or not readable. */
+bool host_folder_size(const char *path, uint64_t *out_bytes, uint64_t *out_files);
+bool host_is_writable(const char *path);
+
+#endif

@@ -1,0 +1,90 @@
+/* The kiln command: finds the command, parses its options, runs it. The command uses the library's
+ * public headers only: whatever it does, a program of yours can do. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+
+static exit_code usage_error(const cmd_context *context, kiln_diag *diag)
+{
+    return cmd_fail_as(context, EXIT_USAGE, diag);
+}
+
+static exit_code check_arguments(const cmd_context *context, const opt_list *arguments)
+{
+    const cli_command *command = context->command;
+    kiln_diag diag = KILN_DIAG_INIT;
+    char fix[128];
+    (void)snprintf(fix, sizeof(fix), "usage: kiln %s [options]%s%s", command->name,
+                   *command->usage != '\0' ? " " : "", command->usage);
+    if (arguments->count < command->min_arguments) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, fix, "", "an argument is missing");
+        return usage_error(context, &diag);
+    }
+    if (arguments->count > command->max_arguments) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, fix, "", "unexpected argument \"%.100s\"",
+                            arguments->items[command->max_arguments]);
+        return usage_error(context, &diag);
+    }
+    return EXIT_FINE;
+}
+
+static exit_code run_command(const cmd_context *context, int argc, char **argv)
+{
+    const cli_command *command = context->command;
+    kiln_diag diag = KILN_DIAG_INIT;
+    opt_list arguments = {NULL, 0};
+    bool help = false;
+    void *options = pool_alloc(context->pool, command->options_size + 1);
+    if (options == NULL) {
+        return cmd_no_memory(context);
+    }
+    if (opt_parse(command->options, argc, argv, context->pool, options, &arguments, &help, &diag) !=
+        KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    if (help) {
+        cmd_print_help(command, stdout);
+        return EXIT_FINE;
+    }
+    exit_code code = check_arguments(context, &arguments);
+    return code == EXIT_FINE ? command->run(context, options, &arguments) : code;
+}
+
+static exit_code dispatch(cmd_context *context, int argc, char **argv)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    if (argc < 2) {
+        cmd_print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        name = "help";
+    } else if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        name = "version";
+    }
+    context->command = cmd_find(name, &diag);
+    if (context->command == NULL) {
+        return usage_error(context, &diag);
+    }
+    return run_command(context, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+    cli_pool pool = POOL_INIT;
+    cmd_context context = {NULL, &pool, console_create()};
+    if (context.console == NULL) {
+        (void)fputs("kiln: out of memory\n", stderr);
+        return EXIT_TROUBLE;
+    }
+    exit_code code = dispatch(&context, argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout) != 0) {
+        console_say(context.console, "cannot write to standard output");
+        code = code == EXIT_FINE ? EXIT_TROUBLE : code;
+    }
+    console_destroy(context.console);
+    pool_deinit(&pool);
+    return (int)code;
+}

@@ -1,0 +1,71 @@
+/* Environment first, command line over it. */
+#include "session.h"
+
+exit_code session_open_cache(const cmd_context *context, const session_options *options,
+                             kiln_cache **out_cache)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache_options cache = {0};
+    *out_cache = NULL;
+    if (kiln_cache_options_init(&cache, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    if (options->cache_dir != NULL) {
+        cache.root = options->cache_dir;
+    }
+    if (options->no_cache) {
+        cache.flags |= KILN_CACHE_DISABLED;
+    }
+    if (kiln_cache_create(&cache, out_cache, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    return EXIT_FINE;
+}
+
+exit_code session_open_disk(const cmd_context *context, const session_options *options,
+                            kiln_cache **out_cache)
+{
+    exit_code code = session_open_cache(context, options, out_cache);
+    if (code == EXIT_FINE && *kiln_cache_root(*out_cache) == '\0') {
+        kiln_diag diag = KILN_DIAG_INIT;
+        (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln doctor tells more",
+                            "the cache on disk is off", "%s", kiln_cache_disk_reason(*out_cache));
+        kiln_cache_destroy(*out_cache);
+        *out_cache = NULL;
+        return cmd_fail_as(context, EXIT_CACHE, &diag);
+    }
+    return code;
+}
+
+exit_code session_open_runtime(const cmd_context *context, const session_options *options,
+                               kiln_cache *cache, kiln_runtime **out_runtime)
+{
+    return session_open_runtime_isolated(context, options, cache, false, out_runtime);
+}
+
+exit_code session_open_runtime_isolated(const cmd_context *context, const session_options *options,
+                                        kiln_cache *cache, bool isolate, kiln_runtime **out_runtime)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_runtime_options runtime = {0};
+    *out_runtime = NULL;
+    if (kiln_runtime_options_init(&runtime, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    runtime.cache = cache;
+    runtime.isolate_probe = runtime.isolate_probe || isolate;
+    if (options->backend != NULL) {
+        runtime.backend = options->backend;
+    }
+    if (options->device != NULL) {
+        runtime.device = options->device;
+    }
+    if (options->strict || options->backend != NULL || options->device != NULL) {
+        runtime.strict = true;
+    }
+    kiln_status status = kiln_runtime_create(&runtime, out_runtime, &diag);
+    if (status == KILN_E_INVALID && (options->backend != NULL || options->device != NULL)) {
+        return cmd_fail_as(context, EXIT_UNAVAILABLE, &diag); /* a name that nobody has */
+    }
+    return status == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
+}

@@ -1,0 +1,89 @@
+/* The toy language and its code: stores of expressions in reverse Polish notation, once for each
+ * work-item.
+ *
+ *     #include "scale.fake"                       as everywhere
+ *     warn this is shown as a warning
+ *     fail this is a compile error
+ *     kernel saxpy a:float x:floats y:floats
+ *     y = a x * y +
+ *
+ * A parameter is name:type with the types float, int, floats, ints (buffers) and local. A line
+ * "buffer = ..." stores at the work-item's linear index; "buffer [ INDEX ] = ..." where INDEX is an
+ * expression. Expressions know numbers, the parameters (a buffer's element at the linear index),
+ * `x[`-free element access by "INDEX buffer @", the names i (linear index), gx gy gz (global ids),
+ * nx ny nz (global sizes), lx (local id in x), the operators + - * / %, and words that are defined
+ * on the command line. */
+#ifndef KILN_BACKENDS_FAKE_LANGUAGE_H
+#define KILN_BACKENDS_FAKE_LANGUAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kiln/source.h"
+#include "kiln/status.h"
+
+#include "base/strbuf.h"
+
+#define FAKE_KERNELS_MAX 16u
+#define FAKE_OPS_MAX 4096u
+#define FAKE_NAME_SIZE 32u
+#define FAKE_STACK_MAX 32u
+
+typedef enum fake_type {
+    FAKE_FLOAT = 0,
+    FAKE_INT,
+    FAKE_FLOATS,
+    FAKE_INTS,
+    FAKE_LOCAL,
+    FAKE_TYPE_COUNT,
+} fake_type;
+
+/* One step: push a number, push something, or store. */
+typedef enum fake_step_kind {
+    FAKE_PUSH_NUMBER = 0, /* value */
+    FAKE_PUSH_PARAM,      /* index: a value, or a buffer's element at i */
+    FAKE_PUSH_NAME,       /* index: into the names i gx gy gz nx ny nz lx */
+    FAKE_PUSH_ELEMENT,    /* index: a buffer; pops the element's index */
+    FAKE_OPERATE,         /* index: the operator's character */
+    FAKE_STORE,           /* index: a buffer; pops the value, stores at i */
+    FAKE_STORE_AT,        /* index: a buffer; pops the value, then the element's index */
+    FAKE_STEP_COUNT,
+} fake_step_kind;
+
+typedef struct fake_step {
+    uint32_t kind;
+    uint32_t index;
+    double value;
+} fake_step;
+
+typedef struct fake_kernel {
+    char name[FAKE_NAME_SIZE];
+    uint32_t param_count;
+    struct {
+        char name[FAKE_NAME_SIZE];
+        uint32_t type; /* fake_type */
+    } params[16];
+    uint32_t first; /* steps */
+    uint32_t count;
+} fake_kernel;
+
+/* Whole programs; plain data, so that it is its own binary form after a header. */
+typedef struct fake_code {
+    uint32_t kernel_count;
+    uint32_t step_count;
+    fake_kernel kernels[FAKE_KERNELS_MAX];
+    fake_step *steps; /* malloc'ed */
+} fake_code;
+
+/* Compiles a source. `log` receives warnings and errors as "name:line: error: text". KILN_E_COMPILE
+ * if there was an error. */
+kiln_status fake_parse(const kiln_source *source, fake_code *out_code, kn_strbuf *log,
+                       kiln_diag *diag);
+void fake_code_deinit(fake_code *code);
+
+/* Bytes of a program, and back; false if they are not one. */
+void fake_code_write(const fake_code *code, kn_strbuf *out);
+bool fake_code_read(const void *data, size_t size, fake_code *out_code);
+
+#endif

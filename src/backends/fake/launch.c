@@ -1,0 +1,277 @@
+/* Queues, launches and events: an interpreter that runs the work-items one after the other. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/fake/fake.h"
+#include "sys/clock.h"
+
+typedef struct fake_event {
+    uint64_t ns;
+} fake_event;
+
+kiln_status fake_event_create(void **out_event, uint64_t ns, kiln_diag *diag)
+{
+    fake_event *event = (fake_event *)calloc(1, sizeof(*event));
+    if (event == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+    }
+    event->ns = ns;
+    *out_event = event;
+    return KILN_OK;
+}
+
+bool fake_event_done(void *device, void *event)
+{
+    (void)device;
+    (void)event;
+    return true;
+}
+
+kiln_status fake_event_wait(void *device, void *event, kiln_diag *diag)
+{
+    (void)device;
+    (void)event;
+    (void)diag;
+    return KILN_OK;
+}
+
+kiln_status fake_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag)
+{
+    (void)device;
+    (void)diag;
+    *out_ns = ((const fake_event *)event)->ns;
+    return KILN_OK;
+}
+
+void fake_event_destroy(void *device, void *event)
+{
+    (void)device;
+    free(event);
+}
+
+kiln_status fake_queue_create(void *device, void **out_queue, kiln_diag *diag)
+{
+    fake_device *fake = (fake_device *)device;
+    kiln_status status = fake_call(&fake->instance->faults, FAKE_QUEUE, NULL, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    fake_queue *queue = (fake_queue *)calloc(1, sizeof(*queue));
+    if (queue == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+    }
+    queue->device = fake;
+    *out_queue = queue;
+    return KILN_OK;
+}
+
+void fake_queue_destroy(void *device, void *queue)
+{
+    (void)device;
+    free(queue);
+}
+
+kiln_status fake_queue_finish(void *queue, kiln_diag *diag)
+{
+    fake_queue *fake = (fake_queue *)queue;
+    return fake_call(&fake->device->instance->faults, FAKE_FINISH, NULL, diag);
+}
+
+/* --- the interpreter --------------------------------------------------------------------------
+ */
+
+/* One work-item. A step that leaves its bounds stops the item, as a real device would fault. */
+typedef struct work_item {
+    const fake_kernel *kernel;
+    const kiln_sys_launch *launch;
+    double names[8]; /* i gx gy gz nx ny nz lx */
+    double stack[FAKE_STACK_MAX];
+    size_t height;
+    bool fault;
+} work_item;
+
+static double pop(work_item *item)
+{
+    if (item->height == 0) {
+        item->fault = true;
+        return 0;
+    }
+    return item->stack[--item->height];
+}
+
+static void push(work_item *item, double value)
+{
+    if (item->height == FAKE_STACK_MAX) {
+        item->fault = true;
+        return;
+    }
+    item->stack[item->height++] = value;
+}
+
+/* The address of an element, or NULL outside the buffer. */
+static unsigned char *element(work_item *item, uint32_t param, double index)
+{
+    const kiln_sys_arg *arg = &item->launch->args[param];
+    fake_buffer *buffer = (fake_buffer *)arg->buffer;
+    size_t room = buffer->size - arg->offset;
+    if (!(index >= 0) || index >= (double)(room / 4)) {
+        item->fault = true;
+        return NULL;
+    }
+    return buffer->bytes + arg->offset + (size_t)index * 4;
+}
+
+static double load_number(const void *from, uint32_t type)
+{
+    float real = 0;
+    int32_t whole = 0;
+    if (type == FAKE_FLOAT || type == FAKE_FLOATS) {
+        memcpy(&real, from, sizeof(real));
+        return (double)real;
+    }
+    memcpy(&whole, from, sizeof(whole));
+    return (double)whole;
+}
+
+static void store_number(work_item *item, uint32_t param, double index, double value)
+{
+    unsigned char *to = element(item, param, index);
+    float real = (float)value;
+    int32_t whole = value >= -2147483648.0 && value <= 2147483647.0 ? (int32_t)value : 0;
+    if (to != NULL && item->kernel->params[param].type == FAKE_FLOATS) {
+        memcpy(to, &real, sizeof(real));
+    } else if (to != NULL) {
+        memcpy(to, &whole, sizeof(whole));
+    }
+}
+
+static double operate(char operator, double a, double b)
+{
+    switch (operator) {
+    case '+':
+        return a + b;
+    case '-':
+        return a - b;
+    case '*':
+        return a * b;
+    case '/':
+        return a / b;
+    default:
+        return fmod(a, b);
+    }
+}
+
+static void push_param(work_item *item, uint32_t param)
+{
+    uint32_t type = item->kernel->params[param].type;
+    if (type == FAKE_FLOATS || type == FAKE_INTS) {
+        const unsigned char *from = element(item, param, item->names[0]);
+        push(item, from != NULL ? load_number(from, type) : 0);
+    } else if (type == FAKE_LOCAL) {
+        push(item, 0);
+    } else {
+        push(item, load_number(item->launch->args[param].value, type));
+    }
+}
+
+static void run_step(work_item *item, const fake_step *step)
+{
+    double value = 0;
+    switch ((fake_step_kind)step->kind) {
+    case FAKE_PUSH_NUMBER:
+        push(item, step->value);
+        break;
+    case FAKE_PUSH_PARAM:
+        push_param(item, step->index);
+        break;
+    case FAKE_PUSH_NAME:
+        push(item, item->names[step->index]);
+        break;
+    case FAKE_PUSH_ELEMENT: {
+        const unsigned char *from = element(item, step->index, pop(item));
+        push(item, from != NULL ? load_number(from, item->kernel->params[step->index].type) : 0);
+        break;
+    }
+    case FAKE_OPERATE:
+        value = pop(item);
+        push(item, operate((char)step->index, pop(item), value));
+        break;
+    case FAKE_STORE:
+        store_number(item, step->index, item->names[0], pop(item));
+        break;
+    case FAKE_STORE_AT:
+        value = pop(item);
+        store_number(item, step->index, pop(item), value);
+        break;
+    case FAKE_STEP_COUNT:
+        item->fault = true;
+        break;
+    }
+}
+
+/* Runs all work-items; false if one left its bounds. */
+static bool run_items(const fake_program *program, const fake_kernel *kernel,
+                      const kiln_sys_launch *launch)
+{
+    bool fault = false;
+    uint64_t linear = 0;
+    for (uint64_t z = 0; z < launch->global[2]; z++) {
+        for (uint64_t y = 0; y < launch->global[1]; y++) {
+            for (uint64_t x = 0; x < launch->global[0]; x++) {
+                work_item item = {.kernel = kernel, .launch = launch};
+                uint64_t local = launch->local[0] != 0 ? launch->local[0] : 1;
+                item.names[0] = (double)(linear++ + launch->offset[0]);
+                item.names[1] = (double)(x + launch->offset[0]);
+                item.names[2] = (double)(y + launch->offset[1]);
+                item.names[3] = (double)(z + launch->offset[2]);
+                item.names[4] = (double)launch->global[0];
+                item.names[5] = (double)launch->global[1];
+                item.names[6] = (double)launch->global[2];
+                item.names[7] = (double)(x % local);
+                for (uint32_t i = 0; i < kernel->count && !item.fault; i++) {
+                    run_step(&item, &program->code.steps[kernel->first + i]);
+                }
+                fault = fault || item.fault;
+            }
+        }
+    }
+    return !fault;
+}
+
+/* The kernel by name. Core has compared the arguments with the parameters. */
+static const fake_kernel *find_kernel(const fake_program *program, const kiln_sys_launch *launch)
+{
+    for (uint32_t i = 0; i < program->code.kernel_count; i++) {
+        const fake_kernel *kernel = &program->code.kernels[i];
+        if (strcmp(kernel->name, launch->entry) == 0 && kernel->param_count == launch->arg_count) {
+            return kernel;
+        }
+    }
+    return NULL;
+}
+
+kiln_status fake_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
+                              kiln_diag *diag)
+{
+    fake_queue *fake = (fake_queue *)queue;
+    fake_program *program = (fake_program *)launch->program;
+    kiln_status status = fake_call(&fake->device->instance->faults, FAKE_LAUNCH, NULL, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    const fake_kernel *kernel = find_kernel(program, launch);
+    if (kernel == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "fake", "no such kernel: %s",
+                             launch->entry);
+    }
+    uint64_t shape = launch->local[0] < FAKE_SHAPES_MAX ? launch->local[0] : FAKE_SHAPES_MAX - 1;
+    uint64_t start = kn_clock_now();
+    if (!run_items(program, kernel, launch)) {
+        return kiln_diag_set(diag, KILN_E_DEVICE_LOST, "look at its indices", launch->entry,
+                             "a work-item left the bounds of a buffer");
+    }
+    (void)atomic_fetch_or(&program->shapes, (uint64_t)1 << shape);
+    return out_event != NULL ? fake_event_create(out_event, kn_clock_now() - start + 1, diag)
+                             : KILN_OK;
+}

@@ -1,0 +1,84 @@
+/* Buffers, and moving bytes in and out of them. Everything is done at once; events are done. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/fake/fake.h"
+
+kiln_status fake_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag)
+{
+    fake_device *fake = (fake_device *)device;
+    kiln_status status = fake_call(&fake->instance->faults, FAKE_BUFFER, NULL, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    fake_buffer *buffer = (fake_buffer *)calloc(1, sizeof(*buffer));
+    if (buffer != NULL) {
+        buffer->size = size;
+        buffer->bytes = (unsigned char *)calloc(1, size);
+    }
+    if (buffer == NULL || buffer->bytes == NULL) {
+        free(buffer);
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "no memory for %zu bytes", size);
+    }
+    *out_buffer = buffer;
+    return KILN_OK;
+}
+
+void fake_buffer_destroy(void *device, void *buffer)
+{
+    (void)device;
+    fake_buffer *fake = (fake_buffer *)buffer;
+    free(fake->bytes);
+    free(fake);
+}
+
+static kiln_status finish_event(void **out_event, kiln_diag *diag)
+{
+    return out_event != NULL ? fake_event_create(out_event, 0, diag) : KILN_OK;
+}
+
+kiln_status fake_queue_write(void *queue, void *buffer, size_t offset, const void *data,
+                             size_t size, void **out_event, kiln_diag *diag)
+{
+    fake_queue *fake = (fake_queue *)queue;
+    kiln_status status = fake_call(&fake->device->instance->faults, FAKE_WRITE, NULL, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    memcpy(((fake_buffer *)buffer)->bytes + offset, data, size);
+    return finish_event(out_event, diag);
+}
+
+kiln_status fake_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
+                            void **out_event, kiln_diag *diag)
+{
+    fake_queue *fake = (fake_queue *)queue;
+    kiln_status status = fake_call(&fake->device->instance->faults, FAKE_READ, NULL, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    memcpy(data, ((const fake_buffer *)buffer)->bytes + offset, size);
+    return finish_event(out_event, diag);
+}
+
+kiln_status fake_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
+                            const void *pattern, size_t pattern_size, kiln_diag *diag)
+{
+    (void)queue;
+    (void)diag;
+    unsigned char *bytes = ((fake_buffer *)buffer)->bytes + offset;
+    for (size_t i = 0; i < size; i += pattern_size) {
+        memcpy(bytes + i, pattern, pattern_size);
+    }
+    return KILN_OK;
+}
+
+kiln_status fake_queue_copy(void *queue, void *from, size_t from_offset, void *to, size_t to_offset,
+                            size_t size, kiln_diag *diag)
+{
+    (void)queue;
+    (void)diag;
+    memmove(((fake_buffer *)to)->bytes + to_offset, ((fake_buffer *)from)->bytes + from_offset,
+            size);
+    return KILN_OK;
+}

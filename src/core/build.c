@@ -1,0 +1,177 @@
+/* THE WALK of a kernel: source, then for each stage its key, the store or a compile, then the load.
+ * Nothing else in kiln knows both backends and the store. */
+#include "core/build.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "core/program.h"
+#include "core/runtime.h"
+#include "sys/clock.h"
+
+kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
+                          const kiln_target *target, void *device, const kiln_source *source,
+                          const kiln_build_options *options, kiln_diag *diag)
+{
+    static const kiln_build_options no_options = {.struct_size = sizeof(kiln_build_options)};
+    memset(build, 0, sizeof(*build));
+    build->cache = cache;
+    build->driver = driver;
+    build->target = target;
+    build->device = device;
+    build->options = options != NULL ? options : &no_options;
+    for (size_t i = 0; i < KILN_STAGE_MAX; i++) {
+        kn_artifact_init(&build->runs[i].artifact);
+    }
+    if (build->options->struct_size < sizeof(kiln_build_options)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_build_options)",
+                             "building a program", "options.struct_size is %zu",
+                             build->options->struct_size);
+    }
+    kiln_status status = kn_source_resolve(source, &build->source, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    build->stages = kn_hal_stages(&driver->in, driver->in.handle, target, source->language,
+                                  &build->stage_count);
+    if (build->stages == NULL || build->stage_count > KILN_STAGE_MAX) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give a source in a language it takes",
+                             "building a program", "%s does not take %s for %s",
+                             driver->in.backend->name, kiln_language_name(source->language),
+                             target->name);
+    }
+    build->info.stage_count = (uint32_t)build->stage_count;
+    return KILN_OK;
+}
+
+void kn_build_deinit(kn_build *build)
+{
+    for (size_t i = 0; i < build->stage_count; i++) {
+        if (build->runs[i].closure != NULL) {
+            kn_closure_save(build->runs[i].closure);
+        }
+    }
+    if (build->live != NULL) {
+        kn_hal_program_unload(&build->driver->in, build->device, build->live);
+    }
+    for (size_t i = KILN_STAGE_MAX; i > 0; i--) {
+        kn_stage_run_deinit(&build->runs[i - 1]);
+    }
+    kn_resolved_deinit(&build->source);
+}
+
+kiln_status kn_build_artifacts(kn_build *build, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && i < build->stage_count; i++) {
+        if (build->stages[i].needs_device && build->device == NULL) {
+            return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "compile on a machine that has it",
+                                 build->target->name, "%s can only run where the device is",
+                                 build->stages[i].name);
+        }
+        status = kn_stage_key(build, i, diag);
+        if (status == KILN_OK) {
+            status = kn_stage_get(build, i, diag);
+        }
+    }
+    return status;
+}
+
+/* Hands the artifacts to the driver; *out_handle is a loaded program. */
+static kiln_status load(kn_build *build, void **out_handle, kiln_diag *diag)
+{
+    const kn_instance *in = &build->driver->in;
+    const kiln_artifact *artifacts[KILN_STAGE_MAX];
+    for (size_t i = 0; i < build->stage_count; i++) {
+        artifacts[i] = &build->runs[i].artifact.base;
+    }
+    kiln_load_request request = {
+        .target = build->target,
+        .source = &build->source.source,
+        .artifacts = artifacts,
+        .artifact_count = build->stage_count,
+    };
+    if (build->live != NULL) {
+        /* the compile left a loaded program behind */
+        *out_handle = build->live;
+        build->live = NULL;
+        return KILN_OK;
+    }
+    uint64_t start = kn_clock_now();
+    kiln_status status = kn_hal_program_load(in, build->device, &request, out_handle, diag);
+    build->info.load_ns += kn_clock_now() - start;
+    return status;
+}
+
+/* Loads; a binary that the driver refuses is dropped, made once more, and published. */
+static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *diag)
+{
+    kiln_diag refusal = KILN_DIAG_INIT;
+    kiln_status status = load(build, out_handle, &refusal);
+    if (status == KILN_E_REJECTED && build->stage_count > 0) {
+        size_t last = build->stage_count - 1;
+        if (build->options->cache_only) {
+            kn_ignore(kiln_cache_remove(build->cache, &build->runs[last].key, NULL)); /* no use */
+            status = KILN_MISS;
+        } else {
+            status = kn_stage_redo(build, last, diag);
+            if (status == KILN_OK) {
+                kiln_diag_clear(&refusal);
+                status = load(build, out_handle, &refusal);
+            }
+            if (status == KILN_E_REJECTED && refusal.status == KILN_OK) {
+                status = KILN_E_INTERNAL;
+            }
+        }
+    }
+    if (status != KILN_OK && refusal.status != KILN_OK) {
+        (void)kiln_diag_set(diag, status, refusal.fix, refusal.what, "%s", refusal.why);
+        kiln_diag_set_vendor_code(diag, refusal.vendor_code);
+        kiln_diag_set_log(diag, refusal.log, refusal.log_length);
+    }
+    kiln_diag_clear(&refusal);
+    return status;
+}
+
+kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
+                             const kiln_build_options *options, kiln_program **out_program,
+                             kiln_diag *diag)
+{
+    kn_build build;
+    void *handle = NULL;
+    uint64_t start = kn_clock_now();
+    kiln_status status = kn_device_handle(device, &handle, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+
+    /* what will be compiled, and through which stages */
+    status = kn_build_init(&build, device->runtime->cache, device->driver, &device->target, handle,
+                           source, options, diag);
+    build.want_live = true;
+    for (size_t i = 0; status == KILN_OK && i < build.stage_count; i++) {
+        /* why this and nothing else: the key */
+        status = kn_stage_key(&build, i, diag);
+        if (status == KILN_OK && i + 1 == build.stage_count) {
+            /* already loaded in this process: share it, done */
+            *out_program = kn_program_find(device, &build);
+            if (*out_program != NULL) {
+                break;
+            }
+        }
+        /* the store; on a miss one compile, however many ask, and publish */
+        status = status == KILN_OK ? kn_stage_get(&build, i, diag) : status;
+    }
+    if (status == KILN_OK && *out_program == NULL) {
+        /* the driver loads it; what it refuses is made once more */
+        void *loaded = NULL;
+        status = load_or_redo(&build, &loaded, diag);
+        if (status == KILN_OK) {
+            build.info.total_ns = kn_clock_now() - start;
+            status = kn_program_adopt(device, &build, loaded, out_program, diag);
+        }
+    }
+    kn_build_deinit(&build);
+    return status;
+}

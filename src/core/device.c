@@ -1,0 +1,25 @@
+/* A device: its description, and the backend's handle, opened when it is first needed. */
+#include "kiln/device.h"
+
+#include "core/runtime.h"
+
+const kiln_device_info *kiln_device_get_info(const kiln_device *device)
+{
+    return &device->info;
+}
+
+kiln_status kn_device_handle(kiln_device *device, void **out_handle, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    *out_handle = NULL;
+    kn_mutex_lock(&device->mutex);
+    if (device->handle == NULL) {
+        void *handle = NULL;
+        const kn_instance *in = &device->driver->in;
+        status = kn_hal_device_open(in, in->handle, device->info.index, &handle, diag);
+        device->handle = status == KILN_OK ? handle : NULL;
+    }
+    *out_handle = device->handle;
+    kn_mutex_unlock(&device->mutex);
+    return status;
+}

@@ -1,0 +1,142 @@
+/* Opening backends: built in, registered by the program, or named file by file. */
+#include "core/driver.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/list.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "hal/artifact.h"
+#include "hal/registry.h"
+#include "sys/clock.h"
+#include "sys/dylib.h"
+#include "sys/file.h"
+
+void kn_report_set(kiln_probe_report *report, const char *backend, kiln_probe_outcome outcome,
+                   const char *fix, const char *why_format, ...)
+{
+    memset(report, 0, sizeof(*report));
+    report->outcome = outcome;
+    kn_text_put(report->backend, sizeof(report->backend), backend);
+    kn_text_put(report->fix, sizeof(report->fix), fix != NULL ? fix : "");
+    va_list args;
+    va_start(args, why_format);
+    (void)vsnprintf(report->why, sizeof(report->why), why_format, args);
+    va_end(args);
+}
+
+static void invoke_on_worker(void *user, void (*run)(void *call), void *call)
+{
+    kn_worker_call((kn_worker *)user, run, call);
+}
+
+kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend,
+                           kiln_probe_report *report, kiln_diag *diag)
+{
+    memset(driver, 0, sizeof(*driver));
+    kn_report_set(report, backend->name, KILN_PROBE_FAILED, NULL, "%s", "");
+    driver->in.backend = backend;
+    if ((backend->caps & KILN_CAP_ANY_THREAD) == 0) {
+        kiln_status status = kn_worker_create(&driver->worker, diag);
+        if (status != KILN_OK) {
+            kn_report_set(report, backend->name, KILN_PROBE_FAILED, NULL,
+                          "its thread cannot be started");
+            return status;
+        }
+        driver->in.invoke = invoke_on_worker;
+        driver->in.invoke_user = driver->worker;
+    }
+    kiln_diag own = KILN_DIAG_INIT;
+    uint64_t start = kn_clock_now();
+    kiln_status status = kn_instance_open(&driver->in, &kn_host, report, &own);
+    report->probe_ns = kn_clock_now() - start;
+    kn_text_put(report->backend, sizeof(report->backend), backend->name);
+    if (status != KILN_OK) {
+        if (report->outcome == KILN_PROBE_READY) {
+            report->outcome = KILN_PROBE_FAILED;
+        }
+        if (report->why[0] == '\0') {
+            kn_text_put(report->why, sizeof(report->why),
+                        own.why[0] != '\0' ? own.why : "it did not say why");
+            kn_text_put(report->fix, sizeof(report->fix), own.fix);
+        }
+        (void)kiln_diag_set(diag, status, report->fix, backend->name, "%s", report->why);
+        kn_driver_close(driver);
+    }
+    kiln_diag_clear(&own);
+    return status;
+}
+
+void kn_driver_close(kn_driver *driver)
+{
+    if (driver->in.backend != NULL) {
+        kn_instance_close(&driver->in);
+    }
+    kn_worker_destroy(driver->worker);
+    memset(driver, 0, sizeof(*driver));
+}
+
+/* Loads one file of $KILN_BACKEND_PATH. Its code stays mapped for good: backends are never removed.
+ */
+static kiln_status register_file(const char *path, kiln_probe_report *report)
+{
+    const char *names[] = {path, NULL};
+    kn_dylib *library = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_probe_outcome outcome = KILN_PROBE_FAILED;
+    kiln_status status = KILN_E_INVALID;
+    if (!kn_path_is_absolute(path)) {
+        (void)kiln_diag_set(&diag, status, "give the whole path", path, "the path is relative");
+    } else {
+        status = kn_dylib_open(names, &library, &outcome, &diag);
+    }
+    if (status == KILN_OK) {
+        kiln_backend_entry_fn *entry = NULL;
+        void *symbol = kn_dylib_symbol(library, "kiln_backend_entry");
+        memcpy(&entry, &symbol, sizeof(entry));
+        if (entry == NULL) {
+            outcome = KILN_PROBE_SYMBOL_MISSING;
+            status = kiln_diag_set(&diag, KILN_E_INVALID, "name a kiln backend", path,
+                                   "it exports no kiln_backend_entry");
+        } else {
+            const kiln_backend *backend = entry();
+            bool known = backend != NULL && backend == kn_registry_find(backend->name);
+            status = kn_registry_add(backend, library, &diag);
+            outcome = KILN_PROBE_FAILED;
+            if (status != KILN_OK || known) {
+                kn_dylib_close(library);
+            }
+            library = NULL;
+        }
+    }
+    if (status != KILN_OK) {
+        kn_report_set(report, kn_path_name(path), outcome, diag.fix, "%s", diag.why);
+        kn_text_put(report->library, sizeof(report->library), path);
+        kn_log_diag(KILN_LOG_WARN, "KILN_BACKEND_PATH", &diag);
+    }
+    kn_dylib_close(library);
+    kiln_diag_clear(&diag);
+    return status;
+}
+
+void kn_drivers_register(const char *path, kn_report_fn *failed, void *user)
+{
+    kn_registry_add_builtin(kn_builtin_backends);
+    while (path != NULL && *path != '\0') {
+        size_t length = strcspn(path, ":");
+        char *file = kn_text_copy_n(path, length);
+        path += length + (path[length] == ':');
+        if (file == NULL || file[0] == '\0') {
+            free(file);
+            continue;
+        }
+        kiln_probe_report report;
+        if (register_file(file, &report) != KILN_OK && failed != NULL) {
+            failed(user, &report);
+        }
+        free(file);
+    }
+}

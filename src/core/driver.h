@@ -1,0 +1,29 @@
+/* A backend that is open in a runtime: its instance, the thread it wants to be called on, and what
+ * it said when it was probed. */
+#ifndef KILN_CORE_DRIVER_H
+#define KILN_CORE_DRIVER_H
+
+#include "exec/worker.h"
+#include "hal/dispatch.h"
+
+typedef struct kn_driver {
+    kn_instance in;
+    kn_worker *worker; /* for a backend without KILN_CAP_ANY_THREAD */
+} kn_driver;
+
+/* Opens a backend and fills `report` in every case. The driver is usable only after KILN_OK; a
+ * failure has its reason in the report and in diag. */
+kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend,
+                           kiln_probe_report *report, kiln_diag *diag);
+void kn_driver_close(kn_driver *driver);
+
+/* A report's fixed part. */
+void kn_report_set(kiln_probe_report *report, const char *backend, kiln_probe_outcome outcome,
+                   const char *fix, const char *why_format, ...) KILN_PRINTF(5, 6);
+
+/* Makes every built-in backend and every file of `path` (colon-separated, absolute; NULL: none)
+ * known to the registry. `failed` is called with a report for each file that cannot be used. */
+typedef void kn_report_fn(void *user, const kiln_probe_report *report);
+void kn_drivers_register(const char *path, kn_report_fn *failed, void *user);
+
+#endif

@@ -1,0 +1,19 @@
+/* Probing in a child: the program `kiln-probe` is run with a time limit, and prints a report. */
+#ifndef KILN_CORE_ISOLATE_H
+#define KILN_CORE_ISOLATE_H
+
+#include "kiln/runtime.h"
+
+/* Probes a backend in a child. `backend_path` is handed down (NULL: what the environment says);
+ * `limit_ms` 0 means 10 seconds. KILN_OK with a report, also when the child crashed or hung;
+ * KILN_E_UNAVAILABLE if the helper program cannot be found or started. */
+kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint32_t limit_ms,
+                             kiln_probe_report *out_report, kiln_diag *diag);
+
+/* Reads what kiln-probe prints: one "name=value" a line. False if that is not a whole report. */
+bool kn_isolate_parse(const char *text, kiln_probe_report *out_report);
+
+/* The helper: $KILN_LIBEXEC, beside this library as installed, or in its build tree; malloc'ed. */
+char *kn_isolate_helper(void);
+
+#endif

@@ -1,0 +1,392 @@
+/* The runtime's life: options, cache, backends, devices, and all of it backwards. */
+#include "core/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "core/capture.h"
+#include "hal/registry.h"
+
+static void add_report(void *user, const kiln_probe_report *report)
+{
+    kiln_runtime *runtime = (kiln_runtime *)user;
+    if (runtime->report_count < KN_REPORTS_MAX) {
+        runtime->reports[runtime->report_count++] = *report;
+    }
+}
+
+static kiln_probe_report *find_report(kiln_runtime *runtime, const char *backend)
+{
+    for (size_t i = 0; i < runtime->report_count; i++) {
+        if (strcmp(runtime->reports[i].backend, backend) == 0) {
+            return &runtime->reports[i];
+        }
+    }
+    return NULL;
+}
+
+static kiln_status no_memory(kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating a runtime", "out of memory");
+}
+
+static void destroy_device(kiln_device *device)
+{
+    const kn_instance *in = &device->driver->in;
+    if (device->handle != NULL) {
+        kn_hal_device_close(in, device->handle);
+    }
+    kn_hal_target_destroy(in, in->handle, &device->target);
+    kn_mutex_deinit(&device->mutex);
+    free(device);
+}
+
+/* Asks a driver for one of its devices. A device that cannot be described is left out, and said. */
+static kiln_device *create_device(kiln_runtime *runtime, kn_driver *driver, uint32_t index,
+                                  size_t rank, kiln_diag *diag)
+{
+    const kn_instance *in = &driver->in;
+    kiln_device *device = (kiln_device *)calloc(1, sizeof(*device));
+    if (device == NULL) {
+        (void)no_memory(diag);
+        return NULL;
+    }
+    device->runtime = runtime;
+    device->driver = driver;
+    device->rank = rank;
+    kiln_status status = kn_hal_device_info(in, in->handle, index, &device->info, diag);
+    if (status == KILN_OK) {
+        device->target.has_device = true;
+        device->target.device_index = index;
+        status = kn_hal_target_of_device(in, in->handle, index, &device->target, diag);
+    }
+    if (status != KILN_OK) {
+        free(device);
+        return NULL;
+    }
+    device->info.struct_size = sizeof(device->info);
+    device->info.index = index;
+    kn_text_put(device->info.backend, sizeof(device->info.backend), in->backend->name);
+    kn_text_put(device->info.target, sizeof(device->info.target), device->target.name);
+    kn_mutex_init(&device->mutex);
+    return device;
+}
+
+static kiln_status add_devices(kiln_runtime *runtime, kn_driver *driver, uint32_t count,
+                               size_t rank, kiln_diag *diag)
+{
+    if (count == 0) {
+        return KILN_OK;
+    }
+    kiln_device **devices = (kiln_device **)realloc(
+        runtime->devices, (runtime->device_count + count) * sizeof(kiln_device *));
+    if (devices == NULL) {
+        return no_memory(diag);
+    }
+    runtime->devices = devices;
+    for (uint32_t i = 0; i < count; i++) {
+        kiln_diag why = KILN_DIAG_INIT;
+        kiln_device *device = create_device(runtime, driver, i, rank, &why);
+        if (device != NULL) {
+            runtime->devices[runtime->device_count++] = device;
+        } else {
+            kn_log_diag(KILN_LOG_WARN, driver->in.backend->name, &why);
+        }
+        kiln_status status = why.status;
+        kiln_diag_clear(&why);
+        if (status == KILN_E_NOMEM) {
+            return no_memory(diag);
+        }
+    }
+    return KILN_OK;
+}
+
+/* Probes and opens one backend. Only want of memory is a failure: all else is in the report. */
+static kiln_status open_backend(kiln_runtime *runtime, const kiln_backend *backend, size_t rank,
+                                kiln_diag *diag)
+{
+    kiln_probe_report report;
+    if (runtime->driver_count >= KN_DRIVERS_MAX) {
+        return KILN_OK;
+    }
+    kn_driver *driver = (kn_driver *)calloc(1, sizeof(*driver));
+    if (driver == NULL) {
+        return no_memory(diag);
+    }
+    kiln_status status = kn_probe_open(runtime, backend, driver, &report, NULL);
+    kiln_probe_report *old = find_report(runtime, backend->name);
+    if (old != NULL) {
+        *old = report;
+    } else {
+        add_report(runtime, &report);
+    }
+    if (status != KILN_OK) {
+        kn_log(KILN_LOG_INFO, "%s: %s: %s", backend->name, kiln_probe_outcome_name(report.outcome),
+               report.why);
+        free(driver);
+        return status == KILN_E_NOMEM ? no_memory(diag) : KILN_OK;
+    }
+    runtime->drivers[runtime->driver_count++] = driver;
+    return add_devices(runtime, driver, report.device_count, rank, diag);
+}
+
+/* Opens what was asked for; the others are reported as not asked for. */
+static kiln_status open_asked(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
+{
+    const kiln_backend *backend = NULL;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && (backend = kn_registry_at(i)) != NULL; i++) {
+        bool on_request = (backend->caps & KILN_CAP_ON_REQUEST) != 0 && !hidden;
+        bool asked = runtime->backend != NULL
+                         ? kn_request_position(runtime->backend, backend->name) != SIZE_MAX
+                         : !on_request;
+        if (asked) {
+            status = open_backend(runtime, backend, i, diag);
+        } else if (!on_request) {
+            kiln_probe_report report;
+            kn_report_set(&report, backend->name, KILN_PROBE_SKIPPED, NULL, "not asked for");
+            add_report(runtime, &report);
+        }
+    }
+    return status;
+}
+
+/* Opens the others, since what was asked for cannot be had. */
+static kiln_status open_skipped(kiln_runtime *runtime, kiln_diag *diag)
+{
+    const kiln_backend *backend = NULL;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && (backend = kn_registry_at(i)) != NULL; i++) {
+        const kiln_probe_report *report = find_report(runtime, backend->name);
+        if (report != NULL && report->outcome == KILN_PROBE_SKIPPED) {
+            status = open_backend(runtime, backend, i, diag);
+        }
+    }
+    return status;
+}
+
+/* A report for each name in the request that nobody has. */
+static void report_unknown(kiln_runtime *runtime)
+{
+    const char *list = runtime->backend;
+    while (list != NULL && *list != '\0') {
+        char name[32];
+        size_t length = strcspn(list, ",");
+        kn_text_putf(name, sizeof(name), "%.*s", (int)length, list);
+        if (kn_registry_find(name) == NULL) {
+            kiln_probe_report report;
+            kn_report_set(&report, name, KILN_PROBE_FAILED, "see `kiln doctor` for those there are",
+                          "this kiln has no backend of that name");
+            add_report(runtime, &report);
+        }
+        list += length + (list[length] == ',');
+    }
+}
+
+static bool request_met(const kiln_runtime *runtime)
+{
+    for (size_t i = 0; i < runtime->device_count; i++) {
+        if (kn_device_wanted(runtime, runtime->devices[i])) {
+            return true;
+        }
+    }
+    return runtime->backend == NULL && runtime->device == NULL;
+}
+
+/* Says which request is not met: an error when strict. */
+static kiln_status settle_unmet(kiln_runtime *runtime, kiln_diag *diag)
+{
+    kiln_diag why = KILN_DIAG_INIT;
+    kiln_device *device = NULL;
+    bool strict = runtime->strict;
+    runtime->strict = true; /* for the message that names what was asked for and what there is */
+    kiln_status status = kiln_runtime_select(runtime, NULL, 0, &device, &why);
+    runtime->strict = strict;
+    for (size_t i = 0; i < runtime->report_count; i++) {
+        const kiln_probe_report *report = &runtime->reports[i];
+        size_t used = strlen(why.why);
+        if (kn_request_position(runtime->backend, report->backend) != SIZE_MAX) {
+            kn_text_putf(why.why + used, sizeof(why.why) - used, "; %s: %s", report->backend,
+                         report->why);
+        }
+    }
+    if (strict) {
+        (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
+    } else {
+        kn_log_diag(KILN_LOG_WARN, "going on with what there is", &why);
+        status = open_skipped(runtime, diag);
+    }
+    kiln_diag_clear(&why);
+    return status;
+}
+
+static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_options *options,
+                                kiln_diag *diag)
+{
+    runtime->strict = options->strict;
+    runtime->isolate_probe = options->isolate_probe;
+    runtime->probe_ms = options->probe_ms;
+    runtime->backend = options->backend != NULL ? kn_text_copy(options->backend) : NULL;
+    runtime->device = options->device != NULL ? kn_text_copy(options->device) : NULL;
+    runtime->backend_path =
+        options->backend_path != NULL ? kn_text_copy(options->backend_path) : NULL;
+    if ((options->backend != NULL && runtime->backend == NULL) ||
+        (options->device != NULL && runtime->device == NULL) ||
+        (options->backend_path != NULL && runtime->backend_path == NULL)) {
+        return no_memory(diag);
+    }
+    if (options->cache != NULL) {
+        runtime->cache = options->cache;
+        return KILN_OK;
+    }
+    kiln_status status = kiln_cache_create(NULL, &runtime->cache, diag);
+    runtime->owns_cache = status == KILN_OK;
+    return status;
+}
+
+static kiln_status find_devices(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
+{
+    kn_drivers_register(runtime->backend_path, add_report, runtime);
+    kiln_status status = open_asked(runtime, hidden, diag);
+    if (status == KILN_OK) {
+        report_unknown(runtime);
+        kn_devices_sort(runtime);
+        if (!request_met(runtime)) {
+            status = settle_unmet(runtime, diag);
+            kn_devices_sort(runtime);
+        }
+    }
+    if (status == KILN_OK) {
+        runtime->summary = kn_runtime_describe(runtime);
+        status = runtime->summary != NULL ? KILN_OK : no_memory(diag);
+    }
+    return status;
+}
+
+kiln_status kiln_runtime_create(const kiln_runtime_options *options, kiln_runtime **out_runtime,
+                                kiln_diag *diag)
+{
+    kiln_runtime_options defaults;
+    bool hidden = false;
+    *out_runtime = NULL;
+    kiln_status status = KILN_OK;
+    if (options == NULL) {
+        status = kiln_runtime_options_init(&defaults, diag);
+        options = &defaults;
+    } else {
+        status = kn_options_check(options, diag);
+    }
+    if (status == KILN_OK) {
+        status = kn_options_show_hidden(&hidden, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    kiln_runtime *runtime = (kiln_runtime *)calloc(1, sizeof(*runtime));
+    if (runtime == NULL) {
+        return no_memory(diag);
+    }
+    kn_mutex_init(&runtime->mutex);
+    kn_mutex_init(&runtime->drivers_mutex);
+    kn_map_init(&runtime->programs);
+    atomic_init(&runtime->capture_stop, false);
+    status = copy_options(runtime, options, diag);
+    if (status == KILN_OK) {
+        status = find_devices(runtime, hidden, diag);
+    }
+    if (status != KILN_OK) {
+        kiln_runtime_destroy(runtime);
+        return status;
+    }
+    kn_log(KILN_LOG_INFO, "%s", runtime->summary);
+    *out_runtime = runtime;
+    return KILN_OK;
+}
+
+void kiln_runtime_destroy(kiln_runtime *runtime)
+{
+    if (runtime == NULL) {
+        return;
+    }
+    kn_capture_finish(runtime);
+    for (size_t i = 0; i < runtime->device_count; i++) {
+        destroy_device(runtime->devices[i]);
+    }
+    free(runtime->devices);
+    for (size_t i = 0; i < runtime->driver_count; i++) {
+        kn_driver_close(runtime->drivers[i]);
+        free(runtime->drivers[i]);
+    }
+    kn_map_deinit(&runtime->programs);
+    if (runtime->owns_cache) {
+        kiln_cache_destroy(runtime->cache);
+    }
+    kn_mutex_deinit(&runtime->drivers_mutex);
+    kn_mutex_deinit(&runtime->mutex);
+    free(runtime->summary);
+    free(runtime->backend_path);
+    free(runtime->device);
+    free(runtime->backend);
+    free(runtime);
+}
+
+kn_driver *kn_runtime_driver(kiln_runtime *runtime, const char *name, kiln_diag *diag)
+{
+    kn_driver *driver = NULL;
+    kn_mutex_lock(&runtime->drivers_mutex);
+    for (size_t i = 0; driver == NULL && i < runtime->driver_count; i++) {
+        if (strcmp(runtime->drivers[i]->in.backend->name, name) == 0) {
+            driver = runtime->drivers[i];
+        }
+    }
+    const kiln_backend *backend = kn_registry_find(name);
+    if (driver == NULL && backend == NULL) {
+        (void)kiln_diag_set(diag, KILN_E_INVALID, "see `kiln doctor` for those there are",
+                            "finding a target", "there is no backend \"%s\"", name);
+    } else if (driver == NULL && runtime->driver_count < KN_DRIVERS_MAX) {
+        kiln_probe_report report;
+        driver = (kn_driver *)calloc(1, sizeof(*driver));
+        if (driver == NULL) {
+            (void)no_memory(diag);
+        } else if (kn_probe_open(runtime, backend, driver, &report, diag) == KILN_OK) {
+            runtime->drivers[runtime->driver_count++] = driver;
+        } else {
+            free(driver);
+            driver = NULL;
+        }
+    }
+    kn_mutex_unlock(&runtime->drivers_mutex);
+    return driver;
+}
+
+kiln_cache *kiln_runtime_cache(kiln_runtime *runtime)
+{
+    return runtime->cache;
+}
+
+size_t kiln_runtime_report_count(const kiln_runtime *runtime)
+{
+    return runtime->report_count;
+}
+
+const kiln_probe_report *kiln_runtime_report(const kiln_runtime *runtime, size_t index)
+{
+    return index < runtime->report_count ? &runtime->reports[index] : NULL;
+}
+
+size_t kiln_runtime_device_count(const kiln_runtime *runtime)
+{
+    return runtime->device_count;
+}
+
+kiln_device *kiln_runtime_device(kiln_runtime *runtime, size_t index)
+{
+    return index < runtime->device_count ? runtime->devices[index] : NULL;
+}
+
+const char *kiln_runtime_summary(const kiln_runtime *runtime)
+{
+    return runtime->summary;
+}

@@ -1,0 +1,86 @@
+/* The objects of level 3 as core sees them. A runtime owns its drivers and devices; everything else
+ * borrows a device, and with it the runtime. */
+#ifndef KILN_CORE_RUNTIME_H
+#define KILN_CORE_RUNTIME_H
+
+#include <stdatomic.h>
+
+#include "kiln/kiln.h"
+
+#include "base/map.h"
+#include "core/driver.h"
+#include "sys/thread.h"
+
+#define KN_DRIVERS_MAX 32
+#define KN_REPORTS_MAX 48
+
+struct kiln_device {
+    kiln_runtime *runtime;
+    kn_driver *driver;
+    kiln_device_info info;
+    kiln_target target;
+    size_t rank; /* of the backend, in order of preference */
+    kn_mutex mutex;
+    void *handle; /* opened on first use, under the mutex */
+};
+
+struct kiln_runtime {
+    kiln_cache *cache;
+    bool owns_cache;
+    bool strict;
+    bool isolate_probe;
+    uint32_t probe_ms;
+    char *backend; /* what was asked for, or NULL */
+    char *device;
+    char *backend_path;
+    char *summary;
+
+    kn_mutex drivers_mutex; /* opening one later, for kiln_compile */
+    kn_driver *drivers[KN_DRIVERS_MAX];
+    size_t driver_count;
+    kiln_probe_report reports[KN_REPORTS_MAX];
+    size_t report_count;
+    kiln_device **devices; /* best first */
+    size_t device_count;
+
+    kn_mutex mutex;            /* programs, capture_worker */
+    kn_map programs;           /* (device, keys of all stages) -> kiln_program, weak */
+    kn_worker *capture_worker; /* started with the first capture */
+    atomic_bool capture_stop;  /* the runtime goes: give pending captures up */
+};
+
+/* Opens the device if nobody did yet. Blocks: driver. */
+kiln_status kn_device_handle(kiln_device *device, void **out_handle, kiln_diag *diag);
+
+/* The open driver of a backend by name, opened now if it is not (NULL: it cannot be; diag says
+ * why). */
+kn_driver *kn_runtime_driver(kiln_runtime *runtime, const char *name, kiln_diag *diag);
+
+/* Probes one backend, isolated first if the runtime wants that, and opens it; the report is filled
+ * in every case. */
+kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,
+                          kn_driver *driver, kiln_probe_report *report, kiln_diag *diag);
+
+/* --- selection (select.c) ----------------------------------------------------------------------
+ */
+
+/* The position of a backend in a comma-separated list of names, or SIZE_MAX. */
+size_t kn_request_position(const char *list, const char *backend);
+/* Checks the form of such a list: names of a-z 0-9 _ -, no empty one. */
+bool kn_request_sound(const char *list);
+/* True if the device is one that the runtime was asked for (or nothing was asked for). */
+bool kn_device_wanted(const kiln_runtime *runtime, const kiln_device *device);
+/* Puts the devices in order, best first. */
+void kn_devices_sort(kiln_runtime *runtime);
+/* The line "requested=… detected=[…] selected=…"; malloc'ed, NULL when out of memory. */
+char *kn_runtime_describe(kiln_runtime *runtime);
+
+/* --- options (options.c) -----------------------------------------------------------------------
+ */
+
+/* KILN_FAKE: backends that work on request only are used as if they were asked for. */
+kiln_status kn_options_show_hidden(bool *out_show, kiln_diag *diag);
+/* Checks options as a caller or the environment gave them. */
+kiln_status kn_options_check(const kiln_runtime_options *options, kiln_diag *diag);
+
+#endif

@@ -1,0 +1,386 @@
+/* The public cache: making and ending one, get, put, remove, statistics. get_or_compile is in
+ * compile.c. */
+#include "store/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "key/recipe.h"
+#include "store/blob.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/paths.h"
+
+#define MS UINT64_C(1000000)
+#define FLUSH_PATIENCE (20 * MS)
+#define LAST_FLUSH_PATIENCE (200 * MS)
+
+static void *retain_blob(void *blob)
+{
+    return kiln_blob_retain(blob);
+}
+
+static void release_blob(void *blob)
+{
+    kiln_blob_release(blob);
+}
+
+bool kn_cache_writes(const kiln_cache *cache)
+{
+    return cache->disk != NULL && !cache->disk->read_only;
+}
+
+/* --- create ------------------------------------------------------------------------------------
+ */
+
+/* Zero means the default in every number, so that a caller can fill in only what matters. */
+static kiln_status take_options(const kiln_cache_options *given, kiln_cache_options *out,
+                                kiln_diag *diag)
+{
+    kiln_cache_options defaults;
+    if (given == NULL) {
+        return kiln_cache_options_init(out, diag);
+    }
+    /* The first version of the struct is the smallest there is. */
+    if (given->struct_size < sizeof *given) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "call kiln_cache_options_init first",
+                             "opening a cache", "options.struct_size is %zu, not %zu",
+                             given->struct_size, sizeof *given);
+    }
+    if (given->root != NULL && !kn_path_is_absolute(given->root)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "give an absolute path", "opening a cache",
+                             "options.root \"%s\" is a relative path", given->root);
+    }
+    *out = *given;
+    kn_cache_defaults(&defaults);
+    out->disk_max_bytes = out->disk_max_bytes != 0 ? out->disk_max_bytes : defaults.disk_max_bytes;
+    out->disk_max_files = out->disk_max_files != 0 ? out->disk_max_files : defaults.disk_max_files;
+    out->memory_max_bytes =
+        out->memory_max_bytes != 0 ? out->memory_max_bytes : defaults.memory_max_bytes;
+    out->memory_max_count =
+        out->memory_max_count != 0 ? out->memory_max_count : defaults.memory_max_count;
+    out->wait_ms = out->wait_ms != 0 ? out->wait_ms : defaults.wait_ms;
+    return KILN_OK;
+}
+
+/* Finds and claims the root; KILN_E_UNAVAILABLE with the reason why there can be no disk tier. */
+static kiln_status find_root(kiln_cache *cache, kiln_diag *diag)
+{
+    kn_file_facts facts;
+    kiln_status status = KILN_OK;
+    char *root = NULL;
+    if (cache->options.root != NULL) {
+        root = kn_text_copy(cache->options.root);
+        status = root != NULL ? KILN_OK : KILN_E_NOMEM;
+    } else {
+        status = kn_paths_cache_root(&root, diag);
+    }
+    if (status == KILN_OK && (cache->options.flags & KILN_CACHE_READONLY) &&
+        kn_file_stat(root, false, &facts, NULL) == KILN_MISS) {
+        status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, "fill it first, or unset KILN_READONLY",
+                               root, "there is no such folder, and a read-only cache makes none");
+    }
+    if (status == KILN_OK) {
+        status = kn_paths_claim_root(root, diag);
+    }
+    if (status != KILN_OK) {
+        free(root);
+        return status;
+    }
+    cache->root = root;
+    return KILN_OK;
+}
+
+static kiln_status open_disk(kiln_cache *cache, kiln_diag *diag)
+{
+    const bool read_only = (cache->options.flags & KILN_CACHE_READONLY) != 0;
+    const kn_disk_options options = {.root = cache->root,
+                                     .max_bytes = cache->options.disk_max_bytes,
+                                     .max_files = cache->options.disk_max_files,
+                                     .read_only = read_only,
+                                     .sync = !cache->options.no_fsync};
+    kn_disk *disk = NULL;
+    kiln_status status = kn_stats_attach(cache->stats, cache->root, diag);
+    if (status == KILN_OK) {
+        status = kn_disk_open(&options, cache->stats, &disk, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    cache->disk = disk;
+    return kn_stack_add(&cache->stack,
+                        (kn_tier){read_only ? &kn_disk_read_only_ops : &kn_disk_ops, disk}, diag);
+}
+
+/* Everything that a child makes afresh: statistics, memory, disk, flight. The root is claimed. */
+static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
+{
+    memset(&cache->stack, 0, sizeof cache->stack);
+    cache->disk = NULL;
+    cache->flight = NULL;
+    cache->stats = calloc(1, sizeof *cache->stats);
+    if (cache->stats == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL);
+    }
+    kn_stats_init(cache->stats);
+    cache->stack.stats = cache->stats;
+    kiln_status status = kn_mem_create(cache->options.memory_max_bytes,
+                                       cache->options.memory_max_count, &cache->stack.memory, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    cache->stats->memory = cache->stack.memory;
+    if (cache->root[0] != '\0') {
+        status = open_disk(cache, diag);
+    }
+    if (status == KILN_OK) {
+        status = kn_flight_create(kn_cache_writes(cache) ? cache->stats->lock_path : NULL,
+                                  retain_blob, release_blob, &cache->flight, diag);
+    }
+    return status;
+}
+
+static void close_parts(kiln_cache *cache)
+{
+    kn_flight_destroy(cache->flight);
+    kn_stack_deinit(&cache->stack);
+    if (cache->stats != NULL) {
+        kn_stats_deinit(cache->stats);
+        free(cache->stats);
+    }
+    cache->stats = NULL;
+}
+
+/* The root, or why there is none: the one warning that says that nothing will be kept. */
+static kiln_status choose_root(kiln_cache *cache, kiln_diag *diag)
+{
+    kiln_diag reason = KILN_DIAG_INIT;
+    kiln_status status = KILN_OK;
+    if (cache->options.flags & KILN_CACHE_DISABLED) {
+        (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, NULL, "the cache is turned off",
+                            "KILN_NO_CACHE or KILN_CACHE_DISABLED");
+    } else if (cache->options.flags & KILN_CACHE_NO_DISK) {
+        (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, NULL, "memory only", "KILN_CACHE_NO_DISK");
+    } else {
+        status = find_root(cache, &reason);
+        if (status == KILN_OK && strlen(cache->root) > KN_DISK_ROOT) {
+            (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, "choose a shorter path",
+                                "the cache's path is too long", "it has more than %d bytes",
+                                KN_DISK_ROOT);
+            free(cache->root);
+            cache->root = NULL;
+        }
+        if (cache->root == NULL && status != KILN_E_NOMEM && status != KILN_E_INVALID) {
+            kn_log_once(KILN_LOG_WARN, "kiln works without a disk cache: %s: %s%s%s", reason.what,
+                        reason.why, reason.fix[0] != '\0' ? "; " : "", reason.fix);
+            status = KILN_OK;
+        }
+    }
+    if (cache->root == NULL && status == KILN_OK) {
+        (void)kiln_diag_format(&reason, cache->disk_reason, sizeof cache->disk_reason);
+        cache->root = kn_text_copy("");
+        status = cache->root != NULL ? KILN_OK : KILN_E_NOMEM;
+    }
+    if (status != KILN_OK && diag != NULL) {
+        kiln_diag_clear(diag);
+        *diag = reason;
+        return status;
+    }
+    kiln_diag_clear(&reason);
+    return status;
+}
+
+kiln_status kiln_cache_create(const kiln_cache_options *options, kiln_cache **out_cache,
+                              kiln_diag *diag)
+{
+    *out_cache = NULL;
+    kiln_cache_options taken;
+    kiln_status status = take_options(options, &taken, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kiln_cache *cache = calloc(1, sizeof *cache);
+    if (cache == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL);
+    }
+    cache->options = taken;
+    kn_fork_guard_init(&cache->guard);
+    status = choose_root(cache, diag);
+    cache->options.root = cache->root;
+    if (status == KILN_OK) {
+        status = open_parts(cache, diag);
+    }
+    if (status != KILN_OK) {
+        kiln_cache_destroy(cache);
+        return status;
+    }
+    *out_cache = cache;
+    return KILN_OK;
+}
+
+void kn_cache_renew(kiln_cache *cache)
+{
+    if (!kn_fork_renew(&cache->guard)) {
+        return;
+    }
+    /* The old parts are left where they are: their locks may be held by threads that exist only in
+     * the parent. */
+    if (open_parts(cache, NULL) != KILN_OK) {
+        kn_log(KILN_LOG_WARN,
+               "no memory for the cache in a forked process: it is turned off there");
+        cache->options.flags |= KILN_CACHE_DISABLED;
+    }
+    kn_fork_renewed(&cache->guard);
+}
+
+void kiln_cache_destroy(kiln_cache *cache)
+{
+    if (cache == NULL) {
+        return;
+    }
+    if (cache->flight != NULL) { /* else it was never whole */
+        kn_cache_check_fork(cache);
+        if (kn_cache_writes(cache)) {
+            (void)kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, NULL, NULL);
+        }
+    }
+    close_parts(cache);
+    kn_fork_guard_deinit(&cache->guard);
+    free(cache->root);
+    free(cache);
+}
+
+const char *kiln_cache_root(const kiln_cache *cache)
+{
+    return cache->root;
+}
+
+const char *kiln_cache_disk_reason(const kiln_cache *cache)
+{
+    return cache->disk_reason;
+}
+
+/* --- get, put, remove --------------------------------------------------------------------------
+ */
+
+kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob,
+                           kiln_origin *out_origin, kiln_diag *diag)
+{
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    (void)diag; /* trouble is a miss */
+    *out_blob = NULL;
+    kn_cache_check_fork(cache);
+    kiln_status status = KILN_MISS;
+    if (!(cache->options.flags & (KILN_CACHE_DISABLED | KILN_CACHE_RECACHE))) {
+        status = kn_stack_get(&cache->stack, key, NULL, out_blob, &origin);
+    }
+    if (status != KILN_OK) {
+        kn_stats_add(cache->stats, KN_COUNT_misses, 1);
+    } else if (origin != KILN_ORIGIN_MEMORY && kn_cache_writes(cache)) {
+        kn_stats_flush_rarely(cache->stats);
+    }
+    if (out_origin != NULL) {
+        *out_origin = origin;
+    }
+    return status;
+}
+
+kiln_status kiln_cache_put(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob,
+                           uint64_t compile_ns, kiln_diag *diag)
+{
+    kn_cache_check_fork(cache);
+    if (!kn_recipe_ok(recipe)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
+                             "storing an entry", "a field of the recipe could not be added");
+    }
+    if (blob == NULL || kiln_blob_size(blob) == 0) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "storing an entry", "it is empty");
+    }
+    uint64_t unknown = 0;
+    (void)atomic_compare_exchange_strong(&blob->compile_ns, &unknown, compile_ns);
+    if (cache->options.flags & KILN_CACHE_DISABLED) {
+        return KILN_OK;
+    }
+    const kiln_key key = kiln_recipe_key(recipe);
+    const kn_tier_put what = {.key = &key,
+                              .target = kn_recipe_target(recipe),
+                              .recipe = kn_recipe_span(recipe),
+                              .blob = blob};
+    kn_stack_put(&cache->stack, &what, kn_cache_writes(cache));
+    kn_cache_flush(cache, true);
+    return KILN_OK;
+}
+
+kiln_status kiln_cache_remove(kiln_cache *cache, const kiln_key *key, kiln_diag *diag)
+{
+    kn_cache_check_fork(cache);
+    return kn_stack_remove(&cache->stack, key, diag);
+}
+
+/* --- counting ----------------------------------------------------------------------------------
+ */
+
+void kn_cache_flush(kiln_cache *cache, bool maintain)
+{
+    kn_record record;
+    if (!kn_cache_writes(cache)) {
+        return;
+    }
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = kn_stats_flush(cache->stats, FLUSH_PATIENCE, &record, &diag);
+    if (status == KILN_OK && maintain) {
+        kn_disk_maintain(cache->disk, &record);
+    } else if (status == KILN_E_IO) {
+        kn_stats_add(cache->stats, KN_COUNT_io_errors, 1);
+        kn_log_once(KILN_LOG_INFO, "the cache's statistics could not be written: %s", diag.why);
+    }
+    kiln_diag_clear(&diag);
+}
+
+void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const char *reason)
+{
+    kn_cache_check_fork(cache);
+    kn_stats_add(cache->stats, KN_COUNT_bypassed, 1);
+    kn_log_once(KILN_LOG_WARN, "%s is compiled past the cache: %s", what, reason);
+    kn_cache_flush(cache, false);
+}
+
+void kn_cache_count_rejected(kiln_cache *cache)
+{
+    kn_cache_check_fork(cache);
+    kn_stats_add(cache->stats, KN_COUNT_rejected, 1);
+}
+
+void kiln_cache_stats_own(const kiln_cache *cache, kiln_cache_stats *out_stats)
+{
+    memset(out_stats, 0, sizeof *out_stats);
+    if (cache->stats != NULL) {
+        kn_stats_own(cache->stats, out_stats);
+    }
+}
+
+kiln_status kiln_cache_stats_total(kiln_cache *cache, kiln_cache_stats *out_stats, kiln_diag *diag)
+{
+    kn_record record;
+    memset(out_stats, 0, sizeof *out_stats);
+    kn_cache_check_fork(cache);
+    if (cache->disk == NULL) {
+        return KILN_OK;
+    }
+    kiln_status status = KILN_MISS;
+    if (kn_cache_writes(cache)) {
+        status = kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, &record, NULL);
+    }
+    if (status != KILN_OK) {
+        status = kn_stats_read(cache->stats, &record, diag);
+    }
+    if (status == KILN_E_CORRUPT) {
+        return KILN_E_IO;
+    }
+#define COPY(name, text) out_stats->name = record.counters[KN_COUNT_##name];
+    KILN_CACHE_COUNTERS(COPY)
+#undef COPY
+    return status;
+}

@@ -1,0 +1,48 @@
+/* The cache object behind kiln/cache.h, and what core needs of it besides. */
+#ifndef KILN_STORE_CACHE_H
+#define KILN_STORE_CACHE_H
+
+#include "kiln/cache.h"
+
+#include "exec/flight.h"
+#include "store/disk.h"
+#include "store/stack.h"
+#include "store/stats.h"
+#include "sys/fork.h"
+
+/* After a fork the child finds the locks in any state and the table half changed: it leaves all of
+ * that where it is, for good, and starts with fresh parts (kn_cache_renew). What it keeps is what
+ * nobody changes after create. */
+struct kiln_cache {
+    kiln_cache_options options; /* root is `root` */
+    char *root;                 /* "" without a disk tier */
+    char disk_reason[1536];
+    kn_fork_guard guard;
+    /* renewed in a child: */
+    kn_stats *stats;
+    kn_stack stack;
+    kn_disk *disk; /* owned by the stack; NULL without */
+    kn_flight *flight;
+};
+
+/* False when memory ran out in a child: the cache then goes on disabled. */
+void kn_cache_renew(kiln_cache *cache);
+static inline void kn_cache_check_fork(kiln_cache *cache)
+{
+    if (kn_fork_noticed(&cache->guard)) {
+        kn_cache_renew(cache);
+    }
+}
+
+/* What kiln_cache_options_init starts from, without the environment. */
+void kn_cache_defaults(kiln_cache_options *options);
+
+/* True when entries may be written to disk and statistics kept there. */
+bool kn_cache_writes(const kiln_cache *cache);
+/* Adds this object's counters to the file and, if asked, cleans up what is over the caps. */
+void kn_cache_flush(kiln_cache *cache, bool maintain);
+
+/* Counts a binary that a driver refused. */
+void kn_cache_count_rejected(kiln_cache *cache);
+
+#endif

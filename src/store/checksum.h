@@ -1,0 +1,14 @@
+/* XXH3-128, the checksum of everything kiln stores: finds damage, proves nothing about intent. */
+#ifndef KILN_STORE_CHECKSUM_H
+#define KILN_STORE_CHECKSUM_H
+
+#include <stddef.h>
+
+#include "base/span.h"
+
+#define KN_CHECKSUM_SIZE 16
+
+/* Over the concatenation of `count` spans, in the canonical (big-endian) form of XXH3-128. */
+void kn_checksum(const kn_span *parts, size_t count, unsigned char out[KN_CHECKSUM_SIZE]);
+
+#endif

@@ -1,0 +1,361 @@
+/* The disk tier's get, put and remove. Must not know other tiers, nor who asks. */
+#include "store/disk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "key/recipe.h"
+#include "store/blob.h"
+#include "store/entry.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/publish.h"
+
+#define FRESH_LISTING_NS INT64_C(2000000000)
+
+static const char tag[] =
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# This folder is a cache of compiled GPU kernels made by kiln. It can be removed at any "
+    "time.\n"
+    "# Backup programs that know https://bford.info/cachedir/ leave it out.\n";
+
+kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_disk **out_disk,
+                         kiln_diag *diag)
+{
+    *out_disk = NULL;
+    if (strlen(options->root) > KN_DISK_ROOT) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "choose a shorter path", "opening the cache",
+                             "its path has more than %d bytes", KN_DISK_ROOT);
+    }
+    kn_disk *disk = calloc(1, sizeof *disk);
+    char *root = kn_text_copy(options->root);
+    if (disk == NULL || root == NULL) {
+        free(disk);
+        free(root);
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the cache", NULL);
+    }
+    disk->root = root;
+    disk->max_bytes = options->max_bytes;
+    disk->max_files = options->max_files;
+    disk->read_only = options->read_only;
+    disk->sync = options->sync;
+    disk->stats = stats;
+    kn_mutex_init(&disk->mutex);
+    *out_disk = disk;
+    return KILN_OK;
+}
+
+void kn_disk_close(kn_disk *disk)
+{
+    if (disk == NULL) {
+        return;
+    }
+    kn_disk_target *target = atomic_load(&disk->targets);
+    while (target != NULL) {
+        kn_disk_target *next = target->next;
+        free(target);
+        target = next;
+    }
+    kn_mutex_deinit(&disk->mutex);
+    free(disk->root);
+    free(disk);
+}
+
+/* --- paths -------------------------------------------------------------------------------------
+ */
+
+void kn_disk_entry_path(const kn_disk *disk, const char *target, const kiln_key *key,
+                        char path[KN_DISK_PATH])
+{
+    char hex[KILN_KEY_TEXT_SIZE];
+    kiln_key_format(key, hex);
+    kn_text_putf(path, KN_DISK_PATH, "%s/v1/%.64s/%.2s/%s.kiln", disk->root, target, hex, hex + 2);
+}
+
+void kn_disk_path(const kn_disk *disk, const char *name, char path[KN_DISK_PATH])
+{
+    kn_text_putf(path, KN_DISK_PATH, "%s/%s", disk->root, name);
+}
+
+uint64_t kn_disk_weight(uint64_t file_size)
+{
+    return (file_size + KN_DISK_BLOCK - 1) / KN_DISK_BLOCK * KN_DISK_BLOCK;
+}
+
+/* --- targets -----------------------------------------------------------------------------------
+ */
+
+static bool is_known(kn_disk *disk, const char *name)
+{
+    for (kn_disk_target *t = atomic_load(&disk->targets); t != NULL; t = t->next) {
+        if (strcmp(t->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With the mutex held. Out of memory: its entries are not found by key alone. */
+static kiln_status add_target(void *user, const char *name)
+{
+    kn_disk *disk = user;
+    if (kn_target_valid(name) && !is_known(disk, name)) {
+        kn_disk_target *target = calloc(1, sizeof *target);
+        if (target != NULL) {
+            kn_text_put(target->name, sizeof target->name, name);
+            target->next = atomic_load(&disk->targets);
+            atomic_store(&disk->targets, target);
+        }
+    }
+    return KILN_OK;
+}
+
+/* Lists the targets again if their folder may have changed. A change in the same tick of the file
+ * system's clock as the listing would not show: a folder that was young then is listed again. */
+static void refresh_targets(kn_disk *disk)
+{
+    char folder[KN_DISK_PATH];
+    kn_file_facts facts;
+    kn_disk_path(disk, "v1", folder);
+    kn_mutex_lock(&disk->mutex);
+    if (kn_file_stat(folder, true, &facts, NULL) == KILN_OK &&
+        (facts.mtime_ns != disk->listed_mtime_ns ||
+         disk->listed_at_ns - facts.mtime_ns < FRESH_LISTING_NS)) {
+        disk->listed_mtime_ns = facts.mtime_ns;
+        disk->listed_at_ns = kn_clock_wall();
+        /* What could not be listed now is looked for again at the next miss. */
+        if (kn_file_list(folder, add_target, disk, NULL) != KILN_OK) {
+            disk->listed_mtime_ns = 0;
+        }
+    }
+    kn_mutex_unlock(&disk->mutex);
+}
+
+/* Calls `try_target` for the targets known, and then for those that have come since, until it gives
+ * anything but KILN_MISS. */
+typedef kiln_status target_fn(kn_disk *disk, const char *target, void *user);
+static kiln_status each_target(kn_disk *disk, target_fn *try_target, void *user)
+{
+    kiln_status status = KILN_MISS;
+    kn_disk_target *known = atomic_load(&disk->targets);
+    for (kn_disk_target *t = known; t != NULL && status == KILN_MISS; t = t->next) {
+        status = try_target(disk, t->name, user);
+    }
+    if (status == KILN_MISS) {
+        refresh_targets(disk);
+        kn_disk_target *now = atomic_load(&disk->targets);
+        for (kn_disk_target *t = now; t != known && status == KILN_MISS; t = t->next) {
+            status = try_target(disk, t->name, user);
+        }
+    }
+    return status;
+}
+
+typedef struct location {
+    const kiln_key *key;
+    const char *target;
+} location;
+
+static kiln_status try_locate(kn_disk *disk, const char *target, void *user)
+{
+    location *where = user;
+    char path[KN_DISK_PATH];
+    kn_file_facts facts;
+    kn_disk_entry_path(disk, target, where->key, path);
+    kiln_status status = kn_file_stat(path, false, &facts, NULL);
+    where->target = status == KILN_OK ? target : NULL;
+    return status == KILN_OK ? KILN_OK : KILN_MISS;
+}
+
+const char *kn_disk_locate(kn_disk *disk, const kiln_key *key)
+{
+    location where = {.key = key, .target = NULL};
+    return each_target(disk, try_locate, &where) == KILN_OK ? where.target : NULL;
+}
+
+/* --- get ---------------------------------------------------------------------------------------
+ */
+
+typedef struct lookup {
+    const kiln_key *key;
+    kiln_blob **out_blob;
+    kiln_diag *diag;
+} lookup;
+
+static void drop(kn_disk *disk, const char *path, uint64_t size)
+{
+    if (!disk->read_only && kn_file_remove(path, NULL) == KILN_OK) {
+        kn_stats_moved(disk->stats,
+                       &(kn_totals){.files = -1, .bytes = -(int64_t)kn_disk_weight(size)});
+    }
+}
+
+/* Moves the stamp of an entry that is in use, at most once an hour; one from the future as well. */
+static void stamp(const kn_disk *disk, const char *path, int64_t used_ns)
+{
+    int64_t age = kn_clock_wall() - used_ns;
+    if (!disk->read_only && (age > KN_HOUR_NS || age < -KN_HOUR_NS)) {
+        /* Without it the entry only looks older than it is. */
+        (void)kn_file_touch(path);
+    }
+}
+
+static kiln_status try_get(kn_disk *disk, const char *target, void *user)
+{
+    const lookup *what = user;
+    char path[KN_DISK_PATH];
+    void *data = NULL;
+    size_t size = 0;
+    kn_file_facts facts;
+    kn_entry entry;
+    kn_disk_entry_path(disk, target, what->key, path);
+    kiln_status status = kn_file_read(path, KN_ENTRY_LIMIT, true, &data, &size, &facts, what->diag);
+    if (status == KILN_E_INVALID) {
+        /* A link, a folder, or something huge: nothing that kiln has put there. */
+        drop(disk, path, 0);
+        return KILN_E_CORRUPT;
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = kn_entry_parse(kn_span_of(data, size), what->key, &entry, what->diag);
+    if (status == KILN_OK) {
+        status = kn_entry_load(data, size, &entry, what->out_blob, what->diag);
+    } else {
+        free(data);
+    }
+    if (status == KILN_OK) {
+        stamp(disk, path, facts.mtime_ns);
+    } else if (status == KILN_E_CORRUPT) {
+        drop(disk, path, facts.size);
+        kn_log(KILN_LOG_WARN, "a damaged cache entry was dropped: %s", path);
+    }
+    return status;
+}
+
+static kiln_status disk_get(void *self, const kiln_key *key, const char *target,
+                            kiln_blob **out_blob, kiln_diag *diag)
+{
+    kn_disk *disk = self;
+    lookup what = {.key = key, .out_blob = out_blob, .diag = diag};
+    *out_blob = NULL;
+    return target != NULL ? try_get(disk, target, &what) : each_target(disk, try_get, &what);
+}
+
+/* --- put and remove ----------------------------------------------------------------------------
+ */
+
+/* What makes the root known as a cache, to backup programs and to people. */
+static void leave_tag(const kn_disk *disk)
+{
+    char path[KN_DISK_PATH], tmp[KN_DISK_PATH];
+    kn_file_facts facts;
+    kn_publish publish;
+    kn_disk_path(disk, "CACHEDIR.TAG", path);
+    kn_disk_path(disk, "tmp", tmp);
+    if (kn_file_stat(path, false, &facts, NULL) == KILN_MISS &&
+        kn_publish_begin(&publish, tmp, path, NULL) == KILN_OK) {
+        kn_publish_write(&publish, tag, sizeof tag - 1);
+        /* The cache works without it. */
+        (void)kn_publish_commit(&publish, false, NULL);
+    }
+}
+
+static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn_entry_parts *parts,
+                                 kiln_diag *diag)
+{
+    char tmp[KN_DISK_PATH];
+    kn_publish publish;
+    kn_disk_path(disk, "tmp", tmp);
+    kiln_status status = kn_publish_begin(&publish, tmp, path, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_publish_write(&publish, parts->header, sizeof parts->header);
+    kn_publish_write(&publish, parts->body.data, parts->body.length);
+    kn_publish_write(&publish, parts->recipe.data, parts->recipe.length);
+    return kn_publish_commit(&publish, disk->sync, diag);
+}
+
+static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag)
+{
+    kn_disk *disk = self;
+    char path[KN_DISK_PATH];
+    kn_entry_parts parts;
+    kn_file_facts old;
+    const kn_entry_request request = {.key = what->key,
+                                      .recipe = what->recipe,
+                                      .blob = what->blob,
+                                      .created_ns = kn_clock_wall()};
+    kiln_status status = kn_entry_write(&request, &parts, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    uint64_t weight = kn_disk_weight(kn_entry_parts_size(&parts));
+    if (weight > disk->max_bytes) {
+        kn_entry_parts_deinit(&parts);
+        return kiln_diag_set(diag, KILN_E_INVALID, "raise KILN_CACHE_MAX_SIZE", "storing an entry",
+                             "it is larger than the whole cache may be");
+    }
+    kn_disk_entry_path(disk, what->target, what->key, path);
+    bool replaces = kn_file_stat(path, false, &old, NULL) == KILN_OK;
+    status = publish_parts(disk, path, &parts, diag);
+    if (status == KILN_OK) {
+        kn_totals moved = {.files = replaces ? 0 : 1, .bytes = (int64_t)weight};
+        moved.bytes -= replaces ? (int64_t)kn_disk_weight(old.size) : 0;
+        kn_stats_moved(disk->stats, &moved);
+        kn_stats_add(disk->stats, KN_COUNT_put_bytes, kn_entry_parts_size(&parts));
+    }
+    kn_entry_parts_deinit(&parts);
+    if (status == KILN_OK) {
+        leave_tag(disk);
+    }
+    return status;
+}
+
+static kiln_status disk_remove(void *self, const kiln_key *key, kiln_diag *diag)
+{
+    kn_disk *disk = self;
+    char path[KN_DISK_PATH];
+    kn_file_facts facts;
+    const char *target = kn_disk_locate(disk, key);
+    if (target == NULL) {
+        return KILN_MISS;
+    }
+    kn_disk_entry_path(disk, target, key, path);
+    kiln_status status = kn_file_stat(path, false, &facts, diag);
+    if (status == KILN_OK) {
+        status = kn_file_remove(path, diag);
+    }
+    if (status == KILN_OK) {
+        kn_stats_moved(disk->stats,
+                       &(kn_totals){.files = -1, .bytes = -(int64_t)kn_disk_weight(facts.size)});
+    }
+    return status;
+}
+
+static void disk_close(void *self)
+{
+    kn_disk_close(self);
+}
+
+const kn_tier_ops kn_disk_ops = {
+    .name = "disk",
+    .origin = KILN_ORIGIN_DISK,
+    .caps = KN_TIER_WRITES,
+    .get = disk_get,
+    .put = disk_put,
+    .remove = disk_remove,
+    .close = disk_close,
+};
+
+const kn_tier_ops kn_disk_read_only_ops = {
+    .name = "disk",
+    .origin = KILN_ORIGIN_DISK,
+    .caps = 0,
+    .get = disk_get,
+    .close = disk_close,
+};

@@ -1,0 +1,79 @@
+/* The disk tier: `<root>/v1/<target>/<2 hex>/<62 hex>.kiln`, published by rename, verified on every
+ * read.
+ *
+ * A key alone names an entry, but the folder starts with the target, which is in the recipe and not
+ * in the key. Whoever has a recipe looks in one place. For a key alone, the targets seen so far are
+ * tried one after the other (a machine has few); when none has it and the folder of targets has
+ * changed since it was listed, it is listed again and the new ones are tried.
+ *
+ * Nothing is made on disk before the first put. Entries are counted as whole blocks of 4 KiB. The
+ * last use is the file's mtime, moved at most once an hour. */
+#ifndef KILN_STORE_DISK_H
+#define KILN_STORE_DISK_H
+
+#include "kiln/cache.h"
+
+#include <stdatomic.h>
+
+#include "store/stats.h"
+#include "store/tier.h"
+#include "sys/thread.h"
+
+#define KN_DISK_PATH 4096
+#define KN_DISK_ROOT 3840 /* leaves room for the rest of a path */
+#define KN_DISK_BLOCK 4096u
+#define KN_HOUR_NS INT64_C(3600000000000)
+
+typedef struct kn_disk_target {
+    struct kn_disk_target *next;
+    char name[65];
+} kn_disk_target;
+
+typedef struct kn_disk {
+    char *root;
+    uint64_t max_bytes, max_files;
+    bool read_only;
+    bool sync;
+    kn_stats *stats;
+    /* Targets known: grows at the head, is never changed behind it. */
+    _Atomic(kn_disk_target *) targets;
+    kn_mutex mutex; /* guards growing, and what follows */
+    int64_t listed_mtime_ns, listed_at_ns;
+} kn_disk;
+
+typedef struct kn_disk_options {
+    const char *root; /* claimed (sys/paths.h) */
+    uint64_t max_bytes, max_files;
+    bool read_only;
+    bool sync;
+} kn_disk_options;
+
+/* `stats` is borrowed and told of everything. KILN_E_NOMEM, KILN_E_UNAVAILABLE (path too long). */
+kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_disk **out_disk,
+                         kiln_diag *diag);
+void kn_disk_close(kn_disk *disk);
+extern const kn_tier_ops kn_disk_ops, kn_disk_read_only_ops;
+
+/* Writes the path of an entry, of a folder of the root ("tmp"), or of a target's. */
+void kn_disk_entry_path(const kn_disk *disk, const char *target, const kiln_key *key,
+                        char path[KN_DISK_PATH]);
+void kn_disk_path(const kn_disk *disk, const char *name, char path[KN_DISK_PATH]);
+uint64_t kn_disk_weight(uint64_t file_size);
+
+/* The target whose folder has the key, or NULL. Borrowed from the disk. */
+const char *kn_disk_locate(kn_disk *disk, const kiln_key *key);
+
+/* After a put: counts afresh, evicts or sweeps where `record` says that it is time. One process at
+ * a time; the others go on. */
+void kn_disk_maintain(kn_disk *disk, const kn_record *record);
+kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool everything,
+                          kiln_prune_result *out_result, kiln_diag *diag);
+
+kiln_status kn_disk_walk(kn_disk *disk, const char *target, kiln_entry_fn *visit, void *user,
+                         kiln_diag *diag);
+kiln_status kn_disk_inspect(kn_disk *disk, const kiln_key *key, kiln_entry_fn *visit, void *user,
+                            kiln_diag *diag);
+kiln_status kn_disk_verify(kn_disk *disk, bool remove, kiln_verify_result *out_result,
+                           kiln_diag *diag);
+
+#endif

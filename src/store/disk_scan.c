@@ -1,0 +1,83 @@
+/* The walk over targets, their 256 folders, and the entries in them. */
+#include "store/disk_scan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "key/recipe.h"
+#include "sys/file.h"
+
+#define NAME_LENGTH 67 /* 62 digits and ".kiln" */
+
+typedef struct scan {
+    kn_disk *disk;
+    kn_disk_file_fn *visit;
+    void *user;
+    kiln_diag *diag;
+    const char *target;
+    const char *prefix; /* the two digits */
+    char folder[KN_DISK_PATH];
+} scan;
+
+static kiln_status scan_entry(void *user, const char *name)
+{
+    scan *s = user;
+    char hex[KILN_KEY_TEXT_SIZE];
+    char path[KN_DISK_PATH];
+    kn_disk_file file = {.target = s->target, .path = path};
+    kn_file_facts facts;
+    if (strlen(name) != NAME_LENGTH || strcmp(name + 62, ".kiln") != 0) {
+        return KILN_OK;
+    }
+    kn_text_putf(hex, sizeof hex, "%.2s%.62s", s->prefix, name);
+    if (!kn_hex_decode(hex, file.key.bytes, sizeof file.key.bytes)) {
+        return KILN_OK;
+    }
+    kn_disk_entry_path(s->disk, s->target, &file.key, path);
+    if (kn_file_stat(path, false, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_REGULAR) {
+        return KILN_OK;
+    }
+    file.size = facts.size;
+    file.used_ns = facts.mtime_ns;
+    return s->visit(s->user, &file);
+}
+
+static kiln_status scan_prefix(void *user, const char *name)
+{
+    scan *s = user;
+    unsigned char byte;
+    if (strlen(name) != 2 || !kn_hex_decode(name, &byte, 1)) {
+        return KILN_OK;
+    }
+    char folder[KN_DISK_PATH];
+    kn_text_putf(folder, sizeof folder, "%s/%.2s", s->folder, name);
+    s->prefix = name;
+    kiln_status status = kn_file_list(folder, scan_entry, s, s->diag);
+    return status == KILN_MISS ? KILN_OK : status;
+}
+
+static kiln_status scan_target(void *user, const char *name)
+{
+    scan *s = user;
+    if (!kn_target_valid(name)) {
+        return KILN_OK;
+    }
+    s->target = name;
+    kn_text_putf(s->folder, sizeof s->folder, "%s/v1/%.64s", s->disk->root, name);
+    kiln_status status = kn_file_list(s->folder, scan_prefix, s, s->diag);
+    return status == KILN_MISS ? KILN_OK : status;
+}
+
+kiln_status kn_disk_scan(kn_disk *disk, const char *target, kn_disk_file_fn *visit, void *user,
+                         kiln_diag *diag)
+{
+    scan s = {.disk = disk, .visit = visit, .user = user, .diag = diag};
+    if (target != NULL) {
+        return scan_target(&s, target);
+    }
+    char folder[KN_DISK_PATH];
+    kn_disk_path(disk, "v1", folder);
+    kiln_status status = kn_file_list(folder, scan_target, &s, diag);
+    return status == KILN_MISS ? KILN_OK : status;
+}

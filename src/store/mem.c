@@ -1,0 +1,297 @@
+/* The memory tier. Must not know of files, recipes or what is in a blob. */
+#include "store/mem.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/blob.h"
+#include "store/readers.h"
+#include "sys/thread.h"
+
+/* How much may lie retired before a change tries to free it. */
+#define RETIRED_COUNT 32
+
+typedef struct node {
+    _Atomic(struct node *) next; /* in its bucket */
+    kiln_key key;
+    kiln_blob *blob;
+    uint64_t weight;
+    _Atomic bool used; /* since it last came up for eviction */
+    struct node *older, *newer;
+    struct node *retired;
+} node;
+
+struct kn_mem {
+    _Atomic(node *) *buckets;
+    uint64_t mask;
+    kn_readers readers;
+
+    kn_mutex mutex; /* guards what follows, and every change to the chains */
+    uint64_t max_bytes, max_count;
+    uint64_t bytes, count;
+    node *oldest, *newest;
+    node *retired; /* taken out, and waiting for a batch */
+    uint64_t retired_count, retired_bytes;
+    node *batch; /* freed when `wait` has passed */
+    kn_readers_wait wait;
+};
+
+kiln_status kn_mem_create(uint64_t max_bytes, uint32_t max_count, kn_mem **out_mem, kiln_diag *diag)
+{
+    *out_mem = NULL;
+    uint64_t buckets = 64;
+    while (buckets < (uint64_t)max_count * 2 && buckets < (UINT64_C(1) << 24)) {
+        buckets *= 2;
+    }
+    kn_mem *mem = calloc(1, sizeof *mem);
+    if (mem != NULL) {
+        mem->buckets = calloc(buckets, sizeof *mem->buckets);
+        if (mem->buckets == NULL || !kn_readers_init(&mem->readers)) {
+            free((void *)mem->buckets);
+            free(mem);
+            mem = NULL;
+        }
+    }
+    if (mem == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the memory tier", NULL);
+    }
+    mem->mask = buckets - 1;
+    mem->max_bytes = max_bytes;
+    mem->max_count = max_count;
+    kn_mutex_init(&mem->mutex);
+    *out_mem = mem;
+    return KILN_OK;
+}
+
+static void node_destroy(node *n)
+{
+    kiln_blob_release(n->blob);
+    free(n);
+}
+
+static void destroy_retired(node *list)
+{
+    while (list != NULL) {
+        node *next = list->retired;
+        node_destroy(list);
+        list = next;
+    }
+}
+
+void kn_mem_destroy(kn_mem *mem)
+{
+    if (mem == NULL) {
+        return;
+    }
+    for (node *n = mem->oldest; n != NULL;) {
+        node *newer = n->newer;
+        node_destroy(n);
+        n = newer;
+    }
+    destroy_retired(mem->retired);
+    destroy_retired(mem->batch);
+    kn_readers_deinit(&mem->readers);
+    kn_mutex_deinit(&mem->mutex);
+    free((void *)mem->buckets);
+    free(mem);
+}
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+static uint64_t hash_of(const kiln_key *key)
+{
+    uint64_t hash;
+    memcpy(&hash, key->bytes, sizeof hash); /* a digest is its own hash */
+    return hash;
+}
+
+static bool same_key(const kiln_key *a, const kiln_key *b)
+{
+    uint64_t x[4], y[4];
+    memcpy(x, a->bytes, sizeof x);
+    memcpy(y, b->bytes, sizeof y);
+    return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3])) == 0;
+}
+
+static node *find(const kn_mem *mem, const kiln_key *key)
+{
+    node *n = atomic_load_explicit(&mem->buckets[hash_of(key) & mem->mask], memory_order_acquire);
+    while (n != NULL && !same_key(&n->key, key)) {
+        n = atomic_load_explicit(&n->next, memory_order_acquire);
+    }
+    return n;
+}
+
+static void count_hit(kn_reader *reader, bool guest, node *n)
+{
+    if (!atomic_load_explicit(&n->used, memory_order_relaxed)) {
+        atomic_store_explicit(&n->used, true, memory_order_relaxed);
+    }
+    kn_readers_count(reader, guest, kiln_blob_compile_ns(n->blob));
+}
+
+kiln_blob *kn_mem_get(kn_mem *mem, const kiln_key *key)
+{
+    bool guest;
+    kiln_blob *blob = NULL;
+    kn_reader *reader = kn_readers_enter(&mem->readers, &guest);
+    node *n = find(mem, key);
+    if (n != NULL) {
+        blob = kiln_blob_retain(n->blob);
+        count_hit(reader, guest, n);
+    }
+    kn_readers_leave(reader, guest);
+    return blob;
+}
+
+bool kn_mem_visit(kn_mem *mem, const kiln_key *key, kn_mem_use *use, void *user)
+{
+    bool guest;
+    kn_reader *reader = kn_readers_enter(&mem->readers, &guest);
+    node *n = find(mem, key);
+    if (n != NULL) {
+        count_hit(reader, guest, n);
+        use(user, n->blob);
+    }
+    kn_readers_leave(reader, guest);
+    return n != NULL;
+}
+
+void kn_mem_hits(const kn_mem *mem, uint64_t *out_hits, uint64_t *out_saved_ns)
+{
+    kn_readers_counted(&mem->readers, out_hits, out_saved_ns);
+}
+
+/* --- changing: all below with the mutex held ---------------------------------------------------
+ */
+
+static void line_add(kn_mem *mem, node *n)
+{
+    n->newer = NULL;
+    n->older = mem->newest;
+    if (mem->newest != NULL) {
+        mem->newest->newer = n;
+    } else {
+        mem->oldest = n;
+    }
+    mem->newest = n;
+}
+
+static void line_remove(kn_mem *mem, node *n)
+{
+    *(n->older != NULL ? &n->older->newer : &mem->oldest) = n->newer;
+    *(n->newer != NULL ? &n->newer->older : &mem->newest) = n->older;
+}
+
+/* Takes a node out of everything. Readers that stand on it may go on along its `next`. */
+static void take_out(kn_mem *mem, node *n)
+{
+    _Atomic(node *) *link = &mem->buckets[hash_of(&n->key) & mem->mask];
+    node *at;
+    while ((at = atomic_load_explicit(link, memory_order_relaxed)) != n) {
+        link = &at->next;
+    }
+    node *next = atomic_load_explicit(&n->next, memory_order_relaxed);
+    atomic_store_explicit(link, next, memory_order_release);
+    line_remove(mem, n);
+    mem->bytes -= n->weight;
+    mem->count--;
+    n->retired = mem->retired;
+    mem->retired = n;
+    mem->retired_count++;
+    mem->retired_bytes += n->weight;
+}
+
+/* Frees what no reader can see any more; never waits for one. */
+static void reclaim(kn_mem *mem)
+{
+    bool worth = mem->retired_count >= RETIRED_COUNT || mem->retired_bytes > mem->max_bytes / 16;
+    if (mem->batch == NULL && worth) {
+        mem->batch = mem->retired;
+        mem->retired = NULL;
+        mem->retired_count = mem->retired_bytes = 0;
+        kn_readers_start(&mem->readers, &mem->wait);
+    }
+    if (mem->batch != NULL && kn_readers_passed(&mem->readers, &mem->wait)) {
+        destroy_retired(mem->batch);
+        mem->batch = NULL;
+    }
+}
+
+static void evict(kn_mem *mem, uint64_t max_bytes, uint64_t max_count)
+{
+    uint64_t chances = mem->count;
+    while (mem->oldest != NULL && (mem->bytes > max_bytes || mem->count > max_count)) {
+        node *n = mem->oldest;
+        if (chances > 0 && atomic_exchange_explicit(&n->used, false, memory_order_relaxed)) {
+            chances--;
+            line_remove(mem, n);
+            line_add(mem, n);
+        } else {
+            take_out(mem, n);
+        }
+    }
+}
+
+bool kn_mem_put(kn_mem *mem, const kiln_key *key, kiln_blob *blob)
+{
+    uint64_t weight = kn_blob_weight(blob) + sizeof(node);
+    if (weight > mem->max_bytes || mem->max_count == 0) {
+        (void)kn_mem_remove(mem, key); /* an older one would be stale now */
+        return true;
+    }
+    node *added = calloc(1, sizeof *added);
+    if (added == NULL) {
+        (void)kn_mem_remove(mem, key);
+        return false;
+    }
+    added->key = *key;
+    added->blob = kiln_blob_retain(blob);
+    added->weight = weight;
+
+    kn_mutex_lock(&mem->mutex);
+    node *old = find(mem, key);
+    _Atomic(node *) *bucket = &mem->buckets[hash_of(key) & mem->mask];
+    atomic_init(&added->next, atomic_load_explicit(bucket, memory_order_relaxed));
+    atomic_store_explicit(bucket, added, memory_order_release);
+    line_add(mem, added);
+    mem->bytes += weight;
+    mem->count++;
+    if (old != NULL) {
+        take_out(mem, old);
+    }
+    evict(mem, mem->max_bytes, mem->max_count);
+    reclaim(mem);
+    kn_mutex_unlock(&mem->mutex);
+    return true;
+}
+
+bool kn_mem_remove(kn_mem *mem, const kiln_key *key)
+{
+    kn_mutex_lock(&mem->mutex);
+    node *n = find(mem, key);
+    if (n != NULL) {
+        take_out(mem, n);
+        reclaim(mem);
+    }
+    kn_mutex_unlock(&mem->mutex);
+    return n != NULL;
+}
+
+void kn_mem_trim(kn_mem *mem, uint64_t max_bytes, uint64_t max_count)
+{
+    kn_mutex_lock(&mem->mutex);
+    evict(mem, max_bytes, max_count);
+    reclaim(mem);
+    kn_mutex_unlock(&mem->mutex);
+}
+
+void kn_mem_size(kn_mem *mem, uint64_t *out_bytes, uint64_t *out_count)
+{
+    kn_mutex_lock(&mem->mutex);
+    *out_bytes = mem->bytes;
+    *out_count = mem->count;
+    kn_mutex_unlock(&mem->mutex);
+}

@@ -1,0 +1,37 @@
+/* The memory tier: blobs by key, bounded by bytes and by count.
+ *
+ * A hit takes no lock, allocates nothing, and writes no memory that other threads write, except the
+ * blob's reference count where the caller wants a reference. Changes are made one at a time under a
+ * mutex; what they take out is freed when no reader can still see it (readers.h).
+ * What goes first is what has not been used for longest, by second chance: an entry that was hit
+ * since it last came up for eviction goes back to the end of the line. */
+#ifndef KILN_STORE_MEM_H
+#define KILN_STORE_MEM_H
+
+#include "kiln/cache.h"
+
+typedef struct kn_mem kn_mem;
+
+kiln_status kn_mem_create(uint64_t max_bytes, uint32_t max_count, kn_mem **out_mem,
+                          kiln_diag *diag);
+/* Nobody may be reading. Blobs live on by their references. */
+void kn_mem_destroy(kn_mem *mem);
+
+/* A reference of the caller's own, or NULL. Counts the hit. */
+kiln_blob *kn_mem_get(kn_mem *mem, const kiln_key *key);
+/* Lets `use` look at the blob without a reference; it must be quick and may call kn_mem_get but
+ * nothing that changes the tier. False if there is none. Counts the hit. */
+typedef void kn_mem_use(void *user, kiln_blob *blob);
+bool kn_mem_visit(kn_mem *mem, const kiln_key *key, kn_mem_use *use, void *user);
+
+/* Keeps a reference, replacing what is there; what is larger than the tier is not kept. False when
+ * out of memory: the tier then goes without it. */
+bool kn_mem_put(kn_mem *mem, const kiln_key *key, kiln_blob *blob);
+bool kn_mem_remove(kn_mem *mem, const kiln_key *key); /* whether it was there */
+/* Evicts until at most so much is left. */
+void kn_mem_trim(kn_mem *mem, uint64_t max_bytes, uint64_t max_count);
+
+void kn_mem_hits(const kn_mem *mem, uint64_t *out_hits, uint64_t *out_saved_ns);
+void kn_mem_size(kn_mem *mem, uint64_t *out_bytes, uint64_t *out_count);
+
+#endif

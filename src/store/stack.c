@@ -1,0 +1,165 @@
+/* Composes the tiers. Must not know what a tier is made of. */
+#include "store/stack.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "key/recipe.h"
+#include "store/blob.h"
+
+kiln_status kn_stack_add(kn_stack *stack, kn_tier tier, kiln_diag *diag)
+{
+    if (stack->count == KN_STACK_TIERS) {
+        tier.ops->close(tier.self);
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "opening the cache", "more than %d tiers",
+                             KN_STACK_TIERS);
+    }
+    stack->tiers[stack->count++] = tier;
+    return KILN_OK;
+}
+
+void kn_stack_deinit(kn_stack *stack)
+{
+    for (size_t i = 0; i < stack->count; i++) {
+        stack->tiers[i].ops->close(stack->tiers[i].self);
+    }
+    stack->count = 0;
+    kn_mem_destroy(stack->memory);
+    stack->memory = NULL;
+}
+
+static void count_hit(kn_stack *stack, kiln_origin origin, const kiln_blob *blob)
+{
+    kn_stats_add(stack->stats,
+                 origin == KILN_ORIGIN_DISK   ? KN_COUNT_hits_disk
+                 : origin == KILN_ORIGIN_PACK ? KN_COUNT_hits_pack
+                                              : KN_COUNT_hits_remote,
+                 1);
+    kn_stats_add(stack->stats, KN_COUNT_saved_ns, kiln_blob_compile_ns(blob));
+}
+
+/* A tier could not do its work: once in the log; the caller counts each. */
+static void log_trouble(const kn_tier *tier, const char *doing, const kiln_diag *diag)
+{
+    char line[1536];
+    (void)kiln_diag_format(diag, line, sizeof line);
+    kn_log_once(KILN_LOG_WARN, "the cache's %s tier could not %s: %s", tier->ops->name, doing,
+                line[0] != '\0' ? line : kiln_status_text(diag->status));
+}
+
+/* The target from a recipe's text. */
+static void target_of(kn_span recipe, char target[65])
+{
+    kn_recipe_field field;
+    kn_text_put(target, 65, KN_TARGET_NONE);
+    while (kn_recipe_next(&recipe, &field)) {
+        if (kn_span_equal(field.type, kn_span_of_text("target")) && field.value.length > 2 &&
+            field.value.length < 65 + 2) {
+            kn_text_putf(target, 65, "%.*s", (int)field.value.length - 2, field.value.data + 1);
+            break;
+        }
+    }
+    if (!kn_target_valid(target)) {
+        kn_text_put(target, 65, KN_TARGET_NONE);
+    }
+}
+
+/* Gives what tier `from` had to the memory and to all tiers above that take writes. */
+static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_t from)
+{
+    char target[65];
+    if (stack->memory != NULL) {
+        (void)kn_mem_put(stack->memory, key, blob);
+    }
+    if (blob->recipe.length == 0) {
+        return;
+    }
+    for (size_t i = 0; i < from; i++) {
+        const kn_tier *tier = &stack->tiers[i];
+        if (!(tier->ops->caps & KN_TIER_WRITES)) {
+            continue;
+        }
+        target_of(blob->recipe, target);
+        const kn_tier_put what = {
+            .key = key, .target = target, .recipe = blob->recipe, .blob = blob};
+        kiln_diag diag = KILN_DIAG_INIT;
+        if (tier->ops->put(tier->self, &what, &diag) != KILN_OK) {
+            kn_stats_add(stack->stats, KN_COUNT_put_failures, 1);
+            log_trouble(tier, "take an entry from below", &diag);
+        }
+        kiln_diag_clear(&diag);
+    }
+}
+
+kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *target,
+                         kiln_blob **out_blob, kiln_origin *out_origin)
+{
+    *out_blob = NULL;
+    *out_origin = KILN_ORIGIN_NONE;
+    if (stack->memory != NULL) {
+        *out_blob = kn_mem_get(stack->memory, key);
+        if (*out_blob != NULL) {
+            *out_origin = KILN_ORIGIN_MEMORY;
+            return KILN_OK;
+        }
+    }
+    for (size_t i = 0; i < stack->count; i++) {
+        const kn_tier *tier = &stack->tiers[i];
+        kiln_diag diag = KILN_DIAG_INIT;
+        kiln_status status = tier->ops->get(tier->self, key, target, out_blob, &diag);
+        if (status == KILN_OK) {
+            count_hit(stack, tier->ops->origin, *out_blob);
+            promote(stack, key, *out_blob, i);
+            *out_origin = tier->ops->origin;
+            return KILN_OK;
+        }
+        if (status == KILN_E_CORRUPT) {
+            kn_stats_add(stack->stats, KN_COUNT_corrupt, 1);
+        } else if (status != KILN_MISS) {
+            kn_stats_add(stack->stats, KN_COUNT_io_errors, 1);
+            log_trouble(tier, "be read", &diag);
+        }
+        kiln_diag_clear(&diag);
+    }
+    return KILN_MISS;
+}
+
+void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write)
+{
+    if (stack->memory != NULL) {
+        (void)kn_mem_put(stack->memory, what->key, what->blob); /* without it, disk answers */
+    }
+    for (size_t i = 0; write && i < stack->count; i++) {
+        const kn_tier *tier = &stack->tiers[i];
+        if (!(tier->ops->caps & KN_TIER_WRITES)) {
+            continue;
+        }
+        kiln_diag diag = KILN_DIAG_INIT;
+        kiln_status status = tier->ops->put(tier->self, what, &diag);
+        kn_stats_add(stack->stats, status == KILN_OK ? KN_COUNT_puts : KN_COUNT_put_failures, 1);
+        if (status != KILN_OK) {
+            log_trouble(tier, "store an entry", &diag);
+        }
+        kiln_diag_clear(&diag);
+    }
+}
+
+kiln_status kn_stack_remove(kn_stack *stack, const kiln_key *key, kiln_diag *diag)
+{
+    kiln_status result = KILN_MISS;
+    if (stack->memory != NULL && kn_mem_remove(stack->memory, key)) {
+        result = KILN_OK;
+    }
+    for (size_t i = 0; i < stack->count; i++) {
+        const kn_tier *tier = &stack->tiers[i];
+        if (!(tier->ops->caps & KN_TIER_WRITES)) {
+            continue;
+        }
+        kiln_status status = tier->ops->remove(tier->self, key, diag);
+        if (status != KILN_MISS && result != KILN_E_IO) {
+            result = status == KILN_OK ? KILN_OK : KILN_E_IO;
+        }
+    }
+    return result;
+}

@@ -1,0 +1,412 @@
+/* The public cache: origins, counters, flags, and what happens without a usable root. */
+#include "unit/store/support.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/cache.h"
+
+static void a_compile_happens_once(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_cache(*state);
+    assert_int_equal(ks_get(cache, "one", &compile), KILN_ORIGIN_COMPILED);
+    assert_int_equal(ks_get(cache, "one", &compile), KILN_ORIGIN_MEMORY);
+    assert_int_equal(ks_get(cache, "two", &compile), KILN_ORIGIN_COMPILED);
+    kiln_cache_stats own = ks_own(cache);
+    assert_int_equal(own.compiles, 2);
+    assert_int_equal(own.misses, 2);
+    assert_int_equal(own.puts, 2);
+    assert_int_equal(own.hits_memory, 1);
+    assert_true(own.saved_ns > 0);
+    kiln_cache_destroy(cache);
+
+    cache = ks_cache(*state);
+    assert_int_equal(ks_get(cache, "one", &compile), KILN_ORIGIN_DISK);
+    assert_int_equal(ks_get(cache, "one", &compile), KILN_ORIGIN_MEMORY);
+    assert_int_equal(ks_own(cache).compiles, 0);
+    assert_int_equal(compile.runs, 2);
+    kiln_cache_destroy(cache);
+}
+
+static void D6_an_entry_is_there_before_the_program_ends(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache *writer = ks_cache(*state), *reader = ks_cache(*state);
+    assert_int_equal(ks_get(writer, "x", &compile), KILN_ORIGIN_COMPILED);
+    assert_int_equal(ks_get(reader, "x", &compile), KILN_ORIGIN_DISK);
+    kiln_cache_destroy(reader);
+    kiln_cache_destroy(writer);
+}
+
+static void D3_a_failed_or_empty_compile_is_never_stored(void **state)
+{
+    ks_compile compile = {.text = "x", .fail = KILN_E_COMPILE};
+    kiln_cache *cache = ks_cache(*state);
+    kiln_recipe *recipe = ks_recipe("x");
+    kiln_blob *blob = NULL;
+    for (int i = 0; i < 2; i++) {
+        kiln_diag diag = KILN_DIAG_INIT;
+        assert_int_equal(
+            kiln_cache_get_or_compile(cache, recipe, ks_compile_run, &compile, &blob, NULL, &diag),
+            KILN_E_COMPILE);
+        assert_null(blob);
+        assert_string_equal(diag.why, "it is broken");
+        assert_string_equal(diag.log, "line 1: broken");
+        kiln_diag_clear(&diag);
+    }
+    compile.fail = KILN_OK;
+    compile.text = "";
+    assert_int_equal(
+        kiln_cache_get_or_compile(cache, recipe, ks_compile_run, &compile, &blob, NULL, NULL),
+        KILN_E_COMPILE);
+    assert_int_equal(compile.runs, 3);
+    assert_int_equal(ks_own(cache).compile_failures, 3);
+    assert_int_equal(ks_own(cache).puts, 0);
+    char *v1 = kt_path(*state, "v1");
+    assert_int_equal(kt_file_count(v1), 0);
+
+    kiln_blob *empty = NULL;
+    assert_int_equal(kiln_blob_create("", 0, NULL, 0, &empty, NULL), KILN_OK);
+    assert_int_equal(kiln_cache_put(cache, recipe, empty, 1, NULL), KILN_E_INVALID);
+    kiln_blob_release(empty);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    free(v1);
+    kiln_recipe_destroy(recipe);
+    kiln_cache_destroy(cache);
+}
+
+static void get_put_and_remove_work_by_key_alone(void **state)
+{
+    kiln_cache *cache = ks_cache(*state), *other = ks_cache(*state);
+    const char *targets[] = {"t-a", "t-b", "t-c"};
+    kiln_key keys[3];
+    for (int i = 0; i < 3; i++) {
+        kiln_recipe *recipe = NULL;
+        kiln_blob *blob = ks_blob(targets[i]), *got = NULL;
+        kiln_origin origin;
+        assert_int_equal(kiln_recipe_create("s", 1, &recipe, NULL), KILN_OK);
+        assert_int_equal(kiln_recipe_set_target(recipe, targets[i], NULL), KILN_OK);
+        keys[i] = kiln_recipe_key(recipe);
+        assert_int_equal(kiln_cache_get(other, &keys[i], &got, NULL, NULL), KILN_MISS);
+        assert_int_equal(kiln_cache_put(cache, recipe, blob, 77, NULL), KILN_OK);
+        /* `other` has listed the targets before this one was made. */
+        assert_int_equal(kiln_cache_get(other, &keys[i], &got, &origin, NULL), KILN_OK);
+        assert_int_equal(origin, KILN_ORIGIN_DISK);
+        assert_int_equal(kiln_blob_compile_ns(got), 77);
+        assert_string_equal(kiln_origin_name(origin), "disk");
+        kiln_blob_release(got);
+        kiln_blob_release(blob);
+        kiln_recipe_destroy(recipe);
+    }
+    for (int i = 0; i < 3; i++) {
+        kiln_blob *got = NULL;
+        assert_int_equal(kiln_cache_remove(other, &keys[i], NULL), KILN_OK);
+        assert_int_equal(kiln_cache_get(other, &keys[i], &got, NULL, NULL), KILN_MISS);
+        assert_int_equal(kiln_cache_remove(other, &keys[i], NULL), KILN_MISS);
+        assert_null(got);
+    }
+    kiln_cache_destroy(cache);
+    kiln_cache_destroy(other);
+}
+
+static void K5_a_cache_hits_after_it_has_moved(void **state)
+{
+    ks_compile compile = {0};
+    char *before = kt_path(*state, "before"), *after = kt_path(*state, "after");
+    kiln_cache *cache = ks_cache(before);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    kiln_cache_destroy(cache);
+    assert_int_equal(rename(before, after), 0);
+    cache = ks_cache(after);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
+    kiln_cache_destroy(cache);
+    free(before);
+    free(after);
+}
+
+static void a_disabled_cache_opens_nothing(void **state)
+{
+    ks_compile compile = {0};
+    char *root = kt_path(*state, "never-made");
+    kiln_cache *cache = ks_cache_with(root, KILN_CACHE_DISABLED);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    kiln_blob *blob = ks_blob("y");
+    kiln_recipe *recipe = ks_recipe("y");
+    kiln_key key = kiln_recipe_key(recipe);
+    assert_int_equal(kiln_cache_put(cache, recipe, blob, 1, NULL), KILN_OK);
+    kiln_blob_release(blob);
+    assert_int_equal(kiln_cache_get(cache, &key, &blob, NULL, NULL), KILN_MISS);
+    assert_int_equal(ks_own(cache).compiles, 2);
+    assert_string_equal(kiln_cache_root(cache), "");
+    assert_true(kiln_cache_disk_reason(cache)[0] != '\0');
+    kiln_recipe_destroy(recipe);
+    kiln_cache_destroy(cache);
+    assert_false(kt_file_exists(root));
+    free(root);
+}
+
+static void recache_compiles_and_replaces(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_cache(*state);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    kiln_cache_destroy(cache);
+    cache = ks_cache_with(*state, KILN_CACHE_RECACHE);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    assert_int_equal(ks_own(cache).puts, 1);
+    kiln_cache_destroy(cache);
+    cache = ks_cache(*state);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
+    char *entry = ks_only_entry(cache);
+    free(entry);
+    kiln_cache_destroy(cache);
+}
+
+static void a_read_only_cache_reads_and_writes_memory_only(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_cache(*state);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    char *entry = ks_only_entry(cache);
+    kiln_cache_destroy(cache);
+    size_t files = kt_file_count(*state);
+    struct stat before, after;
+    struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    assert_int_equal(utimensat(0, entry, old, 0), 0);
+    assert_int_equal(stat(entry, &before), 0);
+
+    cache = ks_cache_with(*state, KILN_CACHE_READONLY);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
+    assert_int_equal(ks_get(cache, "y", &compile), KILN_ORIGIN_COMPILED);
+    assert_int_equal(ks_get(cache, "y", &compile), KILN_ORIGIN_MEMORY);
+    kiln_prune_result result;
+    assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_E_UNSUPPORTED);
+    kiln_cache_destroy(cache);
+    assert_int_equal(kt_file_count(*state), files);
+    assert_int_equal(stat(entry, &after), 0);
+    assert_int_equal(after.st_mtim.tv_sec, before.st_mtim.tv_sec); /* no stamp */
+    free(entry);
+
+    char *missing = kt_path(*state, "missing");
+    cache = ks_cache_with(missing, KILN_CACHE_READONLY);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    kiln_cache_destroy(cache);
+    assert_false(kt_file_exists(missing));
+    free(missing);
+}
+
+/* --- without a usable root ---------------------------------------------------------------------
+ */
+
+typedef struct lines {
+    int count;
+    char last[2048];
+} lines;
+
+static void take_line(void *user, kiln_log_level level, const char *line)
+{
+    lines *l = user;
+    if (level <= KILN_LOG_WARN) {
+        l->count++;
+        (void)snprintf(l->last, sizeof l->last, "%s", line);
+    }
+}
+
+/* The cache works, and says once which path it could not use and why. */
+static void expect_refused(const char *root, const char *why)
+{
+    ks_compile compile = {0};
+    lines l = {0};
+    kiln_log_set(take_line, &l, KILN_LOG_WARN);
+    kiln_cache *cache = ks_cache(root);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_MEMORY);
+    assert_string_equal(kiln_cache_root(cache), "");
+    assert_non_null(strstr(kiln_cache_disk_reason(cache), why));
+    assert_non_null(strstr(kiln_cache_disk_reason(cache), root));
+    assert_int_equal(l.count, 1);
+    assert_non_null(strstr(l.last, root));
+    assert_non_null(strstr(l.last, why));
+    kiln_prune_result result;
+    kiln_diag diag = KILN_DIAG_INIT;
+    assert_int_equal(kiln_cache_clear(cache, &result, &diag), KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(diag.why, why));
+    kiln_diag_clear(&diag);
+    kiln_cache_stats total;
+    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    kiln_cache_destroy(cache);
+    kiln_log_set(NULL, NULL, KILN_LOG_OFF);
+}
+
+static void S6_a_root_that_others_can_write_is_refused(void **state)
+{
+    char *root = kt_path(*state, "open");
+    assert_int_equal(mkdir(root, 0777), 0);
+    assert_int_equal(chmod(root, 0777), 0);
+    expect_refused(root, "everybody");
+    assert_int_equal(kt_file_count(root), 0);
+    free(root);
+}
+
+static void S6_a_link_as_root_is_refused(void **state)
+{
+    char *root = kt_path(*state, "link");
+    assert_int_equal(symlink(*state, root), 0);
+    expect_refused(root, "link");
+    free(root);
+}
+
+static void S6_a_root_of_somebody_else_is_refused(void **state)
+{
+    if (geteuid() != 0) {
+        skip(); /* only root can give folders away */
+    }
+    char *root = kt_path(*state, "theirs");
+    assert_int_equal(mkdir(root, 0700), 0);
+    assert_int_equal(chown(root, 12345, 12345), 0);
+    expect_refused(root, "belongs to user 12345");
+    free(root);
+}
+
+static void S8_a_file_in_the_way_is_told(void **state)
+{
+    char *root = kt_path(*state, "file");
+    kt_file_write(root, "x", 1);
+    expect_refused(root, "");
+    free(root);
+}
+
+static void S4_missing_home_is_no_obstacle(void **state)
+{
+    ks_compile compile = {0};
+    char *tmp = kt_path(*state, "tmp");
+    assert_int_equal(mkdir(tmp, 0700), 0);
+    assert_int_equal(setenv("HOME", "/nonexistent/home", 1), 0);
+    assert_int_equal(setenv("TMPDIR", tmp, 1), 0);
+    assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
+    kiln_cache *cache = ks_cache_with(NULL, KILN_CACHE_READONLY);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    kiln_cache_destroy(cache);
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    free(tmp);
+}
+
+/* --- options -----------------------------------------------------------------------------------
+ */
+
+static void malformed_variables_are_named(void **state)
+{
+    (void)state;
+    const char *bad[][2] = {
+        {"KILN_CACHE_DIR", "relative/path"},
+        {"KILN_CACHE_MAX_SIZE", "many"},
+        {"KILN_CACHE_MAX_SIZE", "0"},
+        {"KILN_CACHE_MAX_SIZE", "-1"},
+        {"KILN_NO_CACHE", "maybe"},
+        {"KILN_RECACHE", "2"},
+        {"KILN_READONLY", "x"},
+        {"KILN_FSYNC", "?"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kiln_cache_options options;
+        kiln_cache *cache = NULL;
+        kiln_diag diag = KILN_DIAG_INIT;
+        char line[2048];
+        assert_int_equal(setenv(bad[i][0], bad[i][1], 1), 0);
+        assert_int_equal(kiln_cache_options_init(&options, &diag), KILN_E_INVALID);
+        (void)kiln_diag_format(&diag, line, sizeof line);
+        assert_non_null(strstr(line, bad[i][0]));
+        assert_true(options.disk_max_bytes > 0);
+        assert_int_equal(options.flags, 0);
+        assert_int_equal(kiln_cache_create(NULL, &cache, &diag), KILN_E_INVALID);
+        assert_null(cache);
+        kiln_diag_clear(&diag);
+        assert_int_equal(unsetenv(bad[i][0]), 0);
+    }
+}
+
+static void variables_are_taken(void **state)
+{
+    kiln_cache_options options;
+    assert_int_equal(setenv("KILN_CACHE_DIR", *state, 1), 0);
+    assert_int_equal(setenv("KILN_CACHE_MAX_SIZE", "3M", 1), 0);
+    assert_int_equal(setenv("KILN_NO_CACHE", "1", 1), 0);
+    assert_int_equal(setenv("KILN_RECACHE", "yes", 1), 0);
+    assert_int_equal(setenv("KILN_READONLY", "on", 1), 0);
+    assert_int_equal(setenv("KILN_FSYNC", "0", 1), 0);
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    assert_string_equal(options.root, *state);
+    assert_int_equal(options.disk_max_bytes, 3 << 20);
+    assert_int_equal(options.flags, KILN_CACHE_DISABLED | KILN_CACHE_RECACHE | KILN_CACHE_READONLY);
+    assert_true(options.no_fsync);
+    const char *names[] = {"KILN_CACHE_DIR", "KILN_CACHE_MAX_SIZE", "KILN_NO_CACHE",
+                           "KILN_RECACHE",   "KILN_READONLY",       "KILN_FSYNC"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_int_equal(unsetenv(names[i]), 0);
+    }
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    assert_int_equal(options.disk_max_bytes, UINT64_C(2) << 30);
+
+    kiln_cache *cache = NULL;
+    options.struct_size = 8;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_E_INVALID);
+    options.struct_size = sizeof options;
+    options.root = "relative";
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_E_INVALID);
+}
+
+static void S8_bypasses_and_rejections_are_counted(void **state)
+{
+    kiln_cache *cache = ks_cache(*state);
+    kiln_cache_stats total;
+    kiln_cache_count_bypass(cache, "k.cl", "__DATE__ is used");
+    kn_cache_count_rejected(cache);
+    assert_int_equal(ks_own(cache).bypassed, 1);
+    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(total.bypassed, 1);
+    assert_int_equal(total.rejected, 1);
+    kiln_cache_destroy(cache);
+}
+
+static void a_broken_recipe_is_refused(void **state)
+{
+    ks_compile compile = {.text = "x"};
+    kiln_cache *cache = ks_cache(*state);
+    kiln_recipe *recipe = ks_recipe("x");
+    kiln_blob *blob = NULL;
+    assert_int_equal(kiln_recipe_add_text(recipe, "bad name", "", 0, NULL), KILN_E_INVALID);
+    assert_int_equal(
+        kiln_cache_get_or_compile(cache, recipe, ks_compile_run, &compile, &blob, NULL, NULL),
+        KILN_E_INVALID);
+    assert_int_equal(compile.runs, 0);
+    kiln_recipe_destroy(recipe);
+    kiln_cache_destroy(cache);
+}
+
+#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(a_compile_happens_once),
+        IN_FOLDER(D6_an_entry_is_there_before_the_program_ends),
+        IN_FOLDER(D3_a_failed_or_empty_compile_is_never_stored),
+        IN_FOLDER(get_put_and_remove_work_by_key_alone),
+        IN_FOLDER(K5_a_cache_hits_after_it_has_moved),
+        IN_FOLDER(a_disabled_cache_opens_nothing),
+        IN_FOLDER(recache_compiles_and_replaces),
+        IN_FOLDER(a_read_only_cache_reads_and_writes_memory_only),
+        IN_FOLDER(S6_a_root_that_others_can_write_is_refused),
+        IN_FOLDER(S6_a_link_as_root_is_refused),
+        IN_FOLDER(S6_a_root_of_somebody_else_is_refused),
+        IN_FOLDER(S8_a_file_in_the_way_is_told),
+        IN_FOLDER(S4_missing_home_is_no_obstacle),
+        cmocka_unit_test(malformed_variables_are_named),
+        IN_FOLDER(variables_are_taken),
+        IN_FOLDER(S8_bypasses_and_rejections_are_counted),
+        IN_FOLDER(a_broken_recipe_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
