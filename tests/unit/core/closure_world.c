@@ -1,0 +1,164 @@
+/* See closure_world.h. */
+#include "closure_world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/tmpdir.h"
+
+void cw_write_text(world *w, const char *name, const char *text)
+{
+    char *path = kt_path(w->root, name);
+    for (char *p = path + strlen(w->root) + 1; (p = strchr(p, '/')) != NULL; p++) {
+        *p = '\0';
+        assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
+        *p = '/';
+    }
+    kt_file_write(path, text, strlen(text));
+    free(path);
+}
+
+/* Sets a file's mtime, and waits for nothing: ctime becomes now. */
+void cw_set_mtime(world *w, const char *name, time_t seconds)
+{
+    char *path = kt_path(w->root, name);
+    struct timespec times[2] = {{seconds, 0}, {seconds, 0}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    free(path);
+}
+
+void cw_remove_file(world *w, const char *name)
+{
+    char *path = kt_path(w->root, name);
+    assert_int_equal(unlink(path), 0);
+    free(path);
+}
+
+int cw_setup(void **state)
+{
+    world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->root = kt_tmpdir_create();
+    w->folder = kt_path(w->root, "src");
+    assert_int_equal(mkdir(w->folder, 0700), 0);
+    w->source = (kiln_source)KILN_SOURCE_INIT;
+    w->source.language = KILN_LANG_C;
+    w->source.name = "kernel.c";
+    w->request.source = &w->source;
+    w->request.folder = w->folder;
+    *state = w;
+    return 0;
+}
+
+int cw_teardown(void **state)
+{
+    world *w = *state;
+    kiln_cache_destroy(w->cache);
+    for (size_t i = 0; i < MAX_DIRS; i++) {
+        free(w->dirs[i]);
+        free(w->system[i]);
+    }
+    free(w->folder);
+    kt_tmpdir_remove(w->root);
+    free(w);
+    return 0;
+}
+
+void cw_set_source(world *w, const char *text)
+{
+    w->source.text = text;
+    w->source.length = strlen(text);
+}
+
+void cw_add_dir(world *w, const char *name)
+{
+    size_t n = w->source.include_dir_count++;
+    w->dirs[n] = kt_path(w->root, name);
+    (void)mkdir(w->dirs[n], 0700);
+    w->source.include_dirs = (const char *const *)w->dirs;
+}
+
+void cw_add_system(world *w, const char *name)
+{
+    size_t n = w->request.system_dir_count++;
+    w->system[n] = kt_path(w->root, name);
+    (void)mkdir(w->system[n], 0700);
+    w->request.system_dirs = (const char *const *)w->system;
+}
+
+void cw_add_cache(world *w)
+{
+    kiln_cache_options options;
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    char *root = kt_path(w->root, "cache");
+    options.root = root;
+    options.flags = 0;
+    options.no_fsync = true;
+    assert_int_equal(kiln_cache_create(&options, &w->cache, NULL), KILN_OK);
+    free(root);
+    w->request.cache = w->cache;
+}
+
+kiln_recipe *cw_first_recipe(const world *w)
+{
+    kiln_recipe *recipe;
+    assert_int_equal(kiln_recipe_create("test.stage", 1, &recipe, NULL), KILN_OK);
+    assert_int_equal(kiln_recipe_add_text(recipe, "source", w->source.text, w->source.length, NULL),
+                     KILN_OK);
+    return recipe;
+}
+
+answer cw_find(world *w)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_recipe *recipe = cw_first_recipe(w);
+    w->request.first = recipe;
+    kn_closure *closure;
+    assert_int_equal(kn_closure_find(&w->request, &closure, &diag), KILN_OK);
+    answer result = {*closure, {{0}}};
+    if (!closure->bypass) {
+        assert_int_equal(kn_closure_add_to(closure, recipe, &diag), KILN_OK);
+        assert_null(strstr(kiln_recipe_text(recipe), w->root));
+        result.key = kiln_recipe_key(recipe);
+        assert_true(kn_closure_still_true(closure));
+        kn_closure_save(closure);
+    } else {
+        assert_int_equal(kn_closure_add_to(closure, recipe, &diag), KILN_E_INVALID);
+    }
+    kn_closure_destroy(closure);
+    kiln_recipe_destroy(recipe);
+    kiln_diag_clear(&diag);
+    return result;
+}
+
+/* Finds, and demands that it is no bypass. */
+answer cw_find_good(world *w)
+{
+    answer result = cw_find(w);
+    assert_string_equal(result.facts.reason, "");
+    assert_false(result.facts.bypass);
+    return result;
+}
+
+bool cw_same(answer a, answer b)
+{
+    return memcmp(&a.key, &b.key, sizeof a.key) == 0;
+}
+
+void cw_expect_bypass(world *w, const char *reason)
+{
+    answer result = cw_find(w);
+    assert_true(result.facts.bypass);
+    assert_string_equal(result.facts.reason, reason);
+}
