@@ -136,6 +136,20 @@ static bool is_published(const char *path)
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
+/* 0 or errno. */
+static int make_folder_of(const char *path)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    char *folder = kn_path_folder(path);
+    int error = ENOMEM;
+    if (folder != NULL) {
+        error = kn_file_make_folder(folder, &diag) == KILN_OK ? 0 : (int)diag.vendor_code;
+    }
+    free(folder);
+    kiln_diag_clear(&diag);
+    return error;
+}
+
 static void move_into_place(kn_publish *publish)
 {
     int error = 0;
@@ -155,10 +169,9 @@ static void move_into_place(kn_publish *publish)
             return;
         }
         if (error == ENOENT) { /* the folder was never made, or was removed by an eviction */
-            char *folder = kn_path_folder(publish->final_path);
-            kiln_status made = folder != NULL ? kn_file_make_folder(folder, NULL) : KILN_E_NOMEM;
-            free(folder);
-            if (made != KILN_OK) {
+            int made = make_folder_of(publish->final_path);
+            if (made != 0) {
+                error = made;
                 break;
             }
         }

@@ -1,0 +1,205 @@
+/* Programs from source, from binaries, and back to binaries, for one device of any context. Knows
+ * the driver's calls; neither artifacts nor kernels. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/opencl/opencl.h"
+#include "backends/opencl/status.h"
+#include "base/text.h"
+
+#define LOG_LIMIT ((size_t)16 << 20)
+#define BINARY_LIMIT ((size_t)1 << 30)
+#define DEVICE_LIMIT 256u
+
+/* The build log without blank lines at its end; NULL when there is nothing to read. */
+static char *build_log(const kn_opencl_site *site, cl_program program)
+{
+    const kn_opencl_api *api = site->api;
+    size_t size = 0;
+    if (api->clGetProgramBuildInfo(program, site->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) !=
+            CL_SUCCESS ||
+        size <= 1 || size > LOG_LIMIT) {
+        return NULL;
+    }
+    char *log = calloc(1, size + 1);
+    if (log == NULL || api->clGetProgramBuildInfo(program, site->device, CL_PROGRAM_BUILD_LOG, size,
+                                                  log, NULL) != CL_SUCCESS) {
+        free(log);
+        return NULL;
+    }
+    size_t length = strlen(log);
+    while (length > 0 && strchr(" \t\r\n", log[length - 1]) != NULL) {
+        log[--length] = '\0';
+    }
+    if (length == 0) {
+        free(log);
+        return NULL;
+    }
+    return log;
+}
+
+static cl_program create(const kn_opencl_site *site, kiln_language language, const void *text,
+                         size_t length, const char **out_call, cl_int *out_code)
+{
+    if (language == KILN_LANG_SPIRV) {
+        *out_call = "clCreateProgramWithIL";
+        return site->api->clCreateProgramWithIL(site->context, text, length, out_code);
+    }
+    const char *string = (const char *)text;
+    *out_call = "clCreateProgramWithSource";
+    return site->api->clCreateProgramWithSource(site->context, 1, &string, &length, out_code);
+}
+
+static kiln_status fail_build(kiln_diag *diag, cl_int code, const char *log)
+{
+    kiln_status status =
+        kn_opencl_fail(diag, "compiling an OpenCL program", "clBuildProgram", code);
+    if (diag != NULL && status == KILN_E_COMPILE && log != NULL) {
+        kiln_diag_set_log(diag, log, strlen(log));
+    }
+    return status;
+}
+
+kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language language,
+                                   const void *text, size_t length, const char *options,
+                                   cl_program *out_program, char **out_log, kiln_diag *diag)
+{
+    const char *call = NULL;
+    cl_int code = CL_SUCCESS;
+    *out_log = NULL;
+    cl_program program = create(site, language, text, length, &call, &code);
+    if (program == NULL || code != CL_SUCCESS) {
+        return kn_opencl_fail(diag, "making an OpenCL program", call, code);
+    }
+    code = site->api->clBuildProgram(program, 1, &site->device, options, NULL, NULL);
+    char *log = build_log(site, program);
+    if (code != CL_SUCCESS) {
+        kiln_status status = fail_build(diag, code, log);
+        free(log);
+        (void)site->api->clReleaseProgram(program);
+        return status;
+    }
+    *out_program = program;
+    *out_log = log;
+    return KILN_OK;
+}
+
+static kiln_status reject(kiln_diag *diag, const char *call, cl_int code)
+{
+    (void)kn_opencl_fail(diag, "loading an OpenCL binary", call, code);
+    if (diag != NULL) {
+        diag->status = KILN_E_REJECTED;
+    }
+    return KILN_E_REJECTED;
+}
+
+/* Whatever a driver says about a binary other than being out of memory, another compile may cure.
+ */
+static kiln_status fail_load(kiln_diag *diag, const char *call, cl_int code)
+{
+    kiln_status status = kn_opencl_error_status(code);
+    if (status == KILN_E_NOMEM || status == KILN_E_UNAVAILABLE) {
+        return kn_opencl_fail(diag, "loading an OpenCL binary", call, code);
+    }
+    return reject(diag, call, code);
+}
+
+kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, const void *data,
+                                   size_t size, const char *options, cl_program *out_program,
+                                   kiln_diag *diag)
+{
+    const unsigned char *bytes = (const unsigned char *)data;
+    cl_int binary_code = CL_SUCCESS;
+    cl_int code = CL_SUCCESS;
+    if (size == 0 || (is_pocl && !kn_pocl_binary_is_sound(data, size))) {
+        return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "loading an OpenCL binary",
+                             "the %zu bytes are no whole binary", size);
+    }
+    cl_program program = site->api->clCreateProgramWithBinary(site->context, 1, &site->device,
+                                                              &size, &bytes, &binary_code, &code);
+    if (program == NULL || code != CL_SUCCESS || binary_code != CL_SUCCESS) {
+        if (program != NULL) {
+            (void)site->api->clReleaseProgram(program);
+        }
+        return fail_load(diag, "clCreateProgramWithBinary",
+                         code != CL_SUCCESS ? code : binary_code);
+    }
+    code = site->api->clBuildProgram(program, 1, &site->device, options, NULL, NULL);
+    if (code != CL_SUCCESS) {
+        (void)site->api->clReleaseProgram(program);
+        return fail_load(diag, "clBuildProgram", code);
+    }
+    *out_program = program;
+    return KILN_OK;
+}
+
+/* Which of `count` binaries is the site's. PoCL lists only the devices that were built for. */
+static kiln_status find_device(const kn_opencl_site *site, cl_program program, size_t count,
+                               size_t *out_index, kiln_diag *diag)
+{
+    cl_device_id devices[DEVICE_LIMIT] = {NULL};
+    *out_index = 0;
+    if (count == 1) {
+        return KILN_OK;
+    }
+    cl_int code =
+        site->api->clGetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof(devices), devices, NULL);
+    for (size_t i = 0; i < count && code == CL_SUCCESS; i++) {
+        if (devices[i] == site->device) {
+            *out_index = i;
+            return KILN_OK;
+        }
+    }
+    return kn_opencl_fail(diag, "reading an OpenCL binary", "clGetProgramInfo", code);
+}
+
+/* One buffer for each device: some drivers write all of them, asked or not. */
+static kiln_status read_all(const kn_opencl_site *site, cl_program program, const size_t *sizes,
+                            size_t count, unsigned char **binaries, kiln_diag *diag)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (sizes[i] > BINARY_LIMIT) {
+            return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "reading an OpenCL binary",
+                                 "%zu bytes are more than any binary has", sizes[i]);
+        }
+        binaries[i] = sizes[i] > 0 ? malloc(sizes[i]) : NULL;
+        if (sizes[i] > 0 && binaries[i] == NULL) {
+            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading an OpenCL binary", NULL);
+        }
+    }
+    cl_int code = site->api->clGetProgramInfo(program, CL_PROGRAM_BINARIES,
+                                              count * sizeof(*binaries), binaries, NULL);
+    if (code != CL_SUCCESS) {
+        return kn_opencl_fail(diag, "reading an OpenCL binary", "clGetProgramInfo", code);
+    }
+    return KILN_OK;
+}
+
+kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program, void **out_data,
+                                  size_t *out_size, kiln_diag *diag)
+{
+    size_t sizes[DEVICE_LIMIT] = {0};
+    unsigned char *binaries[DEVICE_LIMIT] = {NULL};
+    size_t bytes = 0, index = 0;
+    *out_data = NULL;
+    *out_size = 0;
+    cl_int code =
+        site->api->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(sizes), sizes, &bytes);
+    if (code != CL_SUCCESS || bytes < sizeof(size_t)) {
+        return kn_opencl_fail(diag, "reading an OpenCL binary", "clGetProgramInfo", code);
+    }
+    size_t count = bytes / sizeof(size_t);
+    kiln_status status = find_device(site, program, count, &index, diag);
+    if (status == KILN_OK && sizes[index] > 0) {
+        status = read_all(site, program, sizes, count, binaries, diag);
+    }
+    if (status == KILN_OK) {
+        *out_data = binaries[index];
+        *out_size = binaries[index] != NULL ? sizes[index] : 0;
+        binaries[index] = NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        free(binaries[i]);
+    }
+    return status;
+}

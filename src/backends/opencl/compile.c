@@ -1,0 +1,291 @@
+/* The compile stage: OpenCL C or SPIR-V to the driver's binary, with everything that a hit must
+ * give back as a compile did. Knows nothing of keys or the cache. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/opencl/options.h"
+#include "backends/opencl/program.h"
+#include "backends/opencl/status.h"
+#include "base/text.h"
+#include "sys/file.h"
+
+static const kiln_stage binary_stage = {
+    .name = "opencl.binary",
+    .revision = 1,
+    .output = KILN_LANG_NONE,
+    .takes_source = true,
+    .portable = false,
+    .needs_device = true,
+};
+
+static const kn_opencl_unit *unit_of(const kn_opencl *cl, const kiln_target *target)
+{
+    bool listed = target->has_device && target->device_index < cl->unit_count;
+    return listed ? &cl->units[target->device_index] : NULL;
+}
+
+const kiln_stage *kn_opencl_stages(void *instance, const kiln_target *target,
+                                   kiln_language language, size_t *out_count)
+{
+    const kn_opencl_unit *unit = unit_of((const kn_opencl *)instance, target);
+    bool taken = language == KILN_LANG_OPENCL_C ||
+                 (language == KILN_LANG_SPIRV && unit != NULL && unit->takes_spirv);
+    *out_count = taken ? 1 : 0;
+    return taken ? &binary_stage : NULL;
+}
+
+kiln_status kn_opencl_target_of_device(void *instance, uint32_t device_index,
+                                       kiln_target *out_target, kiln_diag *diag)
+{
+    const kn_opencl *cl = (const kn_opencl *)instance;
+    if (device_index >= cl->unit_count) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "naming an OpenCL target",
+                             "there is no device %u", device_index);
+    }
+    *out_target = (kiln_target){.has_device = true, .device_index = device_index};
+    kn_text_put(out_target->name, sizeof(out_target->name), cl->units[device_index].info.target);
+    return KILN_OK;
+}
+
+void kn_opencl_target_destroy(void *instance, kiln_target *target)
+{
+    (void)instance;
+    (void)target; /* holds nothing */
+}
+
+const char *kn_opencl_system_include_dir(void *instance, const kiln_target *target, size_t index)
+{
+    (void)instance;
+    (void)target;
+    (void)index;
+    return NULL; /* drivers carry their headers inside */
+}
+
+bool kn_opencl_ships_header(void *instance, const kiln_target *target, const char *name)
+{
+    (void)instance;
+    (void)target;
+    return strcmp(name, "opencl-c.h") == 0 || strcmp(name, "opencl-c-base.h") == 0;
+}
+
+const char *kn_opencl_uncacheable_option(void *instance, const kiln_source *source)
+{
+    const char *reason = NULL;
+    kn_strbuf token;
+    (void)instance;
+    kn_strbuf_init(&token, 0);
+    for (size_t i = 0; i < source->option_count && reason == NULL; i++) {
+        const char *at = source->options[i];
+        bool odd = false;
+        while (reason == NULL && kn_opencl_option_next(&at, &token, &odd)) {
+            reason = kn_opencl_option_reason(kn_strbuf_text(&token));
+        }
+        if (!kn_strbuf_ok(&token)) {
+            reason = "an option is too long to be looked at";
+        }
+    }
+    kn_strbuf_deinit(&token);
+    return reason;
+}
+
+typedef struct build {
+    const kn_opencl *cl;
+    const kn_opencl_unit *unit;
+    const kiln_source *source;
+    kn_opencl_site site;
+    kn_opencl_input input;
+    cl_program program;
+    kn_opencl_kernels kernels;
+    char *log;
+} build;
+
+/* A driver names its own temporary file in a log. Built once more with the source's name in front,
+ * the same errors carry the name that the user knows. Only for programs that fail: a name is not
+ * part of the key, and must not be part of what is kept. */
+static void name_errors(const build *b, kiln_diag *diag)
+{
+    kiln_diag named = KILN_DIAG_INIT;
+    kn_strbuf text;
+    cl_program program = NULL;
+    char *log = NULL;
+    if (diag == NULL || b->source->name == NULL || strpbrk(b->source->name, "\"\\\r\n") != NULL) {
+        return;
+    }
+    kn_strbuf_init(&text, 0);
+    kn_strbuf_printf(&text, "#line 1 \"%s\"\n", kn_path_name(b->source->name));
+    kn_strbuf_append(&text, b->input.text, b->input.length);
+    if (kn_strbuf_ok(&text) &&
+        kn_opencl_build_source(&b->site, b->source->language, kn_strbuf_text(&text), text.length,
+                               b->input.options, &program, &log, &named) == KILN_E_COMPILE &&
+        named.log != NULL) {
+        kiln_diag_set_log(diag, named.log, named.log_length);
+    }
+    if (program != NULL) {
+        (void)b->site.api->clReleaseProgram(program);
+    }
+    free(log);
+    kn_strbuf_deinit(&text);
+    kiln_diag_clear(&named);
+}
+
+static kiln_status run(build *b, kiln_diag *diag)
+{
+    const kiln_source *source = b->source;
+    kiln_status status = kn_opencl_input_enter(&b->input, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = kn_opencl_build_source(&b->site, source->language, b->input.text, b->input.length,
+                                    b->input.options, &b->program, &b->log, diag);
+    if (status == KILN_E_COMPILE && source->language == KILN_LANG_OPENCL_C) {
+        name_errors(b, diag);
+    }
+    kn_opencl_input_leave(&b->input);
+    return status;
+}
+
+static kiln_status set_fact(const build *b, kiln_artifact *artifact, const char *name,
+                            const char *text)
+{
+    return b->cl->host->artifact_set_fact(artifact, name, text, strlen(text));
+}
+
+/* Making the kernels also makes drivers that put off the work until then do it now: the binary of
+ * some is empty before. */
+static kiln_status keep_params(build *b, kiln_artifact *artifact, kiln_diag *diag)
+{
+    kn_strbuf fact;
+    kiln_status status = kn_opencl_kernels_init(&b->site, b->program, NULL, 0, &b->kernels, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_strbuf_init(&fact, 0);
+    kn_opencl_kernels_to_fact(&b->kernels, &fact);
+    status = kn_strbuf_ok(&fact)
+                 ? set_fact(b, artifact, KN_OPENCL_FACT_PARAMS, kn_strbuf_text(&fact))
+                 : KILN_E_NOMEM;
+    kn_strbuf_deinit(&fact);
+    return status;
+}
+
+static kiln_status keep_capture(const build *b, kiln_artifact *artifact)
+{
+    kiln_status status = KILN_OK;
+    if (!b->unit->is_pocl || b->source->language != KILN_LANG_OPENCL_C) {
+        return KILN_OK;
+    }
+    status = set_fact(b, artifact, KN_OPENCL_FACT_SHAPES, "");
+    if (status == KILN_OK) {
+        status = set_fact(b, artifact, KN_OPENCL_FACT_OPTIONS, b->input.options);
+    }
+    if (status == KILN_OK && b->input.folder != NULL) {
+        status = set_fact(b, artifact, KN_OPENCL_FACT_FOLDER, b->input.folder);
+    }
+    return status;
+}
+
+static kiln_status keep_binary(const build *b, kiln_artifact *artifact, bool want_live,
+                               kiln_diag *diag)
+{
+    void *data = NULL;
+    size_t size = 0;
+    kiln_status status = kn_opencl_read_binary(&b->site, b->program, &data, &size, diag);
+    if (status == KILN_OK && size == 0) {
+        b->cl->host->log(KILN_LOG_WARN, "OpenCL: the driver gives no binary of a program that it "
+                                        "built; it works, but is compiled at every start");
+        if (!want_live) {
+            status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, "compile where it is used",
+                                   "compiling an OpenCL program", "%s gives no binaries",
+                                   b->unit->info.name);
+        }
+    } else if (status == KILN_OK) {
+        status = b->cl->host->artifact_set(artifact, KILN_LANG_NONE, data, size);
+    }
+    free(data);
+    return status;
+}
+
+static kiln_status keep(build *b, kiln_artifact *artifact, bool want_live, kiln_diag *diag)
+{
+    kiln_status status = keep_params(b, artifact, diag);
+    if (status == KILN_OK) {
+        status = keep_capture(b, artifact);
+    }
+    if (status == KILN_OK && b->log != NULL) {
+        status = b->cl->host->artifact_set_log(artifact, b->log, strlen(b->log));
+    }
+    if (status == KILN_OK) {
+        status = keep_binary(b, artifact, want_live, diag);
+    }
+    if (status == KILN_E_NOMEM) {
+        (void)kiln_diag_set(diag, status, NULL, "keeping an OpenCL binary", NULL);
+    }
+    return status;
+}
+
+/* The opened device's context, or one for this compile. */
+static kiln_status find_context(build *b, void *device, cl_context *out_own, kiln_diag *diag)
+{
+    cl_int code = CL_SUCCESS;
+    b->site.api = &b->cl->api;
+    b->site.device = b->unit->device;
+    if (device != NULL) {
+        b->site.context = ((kn_opencl_device *)device)->context;
+        return KILN_OK;
+    }
+    *out_own = b->cl->api.clCreateContext(NULL, 1, &b->unit->device, NULL, NULL, &code);
+    b->site.context = *out_own;
+    return *out_own != NULL
+               ? KILN_OK
+               : kn_opencl_fail(diag, "opening an OpenCL device", "clCreateContext", code);
+}
+
+/* NULL, for want of memory, is no failure: the artifact can be loaded. */
+static kn_opencl_program *hand_over(build *b, const kn_opencl_device *device,
+                                    const kiln_artifact *artifact)
+{
+    kn_opencl_program *live =
+        kn_opencl_program_adopt(device, b->program, &b->kernels, b->source, artifact);
+    if (live != NULL) {
+        b->program = NULL;
+        b->kernels = (kn_opencl_kernels){0};
+    }
+    return live;
+}
+
+kiln_status kn_opencl_compile(void *instance, const kiln_compile_request *request,
+                              kiln_artifact *artifact, void **out_live, kiln_diag *diag)
+{
+    build b = {.cl = (const kn_opencl *)instance, .source = request->source};
+    cl_context own = NULL;
+    b.unit = unit_of(b.cl, request->target);
+    if (b.unit == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "name a device that `kiln devices` lists",
+                             "compiling an OpenCL program", "%s is no device of this machine",
+                             request->target->name);
+    }
+    kiln_status status = find_context(&b, request->device, &own, diag);
+    if (status == KILN_OK) {
+        status = kn_opencl_input_init(&b.input, b.source, NULL, diag);
+    }
+    if (status == KILN_OK) {
+        status = run(&b, diag);
+    }
+    if (status == KILN_OK) {
+        status = keep(&b, artifact, request->want_live, diag);
+    }
+    if (status == KILN_OK && request->want_live && own == NULL) {
+        *out_live = hand_over(&b, (const kn_opencl_device *)request->device, artifact);
+    }
+    kn_opencl_kernels_deinit(&b.cl->api, &b.kernels);
+    if (b.program != NULL) {
+        (void)b.cl->api.clReleaseProgram(b.program);
+    }
+    free(b.log);
+    kn_opencl_input_deinit(&b.input);
+    if (own != NULL) {
+        (void)b.cl->api.clReleaseContext(own);
+    }
+    return status;
+}

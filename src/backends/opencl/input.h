@@ -1,0 +1,44 @@
+/* A request made ready for clBuildProgram: one text, one string of options, and a private folder
+ * for what such a string cannot carry.
+ *
+ *     kn_opencl_input_init(&input, source, NULL, diag)
+ *     kn_opencl_input_enter(&input, diag)      makes the folder, if one is needed
+ *     ... compile input.text with input.options ...
+ *     kn_opencl_input_leave(&input)            removes it
+ *     kn_opencl_input_deinit(&input)
+ *
+ * Drivers split the options at blanks, each with its own idea of quoting. So a folder with an
+ * unusual name is reached through a link with a plain one, a header in memory becomes a file, and a
+ * definition with an unusual value becomes a #define before the text. */
+#ifndef KILN_BACKENDS_OPENCL_INPUT_H
+#define KILN_BACKENDS_OPENCL_INPUT_H
+
+#include "base/strbuf.h"
+#include "kiln/source.h"
+#include "kiln/status.h"
+
+typedef struct kn_opencl_input {
+    char *text; /* source with its prologue; SPIR-V as it is */
+    size_t length;
+    char *options;
+    char *folder; /* the private folder, NULL if none is needed */
+    bool entered;
+    char **links; /* targets of folder/i0, folder/i1, ... */
+    size_t link_count;
+    struct kn_opencl_header {
+        char *name, *text;
+        size_t length;
+    } * headers; /* go to folder/h/name */
+    size_t header_count;
+} kn_opencl_input;
+
+/* Copies all it needs. `folder` is the private folder's name in an earlier compile whose options
+ * are to be repeated to the letter, or NULL for a fresh one. KILN_E_INVALID for text that no
+ * compiler can take (a line break in a definition, a header named by an absolute path). */
+kiln_status kn_opencl_input_init(kn_opencl_input *input, const kiln_source *source,
+                                 const char *folder, kiln_diag *diag);
+kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag);
+void kn_opencl_input_leave(kn_opencl_input *input);
+void kn_opencl_input_deinit(kn_opencl_input *input);
+
+#endif

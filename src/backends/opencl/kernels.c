@@ -1,0 +1,302 @@
+/* The kernels of a program and what they take. A driver tells it for a program from source and
+ * often not for one from a binary, so the answer is written down once and kept with the binary. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/opencl/program.h"
+#include "backends/opencl/status.h"
+#include "base/text.h"
+
+#define MAX_KERNELS 4096u
+#define MAX_PARAMS 1024u
+
+static kiln_status out_of_memory(kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "listing OpenCL kernels", NULL);
+}
+
+static kiln_status fail(kiln_diag *diag, const char *call, cl_int code)
+{
+    return kn_opencl_fail(diag, "listing OpenCL kernels", call, code);
+}
+
+/* "float4" -> 16; 0 for what is no number type of OpenCL C (structs, images, typedefs). */
+static size_t size_of_type(const char *type)
+{
+    static const struct {
+        const char *name;
+        size_t size;
+    } rows[] = {{"char", 1}, {"uchar", 1}, {"short", 2}, {"ushort", 2}, {"int", 4},   {"uint", 4},
+                {"long", 8}, {"ulong", 8}, {"half", 2},  {"float", 4},  {"double", 8}};
+    size_t letters = strcspn(type, "0123456789");
+    uint64_t lanes = 1;
+    if (type[letters] != '\0' && !kn_text_to_u64(type + letters, &lanes)) {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strlen(rows[i].name) == letters && strncmp(rows[i].name, type, letters) == 0) {
+            return lanes <= 16 ? rows[i].size * (size_t)(lanes == 3 ? 4 : lanes) : 0;
+        }
+    }
+    return 0;
+}
+
+static bool is_opaque(const char *type)
+{
+    return kn_text_starts(type, "image") || strcmp(type, "sampler_t") == 0 ||
+           strcmp(type, "queue_t") == 0 || strstr(type, "pipe") != NULL;
+}
+
+static void ask_text(const kn_opencl_api *api, cl_kernel kernel, cl_uint index,
+                     cl_kernel_arg_info name, char *text, size_t size)
+{
+    size_t needed = 0;
+    text[0] = '\0';
+    if (api->clGetKernelArgInfo(kernel, index, name, 0, NULL, &needed) != CL_SUCCESS ||
+        needed == 0 || needed > 65536) {
+        return;
+    }
+    char *whole = calloc(1, needed + 1);
+    if (whole != NULL &&
+        api->clGetKernelArgInfo(kernel, index, name, needed, whole, NULL) == CL_SUCCESS) {
+        kn_text_put(text, size, whole);
+    }
+    free(whole);
+}
+
+static void ask_param(const kn_opencl_api *api, cl_kernel kernel, cl_uint index, kiln_param *param)
+{
+    cl_kernel_arg_address_qualifier space = 0;
+    ask_text(api, kernel, index, CL_KERNEL_ARG_NAME, param->name, sizeof(param->name));
+    ask_text(api, kernel, index, CL_KERNEL_ARG_TYPE_NAME, param->type, sizeof(param->type));
+    if (api->clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(space),
+                                &space, NULL) != CL_SUCCESS) {
+        return; /* KILN_ARG_UNKNOWN */
+    }
+    if (space == CL_KERNEL_ARG_ADDRESS_LOCAL) {
+        param->kind = KILN_ARG_LOCAL;
+    } else if (space == CL_KERNEL_ARG_ADDRESS_PRIVATE && !is_opaque(param->type)) {
+        param->kind = KILN_ARG_VALUE;
+        param->size = size_of_type(param->type);
+    } else if (!is_opaque(param->type)) {
+        param->kind = KILN_ARG_BUFFER;
+    }
+}
+
+static char *kernel_name(const kn_opencl_api *api, cl_kernel kernel, cl_int *out_code)
+{
+    size_t size = 0;
+    *out_code = api->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size);
+    char *name = *out_code == CL_SUCCESS && size < 65536 ? calloc(1, size + 1) : NULL;
+    if (name != NULL) {
+        *out_code = api->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name, NULL);
+    }
+    return name;
+}
+
+static void ask_groups(const kn_opencl_site *site, kn_opencl_kernel *kernel)
+{
+    (void)site->api->clGetKernelWorkGroupInfo(kernel->handle, site->device,
+                                              CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                              sizeof(kernel->fixed), kernel->fixed, NULL);
+    if (site->api->clGetKernelWorkGroupInfo(kernel->handle, site->device, CL_KERNEL_WORK_GROUP_SIZE,
+                                            sizeof(kernel->max_group), &kernel->max_group,
+                                            NULL) != CL_SUCCESS ||
+        kernel->max_group == 0) {
+        kernel->max_group = 1;
+    }
+}
+
+static kiln_status describe(const kn_opencl_site *site, kn_opencl_kernel *kernel, kiln_diag *diag)
+{
+    const kn_opencl_api *api = site->api;
+    cl_uint count = 0;
+    cl_int code = CL_SUCCESS;
+    kernel->name = kernel_name(api, kernel->handle, &code);
+    if (code != CL_SUCCESS || kernel->name == NULL) {
+        return code != CL_SUCCESS ? fail(diag, "clGetKernelInfo", code) : out_of_memory(diag);
+    }
+    code = api->clGetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
+    if (code != CL_SUCCESS || count > MAX_PARAMS) {
+        return fail(diag, "clGetKernelInfo", code);
+    }
+    kernel->params = calloc(count + 1u, sizeof(*kernel->params));
+    if (kernel->params == NULL) {
+        return out_of_memory(diag);
+    }
+    kernel->param_count = count;
+    ask_groups(site, kernel);
+    return KILN_OK;
+}
+
+/* --- the fact: "kernel<TAB>count", then a line a parameter: kind, size, type, name ---------------
+ */
+
+void kn_opencl_kernels_to_fact(const kn_opencl_kernels *kernels, kn_strbuf *fact)
+{
+    for (size_t i = 0; i < kernels->count; i++) {
+        const kn_opencl_kernel *kernel = &kernels->items[i];
+        kn_strbuf_printf(fact, "%s\t%zu\n", kernel->name, kernel->param_count);
+        for (size_t k = 0; k < kernel->param_count; k++) {
+            const kiln_param *param = &kernel->params[k];
+            kn_strbuf_printf(fact, "%d\t%zu\t%s\t%s\n", (int)param->kind, param->size, param->type,
+                             param->name);
+        }
+    }
+}
+
+typedef struct reader {
+    const char *at, *end;
+} reader;
+
+/* The text up to `stop`, which is passed over; false if it does not come or the field is short. */
+static bool read_field(reader *in, char stop, char *text, size_t size)
+{
+    const char *found = memchr(in->at, stop, (size_t)(in->end - in->at));
+    if (found == NULL || (size_t)(found - in->at) >= size) {
+        return false;
+    }
+    memcpy(text, in->at, (size_t)(found - in->at));
+    text[found - in->at] = '\0';
+    in->at = found + 1;
+    return true;
+}
+
+static bool read_number(reader *in, char stop, uint64_t limit, uint64_t *out_value)
+{
+    char text[24];
+    return read_field(in, stop, text, sizeof(text)) && kn_text_to_u64(text, out_value) &&
+           *out_value <= limit;
+}
+
+static bool read_param(reader *in, kiln_param *param)
+{
+    uint64_t kind = 0, size = 0;
+    if (!read_number(in, '\t', KILN_ARG_LOCAL, &kind) ||
+        !read_number(in, '\t', UINT32_MAX, &size) ||
+        !read_field(in, '\t', param->type, sizeof(param->type)) ||
+        !read_field(in, '\n', param->name, sizeof(param->name))) {
+        return false;
+    }
+    param->kind = (kiln_arg_kind)kind;
+    param->size = (size_t)size;
+    return true;
+}
+
+static bool read_fact(const kn_opencl_kernels *kernels, const char *fact, size_t size)
+{
+    reader in = {fact, fact + size};
+    char name[1024];
+    for (size_t i = 0; i < kernels->count; i++) {
+        kn_opencl_kernel *kernel = &kernels->items[i];
+        uint64_t count = 0;
+        if (!read_field(&in, '\t', name, sizeof(name)) || strcmp(name, kernel->name) != 0 ||
+            !read_number(&in, '\n', MAX_PARAMS, &count) || count != kernel->param_count) {
+            return false;
+        }
+        for (size_t k = 0; k < kernel->param_count; k++) {
+            if (!read_param(&in, &kernel->params[k])) {
+                return false;
+            }
+        }
+    }
+    return in.at == in.end;
+}
+
+/* --- the list ----------------------------------------------------------------------------------
+ */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const kn_opencl_kernel *)a)->name, ((const kn_opencl_kernel *)b)->name);
+}
+
+static kiln_status create_all(const kn_opencl_site *site, cl_program program,
+                              kn_opencl_kernels *kernels, kiln_diag *diag)
+{
+    cl_uint count = 0;
+    cl_int code = site->api->clCreateKernelsInProgram(program, 0, NULL, &count);
+    if (code != CL_SUCCESS || count > MAX_KERNELS) {
+        return fail(diag, "clCreateKernelsInProgram", code);
+    }
+    cl_kernel *handles = calloc(count + 1u, sizeof(cl_kernel));
+    kernels->items = calloc(count + 1u, sizeof(*kernels->items));
+    if (handles == NULL || kernels->items == NULL) {
+        free(handles);
+        return out_of_memory(diag);
+    }
+    if (count > 0) {
+        code = site->api->clCreateKernelsInProgram(program, count, handles, NULL);
+    }
+    for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++) {
+        kernels->items[i].handle = handles[i];
+        kernels->count = i + 1;
+    }
+    free(handles);
+    return code == CL_SUCCESS ? KILN_OK : fail(diag, "clCreateKernelsInProgram", code);
+}
+
+static void release(const kn_opencl_api *api, kn_opencl_kernels *kernels)
+{
+    for (size_t i = 0; i < kernels->count; i++) {
+        kn_opencl_kernel *kernel = &kernels->items[i];
+        (void)api->clReleaseKernel(kernel->handle);
+        free(kernel->name);
+        free(kernel->params);
+    }
+    free(kernels->items);
+    *kernels = (kn_opencl_kernels){0};
+}
+
+kiln_status kn_opencl_kernels_init(const kn_opencl_site *site, cl_program program, const char *fact,
+                                   size_t fact_size, kn_opencl_kernels *kernels, kiln_diag *diag)
+{
+    *kernels = (kn_opencl_kernels){0};
+    kiln_status status = create_all(site, program, kernels, diag);
+    for (size_t i = 0; i < kernels->count && status == KILN_OK; i++) {
+        status = describe(site, &kernels->items[i], diag);
+    }
+    if (status != KILN_OK) {
+        release(site->api, kernels);
+        return status;
+    }
+    /* Drivers list them as they please; a mutex is made only when nothing moves any more. */
+    if (kernels->count > 1) {
+        qsort(kernels->items, kernels->count, sizeof(*kernels->items), by_name);
+    }
+    for (size_t i = 0; i < kernels->count; i++) {
+        kn_mutex_init(&kernels->items[i].lock);
+    }
+    if (fact != NULL && !read_fact(kernels, fact, fact_size)) {
+        kn_opencl_kernels_deinit(site->api, kernels);
+        return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "loading an OpenCL binary",
+                             "its kernels are not those it was made with");
+    }
+    for (size_t i = 0; i < kernels->count && fact == NULL; i++) {
+        for (size_t k = 0; k < kernels->items[i].param_count; k++) {
+            ask_param(site->api, kernels->items[i].handle, (cl_uint)k,
+                      &kernels->items[i].params[k]);
+        }
+    }
+    return KILN_OK;
+}
+
+void kn_opencl_kernels_deinit(const kn_opencl_api *api, kn_opencl_kernels *kernels)
+{
+    for (size_t i = 0; i < kernels->count; i++) {
+        kn_mutex_deinit(&kernels->items[i].lock);
+    }
+    release(api, kernels);
+}
+
+kn_opencl_kernel *kn_opencl_kernel_find(const kn_opencl_kernels *kernels, const char *name)
+{
+    for (size_t i = 0; i < kernels->count; i++) {
+        if (strcmp(kernels->items[i].name, name) == 0) {
+            return &kernels->items[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,155 @@
+/* What the files of the OpenCL backend share: the instance, one unit for each device found, the
+ * opened device. The functions that work on a bare context and device also serve dropin/opencl.c;
+ * none of them knows a cache or a key. */
+#ifndef KILN_BACKENDS_OPENCL_OPENCL_H
+#define KILN_BACKENDS_OPENCL_OPENCL_H
+
+#include "backends/opencl/symbols.h"
+#include "base/strbuf.h"
+#include "kiln/sys/backend.h"
+#include "sys/thread.h"
+
+/* One device of one platform. */
+typedef struct kn_opencl_unit {
+    cl_platform_id platform;
+    cl_device_id device;
+    kiln_device_info info;
+    char platform_version[KILN_DEVICE_TEXT];
+    bool has_icd;              /* handles begin with a dispatch table (cl_khr_icd) */
+    bool is_pocl;              /* compiles work-group functions at launch: capture.c */
+    bool takes_spirv;          /* clCreateProgramWithIL */
+    uint32_t offset_alignment; /* of a sub-buffer, in bytes */
+    char *modules;             /* identity.c: lines "name build-id", NULL until asked for */
+} kn_opencl_unit;
+
+typedef struct kn_opencl {
+    const kiln_host *host;
+    kn_dylib *lib;
+    kn_opencl_api api;
+    kn_opencl_unit *units;
+    size_t unit_count;
+    kn_mutex lock; /* guards `modules` of the units */
+} kn_opencl;
+
+typedef struct kn_opencl_device {
+    kn_opencl *cl;
+    const kn_opencl_unit *unit;
+    cl_context context;
+} kn_opencl_device;
+
+typedef struct kn_opencl_buffer {
+    cl_mem memory;
+    size_t size;
+} kn_opencl_buffer;
+
+extern const kiln_backend kn_backend_opencl;
+
+/* --- unit.c: one device described -------------------------------------------------------------
+ */
+
+/* Fills a unit from the device; KILN_E_UNSUPPORTED when the device or its platform is older than
+ * OpenCL 1.2. Nothing in a unit of one's own needs releasing but `modules` (free). */
+kiln_status kn_opencl_unit_init(const kn_opencl_api *api, cl_platform_id platform,
+                                cl_device_id device, kn_opencl_unit *unit, kiln_diag *diag);
+/* Text of a platform, cut to size; "" when it does not say. */
+void kn_opencl_platform_text(const kn_opencl_api *api, cl_platform_id platform,
+                             cl_platform_info name, char *text, size_t size);
+
+/* --- identity.c --------------------------------------------------------------------------------
+ */
+
+/* The code-generating libraries of a unit, as lines "name build-id"; malloc'ed. */
+kiln_status kn_opencl_modules_find(const kn_opencl_api *api, const kn_opencl_unit *unit,
+                                   char **out_modules, kiln_diag *diag);
+/* Emits what code for this unit depends on besides source and options. */
+void kn_opencl_identify_unit(const kn_opencl_unit *unit, const char *modules,
+                             const kiln_identity *identity);
+
+/* --- binary.c: programs from source, from binaries, and back ------------------------------------
+ */
+
+typedef struct kn_opencl_site {
+    const kn_opencl_api *api;
+    cl_context context;
+    cl_device_id device;
+} kn_opencl_site;
+
+/* Compiles text (or SPIR-V). *out_log (malloc'ed or NULL) holds warnings. KILN_E_COMPILE puts the
+ * whole log into the diag. */
+kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language language,
+                                   const void *text, size_t length, const char *options,
+                                   cl_program *out_program, char **out_log, kiln_diag *diag);
+/* Loads a binary. KILN_E_REJECTED when the driver will not have it. */
+kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, const void *data,
+                                   size_t size, const char *options, cl_program *out_program,
+                                   kiln_diag *diag);
+/* The program's binary for the site's device, malloc'ed; *out_size 0 (and KILN_OK) when the driver
+ * has none to give. */
+kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program, void **out_data,
+                                  size_t *out_size, kiln_diag *diag);
+
+/* --- pocl.c: the two things one has to know about PoCL's binaries -------------------------------
+ */
+
+#define KN_POCL_HEADER 77u /* magic, device, version, counts, flags and the hash of the program */
+
+/* False when the bytes cannot be a whole PoCL binary. PoCL itself walks the lengths in a binary
+ * without looking where they lead, and aborts or worse on damaged ones. */
+bool kn_pocl_binary_is_sound(const void *data, size_t size);
+
+/* --- device ops: memory.c, launch.c, program.c, capture.c; see kiln/sys/backend.h ---------------
+ */
+
+kiln_status kn_opencl_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
+                           kiln_diag *diag);
+void kn_opencl_close(void *instance);
+kiln_status kn_opencl_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
+                                  kiln_diag *diag);
+kiln_status kn_opencl_device_open(void *instance, uint32_t index, void **out_device,
+                                  kiln_diag *diag);
+void kn_opencl_device_close(void *device);
+
+const kiln_stage *kn_opencl_stages(void *instance, const kiln_target *target,
+                                   kiln_language language, size_t *out_count);
+kiln_status kn_opencl_target_of_device(void *instance, uint32_t device_index,
+                                       kiln_target *out_target, kiln_diag *diag);
+void kn_opencl_target_destroy(void *instance, kiln_target *target);
+kiln_status kn_opencl_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
+                               const kiln_identity *identity, kiln_diag *diag);
+const char *kn_opencl_system_include_dir(void *instance, const kiln_target *target, size_t index);
+bool kn_opencl_ships_header(void *instance, const kiln_target *target, const char *name);
+const char *kn_opencl_uncacheable_option(void *instance, const kiln_source *source);
+kiln_status kn_opencl_compile(void *instance, const kiln_compile_request *request,
+                              kiln_artifact *artifact, void **out_live, kiln_diag *diag);
+
+kiln_status kn_opencl_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
+void kn_opencl_buffer_destroy(void *device, void *buffer);
+kiln_status kn_opencl_program_load(void *device, const kiln_load_request *request,
+                                   void **out_program, kiln_diag *diag);
+void kn_opencl_program_unload(void *device, void *program);
+bool kn_opencl_program_grew(void *device, void *program);
+kiln_status kn_opencl_program_capture(void *device, void *program, kiln_artifact *artifact,
+                                      kiln_diag *diag);
+const char *kn_opencl_program_entry(void *device, void *program, size_t index);
+kiln_status kn_opencl_program_params(void *device, void *program, const char *entry,
+                                     const kiln_param **out_params, size_t *out_count,
+                                     kiln_diag *diag);
+kiln_status kn_opencl_queue_create(void *device, void **out_queue, kiln_diag *diag);
+void kn_opencl_queue_destroy(void *device, void *queue);
+kiln_status kn_opencl_queue_write(void *queue, void *buffer, size_t offset, const void *data,
+                                  size_t size, void **out_event, kiln_diag *diag);
+kiln_status kn_opencl_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
+                                 void **out_event, kiln_diag *diag);
+kiln_status kn_opencl_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
+                                 const void *pattern, size_t pattern_size, kiln_diag *diag);
+kiln_status kn_opencl_queue_copy(void *queue, void *from, size_t from_offset, void *to,
+                                 size_t to_offset, size_t size, kiln_diag *diag);
+kiln_status kn_opencl_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
+                                   kiln_diag *diag);
+kiln_status kn_opencl_queue_finish(void *queue, kiln_diag *diag);
+bool kn_opencl_event_done(void *device, void *event);
+kiln_status kn_opencl_event_wait(void *device, void *event, kiln_diag *diag);
+kiln_status kn_opencl_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
+void kn_opencl_event_destroy(void *device, void *event);
+
+#endif

@@ -1,0 +1,26 @@
+/* Option strings as OpenCL's compilers take them, and what in them reaches for files. */
+#ifndef KILN_BACKENDS_OPENCL_OPTIONS_H
+#define KILN_BACKENDS_OPENCL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/strbuf.h"
+
+/* Takes the next token off `*cursor`: blanks separate, double quotes group and are dropped. False
+ * at the end; *out_odd is set where drivers disagree on the reading (quotes left open, single
+ * quotes, backslashes). */
+bool kn_opencl_option_next(const char **cursor, kn_strbuf *token, bool *out_odd);
+
+/* Why one token keeps a compile from being cached: it names a file or folder that nobody follows.
+ * NULL if it does not. -I is one of them; callers that follow -I take it out first. */
+const char *kn_opencl_option_reason(const char *token);
+
+/* True for text that every driver's tokeniser takes as one token and as it is. */
+bool kn_opencl_text_is_plain(const char *text);
+
+/* The options that a driver wants again when it loads a binary (its own code generator runs then),
+ * from a string of options; appended to `out` with blanks between. */
+void kn_opencl_load_options(const char *options, kn_strbuf *out);
+
+#endif

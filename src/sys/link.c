@@ -1,0 +1,31 @@
+/* Symbolic links, by the system's own call. */
+#include "sys/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/file.h"
+
+kiln_status kn_link_create(const char *target, const char *path, kiln_diag *diag)
+{
+    char *whole = NULL;
+    if (!kn_path_is_absolute(target)) {
+        char *folder = realpath(".", NULL);
+        whole = folder != NULL ? kn_path_join(folder, target) : NULL;
+        free(folder);
+        if (whole == NULL) {
+            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "linking to a folder", NULL);
+        }
+    }
+    kiln_status status = KILN_OK;
+    if (symlink(whole != NULL ? whole : target, path) != 0) {
+        int code = errno;
+        status = kiln_diag_set(diag, KILN_E_IO, NULL, "linking to a folder", "%s -> %s: %s", path,
+                               target, strerror(code));
+        kiln_diag_set_vendor_code(diag, code);
+    }
+    free(whole);
+    return status;
+}

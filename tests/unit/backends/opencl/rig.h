@@ -1,0 +1,39 @@
+/* Drives the OpenCL backend's own tables, without core: what a test of the backend needs in a few
+ * lines. Everything asserts. */
+#ifndef KILN_TESTS_OPENCL_RIG_H
+#define KILN_TESTS_OPENCL_RIG_H
+
+#include "hal/artifact.h"
+#include "kiln/sys/backend.h"
+
+typedef struct rig {
+    void *instance, *device, *queue;
+    kiln_target target;
+    kiln_probe_report report;
+} rig;
+
+/* Opens the first device of the platform that `platform` (part of its name, NULL: any) means; false
+ * if there is none. */
+bool rig_open(rig *r, const char *platform);
+void rig_close(rig *r);
+
+/* The request for OpenCL C. */
+kiln_source rig_source(const char *text);
+
+kiln_status rig_compile(rig *r, const kiln_source *source, kn_artifact *artifact, void **out_live,
+                        kiln_diag *diag);
+kiln_status rig_load(rig *r, const kiln_source *source, const kn_artifact *artifact,
+                     void **out_program, kiln_diag *diag);
+
+/* Launches entry(buffer, value) over `global` items and waits; returns the nanoseconds it took
+ * until the queue was empty again. */
+uint64_t rig_launch(rig *r, void *program, const char *entry, void *buffer, float value,
+                    uint64_t global, uint64_t local);
+
+/* The identity of the target as one text of "name=value" lines; malloc'ed. */
+char *rig_identity(rig *r);
+
+/* For "nothing may go wrong": fails the test with the diag's words. */
+void rig_ok(kiln_status status, kiln_diag *diag);
+
+#endif

@@ -1,0 +1,620 @@
+/* The OpenCL backend on a real driver: PoCL. Compiles once, loads from the binary, launches, and
+ * captures again what the launches added. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "backends/opencl/opencl.h"
+#include "backends/opencl/program.h"
+#include "support/skip.h"
+#include "support/tmpdir.h"
+#include "sys/thread.h"
+#include "unit/backends/opencl/rig.h"
+
+#define ITEMS 4096u
+
+static const char two_kernels[] =
+    "__kernel void add(__global float *a, float v) { a[get_global_id(0)] += v; }\n"
+    "__kernel void scale(__global float *a, float v) { a[get_global_id(0)] *= v; }\n";
+
+static rig shared;
+
+static const kiln_device_ops *device(void)
+{
+    return kn_backend_opencl.device;
+}
+
+static void *make_buffer(size_t items)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    void *buffer = NULL;
+    const float zero = 0.0F;
+    rig_ok(device()->buffer_create(shared.device, items * sizeof(float), &buffer, &diag), &diag);
+    rig_ok(device()->queue_fill(shared.queue, buffer, 0, items * sizeof(float), &zero, sizeof(zero),
+                                &diag),
+           &diag);
+    return buffer;
+}
+
+static float read_item(void *buffer, size_t index)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    float value = -1.0F;
+    rig_ok(device()->queue_read(shared.queue, buffer, index * sizeof(float), &value, sizeof(value),
+                                NULL, &diag),
+           &diag);
+    return value;
+}
+
+static void lists_a_software_device_with_its_limits(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_device_info info = {0};
+    rig_ok(device()->device_info(shared.instance, shared.target.device_index, &info, &diag), &diag);
+    assert_int_equal(shared.report.outcome, KILN_PROBE_READY);
+    assert_int_equal(info.device_class, KILN_DEVICE_SOFTWARE);
+    assert_string_equal(info.backend, "opencl");
+    assert_true(info.max_group_size >= 64);
+    assert_true(info.compute_units >= 1);
+    assert_true(info.memory_bytes > 0 && info.max_buffer_bytes > 0);
+    assert_true(strncmp(info.target, "opencl-pocl-", 12) == 0);
+    assert_string_equal(info.target, shared.target.name);
+    assert_int_equal(strspn(info.target, "abcdefghijklmnopqrstuvwxyz0123456789-"),
+                     strlen(info.target));
+    assert_int_equal(device()->device_info(shared.instance, 1000, &info, &diag), KILN_E_INVALID);
+    kiln_diag_clear(&diag);
+}
+
+static void K7_K8_identity_names_the_device_and_the_libraries_in_memory(void **state)
+{
+    (void)state;
+    char *first = rig_identity(&shared);
+    char *second = rig_identity(&shared);
+    assert_string_equal(first, second);
+    assert_non_null(strstr(first, "opencl.platform=Portable Computing Language\n"));
+    assert_non_null(strstr(first, "opencl.device=pthread-"));
+    assert_non_null(strstr(first, "opencl.driver="));
+    assert_non_null(strstr(first, "opencl.address_bits=64\n"));
+    /* The driver, not the loader, and the compiler that the driver needs, each with a build id. */
+    assert_non_null(strstr(first, "opencl.module=libpocl.so"));
+    assert_non_null(strstr(first, "opencl.module=libLLVM"));
+    assert_non_null(strstr(first, "POCL_WORK_GROUP_METHOD"));
+    assert_null(strstr(first, "POCL_CACHE_DIR")); /* where a cache lies changes no code */
+    for (const char *at = first; (at = strstr(at, "opencl.module=")) != NULL; at++) {
+        assert_int_not_equal(at[14], '/'); /* names, never paths */
+    }
+    free(first);
+    free(second);
+}
+
+static void compiles_launches_and_loads_from_the_binary(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *cold = NULL, *warm = NULL;
+    kiln_source source = rig_source(two_kernels);
+    rig_ok(rig_compile(&shared, &source, &artifact, &cold, &diag), &diag);
+    assert_non_null(cold);
+    assert_true(artifact.base.size > 1000);
+    rig_ok(rig_load(&shared, &source, &artifact, &warm, &diag), &diag);
+    void *buffer = make_buffer(ITEMS);
+    (void)rig_launch(&shared, cold, "add", buffer, 3.0F, ITEMS, 64);
+    (void)rig_launch(&shared, warm, "scale", buffer, 2.0F, ITEMS, 0);
+    assert_true(read_item(buffer, 0) == 6.0F && read_item(buffer, ITEMS - 1) == 6.0F);
+    device()->buffer_destroy(shared.device, buffer);
+    device()->program_unload(shared.device, warm);
+    device()->program_unload(shared.device, cold);
+    kn_artifact_deinit(&artifact);
+}
+
+static void check_params(void *program)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    const kiln_param *params = NULL;
+    size_t count = 0;
+    assert_string_equal(device()->program_entry(shared.device, program, 0), "k");
+    assert_null(device()->program_entry(shared.device, program, 1));
+    rig_ok(device()->program_params(shared.device, program, "k", &params, &count, &diag), &diag);
+    assert_int_equal(count, 4);
+    assert_string_equal(params[0].name, "data");
+    assert_string_equal(params[0].type, "float*");
+    assert_int_equal(params[0].kind, KILN_ARG_BUFFER);
+    assert_int_equal(params[1].kind, KILN_ARG_LOCAL);
+    assert_string_equal(params[2].name, "v");
+    assert_int_equal(params[2].kind, KILN_ARG_VALUE);
+    assert_int_equal(params[2].size, 16);
+    assert_int_equal(params[3].size, 8);
+    assert_int_equal(
+        device()->program_params(shared.device, program, "none", &params, &count, &diag),
+        KILN_MISS);
+}
+
+static void K9_parameters_and_log_are_the_same_from_the_binary(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *cold = NULL, *warm = NULL;
+    kiln_source source =
+        rig_source("#warning look here\n"
+                   "__kernel void k(__global float *data, __local int *tmp, float4 v, ulong n)\n"
+                   "{ tmp[get_local_id(0)] = (int)n; data[get_global_id(0)] = v.x; }\n");
+    rig_ok(rig_compile(&shared, &source, &artifact, &cold, &diag), &diag);
+    assert_non_null(artifact.base.log);
+    assert_non_null(strstr(artifact.base.log, "look here"));
+    rig_ok(rig_load(&shared, &source, &artifact, &warm, &diag), &diag);
+    check_params(cold);
+    check_params(warm);
+    device()->program_unload(shared.device, warm);
+    device()->program_unload(shared.device, cold);
+    kn_artifact_deinit(&artifact);
+}
+
+static void a_syntax_error_gives_the_log_with_file_and_line(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *program = NULL;
+    kiln_source source = rig_source("__kernel void k(void)\n{\n    undeclared = 1;\n}\n");
+    source.name = "kernels/broken.cl";
+    assert_int_equal(rig_compile(&shared, &source, &artifact, &program, &diag), KILN_E_COMPILE);
+    assert_null(program);
+    assert_int_equal(artifact.base.size, 0);
+    assert_int_equal(diag.vendor_code, CL_BUILD_PROGRAM_FAILURE);
+    assert_non_null(diag.log);
+    assert_non_null(strstr(diag.log, "broken.cl:3"));
+    assert_non_null(strstr(diag.log, "undeclared"));
+    kiln_diag_clear(&diag);
+    kn_artifact_deinit(&artifact);
+}
+
+static void an_unknown_option_is_told_with_the_log(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    const char *const options[] = {"-cl-no-such-thing"};
+    kiln_source source = rig_source(two_kernels);
+    source.options = options;
+    source.option_count = 1;
+    assert_int_equal(rig_compile(&shared, &source, &artifact, NULL, &diag), KILN_E_COMPILE);
+    kiln_diag_clear(&diag);
+    kn_artifact_deinit(&artifact);
+}
+
+static float compile_and_run(const kiln_source *source)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *program = NULL;
+    rig_ok(rig_compile(&shared, source, &artifact, &program, &diag), &diag);
+    void *buffer = make_buffer(64);
+    (void)rig_launch(&shared, program, "k", buffer, 1.0F, 64, 0);
+    float value = read_item(buffer, 63);
+    device()->buffer_destroy(shared.device, buffer);
+    device()->program_unload(shared.device, program);
+    kn_artifact_deinit(&artifact);
+    return value;
+}
+
+static void S9_folders_with_blanks_and_letters_of_any_script_are_searched(void **state)
+{
+    char *folder = kt_path((const char *)*state, "with blank \xc3\xbc\xe6\x97\xa5 'quote'");
+    char *plain = kt_path((const char *)*state, "plain");
+    char *odd_header = kt_path(folder, "value.h");
+    char *plain_header = kt_path(plain, "value.h");
+    char *other_header = kt_path(plain, "other.h");
+    assert_int_equal(mkdir(folder, 0700) | mkdir(plain, 0700), 0);
+    kt_file_write(odd_header, "#define VALUE 7\n", 16);
+    kt_file_write(plain_header, "#define VALUE 9\n", 16);
+    kt_file_write(other_header, "#define OTHER 100\n", 18);
+    const char *const dirs[] = {folder, plain};
+    kiln_source source = rig_source("#include \"value.h\"\n#include <other.h>\n"
+                                    "__kernel void k(__global float *a, float v)"
+                                    "{ a[get_global_id(0)] = VALUE + OTHER + v; }\n");
+    source.include_dirs = dirs;
+    source.include_dir_count = 2;
+    assert_true(compile_and_run(&source) == 108.0F);
+    free(other_header);
+    free(plain_header);
+    free(odd_header);
+    free(plain);
+    free(folder);
+}
+
+static void headers_in_memory_and_odd_definitions_reach_the_compiler(void **state)
+{
+    const char *temporary = (const char *)*state;
+    char *before = getenv("TMPDIR") != NULL ? strdup(getenv("TMPDIR")) : NULL;
+    assert_int_equal(setenv("TMPDIR", temporary, 1), 0);
+    const kiln_header headers[] = {
+        {"math/two.h", "#define TWO 2\n", 14},
+        {"top.h", "#include \"math/two.h\"\n", 22},
+    };
+    const kiln_define defines[] = {
+        {"PLAIN", "3"}, {"FLAG", NULL}, {"SUM(a, b)", "((a) + (b))"}, {"TEXT", "\"a b\""}};
+    kiln_source source =
+        rig_source("#include <top.h>\n#ifdef FLAG\n"
+                   "__kernel void k(__global float *a, float v)"
+                   "{ a[get_global_id(0)] = SUM(TWO, PLAIN) + sizeof(TEXT) + v; }\n"
+                   "#endif\n");
+    source.headers = headers;
+    source.header_count = 2;
+    source.defines = defines;
+    source.define_count = 4;
+    assert_true(compile_and_run(&source) == 10.0F);
+    assert_int_equal(rmdir(temporary), 0); /* nothing is left in it */
+    assert_int_equal(mkdir(temporary, 0700), 0);
+    assert_int_equal(before != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
+    free(before);
+}
+
+static void a_header_outside_its_folder_is_refused(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    const kiln_header headers[] = {{"a/../../x.h", "", 0}};
+    kiln_source source = rig_source(two_kernels);
+    source.headers = headers;
+    source.header_count = 1;
+    assert_int_equal(rig_compile(&shared, &source, &artifact, NULL, &diag), KILN_E_INVALID);
+    kiln_diag_clear(&diag);
+    kn_artifact_deinit(&artifact);
+}
+
+static void D1_damaged_binaries_are_refused_and_never_reach_the_driver(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact, damaged;
+    void *program = NULL;
+    kiln_source source = rig_source(two_kernels);
+    rig_ok(rig_compile(&shared, &source, &artifact, NULL, &diag), &diag);
+    const size_t cuts[] = {0, 1, 20, 77, 200, artifact.base.size / 2, artifact.base.size - 1};
+    for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+        kn_artifact_init(&damaged);
+        kn_artifact_borrow(&damaged, KILN_LANG_NONE, kn_span_of(artifact.base.data, cuts[i]), NULL,
+                           artifact.facts);
+        assert_int_equal(rig_load(&shared, &source, &damaged, &program, &diag), KILN_E_REJECTED);
+        assert_null(program);
+        kiln_diag_clear(&diag);
+        kn_artifact_deinit(&damaged);
+    }
+    kn_artifact_deinit(&artifact);
+}
+
+static void D4_a_binary_for_another_device_is_rejected(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact, other;
+    void *program = NULL;
+    kiln_source source = rig_source(two_kernels);
+    rig_ok(rig_compile(&shared, &source, &artifact, NULL, &diag), &diag);
+    unsigned char *bytes = malloc(artifact.base.size);
+    assert_non_null(bytes);
+    memcpy(bytes, artifact.base.data, artifact.base.size);
+    bytes[8] ^= 1; /* the device that it was made for */
+    kn_artifact_init(&other);
+    kn_artifact_borrow(&other, KILN_LANG_NONE, kn_span_of(bytes, artifact.base.size), NULL,
+                       artifact.facts);
+    assert_int_equal(rig_load(&shared, &source, &other, &program, &diag), KILN_E_REJECTED);
+    assert_int_not_equal(diag.vendor_code, 0);
+    kiln_diag_clear(&diag);
+    kn_artifact_deinit(&other);
+    kn_artifact_deinit(&artifact);
+    free(bytes);
+}
+
+static void D4_a_binary_whose_kernels_do_not_fit_its_facts_is_rejected(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *program = NULL;
+    kiln_source source = rig_source(two_kernels);
+    rig_ok(rig_compile(&shared, &source, &artifact, NULL, &diag), &diag);
+    assert_int_equal(
+        kn_host.artifact_set_fact(&artifact.base, KN_OPENCL_FACT_PARAMS, "other\t0\n", 8), KILN_OK);
+    assert_int_equal(rig_load(&shared, &source, &artifact, &program, &diag), KILN_E_REJECTED);
+    kiln_diag_clear(&diag);
+    kn_artifact_deinit(&artifact);
+}
+
+static void capture_after_a_launch_holds_the_new_shape(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact early, late, later;
+    void *cold = NULL, *warm = NULL;
+    kiln_source source = rig_source(
+        "/* a program of its own */\n"
+        "__kernel void add(__global float *a, float v) { a[get_global_id(0)] += v; }\n"
+        "__kernel void scale(__global float *a, float v) { a[get_global_id(0)] *= v; }\n");
+    rig_ok(rig_compile(&shared, &source, &early, &cold, &diag), &diag);
+    void *buffer = make_buffer(ITEMS);
+    assert_false(device()->program_grew(shared.device, cold));
+    (void)rig_launch(&shared, cold, "add", buffer, 1.0F, ITEMS, 32);
+    assert_true(device()->program_grew(shared.device, cold));
+    kn_artifact_init(&late);
+    rig_ok(device()->program_capture(shared.device, cold, &late.base, &diag), &diag);
+    assert_false(device()->program_grew(shared.device, cold));
+    assert_true(late.base.size > early.base.size + 4000);
+
+    /* A program that came from a binary: the known shape is no news, another one is. */
+    rig_ok(rig_load(&shared, &source, &late, &warm, &diag), &diag);
+    (void)rig_launch(&shared, warm, "add", buffer, 1.0F, ITEMS, 32);
+    assert_false(device()->program_grew(shared.device, warm));
+    (void)rig_launch(&shared, warm, "scale", buffer, 1.0F, ITEMS, 0);
+    assert_true(device()->program_grew(shared.device, warm));
+    kn_artifact_init(&later);
+    rig_ok(device()->program_capture(shared.device, warm, &later.base, &diag), &diag);
+    assert_true(later.base.size > late.base.size + 4000);
+    size_t size = 0;
+    const char *shapes =
+        (const char *)kn_host.artifact_fact(&later.base, KN_OPENCL_FACT_SHAPES, &size);
+    assert_non_null(shapes);
+    char *text = strndup(shapes, size);
+    assert_string_equal(text, "32 1 1 1 1 add\n256 1 1 1 1 scale\n");
+    free(text);
+
+    device()->buffer_destroy(shared.device, buffer);
+    device()->program_unload(shared.device, warm);
+    device()->program_unload(shared.device, cold);
+    kn_artifact_deinit(&later);
+    kn_artifact_deinit(&late);
+    kn_artifact_deinit(&early);
+}
+
+static void K1_a_capture_refuses_a_program_whose_header_has_changed(void **state)
+{
+    char *header = kt_path((const char *)*state, "v.h");
+    const char *const dirs[] = {(const char *)*state};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact, late;
+    void *program = NULL;
+    kiln_source source = rig_source("#include \"v.h\"\n__kernel void k(__global float *a, float v)"
+                                    "{ a[get_global_id(0)] = V + v; }\n");
+    source.include_dirs = dirs;
+    source.include_dir_count = 1;
+    kt_file_write(header, "#define V 1\n", 12);
+    rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
+    void *buffer = make_buffer(64);
+    (void)rig_launch(&shared, program, "k", buffer, 1.0F, 64, 0);
+    kt_file_write(header, "#define V 2\n", 12);
+    kn_artifact_init(&late);
+    assert_true(device()->program_grew(shared.device, program));
+    assert_int_equal(device()->program_capture(shared.device, program, &late.base, &diag),
+                     KILN_E_UNSUPPORTED);
+    assert_int_equal(late.base.size, 0);
+    assert_false(device()->program_grew(shared.device, program)); /* not tried again */
+    kiln_diag_clear(&diag);
+    device()->buffer_destroy(shared.device, buffer);
+    device()->program_unload(shared.device, program);
+    kn_artifact_deinit(&late);
+    kn_artifact_deinit(&artifact);
+    free(header);
+}
+
+static void a_capture_repeats_a_private_folder(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact, late;
+    void *program = NULL;
+    const kiln_header headers[] = {{"in.h", "#define V 4\n", 12}};
+    kiln_source source = rig_source("#include \"in.h\"\n__kernel void k(__global float *a, float v)"
+                                    "{ a[get_global_id(0)] = V + v; }\n");
+    source.headers = headers;
+    source.header_count = 1;
+    rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
+    void *buffer = make_buffer(64);
+    (void)rig_launch(&shared, program, "k", buffer, 1.0F, 64, 0);
+    kn_artifact_init(&late);
+    rig_ok(device()->program_capture(shared.device, program, &late.base, &diag), &diag);
+    assert_true(late.base.size > artifact.base.size);
+    device()->buffer_destroy(shared.device, buffer);
+    device()->program_unload(shared.device, program);
+    kn_artifact_deinit(&late);
+    kn_artifact_deinit(&artifact);
+}
+
+static void bad_launches_are_one_clear_error(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *program = NULL;
+    kiln_source source = rig_source(two_kernels);
+    rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
+    void *buffer = make_buffer(64);
+    const double wide = 1.0;
+    kiln_sys_arg args[] = {
+        {.kind = KILN_ARG_BUFFER, .buffer = buffer},
+        {.kind = KILN_ARG_VALUE, .value = &wide, .size = sizeof(wide)},
+    };
+    kiln_sys_launch launch = {.program = program,
+                              .entry = "add",
+                              .dims = 1,
+                              .global = {64, 1, 1},
+                              .args = args,
+                              .arg_count = 2};
+    assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "argument 1 of add"));
+    kiln_diag_clear(&diag);
+    launch.arg_count = 1;
+    assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "takes 2 arguments, not 1"));
+    kiln_diag_clear(&diag);
+    launch.entry = "none";
+    assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag), KILN_E_INVALID);
+    kiln_diag_clear(&diag);
+    launch.entry = "add";
+    launch.arg_count = 2;
+    args[1].size = sizeof(float);
+    launch.local[0] = 48; /* does not divide 64 */
+    launch.local[1] = launch.local[2] = 1;
+    assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "CL_INVALID_WORK_GROUP_SIZE"));
+    kiln_diag_clear(&diag);
+    device()->buffer_destroy(shared.device, buffer);
+    device()->program_unload(shared.device, program);
+    kn_artifact_deinit(&artifact);
+}
+
+static void offsets_events_copies_and_timing_work(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *program = NULL, *event = NULL;
+    kiln_source source = rig_source(two_kernels);
+    rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
+    void *buffer = make_buffer(ITEMS);
+    void *copy = make_buffer(ITEMS);
+    const float one = 1.0F;
+    kiln_sys_arg args[] = {
+        {.kind = KILN_ARG_BUFFER, .buffer = buffer, .offset = 1024 * sizeof(float)},
+        {.kind = KILN_ARG_VALUE, .value = &one, .size = sizeof(one)},
+    };
+    kiln_sys_launch launch = {.program = program,
+                              .entry = "add",
+                              .dims = 1,
+                              .global = {1024, 1, 1},
+                              .offset = {8, 0, 0},
+                              .args = args,
+                              .arg_count = 2};
+    rig_ok(device()->queue_launch(shared.queue, &launch, &event, &diag), &diag);
+    uint64_t ns = 0;
+    rig_ok(device()->event_elapsed(shared.device, event, &ns, &diag), &diag);
+    assert_true(ns > 0 && ns < 10000000000U);
+    assert_true(device()->event_done(shared.device, event));
+    device()->event_destroy(shared.device, event);
+    assert_true(read_item(buffer, 1031) == 0.0F && read_item(buffer, 1032) == 1.0F);
+    assert_true(read_item(buffer, 2055) == 1.0F && read_item(buffer, 2056) == 0.0F);
+    rig_ok(device()->queue_copy(shared.queue, buffer, 1032 * sizeof(float), copy, 0, sizeof(float),
+                                &diag),
+           &diag);
+    assert_true(read_item(copy, 0) == 1.0F && read_item(copy, 1) == 0.0F);
+    args[0].offset = 4; /* not on the device's boundary */
+    assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "multiples of"));
+    kiln_diag_clear(&diag);
+    device()->buffer_destroy(shared.device, copy);
+    device()->buffer_destroy(shared.device, buffer);
+    device()->program_unload(shared.device, program);
+    kn_artifact_deinit(&artifact);
+}
+
+static void reqd_work_group_size_is_taken_when_nothing_is_asked(void **state)
+{
+    (void)state;
+    kiln_source source = rig_source(
+        "__kernel __attribute__((reqd_work_group_size(16, 1, 1)))"
+        "void k(__global float *a, float v) { a[get_global_id(0)] = get_local_size(0) + v; }\n");
+    assert_true(compile_and_run(&source) == 17.0F);
+}
+
+#define THREADS 4
+
+typedef struct racer {
+    void *program, *buffer;
+    float value;
+} racer;
+
+static void race(void *user)
+{
+    racer *r = (racer *)user;
+    for (int i = 0; i < 100; i++) {
+        (void)rig_launch(&shared, r->program, "add", r->buffer, r->value, 64, 0);
+    }
+}
+
+/* One kernel object has one set of arguments: launches from several threads must not mix them. */
+static void launches_from_many_threads_keep_their_arguments(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *program = NULL;
+    racer racers[THREADS];
+    kn_thread *threads[THREADS];
+    kiln_source source = rig_source(two_kernels);
+    rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
+    for (int i = 0; i < THREADS; i++) {
+        racers[i] = (racer){program, make_buffer(64), (float)(i + 1)};
+        rig_ok(kn_thread_start(race, &racers[i], &threads[i], &diag), &diag);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        kn_thread_join(threads[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_true(read_item(racers[i].buffer, 5) == 100.0F * (float)(i + 1));
+        device()->buffer_destroy(shared.device, racers[i].buffer);
+    }
+    device()->program_unload(shared.device, program);
+    kn_artifact_deinit(&artifact);
+}
+
+static void D7_opening_and_closing_again_is_fine(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        rig again;
+        assert_true(rig_open(&again, "Portable Computing Language"));
+        rig_close(&again);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_a_software_device_with_its_limits),
+        cmocka_unit_test(K7_K8_identity_names_the_device_and_the_libraries_in_memory),
+        cmocka_unit_test(compiles_launches_and_loads_from_the_binary),
+        cmocka_unit_test(K9_parameters_and_log_are_the_same_from_the_binary),
+        cmocka_unit_test(a_syntax_error_gives_the_log_with_file_and_line),
+        cmocka_unit_test(an_unknown_option_is_told_with_the_log),
+        cmocka_unit_test_setup_teardown(
+            S9_folders_with_blanks_and_letters_of_any_script_are_searched, kt_tmpdir_setup,
+            kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(headers_in_memory_and_odd_definitions_reach_the_compiler,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        cmocka_unit_test(a_header_outside_its_folder_is_refused),
+        cmocka_unit_test(D1_damaged_binaries_are_refused_and_never_reach_the_driver),
+        cmocka_unit_test(D4_a_binary_for_another_device_is_rejected),
+        cmocka_unit_test(D4_a_binary_whose_kernels_do_not_fit_its_facts_is_rejected),
+        cmocka_unit_test(capture_after_a_launch_holds_the_new_shape),
+        cmocka_unit_test_setup_teardown(K1_a_capture_refuses_a_program_whose_header_has_changed,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        cmocka_unit_test(a_capture_repeats_a_private_folder),
+        cmocka_unit_test(bad_launches_are_one_clear_error),
+        cmocka_unit_test(offsets_events_copies_and_timing_work),
+        cmocka_unit_test(reqd_work_group_size_is_taken_when_nothing_is_asked),
+        cmocka_unit_test(launches_from_many_threads_keep_their_arguments),
+        cmocka_unit_test(D7_opening_and_closing_again_is_fine),
+    };
+    char *cache = kt_tmpdir_create();
+    (void)setenv("POCL_CACHE_DIR", cache, 1);
+    (void)unsetenv("POCL_KERNEL_CACHE");
+    if (!rig_open(&shared, "Portable Computing Language")) {
+        kt_tmpdir_remove(cache);
+        kn_test_skip("opencl", "PoCL is not installed");
+    }
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    rig_close(&shared);
+    kt_tmpdir_remove(cache);
+    return failures;
+}

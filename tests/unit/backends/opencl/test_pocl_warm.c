@@ -1,0 +1,199 @@
+/* Warm starts of PoCL in processes of their own, each with an empty folder for PoCL's cache: what
+ * PoCL compiles it writes into that folder, so the files there are the count of compiles. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/opencl/opencl.h"
+#include "support/skip.h"
+#include "support/tmpdir.h"
+#include "sys/process.h"
+#include "unit/backends/opencl/rig.h"
+
+#define NO_POCL 77
+
+static const char text[] =
+    "__kernel void scale(__global float *a, float v) { a[get_global_id(0)] *= v; }\n"
+    "__kernel void add(__global float *a, float v)\n"
+    "{ for (int i = 0; i < 8; i++) { a[get_global_id(0)] += v * sin((float)i); } }\n";
+
+static char program_path[4096];
+
+/* --- in the child: WORD FOLDER; what is measured goes to standard output -------------------------
+ */
+
+static void save(const char *folder, const char *name, const void *data, size_t size)
+{
+    char *path = kt_path(folder, name);
+    kt_file_write(path, data, size);
+    free(path);
+}
+
+static char *load(const char *folder, const char *name, size_t *out_size)
+{
+    char *path = kt_path(folder, name);
+    char *data = kt_file_read(path, out_size);
+    free(path);
+    return data;
+}
+
+static void *buffer_of(rig *r)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    void *buffer = NULL;
+    rig_ok(kn_backend_opencl.device->buffer_create(r->device, 65536, &buffer, &diag), &diag);
+    return buffer;
+}
+
+/* Compiles, launches, captures after the launch. */
+static void cold(rig *r, const char *folder, bool launch_before)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *program = NULL;
+    kiln_source source = rig_source(text);
+    rig_ok(rig_compile(r, &source, &artifact, &program, &diag), &diag);
+    void *buffer = buffer_of(r);
+    if (launch_before) {
+        (void)rig_launch(r, program, "add", buffer, 1.0F, 1024, 32);
+        rig_ok(kn_backend_opencl.device->program_capture(r->device, program, &artifact.base, &diag),
+               &diag);
+    }
+    save(folder, "binary", artifact.base.data, artifact.base.size);
+    save(folder, "facts", artifact.facts.data, artifact.facts.length);
+    kn_backend_opencl.device->buffer_destroy(r->device, buffer);
+    kn_backend_opencl.device->program_unload(r->device, program);
+    kn_artifact_deinit(&artifact);
+}
+
+/* Loads and launches; prints how many files that brought into PoCL's folder, and the times. */
+static void warm(rig *r, const char *folder, uint64_t local)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *program = NULL;
+    size_t size = 0, facts_size = 0;
+    char *data = load(folder, "binary", &size);
+    char *facts = load(folder, "facts", &facts_size);
+    kiln_source source = rig_source(text);
+    kn_artifact_init(&artifact);
+    kn_artifact_borrow(&artifact, KILN_LANG_NONE, kn_span_of(data, size), NULL,
+                       kn_span_of(facts, facts_size));
+    rig_ok(rig_load(r, &source, &artifact, &program, &diag), &diag);
+    void *buffer = buffer_of(r);
+    size_t before = kt_file_count(getenv("POCL_CACHE_DIR"));
+    uint64_t first = rig_launch(r, program, "add", buffer, 1.0F, 1024, local);
+    size_t after = kt_file_count(getenv("POCL_CACHE_DIR"));
+    uint64_t second = rig_launch(r, program, "add", buffer, 1.0F, 1024, local);
+    bool grew = kn_backend_opencl.device->program_grew(r->device, program);
+    (void)printf("%zu %d first launch %.3f ms, second %.3f ms\n", after - before, grew,
+                 (double)first / 1e6, (double)second / 1e6);
+    kn_backend_opencl.device->buffer_destroy(r->device, buffer);
+    kn_backend_opencl.device->program_unload(r->device, program);
+    kn_artifact_deinit(&artifact);
+    free(facts);
+    free(data);
+}
+
+static int child(const char *word, const char *folder)
+{
+    rig r;
+    if (!rig_open(&r, "Portable Computing Language")) {
+        return NO_POCL;
+    }
+    if (strcmp(word, "cold") == 0 || strcmp(word, "early") == 0) {
+        cold(&r, folder, strcmp(word, "cold") == 0);
+    } else {
+        warm(&r, folder, strcmp(word, "warm") == 0 ? 32 : 64);
+    }
+    rig_close(&r);
+    return 0;
+}
+
+/* --- in the parent -----------------------------------------------------------------------------
+ */
+
+typedef struct answer {
+    int exit_code;
+    unsigned new_files, grew;
+} answer;
+
+static answer start(const char *word, const char *folder)
+{
+    answer got = {0};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_process_result result = {0};
+    char *cache = kt_tmpdir_create();
+    char variable[4200];
+    (void)snprintf(variable, sizeof(variable), "POCL_CACHE_DIR=%s", cache);
+    const char *const argv[] = {program_path, word, folder, NULL};
+    const char *const environment[] = {variable, "POCL_KERNEL_CACHE=1", NULL};
+    kn_process_request request = {.argv = argv, .environment = environment};
+    request.limit_ns = 100000000000U;
+    rig_ok(kn_process_run(&request, &result, &diag), &diag);
+    got.exit_code = result.exit_code;
+    if (result.out != NULL) {
+        print_message("%s: %s", word, result.out);
+        (void)sscanf(result.out, "%u %u", &got.new_files, &got.grew);
+    }
+    if (got.exit_code != 0 && got.exit_code != NO_POCL && result.err != NULL) {
+        print_error("%s\n", result.err);
+    }
+    kn_process_result_deinit(&result);
+    kt_tmpdir_remove(cache);
+    return got;
+}
+
+static void a_binary_captured_after_its_launch_compiles_nothing(void **state)
+{
+    const char *folder = (const char *)*state;
+    assert_int_equal(start("cold", folder).exit_code, 0);
+    answer got = start("warm", folder);
+    assert_int_equal(got.exit_code, 0);
+    assert_int_equal(got.new_files, 0);
+    assert_int_equal(got.grew, 0);
+    /* The check of the check: another local size is compiled, and asks to be captured. */
+    got = start("other", folder);
+    assert_int_equal(got.exit_code, 0);
+    assert_true(got.new_files > 0);
+    assert_int_equal(got.grew, 1);
+}
+
+static void a_binary_captured_before_any_launch_still_compiles(void **state)
+{
+    const char *folder = (const char *)*state;
+    assert_int_equal(start("early", folder).exit_code, 0);
+    answer got = start("warm", folder);
+    assert_int_equal(got.exit_code, 0);
+    assert_true(got.new_files > 0);
+    assert_int_equal(got.grew, 1);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_binary_captured_after_its_launch_compiles_nothing,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(a_binary_captured_before_any_launch_still_compiles,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+    };
+    if (argc == 3) {
+        return child(argv[1], argv[2]);
+    }
+    if (realpath("/proc/self/exe", program_path) == NULL) {
+        return 1;
+    }
+    char *folder = kt_tmpdir_create();
+    int code = start("early", folder).exit_code;
+    kt_tmpdir_remove(folder);
+    if (code == NO_POCL) {
+        kn_test_skip("opencl", "PoCL is not installed");
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,59 @@
+/* Paths as text. */
+#include <stdlib.h>
+
+#include "support/cmocka.h"
+#include "support/failalloc.h"
+#include "sys/file.h"
+
+static void join_puts_one_separator(void **state)
+{
+    static const char *const rows[][3] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"},      {"a", "/b", "a/b"}, {"a//", "//b", "a/b"},
+        {"/", "b", "/b"},  {"/a", "b/c", "/a/b/c"}, {"a", "", "a/"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *path = kn_path_join(rows[i][0], rows[i][1]);
+        assert_string_equal(path, rows[i][2]);
+        free(path);
+    }
+}
+
+static void folder_and_name_take_apart(void **state)
+{
+    static const char *const rows[][3] = {
+        {"a/b", "a", "b"}, {"/a/b/c", "/a/b", "c"}, {"a", ".", "a"},
+        {"/a", "/", "a"},  {"a/", "a", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *folder = kn_path_folder(rows[i][0]);
+        assert_string_equal(folder, rows[i][1]);
+        assert_string_equal(kn_path_name(rows[i][0]), rows[i][2]);
+        free(folder);
+    }
+    assert_true(kn_path_is_absolute("/a"));
+    assert_false(kn_path_is_absolute("a"));
+    assert_false(kn_path_is_absolute(""));
+}
+
+static void want_of_memory_gives_null(void **state)
+{
+    (void)state;
+    kt_failalloc_arm(1, true);
+    assert_null(kn_path_join("a", "b"));
+    assert_null(kn_path_folder("a/b"));
+    assert_null(kn_path_folder("/"));
+    assert_null(kn_path_folder("a"));
+    kt_failalloc_disarm();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(join_puts_one_separator),
+        cmocka_unit_test(folder_and_name_take_apart),
+        cmocka_unit_test(want_of_memory_gives_null),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,321 @@
+/* Where the cache is, and whether it may be used. */
+#include "sys/paths.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+#include "support/failalloc.h"
+#include "support/tmpdir.h"
+#include "sys/file.h"
+
+enum { STRANGER = 12345 };
+
+static int begin(void **state)
+{
+    (void)unsetenv("KILN_CACHE_DIR");
+    (void)unsetenv("XDG_CACHE_HOME");
+    (void)unsetenv("HOME");
+    (void)unsetenv("TMPDIR");
+    return kt_tmpdir_setup(state);
+}
+
+static void assert_root(const char *expected)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    char *path;
+    assert_int_equal(kn_paths_cache_root(&path, &diag), KILN_OK);
+    assert_string_equal(path, expected);
+    free(path);
+    kiln_diag_clear(&diag);
+}
+
+static void the_root_follows_the_order_of_variables(void **state)
+{
+    char *home = kt_path(*state, "home");
+    char *at_home = kt_path(*state, "home/.cache/kiln");
+    assert_int_equal(mkdir(home, 0700), 0);
+    (void)setenv("HOME", home, 1);
+    assert_root(at_home);
+    (void)setenv("XDG_CACHE_HOME", "", 1);
+    assert_root(at_home);
+    (void)setenv("XDG_CACHE_HOME", "relative", 1); /* ignored, says the specification */
+    assert_root(at_home);
+    (void)setenv("XDG_CACHE_HOME", "/xdg/", 1);
+    assert_root("/xdg/kiln");
+    (void)setenv("KILN_CACHE_DIR", "", 1);
+    assert_root("/xdg/kiln");
+    (void)setenv("KILN_CACHE_DIR", "/own place", 1);
+    assert_root("/own place");
+    free(home);
+    free(at_home);
+}
+
+static void a_relative_cache_dir_is_an_error(void **state)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    char *path = *state;
+    (void)setenv("KILN_CACHE_DIR", "cache", 1);
+    assert_int_equal(kn_paths_cache_root(&path, &diag), KILN_E_INVALID);
+    assert_null(path);
+    assert_non_null(strstr(diag.what, "KILN_CACHE_DIR"));
+    assert_non_null(strstr(diag.why, "\"cache\""));
+    assert_true(diag.fix[0] != '\0');
+    kiln_diag_clear(&diag);
+}
+
+static void S4_without_a_home_the_registered_or_the_temporary_folder_serves(void **state)
+{
+    char expected[4096];
+    struct stat facts;
+    const struct passwd *entry = getpwuid(geteuid());
+    bool registered = entry != NULL && stat(entry->pw_dir, &facts) == 0 && S_ISDIR(facts.st_mode) &&
+                      facts.st_uid == geteuid();
+    (void)setenv("TMPDIR", *state, 1);
+    if (registered) {
+        (void)snprintf(expected, sizeof expected, "%s/.cache/kiln", entry->pw_dir);
+    } else {
+        (void)snprintf(expected, sizeof expected, "%s/kiln-%lu", (char *)*state,
+                       (unsigned long)geteuid());
+    }
+    assert_root(expected);
+    (void)setenv("HOME", "/nonexistent", 1);
+    assert_root(expected);
+    (void)setenv("HOME", "relative", 1);
+    assert_root(expected);
+}
+
+static void S8_root_leaves_the_home_of_a_user_alone(void **state)
+{
+    char *home = kt_path(*state, "home");
+    char *path;
+    if (geteuid() != 0) {
+        free(home);
+        skip(); /* only root can give a folder away */
+    }
+    assert_int_equal(mkdir(home, 0755), 0);
+    assert_int_equal(chown(home, STRANGER, STRANGER), 0);
+    (void)setenv("HOME", home, 1);
+    assert_int_equal(kn_paths_cache_root(&path, NULL), KILN_OK);
+    assert_null(strstr(path, home));
+    free(path);
+    free(home);
+}
+
+static void the_root_is_made_private(void **state)
+{
+    char *root = kt_path(*state, "a/b/kiln");
+    char *slashes = kt_path(*state, "a/b/kiln//./");
+    struct stat facts;
+    mode_t old = umask(0);
+    assert_int_equal(kn_paths_claim_root(root, NULL), KILN_OK);
+    (void)umask(old);
+    assert_int_equal(stat(root, &facts), 0);
+    assert_int_equal(facts.st_mode & 07777, 0700);
+    assert_int_equal(kn_paths_claim_root(root, NULL), KILN_OK);
+    assert_int_equal(kn_paths_claim_root(slashes, NULL), KILN_OK);
+    assert_int_equal(kn_paths_claim_root("relative", NULL), KILN_E_UNAVAILABLE);
+    free(root);
+    free(slashes);
+}
+
+static void assert_refused(const char *root, const char *word)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    assert_int_equal(kn_paths_claim_root(root, &diag), KILN_E_UNAVAILABLE);
+    assert_int_equal(diag.status, KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(diag.what, root));
+    if (strstr(diag.why, word) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", word, diag.why);
+    }
+    assert_true(diag.fix[0] != '\0');
+    kiln_diag_clear(&diag);
+}
+
+static void S6_a_root_that_others_can_write_to_is_refused(void **state)
+{
+    char *root = kt_path(*state, "kiln");
+    kiln_diag diag = KILN_DIAG_INIT;
+    assert_int_equal(mkdir(root, 0700), 0);
+    assert_int_equal(chmod(root, 0770), 0);
+    assert_refused(root, "group");
+    assert_int_equal(chmod(root, 0777), 0);
+    assert_refused(root, "everybody");
+    assert_int_equal(chmod(root, 01777), 0);
+    assert_refused(root, "everybody");
+    (void)kn_paths_claim_root(root, &diag);
+    assert_non_null(strstr(diag.fix, "chmod go-w"));
+    kiln_diag_clear(&diag);
+    assert_int_equal(chmod(root, 0755), 0);
+    assert_int_equal(kn_paths_claim_root(root, NULL), KILN_OK);
+    free(root);
+}
+
+static void S6_a_link_is_refused(void **state)
+{
+    char *real = kt_path(*state, "real");
+    char *root = kt_path(*state, "kiln");
+    char *slash = kt_path(*state, "kiln/");
+    char *target = kt_path(*state, "nowhere");
+    assert_int_equal(mkdir(real, 0700), 0);
+    assert_int_equal(symlink("real", root), 0);
+    assert_refused(root, "link");
+    assert_int_equal(kn_paths_claim_root(slash, NULL), KILN_E_UNAVAILABLE);
+    assert_int_equal(unlink(root), 0);
+    assert_int_equal(symlink("nowhere", root), 0); /* not followed to make a folder there */
+    assert_refused(root, "link");
+    assert_false(kt_file_exists(target));
+    assert_int_equal(unlink(root), 0);
+    kt_file_write(root, "", 0);
+    assert_int_equal(kn_paths_claim_root(root, NULL), KILN_E_UNAVAILABLE);
+    free(real);
+    free(root);
+    free(slash);
+    free(target);
+}
+
+static void S6_what_a_stranger_owns_is_refused(void **state)
+{
+    char *root = kt_path(*state, "kiln");
+    char *link = kt_path(*state, "link");
+    char *own = kt_path(*state, "own");
+    char *behind = kt_path(*state, "link/kiln");
+    char *behind_own = kt_path(*state, "own/kiln");
+    if (geteuid() == 0) { /* only root can give a folder away */
+        assert_int_equal(mkdir(root, 0700), 0);
+        assert_int_equal(chown(root, STRANGER, STRANGER), 0);
+        assert_refused(root, "12345");
+        assert_int_equal(symlink(".", link), 0);
+        assert_int_equal(lchown(link, STRANGER, STRANGER), 0);
+        kiln_diag diag = KILN_DIAG_INIT;
+        assert_int_equal(kn_paths_claim_root(behind, &diag), KILN_E_UNAVAILABLE);
+        assert_non_null(strstr(diag.why, "link"));
+        kiln_diag_clear(&diag);
+        assert_int_equal(chown(root, geteuid(), getegid()), 0);
+    } else {
+        assert_refused("/", "belongs to user 0");
+        assert_int_equal(mkdir(root, 0700), 0);
+    }
+    assert_int_equal(symlink(".", own), 0); /* one's own link on the way is one's own business */
+    assert_int_equal(kn_paths_claim_root(behind_own, NULL), KILN_OK);
+    free(root);
+    free(link);
+    free(own);
+    free(behind);
+    free(behind_own);
+}
+
+static void S4_a_root_that_cannot_be_made_is_unavailable(void **state)
+{
+    char *file = kt_path(*state, "file");
+    char *root = kt_path(*state, "file/kiln");
+    kiln_diag diag = KILN_DIAG_INIT;
+    kt_file_write(file, "", 0);
+    assert_int_equal(kn_paths_claim_root(root, &diag), KILN_E_UNAVAILABLE);
+    assert_int_equal(diag.status, KILN_E_UNAVAILABLE);
+    assert_true(diag.vendor_code != 0);
+    kiln_diag_clear(&diag);
+    assert_int_equal(kn_paths_claim_root("/proc/kiln/cache", NULL), KILN_E_UNAVAILABLE);
+    free(file);
+    free(root);
+}
+
+static void other_places_are_found(void **state)
+{
+    char *path = kn_paths_temporary();
+    assert_string_equal(path, "/tmp");
+    free(path);
+    (void)setenv("TMPDIR", "relative", 1);
+    path = kn_paths_temporary();
+    assert_string_equal(path, "/tmp");
+    free(path);
+    (void)setenv("TMPDIR", *state, 1);
+    path = kn_paths_temporary();
+    assert_string_equal(path, *state);
+    free(path);
+
+    char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(length > 0);
+    self[length] = '\0';
+    path = kn_paths_own_module();
+    assert_string_equal(path, self);
+    free(path);
+}
+
+static void programs_are_found_on_the_path_alone(void **state)
+{
+    char *tool = kt_path(*state, "kiln-test-tool");
+    char *folder = kt_path(*state, "kiln-test-folder");
+    char *plain = kt_path(*state, "kiln-test-plain");
+    char list[4096];
+    kt_file_write(tool, "#!/bin/sh\n", 10);
+    kt_file_write(plain, "", 0);
+    assert_int_equal(chmod(tool, 0700), 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    char *saved = strdup(getenv("PATH"));
+    (void)snprintf(list, sizeof list, "::/nowhere:.:%s", (char *)*state);
+    (void)setenv("PATH", list, 1);
+    char *found = kn_paths_find_program("kiln-test-tool");
+    assert_string_equal(found, tool);
+    free(found);
+    assert_null(kn_paths_find_program("kiln-test-folder"));
+    assert_null(kn_paths_find_program("kiln-test-plain"));
+    assert_null(kn_paths_find_program(""));
+    found = kn_paths_find_program(tool);
+    assert_string_equal(found, tool);
+    free(found);
+    assert_int_equal(chdir(*state), 0);
+    (void)setenv("PATH", ":.:", 1); /* the working folder never counts */
+    assert_null(kn_paths_find_program("kiln-test-tool"));
+    assert_null(kn_paths_find_program("./kiln-test-tool"));
+    assert_int_equal(chdir("/"), 0);
+    (void)setenv("PATH", saved, 1);
+    free(saved);
+    free(tool);
+    free(folder);
+    free(plain);
+}
+
+static bool ask_for_root(void *user)
+{
+    char *path;
+    kiln_status status = kn_paths_cache_root(&path, NULL);
+    (void)user;
+    assert_int_equal(status == KILN_OK, path != NULL);
+    free(path);
+    if (status != KILN_OK) {
+        assert_int_equal(status, KILN_E_NOMEM);
+        return false;
+    }
+    return kn_paths_claim_root(user, NULL) == KILN_OK;
+}
+
+static void want_of_memory_is_said(void **state)
+{
+    assert_true(kt_failalloc_each(ask_for_root, *state) >= 2);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, kt_tmpdir_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(the_root_follows_the_order_of_variables),
+        TEST(a_relative_cache_dir_is_an_error),
+        TEST(S4_without_a_home_the_registered_or_the_temporary_folder_serves),
+        TEST(S8_root_leaves_the_home_of_a_user_alone),
+        TEST(the_root_is_made_private),
+        TEST(S6_a_root_that_others_can_write_to_is_refused),
+        TEST(S6_a_link_is_refused),
+        TEST(S6_what_a_stranger_owns_is_refused),
+        TEST(S4_a_root_that_cannot_be_made_is_unavailable),
+        TEST(other_places_are_found),
+        TEST(programs_are_found_on_the_path_alone),
+        TEST(want_of_memory_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

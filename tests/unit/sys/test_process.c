@@ -1,0 +1,341 @@
+/* Child processes: results, bounds, and what they do not inherit. */
+#include "sys/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+#include "support/failalloc.h"
+#include "support/tmpdir.h"
+#include "sys/clock.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static kn_process_result run_shell(const char *script, kn_process_request extra)
+{
+    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    kn_process_result result;
+    kiln_diag diag = KILN_DIAG_INIT;
+    extra.argv = argv;
+    if (kn_process_run(&extra, &result, &diag) != KILN_OK) {
+        fail_msg("%s: %s", diag.what, diag.why);
+    }
+    return result;
+}
+
+static void output_and_exit_code_come_back(void **state)
+{
+    (void)state;
+    kn_process_result r = run_shell("echo out; echo err >&2; exit 3", (kn_process_request){0});
+    assert_int_equal(r.exit_code, 3);
+    assert_int_equal(r.signal, 0);
+    assert_false(r.timed_out);
+    assert_string_equal(r.out, "out\n");
+    assert_string_equal(r.err, "err\n");
+    assert_int_equal(r.out_size, 4);
+    assert_int_equal(r.err_size, 4);
+    kn_process_result_deinit(&r);
+    r = run_shell(":", (kn_process_request){0});
+    assert_int_equal(r.exit_code, 0);
+    assert_null(r.out);
+    assert_null(r.err);
+    kn_process_result_deinit(&r);
+}
+
+static void a_signal_is_told(void **state)
+{
+    (void)state;
+    kn_process_result r = run_shell("kill -SEGV $$", (kn_process_request){0});
+    assert_int_equal(r.exit_code, -1);
+    assert_int_equal(r.signal, SIGSEGV);
+    assert_string_equal(kn_process_signal_name(r.signal), "SIGSEGV");
+    assert_string_equal(kn_process_signal_name(9999), "an unknown signal");
+    assert_int_equal(kn_process_id(), getpid());
+    kn_process_result_deinit(&r);
+}
+
+static void what_cannot_start_is_unavailable(void **state)
+{
+    const char *const argv[] = {"/nowhere/cc", NULL};
+    const char *const sh[] = {"/bin/sh", "-c", ":", NULL};
+    kn_process_result r;
+    kiln_diag diag = KILN_DIAG_INIT;
+    (void)state;
+    assert_int_equal(kn_process_run(&(kn_process_request){.argv = argv}, &r, &diag),
+                     KILN_E_UNAVAILABLE);
+    assert_int_equal(diag.vendor_code, ENOENT);
+    assert_non_null(strstr(diag.what, "/nowhere/cc"));
+    assert_int_equal(r.exit_code, -1);
+    assert_int_equal(
+        kn_process_run(&(kn_process_request){.argv = sh, .folder = "/nowhere"}, &r, &diag),
+        KILN_E_UNAVAILABLE);
+    kiln_diag_clear(&diag);
+}
+
+static void input_of_any_size_is_read_or_not(void **state)
+{
+    size_t size = (size_t)3 << 20;
+    char *input = malloc(size);
+    (void)state;
+    assert_non_null(input);
+    for (size_t i = 0; i < size; i++) {
+        input[i] = (char)(i * 7);
+    }
+    kn_process_result r = run_shell(
+        "cat", (kn_process_request){.input = input, .input_size = size, .output_limit = 2 * size});
+    assert_int_equal(r.out_size, size);
+    assert_memory_equal(r.out, input, size);
+    kn_process_result_deinit(&r);
+    r = run_shell("exit 4",
+                  (kn_process_request){.input = input, .input_size = size}); /* no SIGPIPE */
+    assert_int_equal(r.exit_code, 4);
+    kn_process_result_deinit(&r);
+    r = run_shell("cat", (kn_process_request){.input = "", .input_size = 0});
+    assert_int_equal(r.out_size, 0);
+    kn_process_result_deinit(&r);
+    r = run_shell("cat", (kn_process_request){0}); /* /dev/null, not the terminal */
+    assert_int_equal(r.exit_code, 0);
+    kn_process_result_deinit(&r);
+    free(input);
+}
+
+static void output_is_bounded_and_the_rest_dropped(void **state)
+{
+    (void)state;
+    kn_process_result r = run_shell("head -c 5000000 /dev/zero; head -c 10 /dev/zero >&2; exit 5",
+                                    (kn_process_request){.output_limit = 1000});
+    assert_int_equal(r.exit_code, 5);
+    assert_int_equal(r.out_size, 1000);
+    assert_int_equal(r.err_size, 10);
+    kn_process_result_deinit(&r);
+    r = run_shell("head -c 3000000 /dev/zero", (kn_process_request){0});
+    assert_int_equal(r.out_size, 1 << 20);
+    kn_process_result_deinit(&r);
+}
+
+static bool is_gone(pid_t pid)
+{
+    for (int i = 0; i < 200; i++) { /* the orphan is init's to collect */
+        char path[64];
+        char *text;
+        (void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
+        if (!kt_file_exists(path)) {
+            return true;
+        }
+        (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+        FILE *file = fopen(path, "r");
+        char line[256] = "";
+        if (file == NULL || fgets(line, sizeof line, file) == NULL) {
+            line[0] = '\0';
+        }
+        if (file != NULL) {
+            (void)fclose(file);
+        }
+        text = strrchr(line, ')');
+        if (text != NULL && text[1] != '\0' && text[2] == 'Z') {
+            return true;
+        }
+        kn_clock_sleep(SECOND / 100);
+    }
+    return false;
+}
+
+static void P2_the_limit_ends_the_whole_group(void **state)
+{
+    (void)state;
+    uint64_t start = kn_clock_now();
+    kn_process_result r = run_shell("echo before; sleep 100 & echo $!; wait",
+                                    (kn_process_request){.limit_ns = SECOND / 4});
+    uint64_t took = kn_clock_now() - start;
+    assert_true(r.timed_out);
+    assert_int_equal(r.exit_code, -1);
+    assert_int_equal(r.signal, SIGKILL);
+    assert_true(took >= SECOND / 4 && took < 20 * SECOND);
+    assert_non_null(r.out);
+    assert_memory_equal(r.out, "before\n", 7);
+    assert_true(is_gone((pid_t)strtol(r.out + 7, NULL, 10)));
+    kn_process_result_deinit(&r);
+}
+
+static void P2_a_child_that_never_stops_writing_is_limited(void **state)
+{
+    (void)state;
+    kn_process_result r =
+        run_shell("trap '' TERM; yes; yes >&2",
+                  (kn_process_request){.limit_ns = SECOND / 5, .output_limit = 10});
+    assert_true(r.timed_out);
+    assert_int_equal(r.out_size, 10);
+    kn_process_result_deinit(&r);
+}
+
+static void a_descendant_that_keeps_the_pipes_is_not_waited_for(void **state)
+{
+    (void)state;
+    uint64_t start = kn_clock_now();
+    kn_process_result r =
+        run_shell("sleep 60 & echo $!; exit 6", (kn_process_request){.limit_ns = 50 * SECOND});
+    assert_true(kn_clock_now() - start < 30 * SECOND);
+    assert_int_equal(r.exit_code, 6);
+    assert_false(r.timed_out);
+    (void)kill((pid_t)strtol(r.out, NULL, 10), SIGKILL);
+    kn_process_result_deinit(&r);
+}
+
+static void no_descriptor_but_three_is_inherited(void **state)
+{
+    int leaky = open("/dev/null", O_RDONLY); /* as a driver would: without O_CLOEXEC */
+    (void)state;
+    assert_true(leaky >= 3);
+    int high = fcntl(leaky, F_DUPFD, 200);
+    assert_true(high >= 200);
+    /* ls itself opens one to look. */
+    kn_process_result r =
+        run_shell("ls /proc/self/fd | wc -l; test ! -e /proc/self/fd/200 && echo ok",
+                  (kn_process_request){0});
+    assert_string_equal(r.out, "4\nok\n");
+    kn_process_result_deinit(&r);
+    (void)close(leaky);
+    (void)close(high);
+}
+
+static void signals_folder_group_and_environment_are_set(void **state)
+{
+    static const char *const extra[] = {"KT_ONE=1 = one", "KT_TWO=new", NULL};
+    sigset_t all;
+    sigset_t old;
+    (void)state;
+    (void)setenv("KT_TWO", "old", 1);
+    (void)setenv("KT_TWO_MORE", "kept", 1);
+    (void)sigfillset(&all);
+    assert_int_equal(sigprocmask(SIG_BLOCK, &all, &old), 0);
+    void (*before)(int) = signal(SIGINT, SIG_IGN);
+    kn_process_result r =
+        run_shell("echo \"$KT_ONE|$KT_TWO|$KT_TWO_MORE\"; env | grep -c ^KT_TWO=; pwd; "
+                  "sed -n 's/^Sig\\(Blk\\|Ign\\).*\\(......\\)$/\\1 \\2/p' /proc/self/status; "
+                  "test $(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat) -eq $$ && "
+                  "echo leader",
+                  (kn_process_request){.environment = extra, .folder = "/usr"});
+    (void)signal(SIGINT, before);
+    assert_int_equal(sigprocmask(SIG_SETMASK, &old, NULL), 0);
+    assert_string_equal(r.out, "1 = one|new|kept\n1\n/usr\nBlk 000000\n"
+                               "Ign 000000\nleader\n");
+    kn_process_result_deinit(&r);
+}
+
+/* Runs `body` in a fork and gives its exit status, because it spoils the process it runs in. */
+static int in_fork(int (*body)(void))
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(body());
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int without_standard_descriptors(void)
+{
+    const char *const argv[] = {"/bin/sh", "-c", "cat; echo err >&2", NULL};
+    kn_process_result r;
+    (void)close(0);
+    (void)close(1);
+    (void)close(2);
+    kiln_status status = kn_process_run(
+        &(kn_process_request){.argv = argv, .input = "in", .input_size = 2}, &r, NULL);
+    bool good = status == KILN_OK && r.out_size == 2 && memcmp(r.out, "in", 2) == 0 &&
+                r.err_size == 4 && memcmp(r.err, "err\n", 4) == 0;
+    kn_process_result_deinit(&r);
+    return good ? 0 : 1;
+}
+
+static int with_ignored_children(void)
+{
+    const char *const argv[] = {"/bin/sh", "-c", "exit 0", NULL};
+    kn_process_result r;
+    kiln_diag diag = KILN_DIAG_INIT;
+    (void)signal(SIGCHLD, SIG_IGN);
+    kiln_status status = kn_process_run(&(kn_process_request){.argv = argv}, &r, &diag);
+    bool good = status == KILN_E_UNAVAILABLE && strstr(diag.fix, "SIGCHLD") != NULL;
+    kiln_diag_clear(&diag);
+    return good ? 0 : 1;
+}
+
+static void closed_standard_descriptors_do_no_harm(void **state)
+{
+    (void)state;
+    assert_int_equal(in_fork(without_standard_descriptors), 0);
+}
+
+static void a_program_that_ignores_children_is_told(void **state)
+{
+    (void)state;
+    assert_int_equal(in_fork(with_ignored_children), 0);
+}
+
+static size_t open_descriptors(void)
+{
+    return kt_file_count("/proc/self/fd");
+}
+
+static bool run_once(void *user)
+{
+    const char *const argv[] = {"/bin/sh", "-c", "echo out; echo err >&2", NULL};
+    kn_process_result r;
+    size_t before = open_descriptors();
+    kiln_status status = kn_process_run(
+        &(kn_process_request){.argv = argv, .input = "x", .input_size = 1}, &r, NULL);
+    (void)user;
+    kn_process_result_deinit(&r);
+    assert_int_equal(open_descriptors(), before);
+    assert_true(status == KILN_OK || status == KILN_E_NOMEM);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no zombie */
+    return status == KILN_OK;
+}
+
+static void want_of_memory_leaves_no_child_and_no_descriptor(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1;; n++) {
+        kt_failalloc_arm(n, false);
+        const char *const argv[] = {"/bin/sh", "-c", "echo out; echo err >&2", NULL};
+        kn_process_result r;
+        kiln_status status = kn_process_run(&(kn_process_request){.argv = argv}, &r, NULL);
+        bool fired = kt_failalloc_fired();
+        kt_failalloc_disarm();
+        kn_process_result_deinit(&r);
+        assert_int_equal(status, fired ? KILN_E_NOMEM : KILN_OK);
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+        if (!fired) {
+            assert_int_equal(n, 4); /* the environment and the two outputs */
+            break;
+        }
+    }
+    assert_true(run_once(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(output_and_exit_code_come_back),
+        cmocka_unit_test(a_signal_is_told),
+        cmocka_unit_test(what_cannot_start_is_unavailable),
+        cmocka_unit_test(input_of_any_size_is_read_or_not),
+        cmocka_unit_test(output_is_bounded_and_the_rest_dropped),
+        cmocka_unit_test(P2_the_limit_ends_the_whole_group),
+        cmocka_unit_test(P2_a_child_that_never_stops_writing_is_limited),
+        cmocka_unit_test(a_descendant_that_keeps_the_pipes_is_not_waited_for),
+        cmocka_unit_test(no_descriptor_but_three_is_inherited),
+        cmocka_unit_test(signals_folder_group_and_environment_are_set),
+        cmocka_unit_test(closed_standard_descriptors_do_no_harm),
+        cmocka_unit_test(a_program_that_ignores_children_is_told),
+        cmocka_unit_test(want_of_memory_leaves_no_child_and_no_descriptor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
