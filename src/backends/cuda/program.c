@@ -280,7 +280,7 @@ kiln_status kn_cuda_program_params(void *opaque, void *program, const char *entr
     }
     status = kn_cuda_program_function(program, entry, &function, diag);
     kn_cuda_leave((const kn_cuda_device *)opaque);
-    /* Sizes without kinds would make every launch with local memory look wrong: the launch itself
-     * compares them. */
-    return status;
+    /* The driver knows sizes but no kinds, and work-group memory is no parameter at all: the launch
+     * itself compares count and sizes. */
+    return status == KILN_OK ? KILN_E_UNSUPPORTED : status;
 }

@@ -1,0 +1,357 @@
+/* GLSL compute -> SPIR-V through shaderc, opened at run time. Debian 12's own libshaderc.so.1
+ * cannot be opened (it lacks symbols), so the build makes a small module of the static library
+ * where that is installed, libkiln-shaderc.so; it is looked for beside this library first. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/vulkan/instance.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "hal/glsl_prelude.h"
+#include "sys/elf.h"
+#include "sys/env.h"
+#include "sys/file.h"
+#include "sys/paths.h"
+
+/* Values of shaderc.h's enums. */
+enum {
+    SHADERC_TARGET_VULKAN = 0,
+    SHADERC_KIND_COMPUTE = 2,
+    SHADERC_STATUS_SUCCESS = 0,
+    SHADERC_STATUS_ERROR = 2, /* the source is at fault */
+    INCLUDE_LIMIT = 16 << 20,
+};
+
+static bool take_file(kn_vk *vk, const char *path)
+{
+    kn_elf_facts facts;
+    if (kn_elf_inspect(path, &facts, NULL) != KILN_OK) {
+        return false;
+    }
+    kn_text_put(vk->shaderc_path, sizeof(vk->shaderc_path), path);
+    if (facts.build_id[0] != '\0') {
+        kn_text_put(vk->shaderc_id, sizeof(vk->shaderc_id), facts.build_id);
+    } else {
+        kn_text_putf(vk->shaderc_id, sizeof(vk->shaderc_id), "noid:%llu",
+                     (unsigned long long)facts.size);
+    }
+    return true;
+}
+
+static bool find_module(kn_vk *vk)
+{
+    static const char *const relative[] = {
+        "../libexec/kiln/libkiln-shaderc.so", "../../libexec/kiln/libkiln-shaderc.so",
+        "../programs/kiln-probe/libkiln-shaderc.so", "../kiln-probe/libkiln-shaderc.so",
+        "libkiln-shaderc.so"};
+    char path[1024];
+    const char *libexec = kn_env_get("KILN_LIBEXEC");
+    if (libexec != NULL && kn_path_is_absolute(libexec)) {
+        kn_text_putf(path, sizeof(path), "%s/libkiln-shaderc.so", libexec);
+        if (take_file(vk, path)) {
+            return true;
+        }
+    }
+    char *own = kn_paths_own_module();
+    char *folder = own != NULL ? kn_path_folder(own) : NULL;
+    bool found = false;
+    for (size_t i = 0; folder != NULL && !found && i < sizeof(relative) / sizeof(relative[0]);
+         i++) {
+        kn_text_putf(path, sizeof(path), "%s/%s", folder, relative[i]);
+        found = kn_path_is_absolute(path) && take_file(vk, path);
+    }
+    free(folder);
+    free(own);
+    return found;
+}
+
+/* Binds from a system library by its symbols, from kiln's own module through its one function. */
+static kiln_status bind_shaderc(kn_dylib *lib, kn_shaderc *shaderc, kiln_diag *diag)
+{
+    typedef void any_function(void);
+    any_function *(*find)(const char *name) = NULL;
+    void *symbol = kn_dylib_symbol(lib, "kiln_shaderc_symbol");
+    if (symbol == NULL) {
+        return kn_dylib_bind(lib, kn_shaderc_symbols, kn_shaderc_symbol_count, 0, shaderc, diag);
+    }
+    memcpy(&find, &symbol, sizeof(find));
+    for (size_t i = 0; i < kn_shaderc_symbol_count; i++) {
+        any_function *function = find(kn_shaderc_symbols[i].name);
+        if (function == NULL) {
+            return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install kiln again", kn_dylib_path(lib),
+                                 "it lacks %s, so it is of another version",
+                                 kn_shaderc_symbols[i].name);
+        }
+        memcpy((char *)shaderc + kn_shaderc_symbols[i].offset, &function, sizeof(function));
+    }
+    return KILN_OK;
+}
+
+static kiln_status open_shaderc(kn_vk *vk, const char *const *names, kiln_diag *diag)
+{
+    kiln_probe_outcome outcome = KILN_PROBE_FAILED;
+    kn_dylib *lib = NULL;
+    kiln_status status = kn_dylib_open(names, &lib, &outcome, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = bind_shaderc(lib, &vk->shaderc, diag);
+    if (status != KILN_OK) {
+        kn_dylib_close(lib);
+        return status;
+    }
+    vk->shaderc_lib = lib;
+    return KILN_OK;
+}
+
+void kn_vk_shaderc_find(kn_vk *vk)
+{
+    static const char *const system[] = {"libshaderc_shared.so.1", "libshaderc.so.1", NULL};
+    char path[sizeof(vk->shaderc_path)];
+    if (find_module(vk)) {
+        return;
+    }
+    /* A system library is opened at once: only that tells a broken one from a good one. */
+    if (open_shaderc(vk, system, NULL) == KILN_OK) {
+        const void *address = NULL;
+        memcpy(&address, &vk->shaderc.shaderc_compiler_initialize, sizeof(address));
+        if (kn_module_of_address(address, path, sizeof(path), vk->shaderc_id,
+                                 sizeof(vk->shaderc_id))) {
+            kn_text_put(vk->shaderc_path, sizeof(vk->shaderc_path), path);
+        }
+    }
+}
+
+static kiln_status get_shaderc(kn_vk *vk, kiln_diag *diag)
+{
+    const char *const names[] = {vk->shaderc_path, NULL};
+    if (vk->shaderc_path[0] == '\0') {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
+                             "install libshaderc-dev and build kiln again, or give SPIR-V", "GLSL",
+                             "no shaderc library was found");
+    }
+    kn_mutex_lock(&vk->lock);
+    kiln_status status = vk->shaderc_lib != NULL ? KILN_OK : open_shaderc(vk, names, diag);
+    kn_mutex_unlock(&vk->lock);
+    return status;
+}
+
+/* --- includes: the same places, in the same order, as kiln's own resolver -----------------------
+ */
+
+typedef struct include_context {
+    const kiln_source *source;
+} include_context;
+
+static kn_shaderc_include *new_include(const char *name, char *content, size_t length)
+{
+    kn_shaderc_include *include = (kn_shaderc_include *)calloc(1, sizeof(*include));
+    char *copy = kn_text_copy(name);
+    if (include == NULL || copy == NULL) {
+        free(copy);
+        free(content);
+        free(include);
+        return NULL;
+    }
+    include->source_name = copy;
+    include->source_name_length = content != NULL ? strlen(copy) : 0;
+    include->content = content;
+    include->content_length = length;
+    return include;
+}
+
+static kn_shaderc_include *include_text(const char *name, const char *text, size_t length)
+{
+    char *copy = kn_text_copy_n(text, length);
+    return copy != NULL ? new_include(name, copy, length) : NULL;
+}
+
+static kn_shaderc_include *try_file(const char *folder, const char *name)
+{
+    char *path = folder != NULL ? kn_path_join(folder, name) : kn_text_copy(name);
+    void *data = NULL;
+    size_t size = 0;
+    kn_shaderc_include *include = NULL;
+    if (path != NULL &&
+        kn_file_read(path, INCLUDE_LIMIT, false, &data, &size, NULL, NULL) == KILN_OK) {
+        include = new_include(path, (char *)data, size);
+    }
+    free(path);
+    return include;
+}
+
+static kn_shaderc_include *resolve(void *user, const char *requested, int type,
+                                   const char *requesting, size_t depth)
+{
+    const kiln_source *source = ((const include_context *)user)->source;
+    (void)depth; /* shaderc bounds it */
+    for (size_t i = 0; i < source->header_count; i++) {
+        if (strcmp(source->headers[i].name, requested) == 0) {
+            return include_text(requested, source->headers[i].text, source->headers[i].length);
+        }
+    }
+    if (strcmp(requested, "kiln.glsl") == 0) {
+        return include_text(requested, kn_glsl_prelude, strlen(kn_glsl_prelude));
+    }
+    kn_shaderc_include *include = NULL;
+    if (kn_path_is_absolute(requested)) {
+        include = try_file(NULL, requested);
+    }
+    if (include == NULL && type == 0) { /* between quotes: beside the includer first */
+        char *folder = kn_path_folder(requesting);
+        include = folder != NULL ? try_file(folder, requested) : NULL;
+        free(folder);
+    }
+    for (size_t i = 0; include == NULL && i < source->include_dir_count; i++) {
+        include = try_file(source->include_dirs[i], requested);
+    }
+    if (include == NULL) {
+        /* An empty name with a message is how shaderc is told of a failure. */
+        static const char message[] = "file not found in the include folders";
+        include = include_text("", message, strlen(message));
+        if (include != NULL) {
+            include->source_name_length = 0;
+        }
+    }
+    return include;
+}
+
+static void release(void *user, kn_shaderc_include *include)
+{
+    (void)user;
+    if (include != NULL) {
+        free((void *)(uintptr_t)include->source_name);
+        free((void *)(uintptr_t)include->content);
+        free(include);
+    }
+}
+
+/* --- options ------------------------------------------------------------------------------------
+ */
+
+static kiln_status apply_option(const kn_shaderc *shaderc, void *options, const char *option,
+                                kiln_diag *diag)
+{
+    static const struct {
+        const char *name;
+        uint32_t version;
+    } environments[] = {
+        {"--target-env=vulkan1.0", 1U << 22},
+        {"--target-env=vulkan1.1", 1U << 22 | 1U << 12},
+        {"--target-env=vulkan1.2", 1U << 22 | 2U << 12},
+        {"--target-env=vulkan1.3", 1U << 22 | 3U << 12},
+    };
+    static const char *const levels[] = {"-O0", "-Os", "-O"};
+    for (size_t i = 0; i < sizeof(environments) / sizeof(environments[0]); i++) {
+        if (strcmp(option, environments[i].name) == 0) {
+            shaderc->shaderc_compile_options_set_target_env(options, SHADERC_TARGET_VULKAN,
+                                                            environments[i].version);
+            return KILN_OK;
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(option, levels[i]) == 0) {
+            shaderc->shaderc_compile_options_set_optimization_level(options, i);
+            return KILN_OK;
+        }
+    }
+    if (strcmp(option, "-g") == 0) {
+        shaderc->shaderc_compile_options_set_generate_debug_info(options);
+    } else if (strcmp(option, "-w") == 0) {
+        shaderc->shaderc_compile_options_set_suppress_warnings(options);
+    } else if (strcmp(option, "-Werror") == 0) {
+        shaderc->shaderc_compile_options_set_warnings_as_errors(options);
+    } else {
+        return kiln_diag_set(diag, KILN_E_INVALID,
+                             "use -O, -O0, -Os, -g, -w, -Werror or --target-env=vulkan1.N",
+                             "GLSL option", "'%.80s' is not known", option);
+    }
+    return KILN_OK;
+}
+
+static kiln_status set_options(const kn_shaderc *shaderc, const kiln_source *source, void *options,
+                               include_context *context, kiln_diag *diag)
+{
+    shaderc->shaderc_compile_options_set_target_env(options, SHADERC_TARGET_VULKAN,
+                                                    1U << 22 | 1U << 12);
+    shaderc->shaderc_compile_options_set_optimization_level(options, 2);
+    shaderc->shaderc_compile_options_set_include_callbacks(options, resolve, release, context);
+    for (size_t i = 0; i < source->define_count; i++) {
+        const char *value = source->defines[i].value != NULL ? source->defines[i].value : "1";
+        shaderc->shaderc_compile_options_add_macro_definition(options, source->defines[i].name,
+                                                              strlen(source->defines[i].name),
+                                                              value, strlen(value));
+    }
+    for (size_t i = 0; i < source->option_count; i++) {
+        kiln_status status = apply_option(shaderc, options, source->options[i], diag);
+        if (status != KILN_OK) {
+            return status;
+        }
+    }
+    return KILN_OK;
+}
+
+static kiln_status take_result(const kn_vk *vk, const void *result, const char *name,
+                               kiln_artifact *artifact, kiln_diag *diag)
+{
+    const kn_shaderc *shaderc = &vk->shaderc;
+    const char *log = shaderc->shaderc_result_get_error_message(result);
+    const int code = shaderc->shaderc_result_get_compilation_status(result);
+    const size_t size = shaderc->shaderc_result_get_length(result);
+    if (code != SHADERC_STATUS_SUCCESS || size == 0) {
+        kiln_status status = kiln_diag_set(
+            diag, code == SHADERC_STATUS_ERROR ? KILN_E_COMPILE : KILN_E_INTERNAL,
+            "see the compiler's log", name, "shaderc could not compile it (status %d)", code);
+        kiln_diag_set_vendor_code(diag, code);
+        kiln_diag_set_log(diag, log != NULL ? log : "", log != NULL ? strlen(log) : 0);
+        return status;
+    }
+    kiln_status status = vk->host->artifact_set(artifact, KILN_LANG_SPIRV,
+                                                shaderc->shaderc_result_get_bytes(result), size);
+    if (status == KILN_OK && log != NULL && log[0] != '\0') {
+        status = vk->host->artifact_set_log(artifact, log, strlen(log));
+    }
+    return status == KILN_OK ? KILN_OK : kiln_diag_set(diag, status, NULL, name, "out of memory");
+}
+
+kiln_status kn_vk_compile_glsl(kn_vk *vk, const kiln_compile_request *request,
+                               kiln_artifact *artifact, kiln_diag *diag)
+{
+    const kiln_source *source = request->source;
+    const char *name = source->name != NULL ? source->name : "kernel.comp";
+    kiln_status status = get_shaderc(vk, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    const kn_shaderc *shaderc = &vk->shaderc;
+    include_context context = {source};
+    void *compiler = shaderc->shaderc_compiler_initialize();
+    void *options = shaderc->shaderc_compile_options_initialize();
+    if (compiler == NULL || options == NULL) {
+        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "shaderc could not start");
+        goto cleanup;
+    }
+    status = set_options(shaderc, source, options, &context, diag);
+    if (status != KILN_OK) {
+        goto cleanup;
+    }
+    /* Every GLSL entry point is main. */
+    void *result =
+        shaderc->shaderc_compile_into_spv(compiler, (const char *)source->text, source->length,
+                                          SHADERC_KIND_COMPUTE, name, "main", options);
+    if (result == NULL) {
+        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "shaderc gave no result");
+        goto cleanup;
+    }
+    status = take_result(vk, result, name, artifact, diag);
+    shaderc->shaderc_result_release(result);
+cleanup:
+    if (options != NULL) {
+        shaderc->shaderc_compile_options_release(options);
+    }
+    if (compiler != NULL) {
+        shaderc->shaderc_compiler_release(compiler);
+    }
+    return status;
+}

@@ -1,0 +1,191 @@
+/* Opening the Vulkan loader and an instance, telling failures apart, listing physical devices. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/vulkan/instance.h"
+#include "base/text.h"
+#include "sys/clock.h"
+
+#define TABLE kn_shaderc
+#define X(since, need, ret, name, args) {#name, offsetof(TABLE, name), since, need},
+const kn_symbol kn_shaderc_symbols[] = {
+#include "backends/vulkan/shaderc.def"
+};
+#undef X
+const size_t kn_shaderc_symbol_count = sizeof(kn_shaderc_symbols) / sizeof(kn_shaderc_symbols[0]);
+
+static const char *const loader_names[] = {"libvulkan.so.1", NULL};
+
+static void answer(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
+                   const char *why)
+{
+    report->outcome = outcome;
+    kn_text_put(report->why, sizeof(report->why), why);
+    kn_text_put(report->fix, sizeof(report->fix), fix);
+}
+
+/* The three levels of entry points; each returns the first name that is missing, or NULL. */
+static const char *bind_global(kn_vk *vk, PFN_vkGetInstanceProcAddr get)
+{
+    const char *missing = NULL;
+#define GLOBAL(name)                                                                               \
+    vk->fn.name = (PFN_##name)get(NULL, #name);                                                    \
+    missing = missing == NULL && vk->fn.name == NULL ? #name : missing;
+#include "backends/vulkan/loader.def"
+    return missing;
+}
+
+static const char *bind_instance(kn_vk *vk, PFN_vkGetInstanceProcAddr get)
+{
+    const char *missing = NULL;
+#define INSTANCE(name)                                                                             \
+    vk->fn.name = (PFN_##name)get(vk->instance, #name);                                            \
+    missing = missing == NULL && vk->fn.name == NULL ? #name : missing;
+#include "backends/vulkan/loader.def"
+    return missing;
+}
+
+static void create_instance(kn_vk *vk, kiln_probe_report *report)
+{
+    const VkApplicationInfo application = {
+        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+        .pEngineName = "kiln",
+        /* 1.1 is the floor; a newer instance offers what newer devices have. */
+        .apiVersion = vk->api_version < VK_API_VERSION_1_3 ? vk->api_version : VK_API_VERSION_1_3,
+    };
+    const VkInstanceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+        .pApplicationInfo = &application,
+    };
+    VkResult result = vk->fn.vkCreateInstance(&info, NULL, &vk->instance);
+    if (result == VK_SUCCESS) {
+        return;
+    }
+    vk->instance = VK_NULL_HANDLE;
+    kiln_diag diag = KILN_DIAG_INIT;
+    (void)kn_vk_fail(result, "vkCreateInstance", &diag);
+    answer(report,
+           result == VK_ERROR_INCOMPATIBLE_DRIVER ? KILN_PROBE_NO_DEVICE : KILN_PROBE_FAILED,
+           "install a Vulkan driver (Debian: mesa-vulkan-drivers, or the vendor's)",
+           result == VK_ERROR_INCOMPATIBLE_DRIVER ? "the loader found no usable Vulkan driver"
+                                                  : diag.why);
+    kiln_diag_clear(&diag);
+}
+
+static void list_devices(kn_vk *vk, kiln_probe_report *report)
+{
+    VkPhysicalDevice handles[KN_VK_MAX_DEVICES];
+    uint32_t count = KN_VK_MAX_DEVICES;
+    VkResult result = vk->fn.vkEnumeratePhysicalDevices(vk->instance, &count, handles);
+    uint32_t old = 0;
+    for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count; i++) {
+        kn_vk_physical physical;
+        kn_vk_physical_query(vk, handles[i], &physical);
+        if (physical.properties.apiVersion < VK_API_VERSION_1_1 || physical.family == UINT32_MAX) {
+            old++;
+            continue;
+        }
+        vk->physical[vk->device_count++] = physical;
+    }
+    if (vk->device_count == 0) {
+        answer(report, old > 0 ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_NO_DEVICE,
+               "install a Vulkan 1.1 driver (Debian: mesa-vulkan-drivers, or the vendor's)",
+               old > 0 ? "no device offers Vulkan 1.1 with a compute queue"
+                       : "the Vulkan loader lists no device");
+        return;
+    }
+    report->outcome = KILN_PROBE_READY;
+    report->device_count = vk->device_count;
+    kn_text_putf(report->why, sizeof(report->why), "%u device%s", vk->device_count,
+                 vk->device_count == 1 ? "" : "s");
+}
+
+static void open_loader(kn_vk *vk, kiln_probe_report *report)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_probe_outcome outcome = KILN_PROBE_FAILED;
+    PFN_vkGetInstanceProcAddr get = NULL;
+    const char *missing = "vkGetInstanceProcAddr";
+    if (kn_dylib_open(loader_names, &vk->loader, &outcome, &diag) != KILN_OK) {
+        answer(report, outcome, "install the Vulkan loader (Debian: libvulkan1)", diag.why);
+        kiln_diag_clear(&diag);
+        return;
+    }
+    kn_text_put(report->library, sizeof(report->library), kn_dylib_path(vk->loader));
+    void *symbol = kn_dylib_symbol(vk->loader, "vkGetInstanceProcAddr");
+    memcpy(&get, &symbol, sizeof(get));
+    if (get != NULL) {
+        missing = bind_global(vk, get);
+    }
+    if (missing != NULL) {
+        /* vkEnumerateInstanceVersion came with 1.1: without it this is a 1.0 loader. */
+        char why[128];
+        kn_text_putf(why, sizeof(why), "the loader has no %s", missing);
+        answer(report, get != NULL ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_SYMBOL_MISSING,
+               "install a Vulkan loader of version 1.1 or newer", why);
+        return;
+    }
+    if (vk->fn.vkEnumerateInstanceVersion(&vk->api_version) != VK_SUCCESS ||
+        vk->api_version < VK_API_VERSION_1_1) {
+        answer(report, KILN_PROBE_DRIVER_TOO_OLD, "install a Vulkan loader of version 1.1 or newer",
+               "the loader offers Vulkan 1.0 only");
+        return;
+    }
+    kn_text_putf(report->version, sizeof(report->version), "%u.%u.%u",
+                 VK_API_VERSION_MAJOR(vk->api_version), VK_API_VERSION_MINOR(vk->api_version),
+                 VK_API_VERSION_PATCH(vk->api_version));
+    create_instance(vk, report);
+    if (vk->instance == VK_NULL_HANDLE) {
+        return;
+    }
+    missing = bind_instance(vk, get);
+    if (missing != NULL) {
+        answer(report, KILN_PROBE_SYMBOL_MISSING, "install a Vulkan 1.1 driver", missing);
+        return;
+    }
+    list_devices(vk, report);
+}
+
+kiln_status kn_vk_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
+                       kiln_diag *diag)
+{
+    *out_instance = NULL;
+    kn_vk *vk = (kn_vk *)calloc(1, sizeof(*vk));
+    if (vk == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "vulkan", "out of memory");
+    }
+    const uint64_t start = kn_clock_now();
+    vk->host = host;
+    kn_mutex_init(&vk->lock);
+    kn_text_put(report->backend, sizeof(report->backend), "vulkan");
+    open_loader(vk, report);
+    kn_vk_shaderc_find(vk);
+    const size_t used = strlen(report->why);
+    kn_text_put(report->why + used, sizeof(report->why) - used,
+                vk->shaderc_path[0] != '\0' ? "; GLSL through shaderc"
+                                            : "; no shaderc found, so SPIR-V only");
+    report->probe_ns = kn_clock_now() - start;
+    if (vk->device_count == 0 && vk->shaderc_path[0] == '\0') {
+        kiln_status status =
+            kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, "vulkan", "%s", report->why);
+        kn_vk_close(vk);
+        return status;
+    }
+    *out_instance = vk;
+    return KILN_OK;
+}
+
+void kn_vk_close(void *instance)
+{
+    kn_vk *vk = (kn_vk *)instance;
+    if (vk == NULL) {
+        return;
+    }
+    if (vk->instance != VK_NULL_HANDLE && vk->fn.vkDestroyInstance != NULL) {
+        vk->fn.vkDestroyInstance(vk->instance, NULL);
+    }
+    kn_dylib_close(vk->shaderc_lib);
+    kn_dylib_close(vk->loader);
+    kn_mutex_deinit(&vk->lock);
+    free(vk);
+}
