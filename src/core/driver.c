@@ -9,7 +9,7 @@
 #include "backends/list.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "hal/artifact.h"
+#include "core/memo.h"
 #include "hal/registry.h"
 #include "sys/clock.h"
 #include "sys/dylib.h"
@@ -33,12 +33,13 @@ static void invoke_on_worker(void *user, void (*run)(void *call), void *call)
     kn_worker_call((kn_worker *)user, run, call);
 }
 
-kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend,
+kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend, struct kiln_cache *cache,
                            kiln_probe_report *report, kiln_diag *diag)
 {
     memset(driver, 0, sizeof(*driver));
     kn_report_set(report, backend->name, KILN_PROBE_FAILED, NULL, "%s", "");
     driver->in.backend = backend;
+    kn_memo_host(cache, &driver->host);
     if ((backend->caps & KILN_CAP_ANY_THREAD) == 0) {
         kiln_status status = kn_worker_create(&driver->worker, diag);
         if (status != KILN_OK) {
@@ -51,7 +52,7 @@ kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend,
     }
     kiln_diag own = KILN_DIAG_INIT;
     uint64_t start = kn_clock_now();
-    kiln_status status = kn_instance_open(&driver->in, &kn_host, report, &own);
+    kiln_status status = kn_instance_open(&driver->in, &driver->host, report, &own);
     report->probe_ns = kn_clock_now() - start;
     kn_text_put(report->backend, sizeof(report->backend), backend->name);
     if (status != KILN_OK) {

@@ -9,11 +9,12 @@
 typedef struct kn_driver {
     kn_instance in;
     kn_worker *worker; /* for a backend without KILN_CAP_ANY_THREAD */
+    kiln_host host;    /* what it was lent */
 } kn_driver;
 
 /* Opens a backend and fills `report` in every case. The driver is usable only after KILN_OK; a
- * failure has its reason in the report and in diag. */
-kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend,
+ * failure has its reason in the report and in diag. `cache` keeps its memos; it may be NULL. */
+kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend, struct kiln_cache *cache,
                            kiln_probe_report *report, kiln_diag *diag);
 void kn_driver_close(kn_driver *driver);
 

@@ -125,18 +125,56 @@ static kiln_status refuse_shape(const char *entry, uint32_t dimension, const cha
                          why);
 }
 
+/* Checks one dimension of a launch whose local sizes are chosen. */
+static kiln_status check_local(const kiln_device *device, const char *entry, uint32_t dimension,
+                               const kiln_sys_launch *shape, kiln_diag *diag)
+{
+    uint64_t local = shape->local[dimension];
+    uint32_t limit = device->info.max_group_dim[dimension];
+    if (local == 0) {
+        return refuse_shape(entry, dimension, "give a local size in every dimension, or in none",
+                            diag);
+    }
+    if (limit != 0 && local > limit) {
+        return refuse_shape(entry, dimension, "the local size is over the device's limit", diag);
+    }
+    if (!kn_instance_can(&device->driver->in, KILN_CAP_PARTIAL_GROUPS) &&
+        shape->global[dimension] % local != 0) {
+        return refuse_shape(entry, dimension, "the global size is no multiple of the local size",
+                            diag);
+    }
+    return KILN_OK;
+}
+
+/* A group has as many items as its local sizes multiplied; none of them is 0. */
+static kiln_status check_group(const kiln_device *device, const char *entry,
+                               const kiln_sys_launch *shape, kiln_diag *diag)
+{
+    uint64_t limit = device->info.max_group_size;
+    uint64_t group = 1;
+    for (uint32_t i = 0; limit != 0 && i < 3; i++) {
+        if (shape->local[i] > limit / group) {
+            return kiln_diag_set(diag, KILN_E_INVALID, NULL, entry,
+                                 "a work-group of %llu x %llu x %llu items; the device takes %llu",
+                                 (unsigned long long)shape->local[0],
+                                 (unsigned long long)shape->local[1],
+                                 (unsigned long long)shape->local[2], (unsigned long long)limit);
+        }
+        group *= shape->local[i];
+    }
+    return KILN_OK;
+}
+
 /* Fills the shape of `out` and checks it against the device's limits. */
 static kiln_status take_shape(const kiln_device *device, const char *entry,
                               const kiln_launch *launch, kiln_sys_launch *out, kiln_diag *diag)
 {
-    const kiln_device_info *info = &device->info;
-    bool partial = kn_instance_can(&device->driver->in, KILN_CAP_PARTIAL_GROUPS);
     bool chosen = false;
-    uint64_t group = 1;
     if (launch->dims < 1 || launch->dims > 3) {
         return kiln_diag_set(diag, KILN_E_INVALID, "use 1 to 3", entry, "%u dimensions",
                              (unsigned)launch->dims);
     }
+    out->dims = launch->dims;
     for (uint32_t i = 0; i < launch->dims; i++) {
         chosen = chosen || launch->local[i] != 0;
     }
@@ -148,27 +186,12 @@ static kiln_status take_shape(const kiln_device *device, const char *entry,
         if (out->global[i] == 0) {
             return refuse_shape(entry, i, "no work-items", diag);
         }
-        if (!chosen) {
-            continue;
+        kiln_status status = chosen ? check_local(device, entry, i, out, diag) : KILN_OK;
+        if (status != KILN_OK) {
+            return status;
         }
-        if (out->local[i] == 0) {
-            return refuse_shape(entry, i, "give a local size in every dimension, or in none", diag);
-        }
-        if (info->max_group_dim[i] != 0 && out->local[i] > info->max_group_dim[i]) {
-            return refuse_shape(entry, i, "the local size is over the device's limit", diag);
-        }
-        if (!partial && out->global[i] % out->local[i] != 0) {
-            return refuse_shape(entry, i, "the global size is no multiple of the local size", diag);
-        }
-        group = out->local[i] > UINT64_MAX / group ? UINT64_MAX : group * out->local[i];
     }
-    if (info->max_group_size != 0 && group > info->max_group_size) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, entry,
-                             "a work-group of %llu items; the device takes %u",
-                             (unsigned long long)group, (unsigned)info->max_group_size);
-    }
-    out->dims = launch->dims;
-    return KILN_OK;
+    return chosen ? check_group(device, entry, out, diag) : KILN_OK;
 }
 
 static kiln_status check_launch(const kiln_queue *queue, const kiln_program *program,

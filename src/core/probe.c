@@ -26,7 +26,7 @@ kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backe
                         backend->name);
         }
     }
-    return kn_driver_open(driver, backend, report, diag);
+    return kn_driver_open(driver, backend, runtime->cache, report, diag);
 }
 
 /* The built-in ones, and those that the environment names. */
@@ -56,7 +56,7 @@ kiln_status kiln_backend_probe(const char *backend, kiln_probe_report *out_repor
         return status;
     }
     kn_driver driver;
-    if (kn_driver_open(&driver, table, out_report, NULL) != KILN_OK) {
+    if (kn_driver_open(&driver, table, NULL, out_report, NULL) != KILN_OK) {
         return KILN_OK; /* the report says why */
     }
     for (uint32_t i = 0; i < out_report->device_count; i++) {

@@ -13,42 +13,76 @@ static kiln_status refuse(const kiln_source *source, const char *why, kiln_diag 
                          source->name != NULL ? source->name : "a source", "%s", why);
 }
 
-static kiln_status check_lists(const kiln_source *source, kiln_diag *diag)
+static bool is_empty(const char *text)
 {
-    if ((source->define_count > 0 && source->defines == NULL) ||
-        (source->option_count > 0 && source->options == NULL) ||
-        (source->include_dir_count > 0 && source->include_dirs == NULL) ||
-        (source->header_count > 0 && source->headers == NULL) ||
-        (source->entry_count > 0 && source->entries == NULL) ||
-        (source->builtin_count > 0 && source->builtin == NULL)) {
-        return refuse(source, "a list is missing that has a count", diag);
+    return text == NULL || text[0] == '\0';
+}
+
+/* The first of `count` texts that is missing or, unless allowed, empty. */
+static bool texts_sound(const char *const *texts, size_t count, bool may_be_empty)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (texts[i] == NULL || (!may_be_empty && texts[i][0] == '\0')) {
+            return false;
+        }
     }
+    return true;
+}
+
+static bool headers_sound(const kiln_source *source)
+{
+    for (size_t i = 0; i < source->header_count; i++) {
+        const kiln_header *header = &source->headers[i];
+        if (is_empty(header->name) || (header->text == NULL && header->length > 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool defines_sound(const kiln_source *source)
+{
     for (size_t i = 0; i < source->define_count; i++) {
         const char *name = source->defines[i].name;
-        if (name == NULL || name[0] == '\0' || strchr(name, '=') != NULL) {
-            return refuse(source, "a definition has no name, or '=' in it", diag);
+        if (is_empty(name) || strchr(name, '=') != NULL) {
+            return false;
         }
     }
-    for (size_t i = 0; i < source->option_count; i++) {
-        if (source->options[i] == NULL) {
-            return refuse(source, "an option is NULL", diag);
+    return true;
+}
+
+static kiln_status check_lists(const kiln_source *source, kiln_diag *diag)
+{
+    const struct {
+        const void *list;
+        size_t count;
+    } lists[] = {
+        {source->defines, source->define_count},
+        {source->options, source->option_count},
+        {source->include_dirs, source->include_dir_count},
+        {source->headers, source->header_count},
+        {source->entries, source->entry_count},
+        {source->builtin, source->builtin_count},
+    };
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        if (lists[i].count > 0 && lists[i].list == NULL) {
+            return refuse(source, "a list is missing that has a count", diag);
         }
     }
-    for (size_t i = 0; i < source->include_dir_count; i++) {
-        if (source->include_dirs[i] == NULL || source->include_dirs[i][0] == '\0') {
-            return refuse(source, "an include directory is empty", diag);
-        }
+    if (!defines_sound(source)) {
+        return refuse(source, "a definition has no name, or '=' in it", diag);
     }
-    for (size_t i = 0; i < source->header_count; i++) {
-        if (source->headers[i].name == NULL ||
-            (source->headers[i].text == NULL && source->headers[i].length > 0)) {
-            return refuse(source, "a header in memory has no name or no text", diag);
-        }
+    if (!texts_sound(source->options, source->option_count, true)) {
+        return refuse(source, "an option is NULL", diag);
     }
-    for (size_t i = 0; i < source->entry_count; i++) {
-        if (source->entries[i] == NULL || source->entries[i][0] == '\0') {
-            return refuse(source, "an entry is empty", diag);
-        }
+    if (!texts_sound(source->include_dirs, source->include_dir_count, false)) {
+        return refuse(source, "an include directory is empty", diag);
+    }
+    if (!headers_sound(source)) {
+        return refuse(source, "a header in memory has no name or no text", diag);
+    }
+    if (!texts_sound(source->entries, source->entry_count, false)) {
+        return refuse(source, "an entry is empty", diag);
     }
     return KILN_OK;
 }

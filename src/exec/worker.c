@@ -1,6 +1,7 @@
 /* A thread that runs calls one after the other. */
 #include "exec/worker.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "sys/clock.h"
@@ -14,16 +15,13 @@ struct kn_worker {
     bool running;
     bool stop;
     kn_thread *thread;
+    atomic_uintptr_t self; /* kn_thread_self of the thread, once it runs */
 };
-
-/* Which worker the running thread is, so that a call from its own thread does not wait for itself.
- */
-static _Thread_local const kn_worker *this_worker;
 
 static void worker_main(void *user)
 {
     kn_worker *worker = (kn_worker *)user;
-    this_worker = worker;
+    atomic_store(&worker->self, kn_thread_self());
     kn_mutex_lock(&worker->mutex);
     for (;;) {
         while (worker->first == NULL && !worker->stop) {
@@ -57,6 +55,7 @@ kiln_status kn_worker_create(kn_worker **out_worker, kiln_diag *diag)
     kn_mutex_init(&worker->mutex);
     kn_cond_init(&worker->work);
     kn_cond_init(&worker->ended);
+    atomic_init(&worker->self, 0);
     kiln_status status = kn_thread_start(worker_main, worker, &worker->thread, diag);
     if (status != KILN_OK) {
         kn_cond_deinit(&worker->ended);
@@ -121,8 +120,8 @@ static void waited_run(void *user)
 
 void kn_worker_call(kn_worker *worker, void (*run)(void *user), void *user)
 {
-    if (this_worker == worker) {
-        run(user);
+    if (atomic_load(&worker->self) == kn_thread_self()) {
+        run(user); /* waiting for itself would not end */
         return;
     }
     waited_call call = {worker, run, user, false};

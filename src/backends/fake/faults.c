@@ -1,11 +1,12 @@
 /* The script of faults: parsed when the backend is opened, looked at by every operation. */
 #include "backends/fake/faults.h"
 
-#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "sys/clock.h"
+#include "sys/thread.h"
 
 #define SLOW_NS 100000000ull
 #define HOUR_NS 3600000000000ull
@@ -95,12 +96,10 @@ kiln_status fake_faults_init(fake_faults *faults, const char *script, kiln_diag 
     return KILN_OK;
 }
 
-/* Any address that differs between threads will do to tell them apart. */
 static void note_thread(fake_faults *faults)
 {
-    static _Thread_local char mark;
     uintptr_t none = 0;
-    uintptr_t self = (uintptr_t)&mark;
+    uintptr_t self = kn_thread_self();
     if (!atomic_compare_exchange_strong(&faults->thread, &none, self) && none != self) {
         atomic_store(&faults->other_threads, true);
     }
@@ -117,7 +116,7 @@ static kiln_status act(const char *what, fake_op op, bool *out_empty, kiln_diag 
         }
     }
     if (strcmp(what, "crash") == 0) {
-        (void)raise(SIGSEGV);
+        abort();
     }
     while (strcmp(what, "hang") == 0) {
         kn_clock_sleep(HOUR_NS);

@@ -4,7 +4,7 @@
  * $KILN_FAKE_FAULTS is a comma-separated list of OP=WHAT or OP=WHAT@N: the N-th call of OP (every
  * call without @N) does WHAT.
  *   OP    one of FAKE_OPS
- *   WHAT  a failure: reject, compile, nomem, lost, unavailable, fail; or an act: crash (SIGSEGV),
+ *   WHAT  a failure: reject, compile, nomem, lost, unavailable, fail; or an act: crash (abort),
  *         hang (for ever), slow (100 ms), empty (an empty result) */
 #ifndef KILN_BACKENDS_FAKE_FAULTS_H
 #define KILN_BACKENDS_FAKE_FAULTS_H

@@ -323,28 +323,49 @@ void fake_code_write(const fake_code *code, kn_strbuf *out)
 }
 
 /* Everything that the interpreter relies on: bytes from a file are nobody's friend. */
+static bool step_is_sound(const fake_step *step, const fake_kernel *kernel)
+{
+    switch ((fake_step_kind)step->kind) {
+    case FAKE_PUSH_PARAM:
+        return step->index < kernel->param_count;
+    case FAKE_PUSH_ELEMENT:
+    case FAKE_STORE:
+    case FAKE_STORE_AT:
+        return step->index < kernel->param_count &&
+               (kernel->params[step->index].type == FAKE_FLOATS ||
+                kernel->params[step->index].type == FAKE_INTS);
+    case FAKE_PUSH_NAME:
+        return step->index < sizeof(item_names) / sizeof(item_names[0]);
+    default:
+        return step->kind < FAKE_STEP_COUNT;
+    }
+}
+
+static bool kernel_is_sound(const fake_code *code, const fake_kernel *kernel)
+{
+    if (memchr(kernel->name, 0, FAKE_NAME_SIZE) == NULL || kernel->param_count > 16 ||
+        kernel->first > code->step_count || kernel->count > code->step_count - kernel->first) {
+        return false;
+    }
+    for (uint32_t i = 0; i < kernel->param_count; i++) {
+        if (memchr(kernel->params[i].name, 0, FAKE_NAME_SIZE) == NULL ||
+            kernel->params[i].type >= FAKE_TYPE_COUNT) {
+            return false;
+        }
+    }
+    for (uint32_t i = kernel->first; i < kernel->first + kernel->count; i++) {
+        if (!step_is_sound(&code->steps[i], kernel)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool code_is_sound(const fake_code *code)
 {
     for (uint32_t i = 0; i < code->kernel_count; i++) {
-        const fake_kernel *kernel = &code->kernels[i];
-        if (memchr(kernel->name, 0, FAKE_NAME_SIZE) == NULL || kernel->param_count > 16 ||
-            kernel->first > code->step_count || kernel->count > code->step_count - kernel->first) {
+        if (!kernel_is_sound(code, &code->kernels[i])) {
             return false;
-        }
-        for (uint32_t k = 0; k < kernel->param_count; k++) {
-            if (memchr(kernel->params[k].name, 0, FAKE_NAME_SIZE) == NULL ||
-                kernel->params[k].type >= FAKE_TYPE_COUNT) {
-                return false;
-            }
-        }
-        for (uint32_t k = kernel->first; k < kernel->first + kernel->count; k++) {
-            const fake_step *step = &code->steps[k];
-            bool param = step->kind == FAKE_PUSH_PARAM || step->kind == FAKE_PUSH_ELEMENT ||
-                         step->kind == FAKE_STORE || step->kind == FAKE_STORE_AT;
-            if (step->kind >= FAKE_STEP_COUNT || (param && step->index >= kernel->param_count) ||
-                (step->kind == FAKE_PUSH_NAME && step->index > 7)) {
-                return false;
-            }
         }
     }
     return true;
