@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/cmocka.h"
 #include "support/faultfs.h"
@@ -99,6 +100,35 @@ static void a_parent_that_vanishes_is_made_again(void **state)
     free(path);
 }
 
+static kiln_status count_names(void *user, const char *name)
+{
+    (void)name;
+    (*(int *)user)++;
+    return KILN_OK;
+}
+
+static void S4_folders_that_cannot_be_read_are_said(void **state)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_file_facts facts;
+    int count = 0;
+    char *path = kt_path(*state, "a");
+    assert_int_equal(kn_file_make_folder(path, NULL), KILN_OK);
+    kt_faultfs_set(*state, "open:1:EACCES;open:2:ESTALE;rmdir:1:EACCES");
+    assert_int_equal(kn_file_list(path, count_names, &count, &diag), KILN_E_IO);
+    assert_int_equal(diag.vendor_code, EACCES);
+    assert_int_equal(kn_file_list(path, count_names, &count, &diag), KILN_MISS);
+    assert_int_equal(kn_file_list(path, count_names, &count, &diag), KILN_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(kn_file_remove_folder(path), KILN_E_IO);
+    assert_int_equal(kn_file_remove_folder(path), KILN_OK);
+    assert_int_equal(symlink("a", path), 0); /* a loop */
+    assert_int_equal(kn_file_stat(path, true, &facts, &diag), KILN_E_IO);
+    assert_int_equal(diag.vendor_code, ELOOP);
+    kiln_diag_clear(&diag);
+    free(path);
+}
+
 static void a_file_system_without_locks_is_unsupported(void **state)
 {
     static const struct {
@@ -142,6 +172,7 @@ int main(void)
         TEST(C2_a_stale_handle_is_a_miss),
         TEST(records_survive_short_transfers),
         TEST(a_parent_that_vanishes_is_made_again),
+        TEST(S4_folders_that_cannot_be_read_are_said),
         TEST(a_file_system_without_locks_is_unsupported),
     };
     if (!kt_faultfs_available()) {
