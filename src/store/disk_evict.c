@@ -229,13 +229,23 @@ static void count_and_evict(kn_disk *disk, const kn_record *before)
     candidates_deinit(&list);
 }
 
+static bool is_over(const kn_disk *disk, const kn_record *record)
+{
+    return record->bytes > disk->max_bytes || record->files > disk->max_files;
+}
+
+static bool is_due(int64_t since_ns, int64_t now_ns, int64_t period_ns)
+{
+    int64_t age = now_ns - since_ns;
+    return age > period_ns || age < -DAY_NS; /* from the future: somebody's clock was wrong */
+}
+
 void kn_disk_maintain(kn_disk *disk, const kn_record *record)
 {
     int64_t now = kn_clock_wall();
-    int64_t counted = now - record->counted_ns, swept = now - record->swept_ns;
-    bool count = record->counted_ns == 0 || counted > DAY_NS || counted < -DAY_NS ||
-                 record->bytes > disk->max_bytes || record->files > disk->max_files;
-    bool sweep_now = swept > KN_HOUR_NS || swept < -DAY_NS;
+    bool count =
+        record->counted_ns == 0 || is_due(record->counted_ns, now, DAY_NS) || is_over(disk, record);
+    bool sweep_now = is_due(record->swept_ns, now, KN_HOUR_NS);
     kn_lock_file *lock = NULL;
     if ((!count && !sweep_now) || become_evictor(disk, &lock) != KILN_OK) {
         return;
@@ -244,8 +254,7 @@ void kn_disk_maintain(kn_disk *disk, const kn_record *record)
     /* Another process may have done it since the caller looked; what is pending here goes first, so
      * that the record can be compared with what is there. */
     if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &fresh, NULL) == KILN_OK) {
-        if (count && (fresh.counted_ns == record->counted_ns || fresh.bytes > disk->max_bytes ||
-                      fresh.files > disk->max_files)) {
+        if (count && (fresh.counted_ns == record->counted_ns || is_over(disk, &fresh))) {
             count_and_evict(disk, &fresh);
         }
         if (sweep_now && fresh.swept_ns == record->swept_ns) {

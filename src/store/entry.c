@@ -36,6 +36,15 @@ static kiln_status corrupt(kiln_diag *diag, const char *why)
     return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "reading an entry", "%s", why);
 }
 
+static bool is_zero(const char *from, const char *to)
+{
+    char any = 0;
+    for (; from < to; from++) {
+        any |= *from;
+    }
+    return any == 0;
+}
+
 /* The three lengths against the bytes that are there. */
 static bool split(kn_span bytes, kn_entry *entry)
 {
@@ -59,7 +68,8 @@ static bool split(kn_span bytes, kn_entry *entry)
     entry->payload = kn_span_of(at, (size_t)stored);
     entry->facts = kn_span_of(at + stored_padded, (size_t)facts);
     entry->recipe = kn_span_of(at + stored_padded + facts_padded, (size_t)recipe);
-    return true;
+    return is_zero(at + stored, entry->facts.data) &&
+           is_zero(entry->facts.data + facts, entry->recipe.data);
 }
 
 kiln_status kn_entry_parse(kn_span bytes, const kiln_key *key, kn_entry *out_entry, kiln_diag *diag)

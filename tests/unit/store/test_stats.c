@@ -1,0 +1,166 @@
+/* Counters and totals: that they add up over objects, and what happens to a damaged record. */
+#include "unit/store/support.h"
+
+#include "store/stats.h"
+#include "sys/lock.h"
+
+static void fill(kn_record *record)
+{
+    *record = (kn_record){.files = 3,
+                          .bytes = 12288,
+                          .counted_ns = INT64_C(1700000000000000001),
+                          .swept_ns = INT64_C(1700000000000000002),
+                          .created_ns = INT64_C(1700000000000000003)};
+    for (size_t i = 0; i < KN_RECORD_COUNTERS; i++) {
+        record->counters[i] = i * i;
+    }
+}
+
+static void the_golden_record_stays_readable_for_ever(void **state)
+{
+    (void)state;
+    kn_record record, back;
+    unsigned char bytes[KN_RECORD_SIZE];
+    char *path = kt_path(KILN_GOLDEN, "stats-v1");
+    size_t size = 0;
+    fill(&record);
+    kn_record_write(&record, bytes);
+    if (getenv("KILN_UPDATE") != NULL) {
+        kt_file_write(path, bytes, sizeof bytes);
+    }
+    char *golden = kt_file_read(path, &size);
+    assert_non_null(golden);
+    assert_int_equal(size, sizeof bytes);
+    assert_memory_equal(golden, bytes, sizeof bytes);
+    assert_int_equal(kn_record_parse(kn_span_of(golden, size), &back), KILN_OK);
+    assert_memory_equal(&record, &back, sizeof back);
+    free(golden);
+    free(path);
+}
+
+static void every_flipped_bit_and_truncation_is_found(void **state)
+{
+    (void)state;
+    kn_record record;
+    unsigned char bytes[KN_RECORD_SIZE];
+    fill(&record);
+    kn_record_write(&record, bytes);
+    for (size_t at = 0; at < sizeof bytes; at++) {
+        for (int bit = 0; bit < 8; bit++) {
+            bytes[at] ^= (unsigned char)(1 << bit);
+            assert_int_equal(kn_record_parse(kn_span_of(bytes, sizeof bytes), &record),
+                             KILN_E_CORRUPT);
+            bytes[at] ^= (unsigned char)(1 << bit);
+        }
+    }
+    for (size_t size = 0; size < sizeof bytes; size++) {
+        assert_int_equal(kn_record_parse(kn_span_of(bytes, size), &record), KILN_E_CORRUPT);
+    }
+}
+
+static void stats_add_up_over_objects(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache_stats total;
+    kiln_cache *a = ks_cache(*state), *b = ks_cache(*state);
+    (void)ks_get(a, "x", &compile);
+    (void)ks_get(a, "x", &compile);
+    (void)ks_get(b, "x", &compile);
+    (void)ks_get(b, "y", &compile);
+    assert_int_equal(kiln_cache_stats_total(b, &total, NULL), KILN_OK);
+    kiln_cache_destroy(a);
+    kiln_cache_destroy(b);
+
+    kiln_cache *c = ks_cache(*state);
+    assert_int_equal(kiln_cache_stats_total(c, &total, NULL), KILN_OK);
+    assert_int_equal(total.compiles, 2);
+    assert_int_equal(total.misses, 2);
+    assert_int_equal(total.puts, 2);
+    assert_int_equal(total.hits_memory, 1);
+    assert_int_equal(total.hits_disk, 1);
+    assert_true(total.compile_ns > 0);
+    assert_true(total.saved_ns > 0);
+    kiln_cache_stats own;
+    kiln_cache_stats_own(c, &own);
+    assert_int_equal(own.compiles, 0);
+    kiln_cache_destroy(c);
+}
+
+static void D6_hits_are_not_lost_with_a_process_that_never_ends_well(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache_stats total;
+    kiln_cache *a = ks_cache(*state);
+    (void)ks_get(a, "x", &compile);
+    kiln_cache *b = ks_cache(*state); /* never destroyed before the look */
+    (void)ks_get(b, "x", &compile);
+    assert_int_equal(kiln_cache_stats_total(a, &total, NULL), KILN_OK);
+    assert_int_equal(total.hits_disk, 1);
+    kiln_cache_destroy(a);
+    kiln_cache_destroy(b);
+}
+
+static void a_damaged_record_starts_again_and_is_counted(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache_stats total;
+    char *path = kt_path(*state, "stats");
+    kiln_cache *cache = ks_cache(*state);
+    (void)ks_get(cache, "x", &compile);
+    kt_file_write(path, "garbage garbage garbage", 23);
+    (void)ks_get(cache, "y", &compile);
+    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(total.compiles, 1);
+    char bad[KN_RECORD_SIZE] = "still garbage";
+    kt_file_write(path, bad, sizeof bad);
+    (void)ks_get(cache, "z", &compile);
+    assert_int_equal(ks_own(cache).io_errors, 1);
+    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(total.compiles, 1);
+    assert_int_equal(total.io_errors, 1);
+    kiln_cache_destroy(cache);
+
+    /* Totals are known again: somebody counted. */
+    size_t size;
+    kn_record record;
+    char *bytes = kt_file_read(path, &size);
+    assert_int_equal(kn_record_parse(kn_span_of(bytes, size), &record), KILN_OK);
+    assert_int_equal(record.files, 3);
+    assert_true(record.counted_ns > 0);
+    free(bytes);
+    free(path);
+}
+
+static void a_busy_record_delays_nobody_and_loses_nothing(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache_stats total;
+    char *path = kt_path(*state, "lock");
+    kn_lock_file *lock = NULL;
+    kiln_cache *cache = ks_cache(*state);
+    assert_int_equal(kn_lock_file_open(path, &lock, NULL), KILN_OK);
+    assert_int_equal(kn_lock_try(lock, KN_LOCK_STATS), KILN_OK);
+    (void)ks_get(cache, "x", &compile);
+    (void)ks_get(cache, "y", &compile);
+    kn_lock_file_close(lock);
+    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(total.compiles, 2);
+    assert_int_equal(total.puts, 2);
+    kiln_cache_destroy(cache);
+    free(path);
+}
+
+#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_golden_record_stays_readable_for_ever),
+        cmocka_unit_test(every_flipped_bit_and_truncation_is_found),
+        IN_FOLDER(stats_add_up_over_objects),
+        IN_FOLDER(D6_hits_are_not_lost_with_a_process_that_never_ends_well),
+        IN_FOLDER(a_damaged_record_starts_again_and_is_counted),
+        IN_FOLDER(a_busy_record_delays_nobody_and_loses_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
