@@ -36,6 +36,13 @@ void kn_dylib_close(kn_dylib *lib);
 const char *kn_dylib_path(const kn_dylib *lib);         /* of the file that was mapped */
 void *kn_dylib_symbol(kn_dylib *lib, const char *name); /* or NULL */
 
+/* Loads a shared object from bytes; each call loads anew. `folders` (NULL-terminated, absolute) is
+ * for tests: where to put the bytes; NULL tries an anonymous file in memory, then the temporary
+ * folders. KILN_E_REJECTED with the loader's words when the object is at fault, KILN_E_UNAVAILABLE
+ * when no place allows execution. */
+kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *const *folders,
+                                 kn_dylib **out_lib, kiln_diag *diag);
+
 /* Fills the function pointers of `table`. `version` is what the library says it is (0: unknown): a
  * required symbol that is newer than it is not missed. KILN_E_UNAVAILABLE names the first required
  * symbol that is absent. */

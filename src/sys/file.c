@@ -157,6 +157,11 @@ kiln_status kn_file_touch(const char *path)
     return means_missing(errno) ? KILN_MISS : KILN_E_IO;
 }
 
+char *kn_path_resolve(const char *path)
+{
+    return realpath(path, NULL);
+}
+
 kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, kiln_diag *diag)
 {
     struct stat facts;

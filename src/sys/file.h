@@ -68,5 +68,7 @@ char *kn_path_join(const char *folder, const char *name);
 char *kn_path_folder(const char *path);
 const char *kn_path_name(const char *path);
 bool kn_path_is_absolute(const char *path);
+/* Absolute, with all links followed; malloc'ed, or NULL if there is no such file. */
+char *kn_path_resolve(const char *path);
 
 #endif

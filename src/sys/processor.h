@@ -1,0 +1,72 @@
+/* The processor this process runs on: its name, and the instructions it has and the system lets
+ * programs use. Features are bits; their names are those of the compilers' -m options. */
+#ifndef KILN_SYS_PROCESSOR_H
+#define KILN_SYS_PROCESSOR_H
+
+#include <stdint.h>
+
+/* X(enumerator, name). Order is part of the cache's folder names: append only. */
+#define KN_X86_FEATURE_MAP(X)                                                                      \
+    X(KN_X86_CX16, "cx16")                                                                         \
+    X(KN_X86_SAHF, "sahf")                                                                         \
+    X(KN_X86_POPCNT, "popcnt")                                                                     \
+    X(KN_X86_SSE3, "sse3")                                                                         \
+    X(KN_X86_SSSE3, "ssse3")                                                                       \
+    X(KN_X86_SSE41, "sse4.1")                                                                      \
+    X(KN_X86_SSE42, "sse4.2")                                                                      \
+    X(KN_X86_AVX, "avx")                                                                           \
+    X(KN_X86_AVX2, "avx2")                                                                         \
+    X(KN_X86_BMI, "bmi")                                                                           \
+    X(KN_X86_BMI2, "bmi2")                                                                         \
+    X(KN_X86_F16C, "f16c")                                                                         \
+    X(KN_X86_FMA, "fma")                                                                           \
+    X(KN_X86_LZCNT, "lzcnt")                                                                       \
+    X(KN_X86_MOVBE, "movbe")                                                                       \
+    X(KN_X86_AVX512F, "avx512f")                                                                   \
+    X(KN_X86_AVX512BW, "avx512bw")                                                                 \
+    X(KN_X86_AVX512CD, "avx512cd")                                                                 \
+    X(KN_X86_AVX512DQ, "avx512dq")                                                                 \
+    X(KN_X86_AVX512VL, "avx512vl")                                                                 \
+    X(KN_X86_AES, "aes")                                                                           \
+    X(KN_X86_PCLMUL, "pclmul")                                                                     \
+    X(KN_X86_ADX, "adx")                                                                           \
+    X(KN_X86_SHA, "sha")                                                                           \
+    X(KN_X86_GFNI, "gfni")                                                                         \
+    X(KN_X86_VAES, "vaes")                                                                         \
+    X(KN_X86_VPCLMULQDQ, "vpclmulqdq")                                                             \
+    X(KN_X86_AVX512VNNI, "avx512vnni")                                                             \
+    X(KN_X86_AVX512IFMA, "avx512ifma")                                                             \
+    X(KN_X86_AVX512VBMI, "avx512vbmi")                                                             \
+    X(KN_X86_AVX512VBMI2, "avx512vbmi2")                                                           \
+    X(KN_X86_AVX512BITALG, "avx512bitalg")                                                         \
+    X(KN_X86_AVX512VPOPCNTDQ, "avx512vpopcntdq")
+
+#define KN_ARM_FEATURE_MAP(X)                                                                      \
+    X(KN_ARM_CRC, "crc")                                                                           \
+    X(KN_ARM_LSE, "lse")                                                                           \
+    X(KN_ARM_RDMA, "rdma")                                                                         \
+    X(KN_ARM_FP16, "fp16")                                                                         \
+    X(KN_ARM_DOTPROD, "dotprod")
+
+#define KN_FEATURE_ENUM(name, text) name,
+enum { KN_X86_FEATURE_MAP(KN_FEATURE_ENUM) KN_X86_FEATURE_COUNT };
+enum { KN_ARM_FEATURE_MAP(KN_FEATURE_ENUM) KN_ARM_FEATURE_COUNT };
+#undef KN_FEATURE_ENUM
+
+typedef enum kn_architecture {
+    KN_ARCH_OTHER,
+    KN_ARCH_X86_64,
+    KN_ARCH_AARCH64,
+} kn_architecture;
+
+typedef struct kn_processor {
+    kn_architecture architecture;
+    uint64_t features; /* bit n: enumerator n of the architecture's map */
+    char model[128];
+    char vendor[32];
+    uint64_t memory_bytes; /* of the machine; 0 if unknown */
+} kn_processor;
+
+void kn_processor_describe(kn_processor *out_processor);
+
+#endif

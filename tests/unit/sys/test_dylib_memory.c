@@ -1,0 +1,191 @@
+/* Objects loaded from bytes: in memory, from a folder, and where folders are mounted noexec. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/tmpdir.h"
+#include "sys/dylib.h"
+
+typedef int answer_fn(void);
+
+typedef struct object {
+    char *data;
+    size_t size;
+} object;
+
+/* A small object made by the system's compiler. */
+static int make_object(void **state)
+{
+    char command[1024];
+    char *folder = kt_tmpdir_create();
+    char *path = kt_path(folder, "answer.so");
+    object *o = calloc(1, sizeof(*o));
+    assert_non_null(o);
+    (void)snprintf(command, sizeof(command),
+                   "echo 'static int n = 41; int answer(void) { return ++n; }' | "
+                   "cc -shared -fPIC -x c - -o %s",
+                   path);
+    if (system(command) != 0) { /* NOLINT(cert-env33-c) */
+        print_message("SKIP cc: no C compiler\n");
+        exit(77);
+    }
+    o->data = kt_file_read(path, &o->size);
+    assert_non_null(o->data);
+    free(path);
+    kt_tmpdir_remove(folder);
+    *state = o;
+    return 0;
+}
+
+static int free_object(void **state)
+{
+    object *o = *state;
+    free(o->data);
+    free(o);
+    return 0;
+}
+
+static int call(kn_dylib *lib)
+{
+    answer_fn *answer = NULL;
+    void *address = kn_dylib_symbol(lib, "answer");
+    assert_non_null(address);
+    memcpy(&answer, &address, sizeof(answer));
+    return answer();
+}
+
+static void each_load_is_a_new_one(void **state)
+{
+    const object *o = *state;
+    kn_dylib *libs[20];
+    for (size_t i = 0; i < 20; i++) {
+        assert_int_equal(kn_dylib_open_memory(o->data, o->size, NULL, &libs[i], NULL), KILN_OK);
+        assert_int_equal(call(libs[i]), 42);
+    }
+    for (size_t i = 0; i < 20; i++) {
+        assert_int_equal(call(libs[i]), 43);
+        kn_dylib_close(libs[i]);
+    }
+}
+
+static void no_descriptor_stays_open(void **state)
+{
+    const object *o = *state;
+    kn_dylib *lib = NULL;
+    const int before = open("/dev/null", O_RDONLY);
+    (void)close(before);
+    assert_int_equal(kn_dylib_open_memory(o->data, o->size, NULL, &lib, NULL), KILN_OK);
+    const int after = open("/dev/null", O_RDONLY);
+    (void)close(after);
+    assert_int_equal(before, after);
+    kn_dylib_close(lib);
+}
+
+static void a_folder_serves_and_stays_empty(void **state)
+{
+    const object *o = *state;
+    char *folder = kt_tmpdir_create();
+    const char *const folders[] = {"/no/such/folder", folder, NULL};
+    kn_dylib *lib = NULL;
+    assert_int_equal(kn_dylib_open_memory(o->data, o->size, folders, &lib, NULL), KILN_OK);
+    assert_int_equal(call(lib), 42);
+    kn_dylib_close(lib);
+    assert_int_equal(rmdir(folder), 0);
+    free(folder);
+}
+
+static void what_is_no_object_is_rejected(void **state)
+{
+    const object *o = *state;
+    kn_dylib *lib = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    assert_int_equal(kn_dylib_open_memory("#!/bin/sh\n", 10, NULL, &lib, &diag), KILN_E_REJECTED);
+    assert_null(lib);
+    assert_int_equal(diag.status, KILN_E_REJECTED);
+    assert_string_equal(diag.why, "it is empty or not a shared library");
+    assert_int_equal(kn_dylib_open_memory(o->data, 0, NULL, &lib, &diag), KILN_E_REJECTED);
+    assert_int_equal(kn_dylib_open_memory(o->data, 100, NULL, &lib, &diag), KILN_E_REJECTED);
+    kiln_diag_clear(&diag);
+}
+
+static void nowhere_to_put_it_is_told(void **state)
+{
+    const object *o = *state;
+    static const char *const folders[] = {"/no/such/folder", "relative", "/proc", NULL};
+    kn_dylib *lib = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    assert_int_equal(kn_dylib_open_memory(o->data, o->size, folders, &lib, &diag),
+                     KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(diag.fix, "TMPDIR"));
+    kiln_diag_clear(&diag);
+}
+
+/* In a child with a mount of its own: 0 good, 77 no right to mount, else the number of the step. */
+static int in_noexec_folder(const object *o, const char *folder)
+{
+    const char *const folders[] = {folder, NULL};
+    kn_dylib *lib = NULL;
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", folder, "tmpfs", MS_NOEXEC | MS_NOSUID, NULL) != 0) {
+        return 77;
+    }
+    if (kn_dylib_open_memory(o->data, o->size, folders, &lib, NULL) != KILN_E_UNAVAILABLE) {
+        return 1;
+    }
+    const char *const second[] = {folder, "/dev/shm", "/var/tmp", NULL};
+    if (kn_dylib_open_memory(o->data, o->size, second, &lib, NULL) != KILN_OK || call(lib) != 42) {
+        return 2;
+    }
+    kn_dylib_close(lib);
+    if (setenv("TMPDIR", folder, 1) != 0 ||
+        kn_dylib_open_memory(o->data, o->size, NULL, &lib, NULL) != KILN_OK || call(lib) != 42) {
+        return 3;
+    }
+    kn_dylib_close(lib);
+    return 0;
+}
+
+/* FAILURES row 66. */
+static void a_noexec_temporary_folder_is_no_trouble(void **state)
+{
+    const object *o = *state;
+    char *folder = kt_tmpdir_create();
+    int status = 0;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(in_noexec_folder(o, folder));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    kt_tmpdir_remove(folder);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        print_message("no right to mount here\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_load_is_a_new_one),
+        cmocka_unit_test(no_descriptor_stays_open),
+        cmocka_unit_test(a_folder_serves_and_stays_empty),
+        cmocka_unit_test(what_is_no_object_is_rejected),
+        cmocka_unit_test(nowhere_to_put_it_is_told),
+        cmocka_unit_test(a_noexec_temporary_folder_is_no_trouble),
+    };
+    return cmocka_run_group_tests(tests, make_object, free_object);
+}
