@@ -1,0 +1,253 @@
+/* A small reader of ELF files by offset. Must not know compilers or devices. */
+#include "backends/cpu/object.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "sys/file.h"
+
+enum {
+    HEADER_SIZE = 64,
+    SEGMENT_SIZE = 56,
+    SECTION_SIZE = 64,
+    SYMBOL_SIZE = 24,
+    TYPE_DYN = 3,
+    MACHINE_X86_64 = 62,
+    MACHINE_AARCH64 = 183,
+    SEGMENT_LOAD = 1,
+    SEGMENT_DYNAMIC = 2,
+    SEGMENT_INTERPRETER = 3,
+    SEGMENT_NOTE = 4,
+    SECTION_DYNSYM = 11,
+    NOTE_BUILD_ID = 3,
+    NOTE_LIMIT = 4096,
+    SEGMENT_LIMIT = 128,
+    CHUNK = 1 << 20,
+};
+
+static unsigned get_u16(const unsigned char *from)
+{
+    return from[0] | (unsigned)from[1] << 8;
+}
+
+/* The bytes [offset, offset + length) lie in `size`. */
+static bool within(uint64_t offset, uint64_t length, uint64_t size)
+{
+    return offset <= size && length <= size - offset;
+}
+
+static bool is_elf64(const unsigned char *header)
+{
+    return memcmp(header, "\177ELF", 4) == 0 && header[4] == 2 && header[5] == 1;
+}
+
+static bool segments_sound(const unsigned char *data, size_t size)
+{
+    const uint64_t table = kn_get_u64(data + 32);
+    const unsigned count = get_u16(data + 56);
+    bool code = false;
+    bool dynamic = false;
+    if (get_u16(data + 54) != SEGMENT_SIZE ||
+        !within(table, (uint64_t)count * SEGMENT_SIZE, size)) {
+        return false;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned char *segment = data + table + (size_t)i * SEGMENT_SIZE;
+        const uint32_t type = kn_get_u32(segment);
+        const uint64_t in_file = kn_get_u64(segment + 32);
+        if (type != SEGMENT_LOAD && type != SEGMENT_DYNAMIC) {
+            continue;
+        }
+        if (!within(kn_get_u64(segment + 8), in_file, size) || in_file > kn_get_u64(segment + 40)) {
+            return false;
+        }
+        code = code || (type == SEGMENT_LOAD && (kn_get_u32(segment + 4) & 1u) != 0);
+        dynamic = dynamic || type == SEGMENT_DYNAMIC;
+    }
+    return code && dynamic;
+}
+
+bool kn_cpu_object_check(const void *data, size_t size, kn_architecture architecture,
+                         const char **out_why)
+{
+    const unsigned char *header = (const unsigned char *)data;
+    const char *why = NULL;
+    if (size == 0) {
+        why = "it is empty";
+    } else if (size < HEADER_SIZE || !is_elf64(header)) {
+        why = "it is no 64-bit ELF file";
+    } else if (get_u16(header + 16) != TYPE_DYN) {
+        why = "it is ELF, but no shared object";
+    } else if (get_u16(header + 18) != (architecture == KN_ARCH_AARCH64
+                                            ? (unsigned)MACHINE_AARCH64
+                                            : (unsigned)MACHINE_X86_64)) {
+        why = "it is made for another machine";
+    } else if (!segments_sound(header, size)) {
+        why = "it is cut short or damaged";
+    }
+    *out_why = why;
+    return why == NULL;
+}
+
+typedef struct symbols {
+    const unsigned char *table;
+    const char *text;
+    size_t count, text_size;
+} symbols;
+
+static bool find_symbols(const unsigned char *data, size_t size, symbols *out)
+{
+    const uint64_t table = kn_get_u64(data + 40);
+    const unsigned count = get_u16(data + 60);
+    if (get_u16(data + 58) != SECTION_SIZE ||
+        !within(table, (uint64_t)count * SECTION_SIZE, size)) {
+        return false;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned char *section = data + table + (size_t)i * SECTION_SIZE;
+        const uint32_t link = kn_get_u32(section + 40);
+        if (kn_get_u32(section + 4) != SECTION_DYNSYM || link >= count) {
+            continue;
+        }
+        const unsigned char *text = data + table + (size_t)link * SECTION_SIZE;
+        const uint64_t offset = kn_get_u64(section + 24);
+        const uint64_t length = kn_get_u64(section + 32);
+        const uint64_t text_offset = kn_get_u64(text + 24);
+        const uint64_t text_length = kn_get_u64(text + 32);
+        if (!within(offset, length, size) || !within(text_offset, text_length, size) ||
+            text_length == 0 || data[text_offset + text_length - 1] != '\0') {
+            return false;
+        }
+        *out = (symbols){data + offset, (const char *)data + text_offset,
+                         (size_t)length / SYMBOL_SIZE, (size_t)text_length};
+        return true;
+    }
+    return false;
+}
+
+const char *kn_cpu_object_kernel(const void *data, size_t size, size_t index)
+{
+    const size_t prefix = strlen(CPU_KERNEL_PREFIX);
+    symbols found;
+    if (!find_symbols((const unsigned char *)data, size, &found)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < found.count; i++) {
+        const unsigned char *symbol = found.table + i * SYMBOL_SIZE;
+        const uint32_t name = kn_get_u32(symbol);
+        if (name >= found.text_size || get_u16(symbol + 6) == 0 ||
+            strncmp(found.text + name, CPU_KERNEL_PREFIX, prefix) != 0) {
+            continue;
+        }
+        if (index == 0) {
+            return found.text + name + prefix;
+        }
+        index--;
+    }
+    return NULL;
+}
+
+/* Writes the build id that a segment of notes holds. */
+static bool note_build_id(const unsigned char *notes, size_t size, char *id, size_t id_size)
+{
+    size_t at = 0;
+    while (size - at >= 12) {
+        const size_t name = kn_get_u32(notes + at);
+        const size_t length = kn_get_u32(notes + at + 4);
+        const size_t bytes = at + 12 + ((name + 3) & ~(size_t)3);
+        if (name > size || length > size || bytes > size || length > size - bytes) {
+            return false;
+        }
+        if (kn_get_u32(notes + at + 8) == NOTE_BUILD_ID && name == 4 &&
+            memcmp(notes + at + 12, "GNU", 4) == 0 && length > 0 && 2 * length < id_size) {
+            kn_hex_encode(notes + bytes, length, id);
+            return true;
+        }
+        at = bytes + ((length + 3) & ~(size_t)3);
+        if (at > size) {
+            return false;
+        }
+    }
+    return false;
+}
+
+static bool file_build_id(kn_file *file, char *id, size_t id_size, bool *out_dynamic)
+{
+    unsigned char header[HEADER_SIZE];
+    unsigned char segment[SEGMENT_SIZE];
+    bool found = false;
+    if (kn_file_read_at(file, 0, header, sizeof(header)) != KILN_OK || !is_elf64(header) ||
+        get_u16(header + 54) != SEGMENT_SIZE) {
+        return false;
+    }
+    const uint64_t table = kn_get_u64(header + 32);
+    const unsigned count = get_u16(header + 56);
+    for (unsigned i = 0; i < count && i < SEGMENT_LIMIT; i++) {
+        if (kn_file_read_at(file, table + (uint64_t)i * SEGMENT_SIZE, segment, sizeof(segment)) !=
+            KILN_OK) {
+            return false;
+        }
+        const uint32_t type = kn_get_u32(segment);
+        const uint64_t length = kn_get_u64(segment + 32);
+        *out_dynamic = *out_dynamic || type == SEGMENT_INTERPRETER;
+        if (type == SEGMENT_NOTE && !found && length <= NOTE_LIMIT) {
+            unsigned char notes[NOTE_LIMIT];
+            found =
+                kn_file_read_at(file, kn_get_u64(segment + 8), notes, (size_t)length) == KILN_OK &&
+                note_build_id(notes, (size_t)length, id, id_size);
+        }
+    }
+    return found;
+}
+
+/* Digest of the whole file, a piece at a time. */
+static bool file_digest(kn_file *file, uint64_t size, char *id)
+{
+    XXH3_state_t *state = XXH3_createState();
+    unsigned char *chunk = (unsigned char *)malloc(CHUNK);
+    bool ok = state != NULL && chunk != NULL && XXH3_128bits_reset(state) == XXH_OK;
+    for (uint64_t at = 0; ok && at < size;) {
+        const size_t length = size - at < CHUNK ? (size_t)(size - at) : (size_t)CHUNK;
+        ok = kn_file_read_at(file, at, chunk, length) == KILN_OK &&
+             XXH3_128bits_update(state, chunk, length) == XXH_OK;
+        at += length;
+    }
+    if (ok) {
+        XXH128_canonical_t digest;
+        XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(state));
+        kn_hex_encode(digest.digest, sizeof(digest.digest), id);
+    }
+    free(chunk);
+    (void)XXH3_freeState(state);
+    return ok;
+}
+
+bool kn_cpu_object_identify(const char *path, char *id, size_t id_size, bool *out_dynamic)
+{
+    char text[136];
+    kn_file *file = NULL;
+    kn_file_facts facts;
+    bool ok = false;
+
+    *out_dynamic = false;
+    char *resolved = kn_path_resolve(path);
+    if (resolved == NULL || kn_file_stat(resolved, false, &facts, NULL) != KILN_OK ||
+        facts.kind != KN_FILE_REGULAR || kn_file_open(resolved, false, &file, NULL) != KILN_OK) {
+        free(resolved);
+        return false;
+    }
+    free(resolved);
+    if (file_build_id(file, text, sizeof(text), out_dynamic)) {
+        kn_text_putf(id, id_size, "build-id:%s:%llu", text, (unsigned long long)facts.size);
+        ok = true;
+    } else if (file_digest(file, facts.size, text)) {
+        kn_text_putf(id, id_size, "xxh3:%s:%llu", text, (unsigned long long)facts.size);
+        ok = true;
+    }
+    kn_file_close(file);
+    return ok;
+}

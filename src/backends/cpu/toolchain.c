@@ -1,0 +1,263 @@
+/* Finds the compiler and keeps what is known about it while that still holds. */
+#include "backends/cpu/toolchain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/object.h"
+#include "base/text.h"
+#include "sys/env.h"
+#include "sys/paths.h"
+
+/* Whatever leads the compiler to other programs, libraries or headers. */
+static const char *const guiding_variables[] = {
+    "PATH",          "LD_LIBRARY_PATH", "LD_PRELOAD", "GCC_EXEC_PREFIX", "CPATH",
+    "COMPILER_PATH", "C_INCLUDE_PATH",  "GCC_SPECS",  "SDKROOT"};
+
+static kiln_status out_of_memory(kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "finding the C compiler", "out of memory");
+}
+
+kiln_status kn_cpu_compiler_find(char **out_path, kiln_diag *diag)
+{
+    static const char *const usual[] = {"cc", "gcc", "clang"};
+    const char *asked = kn_env_get("KILN_CC");
+    char *path = NULL;
+    *out_path = NULL;
+    if (asked != NULL && asked[0] != '\0') {
+        if (kn_path_is_absolute(asked)) {
+            kn_file_facts facts;
+            if (kn_file_stat(asked, true, &facts, NULL) == KILN_OK &&
+                facts.kind == KN_FILE_REGULAR && (facts.mode & 0111u) != 0) {
+                path = kn_text_copy(asked);
+                *out_path = path;
+                return path != NULL ? KILN_OK : out_of_memory(diag);
+            }
+        } else if (strchr(asked, '/') == NULL) {
+            path = kn_paths_find_program(asked);
+        }
+        if (path == NULL) {
+            return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
+                                 "set KILN_CC to a name on PATH or an absolute path, without "
+                                 "options",
+                                 "finding the C compiler",
+                                 "KILN_CC names \"%.200s\", which is no program here", asked);
+        }
+    }
+    for (size_t i = 0; path == NULL && i < sizeof(usual) / sizeof(usual[0]); i++) {
+        path = kn_paths_find_program(usual[i]);
+    }
+    if (path == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install gcc or set KILN_CC",
+                             "finding the C compiler",
+                             "no C compiler: neither cc, gcc nor clang is on PATH");
+    }
+    *out_path = path;
+    return KILN_OK;
+}
+
+cpu_toolchain *kn_cpu_toolchain_create(const char *question)
+{
+    cpu_toolchain *made = (cpu_toolchain *)calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return NULL;
+    }
+    made->question = kn_text_copy(question);
+    if (made->question == NULL) {
+        free(made);
+        return NULL;
+    }
+    return made;
+}
+
+void kn_cpu_toolchain_destroy(cpu_toolchain *toolchain)
+{
+    if (toolchain == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < toolchain->tool_count; i++) {
+        free(toolchain->tools[i].name);
+        free(toolchain->tools[i].path);
+    }
+    for (size_t i = 0; i < toolchain->folder_count; i++) {
+        free(toolchain->folders[i]);
+    }
+    for (size_t i = 0; i < toolchain->absent_count; i++) {
+        free(toolchain->absent[i]);
+    }
+    free(toolchain->version);
+    free(toolchain->machine);
+    free(toolchain->question);
+    free(toolchain);
+}
+
+bool kn_cpu_toolchain_add(cpu_toolchain *toolchain, const char *name, const char *path,
+                          bool on_path, bool *out_dynamic)
+{
+    *out_dynamic = false;
+    for (size_t i = 0; i < toolchain->tool_count; i++) {
+        if (strcmp(toolchain->tools[i].path, path) == 0) {
+            return true;
+        }
+    }
+    if (toolchain->tool_count == CPU_TOOL_LIMIT) {
+        return false;
+    }
+    cpu_tool *tool = &toolchain->tools[toolchain->tool_count];
+    *tool = (cpu_tool){.on_path = on_path};
+    tool->name = kn_text_copy(name);
+    tool->path = kn_text_copy(path);
+    /* Facts first: a file replaced in between differs from them later. */
+    if (tool->name == NULL || tool->path == NULL ||
+        kn_file_stat(path, true, &tool->facts, NULL) != KILN_OK ||
+        !kn_cpu_object_identify(path, tool->id, sizeof(tool->id), out_dynamic)) {
+        free(tool->name);
+        free(tool->path);
+        return false;
+    }
+    toolchain->tool_count++;
+    return true;
+}
+
+static bool same_file(const kn_file_facts *a, const kn_file_facts *b)
+{
+    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns &&
+           a->inode == b->inode && a->device == b->device;
+}
+
+bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain)
+{
+    for (size_t i = 0; i < toolchain->tool_count; i++) {
+        const cpu_tool *tool = &toolchain->tools[i];
+        kn_file_facts facts;
+        if (kn_file_stat(tool->path, true, &facts, NULL) != KILN_OK ||
+            !same_file(&facts, &tool->facts)) {
+            return false;
+        }
+        if (tool->on_path) {
+            char *first = kn_paths_find_program(tool->name);
+            const bool same = first != NULL && strcmp(first, tool->path) == 0;
+            free(first);
+            if (!same) {
+                return false;
+            }
+        }
+    }
+    for (size_t i = 0; i < toolchain->absent_count; i++) {
+        kn_file_facts facts;
+        if (kn_file_stat(toolchain->absent[i], true, &facts, NULL) != KILN_MISS) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void kn_cpu_tools_init(cpu_tools *tools, const kiln_host *host)
+{
+    *tools = (cpu_tools){.host = host};
+    kn_mutex_init(&tools->mutex);
+}
+
+void kn_cpu_tools_deinit(cpu_tools *tools)
+{
+    while (tools->current != NULL) {
+        cpu_toolchain *older = tools->current->older;
+        kn_cpu_toolchain_destroy(tools->current);
+        tools->current = older;
+    }
+    kn_mutex_deinit(&tools->mutex);
+}
+
+/* The memo's name: what was asked, framed by lines, unset told from empty. */
+static bool make_question(const char *path, kn_strbuf *text)
+{
+    kn_strbuf_printf(text, "cpu.toolchain 1\n%s\n", path);
+    for (size_t i = 0; i < sizeof(guiding_variables) / sizeof(guiding_variables[0]); i++) {
+        const char *value = kn_env_get(guiding_variables[i]);
+        kn_strbuf_printf(text, "%s%s%s\n", guiding_variables[i], value != NULL ? "=" : "",
+                         value != NULL ? value : "");
+    }
+    return kn_strbuf_ok(text);
+}
+
+static cpu_toolchain *remembered(const kiln_host *host, const char *question)
+{
+    void *data = NULL;
+    size_t size = 0;
+    cpu_toolchain *found = NULL;
+    if (host->memo_get == NULL || host->memo_get(host->memo, question, &data, &size) != KILN_OK) {
+        return NULL;
+    }
+    found = kn_cpu_toolchain_decode(question, (const char *)data, size);
+    free(data);
+    if (found != NULL && !kn_cpu_toolchain_holds(found)) {
+        kn_cpu_toolchain_destroy(found);
+        found = NULL;
+    }
+    return found;
+}
+
+static void remember(const kiln_host *host, const cpu_toolchain *toolchain)
+{
+    kn_strbuf text;
+    kn_strbuf_init(&text, 1 << 20);
+    if (host->memo_put != NULL && kn_cpu_toolchain_encode(toolchain, &text)) {
+        host->memo_put(host->memo, toolchain->question, kn_strbuf_text(&text), text.length);
+    }
+    kn_strbuf_deinit(&text);
+}
+
+/* Under the mutex: makes `current` an answer to `question`. */
+static kiln_status renew(cpu_tools *tools, const char *path, const char *question, kiln_diag *diag)
+{
+    cpu_toolchain *found = remembered(tools->host, question);
+    if (found == NULL) {
+        found = kn_cpu_toolchain_create(question);
+        if (found == NULL) {
+            return out_of_memory(diag);
+        }
+        tools->asked++;
+        kiln_status status = kn_cpu_toolchain_probe(path, found, diag);
+        if (status != KILN_OK) {
+            kn_cpu_toolchain_destroy(found);
+            return status;
+        }
+        remember(tools->host, found);
+    }
+    found->older = tools->current;
+    tools->current = found;
+    return KILN_OK;
+}
+
+kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_toolchain,
+                                 kiln_diag *diag)
+{
+    char *path = NULL;
+    kn_strbuf question;
+    kiln_status status = kn_cpu_compiler_find(&path, diag);
+
+    *out_toolchain = NULL;
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_strbuf_init(&question, 0);
+    if (!make_question(path, &question)) {
+        status = out_of_memory(diag);
+        goto cleanup;
+    }
+    kn_mutex_lock(&tools->mutex);
+    if (tools->current == NULL ||
+        strcmp(tools->current->question, kn_strbuf_text(&question)) != 0 ||
+        !kn_cpu_toolchain_holds(tools->current)) {
+        status = renew(tools, path, kn_strbuf_text(&question), diag);
+    }
+    if (status == KILN_OK) {
+        *out_toolchain = tools->current;
+    }
+    kn_mutex_unlock(&tools->mutex);
+cleanup:
+    kn_strbuf_deinit(&question);
+    free(path);
+    return status;
+}

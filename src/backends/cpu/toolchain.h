@@ -1,0 +1,81 @@
+/* The C compiler of this machine, identified by what it is: the files that take part in a compile
+ * (driver, cc1, assembler, linker, and the libraries these load) with their build ids, what the
+ * compiler calls itself, and the folders it searches for headers.
+ *
+ * Asking the compiler costs a dozen child processes, so the answer is kept in the process and,
+ * through the host's memo, for later ones. It is believed only as long as every file it was made
+ * from has the same size, times and inode, every program found on $PATH is still the first of its
+ * name there, and no folder that was missing has appeared. */
+#ifndef KILN_BACKENDS_CPU_TOOLCHAIN_H
+#define KILN_BACKENDS_CPU_TOOLCHAIN_H
+
+#include "kiln/sys/backend.h"
+
+#include "base/strbuf.h"
+#include "sys/file.h"
+#include "sys/processor.h"
+#include "sys/thread.h"
+
+enum {
+    CPU_TOOL_LIMIT = 64, /* files of one toolchain */
+    CPU_FOLDER_LIMIT = 64,
+};
+
+typedef struct cpu_tool {
+    char *name;          /* "cc1"; of a library its file's name */
+    char *path;          /* absolute */
+    char id[192];        /* kn_cpu_object_identify */
+    bool on_path;        /* was found by its name on $PATH */
+    kn_file_facts facts; /* links followed */
+} cpu_tool;
+
+typedef struct cpu_toolchain {
+    char *question; /* compiler's path and the environment: what this is the answer to */
+    char *version;  /* "gcc version 12.2.0 (Debian ...)" */
+    char *machine;  /* "x86_64-linux-gnu" */
+    cpu_tool tools[CPU_TOOL_LIMIT]; /* the driver first */
+    size_t tool_count;
+    char *folders[CPU_FOLDER_LIMIT]; /* searched for <headers> */
+    size_t folder_count;
+    char *absent[CPU_FOLDER_LIMIT]; /* would be searched if they were there */
+    size_t absent_count;
+    struct cpu_toolchain *older; /* kept: their folders may be in use */
+} cpu_toolchain;
+
+/* What finds and keeps the toolchain; part of the instance. */
+typedef struct cpu_tools {
+    const kiln_host *host;
+    kn_mutex mutex;
+    cpu_toolchain *current;
+    uint32_t asked; /* times the compiler itself was asked: for tests */
+} cpu_tools;
+
+void kn_cpu_tools_init(cpu_tools *tools, const kiln_host *host);
+void kn_cpu_tools_deinit(cpu_tools *tools);
+
+/* The compiler's absolute path (KILN_CC, then cc, gcc, clang on $PATH), malloc'ed.
+ * KILN_E_UNAVAILABLE tells what to install or to set. */
+kiln_status kn_cpu_compiler_find(char **out_path, kiln_diag *diag);
+
+/* The toolchain as it is now. Borrowed until kn_cpu_tools_deinit. KILN_E_UNAVAILABLE if there is
+ * none, or it does not answer as a C compiler does. */
+kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_toolchain,
+                                 kiln_diag *diag);
+/* True if nothing it was made from has changed. A few microseconds. */
+bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain);
+
+/* --- made of three parts: toolchain.c, probe.c (asks), toolchain_memo.c (text form) --- */
+
+cpu_toolchain *kn_cpu_toolchain_create(const char *question);
+void kn_cpu_toolchain_destroy(cpu_toolchain *toolchain);
+/* Adds a file once; false if it cannot be identified or there is no room. */
+bool kn_cpu_toolchain_add(cpu_toolchain *toolchain, const char *name, const char *path,
+                          bool on_path, bool *out_dynamic);
+/* Asks the compiler at `path`. */
+kiln_status kn_cpu_toolchain_probe(const char *path, cpu_toolchain *toolchain, kiln_diag *diag);
+/* The text form; decode makes a toolchain or NULL. Encode is false for what the text cannot hold.
+ */
+bool kn_cpu_toolchain_encode(const cpu_toolchain *toolchain, kn_strbuf *text);
+cpu_toolchain *kn_cpu_toolchain_decode(const char *question, const char *text, size_t size);
+
+#endif

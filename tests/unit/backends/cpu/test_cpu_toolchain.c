@@ -1,0 +1,300 @@
+/* The compiler's identity: what it is made of, when it changes, and that a warm start asks nothing.
+ * Counters, not times, tell whether the compiler was asked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "support/tmpdir.h"
+#include "unit/backends/cpu/rig.h"
+
+#define NOTHING "#include <kiln_kernel.h>\nKILN_KERNEL(nothing) {}\n"
+
+static int forget(void **state)
+{
+    (void)state;
+    unsetenv("KILN_CC");
+    return 0;
+}
+
+static int forget_and_remove(void **state)
+{
+    (void)forget(state);
+    return kt_tmpdir_teardown(state);
+}
+
+static void the_parts_are_in_the_identity(void **state)
+{
+    rig r;
+    (void)state;
+    rig_open(&r, NULL);
+    char *identity = rig_identity(&r, &r.target);
+    assert_non_null(strstr(identity, "compiler="));
+    assert_non_null(strstr(identity, "machine="));
+    assert_non_null(strstr(identity, "tool=driver "));
+    assert_non_null(strstr(identity, "tool=as "));
+    assert_non_null(strstr(identity, "tool=ld "));
+    assert_non_null(strstr(identity, "kiln_kernel.h="));
+    free(identity);
+    rig_close(&r);
+}
+
+/* Neither the compiler's own path nor any other is part of its identity. */
+static void K5_no_path_in_the_identity(void **state)
+{
+    rig r;
+    (void)state;
+    rig_open(&r, NULL);
+    char *identity = rig_identity(&r, &r.target);
+    assert_null(strstr(identity, "/usr"));
+    assert_null(strstr(identity, "/tmp"));
+    free(identity);
+    rig_close(&r);
+}
+
+static void one_process_asks_once(void **state)
+{
+    rig r;
+    (void)state;
+    rig_open(&r, NULL);
+    char *first = rig_identity(&r, &r.target);
+    char *second = rig_identity(&r, &r.target);
+    assert_string_equal(first, second);
+    assert_int_equal(rig_cpu(&r)->tools.asked, 1);
+    free(first);
+    free(second);
+    rig_close(&r);
+}
+
+static void a_warm_start_asks_nothing(void **state)
+{
+    rig_memo memo = {.count = 0};
+    rig r;
+    (void)state;
+    rig_open(&r, &memo);
+    char *cold = rig_identity(&r, &r.target);
+    assert_int_equal(rig_cpu(&r)->tools.asked, 1);
+    const char *dir = kn_backend_cpu.compiler->system_include_dir(r.instance, &r.target, 0);
+    assert_non_null(dir);
+    char *cold_dir = kn_text_copy(dir);
+    rig_close(&r);
+
+    rig_open(&r, &memo);
+    char *warm = rig_identity(&r, &r.target);
+    assert_int_equal(rig_cpu(&r)->tools.asked, 0);
+    assert_string_equal(cold, warm);
+    assert_string_equal(kn_backend_cpu.compiler->system_include_dir(r.instance, &r.target, 0),
+                        cold_dir);
+    rig_close(&r);
+    assert_int_equal(memo.puts, 1);
+    free(cold);
+    free(warm);
+    free(cold_dir);
+    rig_memo_clear(&memo);
+}
+
+static void a_damaged_memo_is_not_believed(void **state)
+{
+    rig_memo memo = {.count = 0};
+    rig r;
+    (void)state;
+    rig_open(&r, &memo);
+    char *cold = rig_identity(&r, &r.target);
+    rig_close(&r);
+    for (size_t cut = 0; cut < memo.sizes[0]; cut += 1 + memo.sizes[0] / 7) {
+        const size_t size = memo.sizes[0];
+        memo.sizes[0] = cut;
+        rig_open(&r, &memo);
+        char *again = rig_identity(&r, &r.target);
+        assert_int_equal(rig_cpu(&r)->tools.asked, 1);
+        assert_string_equal(cold, again);
+        free(again);
+        rig_close(&r);
+        assert_int_equal(memo.sizes[0], size); /* put back whole */
+    }
+    free(cold);
+    rig_memo_clear(&memo);
+}
+
+/* A wrapper script stands for the compiler; its content changes under the same path, as an upgrade
+ * does it, within one process and between two. */
+static void K8_compiler_swapped_behind_same_path(void **state)
+{
+    rig_memo memo = {.count = 0};
+    rig r;
+    char *folder = *state;
+    char *path = rig_script(folder, "mycc", "#!/bin/sh\nexec cc \"$@\"\n");
+    setenv("KILN_CC", path, 1);
+
+    rig_open(&r, &memo);
+    char *before = rig_identity(&r, &r.target);
+    free(rig_script(folder, "mycc", "#!/bin/sh\nexec cc  \"$@\"\n"));
+    char *within = rig_identity(&r, &r.target);
+    assert_string_not_equal(before, within);
+    assert_int_equal(rig_cpu(&r)->tools.asked, 2);
+    rig_close(&r);
+
+    free(rig_script(folder, "mycc", "#!/bin/sh\nexec cc   \"$@\"\n"));
+    rig_open(&r, &memo);
+    char *later = rig_identity(&r, &r.target);
+    assert_int_equal(rig_cpu(&r)->tools.asked, 1);
+    assert_string_not_equal(within, later);
+    rig_close(&r);
+
+    /* The first one back again: known as what it is. */
+    free(rig_script(folder, "mycc", "#!/bin/sh\nexec cc \"$@\"\n"));
+    rig_open(&r, &memo);
+    char *back = rig_identity(&r, &r.target);
+    assert_string_equal(before, back);
+    rig_close(&r);
+    free(before);
+    free(within);
+    free(later);
+    free(back);
+    free(path);
+    rig_memo_clear(&memo);
+}
+
+/* The driver stays, but the assembler it starts by name is another one. */
+static void K2_another_assembler_on_the_path_is_noticed(void **state)
+{
+    char *folder = *state;
+    const char *path = getenv("PATH");
+    rig_memo memo = {.count = 0};
+    rig r;
+    char *longer = NULL;
+    assert_non_null(path);
+    char *keep = kn_text_copy(path);
+    assert_true(asprintf(&longer, "%s:%s", folder, path) > 0);
+    setenv("KILN_CC", "gcc", 1);
+    setenv("PATH", longer, 1);
+    rig_open(&r, &memo);
+    if (system("command -v gcc >/dev/null") != 0) { /* NOLINT(cert-env33-c) */
+        rig_close(&r);
+        setenv("PATH", keep, 1);
+        free(keep);
+        free(longer);
+        skip();
+    }
+    char *before = rig_identity(&r, &r.target);
+    rig_close(&r);
+    free(rig_script(folder, "as", "#!/bin/sh\nexec /usr/bin/as \"$@\"\n"));
+    rig_open(&r, &memo);
+    char *after = rig_identity(&r, &r.target);
+    assert_int_equal(rig_cpu(&r)->tools.asked, 1);
+    assert_string_not_equal(before, after);
+    rig_close(&r);
+    setenv("PATH", keep, 1);
+    free(before);
+    free(after);
+    free(keep);
+    free(longer);
+    rig_memo_clear(&memo);
+}
+
+/* The compiler is replaced while it runs: what it made belongs to no key. */
+static void K8_replaced_during_the_compile(void **state)
+{
+    char script[512];
+    char *folder = *state;
+    rig r;
+    kn_artifact artifact;
+    kn_text_putf(script, sizeof(script),
+                 "#!/bin/sh\ncase \" $* \" in *\" -shared \"*) echo '#' >>\"$0\";; esac\n"
+                 "exec cc \"$@\"\n");
+    char *path = rig_script(folder, "selfchanging", script);
+    setenv("KILN_CC", path, 1);
+    rig_open(&r, NULL);
+    const kiln_source source = rig_source("k.c", NOTHING);
+    assert_int_equal(rig_compile(&r, &source, &artifact), KILN_E_BUSY);
+    assert_int_equal(artifact.base.size, 0);
+    kn_artifact_deinit(&artifact);
+    rig_close(&r);
+    free(path);
+}
+
+static void expect_unavailable(rig *r, const char *why)
+{
+    kn_artifact artifact;
+    const kiln_source source = rig_source("k.c", NOTHING);
+    assert_int_equal(rig_compile(r, &source, &artifact), KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(r->diag.why, why));
+    assert_true(r->diag.fix[0] != '\0');
+    kn_artifact_deinit(&artifact);
+}
+
+static void without_a_compiler_it_is_still_ready(void **state)
+{
+    char *folder = *state;
+    rig r;
+    char *keep = kn_text_copy(getenv("PATH"));
+    setenv("PATH", folder, 1);
+    rig_open(&r, NULL);
+    assert_int_equal(r.report.outcome, KILN_PROBE_READY);
+    assert_int_equal(r.report.device_count, 1);
+    assert_non_null(strstr(r.report.why, "no C compiler"));
+    assert_string_equal(r.report.fix, "install gcc or set KILN_CC");
+    expect_unavailable(&r, "no C compiler");
+    assert_string_equal(r.diag.fix, "install gcc or set KILN_CC");
+    assert_null(kn_backend_cpu.compiler->system_include_dir(r.instance, &r.target, 0));
+    rig_close(&r);
+    setenv("PATH", keep, 1);
+    free(keep);
+}
+
+static void KILN_CC_that_is_not_there_is_told(void **state)
+{
+    static const char *const values[] = {"/no/such/cc", "no-such-cc", "rel/cc", "cc -O2"};
+    rig r;
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        setenv("KILN_CC", values[i], 1);
+        rig_open(&r, NULL);
+        expect_unavailable(&r, values[i]);
+        rig_close(&r);
+    }
+}
+
+static void what_is_no_compiler_is_told(void **state)
+{
+    static const char *const scripts[] = {"#!/bin/sh\nexit 0\n", "#!/bin/sh\nexit 1\n",
+                                          "#!/bin/sh\nkill -9 $$\n",
+                                          "#!/bin/sh\necho hello version 1 >&2\n"};
+    char *folder = *state;
+    rig r;
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        char *path = rig_script(folder, "false", scripts[i]);
+        setenv("KILN_CC", path, 1);
+        rig_open(&r, NULL);
+        expect_unavailable(&r, "does not answer");
+        rig_close(&r);
+        free(path);
+    }
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_teardown(f, forget)
+#define F(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, forget_and_remove)
+    const struct CMUnitTest tests[] = {
+        T(the_parts_are_in_the_identity),
+        T(K5_no_path_in_the_identity),
+        T(one_process_asks_once),
+        T(a_warm_start_asks_nothing),
+        T(a_damaged_memo_is_not_believed),
+        F(K8_compiler_swapped_behind_same_path),
+        F(K2_another_assembler_on_the_path_is_noticed),
+        F(K8_replaced_during_the_compile),
+        F(without_a_compiler_it_is_still_ready),
+        T(KILN_CC_that_is_not_there_is_told),
+        F(what_is_no_compiler_is_told),
+    };
+    unsetenv("KILN_CC");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
