@@ -11,6 +11,7 @@
 #define LINE_MAX_SIZE 1024
 #define WORDS_MAX 64
 #define INCLUDE_DEPTH_MAX 16
+#define DEFINES_MAX 16
 #define FILE_MAX ((size_t)1 << 20)
 
 static const char *const type_names[FAKE_TYPE_COUNT] = {"float", "int", "floats", "ints", "local"};
@@ -23,6 +24,11 @@ typedef struct parser {
     const char *file;
     unsigned line;
     unsigned depth;
+    struct {
+        char name[FAKE_NAME_SIZE];
+        char value[FAKE_NAME_SIZE];
+    } defined[DEFINES_MAX]; /* by #define */
+    size_t defined_count;
     bool failed;
     bool no_memory;
 } parser;
@@ -84,7 +90,24 @@ static const char *expand_define(const parser *p, const char *word)
             return define->value != NULL ? define->value : "1";
         }
     }
+    for (size_t i = p->defined_count; i > 0; i--) {
+        if (strcmp(p->defined[i - 1].name, word) == 0) {
+            return p->defined[i - 1].value;
+        }
+    }
     return word;
+}
+
+static void parse_define(parser *p, char **words, size_t count)
+{
+    if (count != 3 || p->defined_count == DEFINES_MAX || strlen(words[1]) >= FAKE_NAME_SIZE ||
+        strlen(words[2]) >= FAKE_NAME_SIZE) {
+        complain(p, "error", "cannot define", count > 1 ? words[1] : "");
+        return;
+    }
+    kn_text_put(p->defined[p->defined_count].name, FAKE_NAME_SIZE, words[1]);
+    kn_text_put(p->defined[p->defined_count].value, FAKE_NAME_SIZE, words[2]);
+    p->defined_count++;
 }
 
 static void parse_word(parser *p, const char *word, const char *next, bool *skip_next)
@@ -248,6 +271,8 @@ static void parse_line(parser *p, char *line)
     }
     if (strcmp(words[0], "#include") == 0 && count == 2) {
         parse_include(p, words[1]);
+    } else if (strcmp(words[0], "#define") == 0) {
+        parse_define(p, words, count);
     } else if (strcmp(words[0], "kernel") == 0) {
         parse_kernel(p, words, count);
     } else {

@@ -2,17 +2,18 @@
  * work-item.
  *
  *     #include "scale.fake"                       as everywhere
+ *     #define SCALE 3
  *     warn this is shown as a warning
  *     fail this is a compile error
  *     kernel saxpy a:float x:floats y:floats
  *     y = a x * y +
  *
  * A parameter is name:type with the types float, int, floats, ints (buffers) and local. A line
- * "buffer = ..." stores at the work-item's linear index; "buffer [ INDEX ] = ..." where INDEX is an
- * expression. Expressions know numbers, the parameters (a buffer's element at the linear index),
- * `x[`-free element access by "INDEX buffer @", the names i (linear index), gx gy gz (global ids),
- * nx ny nz (global sizes), lx (local id in x), the operators + - * / %, and words that are defined
- * on the command line. */
+ * "buffer = EXPRESSION" stores at the work-item's linear index, "buffer [ EXPRESSION ] =
+ * EXPRESSION" elsewhere. Expressions know numbers, words that are defined, the parameters (a
+ * buffer's name is its element at the linear index; "INDEX buffer @" another one), the names i
+ * (linear index), gx gy gz (global ids), nx ny nz (global sizes), lx (local id in x), and + - * /
+ * %. */
 #ifndef KILN_BACKENDS_FAKE_LANGUAGE_H
 #define KILN_BACKENDS_FAKE_LANGUAGE_H
 

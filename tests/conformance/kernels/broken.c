@@ -1,0 +1,6 @@
+/* Line 5 is no good. */
+#include <kiln_kernel.h>
+KILN_KERNEL(broken, KILN_OUT(int, out))
+{
+    out[0] = this_is_not_declared;
+}
