@@ -111,7 +111,8 @@ static kiln_status compile_file(const compile_job *job, compiled_file *file, kil
     kiln_source source;
     kiln_blob *blob = NULL;
     char *text = NULL;
-    describe(job, file->file, &source);
+    char name[1024];
+    describe(job, host_spell(file->file, name, sizeof(name)), &source);
     kiln_status status =
         run_file_language(job->options->language, file->file, &source.language, diag);
     if (status == KILN_OK) {

@@ -28,7 +28,7 @@ static const opt_spec specs[] = {{"kernel", 'k', OPT_LIST, offsetof(run_options,
                                  {"repeat", 'n', OPT_COUNT, offsetof(run_options, repeat), "N",
                                   "launch N times for the median (default 10, at most 1 s)"},
                                  {"no-check", 0, OPT_FLAG, offsetof(run_options, no_check), NULL,
-                                  "do not compare with the reference"},
+                                  "do not compare with reference or --expect"},
                                  RUN_FILE_ROWS(run_options),
                                  SESSION_DEVICE_ROWS(run_options),
                                  SESSION_CACHE_ROW(run_options),
@@ -97,7 +97,8 @@ static void run_on(run_state *run, cli_kernel *kernel, kernel_data *data, kiln_d
     kernel_result *result = &report->results[report->result_count];
     const opt_number *repeat = &run->options->repeat;
     uint32_t repeats = repeat->given ? (uint32_t)repeat->value : 10;
-    kernel_run_options options = {repeats, !repeat->given, run->context->console};
+    kernel_run_options options = {repeats, !repeat->given, !run->options->no_check,
+                                  run->context->console};
     console_progress(run->context->console, run->done, run->total, kernel->name, 0);
     kiln_status status = kernel_run(kernel, device, data, &options, result, &diag);
     run->done++;
@@ -139,6 +140,7 @@ static void run_kernel(run_state *run, cli_kernel *kernel)
     kernel_data data;
     kiln_device *device = NULL;
     size_t devices = kiln_runtime_device_count(run->runtime);
+    size_t before = run->report.result_count;
     kiln_status status = kernel_data_load(kernel, &data, &diag);
     if (status == KILN_OK && !run->options->no_check) {
         status = kernel_reference_run(&run->reference, kernel, &data, &diag);
@@ -156,6 +158,11 @@ static void run_kernel(run_state *run, cli_kernel *kernel)
     }
     for (size_t i = 0; i < devices && status == KILN_OK && run->options->all_devices; i++) {
         run_on(run, kernel, &data, kiln_runtime_device(run->runtime, i));
+    }
+    if (status == KILN_OK && run->report.result_count == before) {
+        (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln devices lists what there is",
+                            kernel->name, "no device takes a language that it has a source in");
+        fail(run, &diag);
     }
     kernel_data_deinit(&data);
 }

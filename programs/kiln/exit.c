@@ -12,7 +12,6 @@ exit_code exit_of(kiln_status status)
         return EXIT_FAILED;
     case KILN_MISS:
     case KILN_E_INVALID:
-    case KILN_E_IO:
         return EXIT_USAGE;
     case KILN_E_UNSUPPORTED:
     case KILN_E_UNAVAILABLE:

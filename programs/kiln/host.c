@@ -153,6 +153,29 @@ bool host_is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+const char *host_spell(const char *path, char *buffer, size_t size)
+{
+    if (strchr(path, '/') != NULL || strlen(path) + 3 > size) {
+        return path;
+    }
+    (void)snprintf(buffer, size, "./%s", path);
+    return buffer;
+}
+
+char *host_absolute(cli_pool *pool, const char *path)
+{
+    char folder[4096];
+    if (path[0] == '/') {
+        return pool_text(pool, path, strlen(path));
+    }
+    return getcwd(folder, sizeof(folder)) != NULL ? host_join(pool, folder, path) : NULL;
+}
+
+bool host_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
 bool host_is_writable(const char *path)
 {
     return access(path, W_OK) == 0;

@@ -34,7 +34,13 @@ void host_mutex_destroy(host_mutex *mutex);
 void host_mutex_lock(host_mutex *mutex);
 void host_mutex_unlock(host_mutex *mutex);
 
+/* `path`, with "./" before a bare name: the library takes only what has a folder for a path, and
+ * looks for headers beside it. Returns `buffer` or `path`. */
+const char *host_spell(const char *path, char *buffer, size_t size);
+/* The path from the root on; NULL: no memory, or no current folder. */
+char *host_absolute(cli_pool *pool, const char *path);
 bool host_is_folder(const char *path);
+bool host_exists(const char *path);
 /* The folder part of a path ("." if it has none), and the name after it. */
 char *host_folder_of(cli_pool *pool, const char *path);
 const char *host_name_of(const char *path);

@@ -44,6 +44,7 @@ static kiln_status build_variant(const cli_kernel *kernel, const kernel_variant 
     kiln_source source;
     const struct kiln_cpu_kernel *builtin = NULL;
     char *text = NULL;
+    char name[1024];
     if (!kernel_source_init(kernel, variant, &source, &builtin)) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, kernel->name,
                              "the kiln command has no built-in kernel \"%s\"", variant->entry);
@@ -54,6 +55,7 @@ static kiln_status build_variant(const cli_kernel *kernel, const kernel_variant 
             return status;
         }
         source.text = text;
+        source.name = host_spell(variant->path, name, sizeof(name));
     }
     kiln_status status = kiln_program_build(device, &source, 1, options, out_program, diag);
     free(text);

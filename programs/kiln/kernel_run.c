@@ -117,7 +117,7 @@ static kiln_status run(const cli_kernel *kernel, kiln_device *device, kernel_dat
     if (status == KILN_OK) {
         status = launch_first(&launch, kernel, &built, data, result, diag);
     }
-    if (status == KILN_OK && kernel_data_has_wanted(data)) {
+    if (status == KILN_OK && options->check && kernel_data_has_wanted(data)) {
         result->checked = true;
         result->ok = kernel_data_check(kernel, data, &result->difference, result->reason,
                                        sizeof(result->reason));

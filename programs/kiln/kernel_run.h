@@ -29,6 +29,7 @@ typedef struct kernel_result {
 typedef struct kernel_run_options {
     uint32_t repeats;
     bool bounded; /* stop repeating after a second */
+    bool check;   /* compare with what is wanted */
     cli_console *console;
 } kernel_run_options;
 

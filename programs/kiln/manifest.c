@@ -33,7 +33,8 @@ static kiln_status check_languages(const cli_reader *reader, const json_node *ob
     {
         if (!is_language(key)) {
             json_node place = reader_get(object, key);
-            return reader_refuse(reader, &place, NULL, "is not a language that kiln knows");
+            return reader_refuse(reader, &place, NULL,
+                                 "is not a key that a manifest has here, nor a language");
         }
     }
     return KILN_OK;
@@ -341,7 +342,8 @@ kiln_status manifest_parse(const char *text, size_t length, const char *path, cl
     json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (json == NULL) {
         char what[256];
-        (void)snprintf(what, sizeof(what), "%.160s:%d:%d", path, error.line, error.column);
+        (void)snprintf(what, sizeof(what), "%.160s:%d:%d", path, error.line,
+                       error.column > 0 ? error.column : 1);
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "%s", error.text);
     }
     kiln_status status = read_root(&reader, json, out_manifest);

@@ -168,6 +168,10 @@ kiln_status run_file_describe(const run_file_options *options, const char *path,
     kernel->include_dir_count = options->include_dirs.count;
     kernel->define_count = options->defines.count;
     kiln_status status = run_file_language(options->language, path, &variant->language, diag);
+    if (status == KILN_OK && !host_exists(path)) {
+        /* Before any device is looked for: this is what the user wants to hear first. */
+        status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "no such file");
+    }
     if (status == KILN_OK && !run_file_defines(&options->defines, pool, &kernel->defines)) {
         status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "-D", "out of memory");
     }

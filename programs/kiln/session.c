@@ -1,6 +1,8 @@
 /* Environment first, command line over it. */
 #include "session.h"
 
+#include "host.h"
+
 exit_code session_open_cache(const cmd_context *context, const session_options *options,
                              kiln_cache **out_cache)
 {
@@ -11,7 +13,10 @@ exit_code session_open_cache(const cmd_context *context, const session_options *
         return cmd_fail(context, &diag);
     }
     if (options->cache_dir != NULL) {
-        cache.root = options->cache_dir;
+        cache.root = host_absolute(context->pool, options->cache_dir);
+        if (cache.root == NULL) {
+            return cmd_no_memory(context);
+        }
     }
     if (options->no_cache) {
         cache.flags |= KILN_CACHE_DISABLED;

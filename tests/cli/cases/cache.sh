@@ -1,0 +1,53 @@
+# shellcheck shell=sh
+cat >saxpy.fake <<'END'
+kernel saxpy a:float x:floats y:floats
+y = a x * y +
+END
+run="run saxpy.fake --backend fake --global 16 --arg value:f32=2.5 --arg in:f32:16 --arg inout:f32:16"
+t ls
+t stats
+t $run
+t $run
+"$KILN" ls | sort
+t ls --target portable
+t ls --target portable --full
+t ls --target fake-0 --json
+"$KILN" ls --limit 1 | wc -l
+t stats
+t stats --json
+t verify
+key=$("$KILN" ls --target portable --full | sed -n '2s/ .*//p')
+printf '$ kiln show PREFIX -o payload.bin\n'
+"$KILN" show "$(printf %.8s "$key")" -o payload.bin | sed -E 's/^(input|source|recipe) .*//' | head -9
+[ -s payload.bin ] && echo "payload written"
+"$KILN" show "$key" --json | sed 's/"recipe".*/"recipe"/'
+t show 0
+t show xyz1
+t show 0000
+# A damaged entry is found, is removed, and is compiled anew.
+file=$(find "$KILN_CACHE_DIR/v1/portable" -name '*.kiln')
+printf 'X' | dd of="$file" bs=1 seek=100 conv=notrunc 2>/dev/null
+t verify
+t verify --json
+t show "$key"
+t verify --remove
+t verify
+t $run
+t prune --target fake-0
+t prune --max-age 1d --max-size 1G
+t ls
+t prune --max-size 0 --json
+t $run
+t clear
+t ls
+t clear --json
+# Without a disk tier the command that looks into it says so; the one that runs goes on.
+KILN_NO_CACHE=1
+export KILN_NO_CACHE
+t ls
+t $run
+unset KILN_NO_CACHE
+t stats --cache-dir /dev/null/nowhere
+t $run --cache-dir /dev/null/nowhere
+t $run --cache-dir other
+t ls --cache-dir other

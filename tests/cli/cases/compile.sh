@@ -1,0 +1,24 @@
+# shellcheck shell=sh
+mkdir include out
+printf '\n' >include/h.fake
+for name in one two; do
+    printf '#include "h.fake"\nkernel %s x:floats\nx = x N +\n' $name >$name.fake
+done
+t compile one.fake two.fake -b fake -I include -DN=1
+t compile one.fake two.fake -b fake -I include -DN=1
+t compile one.fake two.fake -b fake -I include -DN=2
+touch include/h.fake
+t compile one.fake two.fake -t fake:0 -I include -D N=1 --json
+printf '\n\n' >include/h.fake
+t compile one.fake -b fake -I include -DN=1 -o one.bin
+t compile one.fake two.fake -b fake -I include -DN=1 -o out
+ls one.bin out
+cmp one.bin out/one.fake.bin && echo same
+t compile one.fake two.fake -b fake -I include -DN=1 -o nowhere
+t compile one.fake two.fake -b fake -I include -DN=1 -o one.bin
+t compile one.fake two.fake -b fake -DN=1
+t compile one.fake -t fake:0 -d fake:1
+t compile one.fake -t nothing:0
+t compile one.fake -t fake:nothing
+t compile
+t compile one.fake -b fake -I include -DN=1 -o /nowhere/x

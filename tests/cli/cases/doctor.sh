@@ -1,0 +1,31 @@
+# shellcheck shell=sh
+unset KILN_CACHE_DIR
+mkdir -p "$HOME/.cache/pocl/kcache/x"
+printf 1234 >"$HOME/.cache/pocl/kcache/x/y"
+t doctor --backend fake
+CUDA_CACHE_DISABLE=1 MESA_SHADER_CACHE_DIR="$HOME/mesa"
+export CUDA_CACHE_DISABLE MESA_SHADER_CACHE_DIR
+t doctor --backend fake --json
+t doctor --backend nothing
+t doctor --backend fake --cache-dir /dev/null/nowhere
+KILN_NO_CACHE=1
+export KILN_NO_CACHE
+t doctor --backend fake
+unset KILN_NO_CACHE
+for outcome in "library missing" "library unusable" "symbol missing" "driver too old" "no device" \
+    "no permission" "failed"; do
+    echo "-- $outcome"
+    KILN_FAKE_PROBE="$outcome"
+    export KILN_FAKE_PROBE
+    "$KILN" doctor --backend fake | sed -n 2,5p
+    "$KILN" doctor --backend fake >/dev/null
+    echo "[$?]"
+done
+unset KILN_FAKE_PROBE
+# A driver that crashes or hangs takes neither the command nor its time.
+for fault in open=crash open=hang; do
+    echo "-- $fault"
+    KILN_FAKE_FAULTS="$fault"
+    export KILN_FAKE_FAULTS
+    "$KILN" doctor --backend fake --timeout 500ms | sed -n 2,4p
+done

@@ -1,0 +1,28 @@
+# shellcheck shell=sh
+need opencl
+cat >k.cl <<'END'
+#include "gain.h"
+__kernel void scale(float a, __global const float *x, __global float *y, __local float *part)
+{
+    size_t i = get_global_id(0);
+    part[get_local_id(0)] = x[i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    y[i] = GAIN * a * part[get_local_id(0)];
+}
+END
+mkdir include
+echo '#define GAIN 2.0f' >include/gain.h
+run="run k.cl -b opencl -d opencl:0 -I include -g 64 -l 16 --arg value:f32=1.5 --arg in:f32:64=range:0:1"
+t $run --arg out:f32:64 --arg local:f32:16 --save 2=y.npy
+t $run --arg out:f32:64 --arg local:f32:16 --expect 2=y.npy
+t $run --arg out:f32:64 --arg local:f32:16 --expect 2=y.npy -X -cl-mad-enable
+t $run --arg out:f32:64
+t $run --arg out:i32:64 --arg local:f32:16
+t $run --arg out:f32:64 --arg value:f32=1
+echo '#define GAIN 2.0f +' >include/gain.h
+t $run --arg out:f32:64 --arg local:f32:16 2>&1 | grep -c 'k.cl:[0-9]*:[0-9]*:'
+t compile k.cl -b opencl 2>&1 | grep -c 'gain.h'
+echo '#define GAIN 4.0f' >include/gain.h
+t compile k.cl -b opencl -I include -o k.bin
+t compile k.cl -b opencl -I include -o k.bin --json | sed 's/"target".*/"target"/'
+[ -s k.bin ] && echo binary
