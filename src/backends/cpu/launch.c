@@ -89,7 +89,8 @@ static kiln_status set_shape(cpu_launch *launch, const kiln_sys_launch *request,
     }
     kiln_status status = check_local(launch, diag);
     for (int i = 0; status == KILN_OK && i < 3; i++) {
-        shape->count[i] = (shape->global[i] - 1) / shape->local[i] + 1;
+        const size_t local = shape->local[i] > 0 ? shape->local[i] : 1;
+        shape->count[i] = (shape->global[i] - 1) / local + 1;
         groups *= shape->count[i]; /* at most `items` */
     }
     launch->groups = groups;

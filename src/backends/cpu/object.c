@@ -76,7 +76,7 @@ bool kn_cpu_object_check(const void *data, size_t size, kn_architecture architec
 {
     const unsigned char *header = (const unsigned char *)data;
     const char *why = NULL;
-    if (size == 0) {
+    if (size == 0 || data == NULL) {
         why = "it is empty";
     } else if (size < HEADER_SIZE || !is_elf64(header)) {
         why = "it is no 64-bit ELF file";

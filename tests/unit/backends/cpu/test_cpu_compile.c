@@ -239,7 +239,7 @@ static void D3_success_without_an_object_is_a_failure(void **state)
         {": >\"$out\"; exit 0", "it is empty"},
         {"echo hello >\"$out\"; exit 0", "no 64-bit ELF"},
         {"cp /bin/sh \"$out\"; exit 0", NULL}, /* a shared object or none, but without kernels */
-        {"cc \"$@\"; head -c 9000 \"$out\" >\"$out.2\"; mv \"$out.2\" \"$out\"; exit 0",
+        {"cc \"$@\"; head -c 600 \"$out\" >\"$out.2\"; mv \"$out.2\" \"$out\"; exit 0",
          "cut short"},
     };
     rig *r = *state;

@@ -129,7 +129,10 @@ static void run_saxpy(running *t, void *program, size_t n)
     const float a = 3.0F;
     float *x = calloc(n, sizeof(*x));
     float *y = calloc(n, sizeof(*y));
-    assert_true(x != NULL && y != NULL);
+    if (x == NULL || y == NULL) {
+        fail();
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         x[i] = (float)i;
         y[i] = 1.0F;

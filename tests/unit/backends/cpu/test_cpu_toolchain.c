@@ -181,6 +181,7 @@ static void K2_another_assembler_on_the_path_is_noticed(void **state)
         free(keep);
         free(longer);
         skip();
+        return;
     }
     char *before = rig_identity(&r, &r.target);
     rig_close(&r);
