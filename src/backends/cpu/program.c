@@ -140,8 +140,7 @@ static kiln_status load_object(const cpu_instance *cpu, cpu_program *program,
                                const kiln_load_request *request, kiln_diag *diag)
 {
     const char *why = "there is none";
-    const cpu_target *target =
-        request->target != NULL ? kn_cpu_target_of(request->target) : &cpu->native;
+    const cpu_target *target = request->target != NULL ? kn_cpu_target_of(request->target) : NULL;
     if (target != NULL && !kn_cpu_target_runs_on(target, &cpu->native)) {
         return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "loading a cpu program",
                              "it was made for a processor that can do more than this one");
