@@ -48,7 +48,8 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
 void kn_build_deinit(kn_build *build)
 {
     for (size_t i = 0; i < build->stage_count; i++) {
-        if (build->runs[i].closure != NULL) {
+        /* A list of headers is worth keeping only for a stage that gave something. */
+        if (build->runs[i].closure != NULL && build->runs[i].blob != NULL) {
             kn_closure_save(build->runs[i].closure);
         }
     }
