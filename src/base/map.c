@@ -166,9 +166,15 @@ bool kn_map_next(const kn_map *map, size_t *cursor, const void **out_key, size_t
         const kn_map_slot *slot = &map->slots[i];
         if (is_live(slot)) {
             *cursor = i + 1;
-            *out_key = slot->key;
-            *out_key_size = slot->key_size;
-            *out_value = slot->value;
+            if (out_key != NULL) {
+                *out_key = slot->key;
+            }
+            if (out_key_size != NULL) {
+                *out_key_size = slot->key_size;
+            }
+            if (out_value != NULL) {
+                *out_value = slot->value;
+            }
             return true;
         }
     }

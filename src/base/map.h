@@ -21,7 +21,7 @@ void *kn_map_find(const kn_map *map, const void *key, size_t key_size);
 bool kn_map_put(kn_map *map, const void *key, size_t key_size, void *value, void **out_old);
 void *kn_map_remove(kn_map *map, const void *key, size_t key_size); /* the value, or NULL */
 /* Visits all; `*cursor` starts at 0. False at the end. Removing on the way is fine, putting is not.
- */
+ * An out parameter that is of no interest may be NULL. */
 bool kn_map_next(const kn_map *map, size_t *cursor, const void **out_key, size_t *out_key_size,
                  void **out_value);
 
