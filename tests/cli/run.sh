@@ -58,6 +58,7 @@ normalise() {
 
 code=0
 # A failing command in a case is a finding, not the end of it.
+# shellcheck source=/dev/null
 (set +e; . "$cases/$name.sh") 3>&1 >"$folder/raw" 2>&1 || code=$?
 if [ "$code" != 0 ]; then
     [ "$code" = 77 ] && echo "SKIP: the backend that this case needs has no device" && exit 77

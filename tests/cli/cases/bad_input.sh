@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 # Issue 2's list: one clear line each, the documented exit code, and nothing in the cache.
 cat >bad.fake <<'END'
 kernel k x:floats

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 mkdir include out
 printf '\n' >include/h.fake
 for name in one two; do

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 "$KILN" devices --backend fake | grep -v skipped
 "$KILN" devices --backend fake --json | sed '/"backends"/,/"backend": "fake"/d'
 "$KILN" devices --backend fake --isolate | grep -v skipped

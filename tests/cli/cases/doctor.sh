@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 unset KILN_CACHE_DIR
 mkdir -p "$HOME/.cache/pocl/kcache/x"
 printf 1234 >"$HOME/.cache/pocl/kcache/x/y"

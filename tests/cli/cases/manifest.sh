@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 cat >k.fake <<'END'
 kernel twice x:floats y:floats
 y = x 2 *

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 # The manual knows every command, every option and every exit code that --help shows, word for word.
 manual=$SOURCE_DIR/docs/man
 for command in devices doctor run compile stats ls show verify prune clear version help; do

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 need cpu
 cat >gain.h <<'END'
 #define GAIN 3.0f

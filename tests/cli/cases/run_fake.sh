@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 cat >saxpy.fake <<'END'
 kernel saxpy a:float x:floats y:floats
 y = a x * y +

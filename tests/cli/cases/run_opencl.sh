@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 need opencl
 cat >k.cl <<'END'
 #include "gain.h"
