@@ -10,7 +10,7 @@ write() {
    "args": [{"name": "x", "kind": "in", "type": "f32", "shape": [4], "init": {"range": [0, 1]}},
             {"name": "y", "kind": "out", "type": "f32", "shape": [4], "expect": "y.npy"}],
    "launch": {"global": [4]}},
-  {"name": "other", "sources": {"$2": "k.fake"}, "entry": "twice",
+  {"name": "other", "sources": {"$2": "k.fake"}, "entry": "twice", "defines": {"N": "1"},
    "args": [{"name": "x", "kind": "in", "type": "f32", "shape": [4]},
             {"name": "y", "kind": "out", "type": "f32", "shape": [4]}],
    "launch": {"global": [4], "local": [2]}}]}

@@ -47,7 +47,7 @@ t run k.c -b cpu -g 8 --arg value:f32=1 --arg in:f32:8=fill:2 --arg out:f32:8 2>
 t run k.c -b cpu -g 8 -DBIAS=0 --arg value:f64=1 --arg in:f32:8=fill:2 --arg out:f32:8
 t run k.c -b cpu -g 8 -DBIAS=0 --arg value:f32=1 --arg in:i32:8=fill:2 --arg out:f32:8
 # With no compiler a kernel in C does not run, and one that is built in does.
-KILN_PATH=/nowhere
+export KILN_PATH=/nowhere
 t run k.c -b cpu -g 8 --no-cache -DBIAS=7.0f --arg value:f32=1 --arg in:f32:8 --arg out:f32:8 |
     sed '1,2d;s/:.*//'
 t run "$SOURCE_DIR/kernels/manifest.json" -b cpu --kernel saxpy | sed -E 's/[0-9.]+e-[0-9]+/E/'
