@@ -90,6 +90,21 @@ static void note_compile(const run_state *run, const kernel_result *result)
     }
 }
 
+/* A device that cannot run a kernel, where all devices are tried, is told but is no failure. */
+static bool skip(run_state *run, kiln_status status, const kernel_result *result, kiln_diag *diag)
+{
+    cli_report *report = &run->report;
+    if (status != KILN_E_UNSUPPORTED && status != KILN_E_UNAVAILABLE) {
+        return false;
+    }
+    const char *why = status == KILN_E_UNSUPPORTED ? diag->why : result->reason;
+    const char *reason = pool_text(run->context->pool, why, strlen(why));
+    report->skips[report->skip_count++] =
+        (report_skip){result->kernel, result->device, reason != NULL ? reason : ""};
+    kiln_diag_clear(diag);
+    return true;
+}
+
 static void run_on(run_state *run, cli_kernel *kernel, kernel_data *data, kiln_device *device)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -102,9 +117,7 @@ static void run_on(run_state *run, cli_kernel *kernel, kernel_data *data, kiln_d
     console_progress(run->context->console, run->done, run->total, kernel->name, 0);
     kiln_status status = kernel_run(kernel, device, data, &options, result, &diag);
     run->done++;
-    if (status == KILN_E_UNSUPPORTED && run->options->all_devices) {
-        report->skips[report->skip_count++] = (report_skip){kernel->name, result->device};
-        kiln_diag_clear(&diag);
+    if (run->options->all_devices && skip(run, status, result, &diag)) {
         return;
     }
     report->result_count++;
@@ -161,7 +174,7 @@ static void run_kernel(run_state *run, cli_kernel *kernel)
     }
     if (status == KILN_OK && run->report.result_count == before) {
         (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln devices lists what there is",
-                            kernel->name, "no device takes a language that it has a source in");
+                            kernel->name, "no device can run it");
         fail(run, &diag);
     }
     kernel_data_deinit(&data);

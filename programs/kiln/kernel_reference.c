@@ -53,49 +53,56 @@ static void describe(const cli_kernel *kernel_in, cli_kernel *out_kernel)
     }
 }
 
-/* Contents for `reference`: inputs are shared with `data`, what is written is allocated here. */
-static kiln_status prepare(const cli_kernel *kernel, const cli_kernel *reference,
-                           const kernel_data *data, kernel_data *own, kiln_diag *diag)
+/* A written argument of the reference: contents of its own, which begin as the kernel's do. */
+static kiln_status prepare_written(const kernel_arg *from, const kernel_content *initial,
+                                   const kernel_arg *arg, kernel_content *content, kiln_diag *diag)
 {
-    *own = (kernel_data){0};
-    own->count = data->count;
-    for (size_t i = 0; i < data->count; i++) {
-        const kernel_arg *arg = &reference->args[i];
-        kernel_content *content = &own->args[i];
-        *content =
-            (kernel_content){data->args[i].size, data->args[i].initial, NULL, NULL, arg->type};
-        if (!kernel_is_written(arg)) {
-            continue;
-        }
-        size_t size = data_type_size(arg->type);
-        if (arg->count > SIZE_MAX / size) {
-            return kiln_diag_set(diag, KILN_E_INVALID, NULL, arg->name, "is too large");
-        }
-        content->size = arg->count * size;
-        content->initial = calloc(arg->count, size);
-        content->result = calloc(arg->count, size);
-        if (content->initial == NULL || content->result == NULL) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, arg->name,
-                                 "no memory for the reference's %zu bytes", content->size);
-        }
-        for (size_t j = 0; j < arg->count && arg->type == DATA_F64; j++) {
-            ((double *)content->initial)[j] =
-                data_get(kernel->args[i].type, data->args[i].initial, j);
-        }
-        if (arg->type != DATA_F64) {
-            (void)memcpy(content->initial, data->args[i].initial, content->size);
-        }
+    content->initial = calloc(arg->count, data_type_size(arg->type));
+    content->result = calloc(arg->count, data_type_size(arg->type));
+    if (content->initial == NULL || content->result == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, arg->name,
+                             "no memory for the reference's %zu elements", arg->count);
+    }
+    content->size = arg->count * data_type_size(arg->type);
+    if (from->type == arg->type) {
+        memcpy(content->initial, initial->initial, content->size);
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < arg->count; i++) {
+        ((double *)content->initial)[i] = data_get(from->type, initial->initial, i);
     }
     return KILN_OK;
 }
 
-static void clean_up(const cli_kernel *reference, kernel_data *own)
+/* Contents for `reference`: inputs are shared with `data`, what is written is allocated here. */
+static kiln_status prepare(const cli_kernel *kernel, const cli_kernel *reference,
+                           const kernel_data *data, kernel_data *own, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    *own = (kernel_data){0};
+    own->count = data->count;
+    for (size_t i = 0; i < data->count && status == KILN_OK; i++) {
+        const kernel_arg *arg = &reference->args[i];
+        kernel_content *content = &own->args[i];
+        content->wanted_type = arg->type;
+        if (kernel_is_written(arg)) {
+            status = prepare_written(&kernel->args[i], &data->args[i], arg, content, diag);
+        } else {
+            content->initial = data->args[i].initial;
+            content->size = data->args[i].size;
+        }
+    }
+    return status;
+}
+
+/* Frees what is not shared with `data`. */
+static void clean_up(const kernel_data *data, kernel_data *own)
 {
     for (size_t i = 0; i < own->count; i++) {
-        if (kernel_is_written(&reference->args[i])) {
+        if (own->args[i].initial != data->args[i].initial) {
             free(own->args[i].initial);
-            free(own->args[i].result);
         }
+        free(own->args[i].result);
     }
 }
 
@@ -151,7 +158,7 @@ kiln_status kernel_reference_run(reference_host *host, const cli_kernel *kernel,
             own.args[i].result = NULL;
         }
     }
-    clean_up(reference, &own);
+    clean_up(data, &own);
     free(reference);
     return status;
 }

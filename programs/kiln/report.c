@@ -2,6 +2,8 @@
 #include "report.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "out.h"
 
@@ -47,6 +49,30 @@ static void add_row(out_table *table, cli_pool *pool, const kernel_result *resul
     out_table_add(table, cells);
 }
 
+static bool is_same(const report_skip *a, const report_skip *b)
+{
+    return a->device == b->device && strcmp(a->reason, b->reason) == 0;
+}
+
+/* One line for each device and reason, with how many kernels it keeps away. */
+static void print_skips(const cli_report *report)
+{
+    for (size_t i = 0; i < report->skip_count; i++) {
+        const report_skip *skip = &report->skips[i];
+        size_t before = 0;
+        size_t count = 0;
+        for (size_t j = 0; j < report->skip_count; j++) {
+            before += j < i && is_same(&report->skips[j], skip);
+            count += is_same(&report->skips[j], skip);
+        }
+        if (before == 0) {
+            (void)printf("skipped on %s:%u: %zu %s: %s\n", skip->device->backend,
+                         skip->device->index, count, count == 1 ? "kernel" : "kernels",
+                         skip->reason);
+        }
+    }
+}
+
 bool report_print_table(const cli_report *report, cli_pool *pool)
 {
     static const out_column columns[] = {
@@ -58,7 +84,11 @@ bool report_print_table(const cli_report *report, cli_pool *pool)
     for (size_t i = 0; i < report->result_count; i++) {
         add_row(&table, pool, &report->results[i]);
     }
-    return report->result_count == 0 || out_table_print(&table, stdout);
+    if (report->result_count > 0 && !out_table_print(&table, stdout)) {
+        return false;
+    }
+    print_skips(report);
+    return true;
 }
 
 static void put_device(json_t **row, const kiln_device_info *device)
@@ -129,7 +159,7 @@ bool report_print_json(const cli_report *report)
         json_t *row = json_object();
         out_json_set(&row, "kernel", out_json_text(report->skips[i].kernel));
         put_device(&row, report->skips[i].device);
-        out_json_set(&row, "reason", out_json_text("no source in a language it takes"));
+        out_json_set(&row, "reason", out_json_text(report->skips[i].reason));
         out_json_append(&skips, row);
     }
     out_json_set(&root, "kiln_run", json_integer(1));

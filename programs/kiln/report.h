@@ -5,10 +5,12 @@
 
 #include "kernel_run.h"
 
-/* A kernel that a device was not tried with, and why. */
+/* A kernel that a device cannot run, and why: no source in a language it takes, or the compiler for
+ * it is not there. */
 typedef struct report_skip {
     const char *kernel;
     const kiln_device_info *device;
+    const char *reason;
 } report_skip;
 
 typedef struct cli_report {
