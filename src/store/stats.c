@@ -229,6 +229,15 @@ cleanup:
     return status;
 }
 
+static bool is_anything_pending(const kn_stats *stats)
+{
+    uint64_t now[KN_COUNTERS];
+    const kn_totals *totals = &stats->pending;
+    collect(stats, now);
+    return memcmp(now, stats->flushed, sizeof now) != 0 || totals->files != 0 ||
+           totals->bytes != 0 || totals->counted_ns != 0 || totals->swept_ns != 0;
+}
+
 kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
                            kiln_diag *diag)
 {
@@ -243,6 +252,10 @@ kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out
         return KILN_MISS;
     }
     kn_mutex_lock(&stats->mutex);
+    if (out_record == NULL && !is_anything_pending(stats)) {
+        kn_mutex_unlock(&stats->mutex);
+        return KILN_OK;
+    }
     kiln_status status = lock_record(stats, patience_ns, &lock);
     if (status == KILN_OK) {
         collect(stats, now);

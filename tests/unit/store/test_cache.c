@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "store/cache.h"
+#include "support/failalloc.h"
 
 static void a_compile_happens_once(void **state)
 {
@@ -385,6 +386,65 @@ static void a_broken_recipe_is_refused(void **state)
     kiln_cache_destroy(cache);
 }
 
+/* --- out of memory -----------------------------------------------------------------------------
+ */
+
+typedef struct without_memory {
+    const char *folder;
+    int round;
+} without_memory;
+
+/* Cold and warm, each in a cache object of its own: either the right bytes or KILN_E_NOMEM. */
+static bool live_without_memory(void *user)
+{
+    without_memory *w = user;
+    char root[1024];
+    bool worked = true;
+    (void)snprintf(root, sizeof root, "%s/root%d", w->folder, w->round++ / 2);
+    for (int i = 0; i < 2 && worked; i++) {
+        kiln_cache_options options;
+        kiln_cache *cache = NULL;
+        kiln_recipe *recipe = NULL;
+        kiln_blob *blob = NULL, *again = NULL;
+        kiln_diag diag = KILN_DIAG_INIT;
+        ks_compile compile = {.text = "x"};
+        kiln_status status = kiln_cache_options_init(&options, &diag);
+        options.root = root;
+        options.no_fsync = true;
+        if (status == KILN_OK) {
+            status = kiln_cache_create(&options, &cache, &diag);
+        }
+        if (status == KILN_OK) {
+            status = kiln_recipe_create("test", 1, &recipe, &diag);
+        }
+        if (status == KILN_OK) {
+            status = kiln_cache_get_or_compile(cache, recipe, ks_compile_run, &compile, &blob, NULL,
+                                               &diag);
+        }
+        if (status == KILN_OK) {
+            assert_memory_equal(kiln_blob_data(blob), "x", 1);
+            kiln_key key = kiln_recipe_key(recipe);
+            status = kiln_cache_get(cache, &key, &again, NULL, &diag);
+            assert_true(status == KILN_OK || status == KILN_MISS);
+            status = KILN_OK;
+        }
+        assert_true(status == KILN_OK || status == KILN_E_NOMEM);
+        worked = status == KILN_OK;
+        kiln_diag_clear(&diag);
+        kiln_blob_release(blob);
+        kiln_blob_release(again);
+        kiln_recipe_destroy(recipe);
+        kiln_cache_destroy(cache);
+    }
+    return worked;
+}
+
+static void S4_the_cache_survives_failing_allocations(void **state)
+{
+    without_memory w = {.folder = *state};
+    assert_true(kt_failalloc_each(live_without_memory, &w) > 20);
+}
+
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
@@ -407,6 +467,7 @@ int main(void)
         IN_FOLDER(variables_are_taken),
         IN_FOLDER(S8_bypasses_and_rejections_are_counted),
         IN_FOLDER(a_broken_recipe_is_refused),
+        IN_FOLDER(S4_the_cache_survives_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

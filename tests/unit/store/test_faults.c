@@ -1,0 +1,211 @@
+/* Every file system call of a cold and of a warm request fails once, in each way it can: the caller
+ * gets the right bytes all the same, nothing wrong is stored, and no litter is left. */
+#include "unit/store/support.h"
+
+#include <unistd.h>
+
+#include "support/faultfs.h"
+
+static const char *const ops[] = {"open",   "write", "read",  "fsync",
+                                  "rename", "lock",  "mkdir", "unlink"};
+static const char *const effects[] = {"ENOSPC", "EIO",    "EDQUOT",   "EROFS", "ESTALE", "EEXIST",
+                                      "EACCES", "EMFILE", "late-EIO", "short", "ENOLCK", "EINTR"};
+
+/* Only where fsync itself fails is it called: a thousand of them take their time. */
+static bool syncing = true;
+
+static kiln_cache *open_cache(const char *root)
+{
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = root;
+    options.no_fsync = !syncing;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    return cache;
+}
+
+/* Cold, warm, warm after damage, removed; each in a cache object of its own. */
+static void live(const char *root, const char *entry)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = open_cache(root);
+    (void)ks_get(cache, "x", &compile);
+    kiln_cache_destroy(cache);
+    cache = open_cache(root);
+    (void)ks_get(cache, "x", &compile);
+    kiln_cache_destroy(cache);
+    if (entry != NULL && kt_file_exists(entry)) {
+        kt_file_write(entry, "damaged", 7);
+    }
+    cache = open_cache(root);
+    (void)ks_get(cache, "x", &compile);
+    kiln_recipe *recipe = ks_recipe("x");
+    kiln_key key = kiln_recipe_key(recipe);
+    kiln_status removed = kiln_cache_remove(cache, &key, NULL);
+    assert_true(removed == KILN_OK || removed == KILN_MISS || removed == KILN_E_IO);
+    (void)ks_get(cache, "x", &compile);
+    kiln_recipe_destroy(recipe);
+    kiln_cache_destroy(cache);
+}
+
+/* Without faults: whole entries (but for the damage that the test did itself, where the disk tier
+ * was off just then), no temporaries, and requests are hits again. */
+static void expect_sound(const char *root, const char *entry, const char *rule)
+{
+    ks_compile compile = {0};
+    kiln_verify_result verified;
+    kiln_cache *cache = open_cache(root);
+    assert_int_equal(kiln_cache_verify(cache, false, &verified, NULL), KILN_OK);
+    if (verified.entries_bad != 0) {
+        char *bytes = kt_file_read(entry, NULL);
+        if (bytes == NULL || strcmp(bytes, "damaged") != 0) {
+            fail_msg("%s left a damaged entry", rule);
+        }
+        free(bytes);
+    }
+    (void)ks_get(cache, "x", &compile);
+    kiln_cache_destroy(cache);
+    cache = open_cache(root);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
+    kiln_cache_destroy(cache);
+    char *tmp = kt_path(root, "tmp");
+    /* A file whose removal fails, or whose making is reported as failed, is for the sweep. */
+    if (kt_file_count(tmp) != 0 && strncmp(rule, "unlink", 6) != 0 &&
+        strstr(rule, ":late-") == NULL) {
+        fail_msg("%s left temporaries", rule);
+    }
+    free(tmp);
+}
+
+/* The path of the test's entry below any root. */
+static char *where_it_lies(const char *folder)
+{
+    ks_compile compile = {0};
+    char *root = kt_path(folder, "pattern");
+    kiln_cache *cache = open_cache(root);
+    (void)ks_get(cache, "x", &compile);
+    char *path = ks_only_entry(cache);
+    char *relative = strdup(path + strlen(root) + 1);
+    kiln_cache_destroy(cache);
+    free(path);
+    free(root);
+    return relative;
+}
+
+static void S4_D1_any_failing_call_leaves_the_caller_unharmed(void **state)
+{
+    char rule[64], name[64];
+    uint64_t injected = 0;
+    int runs = 0;
+    char *relative = where_it_lies(*state);
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
+        syncing = strcmp(ops[o], "fsync") == 0;
+        for (size_t e = 0; e < sizeof effects / sizeof *effects; e++) {
+            for (int n = 1;; n++) {
+                (void)snprintf(name, sizeof name, "root%d", runs++);
+                (void)snprintf(rule, sizeof rule, "%s:%d:%s", ops[o], n, effects[e]);
+                char *root = kt_path(*state, name);
+                char *entry = kt_path(root, relative);
+                kt_faultfs_set(*state, rule);
+                live(root, entry);
+                uint64_t hits = kt_faultfs_hits();
+                kt_faultfs_set(NULL, NULL);
+                expect_sound(root, entry, rule);
+                free(entry);
+                free(root);
+                injected += hits;
+                if (hits == 0) {
+                    break;
+                }
+            }
+        }
+    }
+    syncing = true;
+    free(relative);
+    print_message("%d runs, %llu faults\n", runs, (unsigned long long)injected);
+    assert_true(injected > 300);
+}
+
+/* Everything of a kind fails for as long as the program runs. */
+static void S4_a_store_that_never_works_is_only_slow(void **state)
+{
+    const char *rules[] = {
+        "open:*:EACCES", "write:*:ENOSPC",  "rename:*:EROFS",
+        "mkdir:*:EROFS", "fsync:*:EIO",     "read:*:EIO",
+        "lock:*:ENOLCK", "unlink:*:EACCES", "open:*:EROFS;mkdir:*:EROFS;unlink:*:EROFS",
+        "write:*:short", "read:*:short",
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        ks_compile compile = {0};
+        char name[32];
+        (void)snprintf(name, sizeof name, "never%zu", i);
+        char *root = kt_path(*state, name);
+        kt_faultfs_set(*state, rules[i]);
+        for (int round = 0; round < 3; round++) {
+            kiln_cache *cache = open_cache(root);
+            (void)ks_get(cache, "x", &compile);
+            (void)ks_get(cache, "y", &compile);
+            assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_MEMORY);
+            kiln_cache_destroy(cache);
+        }
+        kt_faultfs_set(NULL, NULL);
+        free(root);
+    }
+}
+
+static void S8_what_could_not_be_stored_is_counted(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = open_cache(*state);
+    kt_faultfs_set(*state, "write:*:ENOSPC:tmp");
+    (void)ks_get(cache, "x", &compile);
+    (void)ks_get(cache, "y", &compile);
+    kt_faultfs_set(NULL, NULL);
+    assert_int_equal(ks_own(cache).put_failures, 2);
+    assert_int_equal(ks_own(cache).puts, 0);
+    assert_int_equal(ks_own(cache).compiles, 2);
+    kiln_cache_stats total;
+    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(total.put_failures, 2);
+    kiln_cache_destroy(cache);
+}
+
+static void C2_a_lost_rename_race_is_no_failure(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = open_cache(*state), *other = open_cache(*state);
+    (void)ks_get(cache, "x", &compile);
+    kiln_cache_destroy(cache);
+    for (int i = 0; i < 3; i++) {
+        const char *rules[] = {"rename:*:EEXIST", "rename:*:ESTALE", "rename:*:EBUSY"};
+        cache = ks_cache_with(*state, KILN_CACHE_RECACHE);
+        kt_faultfs_set(*state, rules[i]);
+        assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+        kt_faultfs_set(NULL, NULL);
+        assert_int_equal(ks_own(cache).put_failures, 0);
+        kiln_cache_destroy(cache);
+    }
+    assert_int_equal(ks_get(other, "x", &compile), KILN_ORIGIN_DISK);
+    kiln_cache_destroy(other);
+    char *tmp = kt_path(*state, "tmp");
+    assert_int_equal(kt_file_count(tmp), 0);
+    free(tmp);
+}
+
+#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+
+int main(void)
+{
+    if (!kt_faultfs_available()) {
+        (void)puts("SKIP: the fault injector is not preloaded (sanitizer build)");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(S4_D1_any_failing_call_leaves_the_caller_unharmed),
+        IN_FOLDER(S4_a_store_that_never_works_is_only_slow),
+        IN_FOLDER(S8_what_could_not_be_stored_is_counted),
+        IN_FOLDER(C2_a_lost_rename_race_is_no_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
