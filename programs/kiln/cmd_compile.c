@@ -5,12 +5,15 @@
 
 #include "host.h"
 #include "out.h"
+#include "parallel.h"
 #include "run_file.h"
 #include "session.h"
 
 typedef struct compile_options {
     session_options session;
     const char *target;
+    const char *arch;
+    opt_number jobs;
     const char *output;
     const char *language;
     opt_list entries;
@@ -22,6 +25,10 @@ typedef struct compile_options {
 static const opt_spec specs[] = {
     {"target", 't', OPT_TEXT, offsetof(compile_options, target), "TARGET",
      "what to compile for: opencl:0, cpu:x86-64-v3, cuda:sm_90"},
+    {"arch", 'a', OPT_TEXT, offsetof(compile_options, arch), "NAME",
+     "with --backend: its target of this name (sm_90, x86-64-v3)"},
+    {"jobs", 'j', OPT_COUNT, offsetof(compile_options, jobs), "N",
+     "compile N files at once (default: one a processor, at most one a GiB of memory)"},
     {"output", 'o', OPT_TEXT, offsetof(compile_options, output), "PATH",
      "write the binary to PATH; a folder for several files"},
     {NULL, 'I', OPT_LIST, offsetof(compile_options, include_dirs), "DIR",
@@ -58,6 +65,8 @@ typedef struct compile_job {
     const kiln_define *defines;
     compiled_file *files;
     size_t count;
+    host_mutex *mutex; /* pool, console and the fields below, while files compile side by side */
+    size_t done;
     exit_code code; /* of the first failure */
 } compile_job;
 
@@ -95,7 +104,9 @@ static kiln_status write_blob(const compile_job *job, compiled_file *file, const
                               kiln_diag *diag)
 {
     bool good = false;
+    host_mutex_lock(job->mutex);
     const char *output = output_for(job, file->file, &good);
+    host_mutex_unlock(job->mutex);
     if (!good) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, file->file, "out of memory");
     }
@@ -134,26 +145,30 @@ static kiln_status compile_file(const compile_job *job, compiled_file *file, kil
     return status;
 }
 
-static void compile_all(compile_job *job)
+/* One file, on any thread. */
+static void compile_one(void *user, size_t index)
 {
+    compile_job *job = user;
     cli_console *console = job->context->console;
-    for (size_t i = 0; i < job->count; i++) {
-        kiln_diag diag = KILN_DIAG_INIT;
-        compiled_file *file = &job->files[i];
-        char line[1024];
-        console_progress(console, i, job->count, file->file, 0);
-        file->status = compile_file(job, file, &diag);
-        if (file->status != KILN_OK) {
-            (void)kiln_diag_format(&diag, line, sizeof(line));
-            file->reason = pool_text(job->context->pool, line, strlen(line));
-            exit_code code = cmd_fail(job->context, &diag);
-            job->code = job->code == EXIT_FINE ? code : job->code;
-        } else if (file->origin == KILN_ORIGIN_COMPILED) {
-            const char *time = out_time(job->context->pool, file->compile_ns);
-            console_note(console, "compiled %s in %s", file->file, time != NULL ? time : "?");
-        }
+    compiled_file *file = &job->files[index];
+    kiln_diag diag = KILN_DIAG_INIT;
+    char line[1024];
+    host_mutex_lock(job->mutex);
+    console_progress(console, job->done, job->count, file->file, 0);
+    host_mutex_unlock(job->mutex);
+    file->status = compile_file(job, file, &diag);
+    host_mutex_lock(job->mutex);
+    job->done++;
+    if (file->status != KILN_OK) {
+        (void)kiln_diag_format(&diag, line, sizeof(line));
+        file->reason = pool_text(job->context->pool, line, strlen(line));
+        exit_code code = cmd_fail(job->context, &diag);
+        job->code = job->code == EXIT_FINE ? code : job->code;
+    } else if (file->origin == KILN_ORIGIN_COMPILED) {
+        const char *time = out_time(job->context->pool, file->compile_ns);
+        console_note(console, "compiled %s in %s", file->file, time != NULL ? time : "?");
     }
-    console_progress_end(console);
+    host_mutex_unlock(job->mutex);
 }
 
 /* --- telling -----------------------------------------------------------------------------------
@@ -251,6 +266,10 @@ static kiln_status check(const compile_options *options, const opt_list *files, 
         return kiln_diag_set(diag, KILN_E_INVALID, "leave the others out", "--target",
                              "says the same as --backend and --device");
     }
+    if (options->arch != NULL && options->session.backend == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "give --backend too, or --target BACKEND:NAME",
+                             "--arch", "names a target of a backend, and none is named");
+    }
     if (output != NULL && files->count > 1 && !host_is_folder(output)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "give a folder that is there", output,
                              "is not a folder, and there are %zu files", files->count);
@@ -266,6 +285,17 @@ static kiln_status choose_target(compile_job *job, kiln_diag *diag)
     describe(job, job->files[0].file, &source);
     kiln_status status =
         run_file_language(job->options->language, job->files[0].file, &source.language, diag);
+    const session_options *session = &job->options->session;
+    if (status == KILN_OK && session->backend != NULL && session->device == NULL &&
+        (job->options->arch != NULL || kiln_runtime_device_count(job->runtime) == 0)) {
+        job->target =
+            job->options->arch == NULL
+                ? session->backend
+                : pool_format(job->context->pool, "%s:%s", session->backend, job->options->arch);
+        return job->target != NULL
+                   ? KILN_OK
+                   : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--target", "out of memory");
+    }
     if (status == KILN_OK) {
         status = kiln_runtime_select(job->runtime, &source, 1, &device, diag);
     }
@@ -294,7 +324,13 @@ static exit_code work(compile_job *job, const opt_list *arguments)
     if (job->target == NULL && choose_target(job, &diag) != KILN_OK) {
         return cmd_fail(job->context, &diag);
     }
-    compile_all(job);
+    job->mutex = host_mutex_create();
+    if (job->mutex == NULL) {
+        return cmd_no_memory(job->context);
+    }
+    parallel_each(job->count, parallel_jobs(job->options->jobs.value), compile_one, job);
+    console_progress_end(job->context->console);
+    host_mutex_destroy(job->mutex);
     bool good = job->options->session.json ? print_json(job) : print_table(job);
     return good ? job->code : cmd_no_memory(job->context);
 }
@@ -309,6 +345,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     if (check(options, arguments, &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
     }
+    session.compile_only = true;
     if (options->target != NULL) {
         session.backend = backend_of(context, options->target);
         if (session.backend == NULL) {

@@ -65,6 +65,7 @@ exit_code session_open_runtime_isolated(const cmd_context *context, const sessio
     if (options->device != NULL) {
         runtime.device = options->device;
     }
+    runtime.compile_only = options->compile_only;
     if (options->strict || options->backend != NULL || options->device != NULL) {
         runtime.strict = true;
     }

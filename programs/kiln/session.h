@@ -14,6 +14,7 @@ typedef struct session_options {
     const char *device;
     bool strict;
     bool json;
+    bool compile_only; /* no option: set by the command that needs no device */
 } session_options;
 
 /* Rows for a command's table; its struct must hold a session_options named `session`. */

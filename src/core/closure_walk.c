@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "core/include_scan.h"
+#include "core/macros.h"
 #include "sys/file.h"
 
 #define NAMES_BOUND ((size_t)8 << 20)
@@ -27,6 +28,15 @@ typedef struct node {
     const struct node *alias; /* the same file by a longer way: not scanned again */
 } node;
 
+/* An #include of a macro in a header of the toolchain, to be followed when all definitions that
+ * can be reached are known. */
+typedef struct pending {
+    struct pending *next_pending;
+    const node *from;
+    bool next;
+    char name[];
+} pending;
+
 typedef struct walk {
     kn_include_path *path;
     const kiln_source *source;
@@ -39,8 +49,12 @@ typedef struct walk {
     kn_strbuf edges;
     kn_strbuf key, normal_key, scratch;
     size_t bytes;
-    const node *from; /* whose text is being scanned; NULL: the source */
-    size_t targets;   /* of the include at hand */
+    kn_macros macros;
+    pending *computed;
+    pending **computed_end;
+    const pending *at; /* being followed */
+    const node *from;  /* whose text is being scanned; NULL: the source */
+    size_t targets;    /* of the include at hand */
     char *reason;
     size_t reason_size;
 } walk;
@@ -375,15 +389,83 @@ static kiln_status visit(void *user, const kn_include *include)
 /* --- the walk -----------------------------------------------------------------------------------
  */
 
-static bool has_raw_strings(const kiln_source *source)
+static kiln_status note_definition(void *user, const char *name, const char *body)
 {
-    return source->language == KILN_LANG_CUDA;
+    walk *w = user;
+    return kn_macros_define(&w->macros, name, body);
 }
 
+static kiln_status note_computed(void *user, const char *name, bool next)
+{
+    walk *w = user;
+    size_t size = strlen(name) + 1;
+    pending *added = calloc(1, sizeof *added + size);
+    if (added == NULL) {
+        return KILN_E_NOMEM;
+    }
+    added->from = w->from;
+    added->next = next;
+    memcpy(added->name, name, size);
+    *w->computed_end = added;
+    w->computed_end = &added->next_pending;
+    return KILN_OK;
+}
+
+/* One text that a computed include may stand for. What is no name is no include. */
+static kiln_status visit_expansion(void *user, const char *text)
+{
+    walk *w = user;
+    const size_t length = strlen(text);
+    const bool quoted = text[0] == '"';
+    if (length < 3 || (!quoted && text[0] != '<') || text[length - 1] != (quoted ? '"' : '>')) {
+        return KILN_OK;
+    }
+    char name[KN_CLOSURE_MAX_NAME];
+    kn_text_putf(name, sizeof name, "%.*s", (int)(length - 2), text + 1);
+    const kn_include include = {kn_span_of(name, length - 2), quoted, w->at->next, false};
+    return visit(w, &include);
+}
+
+static kiln_status follow_computed(walk *w)
+{
+    kiln_status status = KILN_OK;
+    for (w->at = w->computed; w->at != NULL && status == KILN_OK; w->at = w->at->next_pending) {
+        w->from = w->at->from;
+        status = kn_macros_expand(&w->macros, w->at->name, visit_expansion, w);
+        if (status == KILN_E_UNSUPPORTED && w->reason[0] == '\0') {
+            status = refuse(w, ": computed #include %s", w->at->name);
+        }
+    }
+    return status;
+}
+
+static kiln_status define_given(walk *w)
+{
+    const kiln_source *source = w->source;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < source->define_count && status == KILN_OK; i++) {
+        const char *value = source->defines[i].value;
+        status = kn_macros_define(&w->macros, source->defines[i].name, value != NULL ? value : "1");
+    }
+    for (size_t i = 0; i < source->option_count && status == KILN_OK; i++) {
+        status = kn_macros_define_option(&w->macros, source->options[i]);
+    }
+    return status;
+}
+
+/* A toolchain's own computed includes are followed to whatever they could name; a user's bypass the
+ * cache, as what decides them may lie outside of every text. */
 static kiln_status scan(walk *w, kn_span text)
 {
     kn_scan_stop stop;
-    kiln_status status = kn_include_scan(text, has_raw_strings(w->source), visit, w, &stop);
+    const kn_scan_macros macros = {
+        .define = note_definition,
+        .computed = note_computed,
+        .follow = w->from != NULL &&
+                  w->manifest->headers[w->from->ordinal - 1].place.base == KN_PLACE_SYSTEM,
+    };
+    kiln_status status =
+        kn_include_scan_macros(text, kn_closure_raw_strings(w->source), visit, &macros, w, &stop);
     if (status == KILN_OK && stop.why != NULL) {
         return refuse(w, ":%zu: %s", stop.line, stop.why);
     }
@@ -417,6 +499,25 @@ static kiln_status expand(walk *w, const node *at)
     return status;
 }
 
+/* Scans everything reached; computed includes again and again, until no definition is new. */
+static kiln_status expand_all(walk *w)
+{
+    kiln_status status = KILN_OK;
+    size_t done = 0;
+    size_t generation = 0;
+    do {
+        for (; done < w->node_count && status == KILN_OK; done++) {
+            status = expand(w, w->nodes[done]);
+        }
+        if (status != KILN_OK || w->computed == NULL || generation == w->macros.generation) {
+            return status;
+        }
+        generation = w->macros.generation;
+        status = follow_computed(w);
+    } while (status == KILN_OK);
+    return status;
+}
+
 kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *reason,
                             size_t reason_size)
 {
@@ -432,9 +533,14 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *
     kn_strbuf_init(&w.key, 0);
     kn_strbuf_init(&w.normal_key, 0);
     kn_strbuf_init(&w.scratch, 0);
-    kiln_status status = scan(&w, kn_span_of(source->text, source->length));
-    for (size_t i = 0; i < w.node_count && status == KILN_OK; i++) {
-        status = expand(&w, w.nodes[i]);
+    kn_macros_init(&w.macros);
+    w.computed_end = &w.computed;
+    kiln_status status = define_given(&w);
+    if (status == KILN_OK) {
+        status = scan(&w, kn_span_of(source->text, source->length));
+    }
+    if (status == KILN_OK) {
+        status = expand_all(&w);
     }
     if (status == KILN_OK && !kn_digest_bytes(&path->digest, kn_strbuf_text(&w.edges),
                                               w.edges.length, manifest->graph)) {
@@ -444,6 +550,12 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *
         free(w.nodes[i]);
     }
     free(w.nodes);
+    while (w.computed != NULL) {
+        pending *next = w.computed->next_pending;
+        free(w.computed);
+        w.computed = next;
+    }
+    kn_macros_deinit(&w.macros);
     kn_strbuf_deinit(&w.scratch);
     kn_strbuf_deinit(&w.normal_key);
     kn_strbuf_deinit(&w.key);
@@ -451,46 +563,4 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *
     kn_map_deinit(&w.normal);
     kn_map_deinit(&w.places);
     return status == KILN_E_UNSUPPORTED ? KILN_OK : status;
-}
-
-/* --- the source alone ---------------------------------------------------------------------------
- */
-
-static kiln_status note_any(void *user, const kn_include *include)
-{
-    (void)include;
-    *(bool *)user = true;
-    return KILN_OK;
-}
-
-static const char *find_word(const kiln_source *source)
-{
-    const char *why = NULL;
-    for (size_t i = 0; i < source->define_count && why == NULL; i++) {
-        why = kn_include_scan_words(kn_span_of_text(source->defines[i].value));
-    }
-    for (size_t i = 0; i < source->option_count && why == NULL; i++) {
-        why = kn_include_scan_words(kn_span_of_text(source->options[i]));
-    }
-    return why;
-}
-
-kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, char *reason,
-                              size_t reason_size)
-{
-    *out_includes = false;
-    const char *word = find_word(source);
-    if (word != NULL) {
-        kn_text_putf(reason, reason_size, "%s in a define or an option", word);
-        return KILN_OK;
-    }
-    kn_scan_stop stop;
-    kiln_status status = kn_include_scan(kn_span_of(source->text, source->length),
-                                         has_raw_strings(source), note_any, out_includes, &stop);
-    if (status == KILN_OK && stop.why != NULL) {
-        kn_text_putf(reason, reason_size, "%s:%zu: %s",
-                     source->name != NULL ? kn_path_name(source->name) : "source", stop.line,
-                     stop.why);
-    }
-    return status;
 }

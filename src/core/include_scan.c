@@ -6,14 +6,16 @@
 #include <string.h>
 
 #define NAME_SIZE 4097
-#define WORD_SIZE 24
+#define WORD_SIZE 96
 
 typedef struct scanner {
     const char *start, *p, *end;
     bool raw_strings;
     bool line_start; /* only blanks and comments since the line began */
     bool in_define;
+    char parameter[WORD_SIZE]; /* of the macro being defined, if it may wrap __has_include; or "" */
     kn_include_fn *visit;
+    const kn_scan_macros *macros; /* or NULL */
     void *user;
     kiln_status status;
     kn_scan_stop *stop;
@@ -294,10 +296,54 @@ static void read_word(scanner *s, char word[WORD_SIZE])
     word[length] = '\0';
 }
 
+/* True if nothing but blanks and a comment is left on the line. */
+static bool is_end_of_line(const scanner *s)
+{
+    const char *p = s->p;
+    while (p < s->end && is_blank((unsigned char)*p)) {
+        p++;
+    }
+    return p == s->end || is_newline((unsigned char)*p) || *p == '/';
+}
+
+/* Tells of a definition without taking anything: what its body holds is read as text. */
+static void tell_definition(scanner *s, const char *word)
+{
+    char text[256];
+    size_t length = 0;
+    const char *p = s->p;
+    bool plain = p == s->end || *p != '(';
+    while (p < s->end && is_blank((unsigned char)*p)) {
+        p++;
+    }
+    while (plain && p < s->end && !is_newline((unsigned char)*p)) {
+        if (*p == '\\' || length == sizeof text - 1) {
+            plain = false;
+        } else if (*p == '/' && p + 1 < s->end && (p[1] == '/' || p[1] == '*')) {
+            break;
+        } else {
+            text[length++] = *p++;
+        }
+    }
+    while (length > 0 && is_blank((unsigned char)text[length - 1])) {
+        length--;
+    }
+    text[length] = '\0';
+    s->status = s->macros->define(s->user, word, plain ? text : NULL);
+}
+
 /* At the quote or bracket of a name, which is told of with the given flags. */
 static void read_name(scanner *s, bool next_one, bool probe)
 {
     int open = skip_blanks(s);
+    if (is_word(open) && !is_digit(open) && !probe && s->macros != NULL && s->macros->follow) {
+        char word[WORD_SIZE];
+        read_word(s, word);
+        if (strlen(word) < WORD_SIZE - 1 && is_end_of_line(s)) {
+            s->status = s->macros->computed(s->user, word, next_one);
+            return;
+        }
+    }
     if (open != '"' && open != '<') {
         stop(s, probe ? "computed __has_include" : "computed #include");
         return;
@@ -319,10 +365,29 @@ static void read_name(scanner *s, bool next_one, bool probe)
     s->status = s->visit(s->user, &include);
 }
 
+/* Macros that hand their parameter on to __has_include are known by their name (CCCL's
+ * _CCCL_HAS_INCLUDE): each use of one is then a probe itself, wherever it is defined. One by any
+ * other name cannot be followed. */
+static bool wraps_probe(const char *word, size_t length)
+{
+    static const char ending[] = "HAS_INCLUDE";
+    const size_t size = sizeof ending - 1;
+    return length > size && memcmp(word + length - size, ending, size) == 0;
+}
+
 static void read_probe(scanner *s, bool next_one)
 {
     if (skip_blanks(s) == '(') {
         s->p++;
+        char argument[WORD_SIZE];
+        if (s->in_define && s->parameter[0] != '\0' && !next_one && is_word(skip_blanks(s))) {
+            read_word(s, argument);
+            if (strcmp(argument, s->parameter) == 0 && skip_blanks(s) == ')') {
+                return;
+            }
+            stop(s, "computed __has_include");
+            return;
+        }
         read_name(s, next_one, true);
     } else if (s->in_define) {
         stop(s, "computed __has_include");
@@ -347,6 +412,15 @@ static void read_directive(scanner *s)
         s->in_define = word[0] == 'd';
         (void)skip_blanks(s);
         read_word(s, word);
+        s->parameter[0] = '\0';
+        if (s->in_define && s->macros != NULL && strlen(word) < WORD_SIZE - 1) {
+            tell_definition(s, word);
+        }
+        if (s->in_define && wraps_probe(word, strlen(word)) && s->p < s->end && *s->p == '(') {
+            s->p++;
+            (void)skip_blanks(s);
+            read_word(s, s->parameter);
+        }
     }
 }
 
@@ -391,12 +465,17 @@ static bool is_raw_prefix(const char *word)
 static void read_identifier(scanner *s)
 {
     const char *end = skip_set(s->p, s->end, &word_set);
-    if ((end == s->end || *end != '\\') && !is_notable(s->p, (size_t)(end - s->p))) {
+    if ((end == s->end || *end != '\\') && !is_notable(s->p, (size_t)(end - s->p)) &&
+        !wraps_probe(s->p, (size_t)(end - s->p))) {
         s->p = end;
         return;
     }
     char word[WORD_SIZE];
     read_word(s, word);
+    if (wraps_probe(word, strlen(word))) {
+        read_probe(s, false);
+        return;
+    }
     if (word[0] == '_') {
         if (time_word(word) != NULL) {
             stop(s, time_word(word));
@@ -469,6 +548,12 @@ static bool has_trigraph(kn_span text)
 kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit, void *user,
                             kn_scan_stop *out_stop)
 {
+    return kn_include_scan_macros(text, raw_strings, visit, NULL, user, out_stop);
+}
+
+kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn *visit,
+                                   const kn_scan_macros *macros, void *user, kn_scan_stop *out_stop)
+{
     *out_stop = (kn_scan_stop){NULL, 0};
     if (text.length == 0) {
         return KILN_OK;
@@ -479,6 +564,7 @@ kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit
                  .raw_strings = raw_strings,
                  .line_start = true,
                  .visit = visit,
+                 .macros = macros,
                  .user = user,
                  .status = KILN_OK,
                  .stop = out_stop};
@@ -503,16 +589,4 @@ kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit
         c = peek(&s);
     }
     return s.status;
-}
-
-const char *kn_include_scan_words(kn_span text)
-{
-    static const char *const words[] = {"__DATE__",      "__TIME__",    "__TIMESTAMP__",
-                                        "__has_include", "__has_embed", ".incbin"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (find(text, words[i]) != NULL) {
-            return words[i];
-        }
-    }
-    return NULL;
 }

@@ -31,10 +31,23 @@ typedef struct kn_scan_stop {
     size_t line;
 } kn_scan_stop;
 
+/* For a text whose computed includes are to be followed: told of every definition (`body` NULL
+ * where it takes parameters, or is longer than a name) and, with `follow`, of each `#include NAME`.
+ */
+typedef struct kn_scan_macros {
+    kiln_status (*define)(void *user, const char *name, const char *body);
+    kiln_status (*computed)(void *user, const char *name, bool next);
+    bool follow;
+} kn_scan_macros;
+
 /* Calls `visit` for each include, in order. `raw_strings`: the language certainly has them (C++);
  * where it may not, text that reads differently with and without them stops the scan. */
 kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit, void *user,
                             kn_scan_stop *out_stop);
+/* The same; `macros` may be NULL. */
+kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn *visit,
+                                   const kn_scan_macros *macros, void *user,
+                                   kn_scan_stop *out_stop);
 
 /* Why a text outside the source (the value of a -D, an option) makes the output change with time;
  * NULL if it does not. */

@@ -17,7 +17,12 @@ kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backe
         kiln_status status =
             kn_isolate_probe(backend->name, runtime->backend_path, runtime->probe_ms, report, diag);
         /* Without a helper program there is no child to ask; the caller still wants an answer. */
-        if (status == KILN_OK && report->outcome != KILN_PROBE_READY) {
+        /* Without devices a compiler may still be there: what neither crashed nor hung is opened.
+         */
+        bool compiles = (backend->caps & KILN_CAP_COMPILE_OFFLINE) != 0 &&
+                        report->outcome != KILN_PROBE_CRASHED &&
+                        report->outcome != KILN_PROBE_TIMED_OUT;
+        if (status == KILN_OK && report->outcome != KILN_PROBE_READY && !compiles) {
             return kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, backend->name, "%s",
                                  report->why);
         }

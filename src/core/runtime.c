@@ -192,6 +192,13 @@ static bool request_met(const kiln_runtime *runtime)
             return true;
         }
     }
+    for (size_t i = 0; runtime->compile_only && i < runtime->driver_count; i++) {
+        const kiln_backend *backend = runtime->drivers[i]->in.backend;
+        if ((backend->caps & KILN_CAP_COMPILE_OFFLINE) != 0 && runtime->device == NULL &&
+            kn_request_position(runtime->backend, backend->name) != SIZE_MAX) {
+            return true;
+        }
+    }
     return runtime->backend == NULL && runtime->device == NULL;
 }
 
@@ -227,6 +234,7 @@ static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_option
 {
     runtime->strict = options->strict;
     runtime->isolate_probe = options->isolate_probe;
+    runtime->compile_only = options->compile_only;
     runtime->probe_ms = options->probe_ms;
     runtime->backend = options->backend != NULL ? kn_text_copy(options->backend) : NULL;
     runtime->device = options->device != NULL ? kn_text_copy(options->device) : NULL;

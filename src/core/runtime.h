@@ -29,6 +29,7 @@ struct kiln_runtime {
     bool owns_cache;
     bool strict;
     bool isolate_probe;
+    bool compile_only;
     uint32_t probe_ms;
     char *backend; /* what was asked for, or NULL */
     char *device;

@@ -69,6 +69,12 @@ kiln_status kn_cuda_target_parse(void *instance, const char *name, kiln_target *
 {
     kn_cuda *cuda = (kn_cuda *)instance;
     kn_cuda_target wanted = {0};
+    if (strcmp(name, "native") == 0) {
+        return cuda->device_count > 0
+                   ? kn_cuda_target_of_device(cuda, 0, out_target, diag)
+                   : kiln_diag_set(diag, KILN_E_UNAVAILABLE, "name the target, as in cuda:sm_90",
+                                   "cuda target", "there is no GPU here to compile for");
+    }
     wanted.virtual_only = kn_text_starts(name, "compute_");
     const char *digits = name + (wanted.virtual_only ? strlen("compute_") : strlen("sm_"));
     char *end = NULL;

@@ -137,6 +137,16 @@ static void K1_a_probe_counts_as_an_include(void **state)
     expect_stop("#if __has_include(NAME)\n", "", "computed __has_include", 1);
     expect_stop("\n#define HAS(x) __has_include(x)\n", "", "computed __has_include", 2);
     expect_stop("#define HAS __has_include\n", "", "computed __has_include", 1);
+    /* A wrapper is known by its name: CCCL has one, and hundreds of its headers use it. */
+    expect("#define A_HAS_INCLUDE(_X) __has_include(_X)\n#if A_HAS_INCLUDE(<x.h>)\n", "pax.h ");
+    expect("#define A_HAS_INCLUDE(_X) 0\n#if defined(A_HAS_INCLUDE)\n", "");
+    expect_stop("#define A_HAS_INCLUDE(x) __has_include(y)\n", "", "computed __has_include", 1);
+    expect_stop("#define A_HAS_INCLUDE(x) __has_include_next(x)\n", "", "computed __has_include",
+                1);
+    expect_stop("#define A_HAS_INCLUDE(x) 1\n#if __has_include(x)\n", "",
+                "computed __has_include", 2);
+    expect_stop("#if A_HAS_INCLUDE(NAME)\n", "", "computed __has_include", 1);
+    expect_stop("#define OTHER(x) A_HAS_INCLUDE(x)\n", "", "computed __has_include", 1);
 }
 
 static void K1_what_cannot_be_followed_stops_the_scan(void **state)
