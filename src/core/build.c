@@ -105,33 +105,46 @@ static kiln_status load(kn_build *build, void **out_handle, kiln_diag *diag)
     return status;
 }
 
-/* Loads; a binary that the driver refuses is dropped, made once more, and published. */
+/* The driver refused the binary: another one is made and loaded, once. What is refused again is not
+ * kept. */
+static kiln_status redo_and_load(kn_build *build, void **out_handle, kiln_diag *refusal)
+{
+    size_t last = build->stage_count - 1;
+    kiln_diag failure = KILN_DIAG_INIT;
+    kiln_status status = kn_stage_redo(build, last, &failure);
+    if (status == KILN_OK) {
+        kiln_diag_clear(refusal);
+        status = load(build, out_handle, refusal);
+        if (status == KILN_E_REJECTED) {
+            kn_ignore(kiln_cache_remove(build->cache, &build->runs[last].key, NULL)); /* no use */
+        }
+    } else if (status != KILN_E_REJECTED) {
+        kiln_diag_clear(refusal);
+        *refusal = failure;
+        return status;
+    }
+    kiln_diag_clear(&failure);
+    return status;
+}
+
+/* Loads; what the driver refuses is dropped, made once more, and published. */
 static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *diag)
 {
-    kiln_diag refusal = KILN_DIAG_INIT;
-    kiln_status status = load(build, out_handle, &refusal);
-    if (status == KILN_E_REJECTED && build->stage_count > 0) {
-        size_t last = build->stage_count - 1;
-        if (build->options->cache_only) {
-            kn_ignore(kiln_cache_remove(build->cache, &build->runs[last].key, NULL)); /* no use */
-            status = KILN_MISS;
-        } else {
-            status = kn_stage_redo(build, last, diag);
-            if (status == KILN_OK) {
-                kiln_diag_clear(&refusal);
-                status = load(build, out_handle, &refusal);
-            }
-            if (status == KILN_E_REJECTED && refusal.status == KILN_OK) {
-                status = KILN_E_INTERNAL;
-            }
-        }
+    kiln_diag why = KILN_DIAG_INIT;
+    kiln_status status = load(build, out_handle, &why);
+    if (status == KILN_E_REJECTED && build->stage_count > 0 && build->options->cache_only) {
+        kn_ignore(kiln_cache_remove(build->cache, &build->runs[build->stage_count - 1].key,
+                                    NULL)); /* no use */
+        status = KILN_MISS;
+    } else if (status == KILN_E_REJECTED && build->stage_count > 0) {
+        status = redo_and_load(build, out_handle, &why);
     }
-    if (status != KILN_OK && refusal.status != KILN_OK) {
-        (void)kiln_diag_set(diag, status, refusal.fix, refusal.what, "%s", refusal.why);
-        kiln_diag_set_vendor_code(diag, refusal.vendor_code);
-        kiln_diag_set_log(diag, refusal.log, refusal.log_length);
+    if (status != KILN_OK) {
+        (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
+        kiln_diag_set_vendor_code(diag, why.vendor_code);
+        kiln_diag_set_log(diag, why.log, why.log_length);
     }
-    kiln_diag_clear(&refusal);
+    kiln_diag_clear(&why);
     return status;
 }
 
