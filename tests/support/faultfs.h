@@ -42,7 +42,8 @@ static inline void kt_faultfs_set(const char *prefix, const char *rules)
     faultfs_set_fn *set = NULL;
     *(void **)&set = dlsym(RTLD_DEFAULT, "faultfs_set");
     if (set == NULL || set(prefix, rules) != 0) {
-        (void)fprintf(stderr, "faultfs: not preloaded, or bad rules: %s\n", rules);
+        (void)fprintf(stderr, "faultfs: not preloaded, or bad rules: %s\n",
+                      rules != NULL ? rules : "(none)");
         abort();
     }
 }
