@@ -1,0 +1,367 @@
+/* A fake OpenCL library. It "compiles" by putting a word in front of the text, and has one kernel,
+ * "k", without arguments. What goes wrong with it is chosen when it is compiled:
+ *
+ *   FAKE_NO_PLATFORM     a loader without drivers          FAKE_BAD_PLATFORM  two platforms, the
+ *   FAKE_CRASHES         dies in clGetPlatformIDs                             first has no devices
+ * to give FAKE_HANGS           never returns from there          FAKE_REFUSES       every binary is
+ * invalid FAKE_OLD_DRIVER      offers OpenCL 1.1                 FAKE_REFUSES_BUILD refused later,
+ * in FAKE_ONLY_1_0        lacks all later symbols                              clBuildProgram
+ *   FAKE_WITHOUT_BINARY  lacks one symbol of 1.0           FAKE_EMPTY         gives empty binaries
+ *   FAKE_SALT=n          another build, same versions      FAKE_LAZY          empty until a kernel
+ * is made (Mali) Source text with "broken" in it does not compile. $FAKECL_LOG names a file that
+ * gets one letter a call: S from source, B from a binary, I from SPIR-V, G for a binary read. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/opencl/symbols.h"
+
+#define EXPORT CL_API_ENTRY __attribute__((visibility("default")))
+
+#ifndef FAKE_SALT
+#define FAKE_SALT 0
+#endif
+__attribute__((visibility("default"), used)) const int fakecl_salt = FAKE_SALT;
+
+struct _cl_platform_id {
+    const char *name;
+    cl_int devices_code;
+};
+struct _cl_device_id {
+    const char *name;
+};
+struct _cl_program {
+    char *text;
+    size_t length;
+    int kernels_made, from_binary;
+};
+
+static const char magic[] = "FAKE";
+
+static struct _cl_platform_id platforms[] = {
+#ifdef FAKE_BAD_PLATFORM
+    {"Broken Platform", CL_OUT_OF_HOST_MEMORY},
+#endif
+    {"Fake Platform", CL_SUCCESS},
+};
+#define PLATFORMS ((cl_uint)(sizeof(platforms) / sizeof(platforms[0])))
+
+static struct _cl_device_id the_device = {"Fake Device (R) 3000"};
+static int context_mark, kernel_mark;
+
+static void count(const char *letter)
+{
+    const char *path = getenv("FAKECL_LOG");
+    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+    if (file != NULL) {
+        (void)fputs(letter, file);
+        (void)fclose(file);
+    }
+}
+
+static cl_int give(const void *data, size_t length, size_t size, void *value, size_t *out_size)
+{
+    if (out_size != NULL) {
+        *out_size = length;
+    }
+    if (value != NULL) {
+        if (size < length) {
+            return CL_INVALID_VALUE;
+        }
+        memcpy(value, data, length);
+    }
+    return CL_SUCCESS;
+}
+
+static cl_int give_text(const char *text, size_t size, void *value, size_t *out_size)
+{
+    return give(text, strlen(text) + 1, size, value, out_size);
+}
+
+static cl_int give_u32(cl_uint number, size_t size, void *value, size_t *out_size)
+{
+    return give(&number, sizeof(number), size, value, out_size);
+}
+
+static cl_int give_u64(cl_ulong number, size_t size, void *value, size_t *out_size)
+{
+    return give(&number, sizeof(number), size, value, out_size);
+}
+
+EXPORT cl_int CL_API_CALL clGetPlatformIDs(cl_uint entries, cl_platform_id *out, cl_uint *out_count)
+{
+#if defined(FAKE_CRASHES)
+    abort();
+#elif defined(FAKE_HANGS)
+    for (;;) {
+        (void)pause();
+    }
+#elif defined(FAKE_NO_PLATFORM)
+    (void)entries, (void)out, (void)out_count;
+    return -1001;
+#endif
+    for (cl_uint i = 0; i < entries && i < PLATFORMS; i++) {
+        out[i] = &platforms[i];
+    }
+    if (out_count != NULL) {
+        *out_count = PLATFORMS;
+    }
+    return CL_SUCCESS;
+}
+
+#ifdef FAKE_OLD_DRIVER
+#define VERSION "OpenCL 1.1 Fake"
+#else
+#define VERSION "OpenCL 2.1 Fake"
+#endif
+
+EXPORT cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform, cl_platform_info name,
+                                            size_t size, void *value, size_t *out_size)
+{
+    switch (name) {
+    case CL_PLATFORM_NAME:
+        return give_text(platform->name, size, value, out_size);
+    case CL_PLATFORM_VERSION:
+        return give_text(VERSION, size, value, out_size);
+    default:
+        return give_text("", size, value, out_size);
+    }
+}
+
+EXPORT cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_device_type type,
+                                         cl_uint entries, cl_device_id *out, cl_uint *out_count)
+{
+    (void)type;
+    if (platform->devices_code != CL_SUCCESS) {
+        return platform->devices_code;
+    }
+    if (entries > 0) {
+        out[0] = &the_device;
+    }
+    if (out_count != NULL) {
+        *out_count = 1;
+    }
+    return CL_SUCCESS;
+}
+
+EXPORT cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info name, size_t size,
+                                          void *value, size_t *out_size)
+{
+    const size_t dims[3] = {64, 64, 64};
+    const size_t group = 64;
+    switch (name) {
+    case CL_DEVICE_NAME:
+        return give_text(device->name, size, value, out_size);
+    case CL_DEVICE_VENDOR:
+        return give_text("Fake Vendor", size, value, out_size);
+    case CL_DRIVER_VERSION:
+        return give_text("1.0", size, value, out_size);
+    case CL_DEVICE_VERSION:
+        return give_text(VERSION, size, value, out_size);
+    case CL_DEVICE_EXTENSIONS:
+        return give_text("cl_khr_fp64 cl_khr_fp16_not_quite", size, value, out_size);
+    case CL_DEVICE_IL_VERSION:
+        return give_text("SPIR-V_1.2", size, value, out_size);
+    case CL_DEVICE_TYPE:
+        return give_u64(CL_DEVICE_TYPE_GPU, size, value, out_size);
+    case CL_DEVICE_HOST_UNIFIED_MEMORY:
+        return give_u32(CL_TRUE, size, value, out_size);
+    case CL_DEVICE_MAX_COMPUTE_UNITS:
+        return give_u32(7, size, value, out_size);
+    case CL_DEVICE_ADDRESS_BITS:
+        return give_u32(64, size, value, out_size);
+    case CL_DEVICE_MEM_BASE_ADDR_ALIGN:
+        return give_u32(1024, size, value, out_size);
+    case CL_DEVICE_GLOBAL_MEM_SIZE:
+    case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
+    case CL_DEVICE_LOCAL_MEM_SIZE:
+        return give_u64(1 << 20, size, value, out_size);
+    case CL_DEVICE_MAX_WORK_GROUP_SIZE:
+        return give(&group, sizeof(group), size, value, out_size);
+    case CL_DEVICE_MAX_WORK_ITEM_SIZES:
+        return give(dims, sizeof(dims), size, value, out_size);
+    default:
+        return CL_INVALID_VALUE;
+    }
+}
+
+EXPORT cl_context CL_API_CALL clCreateContext(
+    const cl_context_properties *properties, cl_uint device_count, const cl_device_id *devices,
+    void(CL_CALLBACK *notify)(const char *text, const void *data, size_t size, void *user),
+    void *user, cl_int *code)
+{
+    (void)properties, (void)device_count, (void)devices, (void)notify, (void)user;
+    *code = CL_SUCCESS;
+    return (cl_context)(void *)&context_mark;
+}
+
+EXPORT cl_command_queue CL_API_CALL clCreateCommandQueue(cl_context context, cl_device_id device,
+                                                         cl_command_queue_properties properties,
+                                                         cl_int *code)
+{
+    (void)context, (void)device, (void)properties;
+    *code = CL_SUCCESS;
+    return (cl_command_queue)(void *)&context_mark;
+}
+
+/* --- programs ----------------------------------------------------------------------------------
+ */
+
+static cl_program program_of(const void *text, size_t length, int from_binary, cl_int *code)
+{
+    cl_program program = calloc(1, sizeof(*program));
+    char *copy = calloc(1, length + 1);
+    if (program == NULL || copy == NULL) {
+        free(program);
+        free(copy);
+        *code = CL_OUT_OF_HOST_MEMORY;
+        return NULL;
+    }
+    memcpy(copy, text, length);
+    program->text = copy;
+    program->length = length;
+    program->from_binary = from_binary;
+    *code = CL_SUCCESS;
+    return program;
+}
+
+EXPORT cl_program CL_API_CALL clCreateProgramWithSource(cl_context context, cl_uint strings,
+                                                        const char **text, const size_t *lengths,
+                                                        cl_int *code)
+{
+    (void)context, (void)strings;
+    count("S");
+    return program_of(text[0], lengths[0], 0, code);
+}
+
+#ifndef FAKE_ONLY_1_0
+EXPORT cl_program CL_API_CALL clCreateProgramWithIL(cl_context context, const void *bytes,
+                                                    size_t length, cl_int *code)
+{
+    (void)context;
+    count("I");
+    return program_of(bytes, length, 0, code);
+}
+#endif
+
+#ifndef FAKE_WITHOUT_BINARY
+EXPORT cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context, cl_uint devices,
+                                                        const cl_device_id *device,
+                                                        const size_t *lengths,
+                                                        const unsigned char **binaries,
+                                                        cl_int *statuses, cl_int *code)
+{
+    (void)context, (void)devices, (void)device;
+    count("B");
+#ifdef FAKE_REFUSES
+    int good = 0;
+#else
+    int good = lengths[0] >= sizeof(magic) && memcmp(binaries[0], magic, sizeof(magic)) == 0;
+#endif
+    statuses[0] = good ? CL_SUCCESS : CL_INVALID_BINARY;
+    *code = statuses[0];
+    return good ? program_of(binaries[0] + sizeof(magic), lengths[0] - sizeof(magic), 1, code)
+                : NULL;
+}
+#endif
+
+EXPORT cl_int CL_API_CALL clReleaseProgram(cl_program program)
+{
+    free(program->text);
+    free(program);
+    return CL_SUCCESS;
+}
+
+EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint devices,
+                                         const cl_device_id *device, const char *options,
+                                         void(CL_CALLBACK *notify)(cl_program program, void *user),
+                                         void *user)
+{
+    (void)devices, (void)device, (void)options, (void)notify, (void)user;
+#ifdef FAKE_REFUSES_BUILD
+    if (program->from_binary) {
+        return CL_BUILD_PROGRAM_FAILURE;
+    }
+#endif
+    return strstr(program->text, "broken") != NULL ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
+}
+
+EXPORT cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_device_id device,
+                                                cl_program_build_info name, size_t size,
+                                                void *value, size_t *out_size)
+{
+    (void)device, (void)name;
+    return give_text(strstr(program->text, "broken") != NULL ? "1:1: it is broken\n" : "", size,
+                     value, out_size);
+}
+
+static size_t binary_size(cl_program program)
+{
+#if defined(FAKE_EMPTY)
+    (void)program;
+    return 0;
+#elif defined(FAKE_LAZY)
+    return program->kernels_made ? program->length + sizeof(magic) : 0;
+#else
+    return program->length + sizeof(magic);
+#endif
+}
+
+EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info name, size_t size,
+                                           void *value, size_t *out_size)
+{
+    size_t bytes = binary_size(program);
+    cl_device_id device = &the_device;
+    switch (name) {
+    case CL_PROGRAM_NUM_DEVICES:
+        return give_u32(1, size, value, out_size);
+    case CL_PROGRAM_DEVICES:
+        return give(&device, sizeof(device), size, value, out_size);
+    case CL_PROGRAM_BINARY_SIZES:
+        return give(&bytes, sizeof(bytes), size, value, out_size);
+    case CL_PROGRAM_BINARIES:
+        count("G");
+        if (((unsigned char **)value)[0] != NULL && bytes > 0) {
+            memcpy(((unsigned char **)value)[0], magic, sizeof(magic));
+            memcpy(((unsigned char **)value)[0] + sizeof(magic), program->text, program->length);
+        }
+        return CL_SUCCESS;
+    default:
+        return CL_INVALID_VALUE;
+    }
+}
+
+/* --- kernels -----------------------------------------------------------------------------------
+ */
+
+EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint entries,
+                                                   cl_kernel *kernels, cl_uint *out_count)
+{
+    program->kernels_made = 1;
+    if (entries > 0) {
+        kernels[0] = (cl_kernel)(void *)&kernel_mark;
+    }
+    if (out_count != NULL) {
+        *out_count = 1;
+    }
+    return CL_SUCCESS;
+}
+
+EXPORT cl_int CL_API_CALL clGetKernelInfo(cl_kernel kernel, cl_kernel_info name, size_t size,
+                                          void *value, size_t *out_size)
+{
+    (void)kernel;
+    return name == CL_KERNEL_FUNCTION_NAME ? give_text("k", size, value, out_size)
+                                           : give_u32(0, size, value, out_size);
+}
+
+EXPORT cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
+                                                   cl_kernel_work_group_info name, size_t size,
+                                                   void *value, size_t *out_size)
+{
+    const size_t group = 64;
+    (void)kernel, (void)device;
+    return name == CL_KERNEL_WORK_GROUP_SIZE ? give(&group, sizeof(group), size, value, out_size)
+                                             : CL_INVALID_VALUE;
+}

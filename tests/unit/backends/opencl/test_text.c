@@ -1,0 +1,228 @@
+/* The parts of the OpenCL backend that need no driver: option strings, the request made ready,
+ * error names, the outside of PoCL's binary. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/opencl/input.h"
+#include "backends/opencl/opencl.h"
+#include "backends/opencl/options.h"
+#include "backends/opencl/status.h"
+#include "base/checked.h"
+#include "support/tmpdir.h"
+
+static void check_tokens(const char *text, const char *expected, bool odd_expected)
+{
+    kn_strbuf token, all;
+    bool odd = false;
+    kn_strbuf_init(&token, 0);
+    kn_strbuf_init(&all, 0);
+    while (kn_opencl_option_next(&text, &token, &odd)) {
+        kn_strbuf_printf(&all, "[%s]", kn_strbuf_text(&token));
+    }
+    assert_string_equal(kn_strbuf_text(&all), expected);
+    assert_int_equal(odd, odd_expected);
+    kn_strbuf_deinit(&all);
+    kn_strbuf_deinit(&token);
+}
+
+static void K3_option_strings_are_split_as_drivers_split_them(void **state)
+{
+    (void)state;
+    check_tokens("", "", false);
+    check_tokens("  -DA=1\t-I  x ", "[-DA=1][-I][x]", false);
+    check_tokens("-I \"a b\" -DT=\"c d\"", "[-I][a b][-DT=c d]", false);
+    check_tokens("\"\" x", "[][x]", false);
+    check_tokens("-I \"a b", "[-I][a b]", true);
+    check_tokens("-DX='a b'", "[-DX='a][b']", true);
+    check_tokens("-DX=a\\ b", "[-DX=a\\][b]", true);
+}
+
+static void options_that_reach_for_files_are_known(void **state)
+{
+    (void)state;
+    const char *const reaching[] = {"-I", "-Ifoo", "-include", "-isystem",     "-Xclang",
+                                    "-s", "@file", "--config", "-fplugin=x.so"};
+    const char *const harmless[] = {
+        "-DI", "-cl-fast-relaxed-math", "-w", "-Werror",     "-cl-std=CL2.0",
+        "-g",  "-cl-nv-maxrregcount",   "32", "-save-temps", ""};
+    for (size_t i = 0; i < sizeof(reaching) / sizeof(reaching[0]); i++) {
+        assert_non_null(kn_opencl_option_reason(reaching[i]));
+    }
+    for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
+        assert_null(kn_opencl_option_reason(harmless[i]));
+    }
+}
+
+static void options_for_the_load_are_the_assemblers(void **state)
+{
+    (void)state;
+    kn_strbuf out;
+    kn_strbuf_init(&out, 0);
+    kn_opencl_load_options("-DN=3 -cl-nv-maxrregcount 32 -w 7 -cl-nv-verbose", &out);
+    assert_string_equal(kn_strbuf_text(&out), "-cl-nv-maxrregcount 32 -cl-nv-verbose");
+    kn_strbuf_deinit(&out);
+}
+
+static void every_error_has_a_name_and_a_status(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    assert_string_equal(kn_opencl_error_name(-42), "CL_INVALID_BINARY");
+    assert_string_equal(kn_opencl_error_name(-1001), "CL_PLATFORM_NOT_FOUND_KHR");
+    assert_string_equal(kn_opencl_error_name(-4242), "unknown error");
+    assert_int_equal(kn_opencl_error_status(CL_OUT_OF_HOST_MEMORY), KILN_E_NOMEM);
+    for (cl_int code = -72; code <= 0; code++) {
+        bool gap = (code > -30 && code < -19);
+        assert_int_equal(strcmp(kn_opencl_error_name(code), "unknown error") == 0, gap);
+    }
+    assert_int_equal(kn_opencl_fail(&diag, "a thing", "clThing", -5), KILN_E_NOMEM);
+    assert_int_equal(diag.vendor_code, -5);
+    assert_string_equal(diag.why, "clThing returned CL_OUT_OF_RESOURCES (-5)");
+    assert_int_equal(kn_opencl_fail_run(&diag, "a thing", "clFinish", -5), KILN_E_DEVICE_LOST);
+    assert_int_equal(kn_opencl_fail(&diag, "a thing", "clThing", CL_SUCCESS), KILN_E_INTERNAL);
+    kiln_diag_clear(&diag);
+}
+
+static kiln_source source_of(const char *text)
+{
+    kiln_source source = KILN_SOURCE_INIT;
+    source.language = KILN_LANG_OPENCL_C;
+    source.text = text;
+    source.length = strlen(text);
+    return source;
+}
+
+static void a_request_becomes_one_text_and_one_option_string(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_opencl_input input;
+    const kiln_define defines[] = {{"A", "1"}, {"B", NULL}, {"C", "x y"}, {"D(x)", "x"}};
+    const char *const dirs[] = {"inc", "", "/usr/include"};
+    const char *const options[] = {"-w", "-cl-mad-enable"};
+    kiln_source source = source_of("text");
+    source.defines = defines;
+    source.define_count = 4;
+    source.include_dirs = dirs;
+    source.include_dir_count = 3;
+    source.options = options;
+    source.option_count = 2;
+    assert_int_equal(kn_opencl_input_init(&input, &source, NULL, &diag), KILN_OK);
+    assert_string_equal(input.options, "-I inc -I /usr/include -DA=1 -DB -w -cl-mad-enable "
+                                       "-cl-kernel-arg-info");
+    assert_string_equal(input.text, "#define C x y\n#define D(x) x\n#line 1\ntext");
+    assert_null(input.folder);
+    kn_opencl_input_deinit(&input);
+}
+
+static void line_breaks_are_refused(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_opencl_input input;
+    const kiln_define define = {"A", "1\n#include \"x\""};
+    const char *const option = "-w\n-I x";
+    kiln_source source = source_of("text");
+    source.defines = &define;
+    source.define_count = 1;
+    assert_int_equal(kn_opencl_input_init(&input, &source, NULL, &diag), KILN_E_INVALID);
+    source.define_count = 0;
+    source.options = &option;
+    source.option_count = 1;
+    assert_int_equal(kn_opencl_input_init(&input, &source, NULL, &diag), KILN_E_INVALID);
+    kiln_diag_clear(&diag);
+}
+
+static void the_private_folder_comes_and_goes(void **state)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_opencl_input input;
+    char *folder = kt_path((const char *)*state, "private");
+    char *header = kt_path(folder, "h/a/b.h");
+    char *link = kt_path(folder, "i0");
+    const kiln_header headers[] = {{"a/b.h", "inside", 6}, {"c.h", "", 0}};
+    const char *const dirs[] = {"with blank"};
+    kiln_source source = source_of("text");
+    source.headers = headers;
+    source.header_count = 2;
+    source.include_dirs = dirs;
+    source.include_dir_count = 1;
+    assert_int_equal(kn_opencl_input_init(&input, &source, folder, &diag), KILN_OK);
+    assert_false(kt_file_exists(folder));
+    assert_int_equal(kn_opencl_input_enter(&input, &diag), KILN_OK);
+    char *text = kt_file_read(header, NULL);
+    assert_string_equal(text, "inside");
+    assert_true(kt_file_exists(link));
+    kn_opencl_input_leave(&input);
+    assert_false(kt_file_exists(folder));
+    kn_opencl_input_deinit(&input);
+    free(text);
+    free(link);
+    free(header);
+    free(folder);
+}
+
+/* A binary of PoCL 3.1's making with one file and two records. */
+static size_t make_pocl(unsigned char *bytes)
+{
+    memset(bytes, 0, 300);
+    memcpy(bytes, "poclbin", 8);
+    kn_put_u32(bytes + 16, 9);
+    kn_put_u32(bytes + 20, 2);
+    kn_put_u32(bytes + 32, 1);
+    kn_put_u64(bytes + 77, 20);
+    kn_put_u64(bytes + 77 + 28, 40);
+    kn_put_u64(bytes + 77 + 28 + 40, 60);
+    return 77 + 28 + 40 + 60;
+}
+
+static void D1_lengths_in_a_pocl_binary_must_lead_to_its_end(void **state)
+{
+    (void)state;
+    unsigned char bytes[300];
+    size_t size = make_pocl(bytes);
+    assert_true(kn_pocl_binary_is_sound(bytes, size));
+    for (size_t cut = 0; cut < size; cut++) {
+        assert_false(kn_pocl_binary_is_sound(bytes, cut));
+    }
+    assert_false(kn_pocl_binary_is_sound(bytes, size + 1));
+    const size_t lengths[] = {77, 77 + 28, 77 + 28 + 40};
+    const uint64_t wrong[] = {0, 1, 1000, UINT64_MAX, UINT64_MAX - 76};
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t k = 0; k < 5; k++) {
+            (void)make_pocl(bytes);
+            kn_put_u64(bytes + lengths[i], wrong[k]);
+            assert_false(kn_pocl_binary_is_sound(bytes, size));
+        }
+    }
+    (void)make_pocl(bytes);
+    kn_put_u32(bytes + 20, UINT32_MAX); /* kernels */
+    assert_false(kn_pocl_binary_is_sound(bytes, size));
+    kn_put_u32(bytes + 16, 11); /* another layout: not ours to judge */
+    assert_true(kn_pocl_binary_is_sound(bytes, size));
+    bytes[0] = 'P';
+    assert_false(kn_pocl_binary_is_sound(bytes, size));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(K3_option_strings_are_split_as_drivers_split_them),
+        cmocka_unit_test(options_that_reach_for_files_are_known),
+        cmocka_unit_test(options_for_the_load_are_the_assemblers),
+        cmocka_unit_test(every_error_has_a_name_and_a_status),
+        cmocka_unit_test(a_request_becomes_one_text_and_one_option_string),
+        cmocka_unit_test(line_breaks_are_refused),
+        cmocka_unit_test_setup_teardown(the_private_folder_comes_and_goes, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
+        cmocka_unit_test(D1_lengths_in_a_pocl_binary_must_lead_to_its_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
