@@ -109,7 +109,8 @@ static void name_errors(const build *b, kiln_diag *diag)
     kn_strbuf text;
     cl_program program = NULL;
     char *log = NULL;
-    if (diag == NULL || b->source->name == NULL || strpbrk(b->source->name, "\"\\\r\n") != NULL) {
+    if (diag == NULL || b->source->name == NULL || b->input.file_count > 0 ||
+        strpbrk(b->source->name, "\"\\\r\n") != NULL) {
         return;
     }
     kn_strbuf_init(&text, 0);
@@ -129,6 +130,20 @@ static void name_errors(const build *b, kiln_diag *diag)
     kiln_diag_clear(&named);
 }
 
+static void clean_logs(build *b, kiln_diag *diag)
+{
+    char *log = kn_opencl_input_clean_log(&b->input, b->log);
+    if (log != NULL) {
+        free(b->log);
+        b->log = log;
+    }
+    log = diag != NULL ? kn_opencl_input_clean_log(&b->input, diag->log) : NULL;
+    if (log != NULL) {
+        kiln_diag_set_log(diag, log, strlen(log));
+    }
+    free(log);
+}
+
 static kiln_status run(build *b, kiln_diag *diag)
 {
     const kiln_source *source = b->source;
@@ -142,6 +157,7 @@ static kiln_status run(build *b, kiln_diag *diag)
         name_errors(b, diag);
     }
     kn_opencl_input_leave(&b->input);
+    clean_logs(b, diag);
     return status;
 }
 

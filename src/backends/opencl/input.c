@@ -12,7 +12,8 @@
 #include "sys/paths.h"
 #include "sys/random.h"
 
-#define HEADER_FOLDER "h"
+#define HEADERS "h/"
+#define SOURCE "m/"
 
 static kiln_status out_of_memory(kiln_diag *diag)
 {
@@ -24,6 +25,23 @@ static kiln_status refuse(kiln_diag *diag, const char *what, const char *text, c
     return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "'%s' %s", text, why);
 }
 
+/* Whether there can be an #include in the text: any "include" will do, however it is spelt around.
+ */
+static bool includes(const kiln_source *source)
+{
+    static const char word[] = "include";
+    const char *at = (const char *)source->text;
+    const char *end = at + source->length;
+    while ((size_t)(end - at) >= sizeof(word) - 1 &&
+           (at = memchr(at, 'i', (size_t)(end - at) - (sizeof(word) - 2))) != NULL) {
+        if (memcmp(at, word, sizeof(word) - 1) == 0) {
+            return true;
+        }
+        at++;
+    }
+    return false;
+}
+
 static bool needs_folder(const kiln_source *source)
 {
     for (size_t i = 0; i < source->include_dir_count; i++) {
@@ -31,7 +49,7 @@ static bool needs_folder(const kiln_source *source)
             return true;
         }
     }
-    return source->header_count > 0;
+    return source->header_count > 0 || includes(source);
 }
 
 /* The folder's name goes into options, so it must be plain; the temporary folder may not be. */
@@ -67,37 +85,50 @@ static bool header_name_is_good(const char *name)
     return true;
 }
 
-static kiln_status copy_headers(kn_opencl_input *input, const kiln_source *source, kiln_diag *diag)
+static kiln_status add_file(kn_opencl_input *input, const char *folder, const char *name,
+                            const char *text, size_t length, kiln_diag *diag)
 {
-    if (source->header_count == 0) {
+    struct kn_opencl_file *file = &input->files[input->file_count++];
+    kn_strbuf path;
+    kn_strbuf_init(&path, 0);
+    kn_strbuf_printf(&path, "%s%s", folder, name);
+    file->name = kn_strbuf_detach(&path, NULL);
+    file->text = kn_text_copy_n(text, length);
+    file->length = length;
+    return file->name != NULL && file->text != NULL ? KILN_OK : out_of_memory(diag);
+}
+
+static kiln_status add_files(kn_opencl_input *input, const kiln_source *source, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    if (input->folder == NULL) {
         return KILN_OK;
     }
-    input->headers = calloc(source->header_count, sizeof(*input->headers));
-    if (input->headers == NULL) {
+    input->files = calloc(source->header_count + 1, sizeof(*input->files));
+    if (input->files == NULL) {
         return out_of_memory(diag);
     }
-    for (size_t i = 0; i < source->header_count; i++) {
+    for (size_t i = 0; i < source->header_count && status == KILN_OK; i++) {
         const kiln_header *header = &source->headers[i];
-        if (!header_name_is_good(header->name)) {
-            return refuse(diag, "taking a header in memory", header->name,
-                          "is no relative path below the header's folder");
-        }
-        input->headers[i].name = kn_text_copy(header->name);
-        input->headers[i].text = kn_text_copy_n(header->text, header->length);
-        input->headers[i].length = header->length;
-        input->header_count = i + 1;
-        if (input->headers[i].name == NULL || input->headers[i].text == NULL) {
-            return out_of_memory(diag);
-        }
+        status = header_name_is_good(header->name)
+                     ? add_file(input, HEADERS, header->name, header->text, header->length, diag)
+                     : refuse(diag, "taking a header in memory", header->name,
+                              "is no relative path below the header's folder");
     }
-    return KILN_OK;
+    if (status == KILN_OK && includes(source)) {
+        const char *name = source->name != NULL ? kn_path_name(source->name) : "";
+        bool plain = name[0] != '\0' && name[0] != '.' && kn_opencl_text_is_plain(name);
+        status = add_file(input, SOURCE, plain ? name : "kernel.cl", (const char *)source->text,
+                          source->length, diag);
+    }
+    return status;
 }
 
 static kiln_status add_include_dirs(kn_opencl_input *input, const kiln_source *source,
                                     kn_strbuf *options, kiln_diag *diag)
 {
-    if (input->header_count > 0) {
-        kn_strbuf_printf(options, "-I %s/" HEADER_FOLDER " ", input->folder);
+    if (source->header_count > 0) {
+        kn_strbuf_printf(options, "-I %s/" HEADERS " ", input->folder);
     }
     input->links = calloc(source->include_dir_count + 1, sizeof(*input->links));
     if (input->links == NULL) {
@@ -144,10 +175,22 @@ static kiln_status add_defines(const kiln_source *source, kn_strbuf *options, kn
             kn_strbuf_printf(options, "-D%s=%s ", name, value);
         }
     }
-    if (prologue->length > 0) {
-        kn_strbuf_append_text(prologue, "#line 1\n");
-    }
     return KILN_OK;
+}
+
+/* The text that the driver gets: the source itself, or an include of the file it became. */
+static void add_text(const kn_opencl_input *input, const kiln_source *source, kn_strbuf *text)
+{
+    const struct kn_opencl_file *last =
+        input->file_count > 0 ? &input->files[input->file_count - 1] : NULL;
+    if (last != NULL && kn_text_starts(last->name, SOURCE)) {
+        kn_strbuf_printf(text, "#include \"%s/%s\"\n", input->folder, last->name);
+        return;
+    }
+    if (text->length > 0) {
+        kn_strbuf_append_text(text, "#line 1\n");
+    }
+    kn_strbuf_append(text, source->text, source->length);
 }
 
 static kiln_status add_options(const kiln_source *source, kn_strbuf *options, kiln_diag *diag)
@@ -166,7 +209,7 @@ static kiln_status make(kn_opencl_input *input, const kiln_source *source, kn_st
 {
     kiln_status status = KILN_OK;
     if (source->language == KILN_LANG_OPENCL_C) {
-        status = copy_headers(input, source, diag);
+        status = add_files(input, source, diag);
         if (status == KILN_OK) {
             status = add_include_dirs(input, source, options, diag);
         }
@@ -180,7 +223,7 @@ static kiln_status make(kn_opencl_input *input, const kiln_source *source, kn_st
     if (status == KILN_OK && source->language == KILN_LANG_OPENCL_C) {
         kn_strbuf_append_text(options, "-cl-kernel-arg-info");
     }
-    kn_strbuf_append(text, source->text, source->length);
+    add_text(input, source, text);
     return status;
 }
 
@@ -216,15 +259,6 @@ kiln_status kn_opencl_input_init(kn_opencl_input *input, const kiln_source *sour
     return status;
 }
 
-/* folder/h/name, malloc'ed. */
-static char *header_path(const kn_opencl_input *input, const char *name)
-{
-    char *folder = kn_path_join(input->folder, HEADER_FOLDER);
-    char *path = folder != NULL ? kn_path_join(folder, name) : NULL;
-    free(folder);
-    return path;
-}
-
 static char *link_path(const kn_opencl_input *input, size_t index)
 {
     char name[32];
@@ -232,22 +266,20 @@ static char *link_path(const kn_opencl_input *input, size_t index)
     return kn_path_join(input->folder, name);
 }
 
-static kiln_status write_header(const kn_opencl_input *input, size_t index, kiln_diag *diag)
+static kiln_status write_file(const kn_opencl_input *input, const struct kn_opencl_file *source,
+                              kiln_diag *diag)
 {
-    const struct kn_opencl_header *header = &input->headers[index];
-    char *path = header_path(input, header->name);
+    char *path = kn_path_join(input->folder, source->name);
     char *folder = path != NULL ? kn_path_folder(path) : NULL;
     kn_file *file = NULL;
     kiln_status status = folder != NULL ? kn_file_make_folder(folder, diag) : out_of_memory(diag);
     if (status == KILN_OK) {
         status = kn_file_open(path, true, &file, diag);
     }
-    if (status == KILN_OK && header->length > 0) {
-        status = kn_file_write_at(file, 0, header->text, header->length);
-        if (status != KILN_OK) {
-            status = kiln_diag_set(diag, KILN_E_IO, "free some space in the temporary folder",
-                                   "writing a header for the compiler", "%s", path);
-        }
+    if (status == KILN_OK && source->length > 0 &&
+        kn_file_write_at(file, 0, source->text, source->length) != KILN_OK) {
+        status = kiln_diag_set(diag, KILN_E_IO, "free some space in the temporary folder",
+                               "writing a file for the compiler", "%s", path);
     }
     kn_file_close(file);
     free(folder);
@@ -267,8 +299,8 @@ kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag)
         status = path != NULL ? kn_link_create(input->links[i], path, diag) : out_of_memory(diag);
         free(path);
     }
-    for (size_t i = 0; i < input->header_count && status == KILN_OK; i++) {
-        status = write_header(input, i, diag);
+    for (size_t i = 0; i < input->file_count && status == KILN_OK; i++) {
+        status = write_file(input, &input->files[i], diag);
     }
     if (status != KILN_OK) {
         kn_opencl_input_leave(input);
@@ -276,10 +308,10 @@ kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag)
     return status;
 }
 
-/* Removes a header and every folder above it, up to the private one, that is empty then. */
-static void remove_header(const kn_opencl_input *input, const char *name)
+/* Removes a file and every folder above it, up to the private one, that is empty then. */
+static void remove_file(const kn_opencl_input *input, const char *name)
 {
-    char *path = header_path(input, name);
+    char *path = kn_path_join(input->folder, name);
     if (path != NULL) {
         (void)kn_file_remove(path, NULL);
     }
@@ -307,10 +339,56 @@ void kn_opencl_input_leave(kn_opencl_input *input)
         }
         free(path);
     }
-    for (size_t i = 0; i < input->header_count; i++) {
-        remove_header(input, input->headers[i].name);
+    for (size_t i = 0; i < input->file_count; i++) {
+        remove_file(input, input->files[i].name);
     }
-    (void)kn_file_remove_folder(input->folder); /* gone already with the last header */
+    (void)kn_file_remove_folder(input->folder); /* gone already with the last file */
+}
+
+/* What stands for "folder/m/", "folder/h/" and "folder/i0/" in a log, and how long that is there.
+ */
+static const char *user_name(const kn_opencl_input *input, const char *at, size_t *out_length)
+{
+    size_t length = strlen(input->folder);
+    if (strncmp(at, input->folder, length) != 0 || at[length] != '/') {
+        return NULL;
+    }
+    const char *rest = at + length + 1;
+    *out_length = length + 1 + strlen(SOURCE);
+    if (kn_text_starts(rest, SOURCE) || kn_text_starts(rest, HEADERS)) {
+        return "";
+    }
+    size_t digits = strspn(rest + 1, "0123456789");
+    uint64_t index = 0;
+    char number[24];
+    kn_text_putf(number, sizeof(number), "%.*s", (int)(digits < 20 ? digits : 20), rest + 1);
+    if (rest[0] != 'i' || !kn_text_to_u64(number, &index) || index >= input->link_count) {
+        return NULL;
+    }
+    *out_length = length + 2 + digits;
+    return input->links[index];
+}
+
+char *kn_opencl_input_clean_log(const kn_opencl_input *input, const char *log)
+{
+    kn_strbuf clean;
+    if (input->folder == NULL || log == NULL || strstr(log, input->folder) == NULL) {
+        return NULL;
+    }
+    kn_strbuf_init(&clean, 0);
+    for (const char *at = log; *at != '\0';) {
+        size_t length = 0;
+        const char *name = user_name(input, at, &length);
+        if (name != NULL) {
+            kn_strbuf_append_text(&clean, name);
+            at += length;
+        } else {
+            kn_strbuf_append_char(&clean, *at++);
+        }
+    }
+    char *text = kn_strbuf_detach(&clean, NULL);
+    kn_strbuf_deinit(&clean);
+    return text;
 }
 
 void kn_opencl_input_deinit(kn_opencl_input *input)
@@ -319,12 +397,12 @@ void kn_opencl_input_deinit(kn_opencl_input *input)
     for (size_t i = 0; i < input->link_count; i++) {
         free(input->links[i]);
     }
-    for (size_t i = 0; i < input->header_count; i++) {
-        free(input->headers[i].name);
-        free(input->headers[i].text);
+    for (size_t i = 0; i < input->file_count; i++) {
+        free(input->files[i].name);
+        free(input->files[i].text);
     }
     free(input->links);
-    free(input->headers);
+    free(input->files);
     free(input->folder);
     free(input->options);
     free(input->text);

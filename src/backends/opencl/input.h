@@ -9,7 +9,9 @@
  *
  * Drivers split the options at blanks, each with its own idea of quoting. So a folder with an
  * unusual name is reached through a link with a plain one, a header in memory becomes a file, and a
- * definition with an unusual value becomes a #define before the text. */
+ * definition with an unusual value becomes a #define before the text. A source that includes
+ * becomes a file, too, for compilers look for "x.h" in a text without a file in whatever folder the
+ * program happens to be started from, before all others. */
 #ifndef KILN_BACKENDS_OPENCL_INPUT_H
 #define KILN_BACKENDS_OPENCL_INPUT_H
 
@@ -25,11 +27,11 @@ typedef struct kn_opencl_input {
     bool entered;
     char **links; /* targets of folder/i0, folder/i1, ... */
     size_t link_count;
-    struct kn_opencl_header {
-        char *name, *text;
+    struct kn_opencl_file {
+        char *name, *text; /* below the folder: "h/name" of a header, "m/name" of the source */
         size_t length;
-    } * headers; /* go to folder/h/name */
-    size_t header_count;
+    } * files;
+    size_t file_count;
 } kn_opencl_input;
 
 /* Copies all it needs. `folder` is the private folder's name in an earlier compile whose options
@@ -39,6 +41,9 @@ kiln_status kn_opencl_input_init(kn_opencl_input *input, const kiln_source *sour
                                  const char *folder, kiln_diag *diag);
 kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag);
 void kn_opencl_input_leave(kn_opencl_input *input);
+/* Rewrites a compiler's log so that it speaks of the names that the user knows; malloc'ed, or NULL
+ * when there is nothing to rewrite. */
+char *kn_opencl_input_clean_log(const kn_opencl_input *input, const char *log);
 void kn_opencl_input_deinit(kn_opencl_input *input);
 
 #endif

@@ -378,6 +378,56 @@ static void capture_after_a_launch_holds_the_new_shape(void **state)
     kn_artifact_deinit(&early);
 }
 
+/* Whatever lies in the folder that the program was started from. */
+static void K1_the_current_folder_is_not_searched(void **state)
+{
+    char *before = realpath(".", NULL);
+    char *elsewhere = kt_path((const char *)*state, "elsewhere");
+    char *good = kt_path(elsewhere, "chosen.h");
+    char *stray = kt_path((const char *)*state, "chosen.h");
+    const char *const dirs[] = {elsewhere};
+    assert_int_equal(mkdir(elsewhere, 0700), 0);
+    kt_file_write(good, "#define V 1\n", 12);
+    kt_file_write(stray, "#define V 50\n", 13);
+    kiln_source source = rig_source("#include \"chosen.h\"\n"
+                                    "__kernel void k(__global float *a, float v)"
+                                    "{ a[get_global_id(0)] = V + v; }\n");
+    source.include_dirs = dirs;
+    source.include_dir_count = 1;
+    assert_int_equal(chdir((const char *)*state), 0);
+    assert_true(compile_and_run(&source) == 2.0F);
+    assert_int_equal(chdir(before), 0);
+    free(stray);
+    free(good);
+    free(elsewhere);
+    free(before);
+}
+
+static void errors_in_a_source_with_includes_name_the_users_files(void **state)
+{
+    char *folder = kt_path((const char *)*state, "with blank");
+    char *header = kt_path(folder, "bad.h");
+    const char *const dirs[] = {folder};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    char expected[4096];
+    assert_int_equal(mkdir(folder, 0700), 0);
+    kt_file_write(header, "\nint f(void) { return nothing; }\n", 33);
+    kiln_source source = rig_source("#include \"bad.h\"\n__kernel void k(void) { nowhere; }\n");
+    source.name = "kernels/user.cl";
+    source.include_dirs = dirs;
+    source.include_dir_count = 1;
+    assert_int_equal(rig_compile(&shared, &source, &artifact, NULL, &diag), KILN_E_COMPILE);
+    (void)snprintf(expected, sizeof(expected), "%s:2", header);
+    assert_non_null(strstr(diag.log, expected));
+    assert_non_null(strstr(diag.log, "user.cl:2"));
+    assert_null(strstr(diag.log, "kiln-opencl-"));
+    kiln_diag_clear(&diag);
+    kn_artifact_deinit(&artifact);
+    free(header);
+    free(folder);
+}
+
 static void K1_a_capture_refuses_a_program_whose_header_has_changed(void **state)
 {
     char *header = kt_path((const char *)*state, "v.h");
@@ -593,6 +643,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(headers_in_memory_and_odd_definitions_reach_the_compiler,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test(a_header_outside_its_folder_is_refused),
+        cmocka_unit_test_setup_teardown(K1_the_current_folder_is_not_searched, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(errors_in_a_source_with_includes_name_the_users_files,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test(D1_damaged_binaries_are_refused_and_never_reach_the_driver),
         cmocka_unit_test(D4_a_binary_for_another_device_is_rejected),
         cmocka_unit_test(D4_a_binary_whose_kernels_do_not_fit_its_facts_is_rejected),
