@@ -33,6 +33,12 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
     if (status != KILN_OK) {
         return status;
     }
+    if (target->searches_current) {
+        status = kn_source_search_current(&build->source, diag);
+        if (status != KILN_OK) {
+            return status;
+        }
+    }
     build->stages = kn_hal_stages(&driver->in, driver->in.handle, target, source->language,
                                   &build->stage_count);
     if (build->stages == NULL || build->stage_count > KILN_STAGE_MAX) {

@@ -134,12 +134,31 @@ kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolv
         resolved.source.include_dirs = resolved.include_dirs;
         resolved.source.include_dir_count = source->include_dir_count + 1;
     }
+    resolved.searched = resolved.source;
     *out_resolved = resolved;
+    return KILN_OK;
+}
+
+kiln_status kn_source_search_current(kn_resolved *resolved, kiln_diag *diag)
+{
+    size_t count = resolved->source.include_dir_count;
+    const char **dirs = (const char **)calloc(count + 1, sizeof(const char *));
+    if (dirs == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "a source", "out of memory");
+    }
+    dirs[0] = ".";
+    for (size_t i = 0; i < count; i++) {
+        dirs[i + 1] = resolved->source.include_dirs[i];
+    }
+    resolved->searched_dirs = dirs;
+    resolved->searched.include_dirs = dirs;
+    resolved->searched.include_dir_count = count + 1;
     return KILN_OK;
 }
 
 void kn_resolved_deinit(kn_resolved *resolved)
 {
+    free(resolved->searched_dirs);
     free(resolved->include_dirs);
     free(resolved->folder);
     memset(resolved, 0, sizeof(*resolved));

@@ -6,15 +6,18 @@
 #include "kiln/source.h"
 
 typedef struct kn_resolved {
-    kiln_source source;  /* what backends get; borrows from the caller's and from below */
-    kiln_source reduced; /* language, name and entries alone: for later stages */
-    const char **include_dirs;
+    kiln_source source;   /* what backends get; borrows from the caller's and from below */
+    kiln_source searched; /* the same with include dirs as the compiler searches them */
+    kiln_source reduced;  /* language, name and entries alone: for later stages */
+    const char **include_dirs, **searched_dirs;
     char *folder; /* of the source's name, or NULL */
 } kn_resolved;
 
 /* Blocks: never. Owns: the result borrows from `source`. Fails: KILN_E_INVALID, KILN_E_NOMEM. */
 kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolved,
                               kiln_diag *diag);
+/* Says that the compiler looks into the current folder before all include dirs. */
+kiln_status kn_source_search_current(kn_resolved *resolved, kiln_diag *diag);
 void kn_resolved_deinit(kn_resolved *resolved);
 
 /* Adds what a source says to the recipe of a first stage: language, text, defines and options in

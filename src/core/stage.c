@@ -11,6 +11,7 @@
 #include "core/target.h"
 #include "store/cache.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 
 #define SYSTEM_DIRS_MAX 64
 #define TRIES_MAX 3
@@ -50,7 +51,7 @@ static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *di
         count++;
     }
     kn_closure_request request = {
-        .source = &build->source.source,
+        .source = &build->source.searched,
         .folder = build->source.folder,
         .system_dirs = system_dirs,
         .system_dir_count = count,
@@ -86,6 +87,17 @@ static void find_bypass(kn_build *build, kn_stage_run *run)
     const char *reason = kn_hal_uncacheable_option(in, in->handle, &build->source.source);
     if (reason != NULL) {
         kn_text_put(run->bypass, sizeof(run->bypass), reason);
+        return;
+    }
+    for (size_t i = 0; build->target->searches_current && i < build->source.source.header_count;
+         i++) {
+        /* Found before the one in memory, which is what the key would hold. */
+        const char *name = build->source.source.headers[i].name;
+        kn_file_facts facts;
+        if (kn_file_stat(name, true, &facts, NULL) != KILN_MISS) {
+            kn_text_putf(run->bypass, sizeof(run->bypass),
+                         "the compiler looks into the current folder first, and that has %s", name);
+        }
     }
 }
 

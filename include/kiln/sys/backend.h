@@ -101,6 +101,7 @@ typedef struct kiln_target {
     bool has_device;
     uint32_t device_index; /* valid if has_device */
     void *handle;
+    bool searches_current; /* the compiler looks into the current folder before all others */
 } kiln_target;
 
 /* One cached function of the pipeline. A backend's pipeline for a language is a fixed list. */

@@ -44,6 +44,7 @@ kiln_status kn_opencl_target_of_device(void *instance, uint32_t device_index,
                              "there is no device %u", device_index);
     }
     *out_target = (kiln_target){.has_device = true, .device_index = device_index};
+    out_target->searches_current = cl->units[device_index].is_pocl; /* -I. before all others */
     kn_text_put(out_target->name, sizeof(out_target->name), cl->units[device_index].info.target);
     return KILN_OK;
 }

@@ -378,8 +378,8 @@ static void capture_after_a_launch_holds_the_new_shape(void **state)
     kn_artifact_deinit(&early);
 }
 
-/* Whatever lies in the folder that the program was started from. */
-static void K1_the_current_folder_is_not_searched(void **state)
+/* PoCL looks there before all include folders; core must know, or a key misses it. */
+static void K1_the_current_folder_is_searched_first_and_the_target_says_so(void **state)
 {
     char *before = realpath(".", NULL);
     char *elsewhere = kt_path((const char *)*state, "elsewhere");
@@ -389,14 +389,15 @@ static void K1_the_current_folder_is_not_searched(void **state)
     assert_int_equal(mkdir(elsewhere, 0700), 0);
     kt_file_write(good, "#define V 1\n", 12);
     kt_file_write(stray, "#define V 50\n", 13);
-    kiln_source source = rig_source("#include \"chosen.h\"\n"
+    kiln_source source = rig_source("#include <chosen.h>\n"
                                     "__kernel void k(__global float *a, float v)"
                                     "{ a[get_global_id(0)] = V + v; }\n");
     source.include_dirs = dirs;
     source.include_dir_count = 1;
     assert_int_equal(chdir((const char *)*state), 0);
-    assert_true(compile_and_run(&source) == 2.0F);
+    bool current_first = compile_and_run(&source) == 51.0F;
     assert_int_equal(chdir(before), 0);
+    assert_int_equal(shared.target.searches_current, current_first);
     free(stray);
     free(good);
     free(elsewhere);
@@ -643,8 +644,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(headers_in_memory_and_odd_definitions_reach_the_compiler,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test(a_header_outside_its_folder_is_refused),
-        cmocka_unit_test_setup_teardown(K1_the_current_folder_is_not_searched, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(
+            K1_the_current_folder_is_searched_first_and_the_target_says_so, kt_tmpdir_setup,
+            kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(errors_in_a_source_with_includes_name_the_users_files,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test(D1_damaged_binaries_are_refused_and_never_reach_the_driver),
