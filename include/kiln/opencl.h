@@ -21,7 +21,13 @@ struct _cl_program;
 
 /* Builds `text` for one device of the context: from the cache through clCreateProgramWithBinary, or
  * from source, storing what was built. `options` is what clBuildProgram takes (may be NULL); -I
- * folders in it are followed. Specification: OpenCL 3.0, clCreateProgramWithBinary.
+ * folders in it are followed, and what cannot be followed (-include, a computed #include, options
+ * quoted in ways that drivers read differently) is built past the cache, counted and logged.
+ * Specification: OpenCL 3.0, clCreateProgramWithBinary.
+ *
+ * What a program from a binary cannot do, by that specification or by experience: its build log is
+ * empty, CL_PROGRAM_SOURCE is empty, some drivers (NVIDIA) answer clGetKernelArgInfo with
+ * CL_KERNEL_ARG_INFO_NOT_AVAILABLE, and clBuildProgram cannot be repeated with other options.
  * Threads: any; equal requests share one compile.   Blocks: disk, another's compile, compiler.
  * Owns: *out_program is yours, clReleaseProgram(). `cache` NULL: the default cache, opened for the
  * call.
@@ -30,6 +36,23 @@ struct _cl_program;
 KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_build_program(
     kiln_cache *cache, struct _cl_context *context, struct _cl_device_id *device, const char *text,
     const char *options, struct _cl_program **out_program, kiln_diag *diag);
+
+/* Keeps what PoCL compiled at launches. PoCL makes the final code of a kernel at its first launch
+ * with each new local size; that code is not in the binary that kiln_opencl_build_program stored.
+ * Call this once with the same context, device, text and options when the launches of a run are
+ * done (after clFinish): it asks PoCL for the program again, which costs some 30 ms and compiles
+ * nothing, and stores the binary with all that was added. Without it a later process still saves
+ * the build and pays for its first launches. With every other driver it does nothing.
+ * Threads: any.   Blocks: disk, PoCL.
+ * Owns: nothing is kept.
+ * Fails: as kiln_opencl_build_program; KILN_MISS when the program is not in the cache (it was built
+ * past it, or by something else); KILN_E_UNSUPPORTED when PoCL does not find it again (its own
+ * cache is off, or a header changed). */
+KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_capture(kiln_cache *cache,
+                                                         struct _cl_context *context,
+                                                         struct _cl_device_id *device,
+                                                         const char *text, const char *options,
+                                                         kiln_diag *diag);
 
 KILN_END_DECLS
 

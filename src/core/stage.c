@@ -145,6 +145,7 @@ typedef struct compile_call {
     size_t index;
     kn_ticker *ticker;
     kiln_blob *unpublished; /* made, but not to be stored: `reason` says why */
+    bool live_only;         /* there is a loaded program, and nothing that could be stored */
     const char *reason;
 } compile_call;
 
@@ -177,12 +178,14 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
         kn_log(KILN_LOG_INFO, "compiled %s (%s) in %.3f s", source_name(build), stage->name,
                (double)took / 1e9);
     }
-    if (status == KILN_OK && artifact.base.size == 0) {
+    if (status == KILN_OK && artifact.base.size == 0 && build->live != NULL) {
+        call->live_only = true;
+    } else if (status == KILN_OK && artifact.base.size == 0) {
         status =
             kiln_diag_set(diag, KILN_E_INTERNAL, "report it to the compiler's makers",
                           source_name(build), "%s gave an empty result and no error", stage->name);
     }
-    if (status == KILN_OK) {
+    if (status == KILN_OK && !call->live_only) {
         status = kn_artifact_to_blob(&artifact, out_blob, diag);
     }
     kn_artifact_deinit(&artifact);
@@ -195,6 +198,11 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     kn_stage_run *run = &call->build->runs[call->index];
     kiln_blob *blob = NULL;
     kiln_status status = run_compiler(call, &blob, diag);
+    if (status == KILN_OK && call->live_only) {
+        call->reason = "the driver gives no binary of it";
+        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build), "%s",
+                             call->reason);
+    }
     if (status == KILN_OK && run->closure != NULL && !kn_closure_still_true(run->closure)) {
         /* Compiled from headers that are not those in the key: right for this caller, wrong for
          * whoever finds it later. */
@@ -245,7 +253,8 @@ static kiln_status get_or_compile(kn_build *build, size_t index, kn_ticker *tick
         if (status != KILN_E_CANCELLED) {
             return status;
         }
-        if (call.unpublished != NULL) {
+        if (call.unpublished != NULL || call.live_only) {
+            kn_text_put(run->bypass, sizeof(run->bypass), call.reason);
             kiln_cache_count_bypass(build->cache, source_name(build), call.reason);
             kiln_diag_clear(diag);
             run->blob = call.unpublished;
@@ -275,7 +284,7 @@ kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag)
     } else {
         status = get_or_compile(build, index, &ticker, diag);
     }
-    if (status == KILN_OK) {
+    if (status == KILN_OK && run->blob != NULL) {
         status = kn_artifact_of_blob(&run->artifact, run->blob);
         if (status != KILN_OK) {
             (void)kiln_diag_set(diag, status, "remove it with `kiln clear`", source_name(build),

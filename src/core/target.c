@@ -6,13 +6,7 @@
 #include "base/text.h"
 #include "sys/env.h"
 
-typedef struct identity_sink {
-    kiln_recipe *recipe;
-    kiln_diag *diag;
-    kiln_status status; /* the first failure */
-} identity_sink;
-
-static void add_field(identity_sink *sink, const char *name, const char *value)
+static void add_field(kn_identity_sink *sink, const char *name, const char *value)
 {
     if (sink->status == KILN_OK) {
         sink->status = kiln_recipe_add_text(sink->recipe, name, value, strlen(value), sink->diag);
@@ -21,7 +15,7 @@ static void add_field(identity_sink *sink, const char *name, const char *value)
 
 static void sink_text(void *user, const char *name, const char *value)
 {
-    add_field((identity_sink *)user, name, value != NULL ? value : "");
+    add_field((kn_identity_sink *)user, name, value != NULL ? value : "");
 }
 
 static void sink_env(void *user, const char *variable)
@@ -31,15 +25,20 @@ static void sink_env(void *user, const char *variable)
     /* Absent adds nothing, so that it differs from empty. */
     if (value != NULL) {
         kn_text_putf(name, sizeof(name), "env.%s", variable);
-        add_field((identity_sink *)user, name, value);
+        add_field((kn_identity_sink *)user, name, value);
     }
+}
+
+kiln_identity kn_identity_to_recipe(kn_identity_sink *sink)
+{
+    return (kiln_identity){sink, sink_text, sink_env};
 }
 
 kiln_status kn_target_add_to(const kn_driver *driver, const kiln_stage *stage,
                              const kiln_target *target, kiln_recipe *recipe, kiln_diag *diag)
 {
-    identity_sink sink = {recipe, diag, KILN_OK};
-    kiln_identity identity = {&sink, sink_text, sink_env};
+    kn_identity_sink sink = {recipe, diag, KILN_OK};
+    kiln_identity identity = kn_identity_to_recipe(&sink);
     kiln_status status =
         kn_hal_identify(&driver->in, driver->in.handle, stage, target, &identity, diag);
     return status != KILN_OK ? status : sink.status;

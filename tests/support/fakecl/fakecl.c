@@ -150,7 +150,10 @@ EXPORT cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info na
 {
     const size_t dims[3] = {64, 64, 64};
     const size_t group = 64;
+    cl_platform_id platform = &platforms[PLATFORMS - 1];
     switch (name) {
+    case CL_DEVICE_PLATFORM:
+        return give(&platform, sizeof(platform), size, value, out_size);
     case CL_DEVICE_NAME:
         return give_text(device->name, size, value, out_size);
     case CL_DEVICE_VENDOR:

@@ -1,0 +1,243 @@
+/* Level 2: OpenCL programs through the cache. The walk of core/build.c for a program that has its
+ * own context and keeps the cl_program. */
+#include "kiln/opencl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/opencl/options.h"
+#include "backends/opencl/program.h"
+#include "backends/opencl/status.h"
+#include "base/checked.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "dropin/opencl_request.h"
+#include "store/cache.h"
+#include "sys/clock.h"
+
+/* What a compile callback works on. */
+typedef struct compile_call {
+    kn_opencl_request *request;
+    cl_program program; /* what was built; the caller gets it */
+    const char *reason; /* why it is not stored, if it is not */
+} compile_call;
+
+static kiln_status build(compile_call *call, kiln_diag *diag)
+{
+    kn_opencl_request *request = call->request;
+    char *log = NULL;
+    kiln_status status =
+        kn_opencl_build_source(&request->site, KILN_LANG_OPENCL_C, request->text,
+                               strlen(request->text), request->options, &call->program, &log, diag);
+    free(log); /* the caller asks the program for it */
+    return status;
+}
+
+/* Drivers that put off the work until a kernel is made do it here, before the binary is read. */
+static void make_kernels(const kn_opencl_site *site, cl_program program)
+{
+    kn_opencl_kernels kernels;
+    if (kn_opencl_kernels_init(site, program, NULL, 0, &kernels, NULL) == KILN_OK) {
+        kn_opencl_kernels_deinit(site->api, &kernels);
+    }
+}
+
+static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
+{
+    compile_call *call = (compile_call *)user;
+    void *data = NULL;
+    size_t size = 0;
+    kiln_status status = build(call, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    make_kernels(&call->request->site, call->program);
+    if (kn_opencl_read_binary(&call->request->site, call->program, &data, &size, NULL) != KILN_OK ||
+        size == 0) {
+        call->reason = "the driver gives no binary of it";
+    } else if (!kn_opencl_request_still_true(call->request)) {
+        call->reason = "a header changed during the compile";
+    } else {
+        status = kiln_blob_create(data, size, NULL, 0, out_blob, diag);
+    }
+    free(data);
+    if (call->reason != NULL) {
+        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "an OpenCL program", "%s", call->reason);
+    }
+    return status;
+}
+
+static kiln_status build_past_cache(kn_opencl_request *request, const char *reason,
+                                    cl_program *out_program, kiln_diag *diag)
+{
+    compile_call call = {.request = request};
+    kiln_cache_count_bypass(request->cache, "an OpenCL program", reason);
+    kiln_status status = build(&call, diag);
+    *out_program = call.program;
+    return status;
+}
+
+/* The cache's bytes, or (in *out_program) what this call built itself. */
+static kiln_status get(kn_opencl_request *request, kiln_blob **out_blob, cl_program *out_program,
+                       kiln_diag *diag)
+{
+    compile_call call = {.request = request};
+    kiln_status status = kiln_cache_get_or_compile(request->cache, request->recipe, compile, &call,
+                                                   out_blob, NULL, diag);
+    if (status == KILN_E_CANCELLED && call.program == NULL) {
+        /* Whom we waited for had nothing to share. */
+        kiln_diag_clear(diag);
+        return build_past_cache(request, "it could not be shared", out_program, diag);
+    }
+    if (status == KILN_E_CANCELLED) {
+        kiln_diag_clear(diag);
+        kiln_cache_count_bypass(request->cache, "an OpenCL program", call.reason);
+        status = KILN_OK;
+    }
+    if (status == KILN_OK) {
+        *out_program = call.program;
+    } else if (call.program != NULL) {
+        (void)request->api.clReleaseProgram(call.program);
+    }
+    return status;
+}
+
+static kiln_status load(kn_opencl_request *request, const kiln_blob *blob, cl_program *out_program,
+                        kiln_diag *diag)
+{
+    kn_strbuf options;
+    kn_strbuf_init(&options, 0);
+    kn_opencl_load_options(request->options, &options);
+    kiln_status status =
+        kn_opencl_build_binary(&request->site, request->unit.is_pocl, kiln_blob_data(blob),
+                               kiln_blob_size(blob), kn_strbuf_text(&options), out_program, diag);
+    kn_strbuf_deinit(&options);
+    return status;
+}
+
+/* The driver refused what the cache had: drop it, build once more, let the new one replace it. */
+static kiln_status redo(kn_opencl_request *request, cl_program *out_program, kiln_diag *diag)
+{
+    kiln_key key = kiln_recipe_key(request->recipe);
+    compile_call call = {.request = request};
+    kiln_blob *blob = NULL;
+    kiln_diag_clear(diag);
+    kn_cache_count_rejected(request->cache);
+    kn_log(KILN_LOG_WARN, "OpenCL: the driver refused a cached binary; it is compiled once more");
+    kn_ignore(kiln_cache_remove(request->cache, &key, NULL)); /* the new one replaces it anyway */
+    uint64_t start = kn_clock_now();
+    kiln_status status = compile(&call, &blob, diag);
+    if (status == KILN_OK) {
+        /* Trouble in the store is the store's to log. */
+        kn_ignore(
+            kiln_cache_put(request->cache, request->recipe, blob, kn_clock_now() - start, NULL));
+    } else if (status == KILN_E_CANCELLED) {
+        kiln_diag_clear(diag);
+        kiln_cache_count_bypass(request->cache, "an OpenCL program", call.reason);
+        status = KILN_OK;
+    }
+    kiln_blob_release(blob);
+    *out_program = call.program;
+    return status;
+}
+
+static void save_manifests(kn_opencl_request *request)
+{
+    for (size_t i = 0; i < 2; i++) {
+        if (request->closures[i] != NULL && !request->closures[i]->bypass) {
+            kn_closure_save(request->closures[i]);
+        }
+    }
+}
+
+kiln_status kiln_opencl_build_program(kiln_cache *cache, struct _cl_context *context,
+                                      struct _cl_device_id *device, const char *text,
+                                      const char *options, struct _cl_program **out_program,
+                                      kiln_diag *diag)
+{
+    kn_opencl_request request;
+    kiln_blob *blob = NULL;
+    cl_program program = NULL;
+    *out_program = NULL;
+    kiln_status status =
+        kn_opencl_request_init(&request, cache, context, device, text, options, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (request.bypass[0] != '\0') {
+        status = build_past_cache(&request, request.bypass, &program, diag);
+    } else {
+        status = get(&request, &blob, &program, diag);
+        if (status == KILN_OK && program == NULL) {
+            status = load(&request, blob, &program, diag);
+        }
+        if (status == KILN_E_REJECTED) {
+            status = redo(&request, &program, diag);
+        }
+        if (status == KILN_OK) {
+            save_manifests(&request);
+        }
+    }
+    if (status == KILN_OK) {
+        *out_program = program;
+    }
+    kiln_blob_release(blob);
+    kn_opencl_request_deinit(&request);
+    return status;
+}
+
+/* --- capture -----------------------------------------------------------------------------------
+ */
+
+/* PoCL's answer to the same request, if it still means the program that `stored` is of. */
+static kiln_status read_again(kn_opencl_request *request, const kiln_blob *stored,
+                              kiln_blob **out_blob, kiln_diag *diag)
+{
+    compile_call call = {.request = request};
+    kiln_status status = compile(&call, out_blob, diag);
+    if (call.program != NULL) {
+        (void)request->api.clReleaseProgram(call.program);
+    }
+    if (status == KILN_E_CANCELLED) {
+        status = KILN_E_UNSUPPORTED;
+    }
+    if (status == KILN_OK &&
+        (kiln_blob_size(*out_blob) < KN_POCL_HEADER || kiln_blob_size(stored) < KN_POCL_HEADER ||
+         memcmp(kiln_blob_data(*out_blob), kiln_blob_data(stored), KN_POCL_HEADER) != 0)) {
+        kiln_blob_release(*out_blob);
+        *out_blob = NULL;
+        status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "capturing an OpenCL program",
+                               "PoCL does not find the program again (POCL_KERNEL_CACHE is 0?)");
+    }
+    return status;
+}
+
+kiln_status kiln_opencl_capture(kiln_cache *cache, struct _cl_context *context,
+                                struct _cl_device_id *device, const char *text, const char *options,
+                                kiln_diag *diag)
+{
+    kn_opencl_request request;
+    kiln_blob *stored = NULL, *fresh = NULL;
+    kiln_status status =
+        kn_opencl_request_init(&request, cache, context, device, text, options, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (request.unit.is_pocl) {
+        kiln_key key = kiln_recipe_key(request.recipe);
+        status = request.bypass[0] != '\0'
+                     ? KILN_MISS
+                     : kiln_cache_get(request.cache, &key, &stored, NULL, diag);
+        if (status == KILN_OK) {
+            status = read_again(&request, stored, &fresh, diag);
+        }
+        if (status == KILN_OK && kiln_blob_size(fresh) > kiln_blob_size(stored)) {
+            status = kiln_cache_put(request.cache, request.recipe, fresh,
+                                    kiln_blob_compile_ns(stored), diag);
+        }
+    }
+    kiln_blob_release(fresh);
+    kiln_blob_release(stored);
+    kn_opencl_request_deinit(&request);
+    return status;
+}

@@ -1,0 +1,440 @@
+/* kiln/opencl.h: programs of somebody else's context through the cache. Each step is a process of
+ * its own with the same cache folder; counters of the cache are what is asserted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <utime.h>
+
+#include <cmocka.h>
+
+#include "backends/opencl/symbols.h"
+#include "kiln/opencl.h"
+#include "support/skip.h"
+#include "support/tmpdir.h"
+#include "sys/process.h"
+#include "sys/thread.h"
+
+#define NO_DEVICE 77
+#define THREADS 4
+
+static char program_path[4096];
+
+/* --- in the child: WORD OPTIONS -----------------------------------------------------------------
+ */
+
+typedef struct client {
+    kn_dylib *lib;
+    kn_opencl_api api;
+    cl_device_id device;
+    cl_context context;
+    kiln_cache *cache;
+} client;
+
+static bool client_open(client *c)
+{
+    kiln_probe_outcome outcome;
+    char path[512];
+    cl_platform_id platform = NULL;
+    cl_int code = CL_SUCCESS;
+    memset(c, 0, sizeof(*c));
+    if (kn_opencl_library_open(&c->lib, &c->api, path, sizeof(path), &outcome, NULL) != KILN_OK ||
+        c->api.clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS ||
+        c->api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &c->device, NULL) != CL_SUCCESS) {
+        return false;
+    }
+    c->context = c->api.clCreateContext(NULL, 1, &c->device, NULL, NULL, &code);
+    return c->context != NULL && kiln_cache_create(NULL, &c->cache, NULL) == KILN_OK;
+}
+
+static char *text_of(const char *word)
+{
+    const char *path = getenv("TEST_SOURCE");
+    char *text = path != NULL ? kt_file_read(path, NULL) : NULL;
+    return text != NULL ? text : strdup(word);
+}
+
+static kiln_status build(client *c, const char *options, cl_program *out_program, kiln_diag *diag)
+{
+    char *text = text_of("");
+    kiln_status status = kiln_opencl_build_program(c->cache, c->context, c->device, text, options,
+                                                   out_program, diag);
+    free(text);
+    return status;
+}
+
+/* scale(buffer) over 64 items, in groups of 16; what came of the first item. */
+static int run(client *c, cl_program program)
+{
+    cl_int code = CL_SUCCESS;
+    cl_kernel kernel = NULL;
+    cl_int value = 10;
+    const size_t global = 64, local = 16;
+    cl_command_queue queue = c->api.clCreateCommandQueue(c->context, c->device, 0, &code);
+    cl_mem buffer = c->api.clCreateBuffer(c->context, CL_MEM_READ_WRITE, 4 * global, NULL, &code);
+    code = c->api.clCreateKernelsInProgram(program, 1, &kernel, NULL);
+    code |= c->api.clEnqueueFillBuffer(queue, buffer, &value, sizeof(value), 0, 4 * global, 0, NULL,
+                                       NULL);
+    code |= c->api.clSetKernelArg(kernel, 0, sizeof(buffer), &buffer);
+    code |= c->api.clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL);
+    code |=
+        c->api.clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(value), &value, 0, NULL, NULL);
+    (void)c->api.clReleaseKernel(kernel);
+    (void)c->api.clReleaseMemObject(buffer);
+    (void)c->api.clReleaseCommandQueue(queue);
+    return code == CL_SUCCESS ? value : -1;
+}
+
+typedef struct builder {
+    client *c;
+    const char *options;
+    cl_program program;
+    kiln_status status;
+} builder;
+
+static void build_in_thread(void *user)
+{
+    builder *b = (builder *)user;
+    b->status = build(b->c, b->options, &b->program, NULL);
+}
+
+static kiln_status build_many(client *c, const char *options)
+{
+    builder builders[THREADS];
+    kn_thread *threads[THREADS] = {NULL};
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < THREADS; i++) {
+        builders[i] = (builder){c, options, NULL, KILN_OK};
+        if (kn_thread_start(build_in_thread, &builders[i], &threads[i], NULL) != KILN_OK) {
+            return KILN_E_INTERNAL;
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        kn_thread_join(threads[i]);
+        status = builders[i].status != KILN_OK ? builders[i].status : status;
+        for (int k = 0; k < i; k++) {
+            status = builders[i].program == builders[k].program ? KILN_E_INTERNAL : status;
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        (void)c->api.clReleaseProgram(builders[i].program);
+    }
+    return status;
+}
+
+static void say(client *c, kiln_status status, int value, size_t new_files, const kiln_diag *diag)
+{
+    kiln_cache_stats stats;
+    kiln_cache_stats_own(c->cache, &stats);
+    (void)printf("%s value=%d files=%zu hits=%llu compiles=%llu bypassed=%llu rejected=%llu "
+                 "puts=%llu|%s|%s\n",
+                 kiln_status_name(status), value, new_files,
+                 (unsigned long long)(stats.hits_disk + stats.hits_memory),
+                 (unsigned long long)stats.compiles, (unsigned long long)stats.bypassed,
+                 (unsigned long long)stats.rejected, (unsigned long long)stats.puts, diag->why,
+                 diag->log != NULL ? diag->log : "");
+}
+
+static int child(const char *word, const char *options)
+{
+    client c;
+    cl_program program = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    int value = 0;
+    size_t new_files = 0;
+    if (!client_open(&c)) {
+        return NO_DEVICE;
+    }
+    kiln_status status = strcmp(word, "threads") == 0 ? build_many(&c, options)
+                                                      : build(&c, options, &program, &diag);
+    if (status == KILN_OK && (strcmp(word, "run") == 0 || strcmp(word, "capture") == 0)) {
+        new_files = kt_file_count(getenv("POCL_CACHE_DIR"));
+        value = run(&c, program);
+        new_files = kt_file_count(getenv("POCL_CACHE_DIR")) - new_files;
+    }
+    if (status == KILN_OK && strcmp(word, "capture") == 0) {
+        char *text = text_of("");
+        status = kiln_opencl_capture(c.cache, c.context, c.device, text, options, &diag);
+        free(text);
+    }
+    say(&c, status, value, new_files, &diag);
+    if (program != NULL) {
+        (void)c.api.clReleaseProgram(program);
+    }
+    kiln_diag_clear(&diag);
+    (void)c.api.clReleaseContext(c.context);
+    kiln_cache_destroy(c.cache);
+    kn_dylib_close(c.lib);
+    return 0;
+}
+
+/* --- in the parent -----------------------------------------------------------------------------
+ */
+
+static char output[16384];
+static const char *library_folder; /* of a fake libOpenCL; NULL: the system's */
+
+static int start_program(const char *const *argv, const char *folder)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_process_result result = {0};
+    char *pocl = kt_tmpdir_create();
+    char *cache = kt_path(folder, "cache");
+    char *source = kt_path(folder, "source.cl");
+    char variables[4][4200];
+    (void)snprintf(variables[0], sizeof(variables[0]), "POCL_CACHE_DIR=%s", pocl);
+    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s", cache);
+    (void)snprintf(variables[2], sizeof(variables[2]), "TEST_SOURCE=%s", source);
+    (void)snprintf(variables[3], sizeof(variables[3]), "LD_LIBRARY_PATH=%s",
+                   library_folder != NULL ? library_folder : "");
+    const char *const environment[] = {variables[0], variables[1], variables[2],
+                                       library_folder != NULL ? variables[3] : NULL, NULL};
+    kn_process_request request = {.argv = argv, .environment = environment};
+    request.limit_ns = 100000000000U;
+    assert_int_equal(kn_process_run(&request, &result, &diag), KILN_OK);
+    int code = result.exit_code;
+    (void)snprintf(output, sizeof(output), "%s", result.out != NULL ? result.out : "");
+    if (code != 0 && code != NO_DEVICE) {
+        print_error("%s\n", result.err != NULL ? result.err : "");
+    }
+    kn_process_result_deinit(&result);
+    free(source);
+    free(cache);
+    kt_tmpdir_remove(pocl);
+    return code;
+}
+
+static void expect(const char *folder, const char *word, const char *options, const char *beginning)
+{
+    const char *const argv[] = {program_path, word, options, NULL};
+    assert_int_equal(start_program(argv, folder), 0);
+    if (strncmp(output, beginning, strlen(beginning)) != 0) {
+        print_error("%s '%s' gave %s\n", word, options, output);
+    }
+    assert_int_equal(strncmp(output, beginning, strlen(beginning)), 0);
+}
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char *path = kt_path(folder, name);
+    kt_file_write(path, text, strlen(text));
+    free(path);
+}
+
+static const char scale[] = "#ifndef FACTOR\n#define FACTOR 2\n#endif\n"
+                            "__kernel void scale(__global int *d) "
+                            "{ d[get_global_id(0)] *= FACTOR; }\n";
+static const char including[] =
+    "#include \"deep.h\"\n"
+    "__kernel void scale(__global int *d) { d[get_global_id(0)] *= FACTOR; }\n";
+
+#define BUILT " hits=0 compiles=1 bypassed=0"
+#define FOUND " hits=1 compiles=0 bypassed=0"
+
+static void the_second_process_finds_it(void **state)
+{
+    const char *folder = (const char *)*state;
+    write_file(folder, "source.cl", scale);
+    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "build", "", "KILN_OK value=0 files=0" FOUND);
+    expect(folder, "run", "", "KILN_OK value=20");
+}
+
+static void K3_options_are_framed(void **state)
+{
+    const char *folder = (const char *)*state;
+    write_file(folder, "source.cl", scale);
+    expect(folder, "build", "-DA=1 -DB", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "build", "-DA=1-DB", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "build", " -DA=1   -DB ", "KILN_OK value=0 files=0" FOUND);
+    expect(folder, "run", "-DFACTOR=7", "KILN_OK value=70");
+}
+
+static void K1_headers_behind_I_are_in_the_key(void **state)
+{
+    const char *folder = (const char *)*state;
+    char options[4300];
+    char *include = kt_path(folder, "inc");
+    char *moved = kt_path(folder, "moved");
+    char *deeper = kt_path(include, "deeper.h");
+    assert_int_equal(mkdir(include, 0700), 0);
+    write_file(folder, "source.cl", including);
+    write_file(include, "deep.h", "#include \"deeper.h\"\n");
+    write_file(include, "deeper.h", "#define FACTOR 3\n");
+    (void)snprintf(options, sizeof(options), "-I %s", include);
+    expect(folder, "run", options, "KILN_OK value=30");
+    assert_int_equal(utime(deeper, NULL), 0);
+    expect(folder, "build", options, "KILN_OK");
+    assert_non_null(strstr(output, "compiles=0"));
+    write_file(include, "deeper.h", "#define FACTOR 4\n");
+    expect(folder, "build", options, "KILN_OK");
+    assert_non_null(strstr(output, "compiles=1"));
+    expect(folder, "run", options, "KILN_OK value=40");
+    /* K5: another place and another spelling of -I are the same program. */
+    assert_int_equal(rename(include, moved), 0);
+    (void)snprintf(options, sizeof(options), "-I%s", moved);
+    expect(folder, "build", options, "KILN_OK");
+    assert_non_null(strstr(output, "compiles=0"));
+    free(deeper);
+    free(moved);
+    free(include);
+}
+
+static void what_cannot_be_followed_goes_past_the_cache(void **state)
+{
+    const char *folder = (const char *)*state;
+    write_file(folder, "source.cl",
+               "__constant char f[] = __DATE__;\n__kernel void scale(void) {}\n");
+    expect(folder, "build", "", "KILN_OK value=0 files=0 hits=0 compiles=0 bypassed=1");
+    write_file(folder, "source.cl", scale);
+    expect(folder, "build", "-DX=\"a", "KILN_"); /* PoCL's to judge */
+    assert_non_null(strstr(output, "hits=0 compiles=0 bypassed=1"));
+    assert_non_null(strstr(output, "puts=0"));
+}
+
+static void an_error_gives_the_log_and_nothing_is_kept(void **state)
+{
+    const char *folder = (const char *)*state;
+    write_file(folder, "source.cl", "__kernel void k(void) { undeclared; }\n");
+    for (int i = 0; i < 2; i++) {
+        expect(folder, "build", "", "KILN_E_COMPILE");
+        assert_non_null(strstr(output, "undeclared"));
+        assert_non_null(strstr(output, "CL_BUILD_PROGRAM_FAILURE (-11)"));
+        assert_non_null(strstr(output, "puts=0"));
+    }
+}
+
+static void threads_share_one_compile_and_get_programs_of_their_own(void **state)
+{
+    const char *folder = (const char *)*state;
+    write_file(folder, "source.cl", scale);
+    expect(folder, "threads", "", "KILN_OK");
+    assert_non_null(strstr(output, "compiles=1 "));
+}
+
+static void captured_launches_are_not_compiled_again(void **state)
+{
+    const char *folder = (const char *)*state;
+    write_file(folder, "source.cl", scale);
+    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "run", "", "KILN_OK value=20 files=1" FOUND);
+    expect(folder, "capture", "", "KILN_OK value=20 files=1 hits=2 compiles=0");
+    expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
+    expect(folder, "capture", "", "KILN_OK"); /* nothing new: nothing stored */
+    assert_non_null(strstr(output, "puts=0"));
+}
+
+static void fake(void **state, const char *variant)
+{
+    static char path[4096];
+    (void)snprintf(path, sizeof(path), "%s/%s", KILN_FAKECL_FOLDER, variant);
+    library_folder = path;
+    write_file((const char *)*state, "source.cl", "__kernel void k(void) {}\n");
+}
+
+static void K2_another_build_of_the_driver_is_another_key(void **state)
+{
+    const char *folder = (const char *)*state;
+    fake(state, "good");
+    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "build", "", "KILN_OK value=0 files=0" FOUND);
+    fake(state, "other_build");
+    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
+}
+
+static void D3_an_empty_binary_is_never_kept(void **state)
+{
+    const char *folder = (const char *)*state;
+    fake(state, "empty");
+    for (int i = 0; i < 2; i++) {
+        expect(folder, "build", "", "KILN_OK");
+        assert_non_null(strstr(output, "bypassed=1"));
+        assert_non_null(strstr(output, "puts=0"));
+    }
+}
+
+static void D4_a_refused_binary_is_built_again_and_replaced(void **state)
+{
+    const char *folder = (const char *)*state;
+    fake(state, "refusing");
+    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1");
+    expect(folder, "build", "", "KILN_OK");
+    assert_non_null(strstr(output, "rejected=1 puts=1"));
+    fake(state, "refusing_build");
+    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1");
+    expect(folder, "build", "", "KILN_OK");
+    assert_non_null(strstr(output, "rejected=1 puts=1"));
+}
+
+static void the_example_starts_warm(void **state)
+{
+#ifdef KILN_EXAMPLE
+    const char *folder = (const char *)*state;
+    const char *const argv[] = {KILN_EXAMPLE, NULL};
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    kiln_cache_stats stats;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(start_program(argv, folder), 0);
+        assert_string_equal(output, "data[7] = 21\n");
+    }
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    char *root = kt_path(folder, "cache");
+    options.root = root;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    assert_int_equal(kiln_cache_stats_total(cache, &stats, NULL), KILN_OK);
+    assert_int_equal(stats.compiles, 1);
+    assert_int_equal(stats.hits_disk, 1);
+    kiln_cache_destroy(cache);
+    free(root);
+#else
+    (void)state;
+    skip();
+#endif
+}
+
+static int end(void **state)
+{
+    library_folder = NULL;
+    return kt_tmpdir_teardown(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, end)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest on_fakes[] = {
+        TEST(K2_another_build_of_the_driver_is_another_key),
+        TEST(D3_an_empty_binary_is_never_kept),
+        TEST(D4_a_refused_binary_is_built_again_and_replaced),
+    };
+    const struct CMUnitTest on_pocl[] = {
+        TEST(the_second_process_finds_it),
+        TEST(K3_options_are_framed),
+        TEST(K1_headers_behind_I_are_in_the_key),
+        TEST(what_cannot_be_followed_goes_past_the_cache),
+        TEST(an_error_gives_the_log_and_nothing_is_kept),
+        TEST(threads_share_one_compile_and_get_programs_of_their_own),
+        TEST(captured_launches_are_not_compiled_again),
+        TEST(the_example_starts_warm),
+    };
+    if (argc == 3) {
+        return child(argv[1], argv[2]);
+    }
+    if (realpath("/proc/self/exe", program_path) == NULL) {
+        return 1;
+    }
+    int failures = cmocka_run_group_tests(on_fakes, NULL, NULL);
+    char *folder = kt_tmpdir_create();
+    const char *const probe[] = {program_path, "build", "", NULL};
+    int code = start_program(probe, folder);
+    kt_tmpdir_remove(folder);
+    if (failures == 0 && code == NO_DEVICE) {
+        kn_test_skip("opencl", "no OpenCL device");
+    }
+    return failures + cmocka_run_group_tests(on_pocl, NULL, NULL);
+}
