@@ -62,7 +62,7 @@ kiln_status kiln_blob_create(const void *data, size_t size, const void *facts, s
     if (status != KILN_OK) {
         free(memory);
     }
-    return status;
+    return status; /* NOLINT(clang-analyzer-unix.Malloc): the blob has the memory now */
 }
 
 kiln_blob *kiln_blob_retain(kiln_blob *blob)

@@ -287,6 +287,26 @@ kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key, kiln_blob **o
     return status;
 }
 
+kiln_status kiln_cache_use(kiln_cache *cache, const kiln_key *key, kiln_blob_fn *use, void *user,
+                           kiln_origin *out_origin, kiln_diag *diag)
+{
+    const uint32_t never = KILN_CACHE_DISABLED | KILN_CACHE_RECACHE;
+    kn_cache_check_fork(cache);
+    if (!(cache->options.flags & never) && kn_mem_visit(cache->stack.memory, key, use, user)) {
+        if (out_origin != NULL) {
+            *out_origin = KILN_ORIGIN_MEMORY;
+        }
+        return KILN_OK;
+    }
+    kiln_blob *blob = NULL;
+    kiln_status status = kiln_cache_get(cache, key, &blob, out_origin, diag);
+    if (status == KILN_OK) {
+        use(user, blob);
+        kiln_blob_release(blob);
+    }
+    return status;
+}
+
 kiln_status kiln_cache_put(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob,
                            uint64_t compile_ns, kiln_diag *diag)
 {

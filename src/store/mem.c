@@ -146,7 +146,7 @@ kiln_blob *kn_mem_get(kn_mem *mem, const kiln_key *key)
     return blob;
 }
 
-bool kn_mem_visit(kn_mem *mem, const kiln_key *key, kn_mem_use *use, void *user)
+bool kn_mem_visit(kn_mem *mem, const kiln_key *key, kiln_blob_fn *use, void *user)
 {
     bool guest;
     kn_reader *reader = kn_readers_enter(&mem->readers, &guest);

@@ -19,10 +19,8 @@ void kn_mem_destroy(kn_mem *mem);
 
 /* A reference of the caller's own, or NULL. Counts the hit. */
 kiln_blob *kn_mem_get(kn_mem *mem, const kiln_key *key);
-/* Lets `use` look at the blob without a reference; it must be quick and may call kn_mem_get but
- * nothing that changes the tier. False if there is none. Counts the hit. */
-typedef void kn_mem_use(void *user, kiln_blob *blob);
-bool kn_mem_visit(kn_mem *mem, const kiln_key *key, kn_mem_use *use, void *user);
+/* Lets `use` work with the blob without a reference. False if there is none. Counts the hit. */
+bool kn_mem_visit(kn_mem *mem, const kiln_key *key, kiln_blob_fn *use, void *user);
 
 /* Keeps a reference, replacing what is there; what is larger than the tier is not kept. False when
  * out of memory: the tier then goes without it. */

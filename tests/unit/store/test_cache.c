@@ -111,6 +111,49 @@ static void get_put_and_remove_work_by_key_alone(void **state)
     kiln_cache_destroy(other);
 }
 
+typedef struct visit {
+    kiln_cache *cache;
+    const kiln_recipe *recipe;
+    int seen;
+} visit;
+
+/* Replaces and removes the very entry it works with. */
+static void look(void *user, kiln_blob *blob)
+{
+    visit *v = user;
+    kiln_key key = kiln_recipe_key(v->recipe);
+    kiln_blob *other = ks_blob("other");
+    if (v->seen++ > 0) {
+        assert_int_equal(kiln_cache_put(v->cache, v->recipe, other, 1, NULL), KILN_OK);
+        assert_int_equal(kiln_cache_remove(v->cache, &key, NULL), KILN_OK);
+    }
+    assert_int_equal(kiln_blob_size(blob), 1);
+    assert_memory_equal(kiln_blob_data(blob), "x", 1);
+    kiln_blob_release(other);
+}
+
+static void an_entry_can_be_used_in_place(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_cache(*state);
+    (void)ks_get(cache, "x", &compile);
+    kiln_cache_destroy(cache);
+    cache = ks_cache(*state);
+    kiln_recipe *recipe = ks_recipe("x");
+    kiln_key key = kiln_recipe_key(recipe);
+    visit v = {.cache = cache, .recipe = recipe};
+    kiln_origin origin;
+    assert_int_equal(kiln_cache_use(cache, &key, look, &v, &origin, NULL), KILN_OK);
+    assert_int_equal(origin, KILN_ORIGIN_DISK);
+    assert_int_equal(kiln_cache_use(cache, &key, look, &v, &origin, NULL), KILN_OK);
+    assert_int_equal(origin, KILN_ORIGIN_MEMORY);
+    assert_int_equal(kiln_cache_use(cache, &key, look, &v, &origin, NULL), KILN_MISS);
+    assert_int_equal(v.seen, 2);
+    assert_int_equal(ks_own(cache).hits_memory, 1);
+    kiln_recipe_destroy(recipe);
+    kiln_cache_destroy(cache);
+}
+
 static void K5_a_cache_hits_after_it_has_moved(void **state)
 {
     ks_compile compile = {0};
@@ -454,6 +497,7 @@ int main(void)
         IN_FOLDER(D6_an_entry_is_there_before_the_program_ends),
         IN_FOLDER(D3_a_failed_or_empty_compile_is_never_stored),
         IN_FOLDER(get_put_and_remove_work_by_key_alone),
+        IN_FOLDER(an_entry_can_be_used_in_place),
         IN_FOLDER(K5_a_cache_hits_after_it_has_moved),
         IN_FOLDER(a_disabled_cache_opens_nothing),
         IN_FOLDER(recache_compiles_and_replaces),
