@@ -1,7 +1,7 @@
 /* VALUE comes from the command line, SCALE from a header that the test writes. */
 #include <kiln_kernel.h>
 
-#include "scale.inc"
+#include <scale.inc>
 
 KILN_KERNEL(value, KILN_OUT(int, out))
 {
