@@ -1,53 +1,46 @@
-/* SHA-256 through OpenSSL's EVP. Must not know what is digested. */
+/* SHA-256 through OpenSSL's low-level calls: EVP would first set up OpenSSL's providers and read
+ * its configuration, 1 ms of every process that does nothing else with OpenSSL
+ * (docs/decisions/0002-sha256-without-providers.md). Must not know what is digested. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "key/digest.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 
 bool kn_digest_init(kn_digest *digest)
 {
-    /* The context keeps its own reference to the algorithm: with EVP_sha256() each use would look
-     * the algorithm up again, which costs more than digesting a short recipe. */
-    EVP_MD *algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool ready =
-        algorithm != NULL && context != NULL && EVP_DigestInit_ex2(context, algorithm, NULL) == 1;
-    EVP_MD_free(algorithm);
-    if (!ready) {
-        EVP_MD_CTX_free(context);
-        context = NULL;
-    }
+    SHA256_CTX *context = (SHA256_CTX *)malloc(sizeof(*context));
     digest->context = context;
-    digest->failed = !ready;
-    return ready;
+    digest->failed = context == NULL || SHA256_Init(context) != 1;
+    return !digest->failed;
 }
 
 void kn_digest_deinit(kn_digest *digest)
 {
-    EVP_MD_CTX_free((EVP_MD_CTX *)digest->context);
+    free(digest->context);
     digest->context = NULL;
     digest->failed = true;
 }
 
 void kn_digest_begin(kn_digest *digest)
 {
-    EVP_MD_CTX *context = (EVP_MD_CTX *)digest->context;
-    digest->failed = context == NULL || EVP_DigestInit_ex2(context, NULL, NULL) != 1;
+    SHA256_CTX *context = (SHA256_CTX *)digest->context;
+    digest->failed = context == NULL || SHA256_Init(context) != 1;
 }
 
 void kn_digest_update(kn_digest *digest, const void *data, size_t size)
 {
     if (!digest->failed && size != 0) {
-        digest->failed = EVP_DigestUpdate((EVP_MD_CTX *)digest->context, data, size) != 1;
+        digest->failed = SHA256_Update((SHA256_CTX *)digest->context, data, size) != 1;
     }
 }
 
 bool kn_digest_finish(kn_digest *digest, uint8_t out[KN_DIGEST_SIZE])
 {
-    unsigned int size = KN_DIGEST_SIZE;
     if (!digest->failed) {
-        digest->failed = EVP_DigestFinal_ex((EVP_MD_CTX *)digest->context, out, &size) != 1;
+        digest->failed = SHA256_Final(out, (SHA256_CTX *)digest->context) != 1;
     }
     if (digest->failed) {
         memset(out, 0, KN_DIGEST_SIZE);

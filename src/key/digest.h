@@ -1,8 +1,7 @@
 /* SHA-256: the digest of keys and of everything that is named by its content.
  *
- * The work is OpenSSL's. A kn_digest keeps its context, so that only the first use pays for
- * fetching the algorithm (about 300 ns); later uses do not allocate. A failure sticks: a wrong
- * digest is the one thing that must never come out. */
+ * The work is OpenSSL's. A kn_digest keeps its context: later uses do not allocate. A failure
+ * sticks: a wrong digest is the one thing that must never come out. */
 #ifndef KILN_KEY_DIGEST_H
 #define KILN_KEY_DIGEST_H
 
@@ -13,11 +12,11 @@
 #define KN_DIGEST_SIZE 32
 
 typedef struct kn_digest {
-    void *context; /* EVP_MD_CTX */
+    void *context; /* SHA256_CTX */
     bool failed;
 } kn_digest;
 
-/* False when out of memory (or when the system's OpenSSL has no SHA-256). */
+/* False when out of memory. */
 bool kn_digest_init(kn_digest *digest);
 void kn_digest_deinit(kn_digest *digest);
 

@@ -1,0 +1,16 @@
+/* The kernel that bench_warm starts, and the driver calls by hand that it is compared with. */
+#ifndef KILN_BENCH_WARM_H
+#define KILN_BENCH_WARM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { WARM_SIZE = 64, WARM_GROUP = 8 };
+
+extern const char warm_opencl_text[];
+
+/* From a ready device to the result by OpenCL's own calls: the program comes from the binary in
+ * `path`. Prints "load first" in microseconds. False if OpenCL or the binary is not there. */
+bool warm_opencl_by_hand(const char *path);
+
+#endif

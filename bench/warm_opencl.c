@@ -1,0 +1,132 @@
+/* A warm start on OpenCL by hand: what a program would write itself with its binary in a file. */
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/warm.h"
+
+const char warm_opencl_text[] =
+    "__kernel void matmul(__global const float *a, __global const float *b, __global float *c,\n"
+    "                     int n)\n"
+    "{\n"
+    "    int x = get_global_id(0), y = get_global_id(1);\n"
+    "    float sum = 0.0f;\n"
+    "    for (int i = 0; i < n; i++) { sum += a[y * n + i] * b[i * n + x]; }\n"
+    "    c[y * n + x] = sum;\n"
+    "}\n";
+
+/* The few entry points this needs, looked up in the library that kiln would open. */
+#define CALLS(X)                                                                                   \
+    X(clGetPlatformIDs)                                                                            \
+    X(clGetDeviceIDs)                                                                              \
+    X(clCreateContext)                                                                             \
+    X(clCreateCommandQueue)                                                                        \
+    X(clCreateProgramWithBinary)                                                                   \
+    X(clBuildProgram)                                                                              \
+    X(clCreateKernel)                                                                              \
+    X(clSetKernelArg)                                                                              \
+    X(clCreateBuffer)                                                                              \
+    X(clEnqueueNDRangeKernel)                                                                      \
+    X(clEnqueueReadBuffer)
+
+static struct {
+#define X(name) __typeof__(&name) name;
+    CALLS(X)
+#undef X
+} cl;
+
+static bool open_library(void)
+{
+    void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        return false;
+    }
+    void *symbol = NULL;
+    bool whole = true;
+#define X(name)                                                                                    \
+    symbol = dlsym(library, #name);                                                                \
+    whole = whole && symbol != NULL;                                                               \
+    memcpy(&cl.name, &symbol, sizeof(symbol));
+    CALLS(X)
+#undef X
+    return whole;
+}
+
+static unsigned char *read_binary(const char *path, size_t *out_size)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        return NULL;
+    }
+    (void)fseek(file, 0, SEEK_END);
+    const long size = ftell(file);
+    rewind(file);
+    unsigned char *data = size > 0 ? malloc((size_t)size) : NULL;
+    if (data != NULL && fread(data, 1, (size_t)size, file) != (size_t)size) {
+        free(data);
+        data = NULL;
+    }
+    (void)fclose(file);
+    *out_size = data != NULL ? (size_t)size : 0;
+    return data;
+}
+
+/* The launch and the copy back; true if the result came. */
+static bool first_result(cl_context context, cl_command_queue queue, cl_program program)
+{
+    static float a[WARM_SIZE * WARM_SIZE];
+    static float c[WARM_SIZE * WARM_SIZE];
+    cl_int error = CL_SUCCESS;
+    const cl_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR;
+    cl_mem x = cl.clCreateBuffer(context, flags, sizeof(a), a, &error);
+    cl_mem y = cl.clCreateBuffer(context, flags, sizeof(a), a, &error);
+    cl_mem z = cl.clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof(c), NULL, &error);
+    cl_kernel kernel = cl.clCreateKernel(program, "matmul", &error);
+    const cl_int n = WARM_SIZE;
+    const size_t global[2] = {WARM_SIZE, WARM_SIZE};
+    const size_t local[2] = {WARM_GROUP, WARM_GROUP};
+    return error == CL_SUCCESS && cl.clSetKernelArg(kernel, 0, sizeof(x), &x) == CL_SUCCESS &&
+           cl.clSetKernelArg(kernel, 1, sizeof(y), &y) == CL_SUCCESS &&
+           cl.clSetKernelArg(kernel, 2, sizeof(z), &z) == CL_SUCCESS &&
+           cl.clSetKernelArg(kernel, 3, sizeof(n), &n) == CL_SUCCESS &&
+           cl.clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, NULL) ==
+               CL_SUCCESS &&
+           cl.clEnqueueReadBuffer(queue, z, CL_TRUE, 0, sizeof(c), c, 0, NULL, NULL) == CL_SUCCESS;
+}
+
+bool warm_opencl_by_hand(const char *path)
+{
+    cl_platform_id platform = NULL;
+    cl_device_id device = NULL;
+    cl_int error = CL_SUCCESS;
+    cl_int binary_error = CL_SUCCESS;
+    if (!open_library() || cl.clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS ||
+        cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS) {
+        return false;
+    }
+    cl_context context = cl.clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    cl_command_queue queue = cl.clCreateCommandQueue(context, device, 0, &error);
+    const double start = bench_now();
+    size_t size = 0;
+    unsigned char *binary = read_binary(path, &size);
+    const unsigned char *parts[] = {binary};
+    if (binary == NULL || error != CL_SUCCESS) {
+        free(binary);
+        return false;
+    }
+    cl_program program =
+        cl.clCreateProgramWithBinary(context, 1, &device, &size, parts, &binary_error, &error);
+    error = error == CL_SUCCESS ? cl.clBuildProgram(program, 1, &device, "", NULL, NULL) : error;
+    const double loaded = bench_now();
+    free(binary);
+    if (error != CL_SUCCESS || !first_result(context, queue, program)) {
+        return false;
+    }
+    printf("%.3f %.3f\n", (loaded - start) * 1e6, (bench_now() - start) * 1e6);
+    return true;
+}
