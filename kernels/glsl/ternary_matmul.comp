@@ -24,9 +24,9 @@ void main()
     uint words = uint(n) / TERNARY_PER_WORD;
     int sum = 0;
     for (uint i = 0u; i < words; i++) {
-        uint packed = w[row * words + i];
+        uint codes = w[row * words + i];
         for (uint part = 0u; part < 4u; part++) {
-            sum += ternary_dot4(packed >> (8u * part), x[4u * (token * words + i) + part]);
+            sum += ternary_dot4(codes >> (8u * part), x[4u * (token * words + i) + part]);
         }
     }
     y[token * rows + row] = scale_x[token] * scale_w[row] * float(sum);

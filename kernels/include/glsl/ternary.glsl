@@ -12,12 +12,12 @@ int ternary_decode(uint code)
     return int(code == 2u) - int(code == 0u);
 }
 
-/* The dot product of the four weights in the low byte of `packed` with the four bytes of `x`. */
-int ternary_dot4(uint packed, uint x)
+/* The dot product of the four weights in the low byte of `codes` with the four bytes of `x`. */
+int ternary_dot4(uint codes, uint x)
 {
     int sum = 0;
     for (int i = 0; i < 4; i++) {
-        sum += ternary_decode(packed >> (2 * i) & 3u) * bitfieldExtract(int(x), 8 * i, 8);
+        sum += ternary_decode(codes >> (2 * i) & 3u) * bitfieldExtract(int(x), 8 * i, 8);
     }
     return sum;
 }

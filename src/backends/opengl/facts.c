@@ -1,0 +1,249 @@
+/* What a context says of itself, and the libraries that make its code: the identity of a program
+ * binary. Behind a dispatch library (glvnd) no function's address leads to the driver, so the
+ * driver's modules are known by their names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/opengl/api.h"
+#include "base/checked.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "sys/dylib.h"
+#include "sys/file.h"
+
+/* --- facts --------------------------------------------------------------------------------------
+ */
+
+static void put_string(const kn_gl_api *gl, GLenum name, char *field, size_t size)
+{
+    const char *text = (const char *)gl->glGetString(name);
+    kn_text_put(field, size, text != NULL ? text : "");
+}
+
+/* "4.5 (Core Profile) ...", "OpenGL ES 3.2 ...": contexts before 3.0 have no GL_MAJOR_VERSION. */
+static void parse_version(kn_gl_facts *facts)
+{
+    static const char es[] = "OpenGL ES ";
+    const char *at = facts->version;
+    facts->es = kn_text_starts(at, es);
+    at += facts->es ? strlen(es) : 0;
+    while (*at >= '0' && *at <= '9' && facts->major < 100) {
+        facts->major = facts->major * 10 + (*at++ - '0');
+    }
+    if (*at == '.' && at[1] >= '0' && at[1] <= '9') {
+        facts->minor = at[1] - '0';
+    }
+}
+
+void kn_gl_facts_query(const kn_gl_api *gl, kn_gl_facts *out_facts)
+{
+    GLint value = 0;
+    memset(out_facts, 0, sizeof(*out_facts));
+    kn_gl_forget(gl);
+    put_string(gl, GL_VENDOR, out_facts->vendor, sizeof(out_facts->vendor));
+    put_string(gl, GL_RENDERER, out_facts->renderer, sizeof(out_facts->renderer));
+    put_string(gl, GL_VERSION, out_facts->version, sizeof(out_facts->version));
+    put_string(gl, GL_SHADING_LANGUAGE_VERSION, out_facts->glsl, sizeof(out_facts->glsl));
+    parse_version(out_facts);
+    gl->glGetIntegerv(GL_CONTEXT_PROFILE_MASK, &value);
+    out_facts->profile = (uint32_t)value;
+    value = 0;
+    gl->glGetIntegerv(GL_CONTEXT_FLAGS, &value);
+    out_facts->flags = (uint32_t)value;
+    value = 0;
+    gl->glGetIntegerv(GL_NUM_PROGRAM_BINARY_FORMATS, &value);
+    GLint *formats = value > 0 && value < 4096 ? (GLint *)calloc((size_t)value, sizeof(*formats))
+                                               : (GLint *)NULL;
+    if (formats != NULL) {
+        gl->glGetIntegerv(GL_PROGRAM_BINARY_FORMATS, formats);
+        for (GLint i = 0; i < value && i < KN_GL_MAX_FORMATS; i++) {
+            out_facts->formats[out_facts->format_count++] = (uint32_t)formats[i];
+        }
+        free(formats);
+    }
+    kn_gl_forget(gl); /* an older context does not know all of these */
+}
+
+/* --- modules ------------------------------------------------------------------------------------
+ */
+
+/* Drivers as they are called on disk. `symbol` is one that the module exports: what it needs is
+ * taken in with it. */
+static const struct {
+    const char *prefix, *suffix, *symbol;
+} drivers[] = {
+    {"libEGL_", "", "__egl_Main"},   {"", "_dri.so", "__driDriverExtensions"},
+    {"libgallium", "", NULL},        {"libnvidia-eglcore", "", NULL},
+    {"libnvidia-glcore", "", NULL},  {"libnvidia-glsi", "", NULL},
+    {"libnvidia-gpucomp", "", NULL}, {"libamdxc", "", NULL},
+    {"libmali", "", NULL},
+};
+
+typedef struct line_list {
+    char **lines;
+    size_t count, capacity;
+    bool failed;
+} line_list;
+
+static void add_module(void *user, const char *path, const char *build_id)
+{
+    line_list *list = (line_list *)user;
+    kn_strbuf line;
+    kn_strbuf_init(&line, 0);
+    kn_strbuf_printf(&line, "%s %s", kn_path_name(path), build_id);
+    if (list->count == list->capacity) {
+        const size_t more = list->capacity * 2 + 32;
+        char **lines = (char **)realloc(list->lines, more * sizeof(*lines));
+        if (lines != NULL) {
+            list->lines = lines;
+            list->capacity = more;
+        }
+    }
+    char *text = list->count < list->capacity ? kn_strbuf_detach(&line, NULL) : NULL;
+    if (text != NULL) {
+        list->lines[list->count++] = text;
+    } else {
+        list->failed = true;
+    }
+    kn_strbuf_deinit(&line);
+}
+
+static void add_needed(const char *path, const char *symbol, line_list *list)
+{
+    const char *const names[] = {path, NULL};
+    kiln_probe_outcome outcome = KILN_PROBE_READY;
+    kn_dylib *library = NULL;
+    if (!kn_path_is_absolute(path) || kn_dylib_open(names, &library, &outcome, NULL) != KILN_OK) {
+        return;
+    }
+    const void *address = kn_dylib_symbol(library, symbol);
+    if (address != NULL) {
+        list->failed = !kn_module_closure(address, add_module, list) || list->failed;
+    }
+    kn_dylib_close(library);
+}
+
+typedef struct path_list {
+    kn_strbuf paths; /* each with its NUL, its row before it as one byte */
+    line_list *list;
+} path_list;
+
+static void note_driver(void *user, const char *path, const char *build_id)
+{
+    path_list *found = (path_list *)user;
+    const char *name = kn_path_name(path);
+    for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+        if (kn_text_starts(name, drivers[i].prefix) && kn_text_ends(name, drivers[i].suffix)) {
+            add_module(found->list, path, build_id);
+            if (drivers[i].symbol != NULL) {
+                kn_strbuf_append_char(&found->paths, (char)i);
+                kn_strbuf_append(&found->paths, path, strlen(path) + 1);
+            }
+            return;
+        }
+    }
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+kiln_status kn_gl_modules_find(char **out_modules, kiln_diag *diag)
+{
+    line_list list = {0};
+    path_list found = {.list = &list};
+    kn_strbuf out;
+    *out_modules = NULL;
+    kn_strbuf_init(&found.paths, 0);
+    kn_strbuf_init(&out, 0);
+    list.failed = !kn_module_each(note_driver, &found) || !kn_strbuf_ok(&found.paths);
+    for (size_t at = 0; at < found.paths.length && !list.failed;) {
+        const char *path = found.paths.data + at + 1;
+        add_needed(path, drivers[(unsigned char)found.paths.data[at]].symbol, &list);
+        at += strlen(path) + 2;
+    }
+    if (list.count > 0) {
+        qsort(list.lines, list.count, sizeof(*list.lines), compare_lines);
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        if (i == 0 || strcmp(list.lines[i], list.lines[i - 1]) != 0) {
+            kn_strbuf_printf(&out, "%s\n", list.lines[i]);
+        }
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        free(list.lines[i]);
+    }
+    free(list.lines);
+    *out_modules = !list.failed && kn_strbuf_ok(&out) ? kn_text_copy(kn_strbuf_text(&out)) : NULL;
+    kn_strbuf_deinit(&out);
+    kn_strbuf_deinit(&found.paths);
+    return *out_modules != NULL ? KILN_OK
+                                : kiln_diag_set(diag, KILN_E_NOMEM, NULL,
+                                                "identifying the OpenGL driver", "out of memory");
+}
+
+/* --- identity -----------------------------------------------------------------------------------
+ */
+
+static const char *const variables[] = {
+    "MESA_GLSL",
+    "MESA_DEBUG",
+    "MESA_NO_ERROR",
+    "MESA_EXTENSION_OVERRIDE",
+    "MESA_GL_VERSION_OVERRIDE",
+    "MESA_GLSL_VERSION_OVERRIDE",
+    "MESA_LOADER_DRIVER_OVERRIDE",
+    "MESA_SHADER_READ_PATH",
+    "GALLIUM_DRIVER",
+    "LIBGL_ALWAYS_SOFTWARE",
+    "LP_NATIVE_VECTOR_WIDTH",
+    "LP_DEBUG",
+    "LP_PERF",
+    "GALLIVM_DEBUG",
+    "GALLIVM_PERF",
+    "NIR_DEBUG",
+    "ST_DEBUG",
+    "AMD_DEBUG",
+    "R600_DEBUG",
+    "ACO_DEBUG",
+    "INTEL_DEBUG",
+    "BRW_DEBUG",
+    "NOUVEAU_LIBDRM_DEBUG",
+    "ZINK_DEBUG",
+    "__GL_ShaderPortabilityWarnings",
+    "__GL_WriteProgramObjectAssembly",
+    "__GL_NO_DSO_FINALIZER",
+};
+
+static void identify_u32(const kiln_identity *identity, const char *name, uint32_t value)
+{
+    char text[16];
+    kn_text_putf(text, sizeof(text), "0x%04x", value);
+    identity->text(identity->sink, name, text);
+}
+
+void kn_gl_identify_context(const kn_gl_facts *facts, const char *modules,
+                            const kiln_identity *identity)
+{
+    char line[512];
+    identity->text(identity->sink, "gl.vendor", facts->vendor);
+    identity->text(identity->sink, "gl.renderer", facts->renderer);
+    identity->text(identity->sink, "gl.version", facts->version);
+    identity->text(identity->sink, "gl.glsl", facts->glsl);
+    identity->text(identity->sink, "gl.api", facts->es ? "es" : "gl");
+    identify_u32(identity, "gl.profile", facts->profile);
+    identify_u32(identity, "gl.flags", facts->flags);
+    for (size_t i = 0; i < facts->format_count; i++) {
+        identify_u32(identity, "gl.format", facts->formats[i]);
+    }
+    for (const char *at = modules; *at != '\0';) {
+        const size_t length = strcspn(at, "\n");
+        kn_text_putf(line, sizeof(line), "%.*s", (int)length, at);
+        identity->text(identity->sink, "gl.module", line);
+        at += length + (at[length] == '\n');
+    }
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        identity->env(identity->sink, variables[i]);
+    }
+}
