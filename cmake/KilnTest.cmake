@@ -19,6 +19,10 @@ function(kiln_test name label)
         list(APPEND TEST_ENVIRONMENT LD_PRELOAD=$<TARGET_FILE:kiln_faultfs>)
         add_dependencies(${name} kiln_faultfs)
     endif()
+    if(KILN_SANITIZE)
+        list(APPEND TEST_ENVIRONMENT
+            LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0)
+    endif()
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77
         TIMEOUT ${TEST_TIMEOUT} ENVIRONMENT "${TEST_ENVIRONMENT}")

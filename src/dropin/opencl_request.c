@@ -236,7 +236,7 @@ void kn_opencl_request_deinit(kn_opencl_request *request)
         free(request->folders[i]);
     }
     free(request->folders);
-    kn_dylib_close(request->lib);
+    kn_dylib_retire(request->lib);
     kiln_cache_destroy(request->own_cache);
     *request = (kn_opencl_request){0};
 }

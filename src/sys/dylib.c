@@ -203,6 +203,14 @@ void kn_dylib_close(kn_dylib *lib)
     }
 }
 
+void kn_dylib_retire(kn_dylib *lib)
+{
+    if (lib != NULL) {
+        free(lib->path);
+        free(lib);
+    }
+}
+
 const char *kn_dylib_path(const kn_dylib *lib)
 {
     return lib->path;

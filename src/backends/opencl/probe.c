@@ -203,7 +203,7 @@ void kn_opencl_close(void *instance)
         free(cl->units[i].modules);
     }
     free(cl->units);
-    kn_dylib_close(cl->lib);
+    kn_dylib_retire(cl->lib);
     kn_mutex_deinit(&cl->lock);
     free(cl);
 }

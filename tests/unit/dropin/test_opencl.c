@@ -168,7 +168,7 @@ static int child(const char *word, const char *options)
     kiln_diag_clear(&diag);
     (void)c.api.clReleaseContext(c.context);
     kiln_cache_destroy(c.cache);
-    kn_dylib_close(c.lib);
+    kn_dylib_retire(c.lib);
     return 0;
 }
 
