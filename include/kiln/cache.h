@@ -152,7 +152,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_create(const kiln_cache_options 
                                                        kiln_cache **out_cache, kiln_diag *diag);
 KILN_API void kiln_cache_destroy(kiln_cache *cache);
 
-/* The disk tier's folder ("" if there is none), and why there is none ("" if there is one).
+/* The disk tier's folder ("" if there is none), and why there is none, or why nothing is written to
+ * the one there is (a read-only mount, missing rights); "" if all is well.
  * Threads: any.   Blocks: never.   Owns: borrowed from the cache.   Fails: never. */
 KILN_API const char *kiln_cache_root(const kiln_cache *cache);
 KILN_API const char *kiln_cache_disk_reason(const kiln_cache *cache);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "sys/clock.h"
@@ -16,6 +17,7 @@
 #define MS UINT64_C(1000000)
 #define FIRST_PAUSE MS
 #define LONGEST_PAUSE (50 * MS)
+#define TELL_AFTER (2000 * MS)
 
 /* The seat is what a key's leader and followers share. It lives until the last has left. */
 struct kn_flight_seat {
@@ -153,6 +155,16 @@ static uint64_t offset_of(const uint8_t key[KN_FLIGHT_KEY_SIZE])
     return (kn_get_u64(key) & ((UINT64_C(1) << 61) - 1)) | (UINT64_C(1) << 61);
 }
 
+/* One pause between two tries, with some jitter, so that those who wait together do not try
+ * together.
+ */
+static void wait_a_little(uint64_t *pause, uint64_t deadline, uint64_t now)
+{
+    uint64_t jittered = *pause - *pause / 4 + kn_random_u64() % (*pause / 4 + 1);
+    kn_clock_sleep(jittered < deadline - now ? jittered : deadline - now);
+    *pause = *pause * 2 < LONGEST_PAUSE ? *pause * 2 : LONGEST_PAUSE;
+}
+
 kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t deadline,
                            kn_flight_look *look, void *user, bool *out_waited)
 {
@@ -163,7 +175,8 @@ kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t dea
     kn_lock_file *lock = NULL;
     kiln_status status = kn_lock_file_open(flight->lock_path, &lock, NULL);
     uint64_t offset = offset_of(seat->key);
-    uint64_t pause = FIRST_PAUSE;
+    uint64_t pause = FIRST_PAUSE, start = kn_clock_now();
+    bool told = false;
     while (status == KILN_OK) {
         status = kn_lock_try(lock, offset);
         if (status == KILN_OK) {
@@ -180,10 +193,11 @@ kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t dea
         } else if (now >= deadline) {
             status = KILN_E_TIMEOUT;
         } else {
-            /* Some jitter, so that those who wait together do not try together. */
-            uint64_t jittered = pause - pause / 4 + kn_random_u64() % (pause / 4 + 1);
-            kn_clock_sleep(jittered < deadline - now ? jittered : deadline - now);
-            pause = pause * 2 < LONGEST_PAUSE ? pause * 2 : LONGEST_PAUSE;
+            if (!told && now - start > TELL_AFTER) {
+                told = true;
+                kn_log(KILN_LOG_INFO, "another process is compiling the same: waiting for it");
+            }
+            wait_a_little(&pause, deadline, now);
             status = KILN_OK;
         }
     }

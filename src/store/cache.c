@@ -95,7 +95,8 @@ static kiln_status find_root(kiln_cache *cache, kiln_diag *diag)
 
 static kiln_status open_disk(kiln_cache *cache, kiln_diag *diag)
 {
-    const bool read_only = (cache->options.flags & KILN_CACHE_READONLY) != 0;
+    const bool read_only =
+        (cache->options.flags & KILN_CACHE_READONLY) != 0 || cache->disk_reason[0] != '\0';
     const kn_disk_options options = {.root = cache->root,
                                      .max_bytes = cache->options.disk_max_bytes,
                                      .max_files = cache->options.disk_max_files,
@@ -153,6 +154,18 @@ static void close_parts(kiln_cache *cache)
     cache->stats = NULL;
 }
 
+/* A root that cannot be written to (a read-only mount) still answers, and is told once. */
+static void check_writable(kiln_cache *cache)
+{
+    kiln_diag reason = KILN_DIAG_INIT;
+    if (!(cache->options.flags & KILN_CACHE_READONLY) &&
+        kn_file_writable(cache->root, &reason) != KILN_OK) {
+        (void)kiln_diag_format(&reason, cache->disk_reason, sizeof cache->disk_reason);
+        kn_log_once(KILN_LOG_WARN, "kiln's disk cache is only read: %s", cache->disk_reason);
+    }
+    kiln_diag_clear(&reason);
+}
+
 /* The root, or why there is none: the one warning that says that nothing will be kept. */
 static kiln_status choose_root(kiln_cache *cache, kiln_diag *diag)
 {
@@ -171,6 +184,9 @@ static kiln_status choose_root(kiln_cache *cache, kiln_diag *diag)
                                 KN_DISK_ROOT);
             free(cache->root);
             cache->root = NULL;
+        }
+        if (cache->root != NULL) {
+            check_writable(cache);
         }
         if (cache->root == NULL && status != KILN_E_NOMEM && status != KILN_E_INVALID) {
             kn_log_once(KILN_LOG_WARN, "kiln works without a disk cache: %s: %s%s%s", reason.what,

@@ -41,6 +41,10 @@ kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **o
 /* Makes a folder with all its parents, each 0700 (Windows: inherited); existing ones are fine. */
 kiln_status kn_file_make_folder(const char *path, kiln_diag *diag);
 
+/* KILN_OK if files can be made in this folder (rights, read-only mounts); KILN_E_IO with the
+ * reason. */
+kiln_status kn_file_writable(const char *folder, kiln_diag *diag);
+
 /* Removes one file; KILN_MISS if it was not there. kn_file_remove_folder removes an empty one. */
 kiln_status kn_file_remove(const char *path, kiln_diag *diag);
 kiln_status kn_file_remove_folder(const char *path);

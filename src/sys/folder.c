@@ -71,6 +71,15 @@ kiln_status kn_file_make_folder(const char *path, kiln_diag *diag)
     return error == 0 ? KILN_OK : kn_fail(diag, KILN_E_IO, error, "cannot make folder", path);
 }
 
+kiln_status kn_file_writable(const char *folder, kiln_diag *diag)
+{
+    /* By the effective user, who is the one that opens files. */
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0) {
+        return KILN_OK;
+    }
+    return kn_fail(diag, KILN_E_IO, errno, "cannot write to", folder);
+}
+
 kiln_status kn_file_remove_folder(const char *path)
 {
     if (rmdir(path) == 0) {

@@ -2,6 +2,7 @@
 #include "unit/store/support.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "store/cache.h"
@@ -314,6 +315,46 @@ static void S6_a_root_of_somebody_else_is_refused(void **state)
     free(root);
 }
 
+static int read_only_child(const char *root)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_cache(root);
+    bool right = ks_get(cache, "x", &compile) == KILN_ORIGIN_DISK &&
+                 ks_get(cache, "y", &compile) == KILN_ORIGIN_COMPILED &&
+                 strstr(kiln_cache_disk_reason(cache), root) != NULL &&
+                 strcmp(kiln_cache_root(cache), root) == 0 && ks_own(cache).put_failures == 0;
+    kiln_cache_destroy(cache);
+    return right ? 0 : 1;
+}
+
+static void S4_S8_a_root_that_cannot_be_written_is_read_and_told(void **state)
+{
+    ks_compile compile = {0};
+    char *root = kt_path(*state, "root");
+    int status = 0;
+    assert_int_equal(chmod(*state, 0755), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        /* Root may write anywhere: become somebody who may not. */
+        if (geteuid() == 0 && (mkdir(root, 0700) != 0 || chown(root, 65534, 65534) != 0 ||
+                               setresuid(65534, 65534, 65534) != 0)) {
+            _exit(2);
+        }
+        kiln_cache *cache = ks_cache(root);
+        (void)ks_get(cache, "x", &compile);
+        kiln_cache_destroy(cache);
+        if (chmod(root, 0500) != 0) {
+            _exit(3);
+        }
+        size_t before = kt_file_count(root);
+        int result = read_only_child(root);
+        _exit(chmod(root, 0700) != 0 || kt_file_count(root) != before ? 4 : result);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    free(root);
+}
+
 static void S8_a_file_in_the_way_is_told(void **state)
 {
     char *root = kt_path(*state, "file");
@@ -505,6 +546,7 @@ int main(void)
         IN_FOLDER(S6_a_root_that_others_can_write_is_refused),
         IN_FOLDER(S6_a_link_as_root_is_refused),
         IN_FOLDER(S6_a_root_of_somebody_else_is_refused),
+        IN_FOLDER(S4_S8_a_root_that_cannot_be_written_is_read_and_told),
         IN_FOLDER(S8_a_file_in_the_way_is_told),
         IN_FOLDER(S4_missing_home_is_no_obstacle),
         cmocka_unit_test(malformed_variables_are_named),
