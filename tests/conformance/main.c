@@ -120,6 +120,12 @@ static void open_suite(suite *s)
     s->device = kiln_runtime_device(s->runtime, 0);
     OK(kiln_queue_create(s->device, &s->queue, &diag));
     s->basics = suite_build(s->device, "basics", NULL, 0, NULL);
+    if (suite_has_main(s->device)) {
+        static const kiln_define shape = {"KERNEL_SHAPE", NULL};
+        static const kiln_define reverse = {"KERNEL_REVERSE", NULL};
+        s->shape = suite_build(s->device, "basics", &shape, 1, NULL);
+        s->reverse = suite_build(s->device, "basics", &reverse, 1, NULL);
+    }
     (void)printf("%s\n", kiln_runtime_summary(s->runtime));
 }
 
@@ -171,6 +177,8 @@ int main(int argc, char **argv)
     }
     open_suite(s);
     failed += _cmocka_run_group_tests(s->backend, chosen, chosen_count, NULL, NULL);
+    kiln_program_release(s->reverse);
+    kiln_program_release(s->shape);
     kiln_program_release(s->basics);
     kiln_queue_destroy(s->queue);
     kiln_runtime_destroy(s->runtime);

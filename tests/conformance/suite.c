@@ -106,6 +106,25 @@ kiln_program *suite_build(kiln_device *device, const char *name, const kiln_defi
     return program;
 }
 
+bool suite_has_main(kiln_device *device)
+{
+    const char *backend = kiln_device_get_info(device)->backend;
+    return strcmp(backend, "vulkan") == 0 || strcmp(backend, "opengl") == 0;
+}
+
+const char *suite_entry(kiln_device *device, const char *kernel)
+{
+    return suite_has_main(device) ? "main" : kernel;
+}
+
+kiln_program *suite_program(const suite *s, const char *kernel)
+{
+    if (s->shape != NULL && strcmp(kernel, "shape") == 0) {
+        return s->shape;
+    }
+    return s->reverse != NULL && strcmp(kernel, "reverse") == 0 ? s->reverse : s->basics;
+}
+
 int suite_value(kiln_device *device, kiln_program *program)
 {
     kiln_queue *queue = NULL;
@@ -116,7 +135,7 @@ int suite_value(kiln_device *device, kiln_program *program)
     kiln_arg arg = {.kind = KILN_ARG_BUFFER, .buffer = buffer};
     kiln_launch launch = {
         .struct_size = sizeof(launch), .dims = 1, .global = {1}, .args = &arg, .arg_count = 1};
-    OK(kiln_queue_launch(queue, program, "value", &launch, NULL, &diag));
+    OK(kiln_queue_launch(queue, program, suite_entry(device, "value"), &launch, NULL, &diag));
     OK(kiln_queue_read(queue, buffer, 0, &value, sizeof(value), &diag));
     kiln_buffer_destroy(buffer);
     kiln_queue_destroy(queue);

@@ -21,7 +21,16 @@ typedef struct suite {
     kiln_device *device;
     kiln_queue *queue;
     kiln_program *basics; /* kernels/basics.* */
+    /* Where a text has one entry, main: basics built for its other kernels. NULL elsewhere. */
+    kiln_program *shape, *reverse;
 } suite;
+
+/* A kernel of basics, for kiln_queue_launch: the program it is in, and its entry there. */
+#define KERNEL(s, name) suite_program((s), (name)), suite_entry((s)->device, (name))
+kiln_program *suite_program(const suite *s, const char *kernel);
+const char *suite_entry(kiln_device *device, const char *kernel);
+/* True for backends that take GLSL, whose only entry is main. */
+bool suite_has_main(kiln_device *device);
 
 #define SUITE_TESTS(X)                                                                             \
     X(devices_are_described)                                                                       \

@@ -283,20 +283,23 @@ void the_program_tells_its_entries(suite *s)
     const kiln_param *params = NULL;
     size_t count = 0;
     bool found = false;
+    const char *saxpy = suite_entry(s->device, "saxpy");
     for (size_t i = 0; i < kiln_program_entry_count(s->basics); i++) {
-        found = found || strcmp(kiln_program_entry(s->basics, i), "saxpy") == 0;
+        found = found || strcmp(kiln_program_entry(s->basics, i), saxpy) == 0;
     }
     assert_true(found);
     assert_null(kiln_program_entry(s->basics, kiln_program_entry_count(s->basics)));
-    OK(kiln_program_params(s->basics, "saxpy", &params, &count, &diag));
-    assert_int_equal(count, 3);
-    assert_int_equal(params[0].kind, KILN_ARG_VALUE);
-    assert_int_equal(params[0].size, 4);
-    assert_int_equal(params[1].kind, KILN_ARG_BUFFER);
-    assert_int_equal(params[2].kind, KILN_ARG_BUFFER);
+    OK(kiln_program_params(s->basics, saxpy, &params, &count, &diag));
+    if (!suite_has_main(s->device)) { /* GLSL does not say how buffers and values interleave */
+        assert_int_equal(count, 3);
+        assert_int_equal(params[0].kind, KILN_ARG_VALUE);
+        assert_int_equal(params[0].size, 4);
+        assert_int_equal(params[1].kind, KILN_ARG_BUFFER);
+        assert_int_equal(params[2].kind, KILN_ARG_BUFFER);
+    }
     kiln_diag why = KILN_DIAG_INIT;
     assert_int_equal(kiln_program_params(s->basics, "no_such", &params, &count, &why), KILN_MISS);
-    assert_non_null(strstr(why.why, "saxpy"));
+    assert_non_null(strstr(why.why, saxpy));
     kiln_diag_clear(&why);
 }
 

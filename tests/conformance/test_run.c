@@ -140,7 +140,7 @@ void saxpy_is_right(suite *s)
     OK(kiln_queue_write(s->queue, by, 0, y, sizeof(y), &diag));
     kiln_arg args[] = {value_arg(&a, sizeof(a)), buffer_arg(bx), buffer_arg(by)};
     kiln_launch launch = launch_of(COUNT, 0, args, 3);
-    OK(kiln_queue_launch(s->queue, s->basics, "saxpy", &launch, NULL, &diag));
+    OK(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     a = 0; /* arguments are copied at the launch */
     OK(kiln_queue_read(s->queue, by, 0, back, sizeof(back), &diag));
     for (int i = 0; i < COUNT; i++) {
@@ -164,7 +164,7 @@ static void check_shape(suite *s, uint32_t dims, const uint64_t *global, const u
     kiln_buffer *out = create(s, items * sizeof(int));
     kiln_arg arg = buffer_arg(out);
     launch.args = &arg;
-    OK(kiln_queue_launch(s->queue, s->basics, "shape", &launch, NULL, &diag));
+    OK(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
     OK(kiln_queue_read(s->queue, out, 0, back, items * sizeof(int), &diag));
     for (size_t i = 0; i < items; i++) {
         size_t x = i % (size_t)launch.global[0];
@@ -199,7 +199,7 @@ void work_groups_share_memory(suite *s)
     kiln_arg local = {.kind = KILN_ARG_LOCAL, .size = 8 * sizeof(int)};
     kiln_arg args[] = {buffer_arg(from), buffer_arg(to), local};
     kiln_launch launch = launch_of(COUNT, 8, args, 3);
-    OK(kiln_queue_launch(s->queue, s->basics, "reverse", &launch, NULL, &diag));
+    OK(kiln_queue_launch(s->queue, KERNEL(s, "reverse"), &launch, NULL, &diag));
     OK(kiln_queue_read(s->queue, to, 0, back, sizeof(back), &diag));
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(back[i], in[i - i % 8 + 7 - i % 8]);
@@ -217,7 +217,7 @@ void buffer_arguments_have_offsets(suite *s)
     kiln_arg arg = buffer_arg(out);
     arg.offset = 1024; /* a multiple of every device's alignment */
     kiln_launch launch = launch_of(COUNT, 0, &arg, 1);
-    OK(kiln_queue_launch(s->queue, s->basics, "shape", &launch, NULL, &diag));
+    OK(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
     OK(kiln_queue_read(s->queue, out, 1024, back, sizeof(back), &diag));
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(back[i], i);
@@ -225,7 +225,7 @@ void buffer_arguments_have_offsets(suite *s)
     OK(kiln_queue_read(s->queue, out, 0, back, sizeof(back), &diag));
     assert_int_equal(back[1], 0);
     arg.offset = 1024 + sizeof(back);
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "shape", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
     kiln_buffer_destroy(out);
 }
 
@@ -242,24 +242,24 @@ void wrong_arguments_are_refused(suite *s)
     REFUSED(kiln_queue_launch(s->queue, s->basics, "no_such_kernel", &launch, NULL, &diag));
     REFUSED(kiln_queue_launch(s->queue, s->basics, NULL, &launch, NULL, &diag));
     launch.arg_count = 2;
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "saxpy", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     launch.arg_count = 3;
     args[0] = value_arg(&wide, sizeof(wide));
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "saxpy", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     args[0] = buffer_arg(buffer);
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "saxpy", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     memcpy(args, good, sizeof(args));
     args[1] = value_arg(&a, sizeof(a));
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "saxpy", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     args[1] = buffer_arg(NULL);
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "saxpy", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     memset(&args[1], 0, sizeof(args[1]));
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "saxpy", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     memcpy(args, good, sizeof(args));
     args[0].value = NULL;
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "saxpy", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     memcpy(args, good, sizeof(args));
-    OK(kiln_queue_launch(s->queue, s->basics, "saxpy", &launch, NULL, &diag));
+    OK(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     OK(kiln_queue_finish(s->queue, &diag));
     kiln_buffer_destroy(buffer);
 }
@@ -271,24 +271,24 @@ void wrong_shapes_are_refused(suite *s)
     const kiln_launch good = launch_of(COUNT, 0, &arg, 1);
     kiln_launch launch = good;
     launch.dims = 0;
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "shape", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
     launch.dims = 4;
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "shape", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
     launch = good;
     launch.global[0] = 0;
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "shape", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
     launch = good;
     launch.dims = 2;
     launch.global[1] = 1;
     launch.local[0] = 4; /* and none in the other */
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "shape", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
     launch = good;
     launch.global[0] = (uint64_t)1 << 40;
     launch.local[0] = (uint64_t)1 << 40;
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "shape", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
     launch = good;
     launch.struct_size = 4;
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "shape", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
     kiln_buffer_destroy(out);
 }
 
@@ -307,8 +307,8 @@ void things_of_another_device_are_refused(suite *s)
     kiln_arg arg = buffer_arg(buffer);
     kiln_launch launch = launch_of(COUNT, 0, &arg, 1);
     REFUSED(kiln_queue_write(s->queue, buffer, 0, &zero, sizeof(zero), &diag));
-    REFUSED(kiln_queue_launch(s->queue, s->basics, "shape", &launch, NULL, &diag));
-    REFUSED(kiln_queue_launch(queue, s->basics, "shape", &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, NULL, &diag));
+    REFUSED(kiln_queue_launch(queue, KERNEL(s, "shape"), &launch, NULL, &diag));
     kiln_buffer_destroy(buffer);
     kiln_queue_destroy(queue);
 }
@@ -320,7 +320,7 @@ void events_tell_time(suite *s)
     kiln_buffer *out = create(s, COUNT * sizeof(int));
     kiln_arg arg = buffer_arg(out);
     kiln_launch launch = launch_of(COUNT, 0, &arg, 1);
-    OK(kiln_queue_launch(s->queue, s->basics, "shape", &launch, &event, &diag));
+    OK(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &launch, &event, &diag));
     assert_non_null(event);
     assert_ptr_equal(kiln_event_retain(event), event);
     kiln_event_release(event);
@@ -348,7 +348,7 @@ void a_queue_keeps_its_order(suite *s)
     kiln_arg args[] = {value_arg(&one, sizeof(one)), buffer_arg(x), buffer_arg(y)};
     kiln_launch launch = launch_of(COUNT, 0, args, 3);
     for (int i = 0; i < 50; i++) {
-        OK(kiln_queue_launch(s->queue, s->basics, "saxpy", &launch, NULL, &diag));
+        OK(kiln_queue_launch(s->queue, KERNEL(s, "saxpy"), &launch, NULL, &diag));
     }
     OK(kiln_queue_copy(s->queue, y, 0, x, 0, sizeof(ones), &diag));
     OK(kiln_queue_read(s->queue, x, 0, back, sizeof(back), &diag));
@@ -371,8 +371,8 @@ void two_queues_do_not_disturb_each_other(suite *s)
         kiln_arg b = buffer_arg(second);
         kiln_launch la = launch_of(COUNT, 0, &a, 1);
         kiln_launch lb = launch_of(COUNT, 8, &b, 1);
-        OK(kiln_queue_launch(s->queue, s->basics, "shape", &la, NULL, &diag));
-        OK(kiln_queue_launch(other, s->basics, "shape", &lb, NULL, &diag));
+        OK(kiln_queue_launch(s->queue, KERNEL(s, "shape"), &la, NULL, &diag));
+        OK(kiln_queue_launch(other, KERNEL(s, "shape"), &lb, NULL, &diag));
     }
     OK(kiln_queue_finish(other, &diag));
     OK(kiln_queue_read(other, second, 0, back, sizeof(back), &diag));
