@@ -99,6 +99,8 @@ kiln_status kn_stats_attach(kn_stats *stats, const char *root, kiln_diag *diag)
         stats->path = stats->lock_path = NULL;
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the statistics", NULL);
     }
+    /* The first hit of a process is part of its start: it is not the one that writes. */
+    atomic_store_explicit(&stats->flushed_at, kn_clock_now(), memory_order_relaxed);
     return KILN_OK;
 }
 
@@ -285,7 +287,7 @@ kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out
 void kn_stats_flush_rarely(kn_stats *stats)
 {
     uint64_t last = atomic_load_explicit(&stats->flushed_at, memory_order_relaxed);
-    if (stats->path != NULL && (last == 0 || kn_clock_now() - last > HITS_FLUSH_NS)) {
+    if (stats->path != NULL && kn_clock_now() - last > HITS_FLUSH_NS) {
         /* Hits are worth a try, not a wait: the next flush takes them along. */
         (void)kn_stats_flush(stats, 0, NULL, NULL);
     }

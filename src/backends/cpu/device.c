@@ -64,6 +64,7 @@ static kiln_status device_open(void *instance, uint32_t index, void **out_device
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the cpu device", "out of memory");
     }
     device->cpu = (cpu_instance *)instance;
+    kn_cpu_toolchain_recall(&device->cpu->tools);
     *out_device = device;
     return KILN_OK;
 }

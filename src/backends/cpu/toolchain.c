@@ -230,6 +230,25 @@ static kiln_status renew(cpu_tools *tools, const char *path, const char *questio
     return KILN_OK;
 }
 
+void kn_cpu_toolchain_recall(cpu_tools *tools)
+{
+    char *path = NULL;
+    kn_strbuf question;
+    if (kn_cpu_compiler_find(&path, NULL) != KILN_OK) {
+        return;
+    }
+    kn_strbuf_init(&question, 0);
+    if (make_question(path, &question)) {
+        kn_mutex_lock(&tools->mutex);
+        if (tools->current == NULL) {
+            tools->current = remembered(tools->host, kn_strbuf_text(&question));
+        }
+        kn_mutex_unlock(&tools->mutex);
+    }
+    kn_strbuf_deinit(&question);
+    free(path);
+}
+
 kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_toolchain,
                                  kiln_diag *diag)
 {
