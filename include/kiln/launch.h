@@ -76,6 +76,8 @@ typedef struct kiln_launch {
     const kiln_arg *args;
     size_t arg_count;
     uint32_t shared_bytes; /* dynamic work-group memory (CUDA) */
+    bool cooperative;    /* all groups run at once and may wait for each other (grid sync); CUDA */
+    uint32_t cluster[3]; /* groups in a thread block cluster (CUDA, sm_90 on); zeros: none */
 } kiln_launch;
 
 /* Launches `entry` of `program`. Buffers must stay alive until the queue has passed the launch.

@@ -352,6 +352,42 @@ kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_
     return status;
 }
 
+static kiln_status visit_place(const closure *c, const kn_place *place, const kn_stamp *stamp,
+                               kn_closure_place_fn *visit, void *user)
+{
+    char *path = NULL;
+    if (place->base == KN_PLACE_MEMORY || place->base == KN_PLACE_SHIPS) {
+        return KILN_OK;
+    }
+    kiln_status status =
+        kn_include_path_of(&c->path, place, kn_manifest_name(&c->manifest, place->name), &path);
+    if (status == KILN_OK) {
+        status = visit(user, path, stamp);
+    }
+    free(path);
+    return status;
+}
+
+kiln_status kn_closure_places(const kn_closure *view, kn_closure_place_fn *visit, void *user)
+{
+    const closure *c = (const closure *)view;
+    const kn_manifest *manifest = &c->manifest;
+    kiln_status status = KILN_OK;
+    if (view->bypass || !c->has_includes) {
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
+        const kn_manifest_header *row = &manifest->headers[i];
+        const bool settled = row->place.base == KN_PLACE_MEMORY ||
+                             kn_stamp_holds(&row->stamp, &row->stamp, manifest->recorded_ns);
+        status = settled ? visit_place(c, &row->place, &row->stamp, visit, user) : KILN_MISS;
+    }
+    for (size_t i = 0; i < manifest->absent_count && status == KILN_OK; i++) {
+        status = visit_place(c, &manifest->absent[i], NULL, visit, user);
+    }
+    return status;
+}
+
 bool kn_closure_still_true(kn_closure *view)
 {
     closure *c = (closure *)view;

@@ -31,6 +31,8 @@
 #include "kiln/source.h"
 #include "kiln/status.h"
 
+#include "core/manifest.h"
+
 /* Bounds; a source that passes one bypasses the cache. */
 #define KN_CLOSURE_MAX_FILES 20000u
 #define KN_CLOSURE_MAX_PLACES 400000u
@@ -83,6 +85,11 @@ void kn_closure_destroy(kn_closure *closure);
  * reached, and an "includes" field that fixes which include reaches which file. Nothing at all for
  * a source without includes. No path and no time is in them. KILN_E_INVALID after a bypass. */
 kiln_status kn_closure_add_to(const kn_closure *closure, kiln_recipe *recipe, kiln_diag *diag);
+
+/* Calls `visit` for every place that was looked at: with its stamp, or NULL where nothing was.
+ * KILN_MISS if one of the files is too new for its times to tell a change. */
+typedef kiln_status kn_closure_place_fn(void *user, const char *path, const kn_stamp *stamp);
+kiln_status kn_closure_places(const kn_closure *closure, kn_closure_place_fn *visit, void *user);
 
 /* After a compile: true if what was found still is what is there, so that the output belongs to
  * the key. Costs one stat a place; reads only files too new to trust their times. */

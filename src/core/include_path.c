@@ -92,9 +92,8 @@ const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span n
     return NULL;
 }
 
-/* The file's path, malloc'ed. KILN_MISS if the request has no such dir. */
-static kiln_status file_path(const kn_include_path *path, const kn_place *place, const char *name,
-                             char **out_path)
+kiln_status kn_include_path_of(const kn_include_path *path, const kn_place *place, const char *name,
+                               char **out_path)
 {
     const kn_closure_request *request = path->request;
     const char *dir = NULL;
@@ -142,7 +141,7 @@ kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, c
         return ships != NULL && ships(path->request->user, name) ? KILN_OK : KILN_MISS;
     }
     char *at;
-    kiln_status status = file_path(path, place, name, &at);
+    kiln_status status = kn_include_path_of(path, place, name, &at);
     if (status != KILN_OK) {
         return status;
     }
@@ -164,7 +163,7 @@ static kiln_status read_file(kn_include_path *path, const kn_place *place, const
                              kn_include_file *file)
 {
     char *at;
-    kiln_status status = file_path(path, place, name, &at);
+    kiln_status status = kn_include_path_of(path, place, name, &at);
     if (status != KILN_OK) {
         return status;
     }

@@ -46,6 +46,10 @@ const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span n
 kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
                                  kn_include_file *out_file);
 
+/* The path of a place that is in a file system, malloc'ed. KILN_MISS for others; KILN_E_NOMEM. */
+kiln_status kn_include_path_of(const kn_include_path *path, const kn_place *place, const char *name,
+                               char **out_path);
+
 /* Reads a place and digests it; its text stays until kn_include_file_deinit. Statuses as above. */
 kiln_status kn_include_path_read(kn_include_path *path, const kn_place *place, const char *name,
                                  kn_include_file *out_file);

@@ -17,48 +17,6 @@
 #define NS_PER_MS 1000000ull
 #define UNKNOWN_NAME_EXIT 3 /* kiln-probe: it has no backend of that name */
 
-/* Where the helper lies, seen from the folder of the module this code is in. */
-static const char *const places[] = {
-    "../libexec/kiln/kiln-probe",        /* <prefix>/lib or <prefix>/bin */
-    "../../libexec/kiln/kiln-probe",     /* <prefix>/lib/<multiarch> */
-    "../programs/kiln-probe/kiln-probe", /* build tree: src, or programs/kiln through ../ below */
-    "../kiln-probe/kiln-probe",          "kiln-probe",
-};
-
-static bool is_program(const char *path)
-{
-    kn_file_facts facts;
-    return path != NULL && kn_file_stat(path, true, &facts, NULL) == KILN_OK &&
-           facts.kind == KN_FILE_REGULAR && (facts.mode & 0111u) != 0;
-}
-
-char *kn_isolate_helper(void)
-{
-    const char *named = kn_env_get("KILN_LIBEXEC");
-    char *path = NULL;
-    if (named != NULL && kn_path_is_absolute(named)) {
-        path = kn_path_join(named, "kiln-probe");
-        if (is_program(path)) {
-            return path;
-        }
-        free(path);
-    }
-    char *module = kn_paths_own_module();
-    char *folder = module != NULL ? kn_path_folder(module) : NULL;
-    path = NULL;
-    for (size_t i = 0; folder != NULL && i < sizeof(places) / sizeof(places[0]); i++) {
-        path = kn_path_join(folder, places[i]);
-        if (is_program(path)) {
-            break;
-        }
-        free(path);
-        path = NULL;
-    }
-    free(folder);
-    free(module);
-    return path;
-}
-
 static void take_field(kiln_probe_report *report, const char *name, const char *value, bool *whole)
 {
     uint64_t number = 0;
@@ -138,7 +96,7 @@ kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint
     memset(&result, 0, sizeof(result));
     kn_strbuf_init(&path, 0);
     limit_ms = limit_ms != 0 ? limit_ms : DEFAULT_LIMIT_MS;
-    char *helper = kn_isolate_helper();
+    char *helper = kn_paths_helper("kiln-probe");
     if (helper == NULL) {
         (void)kiln_diag_set(diag, status, "set KILN_LIBEXEC to the folder it is in",
                             "probing in a child process", "the program kiln-probe is not found");

@@ -13,7 +13,4 @@ kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint
 /* Reads what kiln-probe prints: one "name=value" a line. False if that is not a whole report. */
 bool kn_isolate_parse(const char *text, kiln_probe_report *out_report);
 
-/* The helper: $KILN_LIBEXEC, beside this library as installed, or in its build tree; malloc'ed. */
-char *kn_isolate_helper(void);
-
 #endif

@@ -194,6 +194,36 @@ static kiln_status take_shape(const kiln_device *device, const char *entry,
     return chosen ? check_group(device, entry, out, diag) : KILN_OK;
 }
 
+/* The size of kiln_launch before it had `cooperative` and `cluster`: still taken. */
+#define LAUNCH_FIRST_SIZE (offsetof(kiln_launch, shared_bytes) + sizeof(uint32_t))
+
+/* What only some backends have. */
+static kiln_status take_attributes(const kiln_device *device, const char *entry,
+                                   const kiln_launch *launch, kiln_sys_launch *out, kiln_diag *diag)
+{
+    const kn_instance *in = &device->driver->in;
+    if (launch->struct_size < sizeof(kiln_launch)) {
+        return KILN_OK;
+    }
+    bool clusters = false;
+    for (uint32_t i = 0; i < 3; i++) {
+        clusters = clusters || launch->cluster[i] != 0;
+    }
+    if (launch->cooperative && !kn_instance_can(in, KILN_CAP_COOPERATIVE)) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, entry,
+                             "%s has no cooperative launches", in->backend->name);
+    }
+    if (clusters && !kn_instance_can(in, KILN_CAP_CLUSTERS)) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, entry, "%s has no clusters",
+                             in->backend->name);
+    }
+    out->cooperative = launch->cooperative;
+    for (uint32_t i = 0; clusters && i < 3; i++) {
+        out->cluster[i] = launch->cluster[i] != 0 ? launch->cluster[i] : 1;
+    }
+    return KILN_OK;
+}
+
 static kiln_status check_launch(const kiln_queue *queue, const kiln_program *program,
                                 const char *entry, const kiln_launch *launch, kiln_diag *diag)
 {
@@ -201,7 +231,7 @@ static kiln_status check_launch(const kiln_queue *queue, const kiln_program *pro
     if (entry == NULL || entry[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_INVALID, "name the kernel", what, "no entry is named");
     }
-    if (launch->struct_size < sizeof(kiln_launch)) {
+    if (launch->struct_size < LAUNCH_FIRST_SIZE) {
         return kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_launch)", what,
                              "launch.struct_size is %zu", launch->struct_size);
     }
@@ -227,6 +257,9 @@ static kiln_status submit(kiln_queue *queue, kiln_program *program, const char *
                            .arg_count = launch->arg_count,
                            .shared_bytes = launch->shared_bytes};
     kiln_status status = take_shape(queue->device, entry, launch, &sys, diag);
+    if (status == KILN_OK) {
+        status = take_attributes(queue->device, entry, launch, &sys, diag);
+    }
     if (status == KILN_OK) {
         status = check_params(program, entry, launch, diag);
     }

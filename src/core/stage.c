@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/build.h"
+#include "core/precompile.h"
 #include "core/progress.h"
 #include "core/target.h"
 #include "store/cache.h"
@@ -167,6 +168,9 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
         .want_live = last && build->want_live && build->live == NULL &&
                      kn_instance_can(in, KILN_CAP_LIVE_COMPILE),
     };
+    kn_precompile precompile;
+    kn_precompile_init(&precompile, build, &build->runs[call->index], stage);
+    request.precompile = precompile.view.path != NULL ? &precompile.view : NULL;
     kn_ticker_compile(call->ticker);
     uint64_t start = kn_clock_now();
     kiln_status status = kn_hal_compile(in, in->handle, &request, &artifact.base,
@@ -189,6 +193,7 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
         status = kn_artifact_to_blob(&artifact, out_blob, diag);
     }
     kn_artifact_deinit(&artifact);
+    kn_precompile_deinit(&precompile);
     return status;
 }
 

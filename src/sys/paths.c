@@ -236,6 +236,46 @@ static bool is_program(const char *path)
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
 }
 
+/* Seen from the folder of the module this code is in; then the name, for a build tree in a folder
+ * of its own. */
+static const struct {
+    const char *folder;
+    bool own_folder;
+} helper_places[] = {
+    {"../libexec/kiln", false},    /* <prefix>/lib or <prefix>/bin */
+    {"../../libexec/kiln", false}, /* <prefix>/lib/<multiarch> */
+    {"../programs", true},         /* build tree, from src */
+    {"..", true},                  /* build tree, from programs/kiln */
+    {".", false},
+};
+
+char *kn_paths_helper(const char *name)
+{
+    const char *named = kn_env_get("KILN_LIBEXEC");
+    if (named != NULL && kn_path_is_absolute(named)) {
+        char *path = kn_path_join(named, name);
+        if (path != NULL && is_program(path)) {
+            return path;
+        }
+        free(path);
+    }
+    char *module = kn_paths_own_module();
+    char *folder = module != NULL ? kn_path_folder(module) : NULL;
+    char *found = NULL;
+    for (size_t i = 0;
+         folder != NULL && found == NULL && i < sizeof helper_places / sizeof helper_places[0];
+         i++) {
+        char path[MAX_PATH];
+        kn_text_putf(path, sizeof path, "%s/%s/%s%s%s", folder, helper_places[i].folder,
+                     helper_places[i].own_folder ? name : "",
+                     helper_places[i].own_folder ? "/" : "", name);
+        found = is_program(path) ? kn_text_copy(path) : NULL;
+    }
+    free(folder);
+    free(module);
+    return found;
+}
+
 char *kn_paths_find_program(const char *name)
 {
     if (name[0] == '\0') {

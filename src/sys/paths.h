@@ -23,6 +23,10 @@ kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag);
 char *kn_paths_temporary(void);
 char *kn_paths_own_module(void);
 
+/* One of kiln's own helper programs (kiln-probe, kiln-nvrtc): in $KILN_LIBEXEC, where this module's
+ * installation has it, or in its build tree; malloc'ed, or NULL. */
+char *kn_paths_helper(const char *name);
+
 /* A program by name on $PATH, absolute; malloc'ed, or NULL. */
 char *kn_paths_find_program(const char *name);
 

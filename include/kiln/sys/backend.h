@@ -43,6 +43,9 @@ enum {
     KILN_CAP_ON_REQUEST = 1u << 9,     /* not listed or chosen unless asked for by name */
     KILN_CAP_SEARCH_KNOWN = 1u << 10,  /* the request's include dirs and system_include_dir are all
                                           that the compiler searches */
+    KILN_CAP_PRECOMPILE = 1u << 11,    /* uses a compile request's `precompile` */
+    KILN_CAP_COOPERATIVE = 1u << 12,   /* launches with `cooperative` */
+    KILN_CAP_CLUSTERS = 1u << 13,      /* launches with `cluster` */
 };
 
 /* --- what core lends a backend -----------------------------------------------------------------
@@ -116,6 +119,29 @@ typedef struct kiln_stage {
     bool needs_device; /* can only run where the device is */
 } kiln_stage;
 
+/* A file that a precompiled header would be made of, as it was when its digest was taken; size
+ * UINT64_MAX: nothing may be at that path. */
+typedef struct kiln_precompile_file {
+    const char *path;
+    uint64_t size;
+    int64_t mtime_ns, ctime_ns;
+    uint64_t inode;
+} kiln_precompile_file;
+
+/* KILN_CAP_PRECOMPILE: where a backend may keep a precompiled form of what a source begins with,
+ * for other sources that begin so. `path` (no ending, in a private folder on disk that may be
+ * emptied at any time) has a digest in its name that stands for the leading directives, all headers
+ * reached, the toolchain, the target, options and defines: what is found there is right, and what
+ * is put there must have been made while `files` were as they are said to be. */
+typedef struct kiln_precompile {
+    const char *path;
+    size_t leading; /* bytes of the source before its first token that is no directive's */
+    size_t header_count;
+    uint64_t header_bytes;
+    const kiln_precompile_file *files;
+    size_t file_count;
+} kiln_precompile;
+
 /* What a stage is to do. For a stage that takes the source, `source` is the request as the user
  * made it, with include directories to be searched in that order (the source's own folder, if it
  * has one, is already the first of them). For later stages `input` is the artifact before, and
@@ -130,6 +156,7 @@ typedef struct kiln_compile_request {
      * nothing. It is what program_load would give for the artifact; program_load is not called
      * then. out_live is NULL unless this is set. */
     bool want_live;
+    const kiln_precompile *precompile; /* NULL where nothing can be kept */
 } kiln_compile_request;
 
 typedef struct kiln_compiler_ops {
@@ -191,6 +218,8 @@ typedef struct kiln_sys_launch {
     const kiln_sys_arg *args;
     size_t arg_count;
     uint32_t shared_bytes;
+    bool cooperative;    /* KILN_CAP_COOPERATIVE, else false */
+    uint32_t cluster[3]; /* KILN_CAP_CLUSTERS: groups in a cluster, all 0: none */
 } kiln_sys_launch;
 
 typedef struct kiln_device_ops {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/helper.h"
 #include "backends/cuda/instance.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -52,28 +53,8 @@ static void list_deinit(option_list *list)
     }
 }
 
-/* The highest virtual architecture that NVRTC has and the device is not below: what PTX is made
- * for. */
-static int virtual_arch(const kn_cuda_nvrtc *nvrtc, int wanted)
-{
-    int archs[128];
-    int count = 0;
-    int best = 0;
-    if (nvrtc->nvrtcGetNumSupportedArchs == NULL || nvrtc->nvrtcGetSupportedArchs == NULL ||
-        nvrtc->nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count <= 0 || count > 128 ||
-        nvrtc->nvrtcGetSupportedArchs(archs) != NVRTC_SUCCESS) {
-        return wanted;
-    }
-    for (int i = 0; i < count; i++) {
-        if (archs[i] <= wanted && archs[i] > best) {
-            best = archs[i];
-        }
-    }
-    return best > 0 ? best : wanted;
-}
-
-static void build_options(const kn_cuda *cuda, const kn_cuda_nvrtc *nvrtc,
-                          const kiln_compile_request *request, option_list *list)
+static void build_options(const kn_cuda *cuda, const kiln_compile_request *request,
+                          option_list *list)
 {
     const kn_cuda_target *target = (const kn_cuda_target *)request->target->handle;
     const kiln_source *source = request->source;
@@ -83,7 +64,8 @@ static void build_options(const kn_cuda *cuda, const kn_cuda_nvrtc *nvrtc,
                      target->suffix != '\0' ? &target->suffix : "");
         add_joined(list, "--gpu-architecture=", "sm_", number);
     } else {
-        kn_text_putf(number, sizeof(number), "%d", virtual_arch(nvrtc, target->arch));
+        kn_text_putf(number, sizeof(number), "%d",
+                     kn_cuda_virtual_arch(&cuda->toolkit, target->arch));
         add_joined(list, "--gpu-architecture=", "compute_", number);
     }
     for (size_t i = 0; i < source->define_count; i++) {
@@ -120,25 +102,120 @@ static bool wants_lto(const kiln_source *source)
     return false;
 }
 
-static char *read_log(const kn_cuda_nvrtc *nvrtc, nvrtcProgram program, size_t *out_length)
+/* --- in this process ---------------------------------------------------------------------------
+ */
+
+static kiln_status no_memory(const char *name, kiln_diag *diag)
 {
-    size_t size = 0;
-    *out_length = 0;
-    if (nvrtc->nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size <= 1) {
-        return NULL;
-    }
-    char *log = (char *)malloc(size);
-    if (log == NULL || nvrtc->nvrtcGetProgramLog(program, log) != NVRTC_SUCCESS) {
-        free(log);
-        return NULL;
-    }
-    *out_length = size - 1;
-    return log;
+    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
 }
 
-static kiln_status fail(const kn_cuda_nvrtc *nvrtc, nvrtcResult result, const char *name,
-                        const char *log, size_t log_length, kiln_diag *diag)
+typedef nvrtcResult get_size_fn(nvrtcProgram program, size_t *size);
+typedef nvrtcResult get_bytes_fn(nvrtcProgram program, char *bytes);
+
+static nvrtcResult size_of_output(const kn_cuda_nvrtc *nvrtc, nvrtcProgram program, char kind,
+                                  size_t *out_size, get_bytes_fn **out_get)
 {
+    get_size_fn *get_size = kind == 'c'   ? nvrtc->nvrtcGetCUBINSize
+                            : kind == 'l' ? nvrtc->nvrtcGetLTOIRSize
+                                          : nvrtc->nvrtcGetPTXSize;
+    *out_get = kind == 'c'   ? nvrtc->nvrtcGetCUBIN
+               : kind == 'l' ? nvrtc->nvrtcGetLTOIR
+                             : nvrtc->nvrtcGetPTX;
+    *out_size = 0;
+    return get_size == NULL || *out_get == NULL ? NVRTC_ERROR_INVALID_OPTION
+                                                : get_size(program, out_size);
+}
+
+/* Copies log, output and lowered names out of a program: answer->bytes holds log and output. */
+static kiln_status read_answer(const kn_cuda_nvrtc *nvrtc, nvrtcProgram program,
+                               const kn_cuda_unit *unit, kn_cuda_answer *answer)
+{
+    size_t log_size = 0;
+    size_t output_size = 0;
+    get_bytes_fn *get_bytes = NULL;
+    if (nvrtc->nvrtcGetProgramLogSize(program, &log_size) != NVRTC_SUCCESS) {
+        log_size = 0;
+    }
+    if (answer->result == NVRTC_SUCCESS) {
+        answer->result = size_of_output(nvrtc, program, unit->kind, &output_size, &get_bytes);
+    }
+    answer->bytes = (char *)calloc(1, log_size + output_size + 2);
+    if (answer->bytes == NULL) {
+        return KILN_E_NOMEM;
+    }
+    if (log_size > 0 && nvrtc->nvrtcGetProgramLog(program, answer->bytes) != NVRTC_SUCCESS) {
+        answer->bytes[0] = '\0';
+    }
+    answer->log = answer->bytes;
+    answer->log_length = strlen(answer->bytes);
+    if (answer->result == NVRTC_SUCCESS) {
+        answer->output = answer->bytes + log_size + 1;
+        answer->output_size = output_size;
+        answer->result = get_bytes(program, answer->bytes + log_size + 1);
+    }
+    for (size_t i = 0; answer->result == NVRTC_SUCCESS && i < unit->expression_count; i++) {
+        answer->result = nvrtc->nvrtcGetLoweredName(program, unit->expressions[i],
+                                                    &answer->lowered[answer->lowered_count++]);
+    }
+    return KILN_OK;
+}
+
+/* `out_program` keeps the lowered names alive; destroyed by the caller. */
+static kiln_status compile_here(const kn_cuda_nvrtc *nvrtc, const kn_cuda_unit *unit,
+                                const kiln_source *source, nvrtcProgram *out_program,
+                                kn_cuda_answer *answer)
+{
+    const size_t headers = source->header_count;
+    memset(answer, 0, sizeof(*answer));
+    answer->lowered = (const char **)calloc(unit->expression_count + 1, sizeof(*answer->lowered));
+    const char **arrays = (const char **)calloc(headers * 2 + 1, sizeof(*arrays));
+    kiln_status status = KILN_E_NOMEM;
+    if (answer->lowered == NULL || arrays == NULL) {
+        goto cleanup;
+    }
+    for (size_t i = 0; i < headers; i++) {
+        arrays[i] = source->headers[i].text;
+        arrays[headers + i] = source->headers[i].name;
+    }
+    answer->result = nvrtc->nvrtcCreateProgram(out_program, unit->text, unit->name, (int)headers,
+                                               arrays, arrays + headers);
+    for (size_t i = 0; answer->result == NVRTC_SUCCESS && i < unit->expression_count; i++) {
+        answer->result = nvrtc->nvrtcAddNameExpression(*out_program, unit->expressions[i]);
+    }
+    if (answer->result == NVRTC_SUCCESS) {
+        answer->result =
+            nvrtc->nvrtcCompileProgram(*out_program, unit->option_count, unit->options);
+    }
+    status = *out_program != NULL ? read_answer(nvrtc, *out_program, unit, answer) : KILN_OK;
+cleanup:
+    free((void *)arrays);
+    return status;
+}
+
+/* --- what came of it ---------------------------------------------------------------------------
+ */
+
+static const char *result_text(const kn_cuda *cuda, nvrtcResult result, char number[24])
+{
+    kn_text_putf(number, 24, "result %d", result);
+    switch (result) {
+    case NVRTC_ERROR_COMPILATION:
+        return "NVRTC_ERROR_COMPILATION";
+    case NVRTC_ERROR_INVALID_OPTION:
+        return "NVRTC_ERROR_INVALID_OPTION";
+    case NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID:
+        return "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID";
+    default:
+        return cuda->nvrtc_lib != NULL ? cuda->nvrtc.nvrtcGetErrorString(result) : number;
+    }
+}
+
+static kiln_status fail(const kn_cuda *cuda, const kn_cuda_answer *answer, const char *name,
+                        kiln_diag *diag)
+{
+    char number[24];
+    const nvrtcResult result = answer->result;
     const bool kernel = result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION ||
                         result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
     const char *fix = kernel ? "see the compiler's log" : NULL;
@@ -149,121 +226,69 @@ static kiln_status fail(const kn_cuda_nvrtc *nvrtc, nvrtcResult result, const ch
                        : result == NVRTC_ERROR_OUT_OF_MEMORY ? KILN_E_NOMEM
                                                              : KILN_E_UNAVAILABLE;
     kiln_status status =
-        kiln_diag_set(diag, code, fix, name, "NVRTC says %s", nvrtc->nvrtcGetErrorString(result));
+        kiln_diag_set(diag, code, fix, name, "NVRTC says %s", result_text(cuda, result, number));
     kiln_diag_set_vendor_code(diag, result);
-    kiln_diag_set_log(diag, log != NULL ? log : "", log_length);
+    kiln_diag_set_log(diag, answer->log != NULL ? answer->log : "", answer->log_length);
     return status;
 }
 
-/* Keeps each entry's lowered name: C++ entries are looked up by it in the loaded module. */
-static kiln_status keep_lowered_names(const kn_cuda *cuda, const kn_cuda_nvrtc *nvrtc,
-                                      nvrtcProgram program, const kiln_source *source,
-                                      kiln_artifact *artifact, kiln_diag *diag)
+/* Output, log and each entry's lowered name, by which C++ entries are found in the loaded code. */
+static kiln_status keep(kn_cuda *cuda, const kiln_compile_request *request,
+                        const kn_cuda_unit *unit, const kn_cuda_answer *answer,
+                        kiln_artifact *artifact, kiln_diag *diag)
 {
-    for (size_t i = 0; i < source->entry_count; i++) {
-        const char *lowered = NULL;
-        nvrtcResult result = nvrtc->nvrtcGetLoweredName(program, source->entries[i], &lowered);
-        if (result != NVRTC_SUCCESS || lowered == NULL) {
-            return fail(nvrtc, result, source->entries[i], NULL, 0, diag);
+    const kiln_host *host = cuda->host;
+    kiln_status status = KILN_OK;
+    if (unit->kind == 'l') {
+        status = kn_cuda_lto_link(cuda, (const kn_cuda_target *)request->target->handle,
+                                  answer->output, answer->output_size, unit->name, artifact, diag);
+        if (status != KILN_OK) {
+            return status;
         }
+    } else {
+        status = host->artifact_set(artifact, unit->kind == 'c' ? KILN_LANG_CUBIN : KILN_LANG_PTX,
+                                    answer->output, answer->output_size);
+    }
+    for (size_t i = 0; status == KILN_OK && i < unit->expression_count; i++) {
         char fact[FACT_NAME];
-        kn_text_putf(fact, sizeof(fact), "lowered:%s", source->entries[i]);
-        if (cuda->host->artifact_set_fact(artifact, fact, lowered, strlen(lowered) + 1) !=
-            KILN_OK) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "lowered names", "out of memory");
-        }
+        kn_text_putf(fact, sizeof(fact), "lowered:%s", unit->expressions[i]);
+        status = host->artifact_set_fact(artifact, fact, answer->lowered[i],
+                                         strlen(answer->lowered[i]) + 1);
     }
-    return KILN_OK;
+    if (status == KILN_OK && answer->log_length > 0) {
+        status = host->artifact_set_log(artifact, answer->log, answer->log_length);
+    }
+    return status == KILN_OK ? KILN_OK : no_memory(unit->name, diag);
 }
 
-typedef nvrtcResult get_size_fn(nvrtcProgram program, size_t *size);
-typedef nvrtcResult get_bytes_fn(nvrtcProgram program, char *bytes);
-
-static kiln_status read_output(kn_cuda *cuda, const kn_cuda_nvrtc *nvrtc, nvrtcProgram program,
-                               const kiln_compile_request *request, kiln_artifact *artifact,
-                               kiln_diag *diag)
+static kiln_status compile_unit(kn_cuda *cuda, const kiln_compile_request *request,
+                                const kn_cuda_unit *unit, kiln_artifact *artifact, kiln_diag *diag)
 {
-    const kn_cuda_target *target = (const kn_cuda_target *)request->target->handle;
-    const char *name = request->source->name != NULL ? request->source->name : "kernel";
-    const bool lto = wants_lto(request->source);
-    get_size_fn *get_size = target->exact ? nvrtc->nvrtcGetCUBINSize : nvrtc->nvrtcGetPTXSize;
-    get_bytes_fn *get_bytes = target->exact ? nvrtc->nvrtcGetCUBIN : nvrtc->nvrtcGetPTX;
-    if (lto) {
-        get_size = nvrtc->nvrtcGetLTOIRSize;
-        get_bytes = nvrtc->nvrtcGetLTOIR;
+    const kn_cuda_nvrtc *nvrtc = NULL;
+    nvrtcProgram program = NULL;
+    kn_cuda_answer answer;
+    kiln_status status = KILN_MISS;
+    if (kn_cuda_helper_wanted(cuda, request)) {
+        status = kn_cuda_helper_compile(cuda, unit, request->precompile, &answer);
     }
-    if (get_size == NULL || get_bytes == NULL) {
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "use a newer CUDA toolkit", name,
-                             "this NVRTC cannot give the output that was asked for");
-    }
-    size_t size = 0;
-    nvrtcResult result = get_size(program, &size);
-    if (result != NVRTC_SUCCESS || size == 0) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, name, "NVRTC gave no output (%d)",
-                             result);
-    }
-    char *bytes = (char *)malloc(size);
-    if (bytes == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
-    }
-    kiln_status status = KILN_OK;
-    result = get_bytes(program, bytes);
-    if (result != NVRTC_SUCCESS) {
-        status = fail(nvrtc, result, name, NULL, 0, diag);
-    } else if (lto) {
-        status = kn_cuda_lto_link(cuda, target, bytes, size, name, artifact, diag);
-    } else if (cuda->host->artifact_set(artifact, target->exact ? KILN_LANG_CUBIN : KILN_LANG_PTX,
-                                        bytes, size) != KILN_OK) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
-    }
-    free(bytes);
-    return status;
-}
-
-static kiln_status compile_program(kn_cuda *cuda, const kn_cuda_nvrtc *nvrtc, nvrtcProgram program,
-                                   const kiln_compile_request *request, kiln_artifact *artifact,
-                                   kiln_diag *diag)
-{
-    const kiln_source *source = request->source;
-    const char *name = source->name != NULL ? source->name : "kernel";
-    option_list *list = (option_list *)calloc(1, sizeof(*list));
-    if (list == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
-    }
-    build_options(cuda, nvrtc, request, list);
-    kiln_status status = KILN_OK;
-    char *log = NULL;
-    size_t log_length = 0;
-    if (list->failed) {
-        status =
-            kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "too many options, or out of memory");
-        goto cleanup;
-    }
-    for (size_t i = 0; i < source->entry_count; i++) {
-        nvrtcResult result = nvrtc->nvrtcAddNameExpression(program, source->entries[i]);
-        if (result != NVRTC_SUCCESS) {
-            status = fail(nvrtc, result, source->entries[i], NULL, 0, diag);
-            goto cleanup;
+    if (status == KILN_MISS) {
+        status = kn_cuda_nvrtc_get(cuda, &nvrtc, diag);
+        if (status != KILN_OK) {
+            return status;
         }
+        status = compile_here(nvrtc, unit, request->source, &program, &answer);
     }
-    nvrtcResult result = nvrtc->nvrtcCompileProgram(program, list->count, list->items);
-    log = read_log(nvrtc, program, &log_length);
-    if (result != NVRTC_SUCCESS) {
-        status = fail(nvrtc, result, name, log, log_length, diag);
-        goto cleanup;
+    if (status != KILN_OK) {
+        status = no_memory(unit->name, diag);
+    } else if (answer.result != NVRTC_SUCCESS) {
+        status = fail(cuda, &answer, unit->name, diag);
+    } else {
+        status = keep(cuda, request, unit, &answer, artifact, diag);
     }
-    status = read_output(cuda, nvrtc, program, request, artifact, diag);
-    if (status == KILN_OK) {
-        status = keep_lowered_names(cuda, nvrtc, program, source, artifact, diag);
+    kn_cuda_answer_deinit(&answer);
+    if (program != NULL) {
+        (void)nvrtc->nvrtcDestroyProgram(&program);
     }
-    if (status == KILN_OK && log != NULL &&
-        cuda->host->artifact_set_log(artifact, log, log_length) != KILN_OK) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
-    }
-cleanup:
-    free(log);
-    list_deinit(list);
-    free(list);
     return status;
 }
 
@@ -271,37 +296,32 @@ static kiln_status compile_source(kn_cuda *cuda, const kiln_compile_request *req
                                   kiln_artifact *artifact, kiln_diag *diag)
 {
     const kiln_source *source = request->source;
-    const char *name = source->name != NULL ? source->name : "kernel";
-    const kn_cuda_nvrtc *nvrtc = NULL;
-    kiln_status status = kn_cuda_nvrtc_get(cuda, &nvrtc, diag);
-    if (status != KILN_OK) {
-        return status;
+    const kn_cuda_target *target = (const kn_cuda_target *)request->target->handle;
+    const char *name = source->name != NULL ? kn_path_name(source->name) : "kernel";
+    option_list *list = (option_list *)calloc(1, sizeof(*list));
+    char *text = kn_text_copy_n((const char *)source->text, source->length); /* wants a NUL */
+    if (list == NULL || text == NULL) {
+        free(list);
+        free(text);
+        return no_memory(name, diag);
     }
-    /* NVRTC wants a NUL after the text; headers come as two parallel arrays. */
-    nvrtcProgram program = NULL;
-    char *text = kn_text_copy_n((const char *)source->text, source->length);
-    const char **arrays = (const char **)calloc(source->header_count * 2 + 1, sizeof(*arrays));
-    if (text == NULL || arrays == NULL) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
-        goto cleanup;
-    }
-    const char **names = arrays + source->header_count;
-    for (size_t i = 0; i < source->header_count; i++) {
-        arrays[i] = source->headers[i].text;
-        names[i] = source->headers[i].name;
-    }
-    nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, text, kn_path_name(name),
-                                                   (int)source->header_count, arrays, names);
-    if (result != NVRTC_SUCCESS) {
-        status = fail(nvrtc, result, name, NULL, 0, diag);
-        goto cleanup;
-    }
-    status = compile_program(cuda, nvrtc, program, request, artifact, diag);
-cleanup:
-    if (program != NULL) {
-        (void)nvrtc->nvrtcDestroyProgram(&program);
-    }
-    free(arrays);
+    build_options(cuda, request, list);
+    const kn_cuda_unit unit = {
+        .text = text,
+        .name = name,
+        .options = list->items,
+        .option_count = list->count,
+        .expressions = source->entries,
+        .expression_count = source->entry_count,
+        .kind = wants_lto(source) ? 'l'
+                : target->exact   ? 'c'
+                                  : 'p',
+    };
+    kiln_status status = list->failed ? kiln_diag_set(diag, KILN_E_NOMEM, NULL, name,
+                                                      "too many options, or out of memory")
+                                      : compile_unit(cuda, request, &unit, artifact, diag);
+    list_deinit(list);
+    free(list);
     free(text);
     return status;
 }

@@ -105,6 +105,9 @@ kiln_status kn_cuda_target_of_device(void *instance, uint32_t device_index, kiln
 kiln_status kn_cuda_target_parse(void *instance, const char *name, kiln_target *out_target,
                                  kiln_diag *diag);
 void kn_cuda_target_destroy(void *instance, kiln_target *target);
+/* The highest virtual architecture that this toolkit has and the device is not below: what PTX is
+ * made for. */
+int kn_cuda_virtual_arch(const kn_cuda_toolkit *toolkit, int wanted);
 
 /* identity.c */
 kiln_status kn_cuda_identify(void *instance, const kiln_stage *stage, const kiln_target *target,

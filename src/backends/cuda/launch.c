@@ -278,6 +278,48 @@ static CUresult allow_shared(const kn_cuda_driver *driver, kn_cuda_function *fun
     return result;
 }
 
+static bool has_cluster(const kiln_sys_launch *launch)
+{
+    return launch->cluster[0] != 0;
+}
+
+/* A plain launch, or one with attributes where the driver has them (11.8). */
+static kiln_status put_launch(const kn_cuda *cuda, const kiln_sys_launch *launch,
+                              const kn_cuda_function *function, CUlaunchConfig *config,
+                              void **params, kiln_diag *diag)
+{
+    const kn_cuda_driver *driver = &cuda->driver;
+    CUlaunchAttribute attributes[2];
+    if (!launch->cooperative && !has_cluster(launch)) {
+        CUresult result = driver->cuLaunchKernel(
+            function->function, config->gridDimX, config->gridDimY, config->gridDimZ,
+            config->blockDimX, config->blockDimY, config->blockDimZ, config->sharedMemBytes,
+            config->hStream, params, NULL);
+        return result == CUDA_SUCCESS ? KILN_OK
+                                      : kn_cuda_fail(cuda, result, "cuLaunchKernel", diag);
+    }
+    if (driver->cuLaunchKernelEx == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "install a driver for CUDA 11.8 or newer",
+                             launch->entry,
+                             "this driver has no launches with cooperation or clusters");
+    }
+    memset(attributes, 0, sizeof(attributes));
+    if (launch->cooperative) {
+        attributes[config->numAttrs].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        attributes[config->numAttrs++].value.cooperative = 1;
+    }
+    if (has_cluster(launch)) {
+        attributes[config->numAttrs].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        attributes[config->numAttrs].value.cluster.x = launch->cluster[0];
+        attributes[config->numAttrs].value.cluster.y = launch->cluster[1];
+        attributes[config->numAttrs++].value.cluster.z = launch->cluster[2];
+    }
+    config->attrs = attributes;
+    CUresult result = driver->cuLaunchKernelEx(config, function->function, params, NULL);
+    config->attrs = NULL;
+    return result == CUDA_SUCCESS ? KILN_OK : kn_cuda_fail(cuda, result, "cuLaunchKernelEx", diag);
+}
+
 static kiln_status launch_entered(kn_cuda_queue *queue, const kiln_sys_launch *launch,
                                   void **out_event, kiln_diag *diag)
 {
@@ -311,12 +353,11 @@ static kiln_status launch_entered(kn_cuda_queue *queue, const kiln_sys_launch *l
             return status;
         }
     }
-    result = cuda->driver.cuLaunchKernel(function->function, config.gridDimX, config.gridDimY,
-                                         config.gridDimZ, config.blockDimX, config.blockDimY,
-                                         config.blockDimZ, (unsigned int)shared, queue->stream,
-                                         params.pointers, NULL);
-    if (result != CUDA_SUCCESS) {
-        status = kn_cuda_fail(cuda, result, "cuLaunchKernel", diag);
+    config.sharedMemBytes = (unsigned int)shared;
+    config.hStream = queue->stream;
+    status = put_launch(cuda, launch, function, &config, params.pointers, diag);
+    if (status != KILN_OK) {
+        /* told */
     } else if (event != NULL) {
         status = kn_cuda_event_end(queue, event, diag);
     }

@@ -32,6 +32,19 @@ static bool makes_machine_code(const kn_cuda_toolkit *toolkit, int arch)
     return false;
 }
 
+int kn_cuda_virtual_arch(const kn_cuda_toolkit *toolkit, int wanted)
+{
+    const int version = toolkit->major * 10 + toolkit->minor;
+    int best = 0;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (known[i].arch <= wanted && known[i].arch > best && version >= known[i].first &&
+            (known[i].last == 0 || version <= known[i].last)) {
+            best = known[i].arch;
+        }
+    }
+    return best > 0 ? best : wanted;
+}
+
 static kiln_status fill_target(const kn_cuda *cuda, const kn_cuda_target *wanted,
                                kiln_target *out_target, kiln_diag *diag)
 {

@@ -143,8 +143,8 @@ static void K1_a_probe_counts_as_an_include(void **state)
     expect_stop("#define A_HAS_INCLUDE(x) __has_include(y)\n", "", "computed __has_include", 1);
     expect_stop("#define A_HAS_INCLUDE(x) __has_include_next(x)\n", "", "computed __has_include",
                 1);
-    expect_stop("#define A_HAS_INCLUDE(x) 1\n#if __has_include(x)\n", "",
-                "computed __has_include", 2);
+    expect_stop("#define A_HAS_INCLUDE(x) 1\n#if __has_include(x)\n", "", "computed __has_include",
+                2);
     expect_stop("#if A_HAS_INCLUDE(NAME)\n", "", "computed __has_include", 1);
     expect_stop("#define OTHER(x) A_HAS_INCLUDE(x)\n", "", "computed __has_include", 1);
 }

@@ -4,6 +4,7 @@
 
 #include "core/isolate.h"
 #include "support/skip.h"
+#include "sys/paths.h"
 #include "unit/core/rig.h"
 
 static kiln_probe_report probe_isolated(uint32_t limit_ms)
@@ -153,12 +154,12 @@ static void without_the_helper_the_reason_is_given(void **state)
     (void)state;
     kiln_probe_report report;
     kiln_diag diag = KILN_DIAG_INIT;
-    char *helper = kn_isolate_helper();
+    char *helper = kn_paths_helper("kiln-probe");
     assert_non_null(helper);
     free(helper);
     char *old = strdup(getenv("KILN_LIBEXEC"));
     assert_int_equal(setenv("KILN_LIBEXEC", "/nonexistent", 1), 0);
-    helper = kn_isolate_helper();
+    helper = kn_paths_helper("kiln-probe");
     if (helper == NULL) { /* else it lies beside this test, and is found there */
         assert_int_equal(kiln_backend_probe_isolated("fake", 0, &report, &diag),
                          KILN_E_UNAVAILABLE);
