@@ -38,7 +38,8 @@ def main():
         empty = f"{folder}/empty/"
         os.mkdir(empty)
         nothing = {"OCL_ICD_VENDORS": empty, "CUDA_VISIBLE_DEVICES": "",
-                   "VK_ICD_FILENAMES": f"{empty}none", "VK_DRIVER_FILES": f"{empty}none"}
+                   "VK_ICD_FILENAMES": f"{empty}none", "VK_DRIVER_FILES": f"{empty}none",
+                   "__EGL_VENDOR_LIBRARY_FILENAMES": f"{empty}none"}
         check("no OpenCL, no compiler", run(program, manifest, folder, PATH=empty, **nothing), want,
               False)
         check("no OpenCL", run(program, manifest, folder, **nothing), want, True)

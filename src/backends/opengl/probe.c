@@ -170,7 +170,7 @@ void kn_gl_close(void *instance)
     if (gl->egl.eglReleaseThread != NULL) {
         (void)gl->egl.eglReleaseThread();
     }
-    /* The library stays: see the top. */
+    kn_dylib_retire(gl->library); /* it stays mapped: see the top */
     free(gl);
 }
 
