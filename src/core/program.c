@@ -11,8 +11,9 @@
  * there are none. */
 static size_t make_share_key(const kiln_device *device, const kn_build *build, unsigned char *key)
 {
-    size_t size = sizeof(device);
-    memcpy(key, &device, sizeof(device));
+    uintptr_t owner = (uintptr_t)device;
+    size_t size = sizeof(owner);
+    memcpy(key, &owner, sizeof(owner));
     for (size_t i = 0; i < build->stage_count; i++) {
         if (build->runs[i].bypass[0] != '\0') {
             return 0;

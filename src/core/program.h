@@ -9,7 +9,7 @@
 #include "core/runtime.h"
 #include "exec/worker.h"
 
-#define KN_SHARE_KEY_MAX (sizeof(void *) + KILN_STAGE_MAX * sizeof(kiln_key))
+#define KN_SHARE_KEY_MAX (sizeof(uintptr_t) + KILN_STAGE_MAX * sizeof(kiln_key))
 
 /* What the backend told about one entry. Kept until the program goes. */
 typedef struct kn_reflection {

@@ -109,8 +109,7 @@ static int compare_devices(const void *left, const void *right)
 void kn_devices_sort(kiln_runtime *runtime)
 {
     if (runtime->device_count > 1) {
-        qsort(runtime->devices, runtime->device_count, sizeof(runtime->devices[0]),
-              compare_devices);
+        qsort(runtime->devices, runtime->device_count, sizeof(kiln_device *), compare_devices);
     }
 }
 

@@ -248,7 +248,7 @@ static void parse_include(parser *p, const char *word)
 
 static void parse_line(parser *p, char *line)
 {
-    char *words[WORDS_MAX];
+    char *words[WORDS_MAX] = {NULL};
     size_t count = 0;
     char *rest = line + strspn(line, " \t\r");
     const char *message = rest + strcspn(rest, " \t\r");

@@ -114,8 +114,8 @@ static unsigned char *element(work_item *item, uint32_t param, double index)
 {
     const kiln_sys_arg *arg = &item->launch->args[param];
     fake_buffer *buffer = (fake_buffer *)arg->buffer;
-    size_t room = buffer->size - arg->offset;
-    if (!(index >= 0) || index >= (double)(room / 4)) {
+    size_t elements = (buffer->size - arg->offset) / 4;
+    if (!(index >= 0) || index >= (double)elements) {
         item->fault = true;
         return NULL;
     }

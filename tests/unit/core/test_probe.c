@@ -157,7 +157,10 @@ static void without_the_helper_the_reason_is_given(void **state)
     char *helper = kn_paths_helper("kiln-probe");
     assert_non_null(helper);
     free(helper);
-    char *old = strdup(getenv("KILN_LIBEXEC"));
+    const char *set = getenv("KILN_LIBEXEC");
+    assert_non_null(set);
+    char *old = strdup(set);
+    assert_non_null(old);
     assert_int_equal(setenv("KILN_LIBEXEC", "/nonexistent", 1), 0);
     helper = kn_paths_helper("kiln-probe");
     if (helper == NULL) { /* else it lies beside this test, and is found there */
