@@ -121,7 +121,7 @@ KILN_API uint64_t kiln_blob_compile_ns(const kiln_blob *blob);
     (1u << 0) /* KILN_NO_CACHE: compile always, store nothing, open nothing */
 #define KILN_CACHE_RECACHE (1u << 1)  /* KILN_RECACHE: compile always, store */
 #define KILN_CACHE_READONLY (1u << 2) /* KILN_READONLY: read every tier, write memory only */
-#define KILN_CACHE_NO_DISK (1u << 3)  /* memory only */
+#define KILN_CACHE_NO_DISK (1u << 3)  /* memory, and packs, only */
 
 typedef struct kiln_cache_options {
     size_t struct_size;        /* sizeof(kiln_cache_options) */
@@ -133,18 +133,22 @@ typedef struct kiln_cache_options {
     uint32_t memory_max_count; /* 0: 4,096 */
     uint32_t wait_ms;          /* longest wait for another process's compile; 0: 10 minutes */
     bool no_fsync;             /* KILN_FSYNC=0: publish without fsync; checksums find torn files */
+    /* Fields are appended: a smaller struct_size means defaults for what it does not reach. */
+    const char *packs; /* KILN_PACKS: read-only packs (kiln/pack.h), absolute paths in order,
+                          between them ':' (Windows: ';'); NULL: none */
 } kiln_cache_options;
 
 /* Fills `options` with defaults, then with what the environment says (KILN_CACHE_DIR,
- * KILN_CACHE_MAX_SIZE, KILN_NO_CACHE, KILN_RECACHE, KILN_READONLY, KILN_FSYNC).
+ * KILN_CACHE_MAX_SIZE, KILN_NO_CACHE, KILN_RECACHE, KILN_READONLY, KILN_FSYNC, KILN_PACKS).
  * Threads: any, while nobody changes the environment.   Blocks: never.
- * Owns: `root` borrows from the environment.
+ * Owns: `root` and `packs` borrow from the environment.
  * Fails: KILN_E_INVALID names the malformed variable; `options` then holds usable defaults. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_options_init(kiln_cache_options *options,
                                                              kiln_diag *diag);
 
 /* Opens a cache. NULL options mean kiln_cache_options_init's. A disk tier that cannot be used is
- * left out, logged, and told by kiln_cache_disk_reason: that is not a failure.
+ * left out, logged, and told by kiln_cache_disk_reason; a pack that cannot be used is left out and
+ * logged: neither is a failure.
  * Threads: any.   Blocks: disk.
  * Owns: *out_cache is yours, kiln_cache_destroy(); blobs may outlive it. Copies the options.
  * Fails: KILN_E_INVALID (options or environment), KILN_E_NOMEM. */

@@ -301,3 +301,36 @@ bool kn_recipe_next(kn_span *rest, kn_recipe_field *out_field)
     *rest = after;
     return true;
 }
+
+/* The inside of the quotes of the first field of that name and type. */
+static bool find_quoted(kn_span recipe, const char *name, const char *type, kn_span *out_value)
+{
+    kn_recipe_field field;
+    while (kn_recipe_next(&recipe, &field)) {
+        if (kn_span_equal(field.name, kn_span_of_text(name)) &&
+            kn_span_equal(field.type, kn_span_of_text(type)) && field.value.length > 2) {
+            *out_value = kn_span_of(field.value.data + 1, field.value.length - 2);
+            return true;
+        }
+    }
+    return false;
+}
+
+void kn_recipe_target_in(kn_span recipe, char target[KN_NAME_SIZE])
+{
+    kn_span value;
+    kn_text_put(target, KN_NAME_SIZE, KN_TARGET_NONE);
+    if (find_quoted(recipe, "target", "target", &value) && value.length < KN_NAME_SIZE) {
+        kn_text_putf(target, KN_NAME_SIZE, "%.*s", (int)value.length, value.data);
+    }
+    if (!kn_target_valid(target)) {
+        kn_text_put(target, KN_NAME_SIZE, KN_TARGET_NONE);
+    }
+}
+
+bool kn_recipe_is_note(kn_span recipe)
+{
+    kn_span value;
+    return find_quoted(recipe, "stage", "text", &value) && value.length > 5 &&
+           memcmp(value.data, "kiln.", 5) == 0;
+}

@@ -46,4 +46,10 @@ typedef struct kn_recipe_field {
 } kn_recipe_field;
 bool kn_recipe_next(kn_span *rest, kn_recipe_field *out_field);
 
+/* From a recipe's text that somebody else may have written: its target, a valid one whatever stands
+ * there, and whether its stage is one of kiln's own notes about this machine ("kiln."). */
+#define KN_NAME_SIZE 65
+void kn_recipe_target_in(kn_span recipe, char target[KN_NAME_SIZE]);
+bool kn_recipe_is_note(kn_span recipe);
+
 #endif

@@ -77,6 +77,9 @@ void kiln_blob_release(kiln_blob *blob)
 {
     if (blob != NULL &&
         atomic_fetch_sub_explicit(&blob->references, 1, memory_order_acq_rel) == 1) {
+        if (blob->owner != NULL) {
+            blob->give_back(blob->owner);
+        }
         free(blob->memory);
         free(blob);
     }

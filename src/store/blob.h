@@ -22,8 +22,10 @@ struct kiln_blob {
     const char *facts;
     size_t facts_size;
     kn_span recipe; /* of the entry it was read from; empty otherwise */
-    void *memory;   /* what holds all of it */
+    void *memory;   /* what holds all of it; NULL: `owner` does */
     size_t memory_size;
+    void *owner; /* what the bytes are lent from, given back with the last reference; or NULL */
+    void (*give_back)(void *owner);
 };
 
 /* Rounds up to KN_BLOB_ALIGN; false on overflow. */

@@ -40,11 +40,11 @@ static kiln_status take_options(const kiln_cache_options *given, kiln_cache_opti
                                 kiln_diag *diag)
 {
     kiln_cache_options defaults;
+    const size_t smallest = offsetof(kiln_cache_options, packs); /* the first version */
     if (given == NULL) {
         return kiln_cache_options_init(out, diag);
     }
-    /* The first version of the struct is the smallest there is. */
-    if (given->struct_size < sizeof *given) {
+    if (given->struct_size < smallest) {
         return kiln_diag_set(diag, KILN_E_INVALID, "call kiln_cache_options_init first",
                              "opening a cache", "options.struct_size is %zu, not %zu",
                              given->struct_size, sizeof *given);
@@ -53,7 +53,9 @@ static kiln_status take_options(const kiln_cache_options *given, kiln_cache_opti
         return kiln_diag_set(diag, KILN_E_INVALID, "give an absolute path", "opening a cache",
                              "options.root \"%s\" is a relative path", given->root);
     }
-    *out = *given;
+    memset(out, 0, sizeof *out);
+    memcpy(out, given, given->struct_size < sizeof *out ? given->struct_size : sizeof *out);
+    out->struct_size = sizeof *out;
     kn_cache_defaults(&defaults);
     out->disk_max_bytes = out->disk_max_bytes != 0 ? out->disk_max_bytes : defaults.disk_max_bytes;
     out->disk_max_files = out->disk_max_files != 0 ? out->disk_max_files : defaults.disk_max_files;
@@ -115,11 +117,24 @@ static kiln_status open_disk(kiln_cache *cache, kiln_diag *diag)
                         (kn_tier){read_only ? &kn_disk_read_only_ops : &kn_disk_ops, disk}, diag);
 }
 
-/* Everything that a child makes afresh: statistics, memory, disk, flight. The root is claimed. */
+static kiln_status open_packs(kiln_cache *cache, kiln_diag *diag)
+{
+    kn_packs *packs = NULL;
+    kiln_status status = kn_packs_open(cache->pack_list, &packs, diag);
+    if (status != KILN_OK || packs == NULL) {
+        return status;
+    }
+    cache->packs = packs;
+    return kn_stack_add(&cache->stack, (kn_tier){&kn_packs_ops, packs}, diag);
+}
+
+/* Everything that a child makes afresh: statistics, memory, disk, packs, flight. The root is
+ * claimed. */
 static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
 {
     memset(&cache->stack, 0, sizeof cache->stack);
     cache->disk = NULL;
+    cache->packs = NULL;
     cache->flight = NULL;
     cache->stats = calloc(1, sizeof *cache->stats);
     if (cache->stats == NULL) {
@@ -135,6 +150,9 @@ static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
     cache->stats->memory = cache->stack.memory;
     if (cache->root[0] != '\0') {
         status = open_disk(cache, diag);
+    }
+    if (status == KILN_OK) {
+        status = open_packs(cache, diag);
     }
     if (status == KILN_OK) {
         status = kn_flight_create(kn_cache_writes(cache) ? cache->stats->lock_path : NULL,
@@ -225,6 +243,13 @@ kiln_status kiln_cache_create(const kiln_cache_options *options, kiln_cache **ou
     kn_fork_guard_init(&cache->guard);
     status = choose_root(cache, diag);
     cache->options.root = cache->root;
+    if (status == KILN_OK && taken.packs != NULL && !(taken.flags & KILN_CACHE_DISABLED)) {
+        cache->pack_list = kn_text_copy(taken.packs);
+        status = cache->pack_list != NULL
+                     ? KILN_OK
+                     : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL);
+    }
+    cache->options.packs = cache->pack_list;
     if (status == KILN_OK) {
         status = open_parts(cache, diag);
     }
@@ -264,6 +289,7 @@ void kiln_cache_destroy(kiln_cache *cache)
     }
     close_parts(cache);
     kn_fork_guard_deinit(&cache->guard);
+    free(cache->pack_list);
     free(cache->root);
     free(cache);
 }

@@ -6,6 +6,7 @@
 
 #include "exec/flight.h"
 #include "store/disk.h"
+#include "store/packs.h"
 #include "store/stack.h"
 #include "store/stats.h"
 #include "sys/fork.h"
@@ -16,12 +17,14 @@
 struct kiln_cache {
     kiln_cache_options options; /* root is `root` */
     char *root;                 /* "" without a disk tier */
+    char *pack_list;            /* NULL without packs */
     char disk_reason[1536];
     kn_fork_guard guard;
     /* renewed in a child: */
     kn_stats *stats;
     kn_stack stack;
-    kn_disk *disk; /* owned by the stack; NULL without */
+    kn_disk *disk;   /* owned by the stack; NULL without */
+    kn_packs *packs; /* the same */
     kn_flight *flight;
 };
 

@@ -19,6 +19,8 @@
 #include "store/tier.h"
 #include "sys/thread.h"
 
+struct kn_entry;
+
 #define KN_DISK_PATH 4096
 #define KN_DISK_ROOT 3840 /* leaves room for the rest of a path */
 #define KN_DISK_BLOCK 4096u
@@ -73,6 +75,10 @@ kiln_status kn_disk_walk(kn_disk *disk, const char *target, kiln_entry_fn *visit
                          kiln_diag *diag);
 kiln_status kn_disk_inspect(kn_disk *disk, const kiln_key *key, kiln_entry_fn *visit, void *user,
                             kiln_diag *diag);
+/* Reads one entry whole, without stamping it. Of *out_entry the spans are void: they are in the
+ * blob. KILN_MISS, KILN_E_CORRUPT (left in place), KILN_E_IO, KILN_E_NOMEM. */
+kiln_status kn_disk_load(kn_disk *disk, const kiln_key *key, struct kn_entry *out_entry,
+                         kiln_blob **out_blob, kiln_diag *diag);
 kiln_status kn_disk_verify(kn_disk *disk, bool remove, kiln_verify_result *out_result,
                            kiln_diag *diag);
 

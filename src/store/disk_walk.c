@@ -75,6 +75,30 @@ cleanup:
     return status;
 }
 
+kiln_status kn_disk_load(kn_disk *disk, const kiln_key *key, kn_entry *out_entry,
+                         kiln_blob **out_blob, kiln_diag *diag)
+{
+    char path[KN_DISK_PATH];
+    void *data = NULL;
+    size_t size = 0;
+    const char *target = kn_disk_locate(disk, key);
+    *out_blob = NULL;
+    if (target == NULL) {
+        return KILN_MISS;
+    }
+    kn_disk_entry_path(disk, target, key, path);
+    kiln_status status = kn_file_read(path, KN_ENTRY_LIMIT, true, &data, &size, NULL, diag);
+    if (status != KILN_OK) {
+        return status == KILN_E_INVALID ? KILN_E_CORRUPT : status;
+    }
+    status = kn_entry_parse(kn_span_of(data, size), key, out_entry, diag);
+    if (status != KILN_OK) {
+        free(data);
+        return status;
+    }
+    return kn_entry_load(data, size, out_entry, out_blob, diag);
+}
+
 typedef struct verification {
     kn_disk *disk;
     bool remove;

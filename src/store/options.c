@@ -67,6 +67,7 @@ kiln_status kiln_cache_options_init(kiln_cache_options *options, kiln_diag *diag
         return status;
     }
     read.no_fsync = !fsync;
+    read.packs = kn_env_get("KILN_PACKS");
     *options = read;
     return KILN_OK;
 }

@@ -48,31 +48,15 @@ static void log_trouble(const kn_tier *tier, const char *doing, const kiln_diag 
                 line[0] != '\0' ? line : kiln_status_text(diag->status));
 }
 
-/* The target from a recipe's text. */
-static void target_of(kn_span recipe, char target[65])
-{
-    kn_recipe_field field;
-    kn_text_put(target, 65, KN_TARGET_NONE);
-    while (kn_recipe_next(&recipe, &field)) {
-        if (kn_span_equal(field.type, kn_span_of_text("target")) && field.value.length > 2 &&
-            field.value.length < 65 + 2) {
-            kn_text_putf(target, 65, "%.*s", (int)field.value.length - 2, field.value.data + 1);
-            break;
-        }
-    }
-    if (!kn_target_valid(target)) {
-        kn_text_put(target, 65, KN_TARGET_NONE);
-    }
-}
-
-/* Gives what tier `from` had to the memory and to all tiers above that take writes. */
+/* Gives what tier `from` had to the memory and, unless it stays there as near as it is, to all
+ * tiers above that take writes. */
 static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_t from)
 {
-    char target[65];
+    char target[KN_NAME_SIZE];
     if (stack->memory != NULL) {
         (void)kn_mem_put(stack->memory, key, blob);
     }
-    if (blob->recipe.length == 0) {
+    if (blob->recipe.length == 0 || (stack->tiers[from].ops->caps & KN_TIER_STAYS)) {
         return;
     }
     for (size_t i = 0; i < from; i++) {
@@ -80,7 +64,7 @@ static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_
         if (!(tier->ops->caps & KN_TIER_WRITES)) {
             continue;
         }
-        target_of(blob->recipe, target);
+        kn_recipe_target_in(blob->recipe, target);
         const kn_tier_put what = {
             .key = key, .target = target, .recipe = blob->recipe, .blob = blob};
         kiln_diag diag = KILN_DIAG_INIT;

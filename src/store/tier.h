@@ -8,8 +8,10 @@
 
 #include "base/span.h"
 
-/* put and remove may be called; without it they are NULL. */
-enum { KN_TIER_WRITES = 1u << 0 };
+enum {
+    KN_TIER_WRITES = 1u << 0, /* put and remove may be called; without it they are NULL */
+    KN_TIER_STAYS = 1u << 1,  /* near and lasting: what it has is not copied to the tiers above */
+};
 
 typedef struct kn_tier_put {
     const kiln_key *key;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "sys/facts.h"
 #include "sys/fail.h"
 
 struct kn_file {
@@ -20,7 +21,7 @@ static bool means_missing(int error)
     return error == ENOENT || error == ENOTDIR || error == ESTALE;
 }
 
-static void take_facts(const struct stat *from, kn_file_facts *out)
+void kn_file_take_facts(const struct stat *from, kn_file_facts *out)
 {
     *out = (kn_file_facts){
         .kind = S_ISREG(from->st_mode)   ? KN_FILE_REGULAR
@@ -46,7 +47,7 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
         return means_missing(errno) ? KILN_MISS
                                     : kn_fail(diag, KILN_E_IO, errno, "cannot look at", path);
     }
-    take_facts(&facts, out_facts);
+    kn_file_take_facts(&facts, out_facts);
     return KILN_OK;
 }
 
@@ -109,7 +110,7 @@ static kiln_status read_open_file(int fd, const char *path, size_t limit, void *
     *out_data = data;
     *out_size = (size_t)got;
     if (out_facts != NULL) {
-        take_facts(&facts, out_facts);
+        kn_file_take_facts(&facts, out_facts);
     }
     return KILN_OK;
 }

@@ -65,6 +65,13 @@ void kn_file_close(kn_file *file);
 kiln_status kn_file_read_at(kn_file *file, uint64_t offset, void *data, size_t size);
 kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, size_t size);
 
+/* What stands between the paths of a list in the environment. */
+#ifdef _WIN32
+#define KN_PATH_LIST_SEPARATOR ";"
+#else
+#define KN_PATH_LIST_SEPARATOR ":"
+#endif
+
 /* Joins with exactly one separator; malloc'ed, NULL when out of memory. kn_path_folder gives the
  * part before the last separator ("." if none), malloc'ed; kn_path_name the part after it,
  * borrowed. */

@@ -106,6 +106,13 @@ void kn_publish_write(kn_publish *publish, const void *data, size_t size)
     }
 }
 
+void kn_publish_share(kn_publish *publish)
+{
+    if (publish->failure == KILN_OK && fchmod(publish->handle, 0644) != 0) {
+        set_failure(publish, errno);
+    }
+}
+
 /* Closes the temporary. An error on close is one of writing: NFS tells of a full disk only here. */
 static void finish_writing(kn_publish *publish, bool sync)
 {

@@ -30,6 +30,8 @@ typedef struct kn_publish {
 kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
                              kiln_diag *diag);
 void kn_publish_write(kn_publish *publish, const void *data, size_t size);
+/* The file is meant for other users too: readable by all (0644) instead of 0600. */
+void kn_publish_share(kn_publish *publish);
 /* Ends the publish either way. Makes the final path's folder if that is what is missing. */
 kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag);
 void kn_publish_abort(kn_publish *publish);
