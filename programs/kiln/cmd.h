@@ -43,6 +43,7 @@ typedef struct cli_command {
     X(verify)                                                                                      \
     X(prune)                                                                                       \
     X(clear)                                                                                       \
+    X(pack)                                                                                        \
     X(version)                                                                                     \
     X(help)
 

@@ -1,0 +1,47 @@
+# shellcheck shell=sh disable=SC2086
+# A pack made in one cache hits in another home, with another cache, and is never written to.
+cat >saxpy.fake <<'END'
+kernel saxpy a:float x:floats y:floats
+y = a x * y +
+END
+run="run saxpy.fake --backend fake --global 16 --arg value:f32=2.5 --arg in:f32:16 --arg inout:f32:16"
+t pack create empty.kpack
+t pack list empty.kpack
+t pack verify empty.kpack
+t $run
+t pack create a.kpack
+t pack create a.kpack --raw --json
+t pack list a.kpack
+"$KILN" pack list a.kpack --json | sed -n 's/^ *"\(pack\|entries\|target\)": /\1 /p'
+t pack verify a.kpack
+t pack verify a.kpack --json
+key=$("$KILN" pack list a.kpack --full | sed -n 's/^\([0-9a-f]\{64\}\) .*/\1/p' | head -1)
+t pack create one.kpack "$(printf %.12s "$key")"
+t pack add one.kpack
+t pack add one.kpack --target portable
+# Elsewhere: another home, another cache.
+mkdir elsewhere
+(
+    export HOME=$PWD/elsewhere KILN_CACHE_DIR=$PWD/elsewhere/cache KILN_PACKS=$PWD/a.kpack
+    before=$(cksum <a.kpack)
+    "$KILN" $run --json | grep -E '"(origin|compiles)"'
+    "$KILN" stats --json | grep -E '"(hits_pack|misses|compiles|entries)"'
+    [ "$before" = "$(cksum <a.kpack)" ] || echo "the pack was changed"
+    unset KILN_PACKS
+    "$KILN" pack extract a.kpack
+    "$KILN" pack extract a.kpack --json
+    "$KILN" $run --json | grep -E '"(origin|compiles)"'
+)
+# What cannot be used is one warning.
+printf 'X' | dd of=one.kpack bs=1 seek=40 conv=notrunc 2>/dev/null
+t pack verify one.kpack
+head -c 1000 a.kpack >cut.kpack
+t pack list cut.kpack
+t pack list saxpy.fake
+t pack list absent.kpack
+KILN_PACKS=$PWD/cut.kpack:$PWD/absent.kpack KILN_CACHE_DIR=$PWD/third "$KILN" $run 2>&1 >/dev/null
+t pack
+t pack shrink a.kpack
+t pack list a.kpack b.kpack
+t pack create a.kpack --level 23
+t pack create a.kpack 0000
