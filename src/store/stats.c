@@ -15,6 +15,7 @@
 #define RECORD_VERSION 1u
 #define MS UINT64_C(1000000)
 #define HITS_FLUSH_NS (5000 * MS)
+#define FIRST_FLUSH_NS (100 * MS) /* the hits of a start are written together, after it */
 
 static const unsigned char magic[8] = {0x89, 'K', 'S', 'T', '\r', '\n', 0x1a, '\n'};
 
@@ -99,8 +100,7 @@ kiln_status kn_stats_attach(kn_stats *stats, const char *root, kiln_diag *diag)
         stats->path = stats->lock_path = NULL;
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the statistics", NULL);
     }
-    /* The first hit of a process is part of its start: it is not the one that writes. */
-    atomic_store_explicit(&stats->flushed_at, kn_clock_now(), memory_order_relaxed);
+    atomic_store_explicit(&stats->flush_due, kn_clock_now() + FIRST_FLUSH_NS, memory_order_relaxed);
     return KILN_OK;
 }
 
@@ -274,7 +274,7 @@ kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out
             *out_record = record;
         }
     }
-    atomic_store_explicit(&stats->flushed_at, kn_clock_now(), memory_order_relaxed);
+    atomic_store_explicit(&stats->flush_due, kn_clock_now() + HITS_FLUSH_NS, memory_order_relaxed);
     kn_mutex_unlock(&stats->mutex);
     if (reset) {
         kn_stats_add(stats, KN_COUNT_io_errors, 1);
@@ -286,8 +286,8 @@ kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out
 
 void kn_stats_flush_rarely(kn_stats *stats)
 {
-    uint64_t last = atomic_load_explicit(&stats->flushed_at, memory_order_relaxed);
-    if (stats->path != NULL && kn_clock_now() - last > HITS_FLUSH_NS) {
+    uint64_t due = atomic_load_explicit(&stats->flush_due, memory_order_relaxed);
+    if (stats->path != NULL && kn_clock_now() >= due) {
         /* Hits are worth a try, not a wait: the next flush takes them along. */
         (void)kn_stats_flush(stats, 0, NULL, NULL);
     }

@@ -57,7 +57,7 @@ typedef struct kn_stats {
     kn_mutex mutex; /* guards what follows */
     uint64_t flushed[KN_COUNTERS];
     kn_totals pending;
-    _Atomic uint64_t flushed_at; /* kn_clock_now; 0: never */
+    _Atomic uint64_t flush_due; /* when hits are worth a write (kn_clock_now) */
 } kn_stats;
 
 void kn_stats_init(kn_stats *stats);
