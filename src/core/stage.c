@@ -274,6 +274,30 @@ static kiln_status get_or_compile(kn_build *build, size_t index, kn_ticker *tick
     }
 }
 
+/* Reads the blob as an artifact. One that is whole and yet none (put under this key by something
+ * else) is dropped and made again, like any other damage. */
+static kiln_status take_artifact(kn_build *build, size_t index, kn_ticker *ticker, kiln_diag *diag)
+{
+    kn_stage_run *run = &build->runs[index];
+    kiln_status status = kn_artifact_of_blob(&run->artifact, run->blob);
+    if (status != KILN_E_CORRUPT || run->origin == KILN_ORIGIN_COMPILED) {
+        return status;
+    }
+    kn_log(KILN_LOG_WARN, "%s: the entry of %s is not an artifact; it is compiled once more",
+           source_name(build), build->stages[index].name);
+    kn_ignore(kiln_cache_remove(build->cache, &run->key, NULL)); /* the new one replaces it */
+    kiln_blob_release(run->blob);
+    run->blob = NULL;
+    const uint64_t before = build->info.compile_ns;
+    status = compile_past_cache(build, index, "its entry is not an artifact", ticker, diag);
+    if (status == KILN_OK && run->blob != NULL) {
+        kn_ignore(kiln_cache_put(build->cache, run->recipe, run->blob,
+                                 build->info.compile_ns - before, NULL)); /* we have it */
+        status = kn_artifact_of_blob(&run->artifact, run->blob);
+    }
+    return status;
+}
+
 kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag)
 {
     kn_stage_run *run = &build->runs[index];
@@ -290,11 +314,7 @@ kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag)
         status = get_or_compile(build, index, &ticker, diag);
     }
     if (status == KILN_OK && run->blob != NULL) {
-        status = kn_artifact_of_blob(&run->artifact, run->blob);
-        if (status != KILN_OK) {
-            (void)kiln_diag_set(diag, status, "remove it with `kiln clear`", source_name(build),
-                                "the entry of %s is not an artifact", build->stages[index].name);
-        }
+        status = take_artifact(build, index, &ticker, diag);
     }
     kn_ticker_stop(&ticker);
     build->info.lookup_ns += kn_clock_now() - start - (build->info.compile_ns - compiled);

@@ -137,6 +137,34 @@ static void D4_a_refused_binary_is_rebuilt_once_and_replaced(void **state)
     kiln_program_release(program);
 }
 
+/* An entry that is whole, under the right key, and yet no artifact: put there by something else. */
+static void D1_an_entry_that_is_no_artifact_is_made_again(void **state)
+{
+    rig *r = *state;
+    kiln_source source = rig_source(rig_saxpy);
+    fill_cache(r, &source);
+    rig_open(r, NULL);
+    kn_build build;
+    kiln_blob *blob = NULL;
+    RIG_OK(kn_build_init(&build, r->cache, r->device->driver, &r->device->target, NULL, &source,
+                         NULL, &diag));
+    RIG_OK(kn_stage_key(&build, 0, &diag));
+    RIG_OK(kiln_blob_create("not an artifact", 15, "x", 1, &blob, &diag));
+    RIG_OK(kiln_cache_put(r->cache, build.runs[0].recipe, blob, 0, &diag));
+    kiln_blob_release(blob);
+    kn_build_deinit(&build);
+    rig_log_start();
+    kiln_program *program = rig_build(r, &source);
+    assert_non_null(strstr(rig_log_stop(), "is not an artifact"));
+    assert_int_equal(kiln_program_info(program)->compiles, 1);
+    kiln_program_release(program);
+    rig_close(r);
+    uint32_t compiles = 0;
+    rig_open(r, NULL);
+    (void)rig_key(r, &source, &compiles);
+    assert_int_equal(compiles, 0);
+}
+
 /* What a driver refuses need not be scripted: bytes of another driver under this one's key. */
 static void D4_a_binary_of_another_driver_is_rebuilt(void **state)
 {
@@ -471,6 +499,7 @@ int main(void)
         TEST(K9_facts_are_the_same_on_a_hit),
         TEST(programs_are_shared_by_device_and_weakly),
         TEST(requests_that_differ_share_nothing),
+        TEST(D1_an_entry_that_is_no_artifact_is_made_again),
         TEST(D4_a_refused_binary_is_rebuilt_once_and_replaced),
         TEST(D4_a_binary_of_another_driver_is_rebuilt),
         TEST(D4_a_refusal_works_on_a_cache_that_cannot_be_written),
