@@ -78,6 +78,10 @@ KILN_API void kiln_diag_clear(kiln_diag *diag);
  * Fails: never. */
 KILN_API kiln_status kiln_diag_set(kiln_diag *diag, kiln_status status, const char *fix,
                                    const char *what, const char *why_format, ...) KILN_PRINTF(5, 6);
+#ifdef __clang_analyzer__ /* what it returns is `status`: the analyser cannot see that by itself   \
+                           */
+#define kiln_diag_set(diag, status, ...) (kiln_diag_set((diag), (status), __VA_ARGS__), (status))
+#endif
 
 /* Attaches a compiler log (copied, at most 1 MiB, kept as it is) and a vendor's own error number.
  * Threads: one at a time per diag.   Blocks: never.

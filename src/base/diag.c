@@ -12,6 +12,8 @@
 
 #include "base/text.h"
 
+#undef kiln_diag_set /* a macro for the analyser */
+
 #define MAX_LOG ((size_t)1 << 20)
 
 static void put_line(char *field, size_t field_size, const char *text)

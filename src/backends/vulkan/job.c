@@ -127,7 +127,7 @@ kiln_status kn_vk_job_begin(kn_vk_queue *queue, kn_vk_job **out_job, kiln_diag *
     } else if (status == KILN_OK) {
         queue->idle = job->next;
     }
-    if (status != KILN_OK) {
+    if (status != KILN_OK || job == NULL) {
         kn_mutex_unlock(&queue->lock);
         return status;
     }

@@ -126,12 +126,13 @@ static bool reserve_range(kn_vk_block *block)
     if (block->free_count < block->free_capacity) {
         return true;
     }
-    range *grown = (range *)realloc(block->free_ranges, 2 * block->free_capacity * sizeof(range));
+    const size_t capacity = block->free_capacity > 0 ? 2 * block->free_capacity : 8;
+    range *grown = (range *)realloc(block->free_ranges, capacity * sizeof(range));
     if (grown == NULL) {
         return false;
     }
     block->free_ranges = grown;
-    block->free_capacity *= 2;
+    block->free_capacity = capacity;
     return true;
 }
 
@@ -210,7 +211,7 @@ static kiln_status get_locked(kn_vk_pool *pool, uint32_t type, VkDeviceSize size
         if (status == KILN_E_NOMEM && block_size > size) {
             status = create_block(pool, type, size, &block, diag);
         }
-        if (status != KILN_OK) {
+        if (status != KILN_OK || block == NULL) {
             return status;
         }
         if (!cut(block, size, 1, &offset)) {

@@ -409,8 +409,8 @@ kiln_status kn_vk_program_load(void *opaque, const kiln_load_request *request, v
     const kiln_source *source = request->source;
     const char *name = source != NULL && source->name != NULL ? source->name : "program";
     const kiln_artifact *cache = request->artifacts[request->artifact_count - 1];
-    const void *spirv = source->text;
-    size_t size = source->length;
+    const void *spirv = source != NULL ? source->text : NULL;
+    size_t size = source != NULL ? source->length : 0;
     if (request->artifact_count > 1) {
         spirv = request->artifacts[request->artifact_count - 2]->data;
         size = request->artifacts[request->artifact_count - 2]->size;
@@ -456,8 +456,8 @@ kiln_status kn_vk_program_params(void *device, void *handle, const char *entry,
     if (find_entry(&program->module, entry) == NULL) {
         return no_such_entry(&program->module, entry, KILN_MISS, diag);
     }
-    /* A shader's buffers and values are two lists, each in an order of its own: how they interleave is
-     * up to the launch, which checks count and sizes itself. */
+    /* A shader's buffers and values are two lists, each in an order of its own: how they interleave
+     * is up to the launch, which checks count and sizes itself. */
     return KILN_E_UNSUPPORTED;
 }
 
