@@ -80,14 +80,37 @@ static bool all_hold(const request *asked)
 /* --- making ------------------------------------------------------------------------------------
  */
 
+typedef struct kept_header {
+    char name[256];
+    int64_t age;
+} kept_header;
+
+/* Adds a header to the newest KEEP; the oldest of one too many is removed. */
+static void keep_newest(int folder, kept_header *kept, int *count, const char *entry, int64_t age)
+{
+    kept_header header = {.age = age};
+    (void)snprintf(header.name, sizeof(header.name), "%s", entry);
+    if (*count < KEEP) {
+        kept[(*count)++] = header;
+        return;
+    }
+    int oldest = 0;
+    for (int i = 1; i < KEEP; i++) {
+        oldest = kept[i].age > kept[oldest].age ? i : oldest;
+    }
+    if (kept[oldest].age > age) {
+        (void)unlinkat(folder, kept[oldest].name, 0);
+        kept[oldest] = header;
+    } else {
+        (void)unlinkat(folder, header.name, 0);
+    }
+}
+
 /* Removes all but the newest KEEP headers, and what dead makers left. */
 static void sweep(const char *path)
 {
     char folder[4096];
-    struct {
-        char name[256];
-        int64_t age;
-    } kept[KEEP];
+    kept_header kept[KEEP];
     int count = 0;
     (void)snprintf(folder, sizeof(folder), "%s", path);
     *strrchr(folder, '/') = '\0';
@@ -106,24 +129,7 @@ static void sweep(const char *path)
             }
             continue;
         }
-        /* The oldest of KEEP + 1 goes. */
-        char name[256];
-        int64_t age = age_ms(&facts);
-        (void)snprintf(name, sizeof(name), "%s", entry->d_name);
-        int oldest = 0;
-        for (int i = 1; i < count; i++) {
-            oldest = kept[i].age > kept[oldest].age ? i : oldest;
-        }
-        if (count == KEEP && kept[oldest].age <= age) {
-            (void)unlinkat(dirfd(list), name, 0);
-            continue;
-        }
-        if (count == KEEP) {
-            (void)unlinkat(dirfd(list), kept[oldest].name, 0);
-        }
-        int place = count == KEEP ? oldest : count++;
-        memcpy(kept[place].name, name, sizeof(name));
-        kept[place].age = age;
+        keep_newest(dirfd(list), kept, &count, entry->d_name, age_ms(&facts));
     }
     if (list != NULL) {
         (void)closedir(list);

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/characters.h"
+
 #define NAME_SIZE 4097
 #define WORD_SIZE 96
 
@@ -21,52 +23,6 @@ typedef struct scanner {
     kn_scan_stop *stop;
     char name[NAME_SIZE];
 } scanner;
-
-static bool is_newline(int c)
-{
-    return c == '\n' || c == '\r';
-}
-
-static bool is_blank(int c)
-{
-    return c == ' ' || c == '\t' || c == '\f' || c == '\v';
-}
-
-static bool is_digit(int c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* One bit a character: a set is asked several times for every byte of every header. */
-typedef struct char_set {
-    uint64_t bits[4];
-} char_set;
-
-/* Letters, digits, '_', '$', and all bytes of UTF-8's longer forms. */
-static const char_set word_set = {
-    {0x03FF001000000000u, 0x07FFFFFE87FFFFFEu, 0xFFFFFFFFFFFFFFFFu, 0xFFFFFFFFFFFFFFFFu}};
-/* Blanks and punctuation that mean nothing here: all of ASCII but words, line ends, NUL and
- * " # % ' . / and the backslash. */
-static const char_set dull_set = {{0xFC003F4300001A00u, 0x7800000168000001u, 0, 0}};
-
-static bool in_set(const char_set *set, unsigned char c)
-{
-    return (set->bits[c >> 6] >> (c & 63) & 1) != 0;
-}
-
-static bool is_word(int c)
-{
-    return c >= 0 && in_set(&word_set, (unsigned char)c);
-}
-
-/* The first character from p on that is not in the set. */
-static const char *skip_set(const char *p, const char *end, const char_set *set)
-{
-    while (p < end && in_set(set, (unsigned char)*p)) {
-        p++;
-    }
-    return p;
-}
 
 /* Length of the splice (backslash, blanks, line end) at p, or 0. */
 static size_t splice_length(const char *p, const char *end)
@@ -306,43 +262,61 @@ static bool is_end_of_line(const scanner *s)
     return p == s->end || is_newline((unsigned char)*p) || *p == '/';
 }
 
-/* Tells of a definition without taking anything: what its body holds is read as text. */
-static void tell_definition(scanner *s, const char *word)
+static bool is_comment(const char *p, const char *end)
 {
-    char text[256];
+    return *p == '/' && p + 1 < end && (p[1] == '/' || p[1] == '*');
+}
+
+/* Copies the rest of the line from p, up to a comment; false if it is too long or goes on. */
+static bool copy_line(const char *p, const char *end, char *text, size_t size)
+{
     size_t length = 0;
-    const char *p = s->p;
-    bool plain = p == s->end || *p != '(';
-    while (p < s->end && is_blank((unsigned char)*p)) {
+    while (p < end && is_blank((unsigned char)*p)) {
         p++;
     }
-    while (plain && p < s->end && !is_newline((unsigned char)*p)) {
-        if (*p == '\\' || length == sizeof text - 1) {
-            plain = false;
-        } else if (*p == '/' && p + 1 < s->end && (p[1] == '/' || p[1] == '*')) {
-            break;
-        } else {
-            text[length++] = *p++;
+    for (; p < end && !is_newline((unsigned char)*p) && !is_comment(p, end); p++) {
+        if (*p == '\\' || length == size - 1) {
+            return false;
         }
+        text[length++] = *p;
     }
     while (length > 0 && is_blank((unsigned char)text[length - 1])) {
         length--;
     }
     text[length] = '\0';
+    return true;
+}
+
+/* Tells of a definition without taking anything: what its body holds is read as text. */
+static void tell_definition(scanner *s, const char *word)
+{
+    char text[256];
+    bool plain = s->p == s->end || *s->p != '(';
+    plain = plain && copy_line(s->p, s->end, text, sizeof text);
     s->status = s->macros->define(s->user, word, plain ? text : NULL);
+}
+
+/* #include WORD: true if the word was taken, and what it stands for is told of. */
+static bool read_computed(scanner *s, int open, bool next_one)
+{
+    char word[WORD_SIZE];
+    if (!is_word(open) || is_digit(open) || s->macros == NULL || !s->macros->follow) {
+        return false;
+    }
+    read_word(s, word);
+    if (strlen(word) == WORD_SIZE - 1 || !is_end_of_line(s)) {
+        return false;
+    }
+    s->status = s->macros->computed(s->user, word, next_one);
+    return true;
 }
 
 /* At the quote or bracket of a name, which is told of with the given flags. */
 static void read_name(scanner *s, bool next_one, bool probe)
 {
     int open = skip_blanks(s);
-    if (is_word(open) && !is_digit(open) && !probe && s->macros != NULL && s->macros->follow) {
-        char word[WORD_SIZE];
-        read_word(s, word);
-        if (strlen(word) < WORD_SIZE - 1 && is_end_of_line(s)) {
-            s->status = s->macros->computed(s->user, word, next_one);
-            return;
-        }
+    if (!probe && read_computed(s, open, next_one)) {
+        return;
     }
     if (open != '"' && open != '<') {
         stop(s, probe ? "computed __has_include" : "computed #include");
@@ -394,6 +368,25 @@ static void read_probe(scanner *s, bool next_one)
     }
 }
 
+/* After #define, or after a directive that names a macro as #define does. What is only named there
+ * is not used there: #ifndef __has_include. */
+static void read_definition(scanner *s, bool is_define)
+{
+    char word[WORD_SIZE];
+    s->in_define = is_define;
+    s->parameter[0] = '\0';
+    (void)skip_blanks(s);
+    read_word(s, word);
+    if (is_define && s->macros != NULL && strlen(word) < WORD_SIZE - 1) {
+        tell_definition(s, word);
+    }
+    if (is_define && wraps_probe(word, strlen(word)) && s->p < s->end && *s->p == '(') {
+        s->p++;
+        (void)skip_blanks(s);
+        read_word(s, s->parameter);
+    }
+}
+
 /* After the '#' that begins a line. */
 static void read_directive(scanner *s)
 {
@@ -408,19 +401,7 @@ static void read_directive(scanner *s)
         stop(s, "#embed");
     } else if (strcmp(word, "define") == 0 || strcmp(word, "undef") == 0 ||
                strcmp(word, "ifdef") == 0 || strcmp(word, "ifndef") == 0) {
-        /* What is only named there is not used there: #ifndef __has_include. */
-        s->in_define = word[0] == 'd';
-        (void)skip_blanks(s);
-        read_word(s, word);
-        s->parameter[0] = '\0';
-        if (s->in_define && s->macros != NULL && strlen(word) < WORD_SIZE - 1) {
-            tell_definition(s, word);
-        }
-        if (s->in_define && wraps_probe(word, strlen(word)) && s->p < s->end && *s->p == '(') {
-            s->p++;
-            (void)skip_blanks(s);
-            read_word(s, s->parameter);
-        }
+        read_definition(s, word[0] == 'd');
     }
 }
 

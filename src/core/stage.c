@@ -150,6 +150,17 @@ typedef struct compile_call {
     const char *reason;
 } compile_call;
 
+static void tell_compiled(kn_build *build, const kiln_stage *stage, kiln_status status,
+                          uint64_t took)
+{
+    build->info.compile_ns += took;
+    if (status == KILN_OK) {
+        build->info.compiles++;
+        kn_log(KILN_LOG_INFO, "compiled %s (%s) in %.3f s", source_name(build), stage->name,
+               (double)took / 1e9);
+    }
+}
+
 /* The backend's compile, checked and made a blob. */
 static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_diag *diag)
 {
@@ -175,13 +186,7 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
     uint64_t start = kn_clock_now();
     kiln_status status = kn_hal_compile(in, in->handle, &request, &artifact.base,
                                         request.want_live ? &build->live : NULL, diag);
-    uint64_t took = kn_clock_now() - start;
-    build->info.compile_ns += took;
-    if (status == KILN_OK) {
-        build->info.compiles++;
-        kn_log(KILN_LOG_INFO, "compiled %s (%s) in %.3f s", source_name(build), stage->name,
-               (double)took / 1e9);
-    }
+    tell_compiled(build, stage, status, kn_clock_now() - start);
     if (status == KILN_OK && artifact.base.size == 0 && build->live != NULL) {
         call->live_only = true;
     } else if (status == KILN_OK && artifact.base.size == 0) {

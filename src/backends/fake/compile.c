@@ -11,8 +11,8 @@ static const kiln_stage stages[] = {
     {.name = "fake.binary", .revision = 1},
 };
 
-const kiln_stage *fake_stages(void *instance, const kiln_target *target, kiln_language language,
-                              size_t *out_count)
+const kiln_stage *kn_fake_stages(void *instance, const kiln_target *target, kiln_language language,
+                                 size_t *out_count)
 {
     (void)instance;
     (void)target;
@@ -20,7 +20,7 @@ const kiln_stage *fake_stages(void *instance, const kiln_target *target, kiln_la
     return language == KILN_LANG_FAKE ? stages : NULL;
 }
 
-const char *fake_system_include_dir(void *instance, const kiln_target *target, size_t index)
+const char *kn_fake_system_include_dir(void *instance, const kiln_target *target, size_t index)
 {
     (void)instance;
     (void)target;
@@ -28,7 +28,7 @@ const char *fake_system_include_dir(void *instance, const kiln_target *target, s
     return NULL;
 }
 
-bool fake_ships_header(void *instance, const kiln_target *target, const char *name)
+bool kn_fake_ships_header(void *instance, const kiln_target *target, const char *name)
 {
     (void)instance;
     (void)target;
@@ -36,7 +36,7 @@ bool fake_ships_header(void *instance, const kiln_target *target, const char *na
     return false;
 }
 
-const char *fake_uncacheable_option(void *instance, const kiln_source *source)
+const char *kn_fake_uncacheable_option(void *instance, const kiln_source *source)
 {
     (void)instance;
     for (size_t i = 0; i < source->option_count; i++) {
@@ -48,19 +48,19 @@ const char *fake_uncacheable_option(void *instance, const kiln_source *source)
 }
 
 /* Source to code. The names of the kernels go along as a fact. */
-static kiln_status compile_source(fake_instance *fake, const kiln_source *source,
+static kiln_status compile_source(kn_fake_instance *fake, const kiln_source *source,
                                   kiln_artifact *artifact, kiln_diag *diag)
 {
-    fake_code code;
+    kn_fake_code code;
     kn_strbuf log;
     kn_strbuf bytes;
     kn_strbuf names;
     kn_strbuf_init(&log, 0);
     kn_strbuf_init(&bytes, 0);
     kn_strbuf_init(&names, 0);
-    kiln_status status = fake_parse(source, &code, &log, diag);
+    kiln_status status = kn_fake_parse(source, &code, &log, diag);
     if (status == KILN_OK) {
-        fake_code_write(&code, &bytes);
+        kn_fake_code_write(&code, &bytes);
         for (uint32_t i = 0; i < code.kernel_count; i++) {
             kn_strbuf_append_text(&names, code.kernels[i].name);
             kn_strbuf_append_char(&names, '\n');
@@ -73,7 +73,7 @@ static kiln_status compile_source(fake_instance *fake, const kiln_source *source
                 KILN_OK) {
             status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
         }
-        fake_code_deinit(&code);
+        kn_fake_code_deinit(&code);
     }
     kn_strbuf_deinit(&names);
     kn_strbuf_deinit(&bytes);
@@ -83,13 +83,13 @@ static kiln_status compile_source(fake_instance *fake, const kiln_source *source
 
 /* Code to a binary: a stamp that names driver and device, the shapes it is finished for, the code.
  */
-static kiln_status link_code(fake_instance *fake, const kiln_compile_request *request,
+static kiln_status link_code(kn_fake_instance *fake, const kiln_compile_request *request,
                              kiln_artifact *artifact, kiln_diag *diag)
 {
     char head[STAMP_SIZE + 8];
     kn_strbuf bytes;
     kn_strbuf_init(&bytes, 0);
-    fake_binary_stamp(fake, request->target->device_index, head, STAMP_SIZE);
+    kn_fake_binary_stamp(fake, request->target->device_index, head, STAMP_SIZE);
     kn_put_u64(head + STAMP_SIZE, 0);
     kn_strbuf_append(&bytes, head, sizeof(head));
     kn_strbuf_append(&bytes, request->input->data, request->input->size);
@@ -102,13 +102,14 @@ static kiln_status link_code(fake_instance *fake, const kiln_compile_request *re
     return status;
 }
 
-kiln_status fake_compile(void *instance, const kiln_compile_request *request,
-                         kiln_artifact *artifact, void **out_live, kiln_diag *diag)
+kiln_status kn_fake_compile(void *instance, const kiln_compile_request *request,
+                            kiln_artifact *artifact, void **out_live, kiln_diag *diag)
 {
-    fake_instance *fake = (fake_instance *)instance;
+    kn_fake_instance *fake = (kn_fake_instance *)instance;
     bool first = request->stage->takes_source;
     bool empty = false;
-    kiln_status status = fake_call(&fake->faults, first ? FAKE_COMPILE : FAKE_LINK, &empty, diag);
+    kiln_status status =
+        kn_fake_call(&fake->faults, first ? FAKE_COMPILE : FAKE_LINK, &empty, diag);
     if (status != KILN_OK || empty) {
         return status;
     }
@@ -117,9 +118,9 @@ kiln_status fake_compile(void *instance, const kiln_compile_request *request,
     }
     status = link_code(fake, request, artifact, diag);
     if (status == KILN_OK && request->want_live) {
-        fake_program *program = NULL;
-        if (fake_program_create((fake_device *)request->device, artifact->data, artifact->size,
-                                &program, NULL) == KILN_OK) {
+        kn_fake_program *program = NULL;
+        if (kn_fake_program_create((kn_fake_device *)request->device, artifact->data,
+                                   artifact->size, &program, NULL) == KILN_OK) {
             *out_live = program;
         } /* else core loads the artifact, and hears why that fails */
     }

@@ -21,103 +21,105 @@
 extern const kiln_backend kn_backend_fake;
 
 /* An open backend. Real ones keep the libraries they opened and the tables bound from them here. */
-typedef struct fake_instance {
+typedef struct kn_fake_instance {
     const kiln_host *host;
-    fake_faults faults;
+    kn_fake_faults faults;
     char driver[64];  /* $KILN_FAKE_DRIVER: the driver's version */
     char build[64];   /* $KILN_FAKE_BUILD_ID: of the compiler's library */
     char device[64];  /* $KILN_FAKE_DEVICE: what the devices are called */
     uint32_t devices; /* $KILN_FAKE_DEVICES */
-} fake_instance;
+} kn_fake_instance;
 
-typedef struct fake_device {
-    fake_instance *instance;
+typedef struct kn_fake_device {
+    kn_fake_instance *instance;
     uint32_t index;
-} fake_device;
+} kn_fake_device;
 
-typedef struct fake_buffer {
+typedef struct kn_fake_buffer {
     size_t size;
     unsigned char *bytes;
-} fake_buffer;
+} kn_fake_buffer;
 
-typedef struct fake_queue {
-    fake_device *device;
-} fake_queue;
+typedef struct kn_fake_queue {
+    kn_fake_device *device;
+} kn_fake_queue;
 
 /* A program on a device: the parsed code, and the shapes it is finished for. */
-typedef struct fake_program {
-    fake_device *device;
-    fake_code code;
+typedef struct kn_fake_program {
+    kn_fake_device *device;
+    kn_fake_code code;
     kiln_param params[FAKE_KERNELS_MAX][FAKE_PARAMS_MAX];
     _Atomic uint64_t shapes; /* bit n: a launch with local size n was made; see capture */
     _Atomic uint64_t captured;
-} fake_program;
+} kn_fake_program;
 
 /* What a stage's fact or a binary must begin with for this driver to take it. */
-void fake_binary_stamp(const fake_instance *instance, uint32_t device, char *stamp, size_t size);
+void kn_fake_binary_stamp(const kn_fake_instance *instance, uint32_t device, char *stamp,
+                          size_t size);
 
 /* probe.c */
-kiln_status fake_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
-                      kiln_diag *diag);
-void fake_close(void *instance);
-kiln_status fake_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
-                             kiln_diag *diag);
-kiln_status fake_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
-void fake_device_close(void *device);
+kiln_status kn_fake_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
+                         kiln_diag *diag);
+void kn_fake_close(void *instance);
+kiln_status kn_fake_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
+                                kiln_diag *diag);
+kiln_status kn_fake_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
+void kn_fake_device_close(void *device);
 
 /* identity.c */
-kiln_status fake_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
-                                  kiln_diag *diag);
-kiln_status fake_target_parse(void *instance, const char *name, kiln_target *out_target,
-                              kiln_diag *diag);
-void fake_target_destroy(void *instance, kiln_target *target);
-kiln_status fake_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
-                          const kiln_identity *identity, kiln_diag *diag);
+kiln_status kn_fake_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
+                                     kiln_diag *diag);
+kiln_status kn_fake_target_parse(void *instance, const char *name, kiln_target *out_target,
+                                 kiln_diag *diag);
+void kn_fake_target_destroy(void *instance, kiln_target *target);
+kiln_status kn_fake_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
+                             const kiln_identity *identity, kiln_diag *diag);
 
 /* compile.c */
-const kiln_stage *fake_stages(void *instance, const kiln_target *target, kiln_language language,
-                              size_t *out_count);
-const char *fake_system_include_dir(void *instance, const kiln_target *target, size_t index);
-bool fake_ships_header(void *instance, const kiln_target *target, const char *name);
-const char *fake_uncacheable_option(void *instance, const kiln_source *source);
-kiln_status fake_compile(void *instance, const kiln_compile_request *request,
-                         kiln_artifact *artifact, void **out_live, kiln_diag *diag);
+const kiln_stage *kn_fake_stages(void *instance, const kiln_target *target, kiln_language language,
+                                 size_t *out_count);
+const char *kn_fake_system_include_dir(void *instance, const kiln_target *target, size_t index);
+bool kn_fake_ships_header(void *instance, const kiln_target *target, const char *name);
+const char *kn_fake_uncacheable_option(void *instance, const kiln_source *source);
+kiln_status kn_fake_compile(void *instance, const kiln_compile_request *request,
+                            kiln_artifact *artifact, void **out_live, kiln_diag *diag);
 
 /* program.c */
-kiln_status fake_program_create(fake_device *device, const void *binary, size_t size,
-                                fake_program **out_program, kiln_diag *diag);
-kiln_status fake_program_load(void *device, const kiln_load_request *request, void **out_program,
-                              kiln_diag *diag);
-void fake_program_unload(void *device, void *program);
-bool fake_program_grew(void *device, void *program);
-kiln_status fake_program_capture(void *device, void *program, kiln_artifact *artifact,
+kiln_status kn_fake_program_create(kn_fake_device *device, const void *binary, size_t size,
+                                   kn_fake_program **out_program, kiln_diag *diag);
+kiln_status kn_fake_program_load(void *device, const kiln_load_request *request, void **out_program,
                                  kiln_diag *diag);
-const char *fake_program_entry(void *device, void *program, size_t index);
-kiln_status fake_program_params(void *device, void *program, const char *entry,
-                                const kiln_param **out_params, size_t *out_count, kiln_diag *diag);
+void kn_fake_program_unload(void *device, void *program);
+bool kn_fake_program_grew(void *device, void *program);
+kiln_status kn_fake_program_capture(void *device, void *program, kiln_artifact *artifact,
+                                    kiln_diag *diag);
+const char *kn_fake_program_entry(void *device, void *program, size_t index);
+kiln_status kn_fake_program_params(void *device, void *program, const char *entry,
+                                   const kiln_param **out_params, size_t *out_count,
+                                   kiln_diag *diag);
 
 /* memory.c */
-kiln_status fake_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
-void fake_buffer_destroy(void *device, void *buffer);
-kiln_status fake_queue_write(void *queue, void *buffer, size_t offset, const void *data,
-                             size_t size, void **out_event, kiln_diag *diag);
-kiln_status fake_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
-                            void **out_event, kiln_diag *diag);
-kiln_status fake_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
-                            const void *pattern, size_t pattern_size, kiln_diag *diag);
-kiln_status fake_queue_copy(void *queue, void *from, size_t from_offset, void *to, size_t to_offset,
-                            size_t size, kiln_diag *diag);
+kiln_status kn_fake_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
+void kn_fake_buffer_destroy(void *device, void *buffer);
+kiln_status kn_fake_queue_write(void *queue, void *buffer, size_t offset, const void *data,
+                                size_t size, void **out_event, kiln_diag *diag);
+kiln_status kn_fake_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
+                               void **out_event, kiln_diag *diag);
+kiln_status kn_fake_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
+                               const void *pattern, size_t pattern_size, kiln_diag *diag);
+kiln_status kn_fake_queue_copy(void *queue, void *from, size_t from_offset, void *to,
+                               size_t to_offset, size_t size, kiln_diag *diag);
 
 /* launch.c */
-kiln_status fake_queue_create(void *device, void **out_queue, kiln_diag *diag);
-void fake_queue_destroy(void *device, void *queue);
-kiln_status fake_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
-                              kiln_diag *diag);
-kiln_status fake_queue_finish(void *queue, kiln_diag *diag);
-kiln_status fake_event_create(void **out_event, uint64_t ns, kiln_diag *diag);
-bool fake_event_done(void *device, void *event);
-kiln_status fake_event_wait(void *device, void *event, kiln_diag *diag);
-kiln_status fake_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
-void fake_event_destroy(void *device, void *event);
+kiln_status kn_fake_queue_create(void *device, void **out_queue, kiln_diag *diag);
+void kn_fake_queue_destroy(void *device, void *queue);
+kiln_status kn_fake_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
+                                 kiln_diag *diag);
+kiln_status kn_fake_queue_finish(void *queue, kiln_diag *diag);
+kiln_status kn_fake_event_create(void **out_event, uint64_t ns, kiln_diag *diag);
+bool kn_fake_event_done(void *device, void *event);
+kiln_status kn_fake_event_wait(void *device, void *event, kiln_diag *diag);
+kiln_status kn_fake_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
+void kn_fake_event_destroy(void *device, void *event);
 
 #endif

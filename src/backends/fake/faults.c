@@ -43,7 +43,7 @@ static bool same(const char *text, size_t length, const char *name)
 }
 
 /* Reads "op=what@n" of `length` characters. */
-static bool read_row(const char *text, size_t length, fake_fault *out_row)
+static bool read_row(const char *text, size_t length, kn_fake_fault *out_row)
 {
     const char *equals = (const char *)memchr(text, '=', length);
     if (equals == NULL) {
@@ -69,7 +69,7 @@ static bool read_row(const char *text, size_t length, fake_fault *out_row)
     out_row->op = FAKE_OP_COUNT;
     for (int i = 0; i < FAKE_OP_COUNT; i++) {
         if (same(text, (size_t)(equals - text), op_names[i])) {
-            out_row->op = (fake_op)i;
+            out_row->op = (kn_fake_op)i;
         }
     }
     for (size_t i = 0; i < FAILURES; i++) {
@@ -80,7 +80,7 @@ static bool read_row(const char *text, size_t length, fake_fault *out_row)
     return out_row->op != FAKE_OP_COUNT && out_row->what != NULL;
 }
 
-kiln_status fake_faults_init(fake_faults *faults, const char *script, kiln_diag *diag)
+kiln_status kn_fake_faults_init(kn_fake_faults *faults, const char *script, kiln_diag *diag)
 {
     memset(faults, 0, sizeof(*faults));
     while (script != NULL && *script != '\0') {
@@ -96,7 +96,7 @@ kiln_status fake_faults_init(fake_faults *faults, const char *script, kiln_diag 
     return KILN_OK;
 }
 
-static void note_thread(fake_faults *faults)
+static void note_thread(kn_fake_faults *faults)
 {
     uintptr_t none = 0;
     uintptr_t self = kn_thread_self();
@@ -105,7 +105,7 @@ static void note_thread(fake_faults *faults)
     }
 }
 
-static kiln_status act(const char *what, fake_op op, bool *out_empty, kiln_diag *diag)
+static kiln_status act(const char *what, kn_fake_op op, bool *out_empty, kiln_diag *diag)
 {
     for (size_t i = 0; i < FAILURES; i++) {
         if (strcmp(failures[i].what, what) == 0 && failures[i].status != KILN_OK) {
@@ -130,12 +130,12 @@ static kiln_status act(const char *what, fake_op op, bool *out_empty, kiln_diag 
     return KILN_OK;
 }
 
-kiln_status fake_call(fake_faults *faults, fake_op op, bool *out_empty, kiln_diag *diag)
+kiln_status kn_fake_call(kn_fake_faults *faults, kn_fake_op op, bool *out_empty, kiln_diag *diag)
 {
     note_thread(faults);
     uint64_t call = atomic_fetch_add(&faults->calls[op], 1) + 1;
     for (size_t i = 0; i < faults->count; i++) {
-        const fake_fault *row = &faults->rows[i];
+        const kn_fake_fault *row = &faults->rows[i];
         if (row->op == op && (row->at == 0 || row->at == call)) {
             return act(row->what, op, out_empty, diag);
         }

@@ -33,34 +33,34 @@
     X(LAUNCH, "launch")                                                                            \
     X(FINISH, "finish")
 
-typedef enum fake_op {
+typedef enum kn_fake_op {
 #define FAKE_OP_ENUM(name, text) FAKE_##name,
     FAKE_OPS(FAKE_OP_ENUM)
 #undef FAKE_OP_ENUM
         FAKE_OP_COUNT,
-} fake_op;
+} kn_fake_op;
 
 #define FAKE_FAULTS_MAX 16
 
-typedef struct fake_fault {
-    fake_op op;
+typedef struct kn_fake_fault {
+    kn_fake_op op;
     const char *what; /* static text */
     uint64_t at;      /* 0: every call */
-} fake_fault;
+} kn_fake_fault;
 
-typedef struct fake_faults {
-    fake_fault rows[FAKE_FAULTS_MAX];
+typedef struct kn_fake_faults {
+    kn_fake_fault rows[FAKE_FAULTS_MAX];
     size_t count;
     _Atomic uint64_t calls[FAKE_OP_COUNT];
     _Atomic uintptr_t thread;   /* of the first call */
     _Atomic bool other_threads; /* some call came from another one */
-} fake_faults;
+} kn_fake_faults;
 
 /* Reads a script (NULL: no faults). KILN_E_INVALID names what is wrong with it. */
-kiln_status fake_faults_init(fake_faults *faults, const char *script, kiln_diag *diag);
+kiln_status kn_fake_faults_init(kn_fake_faults *faults, const char *script, kiln_diag *diag);
 
 /* Counts a call, and does or returns what is scripted for it. `*out_empty` (may be NULL) is set
  * when the call is to give an empty result. */
-kiln_status fake_call(fake_faults *faults, fake_op op, bool *out_empty, kiln_diag *diag);
+kiln_status kn_fake_call(kn_fake_faults *faults, kn_fake_op op, bool *out_empty, kiln_diag *diag);
 
 #endif

@@ -5,8 +5,8 @@
 #include "backends/fake/fake.h"
 #include "base/text.h"
 
-kiln_status fake_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
-                                  kiln_diag *diag)
+kiln_status kn_fake_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
+                                     kiln_diag *diag)
 {
     (void)instance;
     (void)diag;
@@ -17,8 +17,8 @@ kiln_status fake_target_of_device(void *instance, uint32_t device_index, kiln_ta
 }
 
 /* "any" and "native" name device 0's kind without a device. */
-kiln_status fake_target_parse(void *instance, const char *name, kiln_target *out_target,
-                              kiln_diag *diag)
+kiln_status kn_fake_target_parse(void *instance, const char *name, kiln_target *out_target,
+                                 kiln_diag *diag)
 {
     (void)instance;
     if (strcmp(name, "native") != 0 && strcmp(name, "any") != 0) {
@@ -29,17 +29,17 @@ kiln_status fake_target_parse(void *instance, const char *name, kiln_target *out
     return KILN_OK;
 }
 
-void fake_target_destroy(void *instance, kiln_target *target)
+void kn_fake_target_destroy(void *instance, kiln_target *target)
 {
     (void)instance;
     target->handle = NULL;
 }
 
-kiln_status fake_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
-                          const kiln_identity *identity, kiln_diag *diag)
+kiln_status kn_fake_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
+                             const kiln_identity *identity, kiln_diag *diag)
 {
-    fake_instance *fake = (fake_instance *)instance;
-    kiln_status status = fake_call(&fake->faults, FAKE_IDENTIFY, NULL, diag);
+    kn_fake_instance *fake = (kn_fake_instance *)instance;
+    kiln_status status = kn_fake_call(&fake->faults, FAKE_IDENTIFY, NULL, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -55,7 +55,8 @@ kiln_status fake_identify(void *instance, const kiln_stage *stage, const kiln_ta
     return KILN_OK;
 }
 
-void fake_binary_stamp(const fake_instance *instance, uint32_t device, char *stamp, size_t size)
+void kn_fake_binary_stamp(const kn_fake_instance *instance, uint32_t device, char *stamp,
+                          size_t size)
 {
     memset(stamp, 0, size);
     kn_text_putf(stamp, size, "fake %s on %s %u", instance->driver, instance->device,

@@ -19,7 +19,7 @@ static const char *const item_names[] = {"i", "gx", "gy", "gz", "nx", "ny", "nz"
 
 typedef struct parser {
     const kiln_source *source;
-    fake_code *code;
+    kn_fake_code *code;
     kn_strbuf *log;
     const char *file;
     unsigned line;
@@ -40,16 +40,16 @@ static void complain(parser *p, const char *kind, const char *text, const char *
     p->failed = p->failed || strcmp(kind, "error") == 0;
 }
 
-static void emit(parser *p, fake_step_kind kind, uint32_t index, double value)
+static void emit(parser *p, kn_fake_step_kind kind, uint32_t index, double value)
 {
-    fake_code *code = p->code;
+    kn_fake_code *code = p->code;
     if (code->step_count == FAKE_OPS_MAX || code->kernel_count == 0) {
         complain(p, "error", code->kernel_count == 0 ? "no kernel is open" : "too many steps", "");
         return;
     }
     if (code->step_count % 64 == 0) {
-        fake_step *steps =
-            (fake_step *)realloc(code->steps, (code->step_count + 64) * sizeof(fake_step));
+        kn_fake_step *steps =
+            (kn_fake_step *)realloc(code->steps, (code->step_count + 64) * sizeof(kn_fake_step));
         if (steps == NULL) {
             p->no_memory = true;
             p->failed = true;
@@ -57,7 +57,7 @@ static void emit(parser *p, fake_step_kind kind, uint32_t index, double value)
         }
         code->steps = steps;
     }
-    code->steps[code->step_count++] = (fake_step){(uint32_t)kind, index, value};
+    code->steps[code->step_count++] = (kn_fake_step){(uint32_t)kind, index, value};
     code->kernels[code->kernel_count - 1].count++;
 }
 
@@ -65,7 +65,7 @@ static void emit(parser *p, fake_step_kind kind, uint32_t index, double value)
 static int find_param(const parser *p, const char *name)
 {
     if (p->code->kernel_count > 0) {
-        const fake_kernel *kernel = &p->code->kernels[p->code->kernel_count - 1];
+        const kn_fake_kernel *kernel = &p->code->kernels[p->code->kernel_count - 1];
         for (uint32_t i = 0; i < kernel->param_count; i++) {
             if (strcmp(kernel->params[i].name, name) == 0) {
                 return (int)i;
@@ -77,7 +77,7 @@ static int find_param(const parser *p, const char *name)
 
 static bool is_buffer(const parser *p, int param)
 {
-    const fake_kernel *kernel = &p->code->kernels[p->code->kernel_count - 1];
+    const kn_fake_kernel *kernel = &p->code->kernels[p->code->kernel_count - 1];
     return param >= 0 &&
            (kernel->params[param].type == FAKE_FLOATS || kernel->params[param].type == FAKE_INTS);
 }
@@ -177,13 +177,13 @@ static void parse_store(parser *p, char **words, size_t count)
 
 static void parse_kernel(parser *p, char **words, size_t count)
 {
-    fake_code *code = p->code;
+    kn_fake_code *code = p->code;
     if (count < 2 || count - 2 > 16 || code->kernel_count == FAKE_KERNELS_MAX ||
         strlen(words[1]) >= FAKE_NAME_SIZE) {
         complain(p, "error", "a kernel has a name and up to 16 parameters", "");
         return;
     }
-    fake_kernel *kernel = &code->kernels[code->kernel_count++];
+    kn_fake_kernel *kernel = &code->kernels[code->kernel_count++];
     kn_text_put(kernel->name, sizeof(kernel->name), words[1]);
     kernel->first = code->step_count;
     for (size_t i = 2; i < count; i++) {
@@ -307,8 +307,8 @@ static void parse_text(parser *p, const char *file, const char *text, size_t len
     p->line = old_line;
 }
 
-kiln_status fake_parse(const kiln_source *source, fake_code *out_code, kn_strbuf *log,
-                       kiln_diag *diag)
+kiln_status kn_fake_parse(const kiln_source *source, kn_fake_code *out_code, kn_strbuf *log,
+                          kiln_diag *diag)
 {
     const char *name = source->name != NULL ? source->name : "source";
     parser p = {.source = source, .code = out_code, .log = log};
@@ -319,11 +319,11 @@ kiln_status fake_parse(const kiln_source *source, fake_code *out_code, kn_strbuf
         complain(&p, "error", "there is no kernel in it", "");
     }
     if (p.no_memory || !kn_strbuf_ok(log)) {
-        fake_code_deinit(out_code);
+        kn_fake_code_deinit(out_code);
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
     }
     if (p.failed) {
-        fake_code_deinit(out_code);
+        kn_fake_code_deinit(out_code);
         (void)kiln_diag_set(diag, KILN_E_COMPILE, "see the log", name, "%s", kn_strbuf_text(log));
         kiln_diag_set_log(diag, kn_strbuf_text(log), log->length);
         return KILN_E_COMPILE;
@@ -331,26 +331,26 @@ kiln_status fake_parse(const kiln_source *source, fake_code *out_code, kn_strbuf
     return KILN_OK;
 }
 
-void fake_code_deinit(fake_code *code)
+void kn_fake_code_deinit(kn_fake_code *code)
 {
     free(code->steps);
     memset(code, 0, sizeof(*code));
 }
 
-void fake_code_write(const fake_code *code, kn_strbuf *out)
+void kn_fake_code_write(const kn_fake_code *code, kn_strbuf *out)
 {
     char counts[8];
     kn_put_u32(counts, code->kernel_count);
     kn_put_u32(counts + 4, code->step_count);
     kn_strbuf_append(out, counts, sizeof(counts));
-    kn_strbuf_append(out, code->kernels, code->kernel_count * sizeof(fake_kernel));
-    kn_strbuf_append(out, code->steps, code->step_count * sizeof(fake_step));
+    kn_strbuf_append(out, code->kernels, code->kernel_count * sizeof(kn_fake_kernel));
+    kn_strbuf_append(out, code->steps, code->step_count * sizeof(kn_fake_step));
 }
 
 /* Everything that the interpreter relies on: bytes from a file are nobody's friend. */
-static bool step_is_sound(const fake_step *step, const fake_kernel *kernel)
+static bool step_is_sound(const kn_fake_step *step, const kn_fake_kernel *kernel)
 {
-    switch ((fake_step_kind)step->kind) {
+    switch ((kn_fake_step_kind)step->kind) {
     case FAKE_PUSH_PARAM:
         return step->index < kernel->param_count;
     case FAKE_PUSH_ELEMENT:
@@ -366,7 +366,7 @@ static bool step_is_sound(const fake_step *step, const fake_kernel *kernel)
     }
 }
 
-static bool kernel_is_sound(const fake_code *code, const fake_kernel *kernel)
+static bool kernel_is_sound(const kn_fake_code *code, const kn_fake_kernel *kernel)
 {
     if (memchr(kernel->name, 0, FAKE_NAME_SIZE) == NULL || kernel->param_count > 16 ||
         kernel->first > code->step_count || kernel->count > code->step_count - kernel->first) {
@@ -386,7 +386,7 @@ static bool kernel_is_sound(const fake_code *code, const fake_kernel *kernel)
     return true;
 }
 
-static bool code_is_sound(const fake_code *code)
+static bool code_is_sound(const kn_fake_code *code)
 {
     for (uint32_t i = 0; i < code->kernel_count; i++) {
         if (!kernel_is_sound(code, &code->kernels[i])) {
@@ -396,7 +396,7 @@ static bool code_is_sound(const fake_code *code)
     return true;
 }
 
-bool fake_code_read(const void *data, size_t size, fake_code *out_code)
+bool kn_fake_code_read(const void *data, size_t size, kn_fake_code *out_code)
 {
     const char *bytes = (const char *)data;
     memset(out_code, 0, sizeof(*out_code));
@@ -406,19 +406,20 @@ bool fake_code_read(const void *data, size_t size, fake_code *out_code)
     uint32_t kernels = kn_get_u32(bytes);
     uint32_t steps = kn_get_u32(bytes + 4);
     if (kernels > FAKE_KERNELS_MAX || steps > FAKE_OPS_MAX ||
-        size != 8 + kernels * sizeof(fake_kernel) + steps * sizeof(fake_step)) {
+        size != 8 + kernels * sizeof(kn_fake_kernel) + steps * sizeof(kn_fake_step)) {
         return false;
     }
-    out_code->steps = (fake_step *)calloc(steps + 1, sizeof(fake_step));
+    out_code->steps = (kn_fake_step *)calloc(steps + 1, sizeof(kn_fake_step));
     if (out_code->steps == NULL) {
         return false;
     }
     out_code->kernel_count = kernels;
     out_code->step_count = steps;
-    memcpy(out_code->kernels, bytes + 8, kernels * sizeof(fake_kernel));
-    memcpy(out_code->steps, bytes + 8 + kernels * sizeof(fake_kernel), steps * sizeof(fake_step));
+    memcpy(out_code->kernels, bytes + 8, kernels * sizeof(kn_fake_kernel));
+    memcpy(out_code->steps, bytes + 8 + kernels * sizeof(kn_fake_kernel),
+           steps * sizeof(kn_fake_step));
     if (!code_is_sound(out_code)) {
-        fake_code_deinit(out_code);
+        kn_fake_code_deinit(out_code);
         return false;
     }
     return true;

@@ -31,17 +31,17 @@
 #define FAKE_NAME_SIZE 32u
 #define FAKE_STACK_MAX 32u
 
-typedef enum fake_type {
+typedef enum kn_fake_type {
     FAKE_FLOAT = 0,
     FAKE_INT,
     FAKE_FLOATS,
     FAKE_INTS,
     FAKE_LOCAL,
     FAKE_TYPE_COUNT,
-} fake_type;
+} kn_fake_type;
 
 /* One step: push a number, push something, or store. */
-typedef enum fake_step_kind {
+typedef enum kn_fake_step_kind {
     FAKE_PUSH_NUMBER = 0, /* value */
     FAKE_PUSH_PARAM,      /* index: a value, or a buffer's element at i */
     FAKE_PUSH_NAME,       /* index: into the names i gx gy gz nx ny nz lx */
@@ -50,41 +50,41 @@ typedef enum fake_step_kind {
     FAKE_STORE,           /* index: a buffer; pops the value, stores at i */
     FAKE_STORE_AT,        /* index: a buffer; pops the value, then the element's index */
     FAKE_STEP_COUNT,
-} fake_step_kind;
+} kn_fake_step_kind;
 
-typedef struct fake_step {
+typedef struct kn_fake_step {
     uint32_t kind;
     uint32_t index;
     double value;
-} fake_step;
+} kn_fake_step;
 
-typedef struct fake_kernel {
+typedef struct kn_fake_kernel {
     char name[FAKE_NAME_SIZE];
     uint32_t param_count;
     struct {
         char name[FAKE_NAME_SIZE];
-        uint32_t type; /* fake_type */
+        uint32_t type; /* kn_fake_type */
     } params[16];
     uint32_t first; /* steps */
     uint32_t count;
-} fake_kernel;
+} kn_fake_kernel;
 
 /* Whole programs; plain data, so that it is its own binary form after a header. */
-typedef struct fake_code {
+typedef struct kn_fake_code {
     uint32_t kernel_count;
     uint32_t step_count;
-    fake_kernel kernels[FAKE_KERNELS_MAX];
-    fake_step *steps; /* malloc'ed */
-} fake_code;
+    kn_fake_kernel kernels[FAKE_KERNELS_MAX];
+    kn_fake_step *steps; /* malloc'ed */
+} kn_fake_code;
 
 /* Compiles a source. `log` receives warnings and errors as "name:line: error: text". KILN_E_COMPILE
  * if there was an error. */
-kiln_status fake_parse(const kiln_source *source, fake_code *out_code, kn_strbuf *log,
-                       kiln_diag *diag);
-void fake_code_deinit(fake_code *code);
+kiln_status kn_fake_parse(const kiln_source *source, kn_fake_code *out_code, kn_strbuf *log,
+                          kiln_diag *diag);
+void kn_fake_code_deinit(kn_fake_code *code);
 
 /* Bytes of a program, and back; false if they are not one. */
-void fake_code_write(const fake_code *code, kn_strbuf *out);
-bool fake_code_read(const void *data, size_t size, fake_code *out_code);
+void kn_fake_code_write(const kn_fake_code *code, kn_strbuf *out);
+bool kn_fake_code_read(const void *data, size_t size, kn_fake_code *out_code);
 
 #endif

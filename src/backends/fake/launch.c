@@ -6,13 +6,13 @@
 #include "backends/fake/fake.h"
 #include "sys/clock.h"
 
-typedef struct fake_event {
+typedef struct kn_fake_event {
     uint64_t ns;
-} fake_event;
+} kn_fake_event;
 
-kiln_status fake_event_create(void **out_event, uint64_t ns, kiln_diag *diag)
+kiln_status kn_fake_event_create(void **out_event, uint64_t ns, kiln_diag *diag)
 {
-    fake_event *event = (fake_event *)calloc(1, sizeof(*event));
+    kn_fake_event *event = (kn_fake_event *)calloc(1, sizeof(*event));
     if (event == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
     }
@@ -21,14 +21,14 @@ kiln_status fake_event_create(void **out_event, uint64_t ns, kiln_diag *diag)
     return KILN_OK;
 }
 
-bool fake_event_done(void *device, void *event)
+bool kn_fake_event_done(void *device, void *event)
 {
     (void)device;
     (void)event;
     return true;
 }
 
-kiln_status fake_event_wait(void *device, void *event, kiln_diag *diag)
+kiln_status kn_fake_event_wait(void *device, void *event, kiln_diag *diag)
 {
     (void)device;
     (void)event;
@@ -36,28 +36,28 @@ kiln_status fake_event_wait(void *device, void *event, kiln_diag *diag)
     return KILN_OK;
 }
 
-kiln_status fake_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag)
+kiln_status kn_fake_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag)
 {
     (void)device;
     (void)diag;
-    *out_ns = ((const fake_event *)event)->ns;
+    *out_ns = ((const kn_fake_event *)event)->ns;
     return KILN_OK;
 }
 
-void fake_event_destroy(void *device, void *event)
+void kn_fake_event_destroy(void *device, void *event)
 {
     (void)device;
     free(event);
 }
 
-kiln_status fake_queue_create(void *device, void **out_queue, kiln_diag *diag)
+kiln_status kn_fake_queue_create(void *device, void **out_queue, kiln_diag *diag)
 {
-    fake_device *fake = (fake_device *)device;
-    kiln_status status = fake_call(&fake->instance->faults, FAKE_QUEUE, NULL, diag);
+    kn_fake_device *fake = (kn_fake_device *)device;
+    kiln_status status = kn_fake_call(&fake->instance->faults, FAKE_QUEUE, NULL, diag);
     if (status != KILN_OK) {
         return status;
     }
-    fake_queue *queue = (fake_queue *)calloc(1, sizeof(*queue));
+    kn_fake_queue *queue = (kn_fake_queue *)calloc(1, sizeof(*queue));
     if (queue == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
     }
@@ -66,16 +66,16 @@ kiln_status fake_queue_create(void *device, void **out_queue, kiln_diag *diag)
     return KILN_OK;
 }
 
-void fake_queue_destroy(void *device, void *queue)
+void kn_fake_queue_destroy(void *device, void *queue)
 {
     (void)device;
     free(queue);
 }
 
-kiln_status fake_queue_finish(void *queue, kiln_diag *diag)
+kiln_status kn_fake_queue_finish(void *queue, kiln_diag *diag)
 {
-    fake_queue *fake = (fake_queue *)queue;
-    return fake_call(&fake->device->instance->faults, FAKE_FINISH, NULL, diag);
+    kn_fake_queue *fake = (kn_fake_queue *)queue;
+    return kn_fake_call(&fake->device->instance->faults, FAKE_FINISH, NULL, diag);
 }
 
 /* --- the interpreter --------------------------------------------------------------------------
@@ -83,7 +83,7 @@ kiln_status fake_queue_finish(void *queue, kiln_diag *diag)
 
 /* One work-item. A step that leaves its bounds stops the item, as a real device would fault. */
 typedef struct work_item {
-    const fake_kernel *kernel;
+    const kn_fake_kernel *kernel;
     const kiln_sys_launch *launch;
     double names[8]; /* i gx gy gz nx ny nz lx */
     double stack[FAKE_STACK_MAX];
@@ -113,7 +113,7 @@ static void push(work_item *item, double value)
 static unsigned char *element(work_item *item, uint32_t param, double index)
 {
     const kiln_sys_arg *arg = &item->launch->args[param];
-    fake_buffer *buffer = (fake_buffer *)arg->buffer;
+    kn_fake_buffer *buffer = (kn_fake_buffer *)arg->buffer;
     size_t elements = (buffer->size - arg->offset) / 4;
     if (!(index >= 0) || index >= (double)elements) {
         item->fault = true;
@@ -175,10 +175,10 @@ static void push_param(work_item *item, uint32_t param)
     }
 }
 
-static void run_step(work_item *item, const fake_step *step)
+static void run_step(work_item *item, const kn_fake_step *step)
 {
     double value = 0;
-    switch ((fake_step_kind)step->kind) {
+    switch ((kn_fake_step_kind)step->kind) {
     case FAKE_PUSH_NUMBER:
         push(item, step->value);
         break;
@@ -211,7 +211,7 @@ static void run_step(work_item *item, const fake_step *step)
 }
 
 /* Runs all work-items; false if one left its bounds. */
-static bool run_items(const fake_program *program, const fake_kernel *kernel,
+static bool run_items(const kn_fake_program *program, const kn_fake_kernel *kernel,
                       const kiln_sys_launch *launch)
 {
     bool fault = false;
@@ -240,10 +240,11 @@ static bool run_items(const fake_program *program, const fake_kernel *kernel,
 }
 
 /* The kernel by name. Core has compared the arguments with the parameters. */
-static const fake_kernel *find_kernel(const fake_program *program, const kiln_sys_launch *launch)
+static const kn_fake_kernel *find_kernel(const kn_fake_program *program,
+                                         const kiln_sys_launch *launch)
 {
     for (uint32_t i = 0; i < program->code.kernel_count; i++) {
-        const fake_kernel *kernel = &program->code.kernels[i];
+        const kn_fake_kernel *kernel = &program->code.kernels[i];
         if (strcmp(kernel->name, launch->entry) == 0 && kernel->param_count == launch->arg_count) {
             return kernel;
         }
@@ -251,16 +252,16 @@ static const fake_kernel *find_kernel(const fake_program *program, const kiln_sy
     return NULL;
 }
 
-kiln_status fake_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
-                              kiln_diag *diag)
+kiln_status kn_fake_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
+                                 kiln_diag *diag)
 {
-    fake_queue *fake = (fake_queue *)queue;
-    fake_program *program = (fake_program *)launch->program;
-    kiln_status status = fake_call(&fake->device->instance->faults, FAKE_LAUNCH, NULL, diag);
+    kn_fake_queue *fake = (kn_fake_queue *)queue;
+    kn_fake_program *program = (kn_fake_program *)launch->program;
+    kiln_status status = kn_fake_call(&fake->device->instance->faults, FAKE_LAUNCH, NULL, diag);
     if (status != KILN_OK) {
         return status;
     }
-    const fake_kernel *kernel = find_kernel(program, launch);
+    const kn_fake_kernel *kernel = find_kernel(program, launch);
     if (kernel == NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "fake", "no such kernel: %s",
                              launch->entry);
@@ -272,6 +273,6 @@ kiln_status fake_queue_launch(void *queue, const kiln_sys_launch *launch, void *
                              "a work-item left the bounds of a buffer");
     }
     (void)atomic_fetch_or(&program->shapes, (uint64_t)1 << shape);
-    return out_event != NULL ? fake_event_create(out_event, kn_clock_now() - start + 1, diag)
+    return out_event != NULL ? kn_fake_event_create(out_event, kn_clock_now() - start + 1, diag)
                              : KILN_OK;
 }

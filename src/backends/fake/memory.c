@@ -4,14 +4,14 @@
 
 #include "backends/fake/fake.h"
 
-kiln_status fake_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag)
+kiln_status kn_fake_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag)
 {
-    fake_device *fake = (fake_device *)device;
-    kiln_status status = fake_call(&fake->instance->faults, FAKE_BUFFER, NULL, diag);
+    kn_fake_device *fake = (kn_fake_device *)device;
+    kiln_status status = kn_fake_call(&fake->instance->faults, FAKE_BUFFER, NULL, diag);
     if (status != KILN_OK) {
         return status;
     }
-    fake_buffer *buffer = (fake_buffer *)calloc(1, sizeof(*buffer));
+    kn_fake_buffer *buffer = (kn_fake_buffer *)calloc(1, sizeof(*buffer));
     if (buffer != NULL) {
         buffer->size = size;
         buffer->bytes = (unsigned char *)calloc(1, size);
@@ -24,61 +24,61 @@ kiln_status fake_buffer_create(void *device, size_t size, void **out_buffer, kil
     return KILN_OK;
 }
 
-void fake_buffer_destroy(void *device, void *buffer)
+void kn_fake_buffer_destroy(void *device, void *buffer)
 {
     (void)device;
-    fake_buffer *fake = (fake_buffer *)buffer;
+    kn_fake_buffer *fake = (kn_fake_buffer *)buffer;
     free(fake->bytes);
     free(fake);
 }
 
 static kiln_status finish_event(void **out_event, kiln_diag *diag)
 {
-    return out_event != NULL ? fake_event_create(out_event, 0, diag) : KILN_OK;
+    return out_event != NULL ? kn_fake_event_create(out_event, 0, diag) : KILN_OK;
 }
 
-kiln_status fake_queue_write(void *queue, void *buffer, size_t offset, const void *data,
-                             size_t size, void **out_event, kiln_diag *diag)
+kiln_status kn_fake_queue_write(void *queue, void *buffer, size_t offset, const void *data,
+                                size_t size, void **out_event, kiln_diag *diag)
 {
-    fake_queue *fake = (fake_queue *)queue;
-    kiln_status status = fake_call(&fake->device->instance->faults, FAKE_WRITE, NULL, diag);
+    kn_fake_queue *fake = (kn_fake_queue *)queue;
+    kiln_status status = kn_fake_call(&fake->device->instance->faults, FAKE_WRITE, NULL, diag);
     if (status != KILN_OK) {
         return status;
     }
-    memcpy(((fake_buffer *)buffer)->bytes + offset, data, size);
+    memcpy(((kn_fake_buffer *)buffer)->bytes + offset, data, size);
     return finish_event(out_event, diag);
 }
 
-kiln_status fake_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
-                            void **out_event, kiln_diag *diag)
+kiln_status kn_fake_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
+                               void **out_event, kiln_diag *diag)
 {
-    fake_queue *fake = (fake_queue *)queue;
-    kiln_status status = fake_call(&fake->device->instance->faults, FAKE_READ, NULL, diag);
+    kn_fake_queue *fake = (kn_fake_queue *)queue;
+    kiln_status status = kn_fake_call(&fake->device->instance->faults, FAKE_READ, NULL, diag);
     if (status != KILN_OK) {
         return status;
     }
-    memcpy(data, ((const fake_buffer *)buffer)->bytes + offset, size);
+    memcpy(data, ((const kn_fake_buffer *)buffer)->bytes + offset, size);
     return finish_event(out_event, diag);
 }
 
-kiln_status fake_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
-                            const void *pattern, size_t pattern_size, kiln_diag *diag)
+kiln_status kn_fake_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
+                               const void *pattern, size_t pattern_size, kiln_diag *diag)
 {
     (void)queue;
     (void)diag;
-    unsigned char *bytes = ((fake_buffer *)buffer)->bytes + offset;
+    unsigned char *bytes = ((kn_fake_buffer *)buffer)->bytes + offset;
     for (size_t i = 0; i < size; i += pattern_size) {
         memcpy(bytes + i, pattern, pattern_size);
     }
     return KILN_OK;
 }
 
-kiln_status fake_queue_copy(void *queue, void *from, size_t from_offset, void *to, size_t to_offset,
-                            size_t size, kiln_diag *diag)
+kiln_status kn_fake_queue_copy(void *queue, void *from, size_t from_offset, void *to,
+                               size_t to_offset, size_t size, kiln_diag *diag)
 {
     (void)queue;
     (void)diag;
-    memmove(((fake_buffer *)to)->bytes + to_offset, ((fake_buffer *)from)->bytes + from_offset,
-            size);
+    memmove(((kn_fake_buffer *)to)->bytes + to_offset,
+            ((kn_fake_buffer *)from)->bytes + from_offset, size);
     return KILN_OK;
 }

@@ -36,21 +36,22 @@ static bool scripted_outcome(kiln_probe_report *report)
     return false;
 }
 
-kiln_status fake_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
-                      kiln_diag *diag)
+kiln_status kn_fake_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
+                         kiln_diag *diag)
 {
     uint64_t devices = FAKE_DEVICES;
     if (scripted_outcome(report)) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, "fake", "%s", report->why);
     }
-    fake_instance *instance = (fake_instance *)calloc(1, sizeof(*instance));
+    kn_fake_instance *instance = (kn_fake_instance *)calloc(1, sizeof(*instance));
     if (instance == NULL) {
         report_set(report, KILN_PROBE_FAILED, "out of memory", "");
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
     }
-    kiln_status status = fake_faults_init(&instance->faults, kn_env_get("KILN_FAKE_FAULTS"), diag);
+    kiln_status status =
+        kn_fake_faults_init(&instance->faults, kn_env_get("KILN_FAKE_FAULTS"), diag);
     if (status == KILN_OK) {
-        status = fake_call(&instance->faults, FAKE_OPEN, NULL, diag);
+        status = kn_fake_call(&instance->faults, FAKE_OPEN, NULL, diag);
     }
     if (status == KILN_OK) {
         status = kn_env_u64("KILN_FAKE_DEVICES", 0, 64, &devices, diag);
@@ -75,15 +76,15 @@ kiln_status fake_open(const kiln_host *host, void **out_instance, kiln_probe_rep
     return KILN_OK;
 }
 
-void fake_close(void *instance)
+void kn_fake_close(void *instance)
 {
     free(instance);
 }
 
-kiln_status fake_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
-                             kiln_diag *diag)
+kiln_status kn_fake_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
+                                kiln_diag *diag)
 {
-    const fake_instance *fake = (const fake_instance *)instance;
+    const kn_fake_instance *fake = (const kn_fake_instance *)instance;
     if (index >= fake->devices) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "fake", "there is no device %u",
                              (unsigned)index);
@@ -107,14 +108,14 @@ kiln_status fake_device_info(void *instance, uint32_t index, kiln_device_info *o
     return KILN_OK;
 }
 
-kiln_status fake_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag)
+kiln_status kn_fake_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag)
 {
-    fake_instance *fake = (fake_instance *)instance;
-    kiln_status status = fake_call(&fake->faults, FAKE_DEVICE, NULL, diag);
+    kn_fake_instance *fake = (kn_fake_instance *)instance;
+    kiln_status status = kn_fake_call(&fake->faults, FAKE_DEVICE, NULL, diag);
     if (status != KILN_OK) {
         return status;
     }
-    fake_device *device = (fake_device *)calloc(1, sizeof(*device));
+    kn_fake_device *device = (kn_fake_device *)calloc(1, sizeof(*device));
     if (device == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
     }
@@ -124,7 +125,7 @@ kiln_status fake_device_open(void *instance, uint32_t index, void **out_device, 
     return KILN_OK;
 }
 
-void fake_device_close(void *device)
+void kn_fake_device_close(void *device)
 {
     free(device);
 }

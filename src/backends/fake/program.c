@@ -8,13 +8,13 @@
 
 #define STAMP_SIZE 64
 
-static void describe_params(fake_program *program)
+static void describe_params(kn_fake_program *program)
 {
     static const char *const types[FAKE_TYPE_COUNT] = {"float", "int", "float*", "int*", "local"};
     static const kiln_arg_kind kinds[FAKE_TYPE_COUNT] = {
         KILN_ARG_VALUE, KILN_ARG_VALUE, KILN_ARG_BUFFER, KILN_ARG_BUFFER, KILN_ARG_LOCAL};
     for (uint32_t i = 0; i < program->code.kernel_count; i++) {
-        const fake_kernel *kernel = &program->code.kernels[i];
+        const kn_fake_kernel *kernel = &program->code.kernels[i];
         for (uint32_t k = 0; k < kernel->param_count; k++) {
             kiln_param *param = &program->params[i][k];
             uint32_t type = kernel->params[k].type;
@@ -26,21 +26,21 @@ static void describe_params(fake_program *program)
     }
 }
 
-kiln_status fake_program_create(fake_device *device, const void *binary, size_t size,
-                                fake_program **out_program, kiln_diag *diag)
+kiln_status kn_fake_program_create(kn_fake_device *device, const void *binary, size_t size,
+                                   kn_fake_program **out_program, kiln_diag *diag)
 {
     char stamp[STAMP_SIZE];
     const char *bytes = (const char *)binary;
-    fake_binary_stamp(device->instance, device->index, stamp, sizeof(stamp));
+    kn_fake_binary_stamp(device->instance, device->index, stamp, sizeof(stamp));
     if (size < STAMP_SIZE + 8 || memcmp(stamp, bytes, STAMP_SIZE) != 0) {
         return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "fake",
                              "the binary is not one of this driver for this device");
     }
-    fake_program *program = (fake_program *)calloc(1, sizeof(*program));
+    kn_fake_program *program = (kn_fake_program *)calloc(1, sizeof(*program));
     if (program == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
     }
-    if (!fake_code_read(bytes + STAMP_SIZE + 8, size - STAMP_SIZE - 8, &program->code)) {
+    if (!kn_fake_code_read(bytes + STAMP_SIZE + 8, size - STAMP_SIZE - 8, &program->code)) {
         free(program);
         return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "fake", "the binary is damaged");
     }
@@ -52,15 +52,15 @@ kiln_status fake_program_create(fake_device *device, const void *binary, size_t 
     return KILN_OK;
 }
 
-kiln_status fake_program_load(void *device, const kiln_load_request *request, void **out_program,
-                              kiln_diag *diag)
+kiln_status kn_fake_program_load(void *device, const kiln_load_request *request, void **out_program,
+                                 kiln_diag *diag)
 {
-    fake_device *fake = (fake_device *)device;
+    kn_fake_device *fake = (kn_fake_device *)device;
     const kiln_artifact *binary = request->artifacts[request->artifact_count - 1];
-    fake_program *program = NULL;
-    kiln_status status = fake_call(&fake->instance->faults, FAKE_LOAD, NULL, diag);
+    kn_fake_program *program = NULL;
+    kiln_status status = kn_fake_call(&fake->instance->faults, FAKE_LOAD, NULL, diag);
     if (status == KILN_OK) {
-        status = fake_program_create(fake, binary->data, binary->size, &program, diag);
+        status = kn_fake_program_create(fake, binary->data, binary->size, &program, diag);
     }
     if (status == KILN_OK) {
         *out_program = program;
@@ -68,41 +68,41 @@ kiln_status fake_program_load(void *device, const kiln_load_request *request, vo
     return status;
 }
 
-void fake_program_unload(void *device, void *program)
+void kn_fake_program_unload(void *device, void *program)
 {
-    fake_device *fake = (fake_device *)device;
-    fake_program *old = (fake_program *)program;
-    (void)fake_call(&fake->instance->faults, FAKE_UNLOAD, NULL, NULL); /* counted */
-    fake_code_deinit(&old->code);
+    kn_fake_device *fake = (kn_fake_device *)device;
+    kn_fake_program *old = (kn_fake_program *)program;
+    (void)kn_fake_call(&fake->instance->faults, FAKE_UNLOAD, NULL, NULL); /* counted */
+    kn_fake_code_deinit(&old->code);
     free(old);
 }
 
-bool fake_program_grew(void *device, void *program)
+bool kn_fake_program_grew(void *device, void *program)
 {
     (void)device;
-    fake_program *fake = (fake_program *)program;
+    kn_fake_program *fake = (kn_fake_program *)program;
     return (atomic_load(&fake->shapes) & ~atomic_load(&fake->captured)) != 0;
 }
 
 /* The same binary, marked as finished for the shapes that were launched. */
-kiln_status fake_program_capture(void *device, void *program, kiln_artifact *artifact,
-                                 kiln_diag *diag)
+kiln_status kn_fake_program_capture(void *device, void *program, kiln_artifact *artifact,
+                                    kiln_diag *diag)
 {
-    fake_device *fake = (fake_device *)device;
-    fake_program *grown = (fake_program *)program;
+    kn_fake_device *fake = (kn_fake_device *)device;
+    kn_fake_program *grown = (kn_fake_program *)program;
     const kiln_host *host = fake->instance->host;
     char head[STAMP_SIZE + 8];
     kn_strbuf bytes;
-    kiln_status status = fake_call(&fake->instance->faults, FAKE_CAPTURE, NULL, diag);
+    kiln_status status = kn_fake_call(&fake->instance->faults, FAKE_CAPTURE, NULL, diag);
     if (status != KILN_OK) {
         return status;
     }
     uint64_t shapes = atomic_load(&grown->shapes) | atomic_load(&grown->captured);
     kn_strbuf_init(&bytes, 0);
-    fake_binary_stamp(fake->instance, fake->index, head, STAMP_SIZE);
+    kn_fake_binary_stamp(fake->instance, fake->index, head, STAMP_SIZE);
     kn_put_u64(head + STAMP_SIZE, shapes);
     kn_strbuf_append(&bytes, head, sizeof(head));
-    fake_code_write(&grown->code, &bytes);
+    kn_fake_code_write(&grown->code, &bytes);
     if (!kn_strbuf_ok(&bytes) ||
         host->artifact_set(artifact, KILN_LANG_NONE, bytes.data, bytes.length) != KILN_OK) {
         status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
@@ -113,19 +113,20 @@ kiln_status fake_program_capture(void *device, void *program, kiln_artifact *art
     return status;
 }
 
-const char *fake_program_entry(void *device, void *program, size_t index)
+const char *kn_fake_program_entry(void *device, void *program, size_t index)
 {
     (void)device;
-    const fake_program *fake = (const fake_program *)program;
+    const kn_fake_program *fake = (const kn_fake_program *)program;
     return index < fake->code.kernel_count ? fake->code.kernels[index].name : NULL;
 }
 
-kiln_status fake_program_params(void *device, void *program, const char *entry,
-                                const kiln_param **out_params, size_t *out_count, kiln_diag *diag)
+kiln_status kn_fake_program_params(void *device, void *program, const char *entry,
+                                   const kiln_param **out_params, size_t *out_count,
+                                   kiln_diag *diag)
 {
-    fake_device *owner = (fake_device *)device;
-    const fake_program *fake = (const fake_program *)program;
-    kiln_status status = fake_call(&owner->instance->faults, FAKE_PARAMS, NULL, diag);
+    kn_fake_device *owner = (kn_fake_device *)device;
+    const kn_fake_program *fake = (const kn_fake_program *)program;
+    kiln_status status = kn_fake_call(&owner->instance->faults, FAKE_PARAMS, NULL, diag);
     if (status != KILN_OK) {
         return status;
     }

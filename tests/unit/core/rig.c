@@ -166,7 +166,7 @@ kiln_cache_stats rig_stats(const rig *r)
     return stats;
 }
 
-uint64_t rig_calls(const rig *r, fake_op op)
+uint64_t rig_calls(const rig *r, kn_fake_op op)
 {
     return atomic_load(&r->fake->faults.calls[op]);
 }

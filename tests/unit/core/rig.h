@@ -16,7 +16,7 @@ typedef struct rig {
     kiln_cache *cache;
     kiln_runtime *runtime;
     kiln_device *device;
-    fake_instance *fake;
+    kn_fake_instance *fake;
 } rig;
 
 /* Setup and teardown for cmocka: *state is a rig with a folder and no runtime; KILN_* are unset. */
@@ -41,7 +41,7 @@ kiln_key rig_key(rig *r, const kiln_source *source, uint32_t *out_compiles);
 /* Launches saxpy over `global` items in groups of `local`. */
 void rig_launch(rig *r, kiln_program *program, uint64_t global, uint64_t local);
 kiln_cache_stats rig_stats(const rig *r);
-uint64_t rig_calls(const rig *r, fake_op op);
+uint64_t rig_calls(const rig *r, kn_fake_op op);
 
 #define RIG_OK(call)                                                                               \
     do {                                                                                           \

@@ -72,7 +72,7 @@ static kiln_status good_open(const kiln_host *host, void **out_instance, kiln_pr
                              kiln_diag *diag)
 {
     (void)unsetenv("KILN_FAKE_FAULTS");
-    return fake_open(host, out_instance, report, diag);
+    return kn_fake_open(host, out_instance, report, diag);
 }
 
 /* One bad driver does not hide the others. */

@@ -10,7 +10,7 @@ static kiln_backend quick;
 static kiln_status quick_info(void *instance, uint32_t index, kiln_device_info *out_info,
                               kiln_diag *diag)
 {
-    kiln_status status = fake_device_info(instance, index, out_info, diag);
+    kiln_status status = kn_fake_device_info(instance, index, out_info, diag);
     out_info->device_class = KILN_DEVICE_DISCRETE;
     memcpy(out_info->name, "Quick", 6);
     return status;
@@ -21,7 +21,7 @@ static kiln_device_ops quick_ops;
 static const kiln_stage *quick_stages(void *instance, const kiln_target *target,
                                       kiln_language language, size_t *out_count)
 {
-    const kiln_stage *stages = fake_stages(instance, target, KILN_LANG_FAKE, out_count);
+    const kiln_stage *stages = kn_fake_stages(instance, target, KILN_LANG_FAKE, out_count);
     return language == KILN_LANG_GLSL ? stages : NULL;
 }
 
