@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""compare.py TREE off|on|ten|herd ...: the comparisons of bench/cuda on a machine with a GPU.
+
+off, on  time from a ready context to the first result, cold and warm, driver's cache off or on, each
+         sample a fresh process, the ways taking turns; medians of 10
+ten      ten different kernels with the same heavy headers, compiled cold: kiln against plain NVRTC
+herd     8 processes start cold at once on one heavy kernel: NVRTC runs once
+A table goes to standard output; all samples to $OUT/cuda-bench.json if OUT is set."""
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TREE = Path(sys.argv[1]).resolve()
+PROGRAM = TREE / "bin" / "first_result"
+KILN = TREE / "bin" / "kiln"
+KERNELS = {"trivial": "a trivial", "mma": "b fp16+mma+cg", "sort": "c cub sort"}
+WAYS = ("bare", "kiln", "nvrtc", "cupy", "cuda.core")
+ROUNDS = int(os.environ.get("ROUNDS", "10"))
+DEADLINE = time.monotonic() + float(os.environ.get("SECONDS_MAX", "500"))
+details = {}
+gone = {}
+
+
+def environment(folder, driver_cache):
+    env = dict(os.environ)
+    env.update(KILN_CACHE_DIR=f"{folder}/kiln", CUPY_CACHE_DIR=f"{folder}/cupy",
+               CORE_CACHE_DIR=f"{folder}/core", CUDA_CACHE_PATH=f"{folder}/driver",
+               CUDA_CACHE_DISABLE="0" if driver_cache else "1")
+    return env
+
+
+def sample(way, kernel, folder, driver_cache):
+    path = HERE / "kernels" / f"{kernel}.cu"
+    if way in ("cupy", "cuda.core"):
+        command = [sys.executable, HERE / "first_result.py", way, path]
+    else:
+        command = [PROGRAM, way, path, f"{folder}/../{kernel}.cubin"]
+    done = subprocess.run([str(part) for part in command], env=environment(folder, driver_cache),
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        gone[way] = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["failed"]
+        return None
+    return float(done.stdout.split()[-1])
+
+
+def first_results(work, driver_cache):
+    key = "on" if driver_cache else "off"
+    samples = {}
+    for kernel in KERNELS:
+        subprocess.run([str(PROGRAM), "save", str(HERE / "kernels" / f"{kernel}.cu"),
+                        f"{work}/{kernel}.cubin"], check=True, env=dict(os.environ))
+    ways = [way for way in WAYS]
+    rounds = 0
+    for number in range(ROUNDS):
+        if time.monotonic() > DEADLINE:
+            break
+        for kernel in KERNELS:
+            for way in list(ways):
+                folder = Path(work) / f"{key}-{number}-{kernel}-{way}"
+                for name in ("kiln", "cupy", "core", "driver"):
+                    (folder / name).mkdir(parents=True, mode=0o700)
+                states = ("warm",) if way == "bare" else ("cold",) if way == "nvrtc" else (
+                    "cold", "warm")
+                for state in states:
+                    took = sample(way, kernel, folder, driver_cache)
+                    if took is None:
+                        ways.remove(way)
+                        break
+                    samples.setdefault((kernel, way, state), []).append(took)
+                shutil.rmtree(folder, ignore_errors=True)
+        rounds += 1
+    details[f"first result, driver cache {key}"] = {" ".join(k): v for k, v in samples.items()}
+    print(f"\ntime from a ready context to the first result, ms, medians of {rounds} "
+          f"(min-max), driver's cache {key}")
+    print(f"{'kernel':16}{'way':11}{'cold':>9}{'(range)':>19}{'warm':>9}{'(range)':>19}  vs bare")
+    for kernel, text in KERNELS.items():
+        bare = statistics.median(samples.get((kernel, "bare", "warm"), [float("nan")]))
+        for way in WAYS:
+            row = f"{text:16}{way:11}"
+            for state in ("cold", "warm"):
+                values = samples.get((kernel, way, state))
+                row += (f"{statistics.median(values):9.2f}{f'({min(values):.2f}-{max(values):.2f})':>19}"
+                        if values else f"{'-':>9}{'':>19}")
+            values = samples.get((kernel, way, "warm"))
+            row += f"  {statistics.median(values) / bare:7.2f}" if values and bare == bare else ""
+            print(row)
+        warm = {way: statistics.median(samples[kernel, way, "warm"]) for way in WAYS
+                if (kernel, way, "warm") in samples}
+        nvrtc = samples.get((kernel, "nvrtc", "cold"))
+        others = [value for way, value in warm.items() if way in ("cupy", "cuda.core")]
+        others += [statistics.median(nvrtc)] if nvrtc else []
+        if "kiln" in warm and others:
+            print(f"{'':16}best of the others, warm / kiln warm: {min(others) / warm['kiln']:.1f} "
+                  f"(goal 5); kiln / bare: {warm['kiln'] / bare:.2f} (goal 1.2)")
+
+
+def ten_kernels(work):
+    rows = {}
+    for heavy, name in (("mma", "run("), ("sort", "run(")):
+        text = (HERE / "kernels" / f"{heavy}.cu").read_text()
+        files = []
+        for number in range(10):
+            path = Path(work) / f"{heavy}{number}.cu"
+            path.write_text(text.replace(name, f"run{number}("))
+            files.append(str(path))
+        for number in range(max(3, ROUNDS // 2)):
+            if time.monotonic() > DEADLINE and number >= 1:
+                break
+            for way, jobs in (("plain NVRTC", 0), ("kiln", None), ("kiln -j1", 1)):
+                env = environment(f"{work}/ten-{heavy}-{number}-{jobs}", False)
+                start = time.perf_counter()
+                if way == "plain NVRTC":
+                    command = [str(PROGRAM), "many", *files]
+                else:
+                    command = [str(KILN), "compile", "--target", "cuda:sm_90", *files]
+                    command[2:2] = [] if jobs is None else [f"-j{jobs}"]
+                done = subprocess.run(command, env=env, capture_output=True, text=True)
+                if done.returncode != 0:
+                    sys.exit(f"ten kernels, {way}: {done.stderr}")
+                rows.setdefault((heavy, way), []).append((time.perf_counter() - start) * 1000)
+    details["ten kernels"] = {" ".join(key): value for key, value in rows.items()}
+    print("\nten kernels with the same heavy headers, cold, compiled only, whole processes, ms")
+    for heavy in ("mma", "sort"):
+        plain = statistics.median(rows[heavy, "plain NVRTC"])
+        for way in ("plain NVRTC", "kiln", "kiln -j1"):
+            median = statistics.median(rows[heavy, way])
+            print(f"{KERNELS[heavy]:16}{way:14}{median:10.0f}{median / plain:8.2f} of plain"
+                  f"{'  (goal 0.25)' if way == 'kiln' else ''}")
+
+
+def herd(work):
+    print("\n8 processes cold at once, heavy kernel (c)")
+    for kernel in ("mma", "sort"):
+        one = sample("kiln", kernel, make(work, f"one-{kernel}"), False)
+        folder = make(work, f"herd-{kernel}")
+        env = environment(folder, False)
+        start = time.perf_counter()
+        path = str(HERE / "kernels" / f"{kernel}.cu")
+        children = [subprocess.Popen([str(PROGRAM), "kiln", path], env=env, text=True,
+                                     stdout=subprocess.PIPE) for _ in range(8)]
+        times = [float(child.communicate()[0].split()[-1]) for child in children]
+        took = (time.perf_counter() - start) * 1000
+        stats = json.loads(subprocess.run([str(KILN), "stats", "--json"], env=env, text=True,
+                                          capture_output=True).stdout)
+        text = json.dumps(stats)
+        compiles = find(stats, "compiles")
+        details[f"herd {kernel}"] = {"one": one, "times": times, "whole": took, "stats": text}
+        print(f"{KERNELS[kernel]:16}compiles {compiles} (must be 1); one alone {one:.0f} ms, slowest "
+              f"of 8 {max(times):.0f} ms ({max(times) / one:.2f}); all eight processes {took:.0f} ms")
+
+
+def find(value, name):
+    """The first number of that name anywhere in a JSON value, totals first."""
+    if isinstance(value, dict):
+        for part in ("total", "all"):
+            if part in value and find(value[part], name) is not None:
+                return find(value[part], name)
+        if name in value and not isinstance(value[name], (dict, list)):
+            return value[name]
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            if find(part, name) is not None:
+                return find(part, name)
+    return None
+
+
+def make(work, name):
+    folder = Path(work) / name
+    for part in ("kiln", "cupy", "core", "driver"):
+        (folder / part).mkdir(parents=True, mode=0o700)
+    return folder
+
+
+def main():
+    with tempfile.TemporaryDirectory() as work:
+        for what in sys.argv[2:]:
+            if what in ("off", "on"):
+                first_results(work, what == "on")
+            elif what == "ten":
+                ten_kernels(work)
+            elif what == "herd":
+                herd(work)
+            else:
+                sys.exit(f"{what}: give off, on, ten or herd")
+            sys.stdout.flush()
+    for way, why in gone.items():
+        print(f"{way} left out: {why[0][:300]}")
+    if os.environ.get("OUT"):
+        Path(os.environ["OUT"], "cuda-bench.json").write_text(json.dumps(details, indent=1))
+
+
+main()

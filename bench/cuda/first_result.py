@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""first_result.py cupy|cuda.core KERNEL: one sample in a fresh process, from a ready context to the
+first result on the host, in milliseconds on standard output. Caches lie where the environment says
+(CUPY_CACHE_DIR; CORE_CACHE_DIR). The answer is checked."""
+import os
+import sys
+import time
+from pathlib import Path
+
+WAY, KERNEL = sys.argv[1], Path(sys.argv[2])
+TEXT = KERNEL.read_text()
+THREADS = 32 if "mma" in KERNEL.name else 64 if "sort" in KERNEL.name else 256
+INCLUDES = [part for part in os.environ.get("TOOLKIT_INCLUDES", "").split(":") if part]
+
+
+def numbers():
+    if "mma" in KERNEL.name:
+        return [1.0] * 256
+    return [float((i * 7919 + 13) % 1009) for i in range(256)]
+
+
+def check(out):
+    data = numbers()
+    if "mma" in KERNEL.name:
+        wanted = [16.0] * 256
+    else:
+        wanted = sorted(data) if "sort" in KERNEL.name else [2 * x for x in data]
+    if [float(x) for x in out] != wanted:
+        sys.exit("wrong result")
+
+
+def cupy_way():
+    import cupy
+    import numpy
+    data = numpy.array(numbers(), dtype=numpy.float32)
+    cupy.cuda.Device(0).use()
+    cupy.zeros(1, dtype=numpy.float32)
+    start = time.perf_counter()
+    options = tuple(f"-I{folder}" for folder in INCLUDES)
+    module = cupy.RawModule(code=TEXT, options=options, backend="nvrtc")
+    function = module.get_function("run")
+    given = cupy.asarray(data)
+    out = cupy.empty(256, dtype=numpy.float32)
+    function((1,), (THREADS,), (given, out))
+    result = cupy.asnumpy(out)
+    took = time.perf_counter() - start
+    check(result)
+    return took
+
+
+def core_way():
+    try:
+        from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+    except ImportError:
+        from cuda.core.experimental import Device, LaunchConfig, Program, ProgramOptions, launch
+    cache_class = None
+    for place in ("cuda.core.utils", "cuda.core", "cuda.core.experimental.utils",
+                  "cuda.core.experimental"):
+        try:
+            cache_class = getattr(__import__(place, fromlist=["x"]), "FileStreamProgramCache")
+            break
+        except (ImportError, AttributeError):
+            continue
+    if cache_class is None:
+        sys.exit("this cuda.core has no FileStreamProgramCache")
+    import ctypes
+    device = Device(0)
+    device.set_current()
+    stream = device.create_stream()
+    host = (ctypes.c_float * 256)(*numbers())
+    out = (ctypes.c_float * 256)()
+    from cuda.bindings import driver
+    driver.cuMemAlloc(4)
+    start = time.perf_counter()
+    cache = cache_class(os.environ["CORE_CACHE_DIR"])
+    options = ProgramOptions(arch=f"sm_{device.arch}", include_path=INCLUDES)
+    program = Program(TEXT, "c++", options)
+    code = program.compile("cubin", cache=cache)
+    kernel = code.get_kernel("run")
+    given = driver.cuMemAlloc(1024)[1]
+    made = driver.cuMemAlloc(1024)[1]
+    driver.cuMemcpyHtoD(given, ctypes.addressof(host), 1024)
+    launch(stream, LaunchConfig(grid=1, block=THREADS), kernel, int(given), int(made))
+    stream.sync()
+    driver.cuMemcpyDtoH(ctypes.addressof(out), made, 1024)
+    took = time.perf_counter() - start
+    check(list(out))
+    return took
+
+
+print(f"{(cupy_way() if WAY == 'cupy' else core_way()) * 1000:.4f}")

@@ -1,0 +1,16 @@
+#!/bin/sh
+# run.sh [TREE] [off|on|ten|herd ...]: the comparisons of bench/cuda, from a tree that
+# scripts/gpu_tree.sh made (default .gpu). Default: ten herd off. Needs a GPU but for `ten`.
+set -eu
+cd "$(dirname "$0")/../.."
+tree=.gpu
+if [ $# -gt 0 ] && [ -d "$1" ]; then
+    tree=$1
+    shift
+fi
+[ $# -gt 0 ] || set -- ten herd off
+. scripts/gpu_env.sh "$tree"
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no nvidia-smi"
+uname -sr
+nproc
+exec python3 bench/cuda/compare.py "$tree" "$@"

@@ -1,0 +1,29 @@
+#!/bin/sh
+# gpu_tree.sh [TREE]: puts everything that runs on a GPU machine without network into one folder
+# (default .gpu): a release build's command, helpers, library, bench and conformance programs, and the
+# libraries they need that such a machine may lack. Built here, run there: glibc there must not be
+# older than here.
+set -eu
+cd "$(dirname "$0")/.."
+tree=${1:-.gpu}
+cmake -G Ninja -B build-gpu -DCMAKE_BUILD_TYPE=Release -DKILN_TESTS=ON >/dev/null
+ninja -C build-gpu kiln kiln-probe kiln-nvrtc kiln_shared bench_cuda_first_result conformance two_devices >/dev/null
+rm -rf "$tree"
+mkdir -p "$tree/bin" "$tree/lib" "$tree/libexec/kiln"
+cp build-gpu/programs/kiln/kiln build-gpu/tests/conformance/conformance "$tree/bin/"
+cp build-gpu/tests/device/two_devices "$tree/bin/"
+cp build-gpu/bench/bench_cuda_first_result "$tree/bin/first_result"
+cp build-gpu/programs/kiln-probe/kiln-probe build-gpu/programs/kiln-nvrtc/kiln-nvrtc "$tree/libexec/kiln/"
+cp -P build-gpu/src/libkiln.so* "$tree/lib/"
+for program in "$tree"/bin/* "$tree"/libexec/kiln/*; do
+    ldd "$program" | awk '/=> \// { print $1, $3 }'
+done | sort -u | while read -r name path; do
+    case $name in
+    libxxhash* | libzstd* | libjansson* | libcrypto* | libcmocka*) cp -L "$path" "$tree/lib/$name" ;;
+    esac
+done
+strip "$tree"/bin/* "$tree"/libexec/kiln/* "$tree"/lib/* 2>/dev/null || true
+mkdir -p "$tree/programs/kiln"
+ln -s ../../bin/kiln "$tree/programs/kiln/kiln" # where scripts/demo.py looks
+pwd >"$tree/source"
+du -sh "$tree"
