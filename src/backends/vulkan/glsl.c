@@ -198,7 +198,9 @@ static kn_shaderc_include *resolve(void *user, const char *requested, int type,
     if (kn_path_is_absolute(requested)) {
         include = try_file(NULL, requested);
     }
-    if (include == NULL && type == 0) { /* between quotes: beside the includer first */
+    if (include == NULL && type == 0 && strchr(requesting, '/') != NULL) {
+        /* Between quotes: beside the includer first. One without a folder is not a file, and the
+         * current folder is no place to look in. */
         char *folder = kn_path_folder(requesting);
         include = folder != NULL ? try_file(folder, requested) : NULL;
         free(folder);

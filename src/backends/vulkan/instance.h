@@ -128,6 +128,12 @@ const char *kn_vk_system_include_dir(void *instance, const kiln_target *target, 
 bool kn_vk_ships_header(void *instance, const kiln_target *target, const char *name);
 const char *kn_vk_uncacheable_option(void *instance, const kiln_source *source);
 
+/* cache_header.c: whether a VkPipelineCache's data was made for this very device and driver, by the
+ * header that the specification gives it. KILN_E_REJECTED with the reason. Needs nothing else of
+ * the backend. */
+kiln_status kn_vk_cache_check(const VkPhysicalDeviceProperties *properties, const void *data,
+                              size_t size, kiln_diag *diag);
+
 /* program.c: modules, layouts and pipelines; one pipeline an entry and work-group size. */
 typedef struct kn_vk_program kn_vk_program;
 typedef struct kn_vk_pipeline {

@@ -22,33 +22,6 @@ struct kn_vk_program {
     bool grew;
 };
 
-/* Vulkan 1.1, "Pipeline Cache Header": drivers need not check it, so nothing foreign reaches them.
- */
-static kiln_status check_header(const kn_vk_device *device, const void *data, size_t size,
-                                kiln_diag *diag)
-{
-    const VkPhysicalDeviceProperties *properties = &device->physical->properties;
-    VkPipelineCacheHeaderVersionOne header;
-    const char *why = NULL;
-    if (size < sizeof(header)) {
-        why = "it is shorter than its header";
-    } else {
-        memcpy(&header, data, sizeof(header));
-        if (header.headerSize < sizeof(header) || header.headerSize > size ||
-            header.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE) {
-            why = "its header is of another version";
-        } else if (header.vendorID != properties->vendorID ||
-                   header.deviceID != properties->deviceID) {
-            why = "it was made for another device";
-        } else if (memcmp(header.pipelineCacheUUID, properties->pipelineCacheUUID, VK_UUID_SIZE) !=
-                   0) {
-            why = "it was made by another driver";
-        }
-    }
-    return why == NULL ? KILN_OK
-                       : kiln_diag_set(diag, KILN_E_REJECTED, NULL, "pipeline cache", "%s", why);
-}
-
 static kiln_status create_layouts(kn_vk_program *program, kiln_diag *diag)
 {
     const kn_vk_device *device = program->device;
@@ -108,7 +81,9 @@ static kiln_status create_program(kn_vk_device *device, const void *spirv, size_
     }
     program->device = device;
     kn_mutex_init(&program->lock);
-    kiln_status status = cache != NULL ? check_header(device, cache, cache_size, diag) : KILN_OK;
+    kiln_status status =
+        cache != NULL ? kn_vk_cache_check(&device->physical->properties, cache, cache_size, diag)
+                      : KILN_OK;
     if (status == KILN_OK) {
         status = kn_spirv_reflect(spirv, spirv_size, name, &program->module, diag);
     }
@@ -360,7 +335,7 @@ kiln_status kn_vk_program_capture(void *opaque, void *handle, kiln_artifact *art
     if (result != VK_SUCCESS) { /* VK_INCOMPLETE: it grew meanwhile; the next capture has it */
         status = kn_vk_fail(result, "vkGetPipelineCacheData", diag);
     } else {
-        status = check_header(device, data, size, diag);
+        status = kn_vk_cache_check(&device->physical->properties, data, size, diag);
     }
     if (status == KILN_OK &&
         device->vk->host->artifact_set(artifact, KILN_LANG_NONE, data, size) != KILN_OK) {

@@ -1,0 +1,19 @@
+/* Bytes that claim to be SPIR-V: refused, or described within the limits of the description. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "backends/vulkan/spirv.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    kn_spirv module;
+    if (kn_spirv_reflect(data, size, "fuzz", &module, NULL) == KILN_OK &&
+        (module.entry_count == 0 || module.entry_count > KN_SPIRV_MAX_ENTRIES ||
+         module.binding_count > KN_SPIRV_MAX_BINDINGS ||
+         module.member_count > KN_SPIRV_MAX_MEMBERS)) {
+        abort();
+    }
+    return 0;
+}

@@ -1,0 +1,106 @@
+#include "unit/backends/glsl_rig.h"
+
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/skip.h"
+
+const char glsl_increment[] = "#version 450\n"
+                              "#include <kiln.glsl>\n"
+                              "layout(local_size_x_id = 0) in;\n"
+                              "KILN_VALUES_BEGIN\n"
+                              "KILN_VALUE(0, uint, amount)\n"
+                              "KILN_VALUES_END\n"
+                              "KILN_BUFFER(0, uint, data)\n"
+                              "void main() { data[gl_GlobalInvocationID.x] += amount; }\n";
+
+static void ok(kiln_status status, kiln_diag *diag)
+{
+    if (status != KILN_OK) {
+        char line[2048];
+        (void)kiln_diag_format(diag, line, sizeof(line));
+        print_error("%s: %s\n%s\n", kiln_status_name(status), line,
+                    diag->log != NULL ? diag->log : "");
+    }
+    assert_int_equal(status, KILN_OK);
+    kiln_diag_clear(diag);
+}
+
+void glsl_open(glsl_rig *rig, const char *backend, const char *cache_folder)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache_options cache_options;
+    kiln_runtime_options options;
+    ok(kiln_cache_options_init(&cache_options, &diag), &diag);
+    cache_options.root = cache_folder;
+    ok(kiln_cache_create(&cache_options, &rig->cache, &diag), &diag);
+    ok(kiln_runtime_options_init(&options, &diag), &diag);
+    options.backend = backend;
+    options.strict = true;
+    options.cache = rig->cache;
+    if (kiln_runtime_create(&options, &rig->runtime, &diag) != KILN_OK) {
+        kn_test_skip(backend, diag.why);
+    }
+    rig->device = kiln_runtime_device(rig->runtime, 0);
+}
+
+void glsl_close(glsl_rig *rig)
+{
+    kiln_runtime_destroy(rig->runtime);
+    kiln_cache_destroy(rig->cache);
+}
+
+kiln_source glsl_source(const char *text)
+{
+    kiln_source source = KILN_SOURCE_INIT;
+    source.language = KILN_LANG_GLSL;
+    source.name = "test.comp";
+    source.text = text;
+    source.length = strlen(text);
+    return source;
+}
+
+kiln_program *glsl_build(glsl_rig *rig, const char *text)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_program *program = NULL;
+    kiln_source source = glsl_source(text);
+    kiln_status status = kiln_program_build(rig->device, &source, 1, NULL, &program, &diag);
+    if (status == KILN_E_UNAVAILABLE) {
+        kn_test_skip("shaderc", diag.why);
+    }
+    ok(status, &diag);
+    return program;
+}
+
+void glsl_run(glsl_rig *rig, kiln_program *program, uint64_t local)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_queue *queue = NULL;
+    kiln_buffer *buffer = NULL;
+    uint32_t data[64];
+    const uint32_t amount = 5;
+    ok(kiln_queue_create(rig->device, &queue, &diag), &diag);
+    ok(kiln_buffer_create(rig->device, sizeof(data), &buffer, &diag), &diag);
+    for (uint32_t i = 0; i < 64; i++) {
+        data[i] = i;
+    }
+    ok(kiln_queue_write(queue, buffer, 0, data, sizeof(data), &diag), &diag);
+    const kiln_arg args[] = {
+        {.kind = KILN_ARG_VALUE, .value = &amount, .size = sizeof(amount)},
+        {.kind = KILN_ARG_BUFFER, .buffer = buffer},
+    };
+    const kiln_launch launch = {.struct_size = sizeof(launch),
+                                .dims = 1,
+                                .global = {64},
+                                .local = {local},
+                                .args = args,
+                                .arg_count = 2};
+    ok(kiln_queue_launch(queue, program, "main", &launch, NULL, &diag), &diag);
+    ok(kiln_queue_read(queue, buffer, 0, data, sizeof(data), &diag), &diag);
+    for (uint32_t i = 0; i < 64; i++) {
+        assert_int_equal(data[i], i + amount);
+    }
+    kiln_buffer_destroy(buffer);
+    kiln_queue_destroy(queue);
+}

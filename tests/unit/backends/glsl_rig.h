@@ -1,0 +1,25 @@
+/* What the tests of the backends that take GLSL share: a runtime on one of them with a cache of its
+ * own, and one small shader run through it. Everything asserts. */
+#ifndef KILN_TESTS_GLSL_RIG_H
+#define KILN_TESTS_GLSL_RIG_H
+
+#include <kiln/kiln.h>
+
+typedef struct glsl_rig {
+    kiln_cache *cache;
+    kiln_runtime *runtime;
+    kiln_device *device;
+} glsl_rig;
+
+/* Adds one to 64 numbers; the size of its work-groups is left open. */
+extern const char glsl_increment[];
+
+/* Leaves the test program (77) if the backend is not here. */
+void glsl_open(glsl_rig *rig, const char *backend, const char *cache_folder);
+void glsl_close(glsl_rig *rig);
+kiln_source glsl_source(const char *text);
+kiln_program *glsl_build(glsl_rig *rig, const char *text);
+/* Runs glsl_increment in work-groups of `local` items and checks what it wrote. */
+void glsl_run(glsl_rig *rig, kiln_program *program, uint64_t local);
+
+#endif

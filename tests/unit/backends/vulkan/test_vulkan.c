@@ -1,0 +1,231 @@
+/* The vulkan backend on whatever driver is here (lavapipe in CI): its pool, what reaches
+ * vkCreatePipelineCache, and warm starts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/vulkan/instance.h"
+#include "hal/artifact.h"
+#include "support/cmocka.h"
+#include "support/skip.h"
+#include "support/tmpdir.h"
+#include "unit/backends/glsl_damage.h"
+#include "unit/backends/glsl_rig.h"
+
+extern const kiln_backend kn_backend_vulkan;
+
+static void *instance;
+static kn_vk_device *device;
+
+static int open_device(void **state)
+{
+    kiln_probe_report report = {0};
+    kiln_diag diag = KILN_DIAG_INIT;
+    void *opened = NULL;
+    (void)state;
+    if (kn_backend_vulkan.open(&kn_host, &instance, &report, &diag) != KILN_OK ||
+        report.device_count == 0) {
+        kn_test_skip("vulkan", report.why);
+    }
+    assert_int_equal(kn_backend_vulkan.device->device_open(instance, 0, &opened, &diag), KILN_OK);
+    device = (kn_vk_device *)opened;
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    kn_backend_vulkan.device->device_close(device);
+    kn_backend_vulkan.close(instance);
+    return 0;
+}
+
+/* --- the pool -----------------------------------------------------------------------------------
+ */
+
+enum { PIECES = 200 };
+
+static void buffers_share_memory_and_do_not_overlap(void **state)
+{
+    (void)state;
+    kn_vk_buffer buffers[PIECES];
+    memset(buffers, 0, sizeof(buffers));
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < PIECES; i++) {
+            if (buffers[i].handle == VK_NULL_HANDLE) {
+                assert_int_equal(kn_vk_buffer_init(device, 1 + i * 331 % 9000,
+                                                   VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, &buffers[i],
+                                                   NULL),
+                                 KILN_OK);
+                assert_non_null(buffers[i].memory.mapped);
+                memset(buffers[i].memory.mapped, (int)i, buffers[i].size);
+            }
+        }
+        size_t blocks = 0;
+        for (size_t i = 0; i < PIECES; i++) {
+            const unsigned char *bytes = (const unsigned char *)buffers[i].memory.mapped;
+            bool first = true;
+            for (size_t at = 0; at < buffers[i].size; at++) {
+                assert_int_equal(bytes[at], (unsigned char)i);
+            }
+            for (size_t j = 0; j < i; j++) {
+                first = first && buffers[j].memory.handle != buffers[i].memory.handle;
+            }
+            blocks += first;
+        }
+        assert_true(blocks <= 2); /* 200 buffers, hardly an allocation */
+        for (size_t i = (size_t)round; i < PIECES; i += 3) {
+            kn_vk_buffer_deinit(device, &buffers[i]);
+            memset(&buffers[i], 0, sizeof(buffers[i]));
+        }
+    }
+    for (size_t i = 0; i < PIECES; i++) {
+        if (buffers[i].handle != VK_NULL_HANDLE) {
+            kn_vk_buffer_deinit(device, &buffers[i]);
+        }
+    }
+}
+
+static void a_large_buffer_is_one_of_its_own(void **state)
+{
+    (void)state;
+    kn_vk_buffer large;
+    kn_vk_buffer small;
+    assert_int_equal(kn_vk_buffer_init(device, (size_t)80 << 20,
+                                       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, &large, NULL),
+                     KILN_OK);
+    assert_int_equal(
+        kn_vk_buffer_init(device, 100, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, &small, NULL), KILN_OK);
+    assert_true(large.memory.handle != small.memory.handle);
+    kn_vk_buffer_deinit(device, &large);
+    kn_vk_buffer_deinit(device, &small);
+}
+
+/* --- what reaches the driver --------------------------------------------------------------------
+ */
+
+static PFN_vkCreatePipelineCache real_create;
+static size_t caches_with_data;
+
+static VkResult VKAPI_PTR spy(VkDevice handle, const VkPipelineCacheCreateInfo *info,
+                              const VkAllocationCallbacks *allocator, VkPipelineCache *cache)
+{
+    caches_with_data += info->initialDataSize > 0;
+    return real_create(handle, info, allocator, cache);
+}
+
+/* A pipeline blob of this driver for the corpus' module, which needs no shaderc. */
+static void make(const kiln_source *source, kn_artifact *artifact)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_target target = {.has_device = false};
+    size_t count = 0;
+    assert_int_equal(kn_backend_vulkan.compiler->target_of_device(instance, 0, &target, &diag),
+                     KILN_OK);
+    const kiln_stage *stages =
+        kn_backend_vulkan.compiler->stages(instance, &target, KILN_LANG_SPIRV, &count);
+    assert_int_equal(count, 1);
+    const kiln_compile_request request = {
+        .stage = stages, .target = &target, .source = source, .device = device};
+    kn_artifact_init(artifact);
+    assert_int_equal(
+        kn_backend_vulkan.compiler->compile(instance, &request, &artifact->base, NULL, &diag),
+        KILN_OK);
+    assert_true(artifact->base.size >= 32);
+}
+
+static kiln_status load(const kiln_source *source, const void *blob, size_t size, kiln_diag *diag)
+{
+    const kiln_artifact artifact = {.data = blob, .size = size};
+    const kiln_artifact *list[] = {&artifact};
+    const kiln_load_request request = {.source = source, .artifacts = list, .artifact_count = 1};
+    void *program = NULL;
+    kiln_status status = kn_backend_vulkan.device->program_load(device, &request, &program, diag);
+    if (status == KILN_OK) {
+        kn_backend_vulkan.device->program_unload(device, program);
+    }
+    return status;
+}
+
+/* Truncated, bit-flipped and foreign pipeline data never reaches vkCreatePipelineCache. */
+static void row_88_foreign_pipeline_data_stays_out(void **state)
+{
+    (void)state;
+    kn_artifact artifact;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_source source = KILN_SOURCE_INIT;
+    size_t size = 0;
+    char *module = kt_file_read(KILN_SPIRV_MODULE, &size);
+    source.language = KILN_LANG_SPIRV;
+    source.name = "module.spv";
+    source.text = module;
+    source.length = size;
+    make(&source, &artifact);
+    char *blob = (char *)malloc(artifact.base.size);
+    assert_non_null(blob);
+    memcpy(blob, artifact.base.data, artifact.base.size);
+
+    real_create = device->fn.vkCreatePipelineCache;
+    device->fn.vkCreatePipelineCache = spy;
+    caches_with_data = 0;
+    assert_int_equal(load(&source, blob, artifact.base.size, &diag), KILN_OK);
+    assert_int_equal(caches_with_data, 1); /* the spy sees what a good one does */
+    for (size_t cut = 0; cut < 32; cut++) {
+        assert_int_equal(load(&source, blob, cut, &diag), KILN_E_REJECTED);
+        assert_true(diag.why[0] != '\0');
+    }
+    for (size_t bit = 0; bit < 32 * 8; bit++) {
+        blob[bit / 8] = (char)(blob[bit / 8] ^ (1 << bit % 8));
+        assert_int_equal(load(&source, blob, artifact.base.size, &diag), KILN_E_REJECTED);
+        blob[bit / 8] = (char)(blob[bit / 8] ^ (1 << bit % 8));
+    }
+    assert_int_equal(caches_with_data, 1);
+    device->fn.vkCreatePipelineCache = real_create;
+    kiln_diag_clear(&diag);
+    kn_artifact_deinit(&artifact);
+    free(blob);
+    free(module);
+}
+
+/* --- through the cache --------------------------------------------------------------------------
+ */
+
+static void damaged_entries_are_made_again(void **state)
+{
+    (void)state;
+    glsl_damaged_entries_are_made_again("vulkan", "vulkan-");
+}
+
+/* A work-group size that was launched is in the entry that the next process finds. */
+static void all_sizes_launched_are_kept(void **state)
+{
+    (void)state;
+    char *folder = kt_tmpdir_create();
+    glsl_rig rig;
+    glsl_open(&rig, "vulkan", folder);
+    kiln_program *program = glsl_build(&rig, glsl_increment);
+    glsl_run(&rig, program, 8);
+    glsl_run(&rig, program, 32);
+    kiln_program_release(program);
+    glsl_close(&rig);
+    glsl_open(&rig, "vulkan", folder);
+    program = glsl_build(&rig, glsl_increment);
+    assert_int_equal(kiln_program_info(program)->compiles, 0);
+    glsl_run(&rig, program, 8);
+    glsl_run(&rig, program, 32);
+    glsl_run(&rig, program, 0);
+    kiln_program_release(program);
+    glsl_close(&rig);
+    kt_tmpdir_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(buffers_share_memory_and_do_not_overlap),
+        cmocka_unit_test(a_large_buffer_is_one_of_its_own),
+        cmocka_unit_test(row_88_foreign_pipeline_data_stays_out),
+        cmocka_unit_test(damaged_entries_are_made_again),
+        cmocka_unit_test(all_sizes_launched_are_kept),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
