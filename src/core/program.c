@@ -76,7 +76,7 @@ static kiln_program *create_program(kiln_device *device, kn_build *build, void *
         kn_stage_run *last = &build->runs[build->stage_count - 1];
         program->info.origin = last->origin;
         program->info.key = last->key;
-        program->compile_ns = kiln_blob_compile_ns(last->blob);
+        program->compile_ns = last->blob != NULL ? kiln_blob_compile_ns(last->blob) : 0;
         if (last->bypass[0] == '\0' && kn_instance_can(&device->driver->in, KILN_CAP_CAPTURE)) {
             program->recipe = last->recipe;
             last->recipe = NULL;

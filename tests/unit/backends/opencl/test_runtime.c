@@ -1,0 +1,215 @@
+/* The OpenCL backend behind the whole of kiln: processes that share a cache folder, on fake drivers
+ * with faults and on PoCL. Counters decide. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kiln/kiln.h"
+#include "support/skip.h"
+#include "support/tmpdir.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+
+#define NO_DEVICE 77
+
+static char program_path[4096];
+
+static const char text[] =
+    "__kernel void k(__global float *a, float v) { a[get_global_id(0)] += v; }\n";
+
+/* --- in the child ------------------------------------------------------------------------------
+ */
+
+typedef struct times {
+    double first_ms, second_ms;
+} times;
+
+static kiln_status launch(kiln_device *device, kiln_program *program, times *out_times)
+{
+    kiln_queue *queue = NULL;
+    kiln_buffer *buffer = NULL;
+    const float value = 1.0F;
+    kiln_status status = kiln_queue_create(device, &queue, NULL);
+    if (status == KILN_OK) {
+        status = kiln_buffer_create(device, 4096, &buffer, NULL);
+    }
+    kiln_arg args[] = {{.kind = KILN_ARG_BUFFER, .buffer = buffer},
+                       {.kind = KILN_ARG_VALUE, .value = &value, .size = sizeof(value)}};
+    kiln_launch request = {.struct_size = sizeof(request),
+                           .dims = 1,
+                           .global = {1024, 1, 1},
+                           .args = args,
+                           .arg_count = 2};
+    for (int i = 0; i < 2 && status == KILN_OK; i++) {
+        uint64_t start = kn_clock_now();
+        status = kiln_queue_launch(queue, program, "k", &request, NULL, NULL);
+        if (status == KILN_OK) {
+            status = kiln_queue_finish(queue, NULL);
+        }
+        *(i == 0 ? &out_times->first_ms : &out_times->second_ms) =
+            (double)(kn_clock_now() - start) / 1e6;
+    }
+    kiln_buffer_destroy(buffer);
+    kiln_queue_destroy(queue);
+    return status;
+}
+
+static void say(kiln_runtime *runtime, kiln_status status, const kiln_build_info *info,
+                size_t new_files, const times *taken)
+{
+    kiln_cache_stats stats;
+    kiln_cache_stats_own(kiln_runtime_cache(runtime), &stats);
+    (void)printf("%s compiles=%u %s rejected=%llu bypassed=%llu files=%zu | key %.3f lookup %.3f "
+                 "compile %.3f load %.3f total %.3f, launches %.3f %.3f ms\n",
+                 kiln_status_name(status), info->compiles, kiln_origin_name(info->origin),
+                 (unsigned long long)stats.rejected, (unsigned long long)stats.bypassed, new_files,
+                 (double)info->key_ns / 1e6, (double)info->lookup_ns / 1e6,
+                 (double)info->compile_ns / 1e6, (double)info->load_ns / 1e6,
+                 (double)info->total_ns / 1e6, taken->first_ms, taken->second_ms);
+}
+
+static int child(bool run)
+{
+    kiln_runtime_options options;
+    kiln_runtime *runtime = NULL;
+    kiln_device *device = NULL;
+    kiln_program *program = NULL;
+    kiln_build_info info = {0};
+    size_t new_files = 0;
+    times taken = {0};
+    kiln_source source = KILN_SOURCE_INIT;
+    source.language = KILN_LANG_OPENCL_C;
+    source.text = text;
+    source.length = strlen(text);
+    if (kiln_runtime_options_init(&options, NULL) != KILN_OK) {
+        return 1;
+    }
+    options.backend = "opencl";
+    options.strict = true;
+    if (kiln_runtime_create(&options, &runtime, NULL) != KILN_OK ||
+        kiln_runtime_select(runtime, &source, 1, &device, NULL) != KILN_OK) {
+        kiln_runtime_destroy(runtime);
+        return NO_DEVICE;
+    }
+    kiln_status status = kiln_program_build(device, &source, 1, NULL, &program, NULL);
+    if (status == KILN_OK) {
+        info = *kiln_program_info(program);
+    }
+    if (status == KILN_OK && run) {
+        new_files = kt_file_count(getenv("POCL_CACHE_DIR"));
+        status = launch(device, program, &taken);
+        new_files = kt_file_count(getenv("POCL_CACHE_DIR")) - new_files;
+    }
+    say(runtime, status, &info, new_files, &taken);
+    kiln_program_release(program);
+    kiln_runtime_destroy(runtime);
+    return 0;
+}
+
+/* --- in the parent -----------------------------------------------------------------------------
+ */
+
+static char output[8192];
+
+static int start(const char *folder, const char *variant, const char *word)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_process_result result = {0};
+    char *pocl = kt_tmpdir_create();
+    char variables[3][4200];
+    (void)snprintf(variables[0], sizeof(variables[0]), "POCL_CACHE_DIR=%s", pocl);
+    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", folder);
+    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECL_FOLDER,
+                   variant != NULL ? variant : "");
+    const char *const argv[] = {program_path, word, NULL};
+    const char *const environment[] = {variables[0], variables[1],
+                                       variant != NULL ? variables[2] : NULL, NULL};
+    kn_process_request request = {.argv = argv, .environment = environment};
+    request.limit_ns = 100000000000U;
+    assert_int_equal(kn_process_run(&request, &result, &diag), KILN_OK);
+    int code = result.exit_code;
+    (void)snprintf(output, sizeof(output), "%s", result.out != NULL ? result.out : "");
+    if (code != 0 && code != NO_DEVICE) {
+        print_error("%s\n", result.err != NULL ? result.err : "");
+    }
+    kn_process_result_deinit(&result);
+    kt_tmpdir_remove(pocl);
+    return code;
+}
+
+static void expect(void **state, const char *variant, const char *word, const char *beginning)
+{
+    assert_int_equal(start((const char *)*state, variant, word), 0);
+    print_message("%s", output);
+    assert_int_equal(strncmp(output, beginning, strlen(beginning)), 0);
+}
+
+static void K2_another_build_of_the_driver_compiles_again(void **state)
+{
+    expect(state, "good", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
+    expect(state, "good", "build", "KILN_OK compiles=0 disk rejected=0 bypassed=0");
+    expect(state, "other_build", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
+    expect(state, "good", "build", "KILN_OK compiles=0 disk rejected=0 bypassed=0");
+}
+
+static void D3_a_driver_without_binaries_works_uncached(void **state)
+{
+    expect(state, "empty", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=1");
+    expect(state, "empty", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=1");
+}
+
+static void D4_a_refused_binary_is_compiled_once_more(void **state)
+{
+    const char *const variants[] = {"refusing", "refusing_build"};
+    for (size_t i = 0; i < 2; i++) {
+        expect(state, variants[i], "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
+        expect(state, variants[i], "build", "KILN_OK compiles=1 compiled rejected=1 bypassed=0");
+    }
+}
+
+/* The second process compiles nothing: not the program, and (PoCL's folder is empty at its start,
+ * and gets no file) not at the launch either. */
+static void a_warm_process_compiles_nothing_at_its_first_launch(void **state)
+{
+    expect(state, NULL, "run", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
+    expect(state, NULL, "run", "KILN_OK compiles=0 disk rejected=0 bypassed=0 files=0");
+}
+
+static int no_device(void **state)
+{
+    return start((const char *)*state, NULL, "build") == NO_DEVICE;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest on_fakes[] = {
+        TEST(K2_another_build_of_the_driver_compiles_again),
+        TEST(D3_a_driver_without_binaries_works_uncached),
+        TEST(D4_a_refused_binary_is_compiled_once_more),
+    };
+    const struct CMUnitTest on_pocl[] = {
+        TEST(a_warm_process_compiles_nothing_at_its_first_launch),
+    };
+    if (argc == 2) {
+        return child(strcmp(argv[1], "run") == 0);
+    }
+    if (realpath("/proc/self/exe", program_path) == NULL) {
+        return 1;
+    }
+    int failures = cmocka_run_group_tests(on_fakes, NULL, NULL);
+    void *folder = kt_tmpdir_create();
+    bool missing = no_device(&folder);
+    kt_tmpdir_remove((char *)folder);
+    if (failures == 0 && missing) {
+        kn_test_skip("opencl", "no OpenCL device");
+    }
+    return failures + cmocka_run_group_tests(on_pocl, NULL, NULL);
+}
