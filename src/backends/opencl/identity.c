@@ -190,6 +190,17 @@ void kn_opencl_identify_unit(const kn_opencl_unit *unit, const char *modules,
     }
 }
 
+kiln_status kn_opencl_unit_modules(kn_opencl *cl, kn_opencl_unit *unit, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    kn_mutex_lock(&cl->lock);
+    if (unit->modules == NULL) {
+        status = kn_opencl_modules_find(&cl->api, unit, &unit->modules, diag);
+    }
+    kn_mutex_unlock(&cl->lock);
+    return status;
+}
+
 kiln_status kn_opencl_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
                                const kiln_identity *identity, kiln_diag *diag)
 {
@@ -200,12 +211,7 @@ kiln_status kn_opencl_identify(void *instance, const kiln_stage *stage, const ki
                              "%s is no device of this machine", target->name);
     }
     kn_opencl_unit *unit = &cl->units[target->device_index];
-    kiln_status status = KILN_OK;
-    kn_mutex_lock(&cl->lock);
-    if (unit->modules == NULL) {
-        status = kn_opencl_modules_find(&cl->api, unit, &unit->modules, diag);
-    }
-    kn_mutex_unlock(&cl->lock);
+    kiln_status status = kn_opencl_unit_modules(cl, unit, diag);
     if (status == KILN_OK) {
         kn_opencl_identify_unit(unit, unit->modules, identity);
     }

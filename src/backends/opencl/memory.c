@@ -27,6 +27,12 @@ kiln_status kn_opencl_device_open(void *instance, uint32_t index, void **out_dev
                              "there is no device %u", index);
     }
     kn_opencl_device *device = calloc(1, sizeof(*device));
+    /* The first key will want them: better now, beside the driver's own start, than then. */
+    kiln_status status = kn_opencl_unit_modules(cl, &cl->units[index], diag);
+    if (status != KILN_OK) {
+        free(device);
+        return status;
+    }
     if (device == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening an OpenCL device", NULL);
     }

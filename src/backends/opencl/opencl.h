@@ -61,6 +61,8 @@ void kn_opencl_platform_text(const kn_opencl_api *api, cl_platform_id platform,
 /* The code-generating libraries of a unit, as lines "name build-id"; malloc'ed. */
 kiln_status kn_opencl_modules_find(const kn_opencl_api *api, const kn_opencl_unit *unit,
                                    char **out_modules, kiln_diag *diag);
+/* The same for a unit of an instance, looked for once and kept in it. */
+kiln_status kn_opencl_unit_modules(kn_opencl *cl, kn_opencl_unit *unit, kiln_diag *diag);
 /* Emits what code for this unit depends on besides source and options. */
 void kn_opencl_identify_unit(const kn_opencl_unit *unit, const char *modules,
                              const kiln_identity *identity);
