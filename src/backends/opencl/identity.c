@@ -95,19 +95,22 @@ static bool in_a_module(const void *address)
            kn_module_of_address(address, path, sizeof(path), build_id, sizeof(build_id));
 }
 
-/* An address inside the driver. With cl_khr_icd every handle begins with a pointer to the driver's
- * table of functions: one of those, or (a loader that fills the table itself) the table. Without
- * it libOpenCL is the driver. */
+/* An address inside the driver. With cl_khr_icd every handle begins with a pointer to a table of
+ * the driver's functions: one of those, or (where the loader fills the table itself) the table,
+ * which some drivers keep on the heap. Without it libOpenCL is the driver. */
 static const void *driver_address(const kn_opencl_api *api, const kn_opencl_unit *unit)
 {
+    const cl_icd_dispatch *table = NULL;
     if (unit->has_icd && unit->device != NULL) {
-        const cl_icd_dispatch *table = *(const cl_icd_dispatch *const *)(const void *)unit->device;
-        if (in_a_module(table)) {
-            const void *function = address_of((any_function *)table->clBuildProgram);
-            return in_a_module(function) ? function : table;
+        table = *(const cl_icd_dispatch *const *)(const void *)unit->device;
+    }
+    if (table != NULL) {
+        const void *function = address_of((any_function *)table->clBuildProgram);
+        if (in_a_module(function)) {
+            return function;
         }
     }
-    return address_of((any_function *)api->clBuildProgram);
+    return in_a_module(table) ? table : address_of((any_function *)api->clBuildProgram);
 }
 
 /* Names only, never paths: the same driver in another folder is the same driver. */

@@ -169,7 +169,7 @@ static void the_private_folder_comes_and_goes(void **state)
     free(folder);
 }
 
-/* A binary of PoCL 3.1's making with one file and two records. */
+/* A binary as PoCL 3.1 makes them, with one file and two records. */
 static size_t make_pocl(unsigned char *bytes)
 {
     memset(bytes, 0, 300);
@@ -205,8 +205,14 @@ static void D1_lengths_in_a_pocl_binary_must_lead_to_its_end(void **state)
     (void)make_pocl(bytes);
     kn_put_u32(bytes + 20, UINT32_MAX); /* kernels */
     assert_false(kn_pocl_binary_is_sound(bytes, size));
-    kn_put_u32(bytes + 16, 11); /* another layout: not ours to judge */
+    kn_put_u32(bytes + 16, 12); /* another layout: not ours to judge */
     assert_true(kn_pocl_binary_is_sound(bytes, size));
+    (void)make_pocl(bytes);
+    memmove(bytes + 85, bytes + 77, size - 77);
+    kn_put_u32(bytes + 16, 11);
+    kn_put_u64(bytes + 24, 2);
+    assert_true(kn_pocl_binary_is_sound(bytes, size + 8));
+    assert_false(kn_pocl_binary_is_sound(bytes, size));
     bytes[0] = 'P';
     assert_false(kn_pocl_binary_is_sound(bytes, size));
 }
