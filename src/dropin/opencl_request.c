@@ -27,8 +27,8 @@ static kiln_status open_driver(kn_opencl_request *request, cl_device_id device, 
     if (status != KILN_OK) {
         return status;
     }
-    cl_int code =
-        request->api.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
+    cl_int code = request->api.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id),
+                                               &platform, NULL);
     if (code != CL_SUCCESS) {
         return kn_opencl_fail(diag, "asking an OpenCL device", "clGetDeviceInfo", code);
     }

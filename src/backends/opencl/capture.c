@@ -10,7 +10,6 @@
  * meanwhile, or PoCL's own cache is off, it is not, and the capture is given up. All this was
  * measured; docs/backends/opencl.md has the figures. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,15 +87,23 @@ static void shape_to_line(const kn_opencl_shape *shape, kn_strbuf *text)
 
 static bool shape_from_line(const char *line, kn_opencl_shape *shape)
 {
-    int zero = 0, small = 0;
-    *shape = (kn_opencl_shape){0};
-    if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %127s", &shape->local[0],
-               &shape->local[1], &shape->local[2], &zero, &small, shape->kernel) != 6) {
-        return false;
+    uint64_t numbers[5] = {0};
+    char word[24];
+    for (int i = 0; i < 5; i++) {
+        size_t length = strcspn(line, " ");
+        if (length >= sizeof(word) || line[length] != ' ') {
+            return false;
+        }
+        kn_text_putf(word, sizeof(word), "%.*s", (int)length, line);
+        if (!kn_text_to_u64(word, &numbers[i])) {
+            return false;
+        }
+        line += length + 1;
     }
-    shape->zero_offset = zero != 0;
-    shape->small_grid = small != 0;
-    return true;
+    *shape = (kn_opencl_shape){.zero_offset = numbers[3] != 0, .small_grid = numbers[4] != 0};
+    memcpy(shape->local, numbers, sizeof(shape->local));
+    kn_text_put(shape->kernel, sizeof(shape->kernel), line);
+    return line[0] != '\0';
 }
 
 static void read_shapes(kn_opencl_capture *capture, const char *text, size_t size)

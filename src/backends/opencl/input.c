@@ -223,7 +223,9 @@ static kiln_status make(kn_opencl_input *input, const kiln_source *source, kn_st
     if (status == KILN_OK && source->language == KILN_LANG_OPENCL_C) {
         kn_strbuf_append_text(options, "-cl-kernel-arg-info");
     }
-    add_text(input, source, text);
+    if (status == KILN_OK) {
+        add_text(input, source, text);
+    }
     return status;
 }
 

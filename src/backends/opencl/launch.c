@@ -94,7 +94,7 @@ static kiln_status set_arg(const kn_opencl_device *device, const kn_opencl_kerne
         if (arg->offset != 0) {
             status = sub_buffer(device, arg, subs, &memory, diag);
         }
-        size = sizeof(memory);
+        size = sizeof(cl_mem);
         value = &memory;
     }
     if (status != KILN_OK) {

@@ -70,13 +70,13 @@
     X(NVIDIA_ILLEGAL_BUFFER_READ_OR_WRITE, -9999, KILN_E_DEVICE_LOST)
 
 typedef struct error_row {
-    cl_int code;
     const char *name;
+    cl_int code;
     kiln_status status;
 } error_row;
 
 static const error_row errors[] = {
-#define ROW(name, value, status) {value, #name, status},
+#define ROW(name, value, status) {#name, value, status},
     ERRORS(ROW)
 #undef ROW
 };

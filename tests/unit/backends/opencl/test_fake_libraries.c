@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "backends/opencl/opencl.h"
+#include "support/failalloc.h"
 #include "support/tmpdir.h"
 #include "sys/process.h"
 #include "unit/backends/opencl/rig.h"
@@ -84,8 +85,68 @@ static int say_compile(const char *text, kiln_language language, bool want_live)
     return 0;
 }
 
+/* Everything from opening to loading; false if it said that memory ran out. */
+static bool whole_way(void *user)
+{
+    const kiln_device_ops *ops = kn_backend_opencl.device;
+    const kiln_compiler_ops *compiler = kn_backend_opencl.compiler;
+    kiln_probe_report report = {0};
+    kiln_target target = {0};
+    kn_artifact artifact;
+    void *instance = NULL, *device = NULL, *live = NULL, *loaded = NULL;
+    const kiln_define define = {"A", "with blank"};
+    const kiln_header header = {"h.h", "", 0};
+    const kiln_artifact *artifacts[] = {&artifact.base};
+    size_t count = 0;
+    (void)user;
+    kiln_source source = rig_source("#include \"h.h\"\n__kernel void k(void) {}");
+    source.defines = &define;
+    source.define_count = 1;
+    source.headers = &header;
+    source.header_count = 1;
+    kn_artifact_init(&artifact);
+    kiln_status status = kn_backend_opencl.open(&kn_host, &instance, &report, NULL);
+    if (status == KILN_OK) {
+        status = compiler->target_of_device(instance, 0, &target, NULL);
+    }
+    if (status == KILN_OK) {
+        status = ops->device_open(instance, 0, &device, NULL);
+    }
+    if (status == KILN_OK) {
+        kiln_compile_request request = {
+            .stage = compiler->stages(instance, &target, KILN_LANG_OPENCL_C, &count),
+            .target = &target,
+            .source = &source,
+            .device = device,
+            .want_live = true,
+        };
+        status = compiler->compile(instance, &request, &artifact.base, &live, NULL);
+    }
+    if (status == KILN_OK) {
+        kiln_load_request request = {
+            .target = &target, .source = &source, .artifacts = artifacts, .artifact_count = 1};
+        status = ops->program_load(device, &request, &loaded, NULL);
+    }
+    if (loaded != NULL) {
+        ops->program_unload(device, loaded);
+    }
+    if (live != NULL) {
+        ops->program_unload(device, live);
+    }
+    ops->device_close(device);
+    if (instance != NULL) {
+        kn_backend_opencl.close(instance);
+    }
+    kn_artifact_deinit(&artifact);
+    return status == KILN_OK;
+}
+
 static int child(const char *word)
 {
+    if (strcmp(word, "memory") == 0) {
+        (void)printf("%s\n", kt_failalloc_each(whole_way, NULL) > 40 ? "all tried" : "too few");
+        return 0;
+    }
     if (strcmp(word, "probe") == 0) {
         return say_probe();
     }
@@ -296,10 +357,17 @@ static void one_compile_reads_one_binary(void **state)
     free(log);
 }
 
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    starts_with(start("good", "memory"), "all tried");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_library_is_ready),
+        cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(P5_a_loader_without_drivers_is_no_device),
         cmocka_unit_test(P5_too_old_a_loader_names_what_it_lacks),
         cmocka_unit_test(P5_too_old_a_driver_names_both_versions),
