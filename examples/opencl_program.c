@@ -40,7 +40,7 @@ int main(void)
     }
     cl_kernel kernel = clCreateKernel(program, "scale", NULL);
     cl_mem buffer = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof(data), data, NULL);
-    clSetKernelArg(kernel, 0, sizeof(buffer), &buffer);
+    clSetKernelArg(kernel, 0, sizeof(cl_mem), &buffer);
     clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL);
     clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(data), data, 0, NULL, NULL);
     (void)printf("data[7] = %d\n", (int)data[7]);

@@ -310,41 +310,40 @@ kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag)
     return status;
 }
 
-/* Removes a file and every folder above it, up to the private one, that is empty then. */
-static void remove_file(const kn_opencl_input *input, const char *name)
+#define PATH_LIMIT 4096
+
+/* Removes folder/name and every folder above it, up to the private one, that is empty then. Asks
+ * for no memory: that it ran out may be why this is called. */
+static void remove_below(const kn_opencl_input *input, const char *name)
 {
-    char *path = kn_path_join(input->folder, name);
-    if (path != NULL) {
-        (void)kn_file_remove(path, NULL);
-    }
-    while (path != NULL && strlen(path) > strlen(input->folder)) {
-        char *folder = kn_path_folder(path);
-        free(path);
-        path = folder;
-        if (path != NULL && kn_file_remove_folder(path) != KILN_OK) {
+    char path[PATH_LIMIT];
+    size_t root = strlen(input->folder);
+    kn_text_putf(path, sizeof(path), "%s/%s", input->folder, name);
+    (void)kn_file_remove(path, NULL);
+    for (char *slash = strrchr(path, '/'); slash != NULL && (size_t)(slash - path) > root;
+         slash = strrchr(path, '/')) {
+        *slash = '\0';
+        if (kn_file_remove_folder(path) != KILN_OK) {
             break;
         }
     }
-    free(path);
 }
 
 void kn_opencl_input_leave(kn_opencl_input *input)
 {
+    char name[32];
     if (!input->entered) {
         return;
     }
     input->entered = false;
     for (size_t i = 0; i < input->link_count; i++) {
-        char *path = link_path(input, i);
-        if (path != NULL) {
-            (void)kn_file_remove(path, NULL);
-        }
-        free(path);
+        kn_text_putf(name, sizeof(name), "i%zu", i);
+        remove_below(input, name);
     }
     for (size_t i = 0; i < input->file_count; i++) {
-        remove_file(input, input->files[i].name);
+        remove_below(input, input->files[i].name);
     }
-    (void)kn_file_remove_folder(input->folder); /* gone already with the last file */
+    (void)kn_file_remove_folder(input->folder);
 }
 
 /* What stands for "folder/m/", "folder/h/" and "folder/i0/" in a log, and how long that is there.

@@ -153,7 +153,7 @@ EXPORT cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info na
     cl_platform_id platform = &platforms[PLATFORMS - 1];
     switch (name) {
     case CL_DEVICE_PLATFORM:
-        return give(&platform, sizeof(platform), size, value, out_size);
+        return give(&platform, sizeof(cl_platform_id), size, value, out_size);
     case CL_DEVICE_NAME:
         return give_text(device->name, size, value, out_size);
     case CL_DEVICE_VENDOR:
@@ -320,7 +320,7 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
     case CL_PROGRAM_NUM_DEVICES:
         return give_u32(1, size, value, out_size);
     case CL_PROGRAM_DEVICES:
-        return give(&device, sizeof(device), size, value, out_size);
+        return give(&device, sizeof(cl_device_id), size, value, out_size);
     case CL_PROGRAM_BINARY_SIZES:
         return give(&bytes, sizeof(bytes), size, value, out_size);
     case CL_PROGRAM_BINARIES:

@@ -79,7 +79,7 @@ static int run(client *c, cl_program program)
     code = c->api.clCreateKernelsInProgram(program, 1, &kernel, NULL);
     code |= c->api.clEnqueueFillBuffer(queue, buffer, &value, sizeof(value), 0, 4 * global, 0, NULL,
                                        NULL);
-    code |= c->api.clSetKernelArg(kernel, 0, sizeof(buffer), &buffer);
+    code |= c->api.clSetKernelArg(kernel, 0, sizeof(cl_mem), &buffer);
     code |= c->api.clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL);
     code |=
         c->api.clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(value), &value, 0, NULL, NULL);
@@ -133,7 +133,7 @@ static void say(client *c, kiln_status status, int value, size_t new_files, cons
     (void)printf("%s value=%d files=%zu hits=%llu compiles=%llu bypassed=%llu rejected=%llu "
                  "puts=%llu|%s|%s\n",
                  kiln_status_name(status), value, new_files,
-                 (unsigned long long)(stats.hits_disk + stats.hits_memory),
+                 (unsigned long long)stats.hits_disk + (unsigned long long)stats.hits_memory,
                  (unsigned long long)stats.compiles, (unsigned long long)stats.bypassed,
                  (unsigned long long)stats.rejected, (unsigned long long)stats.puts, diag->why,
                  diag->log != NULL ? diag->log : "");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -359,15 +360,23 @@ static void one_compile_reads_one_binary(void **state)
 
 static void every_allocation_may_fail(void **state)
 {
-    (void)state;
+    const char *folder = (const char *)*state;
+    const char *old = getenv("TMPDIR");
+    char *before = old != NULL ? strdup(old) : NULL;
+    assert_int_equal(setenv("TMPDIR", folder, 1), 0);
     starts_with(start("good", "memory"), "all tried");
+    assert_int_equal(rmdir(folder), 0); /* nothing is left in it */
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(before != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
+    free(before);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_library_is_ready),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test_setup_teardown(every_allocation_may_fail, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
         cmocka_unit_test(P5_a_loader_without_drivers_is_no_device),
         cmocka_unit_test(P5_too_old_a_loader_names_what_it_lacks),
         cmocka_unit_test(P5_too_old_a_driver_names_both_versions),

@@ -170,7 +170,8 @@ static void S9_folders_with_blanks_and_letters_of_any_script_are_searched(void *
 static void headers_in_memory_and_odd_definitions_reach_the_compiler(void **state)
 {
     const char *temporary = (const char *)*state;
-    char *before = getenv("TMPDIR") != NULL ? strdup(getenv("TMPDIR")) : NULL;
+    const char *old = getenv("TMPDIR");
+    char *before = old != NULL ? strdup(old) : NULL;
     assert_int_equal(setenv("TMPDIR", temporary, 1), 0);
     const kiln_header headers[] = {
         {"math/two.h", "#define TWO 2\n", 14},
@@ -226,7 +227,7 @@ static void K1_the_current_folder_is_searched_first_and_the_target_says_so(void 
     source.include_dir_count = 1;
     assert_int_equal(chdir((const char *)*state), 0);
     bool current_first = compile_and_run(&source) == 51.0F;
-    assert_int_equal(chdir(before), 0);
+    assert_int_equal(before != NULL ? chdir(before) : -1, 0);
     assert_int_equal(shared.target.searches_current, current_first);
     free(stray);
     free(good);

@@ -140,7 +140,9 @@ static answer start(const char *word, const char *folder)
     got.exit_code = result.exit_code;
     if (result.out != NULL) {
         print_message("%s: %s", word, result.out);
-        (void)sscanf(result.out, "%u %u", &got.new_files, &got.grew);
+        char *rest = NULL;
+        got.new_files = (unsigned)strtoul(result.out, &rest, 10);
+        got.grew = (unsigned)strtoul(rest, NULL, 10);
     }
     if (got.exit_code != 0 && got.exit_code != NO_POCL && result.err != NULL) {
         print_error("%s\n", result.err);
