@@ -54,7 +54,8 @@ typedef struct compiled_file {
     kiln_status status;
     kiln_origin origin;
     uint64_t size, compile_ns, total_ns;
-    char *reason; /* NULL if it is good */
+    char *reason;       /* NULL if it is good */
+    kiln_diag *trouble; /* the same with the log, to be told when all are done, in order */
 } compiled_file;
 
 typedef struct compile_job {
@@ -162,13 +163,31 @@ static void compile_one(void *user, size_t index)
     if (file->status != KILN_OK) {
         (void)kiln_diag_format(&diag, line, sizeof(line));
         file->reason = pool_text(job->context->pool, line, strlen(line));
-        exit_code code = cmd_fail(job->context, &diag);
-        job->code = job->code == EXIT_FINE ? code : job->code;
+        file->trouble = pool_alloc(job->context->pool, sizeof(diag));
+        if (file->trouble != NULL) {
+            *file->trouble = diag;
+        } else {
+            kiln_diag_clear(&diag);
+        }
     } else if (file->origin == KILN_ORIGIN_COMPILED) {
         const char *time = out_time(job->context->pool, file->compile_ns);
         console_note(console, "compiled %s in %s", file->file, time != NULL ? time : "?");
     }
     host_mutex_unlock(job->mutex);
+}
+
+/* What went wrong, in the order of the files. */
+static void tell_failures(compile_job *job)
+{
+    for (size_t i = 0; i < job->count; i++) {
+        compiled_file *file = &job->files[i];
+        if (file->status == KILN_OK) {
+            continue;
+        }
+        exit_code code =
+            file->trouble != NULL ? cmd_fail(job->context, file->trouble) : exit_of(file->status);
+        job->code = job->code == EXIT_FINE ? code : job->code;
+    }
 }
 
 /* --- telling -----------------------------------------------------------------------------------
@@ -330,6 +349,7 @@ static exit_code work(compile_job *job, const opt_list *arguments)
     }
     parallel_each(job->count, parallel_jobs(job->options->jobs.value), compile_one, job);
     console_progress_end(job->context->console);
+    tell_failures(job);
     host_mutex_destroy(job->mutex);
     bool good = job->options->session.json ? print_json(job) : print_table(job);
     return good ? job->code : cmd_no_memory(job->context);
