@@ -134,12 +134,16 @@ typedef struct kiln_cache_options {
     uint32_t wait_ms;          /* longest wait for another process's compile; 0: 10 minutes */
     bool no_fsync;             /* KILN_FSYNC=0: publish without fsync; checksums find torn files */
     /* Fields are appended: a smaller struct_size means defaults for what it does not reach. */
-    const char *packs; /* KILN_PACKS: read-only packs (kiln/pack.h), absolute paths in order,
-                          between them ':' (Windows: ';'); NULL: none */
+    const char *packs;       /* KILN_PACKS: read-only packs (kiln/pack.h), absolute paths in order,
+                                between them ':' (Windows: ';'); NULL: none */
+    uint64_t disk_max_age_s; /* entries not used for so long are evicted; 0: any age */
+    uint64_t disk_min_free;  /* puts stop rather than leave less free on the file system; 0: 5 % of
+                                it, at most 1 GiB; UINT64_MAX: no floor */
 } kiln_cache_options;
 
 /* Fills `options` with defaults, then with what the environment says (KILN_CACHE_DIR,
- * KILN_CACHE_MAX_SIZE, KILN_NO_CACHE, KILN_RECACHE, KILN_READONLY, KILN_FSYNC, KILN_PACKS).
+ * KILN_CACHE_MAX_SIZE, KILN_CACHE_MAX_AGE, KILN_CACHE_MIN_FREE, KILN_NO_CACHE, KILN_RECACHE,
+ * KILN_READONLY, KILN_FSYNC, KILN_PACKS).
  * Threads: any, while nobody changes the environment.   Blocks: never.
  * Owns: `root` and `packs` borrow from the environment.
  * Fails: KILN_E_INVALID names the malformed variable; `options` then holds usable defaults. */
@@ -210,6 +214,24 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_put(kiln_cache *cache, const kil
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_remove(kiln_cache *cache, const kiln_key *key,
                                                        kiln_diag *diag);
 
+/* Memory pressure: evicts from memory what has not been used for longest, until at most
+ * `target_bytes` are held (0: everything but pinned entries), and frees what nobody uses. What is
+ * on disk stays there. Threads: any.   Blocks: disk (stamps).   Owns: nothing.   Fails: never. */
+KILN_API void kiln_cache_trim(kiln_cache *cache, uint64_t target_bytes);
+
+/* Pins an entry: from now on this cache object evicts it neither from memory (it is read into it,
+ * and counts for its size) nor from disk, and its stamp on disk is kept fresh. Pins are counted;
+ * each needs its unpin, and all end with the cache, with kiln_cache_remove and with
+ * kiln_cache_clear; a forked child starts without. Other processes know nothing of them: they may
+ * evict the file, though as one of the last, for its stamp is fresh; this process goes on with what
+ * it has in memory.
+ * Threads: any.   Blocks: disk.   Owns: nothing.
+ * Fails: KILN_MISS (no diag) if no tier has the entry, KILN_E_UNSUPPORTED when the cache is
+ * disabled, KILN_E_NOMEM. Unpinning what is not pinned does nothing. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_pin(kiln_cache *cache, const kiln_key *key,
+                                                    kiln_diag *diag);
+KILN_API void kiln_cache_unpin(kiln_cache *cache, const kiln_key *key);
+
 /* Makes the blob for a recipe. Runs on the calling thread, holds none of the cache's locks, and may
  * use the cache for other keys. Returns KILN_OK with *out_blob set (kiln_blob_create), or a
  * failure, which is passed to everyone waiting for this key and never stored. */
@@ -267,6 +289,15 @@ KILN_API void kiln_cache_stats_own(const kiln_cache *cache, kiln_cache_stats *ou
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_stats_total(kiln_cache *cache,
                                                             kiln_cache_stats *out_stats,
                                                             kiln_diag *diag);
+
+/* Tells how far kiln_cache_walk, prune, clear and verify are: at most some fifty times a second, on
+ * the thread that called them. `total` is what is to be expected, not a promise. NULL: nobody is
+ * told (the default).
+ * Threads: one at a time, while none of these runs.   Blocks: never.
+ * Owns: borrows `user` until the next call.   Fails: never. */
+typedef void kiln_cache_progress_fn(void *user, uint64_t done, uint64_t total);
+KILN_API void kiln_cache_on_progress(kiln_cache *cache, kiln_cache_progress_fn *progress,
+                                     void *user);
 
 /* One entry on disk, as kiln_cache_walk and kiln_cache_inspect see it. Strings live for the call.
  */

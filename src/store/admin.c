@@ -48,7 +48,7 @@ kiln_status kiln_cache_clear(kiln_cache *cache, kiln_prune_result *out_result, k
     if (status != KILN_OK) {
         return status;
     }
-    kn_mem_trim(cache->stack.memory, 0, 0);
+    kn_mem_clear(cache->stack.memory);
     return kn_disk_prune(cache->disk, NULL, true, out_result, diag);
 }
 

@@ -95,6 +95,17 @@ static kiln_status find_root(kiln_cache *cache, kiln_diag *diag)
     return KILN_OK;
 }
 
+static int64_t age_ns(uint64_t seconds)
+{
+    const uint64_t most = INT64_MAX / 1000000000;
+    return (int64_t)(seconds < most ? seconds : most) * 1000000000;
+}
+
+static bool is_pinned(void *memory, const kiln_key *key)
+{
+    return kn_mem_is_pinned(memory, key);
+}
+
 static kiln_status open_disk(kiln_cache *cache, kiln_diag *diag)
 {
     const bool read_only =
@@ -102,6 +113,8 @@ static kiln_status open_disk(kiln_cache *cache, kiln_diag *diag)
     const kn_disk_options options = {.root = cache->root,
                                      .max_bytes = cache->options.disk_max_bytes,
                                      .max_files = cache->options.disk_max_files,
+                                     .min_free = cache->options.disk_min_free,
+                                     .max_age_ns = age_ns(cache->options.disk_max_age_s),
                                      .read_only = read_only,
                                      .sync = !cache->options.no_fsync};
     kn_disk *disk = NULL;
@@ -112,6 +125,10 @@ static kiln_status open_disk(kiln_cache *cache, kiln_diag *diag)
     if (status != KILN_OK) {
         return status;
     }
+    disk->is_pinned = is_pinned;
+    disk->pinned_user = cache->stack.memory;
+    disk->progress = cache->progress;
+    disk->progress_user = cache->progress_user;
     cache->disk = disk;
     return kn_stack_add(&cache->stack,
                         (kn_tier){read_only ? &kn_disk_read_only_ops : &kn_disk_ops, disk}, diag);
@@ -136,6 +153,7 @@ static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
     cache->disk = NULL;
     cache->packs = NULL;
     cache->flight = NULL;
+    atomic_store(&cache->stamped_at, kn_clock_now());
     cache->stats = calloc(1, sizeof *cache->stats);
     if (cache->stats == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL);
@@ -284,6 +302,7 @@ void kiln_cache_destroy(kiln_cache *cache)
     if (cache->flight != NULL) { /* else it was never whole */
         kn_cache_check_fork(cache);
         if (kn_cache_writes(cache)) {
+            kn_cache_stamp(cache, true);
             (void)kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, NULL, NULL);
         }
     }
@@ -321,7 +340,7 @@ kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key, kiln_blob **o
     if (status != KILN_OK) {
         kn_stats_add(cache->stats, KN_COUNT_misses, 1);
     } else if (origin != KILN_ORIGIN_MEMORY && kn_cache_writes(cache)) {
-        kn_stats_flush_rarely(cache->stats);
+        kn_cache_flush_rarely(cache);
     }
     if (out_origin != NULL) {
         *out_origin = origin;
@@ -371,7 +390,7 @@ kiln_status kiln_cache_put(kiln_cache *cache, const kiln_recipe *recipe, kiln_bl
                               .recipe = kn_recipe_span(recipe),
                               .blob = blob};
     kn_stack_put(&cache->stack, &what, kn_cache_writes(cache));
-    kn_cache_flush(cache, true);
+    kn_cache_flush(cache);
     return KILN_OK;
 }
 
@@ -384,21 +403,19 @@ kiln_status kiln_cache_remove(kiln_cache *cache, const kiln_key *key, kiln_diag 
 /* --- counting ----------------------------------------------------------------------------------
  */
 
-void kn_cache_flush(kiln_cache *cache, bool maintain)
+void kn_cache_flush(kiln_cache *cache)
 {
-    kn_record record;
     if (!kn_cache_writes(cache)) {
         return;
     }
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_status status = kn_stats_flush(cache->stats, FLUSH_PATIENCE, &record, &diag);
-    if (status == KILN_OK && maintain) {
-        kn_disk_maintain(cache->disk, &record);
-    } else if (status == KILN_E_IO) {
+    kiln_status status = kn_stats_flush(cache->stats, FLUSH_PATIENCE, NULL, &diag);
+    if (status == KILN_E_IO) {
         kn_stats_add(cache->stats, KN_COUNT_io_errors, 1);
         kn_log_once(KILN_LOG_INFO, "the cache's statistics could not be written: %s", diag.why);
     }
     kiln_diag_clear(&diag);
+    kn_cache_stamp(cache, false);
 }
 
 void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const char *reason)
@@ -406,7 +423,7 @@ void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const char *re
     kn_cache_check_fork(cache);
     kn_stats_add(cache->stats, KN_COUNT_bypassed, 1);
     kn_log_once(KILN_LOG_WARN, "%s is compiled past the cache: %s", what, reason);
-    kn_cache_flush(cache, false);
+    kn_cache_flush(cache);
 }
 
 void kn_cache_count_rejected(kiln_cache *cache)

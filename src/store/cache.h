@@ -19,6 +19,8 @@ struct kiln_cache {
     char *root;                 /* "" without a disk tier */
     char *pack_list;            /* NULL without packs */
     char disk_reason[1536];
+    kiln_cache_progress_fn *progress;
+    void *progress_user;
     kn_fork_guard guard;
     /* renewed in a child: */
     kn_stats *stats;
@@ -26,6 +28,7 @@ struct kiln_cache {
     kn_disk *disk;   /* owned by the stack; NULL without */
     kn_packs *packs; /* the same */
     kn_flight *flight;
+    _Atomic uint64_t stamped_at; /* kn_clock_now */
 };
 
 /* False when memory ran out in a child: the cache then goes on disabled. */
@@ -42,8 +45,12 @@ void kn_cache_defaults(kiln_cache_options *options);
 
 /* True when entries may be written to disk and statistics kept there. */
 bool kn_cache_writes(const kiln_cache *cache);
-/* Adds this object's counters to the file and, if asked, cleans up what is over the caps. */
-void kn_cache_flush(kiln_cache *cache, bool maintain);
+/* Adds this object's counters to the file; rarely: if that was seconds ago. */
+void kn_cache_flush(kiln_cache *cache);
+void kn_cache_flush_rarely(kiln_cache *cache);
+/* Moves the stamps on disk of what was hit in memory, at most once an hour an entry; looks for such
+ * entries every few minutes, or `now`. */
+void kn_cache_stamp(kiln_cache *cache, bool now);
 
 /* Counts a binary that a driver refused. */
 void kn_cache_count_rejected(kiln_cache *cache);

@@ -75,7 +75,7 @@ static kiln_status make(request *r, kiln_diag *diag)
                                   .blob = r->blob};
         kn_stack_put(&r->cache->stack, &what, kn_cache_writes(r->cache));
     }
-    kn_cache_flush(r->cache, status == KILN_OK);
+    kn_cache_flush(r->cache);
     return status;
 }
 
@@ -167,7 +167,7 @@ kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *reci
     } else if (!has(&r, KILN_CACHE_RECACHE) && look_up(&r)) {
         status = KILN_OK;
         if (r.origin != KILN_ORIGIN_MEMORY && kn_cache_writes(cache)) {
-            kn_stats_flush_rarely(cache->stats);
+            kn_cache_flush_rarely(cache);
         }
     } else {
         r.deadline = kn_clock_now() + (uint64_t)cache->options.wait_ms * MS;

@@ -22,6 +22,17 @@ static const char tag[] =
     "time.\n"
     "# Backup programs that know https://bford.info/cachedir/ leave it out.\n";
 
+/* Who owns the root decides whose entries are read. */
+static void disk_facts(kn_disk *disk)
+{
+    kn_file_facts facts;
+    if (kn_file_stat(disk->root, false, &facts, NULL) == KILN_OK) {
+        disk->root_inode = facts.inode;
+        disk->root_device = facts.device;
+        atomic_store(&disk->owner, facts.owner);
+    }
+}
+
 kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_disk **out_disk,
                          kiln_diag *diag)
 {
@@ -40,10 +51,13 @@ kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_dis
     disk->root = root;
     disk->max_bytes = options->max_bytes;
     disk->max_files = options->max_files;
+    disk->min_free = options->min_free;
+    disk->max_age_ns = options->max_age_ns;
     disk->read_only = options->read_only;
     disk->sync = options->sync;
     disk->stats = stats;
     kn_mutex_init(&disk->mutex);
+    disk_facts(disk);
     *out_disk = disk;
     return KILN_OK;
 }
@@ -179,6 +193,29 @@ const char *kn_disk_locate(kn_disk *disk, const kiln_key *key)
 /* --- get ---------------------------------------------------------------------------------------
  */
 
+/* Moves the stamp of an entry that is in use, at most once an hour; one from the future as well. */
+static void stamp(const kn_disk *disk, const char *path, int64_t used_ns)
+{
+    int64_t age = kn_clock_wall() - used_ns;
+    if (!disk->read_only && (age > KN_HOUR_NS || age < -KN_HOUR_NS)) {
+        /* Without it the entry only looks older than it is. */
+        (void)kn_file_touch(path);
+    }
+}
+
+void kn_disk_stamp(kn_disk *disk, const kiln_key *key)
+{
+    char path[KN_DISK_PATH];
+    kn_file_facts facts;
+    const char *target = disk->read_only ? NULL : kn_disk_locate(disk, key);
+    if (target != NULL) {
+        kn_disk_entry_path(disk, target, key, path);
+        if (kn_file_stat(path, false, &facts, NULL) == KILN_OK) {
+            stamp(disk, path, facts.mtime_ns);
+        }
+    }
+}
+
 typedef struct lookup {
     const kiln_key *key;
     kiln_blob **out_blob;
@@ -190,16 +227,6 @@ static void drop(kn_disk *disk, const char *path, uint64_t size)
     if (!disk->read_only && kn_file_remove(path, NULL) == KILN_OK) {
         kn_stats_moved(disk->stats,
                        &(kn_totals){.files = -1, .bytes = -(int64_t)kn_disk_weight(size)});
-    }
-}
-
-/* Moves the stamp of an entry that is in use, at most once an hour; one from the future as well. */
-static void stamp(const kn_disk *disk, const char *path, int64_t used_ns)
-{
-    int64_t age = kn_clock_wall() - used_ns;
-    if (!disk->read_only && (age > KN_HOUR_NS || age < -KN_HOUR_NS)) {
-        /* Without it the entry only looks older than it is. */
-        (void)kn_file_touch(path);
     }
 }
 
@@ -221,7 +248,12 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
     if (status != KILN_OK) {
         return status;
     }
-    status = kn_entry_parse(kn_span_of(data, size), what->key, &entry, what->diag);
+    if (facts.owner != atomic_load_explicit(&disk->owner, memory_order_relaxed)) {
+        status = kiln_diag_set(what->diag, KILN_E_CORRUPT, NULL, "reading an entry",
+                               "it belongs to user %lu", (unsigned long)facts.owner);
+    } else {
+        status = kn_entry_parse(kn_span_of(data, size), what->key, &entry, what->diag);
+    }
     if (status == KILN_OK) {
         status = kn_entry_load(data, size, &entry, what->out_blob, what->diag);
     } else {
@@ -295,24 +327,32 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
         return status;
     }
     uint64_t weight = kn_disk_weight(kn_entry_parts_size(&parts));
-    if (weight > disk->max_bytes) {
-        kn_entry_parts_deinit(&parts);
-        return kiln_diag_set(diag, KILN_E_INVALID, "raise KILN_CACHE_MAX_SIZE", "storing an entry",
-                             "it is larger than the whole cache may be");
+    status = kn_disk_check_root(disk, diag);
+    if (status == KILN_OK) {
+        status = kn_disk_check_space(disk, weight, diag);
+    }
+    if (status == KILN_OK && weight > disk->max_bytes) {
+        status = kiln_diag_set(diag, KILN_E_INVALID, "raise KILN_CACHE_MAX_SIZE",
+                               "storing an entry", "it is larger than the whole cache may be");
+    }
+    if (status != KILN_OK) {
+        goto cleanup;
     }
     kn_disk_entry_path(disk, what->target, what->key, path);
+    const kn_totals coming = {.files = 1, .bytes = (int64_t)weight};
+    kn_disk_make_room(disk, what->key, &coming);
     bool replaces = kn_file_stat(path, false, &old, NULL) == KILN_OK;
     status = publish_parts(disk, path, &parts, diag);
     if (status == KILN_OK) {
-        kn_totals moved = {.files = replaces ? 0 : 1, .bytes = (int64_t)weight};
-        moved.bytes -= replaces ? (int64_t)kn_disk_weight(old.size) : 0;
-        kn_stats_moved(disk->stats, &moved);
         kn_stats_add(disk->stats, KN_COUNT_put_bytes, kn_entry_parts_size(&parts));
-    }
-    kn_entry_parts_deinit(&parts);
-    if (status == KILN_OK) {
         leave_tag(disk);
     }
+    if (status != KILN_OK || replaces) {
+        uint64_t gone = status != KILN_OK ? weight : kn_disk_weight(old.size);
+        kn_stats_moved(disk->stats, &(kn_totals){.files = -1, .bytes = -(int64_t)gone});
+    }
+cleanup:
+    kn_entry_parts_deinit(&parts);
     return status;
 }
 

@@ -6,6 +6,10 @@
  * tried one after the other (a machine has few); when none has it and the folder of targets has
  * changed since it was listed, it is listed again and the new ones are tried.
  *
+ * A root may be removed and made again by others while the program runs: before each put it is
+ * looked at, and one that is not the folder that was claimed goes through the same checks again. An
+ * entry that belongs to another user is not read.
+ *
  * Nothing is made on disk before the first put. Entries are counted as whole blocks of 4 KiB. The
  * last use is the file's mtime, moved at most once an hour. */
 #ifndef KILN_STORE_DISK_H
@@ -36,16 +40,30 @@ typedef struct kn_disk {
     uint64_t max_bytes, max_files;
     bool read_only;
     bool sync;
+    uint64_t min_free;  /* 0: by the size of the file system; UINT64_MAX: no floor */
+    int64_t max_age_ns; /* 0: any age */
     kn_stats *stats;
+    /* What must not be evicted; NULL: nothing. */
+    bool (*is_pinned)(void *user, const kiln_key *key);
+    void *pinned_user;
+    /* Told by what takes long; NULL: nobody. */
+    kiln_cache_progress_fn *progress;
+    void *progress_user;
+    _Atomic uint64_t young_evicted; /* bytes used within the hour before they were evicted */
+    _Atomic bool said_too_small;
     /* Targets known: grows at the head, is never changed behind it. */
     _Atomic(kn_disk_target *) targets;
     kn_mutex mutex; /* guards growing, and what follows */
     int64_t listed_mtime_ns, listed_at_ns;
+    uint64_t root_inode, root_device; /* of the folder that was claimed; 0: not yet seen */
+    _Atomic uint32_t owner;
 } kn_disk;
 
 typedef struct kn_disk_options {
     const char *root; /* claimed (sys/paths.h) */
     uint64_t max_bytes, max_files;
+    uint64_t min_free;
+    int64_t max_age_ns;
     bool read_only;
     bool sync;
 } kn_disk_options;
@@ -65,9 +83,24 @@ uint64_t kn_disk_weight(uint64_t file_size);
 /* The target whose folder has the key, or NULL. Borrowed from the disk. */
 const char *kn_disk_locate(kn_disk *disk, const kiln_key *key);
 
-/* After a put: counts afresh, evicts or sweeps where `record` says that it is time. One process at
- * a time; the others go on. */
-void kn_disk_maintain(kn_disk *disk, const kn_record *record);
+/* Before a put: is the root still ours, and is there room on the file system? KILN_E_UNAVAILABLE
+ * with the reason. */
+kiln_status kn_disk_check_root(kn_disk *disk, kiln_diag *diag);
+kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag *diag);
+
+/* Before a put of `coming` (files and bytes): adds it to the totals, so that a writer that is
+ * killed leaves them too high and not too low, and then counts afresh, evicts or sweeps where they
+ * say that it is time. One process at a time: while there is no room, the others wait for it a
+ * moment, so that no writer is ahead by more than one entry. A small store is evicted down to 90%;
+ * a large one in slices, from the folder of `key` on, so that no put waits for a walk over all of
+ * it. */
+void kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming);
+/* Whether this object's user has pinned the key. */
+bool kn_disk_is_pinned(const kn_disk *disk, const kiln_key *key);
+/* Moves the stamp of an entry that was used elsewhere, if it is an hour old. */
+void kn_disk_stamp(kn_disk *disk, const kiln_key *key);
+/* Removes temporaries that are an hour old, and says how many. */
+uint64_t kn_disk_sweep(const kn_disk *disk);
 kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool everything,
                           kiln_prune_result *out_result, kiln_diag *diag);
 

@@ -1,134 +1,25 @@
-/* Keeps the disk tier within its bounds: eviction by last use, prune and clear, and the sweep of
+/* Keeps the disk tier within its bounds: room before a put, eviction by last use, the sweep of
  * temporaries that killed writers left. Must not read entries: whoever has one open keeps it. */
-#include "store/disk.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/text.h"
-#include "store/disk_scan.h"
+#include "store/disk.h"
+#include "store/disk_victims.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/lock.h"
 
 #define MS UINT64_C(1000000)
 #define DAY_NS (24 * KN_HOUR_NS)
-#define FLUSH_PATIENCE (100 * MS)
-#define MAX_CANDIDATES ((size_t)1 << 26)
-
-typedef struct candidate {
-    kiln_key key;
-    uint64_t weight;
-    int64_t used_ns;
-    size_t target; /* index into names */
-} candidate;
-
-typedef struct candidates {
-    candidate *items;
-    size_t count, room;
-    char (*names)[65];
-    size_t name_count;
-    uint64_t bytes;
-    int64_t now_ns;
-} candidates;
-
-static void candidates_deinit(candidates *list)
-{
-    free(list->items);
-    free(list->names);
-}
-
-/* The scan goes target by target, so that a new name is always the last one. */
-static bool add_name(candidates *list, const char *target)
-{
-    if (list->name_count > 0 && strcmp(list->names[list->name_count - 1], target) == 0) {
-        return true;
-    }
-    void *larger = realloc(list->names, (list->name_count + 1) * sizeof *list->names);
-    if (larger == NULL) {
-        return false;
-    }
-    list->names = larger;
-    kn_text_put(list->names[list->name_count++], sizeof *list->names, target);
-    return true;
-}
-
-static kiln_status collect(void *user, const kn_disk_file *file)
-{
-    candidates *list = user;
-    if (list->count == list->room) {
-        size_t room = list->room > 0 ? list->room * 2 : 1024;
-        void *larger =
-            room <= MAX_CANDIDATES ? realloc(list->items, room * sizeof *list->items) : NULL;
-        if (larger == NULL) {
-            return KILN_E_NOMEM;
-        }
-        list->items = larger;
-        list->room = room;
-    }
-    if (!add_name(list, file->target)) {
-        return KILN_E_NOMEM;
-    }
-    /* A stamp from the future (another host's clock) must not make an entry immortal. */
-    bool future = file->used_ns > list->now_ns + KN_HOUR_NS;
-    list->items[list->count++] = (candidate){.key = file->key,
-                                             .weight = kn_disk_weight(file->size),
-                                             .used_ns = future ? 0 : file->used_ns,
-                                             .target = list->name_count - 1};
-    list->bytes += kn_disk_weight(file->size);
-    return KILN_OK;
-}
-
-static int by_use(const void *a, const void *b)
-{
-    int64_t x = ((const candidate *)a)->used_ns, y = ((const candidate *)b)->used_ns;
-    return (x > y) - (x < y);
-}
-
-static kiln_status scan(kn_disk *disk, const char *target, candidates *list, kiln_diag *diag)
-{
-    *list = (candidates){.now_ns = kn_clock_wall()};
-    kiln_status status = kn_disk_scan(disk, target, collect, list, diag);
-    if (status == KILN_OK && list->count > 0) {
-        qsort(list->items, list->count, sizeof *list->items, by_use);
-    }
-    return status;
-}
-
-/* What may stay. */
-typedef struct bounds {
-    uint64_t bytes, files;
-    int64_t used_after_ns; /* INT64_MIN: any age */
-} bounds;
-
-/* Removes the least recently used until the rest is within bounds. */
-static kiln_status shrink(kn_disk *disk, const candidates *list, const bounds *limit,
-                          kiln_prune_result *result, kiln_diag *diag)
-{
-    char path[KN_DISK_PATH];
-    uint64_t bytes = list->bytes, files = list->count;
-    kiln_status failure = KILN_OK;
-    for (size_t i = 0; i < list->count; i++) {
-        const candidate *item = &list->items[i];
-        if (bytes <= limit->bytes && files <= limit->files &&
-            item->used_ns >= limit->used_after_ns) {
-            break;
-        }
-        kn_disk_entry_path(disk, list->names[item->target], &item->key, path);
-        kiln_status status = kn_file_remove(path, failure == KILN_OK ? diag : NULL);
-        if (status == KILN_OK) {
-            result->entries_removed++;
-            result->bytes_removed += item->weight;
-        } else if (status != KILN_MISS) {
-            failure = status;
-            continue; /* it still takes its room */
-        }
-        bytes -= item->weight;
-        files--;
-    }
-    return failure;
-}
+#define FLUSH_PATIENCE (20 * MS)
+/* How long a writer waits for another one to make room. */
+#define ROOM_PATIENCE (250 * MS)
+#define ROOM_PAUSE (MS / 2)
+/* Stores with more files are evicted in slices, for at most so long a put. */
+#define SMALL_STORE 4096u
+#define SLICES 256
+#define SLICES_NS (20 * MS)
 
 /* --- temporaries -------------------------------------------------------------------------------
  */
@@ -159,7 +50,7 @@ static kiln_status sweep_one(void *user, const char *name)
     return KILN_OK;
 }
 
-static uint64_t sweep_temporaries(const kn_disk *disk)
+uint64_t kn_disk_sweep(const kn_disk *disk)
 {
     char folder[KN_DISK_PATH];
     sweep s = {.disk = disk, .now_ns = kn_clock_wall()};
@@ -173,11 +64,123 @@ static uint64_t sweep_temporaries(const kn_disk *disk)
     return s.removed;
 }
 
+/* --- eviction ----------------------------------------------------------------------------------
+ */
+
+/* A cache that evicts what was used within the hour, over and over, is too small for what it is
+ * for: told once, when half of it has gone that way. */
+static void note_evicted(kn_disk *disk, const kn_victims_removed *removed)
+{
+    const unsigned shift = 20;
+    kn_stats_add(disk->stats, KN_COUNT_evicted, removed->entries);
+    uint64_t young = atomic_fetch_add(&disk->young_evicted, removed->young_bytes);
+    young += removed->young_bytes;
+    if (young > disk->max_bytes / 2 && removed->young_bytes > 0 &&
+        !atomic_exchange(&disk->said_too_small, true)) {
+        kn_log(KILN_LOG_WARN,
+               "the disk cache is too small: entries used within the last hour are evicted to make "
+               "room; KILN_CACHE_MAX_SIZE is %lluM, and about %lluM would hold what is in use",
+               (unsigned long long)(disk->max_bytes >> shift),
+               (unsigned long long)((disk->max_bytes + young) >> shift) + 1);
+    }
+}
+
+static void tell_trouble(kn_disk *disk, const kiln_diag *diag)
+{
+    kn_stats_add(disk->stats, KN_COUNT_io_errors, 1);
+    kn_log_diag(KILN_LOG_WARN, "the cache could not be cleaned up", diag);
+}
+
+static int64_t oldest_allowed(const kn_disk *disk, int64_t now_ns)
+{
+    return disk->max_age_ns > 0 ? now_ns - disk->max_age_ns : INT64_MIN;
+}
+
+/* Counts afresh and evicts what is over the caps or too old. `before` is what the totals said when
+ * the walk began: the difference corrects them. `coming` is in them and not yet on disk. */
+static void count_and_evict(kn_disk *disk, const kn_record *before, const kn_totals *coming)
+{
+    kn_victims list;
+    kn_victims_removed removed = {0};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = kn_victims_list(disk, NULL, -1, KN_VICTIMS_FOR_EVICTION, &list, &diag);
+    if (status == KILN_OK) {
+        uint64_t bytes = list.bytes + (uint64_t)coming->bytes;
+        uint64_t files = list.count + (uint64_t)coming->files;
+        bool over = bytes > disk->max_bytes || files > disk->max_files;
+        uint64_t room = disk->max_bytes / 10 * 9, places = disk->max_files - disk->max_files / 10;
+        const kn_victims_bounds limit = {
+            .bytes = !over                            ? UINT64_MAX
+                     : room > (uint64_t)coming->bytes ? room - (uint64_t)coming->bytes
+                                                      : 0,
+            .files = over ? places - (uint64_t)coming->files : UINT64_MAX,
+            .used_after_ns = oldest_allowed(disk, list.now_ns),
+            .spare_pinned = true};
+        status = kn_victims_remove(disk, &list, &limit, &removed, &diag);
+        kn_stats_moved(disk->stats, &(kn_totals){.files = (int64_t)files - (int64_t)before->files -
+                                                          (int64_t)removed.entries,
+                                                 .bytes = (int64_t)bytes - (int64_t)before->bytes -
+                                                          (int64_t)removed.bytes,
+                                                 .counted_ns = list.now_ns});
+        note_evicted(disk, &removed);
+    }
+    if (status != KILN_OK) {
+        tell_trouble(disk, &diag);
+    }
+    kiln_diag_clear(&diag);
+    kn_victims_deinit(&list);
+}
+
+/* Takes an eighth of one folder of each target, at least one entry; all that is too old. */
+static kiln_status evict_slice(kn_disk *disk, int folder, kn_victims_removed *out_removed,
+                               kiln_diag *diag)
+{
+    kn_victims list;
+    *out_removed = (kn_victims_removed){0};
+    kiln_status status = kn_victims_list(disk, NULL, folder, KN_VICTIMS_FOR_EVICTION, &list, diag);
+    if (status == KILN_OK && list.count > 0) {
+        const kn_victims_bounds limit = {.bytes = list.bytes - list.bytes / 8,
+                                         .files = list.count - list.count / 8 - (list.count < 8),
+                                         .used_after_ns = oldest_allowed(disk, list.now_ns),
+                                         .spare_pinned = true};
+        status = kn_victims_remove(disk, &list, &limit, out_removed, diag);
+    }
+    kn_victims_deinit(&list);
+    return status;
+}
+
+static bool is_over(const kn_disk *disk, uint64_t bytes, uint64_t files)
+{
+    return bytes > disk->max_bytes || files > disk->max_files;
+}
+
+/* Keys are digests: every folder is a fair sample of the store. */
+static void evict_slices(kn_disk *disk, const kn_record *record, const kiln_key *key)
+{
+    uint64_t bytes = record->bytes, files = record->files;
+    uint64_t end = kn_clock_now() + SLICES_NS;
+    for (int i = 0; i < SLICES && is_over(disk, bytes, files) && kn_clock_now() < end; i++) {
+        kn_victims_removed removed;
+        kiln_diag diag = KILN_DIAG_INIT;
+        if (evict_slice(disk, (key->bytes[0] + i) % SLICES, &removed, &diag) != KILN_OK) {
+            tell_trouble(disk, &diag);
+        }
+        kiln_diag_clear(&diag);
+        bytes -= removed.bytes < bytes ? removed.bytes : bytes;
+        files -= removed.entries < files ? removed.entries : files;
+        kn_stats_moved(disk->stats, &(kn_totals){.files = -(int64_t)removed.entries,
+                                                 .bytes = -(int64_t)removed.bytes});
+        note_evicted(disk, &removed);
+    }
+}
+
 /* --- maintenance -------------------------------------------------------------------------------
  */
 
-/* KILN_E_BUSY when another process is at it. Without locks, two may be; that is harmless. */
-static kiln_status become_evictor(const kn_disk *disk, kn_lock_file **out_lock)
+/* KILN_E_BUSY when another process is at it for longer than `patience_ns`. Without locks, two may
+ * be; that is harmless. */
+static kiln_status become_evictor(const kn_disk *disk, uint64_t patience_ns,
+                                  kn_lock_file **out_lock)
 {
     *out_lock = NULL;
     kn_lock_file *lock = NULL;
@@ -186,7 +189,12 @@ static kiln_status become_evictor(const kn_disk *disk, kn_lock_file **out_lock)
     if (kn_lock_file_open(path, &lock, NULL) != KILN_OK) {
         return KILN_E_IO;
     }
+    uint64_t deadline = kn_clock_now() + patience_ns;
     kiln_status status = kn_lock_try(lock, KN_LOCK_EVICT);
+    while (status == KILN_E_BUSY && kn_clock_now() < deadline) {
+        kn_clock_sleep(ROOM_PAUSE);
+        status = kn_lock_try(lock, KN_LOCK_EVICT);
+    }
     if (status != KILN_OK && status != KILN_E_UNSUPPORTED) {
         kn_lock_file_close(lock);
         return status;
@@ -201,127 +209,52 @@ static void retire(kn_lock_file *lock)
     kn_lock_file_close(lock);
 }
 
-/* Counts afresh and evicts what is over the caps. `before` is what the totals said when the scan
- * began: the difference corrects them, so that what others put meanwhile stays counted. */
-static void count_and_evict(kn_disk *disk, const kn_record *before)
-{
-    candidates list;
-    kiln_prune_result result = {0};
-    kiln_diag diag = KILN_DIAG_INIT;
-    kiln_status status = scan(disk, NULL, &list, &diag);
-    if (status == KILN_OK) {
-        bool over = list.bytes > disk->max_bytes || list.count > disk->max_files;
-        bounds limit = {over ? disk->max_bytes / 10 * 9 : UINT64_MAX,
-                        over ? disk->max_files - disk->max_files / 10 : UINT64_MAX, INT64_MIN};
-        status = shrink(disk, &list, &limit, &result, &diag);
-        kn_totals moved = {
-            .files = (int64_t)list.count - (int64_t)before->files - (int64_t)result.entries_removed,
-            .bytes = (int64_t)list.bytes - (int64_t)before->bytes - (int64_t)result.bytes_removed,
-            .counted_ns = list.now_ns};
-        kn_stats_moved(disk->stats, &moved);
-        kn_stats_add(disk->stats, KN_COUNT_evicted, result.entries_removed);
-    }
-    if (status != KILN_OK) {
-        kn_stats_add(disk->stats, KN_COUNT_io_errors, 1);
-        kn_log_diag(KILN_LOG_WARN, "the cache could not be cleaned up", &diag);
-    }
-    kiln_diag_clear(&diag);
-    candidates_deinit(&list);
-}
-
-static bool is_over(const kn_disk *disk, const kn_record *record)
-{
-    return record->bytes > disk->max_bytes || record->files > disk->max_files;
-}
-
 static bool is_due(int64_t since_ns, int64_t now_ns, int64_t period_ns)
 {
     int64_t age = now_ns - since_ns;
     return age > period_ns || age < -DAY_NS; /* from the future: somebody's clock was wrong */
 }
 
-void kn_disk_maintain(kn_disk *disk, const kn_record *record)
+static bool must_count(const kn_record *record, int64_t now_ns)
+{
+    return record->counted_ns == 0 || is_due(record->counted_ns, now_ns, DAY_NS);
+}
+
+/* As the evictor, by what the totals say now. */
+static void maintain(kn_disk *disk, const kn_record *record, const kiln_key *key,
+                     const kn_totals *coming)
 {
     int64_t now = kn_clock_wall();
-    bool count =
-        record->counted_ns == 0 || is_due(record->counted_ns, now, DAY_NS) || is_over(disk, record);
-    bool sweep_now = is_due(record->swept_ns, now, KN_HOUR_NS);
+    bool over = is_over(disk, record->bytes, record->files);
+    if (must_count(record, now) || (over && record->files <= SMALL_STORE)) {
+        count_and_evict(disk, record, coming);
+    } else if (over) {
+        evict_slices(disk, record, key);
+    }
+    if (is_due(record->swept_ns, now, KN_HOUR_NS)) {
+        (void)kn_disk_sweep(disk);
+        kn_stats_moved(disk->stats, &(kn_totals){.swept_ns = now});
+    }
+}
+
+void kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming)
+{
+    kn_record record;
     kn_lock_file *lock = NULL;
-    if ((!count && !sweep_now) || become_evictor(disk, &lock) != KILN_OK) {
+    kn_stats_moved(disk->stats, coming);
+    /* What could not be added stays pending and goes with the next flush. */
+    if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &record, NULL) != KILN_OK) {
         return;
     }
-    kn_record fresh;
-    /* Another process may have done it since the caller looked; what is pending here goes first, so
-     * that the record can be compared with what is there. */
-    if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &fresh, NULL) == KILN_OK) {
-        if (count && (fresh.counted_ns == record->counted_ns || is_over(disk, &fresh))) {
-            count_and_evict(disk, &fresh);
+    int64_t now = kn_clock_wall();
+    bool over = is_over(disk, record.bytes, record.files);
+    bool due = must_count(&record, now) || is_due(record.swept_ns, now, KN_HOUR_NS);
+    if ((over || due) && become_evictor(disk, over ? ROOM_PATIENCE : 0, &lock) == KILN_OK) {
+        /* Another process may have done it meanwhile. */
+        if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &record, NULL) == KILN_OK) {
+            maintain(disk, &record, key, coming);
+            (void)kn_stats_flush(disk->stats, FLUSH_PATIENCE, NULL, NULL);
         }
-        if (sweep_now && fresh.swept_ns == record->swept_ns) {
-            (void)sweep_temporaries(disk);
-            kn_stats_moved(disk->stats, &(kn_totals){.swept_ns = now});
-        }
-        /* What stays pending goes with the next flush. */
-        (void)kn_stats_flush(disk->stats, FLUSH_PATIENCE, NULL, NULL);
+        retire(lock);
     }
-    retire(lock);
-}
-
-/* Takes away the folders that clear has emptied. A writer who needs one makes it again. */
-static kiln_status remove_prefix(void *user, const char *name)
-{
-    const char *folder = user;
-    char path[KN_DISK_PATH];
-    if (strlen(name) == 2) {
-        kn_text_putf(path, sizeof path, "%s/%.2s", folder, name);
-        (void)kn_file_remove_folder(path);
-    }
-    return KILN_OK;
-}
-
-static void remove_folders(const kn_disk *disk, const candidates *list)
-{
-    for (size_t i = 0; i < list->name_count; i++) {
-        char folder[KN_DISK_PATH];
-        kn_text_putf(folder, sizeof folder, "%s/v1/%s", disk->root, list->names[i]);
-        (void)kn_file_list(folder, remove_prefix, folder, NULL);
-        (void)kn_file_remove_folder(folder);
-    }
-}
-
-kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool everything,
-                          kiln_prune_result *out_result, kiln_diag *diag)
-{
-    candidates list;
-    kiln_prune_result result = {0};
-    bounds limit = {everything ? 0 : options->max_bytes, UINT64_MAX, INT64_MIN};
-    kiln_status status = scan(disk, everything ? NULL : options->target, &list, diag);
-    if (status == KILN_OK) {
-        if (!everything && options->max_age_ns != 0) {
-            uint64_t now = list.now_ns > 0 ? (uint64_t)list.now_ns : 0;
-            limit.used_after_ns =
-                options->max_age_ns < now ? (int64_t)(now - options->max_age_ns) : INT64_MIN;
-        }
-        result.entries_seen = list.count;
-        result.bytes_seen = list.bytes;
-        if (everything) {
-            limit.files = 0;
-        }
-        status = shrink(disk, &list, &limit, &result, diag);
-        result.temporaries_removed = sweep_temporaries(disk);
-        if (everything) {
-            remove_folders(disk, &list);
-        }
-        kn_stats_moved(disk->stats, &(kn_totals){.files = -(int64_t)result.entries_removed,
-                                                 .bytes = -(int64_t)result.bytes_removed});
-        if (!everything) {
-            kn_stats_add(disk->stats, KN_COUNT_evicted, result.entries_removed);
-        }
-        (void)kn_stats_flush(disk->stats, FLUSH_PATIENCE, NULL, NULL);
-    } else {
-        (void)kiln_diag_set(diag, status, NULL, "walking the cache", "%s", disk->root);
-    }
-    candidates_deinit(&list);
-    *out_result = result;
-    return status;
 }

@@ -6,9 +6,12 @@
 
 #include "base/text.h"
 #include "key/recipe.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 
 #define NAME_LENGTH 67 /* 62 digits and ".kiln" */
+#define TICK_STEP 16
+#define TICK_NS UINT64_C(20000000)
 
 typedef struct scan {
     kn_disk *disk;
@@ -16,6 +19,7 @@ typedef struct scan {
     void *user;
     kiln_diag *diag;
     const char *target;
+    int only;           /* one folder; -1: all */
     const char *prefix; /* the two digits */
     char folder[KN_DISK_PATH];
 } scan;
@@ -65,19 +69,65 @@ static kiln_status scan_target(void *user, const char *name)
     }
     s->target = name;
     kn_text_putf(s->folder, sizeof s->folder, "%s/v1/%.64s", s->disk->root, name);
+    if (s->only >= 0) {
+        char prefix[3];
+        kn_text_putf(prefix, sizeof prefix, "%02x", (unsigned)s->only & 0xffu);
+        return scan_prefix(s, prefix);
+    }
     kiln_status status = kn_file_list(s->folder, scan_prefix, s, s->diag);
     return status == KILN_MISS ? KILN_OK : status;
 }
 
-kiln_status kn_disk_scan(kn_disk *disk, const char *target, kn_disk_file_fn *visit, void *user,
-                         kiln_diag *diag)
+kiln_status kn_disk_scan(kn_disk *disk, const char *target, int folder, kn_disk_file_fn *visit,
+                         void *user, kiln_diag *diag)
 {
-    scan s = {.disk = disk, .visit = visit, .user = user, .diag = diag};
+    scan s = {.disk = disk, .visit = visit, .user = user, .diag = diag, .only = folder};
     if (target != NULL) {
         return scan_target(&s, target);
     }
-    char folder[KN_DISK_PATH];
-    kn_disk_path(disk, "v1", folder);
-    kiln_status status = kn_file_list(folder, scan_target, &s, diag);
+    char all[KN_DISK_PATH];
+    kn_disk_path(disk, "v1", all);
+    kiln_status status = kn_file_list(all, scan_target, &s, diag);
     return status == KILN_MISS ? KILN_OK : status;
+}
+
+/* --- progress ----------------------------------------------------------------------------------
+ */
+
+static void tell(kn_disk_ticker *ticker)
+{
+    const kn_disk *disk = ticker->disk;
+    uint64_t total = ticker->total > ticker->done ? ticker->total : ticker->done;
+    disk->progress(disk->progress_user, ticker->done, total);
+}
+
+void kn_disk_ticker_start(kn_disk_ticker *ticker, const kn_disk *disk)
+{
+    kn_record record;
+    *ticker = (kn_disk_ticker){.disk = disk->progress != NULL ? disk : NULL};
+    /* About as many as the totals say; a guess that is wrong moves the end, not the work. */
+    if (ticker->disk != NULL && kn_stats_read(disk->stats, &record, NULL) == KILN_OK) {
+        ticker->total = record.files;
+    }
+}
+
+void kn_disk_tick(kn_disk_ticker *ticker)
+{
+    ticker->done++;
+    if (ticker->disk == NULL || ticker->done % TICK_STEP != 0) {
+        return;
+    }
+    uint64_t now = kn_clock_now();
+    if (now - ticker->told_ns >= TICK_NS) {
+        ticker->told_ns = now;
+        tell(ticker);
+    }
+}
+
+void kn_disk_ticker_end(kn_disk_ticker *ticker)
+{
+    if (ticker->disk != NULL) {
+        ticker->total = ticker->done;
+        tell(ticker);
+    }
 }

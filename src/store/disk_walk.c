@@ -12,11 +12,13 @@
 typedef struct walk {
     kiln_entry_fn *visit;
     void *user;
+    kn_disk_ticker ticker;
 } walk;
 
 static kiln_status walk_one(void *user, const kn_disk_file *file)
 {
-    const walk *w = user;
+    walk *w = user;
+    kn_disk_tick(&w->ticker);
     const kiln_entry_info info = {.key = file->key,
                                   .target = file->target,
                                   .stored_size = file->size,
@@ -28,7 +30,10 @@ kiln_status kn_disk_walk(kn_disk *disk, const char *target, kiln_entry_fn *visit
                          kiln_diag *diag)
 {
     walk w = {.visit = visit, .user = user};
-    return kn_disk_scan(disk, target, walk_one, &w, diag);
+    kn_disk_ticker_start(&w.ticker, disk);
+    kiln_status status = kn_disk_scan(disk, target, -1, walk_one, &w, diag);
+    kn_disk_ticker_end(&w.ticker);
+    return status;
 }
 
 kiln_status kn_disk_inspect(kn_disk *disk, const kiln_key *key, kiln_entry_fn *visit, void *user,
@@ -103,6 +108,7 @@ typedef struct verification {
     kn_disk *disk;
     bool remove;
     kiln_verify_result result;
+    kn_disk_ticker ticker;
 } verification;
 
 static kiln_status verify_one(void *user, const kn_disk_file *file)
@@ -112,6 +118,7 @@ static kiln_status verify_one(void *user, const kn_disk_file *file)
     size_t size = 0;
     kn_entry entry;
     kiln_blob *blob = NULL;
+    kn_disk_tick(&v->ticker);
     kiln_status status = kn_file_read(file->path, KN_ENTRY_LIMIT, true, &data, &size, NULL, NULL);
     if (status == KILN_MISS) {
         return KILN_OK; /* vanished meanwhile */
@@ -146,7 +153,9 @@ kiln_status kn_disk_verify(kn_disk *disk, bool remove, kiln_verify_result *out_r
                            kiln_diag *diag)
 {
     verification v = {.disk = disk, .remove = remove};
-    kiln_status status = kn_disk_scan(disk, NULL, verify_one, &v, diag);
+    kn_disk_ticker_start(&v.ticker, disk);
+    kiln_status status = kn_disk_scan(disk, NULL, -1, verify_one, &v, diag);
+    kn_disk_ticker_end(&v.ticker);
     *out_result = v.result;
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include "store/blob.h"
 #include "store/readers.h"
+#include "sys/clock.h"
 #include "sys/thread.h"
 
 /* How much may lie retired before a change tries to free it. */
@@ -17,10 +18,22 @@ typedef struct node {
     kiln_key key;
     kiln_blob *blob;
     uint64_t weight;
-    _Atomic bool used; /* since it last came up for eviction */
+    _Atomic unsigned used; /* USED_*: a hit sets both */
+    uint32_t pins;
+    uint64_t told_ns; /* when it was put or last told by kn_mem_take_hot */
     struct node *older, *newer;
     struct node *retired;
 } node;
+
+enum {
+    USED_LATELY = 1u << 0,     /* since it last came up for eviction */
+    USED_SINCE_TOLD = 1u << 1, /* since told_ns */
+    USED_BOTH = USED_LATELY | USED_SINCE_TOLD,
+};
+
+typedef struct line {
+    node *oldest, *newest;
+} line;
 
 struct kn_mem {
     _Atomic(node *) *buckets;
@@ -30,7 +43,7 @@ struct kn_mem {
     kn_mutex mutex; /* guards what follows, and every change to the chains */
     uint64_t max_bytes, max_count;
     uint64_t bytes, count;
-    node *oldest, *newest;
+    line common, pinned;
     node *retired; /* taken out, and waiting for a batch */
     uint64_t retired_count, retired_bytes;
     node *batch; /* freed when `wait` has passed */
@@ -79,16 +92,22 @@ static void destroy_retired(node *list)
     }
 }
 
+static void destroy_line(const line *of)
+{
+    for (node *n = of->oldest; n != NULL;) {
+        node *newer = n->newer;
+        node_destroy(n);
+        n = newer;
+    }
+}
+
 void kn_mem_destroy(kn_mem *mem)
 {
     if (mem == NULL) {
         return;
     }
-    for (node *n = mem->oldest; n != NULL;) {
-        node *newer = n->newer;
-        node_destroy(n);
-        n = newer;
-    }
+    destroy_line(&mem->common);
+    destroy_line(&mem->pinned);
     destroy_retired(mem->retired);
     destroy_retired(mem->batch);
     kn_readers_deinit(&mem->readers);
@@ -126,8 +145,8 @@ static node *find(const kn_mem *mem, const kiln_key *key)
 
 static void count_hit(kn_reader *reader, bool guest, node *n)
 {
-    if (!atomic_load_explicit(&n->used, memory_order_relaxed)) {
-        atomic_store_explicit(&n->used, true, memory_order_relaxed);
+    if (atomic_load_explicit(&n->used, memory_order_relaxed) != USED_BOTH) {
+        atomic_store_explicit(&n->used, USED_BOTH, memory_order_relaxed);
     }
     kn_readers_count(reader, guest, kiln_blob_compile_ns(n->blob));
 }
@@ -167,22 +186,25 @@ void kn_mem_hits(const kn_mem *mem, uint64_t *out_hits, uint64_t *out_saved_ns)
 /* --- changing: all below with the mutex held ---------------------------------------------------
  */
 
+static line *line_of(kn_mem *mem, const node *n)
+{
+    return n->pins > 0 ? &mem->pinned : &mem->common;
+}
+
 static void line_add(kn_mem *mem, node *n)
 {
+    line *to = line_of(mem, n);
     n->newer = NULL;
-    n->older = mem->newest;
-    if (mem->newest != NULL) {
-        mem->newest->newer = n;
-    } else {
-        mem->oldest = n;
-    }
-    mem->newest = n;
+    n->older = to->newest;
+    *(to->newest != NULL ? &to->newest->newer : &to->oldest) = n;
+    to->newest = n;
 }
 
 static void line_remove(kn_mem *mem, node *n)
 {
-    *(n->older != NULL ? &n->older->newer : &mem->oldest) = n->newer;
-    *(n->newer != NULL ? &n->newer->older : &mem->newest) = n->older;
+    line *from = line_of(mem, n);
+    *(n->older != NULL ? &n->older->newer : &from->oldest) = n->newer;
+    *(n->newer != NULL ? &n->newer->older : &from->newest) = n->older;
 }
 
 /* Takes a node out of everything. Readers that stand on it may go on along its `next`. */
@@ -205,9 +227,10 @@ static void take_out(kn_mem *mem, node *n)
 }
 
 /* Frees what no reader can see any more; never waits for one. */
-static void reclaim(kn_mem *mem)
+static void reclaim(kn_mem *mem, bool all)
 {
-    bool worth = mem->retired_count >= RETIRED_COUNT || mem->retired_bytes > mem->max_bytes / 16;
+    bool worth = (all && mem->retired != NULL) || mem->retired_count >= RETIRED_COUNT ||
+                 mem->retired_bytes > mem->max_bytes / 16;
     if (mem->batch == NULL && worth) {
         mem->batch = mem->retired;
         mem->retired = NULL;
@@ -223,9 +246,11 @@ static void reclaim(kn_mem *mem)
 static void evict(kn_mem *mem, uint64_t max_bytes, uint64_t max_count)
 {
     uint64_t chances = mem->count;
-    while (mem->oldest != NULL && (mem->bytes > max_bytes || mem->count > max_count)) {
-        node *n = mem->oldest;
-        if (chances > 0 && atomic_exchange_explicit(&n->used, false, memory_order_relaxed)) {
+    while (mem->common.oldest != NULL && (mem->bytes > max_bytes || mem->count > max_count)) {
+        node *n = mem->common.oldest;
+        unsigned used =
+            atomic_fetch_and_explicit(&n->used, ~(unsigned)USED_LATELY, memory_order_relaxed);
+        if (chances > 0 && (used & USED_LATELY)) {
             chances--;
             line_remove(mem, n);
             line_add(mem, n);
@@ -235,35 +260,51 @@ static void evict(kn_mem *mem, uint64_t max_bytes, uint64_t max_count)
     }
 }
 
-bool kn_mem_put(kn_mem *mem, const kiln_key *key, kiln_blob *blob)
+/* Puts a node in place of what has its key, whose pins it takes over, and `pins` more. */
+static void put_in(kn_mem *mem, node *added, uint32_t pins)
 {
-    uint64_t weight = kn_blob_weight(blob) + sizeof(node);
-    if (weight > mem->max_bytes || mem->max_count == 0) {
-        (void)kn_mem_remove(mem, key); /* an older one would be stale now */
-        return true;
-    }
-    node *added = calloc(1, sizeof *added);
-    if (added == NULL) {
-        (void)kn_mem_remove(mem, key);
-        return false;
-    }
-    added->key = *key;
-    added->blob = kiln_blob_retain(blob);
-    added->weight = weight;
-
-    kn_mutex_lock(&mem->mutex);
+    const kiln_key *key = &added->key;
     node *old = find(mem, key);
+    added->pins = pins + (old != NULL ? old->pins : 0);
+    added->told_ns = kn_clock_now();
     _Atomic(node *) *bucket = &mem->buckets[hash_of(key) & mem->mask];
     atomic_init(&added->next, atomic_load_explicit(bucket, memory_order_relaxed));
     atomic_store_explicit(bucket, added, memory_order_release);
     line_add(mem, added);
-    mem->bytes += weight;
+    mem->bytes += added->weight;
     mem->count++;
     if (old != NULL) {
         take_out(mem, old);
     }
     evict(mem, mem->max_bytes, mem->max_count);
-    reclaim(mem);
+    reclaim(mem, false);
+}
+
+static node *node_create(const kiln_key *key, kiln_blob *blob)
+{
+    node *n = calloc(1, sizeof *n);
+    if (n != NULL) {
+        n->key = *key;
+        n->blob = kiln_blob_retain(blob);
+        n->weight = kn_blob_weight(blob) + sizeof(node);
+    }
+    return n;
+}
+
+bool kn_mem_put(kn_mem *mem, const kiln_key *key, kiln_blob *blob)
+{
+    uint64_t weight = kn_blob_weight(blob) + sizeof(node);
+    if ((weight > mem->max_bytes || mem->max_count == 0) && !kn_mem_is_pinned(mem, key)) {
+        (void)kn_mem_remove(mem, key); /* an older one would be stale now */
+        return true;
+    }
+    node *added = node_create(key, blob);
+    if (added == NULL) {
+        (void)kn_mem_remove(mem, key);
+        return false;
+    }
+    kn_mutex_lock(&mem->mutex);
+    put_in(mem, added, 0);
     kn_mutex_unlock(&mem->mutex);
     return true;
 }
@@ -274,7 +315,7 @@ bool kn_mem_remove(kn_mem *mem, const kiln_key *key)
     node *n = find(mem, key);
     if (n != NULL) {
         take_out(mem, n);
-        reclaim(mem);
+        reclaim(mem, false);
     }
     kn_mutex_unlock(&mem->mutex);
     return n != NULL;
@@ -284,8 +325,101 @@ void kn_mem_trim(kn_mem *mem, uint64_t max_bytes, uint64_t max_count)
 {
     kn_mutex_lock(&mem->mutex);
     evict(mem, max_bytes, max_count);
-    reclaim(mem);
+    reclaim(mem, true); /* the batch that was waiting */
+    reclaim(mem, true); /* and this one */
     kn_mutex_unlock(&mem->mutex);
+}
+
+void kn_mem_clear(kn_mem *mem)
+{
+    kn_mutex_lock(&mem->mutex);
+    while (mem->pinned.oldest != NULL) {
+        take_out(mem, mem->pinned.oldest);
+    }
+    kn_mutex_unlock(&mem->mutex);
+    kn_mem_trim(mem, 0, 0);
+}
+
+/* --- pins and stamps ---------------------------------------------------------------------------
+ */
+
+bool kn_mem_pin(kn_mem *mem, const kiln_key *key, kiln_blob *blob)
+{
+    node *added = blob != NULL ? node_create(key, blob) : NULL;
+    if (blob != NULL && added == NULL) {
+        return false;
+    }
+    kn_mutex_lock(&mem->mutex);
+    node *n = find(mem, key);
+    bool there = n != NULL && n->pins < UINT32_MAX;
+    if (there) {
+        line_remove(mem, n);
+        n->pins++;
+        line_add(mem, n);
+    } else if (n == NULL && added != NULL) {
+        put_in(mem, added, 1);
+        added = NULL;
+        there = true;
+    }
+    kn_mutex_unlock(&mem->mutex);
+    if (added != NULL) {
+        node_destroy(added);
+    }
+    return there;
+}
+
+void kn_mem_unpin(kn_mem *mem, const kiln_key *key)
+{
+    kn_mutex_lock(&mem->mutex);
+    node *n = find(mem, key);
+    if (n != NULL && n->pins > 0) {
+        line_remove(mem, n);
+        n->pins--;
+        line_add(mem, n);
+        evict(mem, mem->max_bytes, mem->max_count);
+        reclaim(mem, false);
+    }
+    kn_mutex_unlock(&mem->mutex);
+}
+
+bool kn_mem_is_pinned(kn_mem *mem, const kiln_key *key)
+{
+    kn_mutex_lock(&mem->mutex);
+    const node *n = find(mem, key);
+    bool pinned = n != NULL && n->pins > 0;
+    kn_mutex_unlock(&mem->mutex);
+    return pinned;
+}
+
+static size_t take_hot_of(const line *of, uint64_t before_ns, kiln_key *keys, size_t room)
+{
+    size_t count = 0;
+    uint64_t now = kn_clock_now();
+    for (node *n = of->oldest; n != NULL && count < room; n = n->newer) {
+        if (n->told_ns > before_ns) {
+            continue;
+        }
+        unsigned used =
+            atomic_fetch_and_explicit(&n->used, ~(unsigned)USED_SINCE_TOLD, memory_order_relaxed);
+        if (n->pins > 0 || (used & USED_SINCE_TOLD)) {
+            keys[count++] = n->key;
+            n->told_ns = now;
+        }
+    }
+    return count;
+}
+
+size_t kn_mem_take_hot(kn_mem *mem, uint64_t age_ns, kiln_key *keys, size_t room)
+{
+    uint64_t now = kn_clock_now();
+    if (now < age_ns) {
+        return 0;
+    }
+    kn_mutex_lock(&mem->mutex);
+    size_t count = take_hot_of(&mem->pinned, now - age_ns, keys, room);
+    count += take_hot_of(&mem->common, now - age_ns, keys + count, room - count);
+    kn_mutex_unlock(&mem->mutex);
+    return count;
 }
 
 void kn_mem_size(kn_mem *mem, uint64_t *out_bytes, uint64_t *out_count)

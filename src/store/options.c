@@ -52,6 +52,14 @@ kiln_status kiln_cache_options_init(kiln_cache_options *options, kiln_diag *diag
                              "environment variable KILN_CACHE_MAX_SIZE", "a cache of size 0");
     }
     if (status == KILN_OK) {
+        status = kn_env_duration("KILN_CACHE_MAX_AGE", &read.disk_max_age_s, diag);
+    }
+    if (status == KILN_OK) {
+        uint64_t floor = 1;
+        status = kn_env_size("KILN_CACHE_MIN_FREE", &floor, diag);
+        read.disk_min_free = floor == 1 ? 0 : floor == 0 ? UINT64_MAX : floor;
+    }
+    if (status == KILN_OK) {
         status = read_flag("KILN_NO_CACHE", KILN_CACHE_DISABLED, &read.flags, diag);
     }
     if (status == KILN_OK) {

@@ -198,6 +198,6 @@ kiln_status kiln_pack_extract(kiln_pack *pack, kiln_cache *cache, const char *ta
         }
         kiln_blob_release(blob);
     }
-    kn_cache_flush(cache, true);
+    kn_cache_flush(cache);
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/text.h"
@@ -11,6 +12,9 @@ const char *kn_env_get(const char *name)
 {
     return getenv(name);
 }
+
+/* As nanoseconds in 63 bits. */
+#define MAX_SECONDS (INT64_MAX / 1000000000)
 
 static const char *value_of(const char *name)
 {
@@ -56,6 +60,38 @@ kiln_status kn_env_size(const char *name, uint64_t *out, kiln_diag *diag)
         return KILN_OK;
     }
     return malformed(name, value, "a number of bytes such as 500M or 2G", diag);
+}
+
+static bool to_seconds(const char *text, uint64_t *out_seconds)
+{
+    static const struct {
+        char unit;
+        uint64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 604800}};
+    char digits[16];
+    size_t length = strlen(text);
+    if (length < 2 || length > sizeof digits) {
+        return false;
+    }
+    kn_text_putf(digits, sizeof digits, "%.*s", (int)length - 1, text);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        uint64_t number = 0;
+        if (text[length - 1] == units[i].unit) {
+            bool good = kn_text_to_u64(digits, &number) && number <= MAX_SECONDS / units[i].seconds;
+            *out_seconds = good ? number * units[i].seconds : *out_seconds;
+            return good;
+        }
+    }
+    return false;
+}
+
+kiln_status kn_env_duration(const char *name, uint64_t *out_seconds, kiln_diag *diag)
+{
+    const char *value = value_of(name);
+    if (value == NULL || to_seconds(value, out_seconds)) {
+        return KILN_OK;
+    }
+    return malformed(name, value, "a time such as 30d or 12h", diag);
 }
 
 kiln_status kn_env_u64(const char *name, uint64_t min, uint64_t max, uint64_t *out, kiln_diag *diag)

@@ -15,6 +15,8 @@ const char *kn_env_get(const char *name);
  * bool: 1/0, true/false, yes/no, on/off. size: a number with K, M, G or T. */
 kiln_status kn_env_bool(const char *name, bool *out, kiln_diag *diag);
 kiln_status kn_env_size(const char *name, uint64_t *out, kiln_diag *diag);
+/* Seconds: a number with s, m, h, d or w ("30d"). */
+kiln_status kn_env_duration(const char *name, uint64_t *out_seconds, kiln_diag *diag);
 kiln_status kn_env_u64(const char *name, uint64_t min, uint64_t max, uint64_t *out,
                        kiln_diag *diag);
 

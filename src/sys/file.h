@@ -45,6 +45,10 @@ kiln_status kn_file_make_folder(const char *path, kiln_diag *diag);
  * reason. */
 kiln_status kn_file_writable(const char *folder, kiln_diag *diag);
 
+/* What is free for this user on the file system of a path, and its size. KILN_E_IO where the system
+ * does not say. */
+kiln_status kn_file_space(const char *path, uint64_t *out_free, uint64_t *out_size);
+
 /* Removes one file; KILN_MISS if it was not there. kn_file_remove_folder removes an empty one. */
 kiln_status kn_file_remove(const char *path, kiln_diag *diag);
 kiln_status kn_file_remove_folder(const char *path);

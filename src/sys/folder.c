@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -78,6 +79,18 @@ kiln_status kn_file_writable(const char *folder, kiln_diag *diag)
         return KILN_OK;
     }
     return kn_fail(diag, KILN_E_IO, errno, "cannot write to", folder);
+}
+
+kiln_status kn_file_space(const char *path, uint64_t *out_free, uint64_t *out_size)
+{
+    struct statvfs facts;
+    *out_free = *out_size = 0;
+    if (statvfs(path, &facts) != 0) {
+        return KILN_E_IO;
+    }
+    *out_free = (uint64_t)facts.f_bavail * facts.f_frsize;
+    *out_size = (uint64_t)facts.f_blocks * facts.f_frsize;
+    return KILN_OK;
 }
 
 kiln_status kn_file_remove_folder(const char *path)

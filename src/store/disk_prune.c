@@ -1,0 +1,74 @@
+/* Prune and clear: removal because somebody asked for it. */
+#include <string.h>
+
+#include "base/text.h"
+#include "store/disk.h"
+#include "store/disk_victims.h"
+#include "sys/file.h"
+
+#define FLUSH_PATIENCE UINT64_C(100000000)
+
+/* Takes away the folders that clear has emptied. A writer who needs one makes it again. */
+static kiln_status remove_prefix(void *user, const char *name)
+{
+    const char *folder = user;
+    char path[KN_DISK_PATH];
+    if (strlen(name) == 2) {
+        kn_text_putf(path, sizeof path, "%s/%.2s", folder, name);
+        (void)kn_file_remove_folder(path);
+    }
+    return KILN_OK;
+}
+
+static void remove_folders(const kn_disk *disk, const kn_victims *list)
+{
+    for (size_t i = 0; i < list->name_count; i++) {
+        char folder[KN_DISK_PATH];
+        kn_text_putf(folder, sizeof folder, "%s/v1/%s", disk->root, list->names[i]);
+        (void)kn_file_list(folder, remove_prefix, folder, NULL);
+        (void)kn_file_remove_folder(folder);
+    }
+}
+
+static kn_victims_bounds bounds_of(const kiln_prune_options *options, int64_t now_ns)
+{
+    kn_victims_bounds limit = {options->max_bytes, UINT64_MAX, INT64_MIN, true};
+    uint64_t now = now_ns > 0 ? (uint64_t)now_ns : 0;
+    if (options->max_age_ns != 0 && options->max_age_ns < now) {
+        limit.used_after_ns = (int64_t)(now - options->max_age_ns);
+    }
+    return limit;
+}
+
+kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool everything,
+                          kiln_prune_result *out_result, kiln_diag *diag)
+{
+    kn_victims list;
+    kn_victims_removed removed = {0};
+    kiln_status status = kn_victims_list(disk, everything ? NULL : options->target, -1,
+                                         KN_VICTIMS_BY_USE, &list, diag);
+    *out_result = (kiln_prune_result){.entries_seen = list.count, .bytes_seen = list.bytes};
+    if (status == KILN_OK) {
+        const kn_victims_bounds none = {0, 0, INT64_MIN, false};
+        const kn_victims_bounds limit = everything ? none : bounds_of(options, list.now_ns);
+        list.ticker.done = 0;
+        list.ticker.total = list.count;
+        status = kn_victims_remove(disk, &list, &limit, &removed, diag);
+        kn_disk_ticker_end(&list.ticker);
+        out_result->entries_removed = removed.entries;
+        out_result->bytes_removed = removed.bytes;
+        out_result->temporaries_removed = kn_disk_sweep(disk);
+        if (everything) {
+            remove_folders(disk, &list);
+        } else {
+            kn_stats_add(disk->stats, KN_COUNT_evicted, removed.entries);
+        }
+        kn_stats_moved(disk->stats, &(kn_totals){.files = -(int64_t)removed.entries,
+                                                 .bytes = -(int64_t)removed.bytes});
+        (void)kn_stats_flush(disk->stats, FLUSH_PATIENCE, NULL, NULL);
+    } else {
+        (void)kiln_diag_set(diag, status, NULL, "walking the cache", "%s", disk->root);
+    }
+    kn_victims_deinit(&list);
+    return status;
+}
