@@ -1,0 +1,541 @@
+/* A small libcuda that really runs what the NVRTC beside it (fakenvrtc.c) made: device memory is
+ * host memory, a CUBIN is a shared object with one caller a kernel. Variants by definition:
+ *   FAKE_INIT=n          cuInit gives n (34: the toolkit's stub, 100: no device, 803: mismatch)
+ *   FAKE_VERSION=n       cuDriverGetVersion gives n
+ *   FAKE_WITHOUT_LAUNCH  cuLaunchKernel is missing
+ *   FAKE_WITHOUT_LIBRARY no cuLibrary*, no cuLaunchKernelEx, no cuFuncGetParamInfo: a driver
+ * of 11.0 $FAKECUDA_REFUSE=n refuses the first n binaries of this process; $FAKECUDA_LOG=path gets
+ * a line for every launch with attributes, and for cuInit. */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backends/cuda/types.h"
+
+#ifndef FAKE_INIT
+#define FAKE_INIT 0
+#endif
+#ifndef FAKE_VERSION
+#define FAKE_VERSION 13000
+#endif
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { DEVICES = 2, DEPTH = 16, INVALID_CONTEXT = 201 };
+
+struct CUctx_st {
+    int device;
+};
+struct CUfunc_st {
+    void (*call)(void **args);
+    int (*param)(size_t index, size_t *offset, size_t *size);
+    struct CUmod_st *module;
+};
+struct CUmod_st {
+    void *library;
+    void (*run)(void (*call)(void **), void **args, const unsigned *grid, const unsigned *block,
+                unsigned shared);
+    struct CUfunc_st functions[64];
+    int count;
+};
+struct CUstream_st {
+    int unused;
+};
+struct CUevent_st {
+    struct timespec time;
+};
+struct CUlinkState_st {
+    char *cubin;
+    size_t size;
+};
+
+static struct CUctx_st contexts[DEVICES] = {{0}, {1}};
+static _Thread_local CUcontext stack[DEPTH];
+static _Thread_local int depth;
+static int loads;
+
+static void tell(const char *line)
+{
+    const char *path = getenv("FAKECUDA_LOG");
+    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+    if (file != NULL) {
+        (void)fprintf(file, "%s\n", line);
+        (void)fclose(file);
+    }
+}
+
+#define IN_CONTEXT()                                                                               \
+    do {                                                                                           \
+        if (depth == 0) {                                                                          \
+            return INVALID_CONTEXT;                                                                \
+        }                                                                                          \
+    } while (0)
+
+/* --- driver and devices ----------------------------------------------------------------------- */
+
+EXPORT CUresult cuGetErrorName(CUresult error, const char **text)
+{
+    *text = error == CUDA_ERROR_STUB_LIBRARY             ? "CUDA_ERROR_STUB_LIBRARY"
+            : error == CUDA_ERROR_NO_DEVICE              ? "CUDA_ERROR_NO_DEVICE"
+            : error == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ? "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
+                                                         : "CUDA_ERROR_FAKE";
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGetErrorString(CUresult error, const char **text)
+{
+    (void)error;
+    *text = "as the fake driver says";
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuInit(unsigned int flags)
+{
+    (void)flags;
+    tell("cuInit");
+    return FAKE_INIT;
+}
+
+EXPORT CUresult cuDriverGetVersion(int *version)
+{
+    *version = FAKE_VERSION;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetCount(int *count)
+{
+    *count = DEVICES;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal < DEVICES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+EXPORT CUresult cuDeviceGetName(char *name, int length, CUdevice device)
+{
+    (void)snprintf(name, (size_t)length, "Fake H%d00", device + 1);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+    (void)device;
+    *bytes = (size_t)1 << 30;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+{
+    (void)device;
+    switch (attribute) {
+    case CU_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    case CU_ATTRIBUTE_MAX_BLOCK_DIM_X:
+    case CU_ATTRIBUTE_MAX_BLOCK_DIM_Y:
+        *value = 1024;
+        break;
+    case CU_ATTRIBUTE_MAX_BLOCK_DIM_Z:
+        *value = 64;
+        break;
+    case CU_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+        *value = 227 << 10;
+        break;
+    case CU_ATTRIBUTE_WARP_SIZE:
+        *value = 32;
+        break;
+    case CU_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+        *value = 9;
+        break;
+    default:
+        *value = 0;
+        break;
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+    memset(uuid, device + 1, sizeof(*uuid));
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    *context = &contexts[device];
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+    (void)device;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+    if (depth == DEPTH) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    stack[depth++] = context;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
+{
+    IN_CONTEXT();
+    *context = stack[--depth];
+    return CUDA_SUCCESS;
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t size)
+{
+    IN_CONTEXT();
+    void *memory = size <= (size_t)1 << 30 ? malloc(size) : NULL;
+    *pointer = (CUdeviceptr)(uintptr_t)memory;
+    return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer)
+{
+    IN_CONTEXT();
+    free((void *)(uintptr_t)pointer);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, CUstream stream)
+{
+    (void)stream;
+    IN_CONTEXT();
+    if (size > 0) {
+        memcpy((void *)(uintptr_t)to, from, size);
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size, CUstream stream)
+{
+    (void)stream;
+    IN_CONTEXT();
+    if (size > 0) {
+        memcpy(to, (void *)(uintptr_t)from, size);
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)
+{
+    (void)stream;
+    IN_CONTEXT();
+    memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
+{
+    (void)stream;
+    IN_CONTEXT();
+    memset((void *)(uintptr_t)to, value, count);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count,
+                                 CUstream stream)
+{
+    (void)stream;
+    IN_CONTEXT();
+    for (size_t i = 0; i < count; i++) {
+        memcpy((char *)(uintptr_t)to + 2 * i, &value, 2);
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned int value, size_t width,
+                                   size_t height, CUstream stream)
+{
+    (void)stream;
+    IN_CONTEXT();
+    for (size_t y = 0; y < height; y++) {
+        for (size_t x = 0; x < width; x++) {
+            memcpy((char *)(uintptr_t)to + y * pitch + 4 * x, &value, 4);
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream)
+{
+    return cuMemsetD2D32Async(to, 4 * count, value, count, 1, stream);
+}
+
+/* --- streams and events ----------------------------------------------------------------------- */
+
+EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+    (void)flags;
+    IN_CONTEXT();
+    *stream = calloc(1, sizeof(**stream));
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
+{
+    free(stream);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamSynchronize(CUstream stream)
+{
+    (void)stream;
+    IN_CONTEXT();
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+    (void)flags;
+    IN_CONTEXT();
+    *event = calloc(1, sizeof(**event));
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventDestroy_v2(CUevent event)
+{
+    free(event);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    (void)stream;
+    (void)clock_gettime(CLOCK_MONOTONIC, &event->time);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventQuery(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventSynchronize(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+    *ms = (float)(end->time.tv_sec - start->time.tv_sec) * 1e3F +
+          (float)(end->time.tv_nsec - start->time.tv_nsec) / 1e6F;
+    return CUDA_SUCCESS;
+}
+
+/* --- code ------------------------------------------------------------------------------------- */
+
+EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
+                                   int *options, void **values)
+{
+    const char *bytes = image;
+    const char *refuse = getenv("FAKECUDA_REFUSE");
+    char path[64];
+    uint64_t size = 0;
+    (void)count;
+    (void)options;
+    (void)values;
+    IN_CONTEXT();
+    if (memcmp(bytes, "KCUB", 4) != 0) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    if (refuse != NULL && loads++ < atoi(refuse)) {
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    memcpy(&size, bytes + 8, sizeof(size));
+    int file = memfd_create("fakecuda", MFD_CLOEXEC);
+    if (file < 0 || write(file, bytes + 16, size) != (ssize_t)size) {
+        return CUDA_ERROR_UNKNOWN;
+    }
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file);
+    CUmodule made = calloc(1, sizeof(*made));
+    if (made != NULL) {
+        made->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    /* The descriptor stays open: another of the same number would look like this library. */
+    if (made == NULL || made->library == NULL) {
+        free(made);
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    void *run = dlsym(made->library, "kt_run");
+    memcpy(&made->run, &run, sizeof(run));
+    *module = made;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleUnload(CUmodule module)
+{
+    (void)dlclose(module->library);
+    free(module);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    char symbol[600];
+    IN_CONTEXT();
+    (void)snprintf(symbol, sizeof(symbol), "kt_call_%s", name);
+    void *call = dlsym(module->library, symbol);
+    (void)snprintf(symbol, sizeof(symbol), "kt_param_%s", name);
+    void *param = dlsym(module->library, symbol);
+    if (call == NULL || param == NULL || module->count == 64) {
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    struct CUfunc_st *made = &module->functions[module->count++];
+    memcpy(&made->call, &call, sizeof(call));
+    memcpy(&made->param, &param, sizeof(param));
+    made->module = module;
+    *function = made;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function)
+{
+    (void)attribute;
+    (void)function;
+    *value = 1024;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
+{
+    (void)function;
+    (void)attribute;
+    return value <= 227 << 10 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+#ifndef FAKE_WITHOUT_LAUNCH
+EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                               unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                               unsigned int block_z, unsigned int shared, CUstream stream,
+                               void **arguments, void **extra)
+{
+    const unsigned grid[3] = {grid_x, grid_y, grid_z};
+    const unsigned block[3] = {block_x, block_y, block_z};
+    (void)stream;
+    (void)extra;
+    IN_CONTEXT();
+    function->module->run(function->call, arguments, grid, block, shared);
+    return CUDA_SUCCESS;
+}
+#endif
+
+#if !defined(FAKE_WITHOUT_LIBRARY) && !defined(FAKE_WITHOUT_LAUNCH)
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                 void **arguments, void **extra)
+{
+    char line[128];
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &config->attrs[i];
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+            (void)snprintf(line, sizeof(line), "cooperative %d", attribute->value.cooperative);
+        } else {
+            (void)snprintf(line, sizeof(line), "cluster %u %u %u", attribute->value.cluster.x,
+                           attribute->value.cluster.y, attribute->value.cluster.z);
+        }
+        tell(line);
+    }
+    return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ,
+                          config->blockDimX, config->blockDimY, config->blockDimZ,
+                          config->sharedMemBytes, config->hStream, arguments, extra);
+}
+
+/* A library is its module here. */
+EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *code, int *jit_options,
+                                  void **jit_values, unsigned int jit_count, int *library_options,
+                                  void **library_values, unsigned int library_count)
+{
+    (void)library_options;
+    (void)library_values;
+    (void)library_count;
+    return cuModuleLoadDataEx((CUmodule *)library, code, jit_count, jit_options, jit_values);
+}
+
+EXPORT CUresult cuLibraryUnload(CUlibrary library)
+{
+    return cuModuleUnload((CUmodule)library);
+}
+
+EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+    return cuModuleGetFunction((CUfunction *)kernel, (CUmodule)library, name);
+}
+
+EXPORT CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
+{
+    *function = (CUfunction)kernel;
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size)
+{
+    return function->param(index, offset, size) != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+#endif
+
+/* --- PTX: the CUBIN in hexadecimal -------------------------------------------------------------
+ */
+
+EXPORT CUresult cuLinkCreate_v2(unsigned int count, int *options, void **values, CUlinkState *state)
+{
+    (void)count;
+    (void)options;
+    (void)values;
+    IN_CONTEXT();
+    *state = calloc(1, sizeof(**state));
+    tell("cuLinkCreate");
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t size,
+                                 const char *name, unsigned int count, int *options, void **values)
+{
+    static const char head[] = "//KPTX\n";
+    const char *text = data;
+    const size_t used = sizeof(head) - 1;
+    (void)type;
+    (void)name;
+    (void)count;
+    (void)options;
+    (void)values;
+    if (size < used || strncmp(text, head, used) != 0) {
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    state->size = strspn(text + used, "0123456789abcdef") / 2;
+    state->cubin = malloc(state->size + 1);
+    for (size_t i = 0; state->cubin != NULL && i < state->size; i++) {
+        const char pair[3] = {text[used + 2 * i], text[used + 2 * i + 1], '\0'};
+        state->cubin[i] = (char)strtoul(pair, NULL, 16);
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
+{
+    *cubin = state->cubin;
+    *size = state->size;
+    return state->cubin != NULL ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
+
+EXPORT CUresult cuLinkDestroy(CUlinkState state)
+{
+    free(state->cubin);
+    free(state);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,110 @@
+/* What fakenvrtc.c puts in front of a kernel's text: enough of CUDA C++ to run a grid on the host,
+ * work-item by work-item, or with a thread each where the text has a barrier. */
+#pragma once
+#include <cstddef>
+#include <cstdlib>
+#include <pthread.h>
+#include <utility>
+
+struct kt_index {
+    unsigned x, y, z;
+};
+static thread_local kt_index threadIdx, blockIdx;
+static kt_index blockDim, gridDim;
+static char *kt_shared;
+static pthread_barrier_t kt_barrier;
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+#define __syncthreads() pthread_barrier_wait(&kt_barrier)
+
+template <class... A, std::size_t... I>
+static void kt_apply(void (*f)(A...), void **a, std::index_sequence<I...>)
+{
+    f(*static_cast<A *>(a[I])...);
+}
+template <class... A> static void kt_call(void (*f)(A...), void **a)
+{
+    kt_apply(f, a, std::index_sequence_for<A...>{});
+}
+template <class... A>
+static int kt_param(void (*)(A...), std::size_t index, std::size_t *offset, std::size_t *size)
+{
+    const std::size_t sizes[] = {sizeof(A)..., 0};
+    if (index >= sizeof...(A)) {
+        return 0;
+    }
+    *offset = 8 * index;
+    *size = sizes[index];
+    return 1;
+}
+#define KT_KERNEL(symbol, ...)                                                                     \
+    extern "C" void kt_call_##symbol(void **a)                                                     \
+    {                                                                                              \
+        kt_call(__VA_ARGS__, a);                                                                   \
+    }                                                                                              \
+    extern "C" int kt_param_##symbol(std::size_t i, std::size_t *offset, std::size_t *size)        \
+    {                                                                                              \
+        return kt_param(__VA_ARGS__, i, offset, size);                                             \
+    }
+
+typedef void kt_caller(void **args);
+struct kt_item {
+    kt_caller *call;
+    void **args;
+    kt_index thread, block;
+};
+static void *kt_item_run(void *opaque)
+{
+    const kt_item *item = static_cast<kt_item *>(opaque);
+    threadIdx = item->thread;
+    blockIdx = item->block;
+    item->call(item->args);
+    return nullptr;
+}
+
+static void kt_block(kt_caller *call, void **args, kt_index block, bool barrier)
+{
+    const unsigned count = blockDim.x * blockDim.y * blockDim.z;
+    kt_item *items = static_cast<kt_item *>(std::calloc(count, sizeof(kt_item)));
+    pthread_t *threads = static_cast<pthread_t *>(std::calloc(count, sizeof(pthread_t)));
+    if (barrier) {
+        pthread_barrier_init(&kt_barrier, nullptr, count);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        items[i] = {call, args,
+                    {i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y)},
+                    block};
+        if (barrier) {
+            pthread_create(&threads[i], nullptr, kt_item_run, &items[i]);
+        } else {
+            kt_item_run(&items[i]);
+        }
+    }
+    for (unsigned i = 0; barrier && i < count; i++) {
+        pthread_join(threads[i], nullptr);
+    }
+    if (barrier) {
+        pthread_barrier_destroy(&kt_barrier);
+    }
+    std::free(threads);
+    std::free(items);
+}
+
+extern "C" void kt_run(kt_caller *call, void **args, const unsigned *grid, const unsigned *block,
+                       unsigned shared)
+{
+    blockDim = {block[0], block[1], block[2]};
+    gridDim = {grid[0], grid[1], grid[2]};
+    kt_shared = static_cast<char *>(std::calloc(1, shared + 1));
+    for (unsigned z = 0; z < grid[2]; z++) {
+        for (unsigned y = 0; y < grid[1]; y++) {
+            for (unsigned x = 0; x < grid[0]; x++) {
+                kt_block(call, args, {x, y, z}, KT_BARRIER && shared > 0);
+            }
+        }
+    }
+    std::free(kt_shared);
+}

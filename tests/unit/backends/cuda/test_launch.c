@@ -1,0 +1,148 @@
+/* Launches with attributes, on the fake driver: what reaches cuLaunchKernelEx, and who refuses. */
+#include "unit/backends/cuda/world.h"
+
+static const char text[] = "extern \"C\" __global__ void one(int *x)\n"
+                           "{\n"
+                           "    x[blockIdx.x * blockDim.x + threadIdx.x] = 1;\n"
+                           "}\n";
+
+typedef struct run {
+    world w;
+    kiln_program *program;
+    kiln_buffer *buffer;
+    kiln_arg arg;
+    kiln_launch launch;
+} run;
+
+static void start(run *r, const char *folder)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    char *root = kt_path(folder, "cache");
+    world_open(&r->w, root);
+    kiln_source source = world_source(text, NULL, 0);
+    r->program = world_build(&r->w, &source);
+    ok(kiln_buffer_create(r->w.device, 64 * sizeof(int), &r->buffer, &diag), &diag);
+    r->arg = (kiln_arg){.kind = KILN_ARG_BUFFER, .buffer = r->buffer};
+    r->launch = (kiln_launch){.struct_size = sizeof(r->launch),
+                              .dims = 1,
+                              .global = {64},
+                              .local = {8},
+                              .args = &r->arg,
+                              .arg_count = 1};
+    free(root);
+}
+
+static void end(run *r)
+{
+    kiln_program_release(r->program);
+    kiln_buffer_destroy(r->buffer);
+    world_close(&r->w);
+}
+
+static void cooperation_and_clusters_reach_the_driver(void **state)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    int values[64];
+    char *log = kt_path((const char *)*state, "driver.log");
+    run r;
+    assert_int_equal(setenv("FAKECUDA_LOG", log, 1), 0);
+    start(&r, (const char *)*state);
+    r.launch.cooperative = true;
+    r.launch.cluster[0] = 2;
+    ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+    ok(kiln_queue_read(r.w.queue, r.buffer, 0, values, sizeof(values), &diag), &diag);
+    assert_int_equal(values[63], 1);
+    char *told = kt_file_read(log, NULL);
+    assert_non_null(told);
+    assert_non_null(strstr(told, "cooperative 1\n"));
+    assert_non_null(strstr(told, "cluster 2 1 1\n"));
+    free(told);
+    end(&r);
+    (void)unsetenv("FAKECUDA_LOG");
+    free(log);
+}
+
+/* A caller built against the struct as it was before. */
+static void the_first_launch_struct_is_still_taken(void **state)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    run r;
+    start(&r, (const char *)*state);
+    r.launch.struct_size = offsetof(kiln_launch, shared_bytes) + 2 * sizeof(uint32_t);
+    r.launch.cluster[0] = 77; /* not part of it */
+    ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+    r.launch.struct_size = sizeof(uint32_t);
+    assert_int_equal(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag),
+                     KILN_E_INVALID);
+    kiln_diag_clear(&diag);
+    end(&r);
+}
+
+static void other_backends_refuse(void **state)
+{
+    static const char c_text[] =
+        "#include <kiln_kernel.h>\n"
+        "KILN_KERNEL(one, KILN_OUT(int, x)) { KILN_ITEMS_X(i) { x[i] = 1; } }\n";
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_runtime_options options;
+    kiln_runtime *runtime = NULL;
+    kiln_queue *queue = NULL;
+    kiln_program *program = NULL;
+    kiln_buffer *buffer = NULL;
+    char *root = kt_path((const char *)*state, "cpu");
+    assert_int_equal(setenv("KILN_CACHE_DIR", root, 1), 0);
+    ok(kiln_runtime_options_init(&options, &diag), &diag);
+    options.backend = "cpu";
+    options.strict = true;
+    ok(kiln_runtime_create(&options, &runtime, &diag), &diag);
+    kiln_device *device = kiln_runtime_device(runtime, 0);
+    kiln_source source = world_source(c_text, NULL, 0);
+    source.language = KILN_LANG_C;
+    source.name = "one.c";
+    ok(kiln_program_build(device, &source, 1, NULL, &program, &diag), &diag);
+    ok(kiln_queue_create(device, &queue, &diag), &diag);
+    ok(kiln_buffer_create(device, 32, &buffer, &diag), &diag);
+    const kiln_arg arg = {.kind = KILN_ARG_BUFFER, .buffer = buffer};
+    kiln_launch launch = {.struct_size = sizeof(launch),
+                          .dims = 1,
+                          .global = {8},
+                          .args = &arg,
+                          .arg_count = 1,
+                          .cooperative = true};
+    assert_int_equal(kiln_queue_launch(queue, program, "one", &launch, NULL, &diag),
+                     KILN_E_UNSUPPORTED);
+    assert_non_null(strstr(diag.why, "cooperative"));
+    launch.cooperative = false;
+    launch.cluster[1] = 2;
+    assert_int_equal(kiln_queue_launch(queue, program, "one", &launch, NULL, &diag),
+                     KILN_E_UNSUPPORTED);
+    kiln_diag_clear(&diag);
+    kiln_buffer_destroy(buffer);
+    kiln_program_release(program);
+    kiln_queue_destroy(queue);
+    kiln_runtime_destroy(runtime);
+    free(root);
+}
+
+static int set_up(void **state)
+{
+    *state = kt_tmpdir_create();
+    return *state != NULL ? 0 : 1;
+}
+
+static int tear_down(void **state)
+{
+    kt_tmpdir_remove((char *)*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(cooperation_and_clusters_reach_the_driver, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_first_launch_struct_is_still_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_backends_refuse, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

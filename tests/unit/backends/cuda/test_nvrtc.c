@@ -1,0 +1,171 @@
+/* The real NVRTC, without a GPU: skipped where there is no toolkit. */
+#include <dirent.h>
+#include <unistd.h>
+
+#include "support/skip.h"
+#include "unit/backends/cuda/world.h"
+
+static const char mma_text[] = "#include <cuda_fp16.h>\n"
+                               "#include <mma.h>\n"
+                               "#include <cooperative_groups.h>\n"
+                               "extern \"C\" __global__ void NAME(__half *x) { x[0] = x[1]; }\n";
+static const char sort_text[] = "#include <cub/block/block_radix_sort.cuh>\n"
+                                "extern \"C\" __global__ void NAME(int *x) { x[0] = 1; }\n";
+
+static kiln_runtime *runtime;
+static kiln_cache *cache;
+
+static void open_on(const char *root)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache_options cache_options;
+    kiln_runtime_options options;
+    ok(kiln_cache_options_init(&cache_options, &diag), &diag);
+    cache_options.root = root;
+    ok(kiln_cache_create(&cache_options, &cache, &diag), &diag);
+    ok(kiln_runtime_options_init(&options, &diag), &diag);
+    options.cache = cache;
+    options.backend = "cuda";
+    options.strict = true;
+    options.compile_only = true;
+    if (kiln_runtime_create(&options, &runtime, &diag) != KILN_OK) {
+        kn_test_skip("cuda", diag.why);
+    }
+}
+
+static void close_all(void)
+{
+    kiln_runtime_destroy(runtime);
+    kiln_cache_destroy(cache);
+}
+
+static kiln_origin compile(const char *text, const char *name, const char *target)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_source source = world_source(text, NULL, 0);
+    kiln_define define = {"NAME", name};
+    kiln_blob *blob = NULL;
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    source.defines = &define;
+    source.define_count = 1;
+    ok(kiln_compile(runtime, target, &source, &blob, &origin, &diag), &diag);
+    assert_true(kiln_blob_size(blob) > 0);
+    kiln_blob_release(blob);
+    return origin;
+}
+
+static void heavy_headers_are_followed_and_hit(void **state)
+{
+    kiln_cache_stats stats;
+    char *root = kt_path((const char *)*state, "heavy");
+    for (int round = 0; round < 2; round++) {
+        const kiln_origin expected = round == 0 ? KILN_ORIGIN_COMPILED : KILN_ORIGIN_DISK;
+        open_on(root);
+        assert_int_equal(compile(mma_text, "a", "cuda:sm_90"), expected);
+        assert_int_equal(compile(sort_text, "a", "cuda:sm_90"), expected);
+        kiln_cache_stats_own(cache, &stats);
+        assert_int_equal(stats.bypassed, 0);
+        close_all();
+    }
+    free(root);
+}
+
+static void every_target_compiles(void **state)
+{
+    static const char plain[] = "extern \"C\" __global__ void NAME(int *x) { x[0] = 1; }\n";
+    static const char *const targets[] = {"cuda:sm_80", "cuda:sm_90", "cuda:sm_90a", "cuda:sm_100",
+                                          "cuda:compute_90"};
+    char *root = kt_path((const char *)*state, "targets");
+    open_on(root);
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        assert_int_equal(compile(plain, "a", targets[i]), KILN_ORIGIN_COMPILED);
+    }
+    close_all();
+    free(root);
+}
+
+/* The precompiled header of a folder, waited for; false where addresses cannot be fixed. */
+static bool header_made(const char *folder)
+{
+    for (int i = 0; i < 600; i++) {
+        DIR *list = opendir(folder);
+        const struct dirent *entry = NULL;
+        bool made = false;
+        bool making = false;
+        while (list != NULL && (entry = readdir(list)) != NULL) {
+            const char *ending = strrchr(entry->d_name, '.');
+            made = made || (ending != NULL && strcmp(ending, ".pch") == 0);
+            making = making || (ending != NULL && strcmp(ending, ".making") == 0);
+        }
+        if (list != NULL) {
+            (void)closedir(list);
+        }
+        if (made || !making) {
+            return made;
+        }
+        (void)usleep(100000);
+    }
+    return false;
+}
+
+static void a_precompiled_header_changes_no_byte(void **state)
+{
+    char *root = kt_path((const char *)*state, "pch");
+    char *folder = kt_path(root, "pch");
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_source source = world_source(mma_text, NULL, 0);
+    static const char second[] = "#include <cuda_fp16.h>\n"
+                                 "#include <mma.h>\n"
+                                 "#include <cooperative_groups.h>\n"
+                                 "extern \"C\" __global__ void other(__half *x) { x[0] = x[2]; }\n";
+    kiln_blob *with = NULL;
+    kiln_blob *without = NULL;
+    kiln_define define = {"NAME", "a"};
+    source.defines = &define;
+    source.define_count = 1;
+    open_on(root);
+    ok(kiln_compile(runtime, "cuda:sm_90", &source, &with, NULL, &diag), &diag);
+    kiln_blob_release(with);
+    if (!header_made(folder)) {
+        print_message("no precompiled header could be made here\n");
+    }
+    source.text = second;
+    source.length = strlen(second);
+    ok(kiln_compile(runtime, "cuda:sm_90", &source, &with, NULL, &diag), &diag);
+    close_all();
+    char *plain = kt_path((const char *)*state, "plain");
+    assert_int_equal(setenv("KILN_CUDA_PCH", "0", 1), 0);
+    open_on(plain);
+    ok(kiln_compile(runtime, "cuda:sm_90", &source, &without, NULL, &diag), &diag);
+    close_all();
+    (void)unsetenv("KILN_CUDA_PCH");
+    assert_int_equal(kiln_blob_size(with), kiln_blob_size(without));
+    assert_memory_equal(kiln_blob_data(with), kiln_blob_data(without), kiln_blob_size(with));
+    kiln_blob_release(with);
+    kiln_blob_release(without);
+    free(plain);
+    free(folder);
+    free(root);
+}
+
+static int set_up(void **state)
+{
+    *state = kt_tmpdir_create();
+    return *state != NULL ? 0 : 1;
+}
+
+static int tear_down(void **state)
+{
+    kt_tmpdir_remove((char *)*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(heavy_headers_are_followed_and_hit),
+        cmocka_unit_test(every_target_compiles),
+        cmocka_unit_test(a_precompiled_header_changes_no_byte),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
