@@ -19,7 +19,7 @@ static void text_uuid(const kiln_identity *identity, const char *name, const uin
     identity->text(identity->sink, name, text);
 }
 
-static void identify_driver(const kn_vk_physical *physical, const kiln_identity *identity)
+void kn_vk_identify_driver(const kn_vk_physical *physical, const kiln_identity *identity)
 {
     static const char *const variables[] = {
         "MESA_GLSL",
@@ -66,7 +66,7 @@ kiln_status kn_vk_identify(void *instance, const kiln_stage *stage, const kiln_t
     if (!target->has_device || target->device_index >= vk->device_count) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "vulkan", "a pipeline needs a device");
     }
-    identify_driver(&vk->physical[target->device_index], identity);
+    kn_vk_identify_driver(&vk->physical[target->device_index], identity);
     return KILN_OK;
 }
 

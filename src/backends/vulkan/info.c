@@ -38,7 +38,8 @@ void kn_vk_physical_query(const kn_vk *vk, VkPhysicalDevice handle, kn_vk_physic
         out_physical->subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
         out_physical->driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
         out_physical->id.pNext = &out_physical->subgroup;
-        if (properties.properties.apiVersion >= VK_API_VERSION_1_2) {
+        if (properties.properties.apiVersion >= VK_API_VERSION_1_2 &&
+            vk->api_version >= VK_API_VERSION_1_2) {
             out_physical->subgroup.pNext = &out_physical->driver;
         }
         properties.pNext = &out_physical->id;

@@ -101,10 +101,14 @@ kiln_status kn_vk_fail(VkResult result, const char *what, kiln_diag *diag);
 kiln_status kn_vk_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
                        kiln_diag *diag);
 void kn_vk_close(void *instance);
+/* Fills the instance's entry points; the name of the first that is missing, or NULL. */
+const char *kn_vk_bind_instance(PFN_vkGetInstanceProcAddr get, VkInstance instance,
+                                kn_vk_instance_fn *fn);
 
 /* info.c, device.c */
 kiln_status kn_vk_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
                               kiln_diag *diag);
+/* Uses vk->fn and vk->api_version alone. */
 void kn_vk_physical_query(const kn_vk *vk, VkPhysicalDevice handle, kn_vk_physical *out_physical);
 kiln_status kn_vk_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
 void kn_vk_device_close(void *device);
@@ -124,6 +128,8 @@ kiln_status kn_vk_target_parse(void *instance, const char *name, kiln_target *ou
 void kn_vk_target_destroy(void *instance, kiln_target *target);
 kiln_status kn_vk_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
                            const kiln_identity *identity, kiln_diag *diag);
+/* What pipeline data depends on besides the shader. */
+void kn_vk_identify_driver(const kn_vk_physical *physical, const kiln_identity *identity);
 const char *kn_vk_system_include_dir(void *instance, const kiln_target *target, size_t index);
 bool kn_vk_ships_header(void *instance, const kiln_target *target, const char *name);
 const char *kn_vk_uncacheable_option(void *instance, const kiln_source *source);

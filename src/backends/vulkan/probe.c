@@ -24,7 +24,7 @@ static void answer(kiln_probe_report *report, kiln_probe_outcome outcome, const 
     kn_text_put(report->fix, sizeof(report->fix), fix);
 }
 
-/* The three levels of entry points; each returns the first name that is missing, or NULL. */
+/* Entry points by level; each returns the first name that is missing, or NULL. */
 static const char *bind_global(kn_vk *vk, PFN_vkGetInstanceProcAddr get)
 {
     const char *missing = NULL;
@@ -35,12 +35,13 @@ static const char *bind_global(kn_vk *vk, PFN_vkGetInstanceProcAddr get)
     return missing;
 }
 
-static const char *bind_instance(kn_vk *vk, PFN_vkGetInstanceProcAddr get)
+const char *kn_vk_bind_instance(PFN_vkGetInstanceProcAddr get, VkInstance instance,
+                                kn_vk_instance_fn *fn)
 {
     const char *missing = NULL;
 #define INSTANCE(name)                                                                             \
-    vk->fn.name = (PFN_##name)get(vk->instance, #name);                                            \
-    missing = missing == NULL && vk->fn.name == NULL ? #name : missing;
+    fn->name = (PFN_##name)get(instance, #name);                                                   \
+    missing = missing == NULL && fn->name == NULL ? #name : missing;
 #include "backends/vulkan/loader.def"
     return missing;
 }
@@ -138,7 +139,7 @@ static void open_loader(kn_vk *vk, kiln_probe_report *report)
     if (vk->instance == VK_NULL_HANDLE) {
         return;
     }
-    missing = bind_instance(vk, get);
+    missing = kn_vk_bind_instance(get, vk->instance, &vk->fn);
     if (missing != NULL) {
         answer(report, KILN_PROBE_SYMBOL_MISSING, "install a Vulkan 1.1 driver", missing);
         return;

@@ -31,8 +31,9 @@ int vk_icdNegotiateLoaderICDInterfaceVersion(uint32_t *version)
     return 0;
 }
 
-void (*vk_icdGetInstanceProcAddr(void *instance, const char *name))(void);
-void (*vk_icdGetInstanceProcAddr(void *instance, const char *name))(void)
+typedef void any_function(void);
+any_function *vk_icdGetInstanceProcAddr(void *instance, const char *name);
+any_function *vk_icdGetInstanceProcAddr(void *instance, const char *name)
 {
     (void)instance;
     (void)name;

@@ -1,0 +1,346 @@
+/* Level 2: OpenGL programs through the cache, in the context that is current on the calling thread.
+ */
+#include "kiln/opengl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/opengl/api.h"
+#include "base/checked.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "core/target.h"
+#include "store/cache.h"
+#include "sys/clock.h"
+#include "sys/dylib.h"
+#include "sys/file.h"
+
+static const char what[] = "an OpenGL program";
+
+typedef struct request {
+    kiln_cache *cache;
+    kiln_cache *own_cache; /* opened for this call */
+    const kiln_opengl_shader *shaders;
+    size_t count;
+    kiln_opengl_options options;
+    kn_gl_api gl;
+    kn_gl_facts facts;
+    kiln_recipe *recipe;
+    GLuint program;     /* what the compile callback linked */
+    const char *reason; /* why that is not stored, if it is not */
+} request;
+
+/* --- the context --------------------------------------------------------------------------------
+ */
+
+typedef struct mapped {
+    bool egl, glx;
+} mapped;
+
+static void note_library(void *user, const char *path, const char *build_id)
+{
+    mapped *found = (mapped *)user;
+    const char *name = kn_path_name(path);
+    (void)build_id;
+    found->egl = found->egl || kn_text_starts(name, "libEGL.so");
+    found->glx =
+        found->glx || kn_text_starts(name, "libGLX.so") || kn_text_starts(name, "libGL.so");
+}
+
+/* The function that finds OpenGL's, if this library has the current context. */
+static kn_gl_get *get_of(const char *library, const char *current_name, const char *get_name)
+{
+    typedef void *current_function(void);
+    const char *const names[] = {library, NULL};
+    kiln_probe_outcome outcome = KILN_PROBE_READY;
+    kn_dylib *lib = NULL;
+    current_function *current = NULL;
+    kn_gl_get *get = NULL;
+    if (kn_dylib_open(names, &lib, &outcome, NULL) != KILN_OK) {
+        return NULL;
+    }
+    void *symbol = kn_dylib_symbol(lib, current_name);
+    memcpy(&current, &symbol, sizeof(current));
+    if (current != NULL && current() != NULL) {
+        symbol = kn_dylib_symbol(lib, get_name);
+        memcpy(&get, &symbol, sizeof(get));
+    }
+    kn_dylib_retire(lib);
+    return get;
+}
+
+/* Only libraries that the program has opened can have its context. */
+static kn_gl_get *find_get(void)
+{
+    mapped found = {false, false};
+    kn_gl_get *get = NULL;
+    (void)kn_module_each(note_library, &found); /* out of memory: nothing found */
+    if (found.egl) {
+        get = get_of("libEGL.so.1", "eglGetCurrentContext", "eglGetProcAddress");
+    }
+    if (get == NULL && found.glx) {
+        get = get_of("libGL.so.1", "glXGetCurrentContext", "glXGetProcAddressARB");
+    }
+    return get;
+}
+
+static kiln_status bind_context(request *r, kiln_diag *diag)
+{
+    kn_gl_get *get = (kn_gl_get *)r->options.get_proc_address;
+    if (get == NULL) {
+        get = find_get();
+    }
+    if (get == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
+                             "make a context current on this thread, or pass get_proc_address",
+                             what, "no OpenGL context is current");
+    }
+    const char *missing = kn_gl_bind(get, KN_GL_PROGRAM, &r->gl);
+    if (missing != NULL) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "use OpenGL 4.1, ES 3.0, or newer", what,
+                             "the context lacks %s", missing);
+    }
+    kn_gl_facts_query(&r->gl, &r->facts);
+    return r->facts.version[0] != '\0'
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_UNAVAILABLE, "make a context current on this thread",
+                               what, "no OpenGL context is current");
+}
+
+/* --- the key ------------------------------------------------------------------------------------
+ */
+
+static size_t length_of(const kiln_opengl_shader *shader)
+{
+    return shader->length > 0 ? shader->length : strlen(shader->text);
+}
+
+static kiln_status add_shaders(const request *r, kiln_diag *diag)
+{
+    const char *state = r->options.link_state;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < r->count && status == KILN_OK; i++) {
+        status = kiln_recipe_add_u64(r->recipe, "stage", r->shaders[i].stage, diag);
+        if (status == KILN_OK) {
+            status = kiln_recipe_add_bytes(r->recipe, "text", r->shaders[i].text,
+                                           length_of(&r->shaders[i]), diag);
+        }
+    }
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_u64(r->recipe, "separable", r->options.separable, diag);
+    }
+    if (status == KILN_OK && state != NULL) {
+        status = kiln_recipe_add_text(r->recipe, "link-state", state, strlen(state), diag);
+    }
+    return status;
+}
+
+static kiln_status make_recipe(request *r, kiln_diag *diag)
+{
+    kn_identity_sink sink;
+    char *modules = NULL;
+    kiln_status status = kiln_recipe_create("opengl.linked", 1, &r->recipe, diag);
+    if (status == KILN_OK) {
+        status = kiln_recipe_set_target(r->recipe, r->facts.es ? "opengl-es" : "opengl", diag);
+    }
+    if (status == KILN_OK) {
+        status = kn_gl_modules_find(&modules, diag);
+    }
+    if (status == KILN_OK) {
+        sink = (kn_identity_sink){r->recipe, diag, KILN_OK};
+        const kiln_identity identity = kn_identity_to_recipe(&sink);
+        kn_gl_identify_context(&r->facts, modules, &identity);
+        status = sink.status;
+    }
+    free(modules);
+    return status == KILN_OK ? add_shaders(r, diag) : status;
+}
+
+/* --- building -----------------------------------------------------------------------------------
+ */
+
+static kiln_status attach(const request *r, GLuint program, size_t index, GLuint *out_shader,
+                          kiln_diag *diag)
+{
+    char name[64];
+    char *log = NULL;
+    const char *pieces[] = {r->shaders[index].text};
+    const GLint lengths[] = {(GLint)length_of(&r->shaders[index])};
+    kn_text_putf(name, sizeof(name), "shader %zu (stage 0x%04x)", index, r->shaders[index].stage);
+    kiln_status status = kn_gl_compile_shader(&r->gl, r->shaders[index].stage, pieces, lengths, 1,
+                                              name, (kn_gl_names){NULL, 0}, out_shader, &log, diag);
+    free(log);
+    if (status == KILN_OK) {
+        r->gl.glAttachShader(program, *out_shader);
+    }
+    return status;
+}
+
+static void set_parameters(const request *r, GLuint program)
+{
+    r->gl.glProgramParameteri(program, GL_PROGRAM_BINARY_RETRIEVABLE_HINT, GL_TRUE);
+    r->gl.glProgramParameteri(program, GL_PROGRAM_SEPARABLE, r->options.separable);
+}
+
+static kiln_status build(request *r, kiln_diag *diag)
+{
+    GLuint shaders[16] = {0};
+    const GLuint program = r->gl.glCreateProgram();
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < r->count && status == KILN_OK; i++) {
+        status = attach(r, program, i, &shaders[i], diag);
+    }
+    if (status == KILN_OK) {
+        set_parameters(r, program);
+        if (r->options.before_link != NULL) {
+            r->options.before_link(r->options.user, program);
+        }
+        status = kn_gl_link(&r->gl, program, what, diag);
+    }
+    for (size_t i = 0; i < r->count && shaders[i] != 0; i++) {
+        r->gl.glDetachShader(program, shaders[i]);
+        r->gl.glDeleteShader(shaders[i]);
+    }
+    if (status != KILN_OK) {
+        r->gl.glDeleteProgram(program);
+        return status;
+    }
+    r->program = program;
+    return KILN_OK;
+}
+
+/* The payload is the driver's binary; its format, four bytes, is the entry's fact. */
+static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
+{
+    request *r = (request *)user;
+    uint32_t format = 0;
+    char fact[4];
+    void *data = NULL;
+    size_t size = 0;
+    kiln_status status = build(r, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (kn_gl_read_binary(&r->gl, r->program, what, &format, &data, &size, NULL) != KILN_OK ||
+        size == 0) {
+        r->reason = "the driver gives no binary of it";
+        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, what, "%s", r->reason);
+    }
+    kn_put_u32(fact, format);
+    status = kiln_blob_create(data, size, fact, sizeof(fact), out_blob, diag);
+    free(data);
+    return status;
+}
+
+static kiln_status load(request *r, const kiln_blob *blob, GLuint *out_program, kiln_diag *diag)
+{
+    const uint32_t format = kiln_blob_facts_size(blob) == 4 ? kn_get_u32(kiln_blob_facts(blob)) : 0;
+    const GLuint program = r->gl.glCreateProgram();
+    set_parameters(r, program);
+    kiln_status status = kn_gl_load_binary(&r->gl, &r->facts, program, format, kiln_blob_data(blob),
+                                           kiln_blob_size(blob), what, diag);
+    if (status != KILN_OK) {
+        r->gl.glDeleteProgram(program);
+        return status;
+    }
+    *out_program = program;
+    return KILN_OK;
+}
+
+/* The driver refused what the cache had: drop it, link once more, let the new one replace it. */
+static kiln_status redo(request *r, GLuint *out_program, kiln_diag *diag)
+{
+    const kiln_key key = kiln_recipe_key(r->recipe);
+    kiln_blob *blob = NULL;
+    kiln_diag_clear(diag);
+    kn_cache_count_rejected(r->cache);
+    kn_log(KILN_LOG_WARN, "OpenGL: the driver refused a cached binary; it is compiled once more");
+    kn_ignore(kiln_cache_remove(r->cache, &key, NULL)); /* the new one replaces it anyway */
+    const uint64_t start = kn_clock_now();
+    kiln_status status = compile(r, &blob, diag);
+    if (status == KILN_OK) {
+        /* Trouble in the store is the store's to log. */
+        kn_ignore(kiln_cache_put(r->cache, r->recipe, blob, kn_clock_now() - start, NULL));
+    }
+    kiln_blob_release(blob);
+    *out_program = r->program;
+    return status;
+}
+
+static kiln_status get(request *r, GLuint *out_program, kiln_diag *diag)
+{
+    kiln_blob *blob = NULL;
+    kiln_status status =
+        kiln_cache_get_or_compile(r->cache, r->recipe, compile, r, &blob, NULL, diag);
+    if (status == KILN_OK && r->program != 0) {
+        *out_program = r->program;
+    } else if (status == KILN_OK) {
+        status = load(r, blob, out_program, diag);
+        if (status == KILN_E_REJECTED) {
+            status = redo(r, out_program, diag);
+        }
+    }
+    kiln_blob_release(blob);
+    if (status == KILN_E_CANCELLED) { /* linked, or waited for somebody; but not to be shared */
+        kiln_diag_clear(diag);
+        kiln_cache_count_bypass(r->cache, what, "the driver gives no binary of it");
+        status = r->program != 0 ? KILN_OK : build(r, diag);
+        *out_program = status == KILN_OK ? r->program : 0;
+    }
+    return status;
+}
+
+static kiln_status check(const kiln_opengl_shader *shaders, size_t count,
+                         const kiln_opengl_options *options, kiln_diag *diag)
+{
+    const char *why = NULL;
+    if (shaders == NULL || count == 0 || count > 16) {
+        why = "it has no shaders, or more than 16";
+    } else if (options != NULL && options->struct_size < sizeof(*options)) {
+        why = "options.struct_size is not sizeof(kiln_opengl_options)";
+    } else if (options != NULL && options->before_link != NULL && options->link_state == NULL) {
+        why = "there is a before_link and no link_state to say what it does";
+    }
+    for (size_t i = 0; why == NULL && i < count; i++) {
+        why = shaders[i].text == NULL || shaders[i].length > INT32_MAX ? "a shader has no text"
+                                                                       : NULL;
+    }
+    return why == NULL ? KILN_OK : kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "%s", why);
+}
+
+kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shader *shaders,
+                                      size_t count, const kiln_opengl_options *options,
+                                      uint32_t *out_program, kiln_diag *diag)
+{
+    request r = {.cache = cache, .shaders = shaders, .count = count};
+    GLuint program = 0;
+    *out_program = 0;
+    kiln_status status = check(shaders, count, options, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (options != NULL) {
+        r.options = *options;
+    }
+    if (cache == NULL) {
+        status = kiln_cache_create(NULL, &r.own_cache, diag);
+        r.cache = r.own_cache;
+    }
+    if (status == KILN_OK) {
+        status = bind_context(&r, diag);
+    }
+    if (status == KILN_OK && r.facts.format_count == 0) {
+        kiln_cache_count_bypass(r.cache, what, "this driver gives no program binaries");
+        status = build(&r, diag);
+        program = r.program;
+    } else if (status == KILN_OK) {
+        status = make_recipe(&r, diag);
+        status = status == KILN_OK ? get(&r, &program, diag) : status;
+    }
+    if (status == KILN_OK) {
+        *out_program = program;
+    }
+    kiln_recipe_destroy(r.recipe);
+    kiln_cache_destroy(r.own_cache);
+    return status;
+}

@@ -1,0 +1,266 @@
+/* kiln/opengl.h on whatever driver is here, for a program with a context of its own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EGL_EGL_PROTOTYPES 0
+#define EGL_NO_X11
+#include <EGL/egl.h>
+#include <EGL/eglext.h>
+#include <GL/glcorearb.h>
+
+#include <kiln/opengl.h>
+
+#include "support/cmocka.h"
+#include "support/skip.h"
+#include "support/tmpdir.h"
+#include "sys/dylib.h"
+
+static PFNEGLGETPROCADDRESSPROC real_get;
+static PFNGLLINKPROGRAMPROC real_link;
+static PFNGLPROGRAMBINARYPROC real_binary;
+static PFNGLGETINTEGERVPROC real_integer;
+static size_t links, binaries;
+static bool spoil, no_formats;
+
+static void APIENTRY spy_link(GLuint program)
+{
+    links++;
+    real_link(program);
+}
+
+static void APIENTRY spy_binary(GLuint program, GLenum format, const void *data, GLsizei size)
+{
+    binaries++;
+    real_binary(program, format, data, spoil ? size / 2 : size);
+}
+
+static void APIENTRY spy_integer(GLenum name, GLint *value)
+{
+    real_integer(name, value);
+    if (no_formats && name == GL_NUM_PROGRAM_BINARY_FORMATS) {
+        *value = 0;
+    }
+}
+
+static kiln_opengl_function get(const char *name)
+{
+    if (strcmp(name, "glLinkProgram") == 0) {
+        return (kiln_opengl_function)spy_link;
+    }
+    if (strcmp(name, "glProgramBinary") == 0) {
+        return (kiln_opengl_function)spy_binary;
+    }
+    if (strcmp(name, "glGetIntegerv") == 0) {
+        return (kiln_opengl_function)spy_integer;
+    }
+    return (kiln_opengl_function)real_get(name);
+}
+
+static void *symbol_of(kn_dylib *egl, const char *name)
+{
+    void *symbol = kn_dylib_symbol(egl, name);
+    assert_non_null(symbol);
+    return symbol;
+}
+
+#define EGL(type, name)                                                                            \
+    type name = NULL;                                                                              \
+    void *name##_symbol = symbol_of(egl, #name);                                                   \
+    memcpy(&name, &name##_symbol, sizeof(name));
+
+static bool make_context(void)
+{
+    static const char *const names[] = {"libEGL.so.1", NULL};
+    static const EGLint wanted[] = {EGL_CONTEXT_MAJOR_VERSION, 4, EGL_CONTEXT_MINOR_VERSION, 3,
+                                    EGL_NONE};
+    kiln_probe_outcome outcome = KILN_PROBE_READY;
+    kn_dylib *egl = NULL;
+    if (kn_dylib_open(names, &egl, &outcome, NULL) != KILN_OK) {
+        return false;
+    }
+    EGL(PFNEGLGETPROCADDRESSPROC, eglGetProcAddress)
+    EGL(PFNEGLGETPLATFORMDISPLAYPROC, eglGetPlatformDisplay)
+    EGL(PFNEGLINITIALIZEPROC, eglInitialize)
+    EGL(PFNEGLBINDAPIPROC, eglBindAPI)
+    EGL(PFNEGLCREATECONTEXTPROC, eglCreateContext)
+    EGL(PFNEGLMAKECURRENTPROC, eglMakeCurrent)
+    kn_dylib_retire(egl);
+    real_get = eglGetProcAddress;
+    EGLDisplay display =
+        eglGetPlatformDisplay(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, NULL);
+    if (display == EGL_NO_DISPLAY || eglInitialize(display, NULL, NULL) != EGL_TRUE ||
+        eglBindAPI(EGL_OPENGL_API) != EGL_TRUE) {
+        return false;
+    }
+    EGLContext context = eglCreateContext(display, NULL, EGL_NO_CONTEXT, wanted);
+    return context != EGL_NO_CONTEXT &&
+           eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context) == EGL_TRUE;
+}
+
+static int open_opengl(void **state)
+{
+    (void)state;
+    const kiln_opengl_shader shader = {GL_COMPUTE_SHADER, "void main() {}", 0};
+    uint32_t program = 0;
+    kiln_diag diag = KILN_DIAG_INIT;
+    /* Before there is any context. */
+    assert_int_equal(kiln_opengl_build_program(NULL, &shader, 1, NULL, &program, &diag),
+                     KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(diag.why, "context"));
+    kiln_diag_clear(&diag);
+    if (!make_context()) {
+        kn_test_skip("opengl", "no OpenGL 4.3 context without a display");
+    }
+    real_link = (PFNGLLINKPROGRAMPROC)real_get("glLinkProgram");
+    real_binary = (PFNGLPROGRAMBINARYPROC)real_get("glProgramBinary");
+    real_integer = (PFNGLGETINTEGERVPROC)real_get("glGetIntegerv");
+    GLint formats = 0;
+    real_integer(GL_NUM_PROGRAM_BINARY_FORMATS, &formats);
+    if (formats == 0) {
+        kn_test_skip("opengl", "this driver gives no program binaries");
+    }
+    return 0;
+}
+
+static const char vertex[] = "#version 430 core\nin vec4 place;\n"
+                             "out gl_PerVertex { vec4 gl_Position; };\n"
+                             "void main() { gl_Position = place; }\n";
+static const char fragment[] = "#version 430 core\nout vec4 colour;\n"
+                               "void main() { colour = vec4(1.0); }\n";
+static const char grey[] = "#version 430 core\nout vec4 colour;\n"
+                           "void main() { colour = vec4(0.5); }\n";
+
+static kiln_cache *open_cache(const char *folder)
+{
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = folder;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    return cache;
+}
+
+static void bind_place(void *user, uint32_t program)
+{
+    ((PFNGLBINDATTRIBLOCATIONPROC)real_get("glBindAttribLocation"))(program, *(GLuint *)user,
+                                                                    "place");
+}
+
+/* Builds with a cache opened for it; where `place` is in the program, and the cache's counters. */
+static GLint build(const char *folder, const char *fragment_text, GLuint place, bool separable,
+                   kiln_cache_stats *out_stats)
+{
+    const kiln_opengl_shader shaders[] = {{GL_VERTEX_SHADER, vertex, 0},
+                                          {GL_FRAGMENT_SHADER, fragment_text, 0}};
+    char state[16];
+    (void)snprintf(state, sizeof(state), "place %u", place);
+    const kiln_opengl_options options = {.struct_size = sizeof(options),
+                                         .get_proc_address = get,
+                                         .separable = separable,
+                                         .before_link = bind_place,
+                                         .link_state = state,
+                                         .user = &place};
+    kiln_cache *cache = open_cache(folder);
+    kiln_diag diag = KILN_DIAG_INIT;
+    uint32_t program = 0;
+    links = 0;
+    binaries = 0;
+    kiln_status status = kiln_opengl_build_program(cache, shaders, 2, &options, &program, &diag);
+    if (status != KILN_OK) {
+        print_error("%s: %s\n%s\n", diag.what, diag.why, diag.log != NULL ? diag.log : "");
+    }
+    assert_int_equal(status, KILN_OK);
+    assert_true(program != 0);
+    kiln_cache_stats_own(cache, out_stats);
+    kiln_cache_destroy(cache);
+    const GLint got =
+        ((PFNGLGETATTRIBLOCATIONPROC)real_get("glGetAttribLocation"))(program, "place");
+    ((PFNGLDELETEPROGRAMPROC)real_get("glDeleteProgram"))(program);
+    assert_int_equal(((PFNGLGETERRORPROC)real_get("glGetError"))(), GL_NO_ERROR);
+    return got;
+}
+
+static void programs_are_linked_once(void **state)
+{
+    const char *folder = (const char *)*state;
+    kiln_cache_stats stats;
+    assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+    assert_int_equal(links, 1);
+    assert_int_equal(stats.compiles, 1);
+    assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+    assert_int_equal(links, 0);
+    assert_int_equal(binaries, 1);
+    assert_int_equal(stats.compiles, 0);
+    /* whatever goes into the link makes another program of it */
+    assert_int_equal(build(folder, fragment, 4, false, &stats), 4);
+    assert_int_equal(links, 1);
+    assert_int_equal(build(folder, grey, 3, false, &stats), 3);
+    assert_int_equal(links, 1);
+    assert_int_equal(build(folder, fragment, 3, true, &stats), 3);
+    assert_int_equal(links, 1);
+}
+
+static void row_74_refused_binaries_are_made_again(void **state)
+{
+    const char *folder = (const char *)*state;
+    kiln_cache_stats stats;
+    (void)build(folder, fragment, 3, false, &stats);
+    spoil = true;
+    assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+    spoil = false;
+    assert_int_equal(binaries, 1);
+    assert_int_equal(links, 1);
+    assert_int_equal(stats.rejected, 1);
+    assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+    assert_int_equal(links, 0);
+}
+
+static void without_binaries_programs_are_linked_each_time(void **state)
+{
+    const char *folder = (const char *)*state;
+    kiln_cache_stats stats;
+    no_formats = true;
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+        assert_int_equal(links, 1);
+        assert_int_equal(stats.bypassed, 1);
+        assert_int_equal(stats.puts, 0);
+    }
+    no_formats = false;
+}
+
+static void errors_have_their_log(void **state)
+{
+    const char *folder = (const char *)*state;
+    const kiln_opengl_shader broken[] = {
+        {GL_VERTEX_SHADER, vertex, 0},
+        {GL_FRAGMENT_SHADER, "#version 430\nvoid main() { nope(); }", 0}};
+    kiln_cache *cache = open_cache(folder);
+    kiln_diag diag = KILN_DIAG_INIT;
+    uint32_t program = 1;
+    assert_int_equal(kiln_opengl_build_program(cache, broken, 2, NULL, &program, &diag),
+                     KILN_E_COMPILE);
+    assert_int_equal(program, 0);
+    assert_non_null(strstr(diag.log, "nope"));
+    assert_non_null(strstr(diag.what, "shader 1"));
+    const kiln_opengl_options silent = {.struct_size = sizeof(silent), .before_link = bind_place};
+    assert_int_equal(kiln_opengl_build_program(cache, broken, 2, &silent, &program, &diag),
+                     KILN_E_INVALID);
+    assert_int_equal(kiln_opengl_build_program(cache, broken, 0, NULL, &program, &diag),
+                     KILN_E_INVALID);
+    kiln_diag_clear(&diag);
+    kiln_cache_destroy(cache);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(programs_are_linked_once),
+        TEST(row_74_refused_binaries_are_made_again),
+        TEST(without_binaries_programs_are_linked_each_time),
+        TEST(errors_have_their_log),
+    };
+    return cmocka_run_group_tests(tests, open_opengl, NULL);
+}
