@@ -27,6 +27,17 @@ exit_code session_open_cache(const cmd_context *context, const session_options *
     return EXIT_FINE;
 }
 
+/* Draws a bar, on a terminal, for what takes long in a walk over the cache. */
+static void on_cache_progress(void *user, uint64_t done, uint64_t total)
+{
+    const cmd_context *context = user;
+    if (done < total) {
+        console_progress(context->console, (size_t)done, (size_t)total, "entries", 0.0);
+    } else {
+        console_progress_end(context->console);
+    }
+}
+
 exit_code session_open_disk(const cmd_context *context, const session_options *options,
                             kiln_cache **out_cache)
 {
@@ -38,6 +49,9 @@ exit_code session_open_disk(const cmd_context *context, const session_options *o
         kiln_cache_destroy(*out_cache);
         *out_cache = NULL;
         return cmd_fail_as(context, EXIT_CACHE, &diag);
+    }
+    if (code == EXIT_FINE) {
+        kiln_cache_on_progress(*out_cache, on_cache_progress, (void *)(uintptr_t)context);
     }
     return code;
 }

@@ -45,8 +45,9 @@ kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool
 {
     kn_victims list;
     kn_victims_removed removed = {0};
-    kiln_status status = kn_victims_list(disk, everything ? NULL : options->target, -1,
-                                         KN_VICTIMS_BY_USE, &list, diag);
+    kiln_status status =
+        kn_victims_list(disk, everything ? NULL : options->target, -1,
+                        everything ? KN_VICTIMS_AS_FOUND : KN_VICTIMS_BY_USE, &list, diag);
     *out_result = (kiln_prune_result){.entries_seen = list.count, .bytes_seen = list.bytes};
     if (status == KILN_OK) {
         const kn_victims_bounds none = {0, 0, INT64_MIN, false};

@@ -78,7 +78,7 @@ static bool is_young(const kn_victims *list, const kn_victim *item)
 
 static void sort(kn_victims *list, kn_victims_order order)
 {
-    if (list->count == 0) {
+    if (list->count == 0 || order == KN_VICTIMS_AS_FOUND) {
         return;
     }
     qsort(list->items, list->count, sizeof *list->items, by_use);

@@ -24,7 +24,11 @@ typedef struct kn_victims {
 /* By last use; or, where stamps are too coarse to tell (they move once an hour), those of the last
  * hour after all others in the order of their keys. So a working set larger than the cap keeps the
  * same part of itself, instead of losing each entry just before it is needed again. */
-typedef enum kn_victims_order { KN_VICTIMS_BY_USE, KN_VICTIMS_FOR_EVICTION } kn_victims_order;
+typedef enum kn_victims_order {
+    KN_VICTIMS_AS_FOUND, /* folder by folder: the fastest to remove */
+    KN_VICTIMS_BY_USE,
+    KN_VICTIMS_FOR_EVICTION,
+} kn_victims_order;
 
 /* Lists what is there: of one target (NULL: of all), of one of its 256 folders (-1: of all). */
 kiln_status kn_victims_list(kn_disk *disk, const char *target, int folder, kn_victims_order order,
