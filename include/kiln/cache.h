@@ -199,6 +199,14 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_use(kiln_cache *cache, const kil
                                                     kiln_blob_fn *use, void *user,
                                                     kiln_origin *out_origin, kiln_diag *diag);
 
+/* Tells of each key whether a lookup would find it, without reading, counting or compiling anything;
+ * damage shows only when an entry is read. Ten thousand keys take milliseconds.
+ * Threads: any.   Blocks: disk.
+ * Owns: `out_there` has room for `count`.
+ * Fails: never. */
+KILN_API void kiln_cache_contains(kiln_cache *cache, const kiln_key *keys, size_t count,
+                                  bool *out_there);
+
 /* Stores a blob under its recipe, replacing what is there. `compile_ns` is kept for statistics.
  * Threads: any.   Blocks: disk.
  * Owns: borrows; the memory tier keeps a reference to the blob.
@@ -273,7 +281,9 @@ KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const
     X(evicted, "entries evicted")                                                                  \
     X(bypassed, "compiles that went past the cache")                                               \
     X(wait_timeouts, "waits for another process given up")                                         \
-    X(io_errors, "other store errors")
+    X(io_errors, "other store errors")                                                             \
+    X(misses_evicted, "misses of what was evicted before")                                         \
+    X(misses_corrupt, "misses of what was found damaged before")
 
 typedef struct kiln_cache_stats {
 #define KILN_COUNTER_FIELD(name, text) uint64_t name;

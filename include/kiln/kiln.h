@@ -6,7 +6,9 @@
 
 #include "kiln/cache.h"
 #include "kiln/device.h"
+#include "kiln/explain.h"
 #include "kiln/launch.h"
+#include "kiln/pack.h"
 #include "kiln/program.h"
 #include "kiln/runtime.h"
 #include "kiln/source.h"

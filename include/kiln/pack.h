@@ -108,7 +108,7 @@ KILN_API KILN_MUST_CHECK kiln_status
 kiln_pack_writer_create(const char *path, const kiln_pack_writer_options *options,
                         kiln_pack_writer **out_writer, kiln_diag *diag);
 
-/* Adds one entry: from the disk tier of a cache by key; or one of your own. `out_added` (may be
+/* Adds one entry: from the disk tier of a cache, or its packs, by key; or one of your own. `out_added` (may be
  * NULL) is false where the pack has the key already: the entry that is there is kept.
  * Threads: one at a time per writer.   Blocks: disk.
  * Owns: copies.

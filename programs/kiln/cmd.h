@@ -37,6 +37,8 @@ typedef struct cli_command {
     X(doctor)                                                                                      \
     X(run)                                                                                         \
     X(compile)                                                                                     \
+    X(warm)                                                                                        \
+    X(explain)                                                                                     \
     X(stats)                                                                                       \
     X(ls)                                                                                          \
     X(show)                                                                                        \

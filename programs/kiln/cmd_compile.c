@@ -340,14 +340,16 @@ static exit_code work(compile_job *job, const opt_list *arguments)
     for (size_t i = 0; i < job->count; i++) {
         job->files[i].file = arguments->items[i];
     }
-    if (job->target == NULL && choose_target(job, &diag) != KILN_OK) {
+    size_t jobs = 1;
+    if (parallel_choose(&job->options->jobs, &jobs, &diag) != KILN_OK ||
+        (job->target == NULL && choose_target(job, &diag) != KILN_OK)) {
         return cmd_fail(job->context, &diag);
     }
     job->mutex = host_mutex_create();
     if (job->mutex == NULL) {
         return cmd_no_memory(job->context);
     }
-    parallel_each(job->count, parallel_jobs(job->options->jobs.value), compile_one, job);
+    parallel_each(job->count, jobs, compile_one, job);
     console_progress_end(job->context->console);
     tell_failures(job);
     host_mutex_destroy(job->mutex);

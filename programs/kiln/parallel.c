@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { JOBS_MAX = 256 };
@@ -26,6 +27,21 @@ size_t parallel_jobs(uint64_t asked)
     }
     jobs = asked != 0 ? (size_t)asked : jobs;
     return jobs < 1 ? 1 : jobs > JOBS_MAX ? JOBS_MAX : jobs;
+}
+
+kiln_status parallel_choose(const opt_number *asked, size_t *out_jobs, kiln_diag *diag)
+{
+    const char *text = getenv("KILN_COMPILE_JOBS");
+    uint64_t value = asked->given ? asked->value : 0;
+    *out_jobs = 1;
+    if (!asked->given && text != NULL && *text != '\0' &&
+        (!opt_parse_count(text, &value) || value == 0)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "set it to a number from 1 on, or unset it",
+                             "environment variable KILN_COMPILE_JOBS",
+                             "\"%.60s\" is not a number of compiles", text);
+    }
+    *out_jobs = parallel_jobs(value);
+    return KILN_OK;
 }
 
 static void *run(void *opaque)

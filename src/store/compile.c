@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "key/recipe.h"
 #include "store/blob.h"
+#include "store/losses.h"
 #include "sys/clock.h"
 
 #define MS UINT64_C(1000000)
@@ -60,10 +61,26 @@ static kiln_status run_compile(request *r, kiln_diag *diag)
     return KILN_OK;
 }
 
+/* And whether it was there once. */
+static void count_miss(const request *r)
+{
+    kn_stats *stats = r->cache->stats;
+    kn_stats_add(stats, KN_COUNT_misses, 1);
+    if (has(r, KILN_CACHE_DISABLED | KILN_CACHE_RECACHE) || r->cache->disk == NULL) {
+        return;
+    }
+    kn_loss loss = kn_losses_find(r->cache->root, &r->key);
+    if (loss == KN_LOSS_EVICTED) {
+        kn_stats_add(stats, KN_COUNT_misses_evicted, 1);
+    } else if (loss == KN_LOSS_CORRUPT) {
+        kn_stats_add(stats, KN_COUNT_misses_corrupt, 1);
+    }
+}
+
 /* Compiles and stores. The store's troubles are its own. */
 static kiln_status make(request *r, kiln_diag *diag)
 {
-    kn_stats_add(r->cache->stats, KN_COUNT_misses, 1);
+    count_miss(r);
     kiln_status status = run_compile(r, diag);
     if (has(r, KILN_CACHE_DISABLED)) {
         return status;

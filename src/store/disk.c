@@ -10,6 +10,7 @@
 #include "key/recipe.h"
 #include "store/blob.h"
 #include "store/entry.h"
+#include "store/losses.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/publish.h"
@@ -263,6 +264,9 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
         stamp(disk, path, facts.mtime_ns);
     } else if (status == KILN_E_CORRUPT) {
         drop(disk, path, facts.size);
+        if (!disk->read_only) {
+            kn_losses_note_one(disk->root, what->key, KN_LOSS_CORRUPT);
+        }
         kn_log(KILN_LOG_WARN, "a damaged cache entry was dropped: %s", path);
     }
     return status;
@@ -371,6 +375,7 @@ static kiln_status disk_remove(void *self, const kiln_key *key, kiln_diag *diag)
         status = kn_file_remove(path, diag);
     }
     if (status == KILN_OK) {
+        kn_losses_note_one(disk->root, key, KN_LOSS_EVICTED);
         kn_stats_moved(disk->stats,
                        &(kn_totals){.files = -1, .bytes = -(int64_t)kn_disk_weight(facts.size)});
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "store/losses.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
@@ -112,6 +113,7 @@ kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_
     uint64_t bytes = list->bytes, files = list->count;
     kiln_status failure = KILN_OK;
     *out_removed = (kn_victims_removed){0};
+    kn_file *losses = list->count > 0 ? kn_losses_open(disk->root) : NULL;
     for (size_t i = 0; i < list->count; i++) {
         const kn_victim *item = &list->items[i];
         kn_disk_tick(&list->ticker);
@@ -128,6 +130,7 @@ kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_
             out_removed->entries++;
             out_removed->bytes += item->weight;
             out_removed->young_bytes += is_young(list, item) ? item->weight : 0;
+            kn_losses_note(losses, &item->key, KN_LOSS_EVICTED);
         } else if (status != KILN_MISS) {
             failure = status;
             continue; /* it still takes its room */
@@ -135,5 +138,6 @@ kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_
         bytes -= item->weight;
         files--;
     }
+    kn_losses_close(losses);
     return failure;
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "store/disk_scan.h"
 #include "store/entry.h"
+#include "store/losses.h"
 #include "sys/file.h"
 
 typedef struct walk {
@@ -145,6 +146,7 @@ static kiln_status verify_one(void *user, const kn_disk_file *file)
         kn_stats_moved(v->disk->stats,
                        &(kn_totals){.files = -1, .bytes = -(int64_t)kn_disk_weight(file->size)});
         kn_stats_add(v->disk->stats, KN_COUNT_corrupt, 1);
+        kn_losses_note_one(v->disk->root, &file->key, KN_LOSS_CORRUPT);
     }
     return KILN_OK;
 }

@@ -178,6 +178,15 @@ bool kn_mem_visit(kn_mem *mem, const kiln_key *key, kiln_blob_fn *use, void *use
     return n != NULL;
 }
 
+bool kn_mem_contains(kn_mem *mem, const kiln_key *key)
+{
+    bool guest;
+    kn_reader *reader = kn_readers_enter(&mem->readers, &guest);
+    bool there = find(mem, key) != NULL;
+    kn_readers_leave(reader, guest);
+    return there;
+}
+
 void kn_mem_hits(const kn_mem *mem, uint64_t *out_hits, uint64_t *out_saved_ns)
 {
     kn_readers_counted(&mem->readers, out_hits, out_saved_ns);

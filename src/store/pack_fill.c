@@ -43,6 +43,36 @@ kiln_status kiln_pack_writer_add_blob(kiln_pack_writer *writer, const kiln_recip
     return status;
 }
 
+/* From a pack that the cache is given: packs can be made of packs. */
+static kiln_status add_from_packs(kiln_pack_writer *writer, const kn_packs *packs,
+                                  const kiln_key *key, bool *out_added, kiln_diag *diag)
+{
+    for (size_t i = 0; packs != NULL && i < packs->count; i++) {
+        kn_span bytes;
+        kn_pack_record record;
+        kiln_blob *blob = NULL;
+        kiln_status status = kn_pack_find(packs->packs[i], key, &bytes, diag);
+        if (status == KILN_OK) {
+            status = kn_pack_record_parse(bytes, key, &record, diag);
+        }
+        if (status == KILN_OK) {
+            status = kn_pack_load(packs->packs[i], &record, &blob, diag);
+        }
+        if (status == KILN_OK) {
+            record.flags = 0;
+            status = kn_pack_writer_take(
+                writer, &record,
+                kn_span_of(blob->data, kn_blob_body(blob).length + blob->recipe.length), out_added,
+                diag);
+        }
+        kiln_blob_release(blob);
+        if (status != KILN_MISS) {
+            return status;
+        }
+    }
+    return KILN_MISS;
+}
+
 static kiln_status add(kiln_pack_writer *writer, kiln_cache *cache, const kiln_key *key,
                        bool with_notes, bool *out_added, kiln_diag *diag)
 {
@@ -53,6 +83,9 @@ static kiln_status add(kiln_pack_writer *writer, kiln_cache *cache, const kiln_k
                              cache->disk_reason);
     }
     kiln_status status = kn_disk_load(cache->disk, key, &entry, &blob, diag);
+    if (status == KILN_MISS) {
+        return add_from_packs(writer, cache->packs, key, out_added, diag);
+    }
     if (status != KILN_OK) {
         return status;
     }

@@ -1,0 +1,367 @@
+/* kiln warm: compiles the kernels of manifests for named targets, into the cache and into a pack. A
+ * target that needs a device which is not here is told, and the others are made. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+#include "kernel_build.h"
+#include "manifest.h"
+#include "parallel.h"
+#include "session.h"
+#include "warm.h"
+
+typedef struct warm_options {
+    session_options session;
+    opt_list targets;
+    const char *pack;
+    opt_number jobs;
+    bool all;
+} warm_options;
+
+static const opt_spec specs[] = {
+    {"target", 't', OPT_LIST, offsetof(warm_options, targets), "T[,T...]",
+     "for these: vulkan:spirv, cuda:sm_90, cpu:x86-64-v3, opencl:0"},
+    {"pack", 'p', OPT_TEXT, offsetof(warm_options, pack), "FILE",
+     "write a pack of exactly these entries, too"},
+    {"jobs", 'j', OPT_COUNT, offsetof(warm_options, jobs), "N",
+     "compile N at once (default: one a processor, at most one a GiB of memory)"},
+    {"all", 0, OPT_FLAG, offsetof(warm_options, all), NULL, "fail if anything had to be skipped"},
+    SESSION_CACHE_ROW(warm_options),
+    SESSION_JSON_ROW(warm_options),
+    OPT_END};
+
+static const size_t max_source = (size_t)64 << 20;
+enum { MAX_TARGETS = 64 };
+
+/* A target, and the runtime that compiles for it. */
+typedef struct warm_target {
+    const char *name;
+    kiln_runtime *runtime;
+    const char *reason; /* why there is none */
+} warm_target;
+
+typedef struct warm_work {
+    const cmd_context *context;
+    const warm_options *options;
+    kiln_cache *cache;
+    warm_target targets[MAX_TARGETS];
+    const char *names[MAX_TARGETS];
+    size_t target_count;
+    warm_item *items;
+    size_t count, done;
+    kiln_pack_writer *writer; /* NULL: no pack */
+    host_mutex *mutex; /* pool, console, writer and `done`, while compiles run side by side */
+    exit_code code;
+} warm_work;
+
+/* --- one kernel for one target -----------------------------------------------------------------
+ */
+
+typedef struct packing {
+    warm_work *work;
+    warm_item *item;
+    kiln_diag *diag;
+} packing;
+
+static kiln_status pack_stage(void *user, const kiln_explanation *stage)
+{
+    packing *p = user;
+    kiln_status status = KILN_MISS;
+    if (stage->why == KILN_WHY_HIT) {
+        host_mutex_lock(p->work->mutex);
+        status = kiln_pack_writer_add(p->work->writer, p->work->cache, &stage->key, NULL, p->diag);
+        host_mutex_unlock(p->work->mutex);
+    }
+    if (status == KILN_MISS) {
+        p->item->unpacked = true;
+        status = KILN_OK;
+    }
+    return status;
+}
+
+/* One language. */
+static kiln_status make_variant(warm_work *work, warm_item *item, const kernel_variant *variant,
+                                kiln_diag *diag)
+{
+    const warm_target *target = &work->targets[item->target];
+    const struct kiln_cpu_kernel *builtin = NULL;
+    kiln_source source;
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    kiln_blob *blob = NULL;
+    char *text = NULL;
+    char name[1024];
+    if (variant->path == NULL || !kernel_source_init(item->kernel, variant, &source, &builtin)) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, item->kernel->name,
+                             "it is built into the program: there is nothing to compile");
+    }
+    kiln_status status = host_read_file(variant->path, max_source, &text, &source.length, diag);
+    source.text = text;
+    source.name = host_spell(variant->path, name, sizeof(name));
+    if (status == KILN_OK) {
+        status = kiln_compile(target->runtime, target->name, &source, &blob, &origin, diag);
+    }
+    if (status == KILN_OK) {
+        item->outcome = origin == KILN_ORIGIN_COMPILED ? WARM_COMPILED : WARM_THERE;
+        item->language = variant->language;
+        item->size = kiln_blob_size(blob);
+        item->compile_ns = kiln_blob_compile_ns(blob);
+        if (work->writer != NULL) {
+            packing p = {work, item, diag};
+            status =
+                kiln_compile_plan(target->runtime, target->name, &source, pack_stage, &p, diag);
+        }
+    }
+    kiln_blob_release(blob);
+    free(text);
+    return status;
+}
+
+static bool cannot_be_made(kiln_status status)
+{
+    return status == KILN_E_UNSUPPORTED || status == KILN_E_UNAVAILABLE;
+}
+
+/* Tries the languages in their order; of those that do not work here the last word is kept, but
+ * that a compiler is missing says more than that a language is not taken. */
+static kiln_status make(warm_work *work, warm_item *item, kiln_diag *diag)
+{
+    kiln_status status = KILN_E_UNSUPPORTED;
+    for (size_t i = 0; cannot_be_made(status) && i < item->kernel->variant_count; i++) {
+        kiln_diag own = KILN_DIAG_INIT;
+        kiln_status one = make_variant(work, item, &item->kernel->variants[i], &own);
+        if (diag->status == KILN_OK || one != KILN_E_UNSUPPORTED) {
+            kiln_diag_clear(diag);
+            *diag = own;
+            status = one;
+        } else {
+            kiln_diag_clear(&own);
+        }
+    }
+    return status;
+}
+
+static void finish(warm_work *work, warm_item *item, kiln_status status, kiln_diag *diag)
+{
+    char line[1536];
+    work->done++;
+    if (status == KILN_OK) {
+        return;
+    }
+    (void)kiln_diag_format(diag, line, sizeof(line));
+    item->reason = pool_text(work->context->pool, line, strlen(line));
+    item->reason = item->reason != NULL ? item->reason : kiln_status_text(status);
+    item->outcome = cannot_be_made(status) ? WARM_SKIPPED : WARM_FAILED;
+    if (item->outcome == WARM_FAILED) {
+        exit_code code = cmd_fail(work->context, diag);
+        work->code = work->code == EXIT_FINE ? code : work->code;
+    }
+}
+
+static void warm_one(void *user, size_t index)
+{
+    warm_work *work = user;
+    warm_item *item = &work->items[index];
+    const warm_target *target = &work->targets[item->target];
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = KILN_E_UNAVAILABLE;
+    host_mutex_lock(work->mutex);
+    console_progress(work->context->console, work->done, work->count, item->kernel->name, 0);
+    host_mutex_unlock(work->mutex);
+    if (target->runtime != NULL) {
+        status = make(work, item, &diag);
+    }
+    host_mutex_lock(work->mutex);
+    finish(work, item, status, &diag);
+    if (target->runtime == NULL) {
+        item->reason = target->reason;
+    }
+    host_mutex_unlock(work->mutex);
+    kiln_diag_clear(&diag);
+}
+
+/* --- gathering ---------------------------------------------------------------------------------
+ */
+
+/* "a,b" and several --target are the same. */
+static kiln_status read_targets(warm_work *work, kiln_diag *diag)
+{
+    const opt_list *list = &work->options->targets;
+    for (size_t i = 0; i < list->count; i++) {
+        for (const char *at = list->items[i]; *at != '\0';) {
+            size_t length = strcspn(at, ",");
+            if (length > 0 && work->target_count == MAX_TARGETS) {
+                return kiln_diag_set(diag, KILN_E_INVALID, NULL, "--target", "more than %d",
+                                     MAX_TARGETS);
+            }
+            if (length > 0) {
+                char *name = pool_text(work->context->pool, at, length);
+                if (name == NULL) {
+                    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--target", "out of memory");
+                }
+                work->names[work->target_count] = name;
+                work->targets[work->target_count++].name = name;
+            }
+            at += length + (at[length] == ',');
+        }
+    }
+    return work->target_count > 0
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_INVALID, "write --target vulkan:spirv,cuda:sm_90",
+                               "--target", "is needed: what to compile for");
+}
+
+/* A backend that cannot be had is a reason, unless nobody has ever heard of it. */
+static kiln_status open_target(warm_work *work, warm_target *target, kiln_diag *diag)
+{
+    kiln_runtime_options options = {0};
+    kiln_diag own = KILN_DIAG_INIT;
+    char line[1536];
+    kiln_status status = kiln_runtime_options_init(&options, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    options.backend = pool_text(work->context->pool, target->name, strcspn(target->name, ":"));
+    options.device = NULL;
+    options.strict = true;
+    options.compile_only = true;
+    options.cache = work->cache;
+    if (options.backend == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, target->name, "out of memory");
+    }
+    status = kiln_runtime_create(&options, &target->runtime, &own);
+    if (status == KILN_E_UNAVAILABLE || status == KILN_E_UNSUPPORTED) {
+        (void)kiln_diag_format(&own, line, sizeof(line));
+        target->reason = pool_text(work->context->pool, line, strlen(line));
+        target->reason = target->reason != NULL ? target->reason : kiln_status_text(status);
+        kiln_diag_clear(&own);
+        return KILN_OK;
+    }
+    if (status != KILN_OK) {
+        *diag = own;
+    }
+    return status;
+}
+
+static kiln_status read_manifests(warm_work *work, const opt_list *paths, kiln_diag *diag)
+{
+    cli_pool *pool = work->context->pool;
+    cli_manifest *manifests = pool_array(pool, paths->count, sizeof(*manifests));
+    size_t kernels = 0;
+    if (manifests == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading manifests", "out of memory");
+    }
+    for (size_t i = 0; i < paths->count; i++) {
+        kiln_status status = manifest_read(paths->items[i], pool, &manifests[i], diag);
+        if (status != KILN_OK) {
+            return status;
+        }
+        kernels += manifests[i].count;
+    }
+    work->items = pool_array(pool, kernels * work->target_count + 1, sizeof(*work->items));
+    if (work->items == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading manifests", "out of memory");
+    }
+    for (size_t t = 0; t < work->target_count; t++) {
+        for (size_t i = 0; i < paths->count; i++) {
+            for (size_t k = 0; k < manifests[i].count; k++) {
+                work->items[work->count++] =
+                    (warm_item){.kernel = &manifests[i].kernels[k], .target = t};
+            }
+        }
+    }
+    return KILN_OK;
+}
+
+/* --- the command -------------------------------------------------------------------------------
+ */
+
+static exit_code tell(const warm_work *work, const warm_result *result)
+{
+    bool good = work->options->session.json ? warm_print_json(result)
+                                            : warm_print_table(result, work->context->pool);
+    if (!good) {
+        return cmd_no_memory(work->context);
+    }
+    if (work->code == EXIT_FINE && work->options->all && warm_count(result, WARM_SKIPPED) > 0) {
+        return EXIT_UNAVAILABLE;
+    }
+    return work->code;
+}
+
+static exit_code compile_all(warm_work *work)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    size_t jobs = 1;
+    warm_result result = {.targets = work->names,
+                          .target_count = work->target_count,
+                          .items = work->items,
+                          .count = work->count,
+                          .pack = work->options->pack};
+    uint64_t begin = host_now();
+    kiln_status status = parallel_choose(&work->options->jobs, &jobs, &diag);
+    if (status == KILN_OK && result.pack != NULL) {
+        status = kiln_pack_writer_create(result.pack, NULL, &work->writer, &diag);
+    }
+    if (status == KILN_OK) {
+        parallel_each(work->count, jobs, warm_one, work);
+        if (work->writer != NULL && work->code != EXIT_FINE) {
+            console_say(work->context->console, "no pack is written: a kernel failed");
+            result.pack = NULL;
+        } else if (work->writer != NULL) {
+            console_progress(work->context->console, work->count, work->count, "writing the pack",
+                             0);
+            status = kiln_pack_writer_finish(work->writer, &result.info, &diag);
+        }
+        console_progress_end(work->context->console);
+    }
+    kiln_pack_writer_destroy(work->writer);
+    result.total_ns = host_now() - begin;
+    return status == KILN_OK ? tell(work, &result) : cmd_fail(work->context, &diag);
+}
+
+static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+{
+    const warm_options *options = fields;
+    warm_work work = {.context = context, .options = options, .code = EXIT_FINE};
+    kiln_diag diag = KILN_DIAG_INIT;
+    work.mutex = host_mutex_create();
+    kiln_status status = work.mutex != NULL ? read_targets(&work, &diag) : KILN_E_NOMEM;
+    if (status == KILN_OK) {
+        status = read_manifests(&work, arguments, &diag);
+    }
+    exit_code code = EXIT_FINE;
+    if (status == KILN_OK) {
+        /* Without a disk there is nothing that could be warmed, nor packed. */
+        code = session_open_disk(context, &options->session, &work.cache);
+    }
+    for (size_t i = 0; status == KILN_OK && code == EXIT_FINE && i < work.target_count; i++) {
+        status = open_target(&work, &work.targets[i], &diag);
+    }
+    if (status != KILN_OK) {
+        code = work.mutex != NULL ? cmd_fail(context, &diag) : cmd_no_memory(context);
+    } else if (code == EXIT_FINE) {
+        code = compile_all(&work);
+    }
+    for (size_t i = 0; i < work.target_count; i++) {
+        kiln_runtime_destroy(work.targets[i].runtime);
+    }
+    kiln_cache_destroy(work.cache);
+    host_mutex_destroy(work.mutex);
+    return code;
+}
+
+const cli_command cmd_warm = {
+    .name = "warm",
+    .usage = "MANIFEST...",
+    .summary = "Compiles manifests' kernels for named targets, ahead of time",
+    .details =
+        "Fills the cache, and with --pack a pack, when an app or an image is built. SPIR-V\n"
+        "(vulkan:spirv), CUBIN (cuda:sm_90) and CPU code (cpu:x86-64-v3) need no GPU; what does\n"
+        "need a device that is not here is told and skipped. A second run compiles nothing.\n"
+        "KILN_COMPILE_JOBS is what --jobs is when it is not given.",
+    .options = specs,
+    .options_size = sizeof(warm_options),
+    .min_arguments = 1,
+    .max_arguments = 10000,
+    .run = run,
+};

@@ -1,0 +1,29 @@
+/* Which entries were dropped from disk, and why: so that a miss of something that was there once
+ * can be told from a miss of something new.
+ *
+ * `<root>/losses` is a table of 4,096 rows of 16 bytes, found by the key; a new loss takes the row
+ * of an old one. Rows are written without a lock: what cannot be told is "new". Nothing but what
+ * people are told depends on it. */
+#ifndef KILN_STORE_LOSSES_H
+#define KILN_STORE_LOSSES_H
+
+#include "kiln/cache.h"
+
+#include "sys/file.h"
+
+typedef enum kn_loss {
+    KN_LOSS_NONE = 0,    /* not known: new, or long ago */
+    KN_LOSS_EVICTED = 1, /* for room, by age, or by hand */
+    KN_LOSS_CORRUPT = 2,
+} kn_loss;
+
+/* NULL where the file cannot be had; note and close take that. */
+kn_file *kn_losses_open(const char *root);
+void kn_losses_note(kn_file *losses, const kiln_key *key, kn_loss loss);
+void kn_losses_close(kn_file *losses);
+/* The three for one key. */
+void kn_losses_note_one(const char *root, const kiln_key *key, kn_loss loss);
+
+kn_loss kn_losses_find(const char *root, const kiln_key *key);
+
+#endif

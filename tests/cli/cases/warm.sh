@@ -1,0 +1,41 @@
+# shellcheck shell=sh disable=SC2086
+# A second run compiles nothing; what cannot be made here is told; the pack hits elsewhere.
+mkdir app
+printf '#define N 1\n' >app/h.fake
+for name in one two three; do
+    printf '#include "h.fake"\nkernel %s x:floats\nx = x 1 +\n' $name >app/$name.fake
+done
+kernel() {
+    printf '{"name": "%s", "sources": {"%s": "%s"}, "entry": "%s", "args": [{"name": "x", "kind": "inout", "type": "f32", "shape": [16], "init": {"fill": 1}}], "launch": {"global": [16]}}' "$1" "$2" "$3" "$1"
+}
+printf '{"kiln_manifest": 1, "kernels": [%s, %s]}\n' "$(kernel one fake one.fake)" "$(kernel two fake two.fake)" >app/a.json
+printf '{"kiln_manifest": 1, "kernels": [%s, %s]}\n' "$(kernel three fake three.fake)" "$(kernel other opencl-c other.cl)" >app/b.json
+printf '__kernel void other(__global float *x) {}\n' >app/other.cl
+t warm app/a.json --target fake:0
+t warm app/a.json --target fake:0
+t warm app/a.json app/b.json --target fake:0 --target fake:1, -j 3 --pack app.kpack
+t warm app/a.json app/b.json --target fake:0 --all --json
+"$KILN" pack list app.kpack --json | grep '"target"' | sort | uniq -c
+mkdir elsewhere
+(
+    export HOME=$PWD/elsewhere KILN_CACHE_DIR=$PWD/elsewhere/cache KILN_PACKS=$PWD/app.kpack
+    "$KILN" warm app/a.json --target fake:0,fake:1 -j1 | tail -1
+    "$KILN" stats --json | grep -E '"(hits_pack|compiles|entries)"'
+    # A pack of what is only in a pack.
+    "$KILN" warm app/a.json --target fake:0 --pack again.kpack | tail -1
+    "$KILN" pack verify again.kpack
+)
+printf 'this is no kernel\n' >app/two.fake
+t warm app/a.json --target fake:0
+t warm app/a.json --target fake:0 --pack none.kpack
+ls none.kpack 2>/dev/null
+t warm app/a.json
+t warm app/a.json --target nothing:0
+t warm app/absent.json --target fake:0
+KILN_COMPILE_JOBS=many
+export KILN_COMPILE_JOBS
+t warm app/a.json --target fake:0
+unset KILN_COMPILE_JOBS
+printf '#include "h.fake"\nkernel two x:floats\nx = x 1 +\n' >app/two.fake
+t warm app/a.json --target fake:0 --pack /dev/null/app.kpack
+t warm app/a.json --target fake:0 --cache-dir /dev/null/nowhere
