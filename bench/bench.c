@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 void bench_add(bench_samples *samples, double value)
 {
     if (samples->count < BENCH_MAX_SAMPLES) {

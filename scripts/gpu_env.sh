@@ -1,6 +1,7 @@
-# . gpu_env.sh TREE: what programs of such a tree need on a machine with a GPU: their libraries, their
-# helpers, the toolkit. For sh, to be read with `.`.
-tree=$(cd "$1" && pwd)
+# shellcheck shell=sh
+# tree=TREE; . gpu_env.sh: what programs of such a tree need on a machine with a GPU: their libraries,
+# their helpers, the toolkit. For sh, to be read with `.`.
+tree=$(cd "$tree" && pwd)
 LD_LIBRARY_PATH=$tree/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 KILN_LIBEXEC=$tree/libexec/kiln
 PATH=$tree/bin:$PATH

@@ -9,7 +9,7 @@ if [ $# -gt 0 ] && [ -d "$1" ]; then
     shift
 fi
 [ $# -gt 0 ] || set -- ten herd off
-. scripts/gpu_env.sh "$tree"
+. scripts/gpu_env.sh
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no nvidia-smi"
 uname -sr
 nproc

@@ -59,11 +59,11 @@ bool kn_digest_of(const void *data, size_t size, uint8_t out[KN_DIGEST_SIZE])
 {
     kn_digest digest;
     memset(out, 0, KN_DIGEST_SIZE);
-    if (!kn_digest_init(&digest)) {
-        return false;
+    bool ok = kn_digest_init(&digest);
+    if (ok) {
+        kn_digest_update(&digest, data, size);
+        ok = kn_digest_finish(&digest, out);
     }
-    kn_digest_update(&digest, data, size);
-    bool ok = kn_digest_finish(&digest, out);
     kn_digest_deinit(&digest);
     return ok;
 }

@@ -33,8 +33,8 @@ typedef struct kn_symbol {
 kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
                           kiln_probe_outcome *out_outcome, kiln_diag *diag);
 void kn_dylib_close(kn_dylib *lib);
-/* Lets go of the handle and leaves the library mapped: for drivers, whose threads, exit handlers and
- * thread-local destructors outlive their last user. Opening it again costs next to nothing. */
+/* Lets go of the handle and leaves the library mapped: for drivers, whose threads, exit handlers
+ * and thread-local destructors outlive their last user. Opening it again costs next to nothing. */
 void kn_dylib_retire(kn_dylib *lib);
 const char *kn_dylib_path(const kn_dylib *lib);         /* of the file that was mapped */
 void *kn_dylib_symbol(kn_dylib *lib, const char *name); /* or NULL */

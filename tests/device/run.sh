@@ -6,7 +6,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 tree=${1:-.gpu}
-. scripts/gpu_env.sh "$tree"
+. scripts/gpu_env.sh
 # The suite was built with its folder's path.
 source=$(cat "$tree/source")
 if [ ! -e "$source" ]; then
@@ -40,6 +40,6 @@ done
 step two_devices two_devices
 say "example kernels against their references, cold and warm"
 step demo python3 scripts/demo.py "$tree"
-cat "${OUT:-/tmp}/demo.log" | head -n 80
+head -n 80 "${OUT:-/tmp}/demo.log"
 [ $bad -eq 0 ] && echo "all good"
 exit $bad

@@ -1,5 +1,5 @@
-/* Any bytes as the record of statistics, and as a recipe's text: an end, in bounds. What is read as a
- * record is written as the same bytes, but for the room that nobody uses yet. */
+/* Any bytes as the record of statistics, and as a recipe's text: an end, in bounds. What is read as
+ * a record is written as the same bytes, but for the room that nobody uses yet. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

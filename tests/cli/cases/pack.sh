@@ -39,6 +39,8 @@ head -c 1000 a.kpack >cut.kpack
 t pack list cut.kpack
 t pack list saxpy.fake
 t pack list absent.kpack
+# Only what it says on standard error.
+# shellcheck disable=SC2069
 KILN_PACKS=$PWD/cut.kpack:$PWD/absent.kpack KILN_CACHE_DIR=$PWD/third "$KILN" $run 2>&1 >/dev/null
 t pack
 t pack shrink a.kpack

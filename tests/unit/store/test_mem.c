@@ -224,7 +224,7 @@ static void readers_never_see_what_was_freed(void **state)
         found += workers[i].found;
     }
     kn_mem_hits(mem, &hits, &saved);
-    assert_int_equal(hits, found); /* none lost, though nobody took a lock to count */
+    assert_int_equal(hits, found);           /* none lost, though nobody took a lock to count */
     assert_true(found >= 4 * (ROUNDS / 64)); /* four readers; whoever else ran when */
     kn_mem_destroy(mem);
 }
