@@ -6,6 +6,7 @@
 
 #include "kiln/cache.h"
 #include "kiln/device.h"
+#include "kiln/executor.h"
 #include "kiln/explain.h"
 #include "kiln/launch.h"
 #include "kiln/pack.h"

@@ -1,6 +1,6 @@
 /* Launches: everything that can be checked is checked here, once for all backends; no cache code
  * below this line. */
-#include "kiln/launch.h"
+#include "core/launch.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -269,6 +269,20 @@ static kiln_status submit(kiln_queue *queue, kiln_program *program, const char *
     if (status == KILN_OK) {
         status =
             kn_hal_queue_launch(&queue->device->driver->in, queue->handle, &sys, out_handle, diag);
+    }
+    return status;
+}
+
+kiln_status kn_launch_put(kiln_queue *queue, kiln_program *program, const char *entry,
+                          const kiln_launch *launch, kiln_sys_arg *room, void **out_handle,
+                          kiln_diag *diag)
+{
+    kiln_status status = check_launch(queue, program, entry, launch, diag);
+    if (status == KILN_OK) {
+        status = submit(queue, program, entry, launch, room, out_handle, diag);
+    }
+    if (status == KILN_OK) {
+        kn_capture_consider(program);
     }
     return status;
 }

@@ -17,6 +17,7 @@
 #define FAKE_DEVICES 2u
 #define FAKE_PARAMS_MAX 16u
 #define FAKE_SHAPES_MAX 64u
+#define FAKE_EVENTS 32
 
 extern const kiln_backend kn_backend_fake;
 
@@ -30,9 +31,16 @@ typedef struct kn_fake_instance {
     uint32_t devices; /* $KILN_FAKE_DEVICES */
 } kn_fake_instance;
 
+typedef struct kn_fake_event {
+    uint64_t ns;
+    int32_t place; /* in the device's events; -1: allocated */
+} kn_fake_event;
+
 typedef struct kn_fake_device {
     kn_fake_instance *instance;
     uint32_t index;
+    kn_fake_event events[FAKE_EVENTS]; /* used again and again: a driver has such a pool, too */
+    _Atomic uint32_t events_taken;     /* bit n: events[n] */
 } kn_fake_device;
 
 typedef struct kn_fake_buffer {
@@ -116,7 +124,8 @@ void kn_fake_queue_destroy(void *device, void *queue);
 kiln_status kn_fake_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
                                  kiln_diag *diag);
 kiln_status kn_fake_queue_finish(void *queue, kiln_diag *diag);
-kiln_status kn_fake_event_create(void **out_event, uint64_t ns, kiln_diag *diag);
+kiln_status kn_fake_event_create(kn_fake_device *device, void **out_event, uint64_t ns,
+                                 kiln_diag *diag);
 bool kn_fake_event_done(void *device, void *event);
 kiln_status kn_fake_event_wait(void *device, void *event, kiln_diag *diag);
 kiln_status kn_fake_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);

@@ -6,15 +6,23 @@
 #include "backends/fake/fake.h"
 #include "sys/clock.h"
 
-typedef struct kn_fake_event {
-    uint64_t ns;
-} kn_fake_event;
-
-kiln_status kn_fake_event_create(void **out_event, uint64_t ns, kiln_diag *diag)
+kiln_status kn_fake_event_create(kn_fake_device *device, void **out_event, uint64_t ns,
+                                 kiln_diag *diag)
 {
-    kn_fake_event *event = (kn_fake_event *)calloc(1, sizeof(*event));
+    kn_fake_event *event = NULL;
+    for (int32_t i = 0; event == NULL && i < FAKE_EVENTS; i++) {
+        const uint32_t bit = (uint32_t)1 << i;
+        if ((atomic_fetch_or(&device->events_taken, bit) & bit) == 0) {
+            event = &device->events[i];
+            event->place = i;
+        }
+    }
     if (event == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+        event = (kn_fake_event *)calloc(1, sizeof(*event));
+        if (event == NULL) {
+            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+        }
+        event->place = -1;
     }
     event->ns = ns;
     *out_event = event;
@@ -46,7 +54,12 @@ kiln_status kn_fake_event_elapsed(void *device, void *event, uint64_t *out_ns, k
 
 void kn_fake_event_destroy(void *device, void *event)
 {
-    (void)device;
+    const kn_fake_event *fake = (const kn_fake_event *)event;
+    if (fake != NULL && fake->place >= 0) {
+        (void)atomic_fetch_and(&((kn_fake_device *)device)->events_taken,
+                               ~((uint32_t)1 << fake->place));
+        return;
+    }
     free(event);
 }
 
@@ -273,6 +286,7 @@ kiln_status kn_fake_queue_launch(void *queue, const kiln_sys_launch *launch, voi
                              "a work-item left the bounds of a buffer");
     }
     (void)atomic_fetch_or(&program->shapes, (uint64_t)1 << shape);
-    return out_event != NULL ? kn_fake_event_create(out_event, kn_clock_now() - start + 1, diag)
-                             : KILN_OK;
+    return out_event != NULL
+               ? kn_fake_event_create(fake->device, out_event, kn_clock_now() - start + 1, diag)
+               : KILN_OK;
 }

@@ -32,9 +32,9 @@ void kn_fake_buffer_destroy(void *device, void *buffer)
     free(fake);
 }
 
-static kiln_status finish_event(void **out_event, kiln_diag *diag)
+static kiln_status finish_event(const kn_fake_queue *queue, void **out_event, kiln_diag *diag)
 {
-    return out_event != NULL ? kn_fake_event_create(out_event, 0, diag) : KILN_OK;
+    return out_event != NULL ? kn_fake_event_create(queue->device, out_event, 0, diag) : KILN_OK;
 }
 
 kiln_status kn_fake_queue_write(void *queue, void *buffer, size_t offset, const void *data,
@@ -46,7 +46,7 @@ kiln_status kn_fake_queue_write(void *queue, void *buffer, size_t offset, const 
         return status;
     }
     memcpy(((kn_fake_buffer *)buffer)->bytes + offset, data, size);
-    return finish_event(out_event, diag);
+    return finish_event(fake, out_event, diag);
 }
 
 kiln_status kn_fake_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
@@ -58,7 +58,7 @@ kiln_status kn_fake_queue_read(void *queue, void *buffer, size_t offset, void *d
         return status;
     }
     memcpy(data, ((const kn_fake_buffer *)buffer)->bytes + offset, size);
-    return finish_event(out_event, diag);
+    return finish_event(fake, out_event, diag);
 }
 
 kiln_status kn_fake_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
