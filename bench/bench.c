@@ -136,3 +136,22 @@ void bench_print_machine(void)
     printf("%s, %ld x %s, %s %s\n", date, sysconf(_SC_NPROCESSORS_ONLN), cpu, name.sysname,
            name.release);
 }
+
+unsigned char *bench_read(const char *path, size_t *out_size)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        return NULL;
+    }
+    (void)fseek(file, 0, SEEK_END);
+    const long size = ftell(file);
+    rewind(file);
+    unsigned char *data = size > 0 ? malloc((size_t)size) : NULL;
+    if (data != NULL && fread(data, 1, (size_t)size, file) != (size_t)size) {
+        free(data);
+        data = NULL;
+    }
+    (void)fclose(file);
+    *out_size = data != NULL ? (size_t)size : 0;
+    return data;
+}

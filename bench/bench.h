@@ -32,6 +32,9 @@ bool bench_self(char *path, size_t size);
 bool bench_folder(char *path, size_t size);
 void bench_remove(const char *path);
 
+/* A whole file, malloc'ed; NULL if it is not there or empty. */
+unsigned char *bench_read(const char *path, size_t *out_size);
+
 /* One line about the machine and the day, so that figures carry where they come from. */
 void bench_print_machine(void);
 

@@ -37,13 +37,27 @@ static int complain(const char *what, kiln_diag *diag)
     return 1;
 }
 
+static bool takes_glsl(const char *backend)
+{
+    return strcmp(backend, "vulkan") == 0 || strcmp(backend, "opengl") == 0;
+}
+
 static kiln_source source_for(const char *backend)
 {
     kiln_source source = KILN_SOURCE_INIT;
-    const bool opencl = strcmp(backend, "opencl") == 0;
-    source.language = opencl ? KILN_LANG_OPENCL_C : KILN_LANG_C;
-    source.name = opencl ? "matmul.cl" : "matmul.c";
-    source.text = opencl ? warm_opencl_text : c_text;
+    if (strcmp(backend, "opencl") == 0) {
+        source.language = KILN_LANG_OPENCL_C;
+        source.name = "matmul.cl";
+        source.text = warm_opencl_text;
+    } else if (takes_glsl(backend)) {
+        source.language = KILN_LANG_GLSL;
+        source.name = "matmul.comp";
+        source.text = warm_glsl_text;
+    } else {
+        source.language = KILN_LANG_C;
+        source.name = "matmul.c";
+        source.text = c_text;
+    }
     source.length = strlen((const char *)source.text);
     return source;
 }
@@ -69,13 +83,14 @@ static kiln_status run_once(kiln_device *device, kiln_queue *queue, const kiln_s
             {.kind = KILN_ARG_BUFFER, .buffer = buffers[2]},
             {.kind = KILN_ARG_VALUE, .value = &n, .size = sizeof(n)},
         };
+        const char *entry = takes_glsl(kiln_device_get_info(device)->backend) ? "main" : "matmul";
         const kiln_launch launch = {.struct_size = sizeof(launch),
                                     .dims = 2,
                                     .global = {WARM_SIZE, WARM_SIZE},
                                     .local = {WARM_GROUP, WARM_GROUP},
                                     .args = args,
                                     .arg_count = 4};
-        status = kiln_queue_launch(queue, *program, "matmul", &launch, NULL, diag);
+        status = kiln_queue_launch(queue, *program, entry, &launch, NULL, diag);
     }
     if (status == KILN_OK) {
         status = kiln_queue_read(queue, buffers[2], 0, c, sizeof(c), diag);
@@ -124,15 +139,42 @@ static int child_kiln(const char *backend)
     return 0;
 }
 
-/* Writes the last stage's binary, as it is in the cache by now, to a file. */
+static bool write_blob(const char *path, const kiln_blob *blob)
+{
+    FILE *file = fopen(path, "wb");
+    const size_t size = kiln_blob_size(blob);
+    const bool written = file != NULL && fwrite(kiln_blob_data(blob), 1, size, file) == size;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return written;
+}
+
+static bool export_target(kiln_runtime *runtime, const char *backend, const char *target,
+                          const char *path, kiln_diag *diag)
+{
+    kiln_blob *blob = NULL;
+    const kiln_source source = source_for(backend);
+    if (kiln_compile(runtime, target, &source, &blob, NULL, diag) != KILN_OK) {
+        return false;
+    }
+    const bool written = write_blob(path, blob);
+    kiln_blob_release(blob);
+    return written;
+}
+
+/* Writes the last stage's binary, as it is in the cache by now, to a file; Vulkan's SPIR-V to
+ * another beside it. OpenGL's binary is in kiln's own wrapping, so one is made by hand. */
 static int child_export(const char *backend, const char *path)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_runtime_options options;
     kiln_runtime *runtime = NULL;
-    kiln_program *program = NULL;
-    kiln_blob *blob = NULL;
     char target[64];
+    char code_path[600];
+    if (strcmp(backend, "opengl") == 0) {
+        return warm_opengl_export(path) ? 0 : 1;
+    }
     if (kiln_runtime_options_init(&options, &diag) != KILN_OK) {
         return complain("options", &diag);
     }
@@ -140,21 +182,13 @@ static int child_export(const char *backend, const char *path)
     if (kiln_runtime_create(&options, &runtime, &diag) != KILN_OK) {
         return complain("runtime", &diag);
     }
-    const kiln_source source = source_for(backend);
     (void)snprintf(target, sizeof(target), "%s:0", backend);
-    if (kiln_compile(runtime, target, &source, &blob, NULL, &diag) != KILN_OK) {
-        return complain("export", &diag);
-    }
-    FILE *file = fopen(path, "wb");
-    const size_t size = kiln_blob_size(blob);
-    const bool written = file != NULL && fwrite(kiln_blob_data(blob), 1, size, file) == size;
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    kiln_blob_release(blob);
-    kiln_program_release(program);
+    (void)snprintf(code_path, sizeof(code_path), "%s.spv", path);
+    const bool written = export_target(runtime, backend, target, path, &diag) &&
+                         (strcmp(backend, "vulkan") != 0 ||
+                          export_target(runtime, backend, "vulkan:spirv", code_path, &diag));
     kiln_runtime_destroy(runtime);
-    return written ? 0 : 1;
+    return written ? 0 : complain("export", &diag);
 }
 
 static void fresh_driver_cache(const char *root, int round)
@@ -163,6 +197,28 @@ static void fresh_driver_cache(const char *root, int round)
     (void)snprintf(path, sizeof(path), "%s/driver-%d", root, round);
     (void)mkdir(path, 0700);
     (void)setenv("POCL_CACHE_DIR", path, 1);
+    (void)setenv("MESA_SHADER_CACHE_DIR", path, 1);
+    (void)setenv("__GL_SHADER_DISK_CACHE_PATH", path, 1);
+}
+
+/* Off where that is possible. With its cache off Mesa gives no program binaries of OpenGL, so there
+ * each process gets an empty folder. */
+static void drivers_own_caches_off(const char *backend)
+{
+    (void)setenv("__GL_SHADER_DISK_CACHE", "0", 1);
+    if (strcmp(backend, "opengl") == 0) {
+        (void)unsetenv("MESA_SHADER_CACHE_DISABLE");
+    } else {
+        (void)setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+    }
+}
+
+static bool by_hand(const char *backend, const char *path)
+{
+    if (strcmp(backend, "vulkan") == 0) {
+        return warm_vulkan_by_hand(path);
+    }
+    return strcmp(backend, "opengl") == 0 ? warm_opengl_by_hand(path) : warm_opencl_by_hand(path);
 }
 
 static void report(const char *what, const bench_samples *samples)
@@ -176,13 +232,14 @@ static int measure(const char *self, const char *root, const char *backend)
     char path[512];
     char *kiln_argv[] = {(char *)self, "kiln", (char *)backend, NULL};
     char *export_argv[] = {(char *)self, "export", (char *)backend, path, NULL};
-    char *hand_argv[] = {(char *)self, "hand", path, NULL};
+    char *hand_argv[] = {(char *)self, "hand", (char *)backend, path, NULL};
     bench_samples own = {.count = 0};
     bench_samples load = {.count = 0};
     bench_samples first = {.count = 0};
     bench_samples hand = {.count = 0};
     double values[BENCH_MAX_VALUES];
     int round = 0;
+    drivers_own_caches_off(backend);
     (void)snprintf(path, sizeof(path), "%s/%s.bin", root, backend);
     fresh_driver_cache(root, round++);
     if (bench_child(kiln_argv, values) < 4) {
@@ -203,7 +260,7 @@ static int measure(const char *self, const char *root, const char *backend)
         bench_add(&load, values[1]);
         bench_add(&first, values[2]);
         fresh_driver_cache(root, round++);
-        if (strcmp(backend, "opencl") == 0 && bench_child(hand_argv, values) >= 2) {
+        if (strcmp(backend, "cpu") != 0 && bench_child(hand_argv, values) >= 2) {
             bench_add(&hand, values[1]);
         }
     }
@@ -233,8 +290,8 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "export") == 0) {
         return child_export(argv[2], argv[3]);
     }
-    if (argc == 3 && strcmp(argv[1], "hand") == 0) {
-        return warm_opencl_by_hand(argv[2]) ? 0 : 1;
+    if (argc == 4 && strcmp(argv[1], "hand") == 0) {
+        return by_hand(argv[2], argv[3]) ? 0 : 1;
     }
     if (!bench_self(self, sizeof(self)) || !bench_folder(root, sizeof(root))) {
         fprintf(stderr, "bench_warm: no temporary folder\n");
@@ -243,10 +300,14 @@ int main(int argc, char **argv)
     char cache[600];
     (void)snprintf(cache, sizeof(cache), "%s/cache", root);
     (void)setenv("KILN_CACHE_DIR", cache, 1);
-    (void)setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
     bench_print_machine();
-    int failed = measure(self, root, "cpu");
-    failed = measure(self, root, "opencl") || failed;
+    static const char *const backends[] = {"cpu", "opencl", "vulkan", "opengl"};
+    int failed = 0;
+    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+        if (argc < 2 || strcmp(argv[1], backends[i]) == 0) {
+            failed = measure(self, root, backends[i]) || failed;
+        }
+    }
     bench_remove(root);
     return failed;
 }

@@ -13,4 +13,11 @@ extern const char warm_opencl_text[];
  * `path`. Prints "load first" in microseconds. False if OpenCL or the binary is not there. */
 bool warm_opencl_by_hand(const char *path);
 
+/* The same by Vulkan's: pipeline data in `path`, SPIR-V in `path`.spv; and by OpenGL's, whose
+ * binary warm_opengl_export writes. */
+extern const char warm_glsl_text[];
+bool warm_vulkan_by_hand(const char *path);
+bool warm_opengl_by_hand(const char *path);
+bool warm_opengl_export(const char *path);
+
 #endif

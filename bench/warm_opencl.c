@@ -57,25 +57,6 @@ static bool open_library(void)
     return whole;
 }
 
-static unsigned char *read_binary(const char *path, size_t *out_size)
-{
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        return NULL;
-    }
-    (void)fseek(file, 0, SEEK_END);
-    const long size = ftell(file);
-    rewind(file);
-    unsigned char *data = size > 0 ? malloc((size_t)size) : NULL;
-    if (data != NULL && fread(data, 1, (size_t)size, file) != (size_t)size) {
-        free(data);
-        data = NULL;
-    }
-    (void)fclose(file);
-    *out_size = data != NULL ? (size_t)size : 0;
-    return data;
-}
-
 /* The launch and the copy back; true if the result came. */
 static bool first_result(cl_context context, cl_command_queue queue, cl_program program)
 {
@@ -113,7 +94,7 @@ bool warm_opencl_by_hand(const char *path)
     cl_command_queue queue = cl.clCreateCommandQueue(context, device, 0, &error);
     const double start = bench_now();
     size_t size = 0;
-    unsigned char *binary = read_binary(path, &size);
+    unsigned char *binary = bench_read(path, &size);
     const unsigned char *parts[] = {binary};
     if (binary == NULL || error != CL_SUCCESS) {
         free(binary);
