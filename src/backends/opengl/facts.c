@@ -67,12 +67,12 @@ void kn_gl_facts_query(const kn_gl_api *gl, kn_gl_facts *out_facts)
 /* --- modules ------------------------------------------------------------------------------------
  */
 
-/* Drivers as they are called on disk. `symbol` is one that the module exports: what it needs is
- * taken in with it. */
+/* Drivers as they are called on disk. `symbol` is one that the module exports ('%' stands for its
+ * name before the suffix): what it needs, LLVM above all, is taken in with it. */
 static const struct {
     const char *prefix, *suffix, *symbol;
 } drivers[] = {
-    {"libEGL_", "", "__egl_Main"},   {"", "_dri.so", "__driDriverExtensions"},
+    {"libEGL_", "", "__egl_Main"},   {"", "_dri.so", "__driDriverGetExtensions_%"},
     {"libgallium", "", NULL},        {"libnvidia-eglcore", "", NULL},
     {"libnvidia-glcore", "", NULL},  {"libnvidia-glsi", "", NULL},
     {"libnvidia-gpucomp", "", NULL}, {"libamdxc", "", NULL},
@@ -108,14 +108,33 @@ static void add_module(void *user, const char *path, const char *build_id)
     kn_strbuf_deinit(&line);
 }
 
-static void add_needed(const char *path, const char *symbol, line_list *list)
+/* "__driDriverGetExtensions_%" and ".../swrast_dri.so" -> "__driDriverGetExtensions_swrast", with
+ * '_' for what a name in C cannot have. */
+static void name_symbol(const char *pattern, const char *path, char *symbol, size_t size)
 {
+    const char *hole = strchr(pattern, '%');
+    const char *name = kn_path_name(path);
+    const char *end = strstr(name, "_dri.so");
+    if (hole == NULL || end == NULL) {
+        kn_text_put(symbol, size, pattern);
+        return;
+    }
+    kn_text_putf(symbol, size, "%.*s%.*s", (int)(hole - pattern), pattern, (int)(end - name), name);
+    for (char *at = symbol; *at != '\0'; at++) {
+        *at = *at == '-' ? '_' : *at;
+    }
+}
+
+static void add_needed(const char *path, const char *pattern, line_list *list)
+{
+    char symbol[128];
     const char *const names[] = {path, NULL};
     kiln_probe_outcome outcome = KILN_PROBE_READY;
     kn_dylib *library = NULL;
     if (!kn_path_is_absolute(path) || kn_dylib_open(names, &library, &outcome, NULL) != KILN_OK) {
         return;
     }
+    name_symbol(pattern, path, symbol, sizeof(symbol));
     const void *address = kn_dylib_symbol(library, symbol);
     if (address != NULL) {
         list->failed = !kn_module_closure(address, add_module, list) || list->failed;
