@@ -33,13 +33,15 @@ static void invoke_on_worker(void *user, void (*run)(void *call), void *call)
     kn_worker_call((kn_worker *)user, run, call);
 }
 
-kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend, struct kiln_cache *cache,
-                           kiln_probe_report *report, kiln_diag *diag)
+static kiln_status open_backend(kn_driver *driver, const kiln_backend *backend,
+                                struct kiln_cache *cache, bool compile_only,
+                                kiln_probe_report *report, kiln_diag *diag)
 {
     memset(driver, 0, sizeof(*driver));
     kn_report_set(report, backend->name, KILN_PROBE_FAILED, NULL, "%s", "");
     driver->in.backend = backend;
     kn_memo_host(cache, &driver->host);
+    driver->host.compile_only = compile_only;
     if ((backend->caps & KILN_CAP_ANY_THREAD) == 0) {
         kiln_status status = kn_worker_create(&driver->worker, diag);
         if (status != KILN_OK) {
@@ -69,6 +71,19 @@ kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend, struc
     }
     kiln_diag_clear(&own);
     return status;
+}
+
+kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend, struct kiln_cache *cache,
+                           kiln_probe_report *report, kiln_diag *diag)
+{
+    return open_backend(driver, backend, cache, false, report, diag);
+}
+
+kiln_status kn_driver_open_compiler(kn_driver *driver, const kiln_backend *backend,
+                                    struct kiln_cache *cache, kiln_probe_report *report,
+                                    kiln_diag *diag)
+{
+    return open_backend(driver, backend, cache, true, report, diag);
 }
 
 void kn_driver_close(kn_driver *driver)

@@ -16,6 +16,10 @@ typedef struct kn_driver {
  * failure has its reason in the report and in diag. `cache` keeps its memos; it may be NULL. */
 kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend, struct kiln_cache *cache,
                            kiln_probe_report *report, kiln_diag *diag);
+/* The same for compiling alone: the backend may leave its driver closed, and list no device. */
+kiln_status kn_driver_open_compiler(kn_driver *driver, const kiln_backend *backend,
+                                    struct kiln_cache *cache, kiln_probe_report *report,
+                                    kiln_diag *diag);
 void kn_driver_close(kn_driver *driver);
 
 /* A report's fixed part. */

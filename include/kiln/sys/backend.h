@@ -92,6 +92,8 @@ typedef struct kiln_host {
     void *memo;
     kiln_status (*memo_get)(void *memo, const char *name, void **out_data, size_t *out_size);
     void (*memo_put)(void *memo, const char *name, const void *data, size_t size);
+    /* Nothing will run: a backend that compiles without its driver need not open it. */
+    bool compile_only;
 } kiln_host;
 
 /* --- compiler ----------------------------------------------------------------------------------

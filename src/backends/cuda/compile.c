@@ -91,6 +91,29 @@ static void build_options(const kn_cuda *cuda, const kiln_compile_request *reque
     }
 }
 
+/* NVRTC searches the folder of the source's name by itself: the current one, for a plain name. kiln
+ * gives every folder that is meant, so the name it gives lies in a folder that is not there.
+ * (--no-source-include would also keep headers from finding those beside them.) */
+static const char nowhere[] = "/.kiln-no-folder/";
+
+static char *name_nowhere(const kiln_source *source)
+{
+    return kn_path_join(nowhere, source->name != NULL ? kn_path_name(source->name) : "kernel");
+}
+
+/* Takes that folder out of a log, so that it names the source as its author does. */
+static void clean_log(kn_cuda_answer *answer)
+{
+    char *at = answer->log == NULL ? NULL : strstr(answer->log, nowhere);
+    if (at == NULL) {
+        return;
+    }
+    for (; at != NULL; at = strstr(at, nowhere)) {
+        memmove(at, at + sizeof(nowhere) - 1, strlen(at + sizeof(nowhere) - 1) + 1);
+    }
+    answer->log_length = strlen(answer->log);
+}
+
 static bool wants_lto(const kiln_source *source)
 {
     for (size_t i = 0; i < source->option_count; i++) {
@@ -241,7 +264,7 @@ static kiln_status keep(kn_cuda *cuda, const kiln_compile_request *request,
     kiln_status status = KILN_OK;
     if (unit->kind == 'l') {
         status = kn_cuda_lto_link(cuda, (const kn_cuda_target *)request->target->handle,
-                                  answer->output, answer->output_size, unit->name, artifact, diag);
+                                  answer->output, answer->output_size, unit->shown, artifact, diag);
         if (status != KILN_OK) {
             return status;
         }
@@ -258,7 +281,7 @@ static kiln_status keep(kn_cuda *cuda, const kiln_compile_request *request,
     if (status == KILN_OK && answer->log_length > 0) {
         status = host->artifact_set_log(artifact, answer->log, answer->log_length);
     }
-    return status == KILN_OK ? KILN_OK : no_memory(unit->name, diag);
+    return status == KILN_OK ? KILN_OK : no_memory(unit->shown, diag);
 }
 
 static kiln_status compile_unit(kn_cuda *cuda, const kiln_compile_request *request,
@@ -278,10 +301,11 @@ static kiln_status compile_unit(kn_cuda *cuda, const kiln_compile_request *reque
         }
         status = compile_here(nvrtc, unit, request->source, &program, &answer);
     }
+    clean_log(&answer);
     if (status != KILN_OK) {
-        status = no_memory(unit->name, diag);
+        status = no_memory(unit->shown, diag);
     } else if (answer.result != NVRTC_SUCCESS) {
-        status = fail(cuda, &answer, unit->name, diag);
+        status = fail(cuda, &answer, unit->shown, diag);
     } else {
         status = keep(cuda, request, unit, &answer, artifact, diag);
     }
@@ -297,18 +321,20 @@ static kiln_status compile_source(kn_cuda *cuda, const kiln_compile_request *req
 {
     const kiln_source *source = request->source;
     const kn_cuda_target *target = (const kn_cuda_target *)request->target->handle;
-    const char *name = source->name != NULL ? kn_path_name(source->name) : "kernel";
     option_list *list = (option_list *)calloc(1, sizeof(*list));
     char *text = kn_text_copy_n((const char *)source->text, source->length); /* wants a NUL */
-    if (list == NULL || text == NULL) {
-        free(list);
+    char *name = name_nowhere(source);
+    if (list == NULL || name == NULL || text == NULL) {
+        free(name);
         free(text);
-        return no_memory(name, diag);
+        free(list);
+        return no_memory("kernel", diag);
     }
     build_options(cuda, request, list);
     const kn_cuda_unit unit = {
         .text = text,
         .name = name,
+        .shown = kn_path_name(name),
         .options = list->items,
         .option_count = list->count,
         .expressions = source->entries,
@@ -323,6 +349,7 @@ static kiln_status compile_source(kn_cuda *cuda, const kiln_compile_request *req
     list_deinit(list);
     free(list);
     free(text);
+    free(name);
     return status;
 }
 

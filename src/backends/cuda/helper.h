@@ -5,8 +5,9 @@
 #include "backends/cuda/instance.h"
 
 typedef struct kn_cuda_unit {
-    const char *text; /* NUL-terminated */
-    const char *name;
+    const char *text;  /* NUL-terminated */
+    const char *name;  /* for NVRTC */
+    const char *shown; /* in messages */
     const char *const *options;
     int option_count;
     const char *const *expressions;
@@ -16,7 +17,7 @@ typedef struct kn_cuda_unit {
 
 typedef struct kn_cuda_answer {
     nvrtcResult result;
-    const char *log; /* "" if there is none */
+    char *log; /* "" if there is none; part of `bytes` */
     size_t log_length;
     const void *output;
     size_t output_size;

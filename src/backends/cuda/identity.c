@@ -76,6 +76,8 @@ const char *kn_cuda_uncacheable_option(void *instance, const kiln_source *source
         {"--pre-include", "--pre-include names a file that kiln does not follow"},
         {"-I", "an include folder in the options is not followed; give it as an include dir"},
         {"--include-path", "an include folder in the options is not followed"},
+        {"-pch", "a precompiled header that kiln did not make"},
+        {"--pch", "a precompiled header that kiln did not make"},
         {"-use-pch", "a precompiled header that kiln did not make"},
         {"--use-pch", "a precompiled header that kiln did not make"},
         {"-create-pch", "-create-pch writes a file that a hit would not write"},

@@ -208,7 +208,11 @@ kiln_status kn_cuda_open(const kiln_host *host, void **out_instance, kiln_probe_
     cuda->process = kn_process_id();
     kn_mutex_init(&cuda->lock);
     kn_text_put(report->backend, sizeof(report->backend), "cuda");
-    open_driver(cuda, report);
+    if (host->compile_only) {
+        answer(report, KILN_PROBE_SKIPPED, "", "the driver was not opened");
+    } else {
+        open_driver(cuda, report);
+    }
     if (cuda->driver_version > 0) {
         read_driver_text(cuda);
     }

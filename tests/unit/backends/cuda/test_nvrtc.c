@@ -84,6 +84,35 @@ static void every_target_compiles(void **state)
     free(root);
 }
 
+/* NVRTC by itself would find it there, and no key would know. */
+static void K1_the_current_folder_is_not_searched(void **state)
+{
+    static const char text[] = "#include \"beside.h\"\n"
+                               "extern \"C\" __global__ void k(int *x) { x[0] = BESIDE; }\n";
+    char *root = kt_path((const char *)*state, "cwd");
+    char before[4096];
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_blob *blob = NULL;
+    kiln_source source = world_source(text, NULL, 0);
+    assert_non_null(getcwd(before, sizeof(before)));
+    char *beside = kt_path((const char *)*state, "beside.h");
+    kt_file_write(beside, "#define BESIDE 1\n", 17);
+    free(beside);
+    assert_int_equal(chdir((const char *)*state), 0);
+    open_on(root);
+    assert_int_equal(kiln_compile(runtime, "cuda:sm_90", &source, &blob, NULL, &diag),
+                     KILN_E_COMPILE);
+    const char *const dirs[] = {"."};
+    source.include_dirs = dirs;
+    source.include_dir_count = 1;
+    ok(kiln_compile(runtime, "cuda:sm_90", &source, &blob, NULL, &diag), &diag);
+    kiln_blob_release(blob);
+    kiln_diag_clear(&diag);
+    close_all();
+    assert_int_equal(chdir(before), 0);
+    free(root);
+}
+
 /* The precompiled header of a folder, waited for; false where addresses cannot be fixed. */
 static bool header_made(const char *folder)
 {
@@ -165,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heavy_headers_are_followed_and_hit),
         cmocka_unit_test(every_target_compiles),
+        cmocka_unit_test(K1_the_current_folder_is_not_searched),
         cmocka_unit_test(a_precompiled_header_changes_no_byte),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

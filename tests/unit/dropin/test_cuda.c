@@ -1,0 +1,124 @@
+/* kiln/cuda.h on the fake NVRTC. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <kiln/cuda.h>
+
+#include "support/cmocka.h"
+#include "support/tmpdir.h"
+
+static const char text[] = "#include \"factor.h\"\n"
+                           "template <class T> __global__ void scale(T *x)\n"
+                           "{ x[threadIdx.x] *= FACTOR; }\n";
+static const char *const expressions[] = {"scale<float>", "scale<int>"};
+
+static kiln_cache *open_cache(const char *folder, const char *name)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    char *root = kt_path(folder, name);
+    assert_int_equal(kiln_cache_options_init(&options, &diag), KILN_OK);
+    options.root = root;
+    assert_int_equal(kiln_cache_create(&options, &cache, &diag), KILN_OK);
+    free(root);
+    return cache;
+}
+
+static kiln_nvrtc_request request_for(const char *const *options, size_t count)
+{
+    return (kiln_nvrtc_request){.struct_size = sizeof(kiln_nvrtc_request),
+                                .text = text,
+                                .options = options,
+                                .option_count = count,
+                                .expressions = expressions,
+                                .expression_count = 2};
+}
+
+static void compile(kiln_cache *cache, const kiln_nvrtc_request *request, kiln_origin origin,
+                    bool ptx)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_nvrtc_result *result = NULL;
+    kiln_status status = kiln_nvrtc_compile(cache, request, &result, &diag);
+    if (status != KILN_OK) {
+        print_error("%s\n%s\n", diag.why, diag.log != NULL ? diag.log : "");
+    }
+    assert_int_equal(status, KILN_OK);
+    assert_int_equal(result->origin, origin);
+    assert_int_equal(result->is_ptx, ptx);
+    assert_memory_equal(result->binary, ptx ? "//KP" : "KCUB", 4);
+    assert_int_equal(result->lowered_count, 2);
+    assert_string_equal(result->lowered[1], "_Zfake_scale_int_");
+    assert_string_equal(result->log, "");
+    kiln_nvrtc_result_destroy(result);
+}
+
+static void K9_a_hit_gives_what_a_compile_gave(void **state)
+{
+    static const char *const options[] = {"--gpu-architecture=sm_90", "-DFACTOR=3", "-I", NULL};
+    char *header = kt_path((const char *)*state, "factor.h");
+    const char *list[4];
+    memcpy(list, options, sizeof(options));
+    list[3] = (const char *)*state;
+    kiln_nvrtc_request request = request_for(list, 4);
+    kiln_cache *cache = open_cache((const char *)*state, "hit");
+    kt_file_write(header, "/* 1 */\n", 8);
+    compile(cache, &request, KILN_ORIGIN_COMPILED, false);
+    compile(cache, &request, KILN_ORIGIN_MEMORY, false);
+    kt_file_write(header, "/* 22 */\n", 9); /* reached through -I: part of the key */
+    compile(cache, &request, KILN_ORIGIN_COMPILED, false);
+    kiln_cache_destroy(cache);
+    cache = open_cache((const char *)*state, "hit");
+    compile(cache, &request, KILN_ORIGIN_DISK, false);
+    kiln_cache_destroy(cache);
+    free(header);
+}
+
+static void headers_in_memory_and_PTX(void **state)
+{
+    static const char *const options[] = {"-arch", "compute_80"};
+    kiln_header headers[] = {{"factor.h", "#define FACTOR 2\n", 17}};
+    kiln_nvrtc_request request = request_for(options, 2);
+    kiln_cache *cache = open_cache((const char *)*state, "ptx");
+    request.headers = headers;
+    request.header_count = 1;
+    compile(cache, &request, KILN_ORIGIN_COMPILED, true);
+    headers[0].text = "#define FACTOR 3\n";
+    compile(cache, &request, KILN_ORIGIN_COMPILED, true);
+    headers[0].text = "#define FACTOR 2\n";
+    compile(cache, &request, KILN_ORIGIN_MEMORY, true);
+    kiln_cache_destroy(cache);
+}
+
+static void wrong_requests_are_refused(void **state)
+{
+    static const char *const options[] = {"-DFACTOR=1"};
+    static const char *const sm_90[] = {"-arch=sm_90"};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_nvrtc_result *result = NULL;
+    kiln_cache *cache = open_cache((const char *)*state, "wrong");
+    kiln_nvrtc_request request = request_for(options, 1);
+    assert_int_equal(kiln_nvrtc_compile(cache, &request, &result, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "architecture"));
+    request = request_for(sm_90, 1); /* factor.h is nowhere */
+    assert_int_equal(kiln_nvrtc_compile(cache, &request, &result, &diag), KILN_E_COMPILE);
+    assert_int_equal(diag.vendor_code, 6);
+    assert_non_null(strstr(diag.log, "factor.h"));
+    assert_null(result);
+    request.text = NULL;
+    assert_int_equal(kiln_nvrtc_compile(cache, &request, &result, &diag), KILN_E_INVALID);
+    kiln_diag_clear(&diag);
+    kiln_nvrtc_result_destroy(NULL);
+    kiln_cache_destroy(cache);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(K9_a_hit_gives_what_a_compile_gave),
+        cmocka_unit_test(headers_in_memory_and_PTX),
+        cmocka_unit_test(wrong_requests_are_refused),
+    };
+    return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
+}
