@@ -90,8 +90,12 @@ static void find_headers(const char *folder, kn_cuda_toolkit *toolkit)
         char path[KN_CUDA_PATH + 32];
         kn_text_putf(path, sizeof(path), "%s/%s/cuda_fp16.h", folder, relative[i]);
         if (kn_file_stat(path, true, &facts, NULL) == KILN_OK) {
-            kn_text_putf(toolkit->include[0], KN_CUDA_PATH, "%s/%s", folder, relative[i]);
-            kn_text_putf(path, sizeof(path), "%s/%s/cccl", folder, relative[i]);
+            kn_text_putf(path, sizeof(path), "%s/%s", folder, relative[i]);
+            /* Hundreds of headers are looked up below it: without links and dots that is faster. */
+            char *real = kn_path_resolve(path);
+            kn_text_put(toolkit->include[0], KN_CUDA_PATH, real != NULL ? real : path);
+            free(real);
+            kn_text_putf(path, sizeof(path), "%s/cccl", toolkit->include[0]);
             if (kn_file_stat(path, true, &facts, NULL) == KILN_OK) {
                 kn_text_put(toolkit->include[1], KN_CUDA_PATH, path);
             }
