@@ -7,13 +7,14 @@ set -eu
 cd "$(dirname "$0")/.."
 tree=${1:-.gpu}
 cmake -G Ninja -B build-gpu -DCMAKE_BUILD_TYPE=Release -DKILN_TESTS=ON >/dev/null
-ninja -C build-gpu kiln kiln-probe kiln-nvrtc kiln_shared bench_cuda_first_result conformance two_devices >/dev/null
+ninja -C build-gpu kiln kiln-probe kiln-nvrtc kiln-shaderc kiln_shared bench_cuda_first_result conformance two_devices >/dev/null
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/lib" "$tree/libexec/kiln"
 cp build-gpu/programs/kiln/kiln build-gpu/tests/conformance/conformance "$tree/bin/"
 cp build-gpu/tests/device/two_devices "$tree/bin/"
 cp build-gpu/bench/bench_cuda_first_result "$tree/bin/first_result"
-cp build-gpu/programs/kiln-probe/kiln-probe build-gpu/programs/kiln-nvrtc/kiln-nvrtc "$tree/libexec/kiln/"
+cp build-gpu/programs/kiln-probe/kiln-probe build-gpu/programs/kiln-nvrtc/kiln-nvrtc \
+    build-gpu/programs/kiln-probe/libkiln-shaderc.so "$tree/libexec/kiln/"
 cp -P build-gpu/src/libkiln.so* "$tree/lib/"
 for program in "$tree"/bin/* "$tree"/libexec/kiln/*; do
     ldd "$program" | awk '/=> \// { print $1, $3 }'
