@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "core/closure_walk.h"
@@ -13,6 +15,7 @@
 #include "core/manifest.h"
 #include "key/recipe.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 
 typedef struct closure {
     kn_closure view; /* first */
@@ -114,20 +117,60 @@ void kn_closure_save(kn_closure *view)
 /* --- checking -----------------------------------------------------------------------------------
  */
 
+/* True if a place lies below a folder that is not there: then nothing is at the place. Most places
+ * that are looked at in vain are like that (<cuda/std/...> beside the source), and each first
+ * folder of a name is looked at once. */
+static bool below_nothing(closure *c, const kn_place *place, const char *name, kn_map *folders)
+{
+    static char there, missing;
+    char key[8 + 64];
+    const size_t length = strcspn(name, "/");
+    if (name[length] != '/' || length == 0 || length >= 64 || place->base == KN_PLACE_ABSOLUTE ||
+        place->base == KN_PLACE_MEMORY || place->base == KN_PLACE_SHIPS) {
+        return false;
+    }
+    kn_put_u32((unsigned char *)key, (uint32_t)place->base);
+    kn_put_u32((unsigned char *)key + 4, place->index);
+    memcpy(key + 8, name, length);
+    const char *known = kn_map_find(folders, key, 8 + length);
+    if (known == NULL) {
+        char first[64];
+        char *path = NULL;
+        kn_file_facts facts;
+        memcpy(first, name, length);
+        first[length] = '\0';
+        known = &there;
+        if (kn_include_path_of(&c->path, place, first, &path) == KILN_OK) {
+            c->path.statted++;
+            known = kn_file_stat(path, true, &facts, NULL) == KILN_MISS ? &missing : &there;
+        }
+        free(path);
+        (void)kn_map_put(folders, key, 8 + length, (void *)(uintptr_t)known, NULL); /* or again */
+    }
+    return known == &missing;
+}
+
 /* KILN_OK: still so; KILN_MISS: no longer. */
 static kiln_status check_absent(closure *c)
 {
-    for (size_t i = 0; i < c->manifest.absent_count; i++) {
+    kn_map folders;
+    kiln_status result = KILN_OK;
+    kn_map_init(&folders);
+    for (size_t i = 0; i < c->manifest.absent_count && result == KILN_OK; i++) {
         const kn_place *place = &c->manifest.absent[i];
+        const char *name = kn_manifest_name(&c->manifest, place->name);
         kn_include_file file;
+        if (below_nothing(c, place, name, &folders)) {
+            continue;
+        }
         kiln_status expected = place->base == KN_PLACE_SHIPS ? KILN_OK : KILN_MISS;
-        kiln_status status = kn_include_path_look(
-            &c->path, place, kn_manifest_name(&c->manifest, place->name), &file);
+        kiln_status status = kn_include_path_look(&c->path, place, name, &file);
         if (status != expected) {
-            return status == KILN_E_NOMEM ? status : KILN_MISS;
+            result = status == KILN_E_NOMEM ? status : KILN_MISS;
         }
     }
-    return KILN_OK;
+    kn_map_deinit(&folders);
+    return result;
 }
 
 /* Compares one header with its row. Where the stamp is not enough the file is read, and *out_stamp
