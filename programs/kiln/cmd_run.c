@@ -31,6 +31,7 @@ static const opt_spec specs[] = {{"kernel", 'k', OPT_LIST, offsetof(run_options,
                                   "do not compare with reference or --expect"},
                                  RUN_FILE_ROWS(run_options),
                                  SESSION_DEVICE_ROWS(run_options),
+                                 SESSION_TRACE_ROW(run_options),
                                  SESSION_CACHE_ROW(run_options),
                                  SESSION_JSON_ROW(run_options),
                                  OPT_END};

@@ -79,6 +79,9 @@ exit_code session_open_runtime_isolated(const cmd_context *context, const sessio
     if (options->device != NULL) {
         runtime.device = options->device;
     }
+    if (options->trace != NULL) {
+        runtime.trace = options->trace;
+    }
     runtime.compile_only = options->compile_only;
     if (options->strict || options->backend != NULL || options->device != NULL) {
         runtime.strict = true;

@@ -14,6 +14,7 @@ typedef struct session_options {
     const char *device;
     bool strict;
     bool json;
+    const char *trace; /* of the commands that have SESSION_TRACE_ROW */
     bool compile_only; /* no option: set by the command that needs no device */
 } session_options;
 
@@ -26,6 +27,11 @@ typedef struct session_options {
     {                                                                                              \
         "cache-dir", 0, OPT_TEXT, offsetof(type, session.cache_dir), "DIR",                        \
             "use the cache in DIR (instead of $KILN_CACHE_DIR)"                                    \
+    }
+#define SESSION_TRACE_ROW(type)                                                                    \
+    {                                                                                              \
+        "trace", 0, OPT_TEXT, offsetof(type, session.trace), "FILE",                               \
+            "write what happens when to FILE, for Perfetto (also $KILN_TRACE)"                     \
     }
 #define SESSION_DEVICE_ROWS(type)                                                                  \
     {"backend", 'b',                                                                               \

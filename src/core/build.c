@@ -108,6 +108,8 @@ static kiln_status load(kn_build *build, void **out_handle, kiln_diag *diag)
     uint64_t start = kn_clock_now();
     kiln_status status = kn_hal_program_load(in, build->device, &request, out_handle, diag);
     build->info.load_ns += kn_clock_now() - start;
+    kn_trace_end(build->trace, start, "load",
+                 &(kn_trace_about){.what = build->source.source.name, .device = build->on});
     return status;
 }
 
@@ -170,6 +172,8 @@ kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
     status = kn_build_init(&build, device->runtime->cache, device->driver, &device->target, handle,
                            source, options, diag);
     build.want_live = true;
+    build.trace = device->runtime->trace;
+    build.on = device;
     for (size_t i = 0; status == KILN_OK && i < build.stage_count; i++) {
         /* why this and nothing else: the key */
         status = kn_stage_key(&build, i, diag);
@@ -192,6 +196,8 @@ kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
             status = kn_program_adopt(device, &build, loaded, out_program, diag);
         }
     }
+    kn_trace_end(build.trace, start, "build",
+                 &(kn_trace_about){.what = build.source.source.name, .device = device});
     kn_build_deinit(&build);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "core/closure.h"
 #include "core/driver.h"
 #include "core/source.h"
+#include "core/trace.h"
 
 /* One stage of a walk. */
 typedef struct kn_stage_run {
@@ -33,6 +34,8 @@ typedef struct kn_build {
     bool want_live; /* the artifact will be loaded */
     void *live;     /* a loaded program that the last compile gave beside its artifact */
     kiln_build_info info;
+    kn_trace *trace;       /* NULL: no trace */
+    const kiln_device *on; /* for the trace; NULL when compiling for a named target */
 } kn_build;
 
 /* --- the steps (stage.c); each is for one stage of the walk ------------------------------------

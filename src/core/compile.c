@@ -72,6 +72,8 @@ kiln_status kn_plan_open(kiln_runtime *runtime, const char *target, const kiln_s
             kn_build_init(&out_plan->build, runtime->cache, out_plan->driver,
                           out_plan->device != NULL ? &out_plan->device->target : &out_plan->own,
                           handle, source, options, diag);
+        out_plan->build.trace = runtime->trace;
+        out_plan->build.on = out_plan->device;
     }
     if (status == KILN_OK && out_plan->build.stage_count == 0) {
         status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give source text", target,

@@ -16,8 +16,11 @@ kiln_status kn_device_handle(kiln_device *device, void **out_handle, kiln_diag *
     if (device->handle == NULL) {
         void *handle = NULL;
         const kn_instance *in = &device->driver->in;
+        kn_trace *trace = device->runtime->trace;
+        const uint64_t start = kn_trace_begin(trace);
         status = kn_hal_device_open(in, in->handle, device->info.index, &handle, diag);
         device->handle = status == KILN_OK ? handle : NULL;
+        kn_trace_end(trace, start, "open device", &(kn_trace_about){.device = device});
     }
     *out_handle = device->handle;
     kn_mutex_unlock(&device->mutex);

@@ -69,6 +69,7 @@ static void finish(kiln_executor *executor, kn_slot *slot, kiln_status status)
 static void front_main(void *user)
 {
     kiln_executor *executor = (kiln_executor *)user;
+    kn_trace_thread(executor->device->runtime->trace, "executor: uploads and launches");
     kn_mutex_lock(&executor->mutex);
     for (;;) {
         while (executor->queued.first == NULL && !executor->stopping) {
@@ -103,6 +104,7 @@ static void front_main(void *user)
 static void back_main(void *user)
 {
     kiln_executor *executor = (kiln_executor *)user;
+    kn_trace_thread(executor->device->runtime->trace, "executor: downloads");
     kn_mutex_lock(&executor->mutex);
     for (;;) {
         while (executor->launched.first == NULL && !executor->front_ended) {

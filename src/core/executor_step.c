@@ -189,10 +189,26 @@ kiln_status kn_slot_start(kn_slot *slot, kiln_executor *executor, kiln_diag *dia
     return status;
 }
 
+/* The kernel on its device's track. That it has just ended is as near as can be told: the event has
+ * a length, not a place. */
+static void trace_kernel(const kn_slot *slot, const kiln_device *device)
+{
+    uint64_t took = 0;
+    const uint64_t now = kn_clock_now();
+    if (kn_hal_event_elapsed(&device->driver->in, device->handle, slot->event, &took, NULL) ==
+        KILN_OK) {
+        kn_trace_put_device(device->runtime->trace, now - took, now, slot->entry,
+                            &(kn_trace_about){.device = device});
+    }
+}
+
 kiln_status kn_slot_complete(kn_slot *slot, kiln_executor *executor, kiln_diag *diag)
 {
     const kiln_device *device = executor->device;
     kiln_status status = kn_hal_event_wait(&device->driver->in, device->handle, slot->event, diag);
+    if (device->runtime->trace != NULL && status == KILN_OK) {
+        trace_kernel(slot, device);
+    }
     for (size_t i = 0; i < slot->launch.arg_count && status == KILN_OK; i++) {
         const kiln_work_arg *arg = &slot->work[i];
         if (arg->kind == KILN_ARG_BUFFER && arg->output != NULL) {

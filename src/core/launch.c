@@ -267,8 +267,12 @@ static kiln_status submit(kiln_queue *queue, kiln_program *program, const char *
         status = take_arg(queue, entry, i, &launch->args[i], &args[i], diag);
     }
     if (status == KILN_OK) {
+        kn_trace *trace = queue->device->runtime->trace;
+        const uint64_t start = kn_trace_begin(trace);
         status =
             kn_hal_queue_launch(&queue->device->driver->in, queue->handle, &sys, out_handle, diag);
+        kn_trace_end(trace, start, "launch",
+                     &(kn_trace_about){.what = entry, .device = queue->device});
     }
     return status;
 }

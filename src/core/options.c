@@ -29,6 +29,7 @@ static const option_row rows[] = {
     ROW("KILN_DEVICE", OPTION_TEXT, device),
     ROW("KILN_BACKEND_PATH", OPTION_TEXT, backend_path),
     ROW("KILN_STRICT", OPTION_BOOL, strict),
+    ROW("KILN_TRACE", OPTION_TEXT, trace),
 };
 
 kiln_status kiln_runtime_options_init(kiln_runtime_options *options, kiln_diag *diag)

@@ -9,8 +9,8 @@
 #include "hal/registry.h"
 #include "sys/env.h"
 
-kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,
-                          kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
+static kiln_status probe_and_open(const kiln_runtime *runtime, const kiln_backend *backend,
+                                  kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
 {
     memset(driver, 0, sizeof(*driver));
     if (runtime->isolate_probe) {
@@ -32,6 +32,17 @@ kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backe
         }
     }
     return kn_driver_open(driver, backend, runtime->cache, report, diag);
+}
+
+kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,
+                          kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
+{
+    const uint64_t start = kn_trace_begin(runtime->trace);
+    kiln_status status = probe_and_open(runtime, backend, driver, report, diag);
+    kn_trace_end(runtime->trace, start, "probe",
+                 &(kn_trace_about){.what = backend->name,
+                                   .detail = kiln_probe_outcome_name(report->outcome)});
+    return status;
 }
 
 /* The built-in ones, and those that the environment names. */

@@ -53,6 +53,12 @@ static kiln_status check_range(const kiln_queue *queue, const kiln_buffer *buffe
     return KILN_OK;
 }
 
+static void trace_copy(const kiln_queue *queue, uint64_t start, const char *name, size_t size)
+{
+    kn_trace_end(queue->device->runtime->trace, start, name,
+                 &(kn_trace_about){.device = queue->device, .bytes = size});
+}
+
 kiln_status kiln_queue_write(kiln_queue *queue, kiln_buffer *buffer, size_t offset,
                              const void *data, size_t size, kiln_diag *diag)
 {
@@ -60,8 +66,11 @@ kiln_status kiln_queue_write(kiln_queue *queue, kiln_buffer *buffer, size_t offs
     if (status != KILN_OK || size == 0) {
         return status;
     }
-    return kn_hal_queue_write(&queue->device->driver->in, queue->handle, buffer->handle, offset,
-                              data, size, NULL, diag);
+    const uint64_t start = kn_trace_begin(queue->device->runtime->trace);
+    status = kn_hal_queue_write(&queue->device->driver->in, queue->handle, buffer->handle, offset,
+                                data, size, NULL, diag);
+    trace_copy(queue, start, "upload", size);
+    return status;
 }
 
 kiln_status kiln_queue_read(kiln_queue *queue, kiln_buffer *buffer, size_t offset, void *data,
@@ -71,8 +80,11 @@ kiln_status kiln_queue_read(kiln_queue *queue, kiln_buffer *buffer, size_t offse
     if (status != KILN_OK || size == 0) {
         return status;
     }
-    return kn_hal_queue_read(&queue->device->driver->in, queue->handle, buffer->handle, offset,
-                             data, size, NULL, diag);
+    const uint64_t start = kn_trace_begin(queue->device->runtime->trace);
+    status = kn_hal_queue_read(&queue->device->driver->in, queue->handle, buffer->handle, offset,
+                               data, size, NULL, diag);
+    trace_copy(queue, start, "download", size);
+    return status;
 }
 
 /* For a device that cannot fill: the pattern is written out on the host. */
@@ -113,8 +125,11 @@ kiln_status kiln_queue_fill(kiln_queue *queue, kiln_buffer *buffer, size_t offse
     if (!kn_instance_can(in, KILN_CAP_FILL)) {
         return fill_by_writing(queue, buffer, offset, size, pattern, pattern_size, diag);
     }
-    return kn_hal_queue_fill(in, queue->handle, buffer->handle, offset, size, pattern, pattern_size,
-                             diag);
+    const uint64_t start = kn_trace_begin(queue->device->runtime->trace);
+    status = kn_hal_queue_fill(in, queue->handle, buffer->handle, offset, size, pattern,
+                               pattern_size, diag);
+    trace_copy(queue, start, "fill", size);
+    return status;
 }
 
 /* For a device that cannot copy: through the host. */
@@ -154,11 +169,17 @@ kiln_status kiln_queue_copy(kiln_queue *queue, kiln_buffer *from, size_t from_of
     if (!kn_instance_can(in, KILN_CAP_COPY)) {
         return copy_by_reading(queue, from, from_offset, to, to_offset, size, diag);
     }
-    return kn_hal_queue_copy(in, queue->handle, from->handle, from_offset, to->handle, to_offset,
-                             size, diag);
+    const uint64_t start = kn_trace_begin(queue->device->runtime->trace);
+    status = kn_hal_queue_copy(in, queue->handle, from->handle, from_offset, to->handle, to_offset,
+                               size, diag);
+    trace_copy(queue, start, "copy", size);
+    return status;
 }
 
 kiln_status kiln_queue_finish(kiln_queue *queue, kiln_diag *diag)
 {
-    return kn_hal_queue_finish(&queue->device->driver->in, queue->handle, diag);
+    const uint64_t start = kn_trace_begin(queue->device->runtime->trace);
+    kiln_status status = kn_hal_queue_finish(&queue->device->driver->in, queue->handle, diag);
+    trace_copy(queue, start, "wait", 0);
+    return status;
 }

@@ -301,6 +301,9 @@ kiln_status kiln_runtime_create(const kiln_runtime_options *options, kiln_runtim
     kn_map_init(&runtime->programs);
     atomic_init(&runtime->capture_stop, false);
     status = copy_options(runtime, options, diag);
+    if (status == KILN_OK && options->trace != NULL) {
+        status = kn_trace_open(options->trace, &runtime->trace, diag);
+    }
     if (status == KILN_OK) {
         status = find_devices(runtime, hidden, diag);
     }
@@ -331,6 +334,7 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
     if (runtime->owns_cache) {
         kiln_cache_destroy(runtime->cache);
     }
+    kn_trace_close(runtime->trace);
     kn_mutex_deinit(&runtime->drivers_mutex);
     kn_mutex_deinit(&runtime->mutex);
     free(runtime->summary);

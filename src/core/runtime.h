@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "core/driver.h"
+#include "core/trace.h"
 #include "sys/thread.h"
 
 #define KN_DRIVERS_MAX 32
@@ -25,6 +26,7 @@ struct kiln_device {
 };
 
 struct kiln_runtime {
+    kn_trace *trace; /* NULL: no trace */
     kiln_cache *cache;
     bool owns_cache;
     bool strict;

@@ -134,6 +134,8 @@ kiln_status kn_stage_key(kn_build *build, size_t index, kiln_diag *diag)
         run->key = kiln_recipe_key(run->recipe);
     }
     build->info.key_ns += kn_clock_now() - start;
+    kn_trace_end(build->trace, start, "key",
+                 &(kn_trace_about){.what = source_name(build), .detail = stage->name});
     return status;
 }
 
@@ -187,6 +189,9 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
     kiln_status status = kn_hal_compile(in, in->handle, &request, &artifact.base,
                                         request.want_live ? &build->live : NULL, diag);
     tell_compiled(build, stage, status, kn_clock_now() - start);
+    kn_trace_end(
+        build->trace, start, "compile",
+        &(kn_trace_about){.what = source_name(build), .detail = stage->name, .device = build->on});
     if (status == KILN_OK && artifact.base.size == 0 && build->live != NULL) {
         call->live_only = true;
     } else if (status == KILN_OK && artifact.base.size == 0) {
@@ -323,6 +328,10 @@ kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag)
     }
     kn_ticker_stop(&ticker);
     build->info.lookup_ns += kn_clock_now() - start - (build->info.compile_ns - compiled);
+    kn_trace_end(build->trace, start, "lookup",
+                 &(kn_trace_about){.what = source_name(build),
+                                   .detail = kiln_origin_name(run->origin),
+                                   .bytes = run->blob != NULL ? kiln_blob_size(run->blob) : 0});
     return status;
 }
 
