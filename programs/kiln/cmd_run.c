@@ -19,6 +19,7 @@ typedef struct run_options {
     bool all_devices;
     opt_number repeat;
     bool no_check;
+    bool cache_only;
 } run_options;
 
 static const opt_spec specs[] = {{"kernel", 'k', OPT_LIST, offsetof(run_options, kernels), "NAME",
@@ -29,6 +30,8 @@ static const opt_spec specs[] = {{"kernel", 'k', OPT_LIST, offsetof(run_options,
                                   "launch N times for the median (default 10, at most 1 s)"},
                                  {"no-check", 0, OPT_FLAG, offsetof(run_options, no_check), NULL,
                                   "do not compare with reference or --expect"},
+                                 {"cache-only", 0, OPT_FLAG, offsetof(run_options, cache_only),
+                                  NULL, "never compile: what is not in the cache fails"},
                                  RUN_FILE_ROWS(run_options),
                                  SESSION_DEVICE_ROWS(run_options),
                                  SESSION_TRACE_ROW(run_options),
@@ -52,7 +55,9 @@ typedef struct run_state {
 /* Tells a failure and remembers the first one's exit code. */
 static void fail(run_state *run, kiln_diag *diag)
 {
-    exit_code code = cmd_fail(run->context, diag);
+    /* a miss here is not a wrong argument: it is --cache-only that failed */
+    exit_code code = diag->status == KILN_MISS ? cmd_fail_as(run->context, EXIT_FAILED, diag)
+                                               : cmd_fail(run->context, diag);
     run->code = run->code == EXIT_FINE ? code : run->code;
 }
 
@@ -114,7 +119,7 @@ static void run_on(run_state *run, cli_kernel *kernel, kernel_data *data, kiln_d
     const opt_number *repeat = &run->options->repeat;
     uint32_t repeats = repeat->given ? (uint32_t)repeat->value : 10;
     kernel_run_options options = {repeats, !repeat->given, !run->options->no_check,
-                                  run->context->console};
+                                  run->context->console, run->options->cache_only};
     console_progress(run->context->console, run->done, run->total, kernel->name, 0);
     kiln_status status = kernel_run(kernel, device, data, &options, result, &diag);
     run->done++;

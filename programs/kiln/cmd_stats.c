@@ -5,13 +5,19 @@
 #include "listing.h"
 #include "out.h"
 #include "session.h"
+#include "stats_metrics.h"
 
 typedef struct stats_options {
     session_options session;
+    bool openmetrics;
 } stats_options;
 
-static const opt_spec specs[] = {SESSION_CACHE_ROW(stats_options), SESSION_JSON_ROW(stats_options),
-                                 OPT_END};
+static const opt_spec specs[] = {
+    {"openmetrics", 0, OPT_FLAG, offsetof(stats_options, openmetrics), NULL,
+     "print OpenMetrics text, for Prometheus"},
+    SESSION_CACHE_ROW(stats_options),
+    SESSION_JSON_ROW(stats_options),
+    OPT_END};
 
 static uint64_t hits_of(const kiln_cache_stats *stats)
 {
@@ -99,8 +105,13 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         code = cmd_fail_as(context, EXIT_CACHE, &diag);
     } else {
         const char *root = kiln_cache_root(cache);
-        bool good = options->session.json ? print_json(root, &listing, &stats)
-                                          : print_text(context, root, &listing, &stats);
+        bool good = true;
+        if (options->openmetrics) {
+            stats_print_metrics(stdout, root, listing.count, listing.bytes, &stats);
+        } else {
+            good = options->session.json ? print_json(root, &listing, &stats)
+                                         : print_text(context, root, &listing, &stats);
+        }
         code = good ? EXIT_FINE : cmd_no_memory(context);
     }
     kiln_cache_destroy(cache);

@@ -32,7 +32,7 @@ static kiln_status build(const cli_kernel *kernel, kiln_device *device,
                          kernel_result *result, kiln_diag *diag)
 {
     kiln_build_options build_options = {sizeof(build_options), console_on_progress,
-                                        options->console, false};
+                                        options->console, options->cache_only};
     kiln_status status = kernel_build(kernel, device, &build_options, built, diag);
     if (built->variant != NULL) {
         result->language = built->variant->language;

@@ -31,6 +31,7 @@ typedef struct kernel_run_options {
     bool bounded; /* stop repeating after a second */
     bool check;   /* compare with what is wanted */
     cli_console *console;
+    bool cache_only; /* never compile: a miss is KILN_MISS */
 } kernel_run_options;
 
 /* Runs `kernel` on `device`; the results are left in `data`. Always fills *out_result; a failure is

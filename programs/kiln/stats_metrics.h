@@ -1,0 +1,14 @@
+/* The cache's counters as OpenMetrics text, for Prometheus' textfile collector and its like. */
+#ifndef KILN_PROGRAM_STATS_METRICS_H
+#define KILN_PROGRAM_STATS_METRICS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include <kiln/cache.h>
+
+/* Times are told in seconds; `root` becomes the label of all samples. */
+void stats_print_metrics(FILE *file, const char *root, uint64_t entries, uint64_t bytes,
+                         const kiln_cache_stats *stats);
+
+#endif
