@@ -86,7 +86,9 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_explain(kiln_runtime *runtime, const c
                                                   kiln_diag *diag);
 
 /* The same without explaining misses, which is quick: `why` is HIT, NEW (a miss of any kind),
- * BYPASS or NOT_YET. The keys are what packs are made of (kiln_pack_writer_add). */
+ * BYPASS or NOT_YET. The keys are what packs are made of (kiln_pack_writer_add). Threads: any.
+ * Blocks: disk, drivers.   Owns: the explanation is borrowed for the call. Fails: as kiln_compile,
+ * without the compiling. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_compile_plan(kiln_runtime *runtime, const char *target,
                                                        const kiln_source *source,
                                                        kiln_explanation_fn *visit, void *user,

@@ -12,12 +12,11 @@ typedef struct stats_options {
     bool openmetrics;
 } stats_options;
 
-static const opt_spec specs[] = {
-    {"openmetrics", 0, OPT_FLAG, offsetof(stats_options, openmetrics), NULL,
-     "print OpenMetrics text, for Prometheus"},
-    SESSION_CACHE_ROW(stats_options),
-    SESSION_JSON_ROW(stats_options),
-    OPT_END};
+static const opt_spec specs[] = {{"openmetrics", 0, OPT_FLAG, offsetof(stats_options, openmetrics),
+                                  NULL, "print OpenMetrics text, for Prometheus"},
+                                 SESSION_CACHE_ROW(stats_options),
+                                 SESSION_JSON_ROW(stats_options),
+                                 OPT_END};
 
 static uint64_t hits_of(const kiln_cache_stats *stats)
 {

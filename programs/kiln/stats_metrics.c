@@ -52,13 +52,11 @@ static void put_counter(FILE *file, const char *root, const char *name, const ch
         (void)snprintf(family, sizeof(family), "%s", name);
     }
     const char *unit = time ? "seconds" : bytes ? "bytes" : NULL;
-    put_head(file, family, "counter", unit, help,
-             (int)(time ? strcspn(help, ",") : strlen(help)));
+    put_head(file, family, "counter", unit, help, (int)(time ? strcspn(help, ",") : strlen(help)));
     (void)fprintf(file, "kiln_cache_%s_total", family);
     put_label(file, root);
     if (time) {
-        (void)fprintf(file, " %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000,
-                      value % 1000000000);
+        (void)fprintf(file, " %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000, value % 1000000000);
     } else {
         (void)fprintf(file, " %" PRIu64 "\n", value);
     }

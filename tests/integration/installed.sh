@@ -28,3 +28,41 @@ cc -std=c17 -o "$folder/static" "$folder/hello.c" $(pkg-config --define-prefix -
     sed 's/-lkiln//')
 "$folder/static"
 echo "installed headers, shared and static library: fine"
+
+# The examples of docs/examples, as somebody's CMake project, each run twice: the second time nothing
+# is compiled.
+source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+cmake -S "$source_dir/docs/examples" -B "$folder/examples" -DCMAKE_PREFIX_PATH="$folder/usr" \
+    -DCMAKE_BUILD_TYPE=Debug >"$folder/log" || { cat "$folder/log"; exit 1; }
+cmake --build "$folder/examples" >"$folder/log" || { cat "$folder/log"; exit 1; }
+KILN_CACHE_DIR=$folder/cache
+KILN_BACKEND=cpu
+export KILN_CACHE_DIR KILN_BACKEND
+for example in cache runtime runtime_static cpp; do
+    "$folder/examples/$example" >"$folder/first"
+    "$folder/examples/$example" >"$folder/second"
+    grep -q compiled "$folder/second" && echo "$example compiled twice" && exit 1
+    cat "$folder/second"
+done
+if command -v python3 >/dev/null; then
+    python3 "$source_dir/docs/examples/cache.py" "$LD_LIBRARY_PATH/libkiln.so"
+    python3 "$source_dir/docs/examples/cache.py" "$LD_LIBRARY_PATH/libkiln.so" | grep disk
+fi
+# kiln.hpp, by the compilers that there are.
+for compiler in c++ clang++ clang++-14; do
+    command -v $compiler >/dev/null || continue
+    # shellcheck disable=SC2046
+    $compiler -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -o "$folder/wrapper" \
+        "$source_dir/tests/integration/wrapper.cpp" $(pkg-config --define-prefix --cflags --libs kiln)
+    "$folder/wrapper"
+done
+# A component that there is not, and a version that there is not.
+for wrong in "COMPONENTS teapot" "99"; do
+    mkdir "$folder/wrong"
+    printf 'cmake_minimum_required(VERSION 3.16)\nproject(wrong LANGUAGES C)\nfind_package(kiln %s REQUIRED)\n' \
+        "$(echo "$wrong" | sed 's/^\([A-Z]\)/0.1 \1/')" >"$folder/wrong/CMakeLists.txt"
+    cmake -S "$folder/wrong" -B "$folder/wrong/build" -DCMAKE_PREFIX_PATH="$folder/usr" \
+        >"$folder/log" 2>&1 && echo "find_package(kiln $wrong) should fail" && exit 1
+    rm -r "$folder/wrong"
+done
+echo "installed package and examples: fine"

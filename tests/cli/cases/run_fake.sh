@@ -48,7 +48,7 @@ t $saxpy --arg value:f32=2 --arg in:f32:16 --arg inout:f32:16 --local 5
 t run saxpy.fake -b fake -g 0 -e saxpy
 t run saxpy.fake -b fake -e saxpy
 # With what is in the cache, and without compiling.
-one="run one.fake --backend fake -DFACTOR=3 --global 16 --arg inout:f32:16"
+one="run one.fake --backend fake -DFACTOR=7 --global 16 --arg inout:f32:16"
 t $one --cache-only
 "$KILN" $one >/dev/null
 t $one --cache-only
