@@ -18,8 +18,10 @@ void bench_add(bench_samples *samples, double value);
 double bench_median(const bench_samples *samples);
 double bench_quantile(const bench_samples *samples, double q); /* 0 smallest, 1 largest */
 
-/* Seconds on the monotonic clock. */
+/* Seconds on the monotonic clock; and of this thread's processor time, for work that does not wait:
+ * other programs on the machine do not count there. */
 double bench_now(void);
+double bench_own(void);
 
 /* Runs argv (NULL-terminated; argv[0] is a path) in a fresh process and reads up to
  * BENCH_MAX_VALUES numbers from its standard output. Returns how many there were; 0 if it failed.

@@ -1,0 +1,103 @@
+/* bench_cache [--quick] [FOLDER]: the cache of level 1 side by side in one run with plain files,
+ * LMDB, SQLite in WAL mode and a hash map under a read-write lock; tables in Markdown, and the
+ * ratios against DESIGN's budgets. FOLDER chooses the file system (default: the temporary folder).
+ * --quick shows only that all of it runs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/cache.h"
+
+static struct {
+    const char *what;
+    double value, budget;
+    bool at_least;
+} verdicts[16];
+static size_t verdict_count;
+
+void cache_judge(const char *what, double value, double budget, bool at_least)
+{
+    if (verdict_count < sizeof(verdicts) / sizeof(*verdicts)) {
+        verdicts[verdict_count].what = what;
+        verdicts[verdict_count].value = value;
+        verdicts[verdict_count].budget = budget;
+        verdicts[verdict_count++].at_least = at_least;
+    }
+}
+
+void cache_print_spread(const bench_samples *samples, double unit, const char *format)
+{
+    if (samples->count == 0) {
+        printf("-");
+        return;
+    }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    printf(format, bench_median(samples) / unit);
+    printf(" (");
+    printf(format, bench_quantile(samples, 0.25) / unit);
+    printf("..");
+    printf(format, bench_quantile(samples, 0.75) / unit);
+    printf(")");
+#pragma GCC diagnostic pop
+}
+
+static void print_verdicts(void)
+{
+    printf("\n| budget | measured | allowed | |\n| --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < verdict_count; i++) {
+        const bool kept = verdicts[i].at_least ? verdicts[i].value >= verdicts[i].budget
+                                               : verdicts[i].value <= verdicts[i].budget;
+        printf("| %s | %.2f | %s %g | %s |\n", verdicts[i].what, verdicts[i].value,
+               verdicts[i].at_least ? "at least" : "at most", verdicts[i].budget,
+               kept ? "kept" : "MISSED");
+    }
+}
+
+static void print_load(void)
+{
+    double load[3] = {0, 0, 0};
+    if (getloadavg(load, 3) == 3) {
+        printf("load %.1f; medians with quartiles\n", load[0]);
+    }
+}
+
+static bool measure_all(const char *self, const char *root, bool quick)
+{
+    /* The storm first: it forks, and no thread has run yet. */
+    bool good = cache_bench_storm(root, quick ? 4 : 16, quick ? 50 : 500, quick ? 1 : 7);
+    good = cache_bench_memory(quick ? 2 : 31) && good;
+    good = cache_bench_disk(root, quick ? 2 : 31) && good;
+    good = cache_bench_put(root, quick ? 3 : 61) && good;
+    good = cache_bench_open(self, root, quick ? 500 : 100000, quick ? 2 : 31) && good;
+    return cache_bench_size(self, root) && good;
+}
+
+int main(int argc, char **argv)
+{
+    char self[512];
+    char root[512];
+    if (argc == 4 && strcmp(argv[1], "open") == 0) {
+        return cache_child_open(argv[2], argv[3]);
+    }
+    if (argc == 3 && strcmp(argv[1], "size") == 0) {
+        return cache_child_size(argv[2]);
+    }
+    const bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+    const char *folder = argc > 1 + (int)quick ? argv[1 + (int)quick] : NULL;
+    if ((folder != NULL && setenv("TMPDIR", folder, 1) != 0) || !bench_self(self, sizeof(self)) ||
+        !bench_folder(root, sizeof(root))) {
+        fprintf(stderr, "bench_cache: no temporary folder\n");
+        return 1;
+    }
+    bench_print_machine();
+    print_load();
+    const bool good = measure_all(self, root, quick);
+    print_verdicts();
+    bench_remove(root);
+    if (!good) {
+        fprintf(stderr, "bench_cache: a measurement failed\n");
+    }
+    return good ? 0 : 1;
+}
