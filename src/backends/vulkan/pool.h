@@ -1,6 +1,6 @@
 /* A sub-allocating memory pool: Vulkan allows few allocations (maxMemoryAllocationCount may be
- * 4,096) and each is slow, so buffers share blocks of 64 MiB; a large one gets a block of its own.
- * Thread-safe. */
+ * 4,096) and each is slow, so buffers share blocks of up to 64 MiB; a large one gets a block of its
+ * own. Thread-safe. */
 #ifndef KILN_VULKAN_POOL_H
 #define KILN_VULKAN_POOL_H
 

@@ -228,7 +228,8 @@ static void errors_name_file_and_line(void **state)
     assert_int_equal(kiln_program_build(rig.device, &source, 1, NULL, &program, &diag),
                      KILN_E_COMPILE);
     assert_non_null(strstr(diag.log, "wrong_name"));
-    assert_non_null(strstr(diag.log, ":3("));
+    /* Mesa and NVIDIA write it each in its own way. */
+    assert_true(strstr(diag.log, ":3(") != NULL || strstr(diag.log, "part.glsl(3)") != NULL);
     kiln_diag_clear(&diag);
     source = glsl_source("#version 430\nlayout(local_size_x = 1) in;\nvoid g();\n"
                          "void main() { g(); }\n"); /* only the linker misses it */
