@@ -199,11 +199,9 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_use(kiln_cache *cache, const kil
                                                     kiln_blob_fn *use, void *user,
                                                     kiln_origin *out_origin, kiln_diag *diag);
 
-/* Tells of each key whether a lookup would find it, without reading, counting or compiling anything;
- * damage shows only when an entry is read. Ten thousand keys take milliseconds.
- * Threads: any.   Blocks: disk.
- * Owns: `out_there` has room for `count`.
- * Fails: never. */
+/* Tells of each key whether a lookup would find it, without reading, counting or compiling
+ * anything; damage shows only when an entry is read. Ten thousand keys take milliseconds. Threads:
+ * any.   Blocks: disk. Owns: `out_there` has room for `count`. Fails: never. */
 KILN_API void kiln_cache_contains(kiln_cache *cache, const kiln_key *keys, size_t count,
                                   bool *out_there);
 

@@ -467,7 +467,8 @@ kiln_status kiln_vulkan_pipeline_cache_save(kiln_cache *cache, const kiln_vulkan
     }
     kiln_blob *stored = find_stored(&r);
     status = join(&r, own, stored, limit, &data, &size, diag);
-    const bool same = status == KILN_OK && stored != NULL && size == kiln_blob_size(stored) &&
+    const bool same = status == KILN_OK && stored != NULL && data != NULL &&
+                      size == kiln_blob_size(stored) &&
                       memcmp(data, kiln_blob_data(stored), size) == 0;
     if (status == KILN_OK && size > limit) {
         kn_log(KILN_LOG_WARN, "Vulkan: the pipeline cache '%s' has %zu bytes and is not saved",
