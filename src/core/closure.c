@@ -379,6 +379,9 @@ kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < c->manifest.header_count && status == KILN_OK; i++) {
         const kn_manifest_header *row = &c->manifest.headers[i];
+        if (row->place.base == KN_PLACE_SYSTEM) {
+            continue; /* a toolkit's hundreds are in the graph's digest, taken once */
+        }
         char hex[2 * sizeof row->digest + 1];
         kn_hex_encode(row->digest, sizeof row->digest, hex);
         kn_strbuf_clear(&line);

@@ -82,7 +82,8 @@ kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_
 void kn_closure_destroy(kn_closure *closure);
 
 /* Adds one "header" field for each file (name as written, SHA-256) in the order in which they are
- * reached, and an "includes" field that fixes which include reaches which file. Nothing at all for
+ * reached, those of system dirs left out, and an "includes" field that fixes which include reaches
+ * which file and the content of those of system dirs. Nothing at all for
  * a source without includes. No path and no time is in them. KILN_E_INVALID after a bypass. */
 kiln_status kn_closure_add_to(const kn_closure *closure, kiln_recipe *recipe, kiln_diag *diag);
 

@@ -542,6 +542,11 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *
     if (status == KILN_OK) {
         status = expand_all(&w);
     }
+    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
+        if (manifest->headers[i].place.base == KN_PLACE_SYSTEM) {
+            kn_strbuf_append(&w.edges, manifest->headers[i].digest, 32);
+        }
+    }
     if (status == KILN_OK && !kn_digest_bytes(&path->digest, kn_strbuf_text(&w.edges),
                                               w.edges.length, manifest->graph)) {
         status = KILN_E_NOMEM;

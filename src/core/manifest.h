@@ -15,7 +15,7 @@
 #include "base/strbuf.h"
 #include "kiln/status.h"
 
-#define KN_MANIFEST_VERSION 1u
+#define KN_MANIFEST_VERSION 2u
 #define KN_MANIFEST_MAX_ROWS 500000u
 
 typedef enum kn_place_base {
@@ -54,7 +54,8 @@ typedef struct kn_manifest_header {
 
 typedef struct kn_manifest {
     int64_t recorded_ns; /* wall clock before the first file was read */
-    uint8_t graph[32];   /* which include of which file reaches which header */
+    uint8_t
+        graph[32]; /* which include of which file reaches which header; system headers' digests */
     kn_manifest_header *headers;
     size_t header_count, header_capacity;
     kn_place *absent; /* looked at, and nothing was there */

@@ -104,7 +104,7 @@ static void numbers_out_of_range_are_refused(void **state)
         size_t at;
         uint32_t value;
     } bad[] = {
-        {0, 2}, /* version */
+        {0, 3}, /* version */
         {4, 2},           {4, 0xFFFFFFFF},  {8, 0},     {8, 0xFFFFFFFF}, {12, 0xFFFFFFFF},
         {56, 1}, /* reserved */
         {64, 5}, /* a header that ships */
