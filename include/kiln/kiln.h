@@ -15,5 +15,6 @@
 #include "kiln/source.h"
 #include "kiln/status.h"
 #include "kiln/version.h"
+#include "kiln/watch.h"
 
 #endif

@@ -160,6 +160,13 @@ kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
                              const kiln_build_options *options, kiln_program **out_program,
                              kiln_diag *diag)
 {
+    return kn_build_program_seen(device, source, options, NULL, NULL, out_program, diag);
+}
+
+kiln_status kn_build_program_seen(kiln_device *device, const kiln_source *source,
+                                  const kiln_build_options *options, kn_build_seen_fn *seen,
+                                  void *user, kiln_program **out_program, kiln_diag *diag)
+{
     kn_build build;
     void *handle = NULL;
     uint64_t start = kn_clock_now();
@@ -195,6 +202,9 @@ kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
             build.info.total_ns = kn_clock_now() - start;
             status = kn_program_adopt(device, &build, loaded, out_program, diag);
         }
+    }
+    if (seen != NULL) {
+        seen(user, &build);
     }
     kn_trace_end(build.trace, start, "build",
                  &(kn_trace_about){.what = build.source.source.name, .device = device});

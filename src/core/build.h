@@ -69,4 +69,10 @@ kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
                              const kiln_build_options *options, kiln_program **out_program,
                              kiln_diag *diag);
 
+/* The same; `seen` (may be NULL) is shown the walk when it is over, however it ended. */
+typedef void kn_build_seen_fn(void *user, const kn_build *build);
+kiln_status kn_build_program_seen(kiln_device *device, const kiln_source *source,
+                                  const kiln_build_options *options, kn_build_seen_fn *seen,
+                                  void *user, kiln_program **out_program, kiln_diag *diag);
+
 #endif

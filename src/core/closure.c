@@ -434,6 +434,24 @@ kiln_status kn_closure_places(const kn_closure *view, kn_closure_place_fn *visit
     return status;
 }
 
+kiln_status kn_closure_watch(const kn_closure *view, kn_closure_place_fn *visit, void *user)
+{
+    const closure *c = (const closure *)view;
+    const kn_manifest *manifest = &c->manifest;
+    kiln_status status = KILN_OK;
+    if (!c->has_path) {
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
+        const kn_manifest_header *row = &manifest->headers[i];
+        status = visit_place(c, &row->place, &row->stamp, visit, user);
+    }
+    for (size_t i = 0; i < manifest->absent_count && status == KILN_OK; i++) {
+        status = visit_place(c, &manifest->absent[i], NULL, visit, user);
+    }
+    return status;
+}
+
 bool kn_closure_still_true(kn_closure *view)
 {
     closure *c = (closure *)view;

@@ -92,6 +92,10 @@ kiln_status kn_closure_add_to(const kn_closure *closure, kiln_recipe *recipe, ki
 typedef kiln_status kn_closure_place_fn(void *user, const char *path, const kn_stamp *stamp);
 kiln_status kn_closure_places(const kn_closure *closure, kn_closure_place_fn *visit, void *user);
 
+/* The same for one who will look again: every place that was looked at, young files too, and those
+ * met before a bypass. */
+kiln_status kn_closure_watch(const kn_closure *closure, kn_closure_place_fn *visit, void *user);
+
 /* After a compile: true if what was found still is what is there, so that the output belongs to
  * the key. Costs one stat a place; reads only files too new to trust their times. */
 bool kn_closure_still_true(kn_closure *closure);
