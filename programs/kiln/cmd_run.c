@@ -10,6 +10,7 @@
 #include "out.h"
 #include "report.h"
 #include "run_file.h"
+#include "run_watch.h"
 #include "session.h"
 
 typedef struct run_options {
@@ -20,6 +21,7 @@ typedef struct run_options {
     opt_number repeat;
     bool no_check;
     bool cache_only;
+    bool watch;
 } run_options;
 
 static const opt_spec specs[] = {{"kernel", 'k', OPT_LIST, offsetof(run_options, kernels), "NAME",
@@ -32,12 +34,16 @@ static const opt_spec specs[] = {{"kernel", 'k', OPT_LIST, offsetof(run_options,
                                   "do not compare with reference or --expect"},
                                  {"cache-only", 0, OPT_FLAG, offsetof(run_options, cache_only),
                                   NULL, "never compile: what is not in the cache fails"},
+                                 {"watch", 'w', OPT_FLAG, offsetof(run_options, watch), NULL,
+                                  "run again when a source or header changes, until interrupted"},
                                  RUN_FILE_ROWS(run_options),
                                  SESSION_DEVICE_ROWS(run_options),
                                  SESSION_TRACE_ROW(run_options),
                                  SESSION_CACHE_ROW(run_options),
                                  SESSION_JSON_ROW(run_options),
                                  OPT_END};
+
+static const uint64_t watch_pause_ns = 100000000u;
 
 /* Everything a run needs, so that it can be passed on as one. */
 typedef struct run_state {
@@ -186,6 +192,13 @@ static void run_kernel(run_state *run, cli_kernel *kernel)
     kernel_data_deinit(&data);
 }
 
+static bool print_report(run_state *run)
+{
+    console_progress_end(run->context->console);
+    return run->options->session.json ? report_print_json(&run->report)
+                                      : report_print_table(&run->report, run->context->pool);
+}
+
 static exit_code run_all(run_state *run)
 {
     cli_pool *pool = run->context->pool;
@@ -206,10 +219,68 @@ static exit_code run_all(run_state *run)
             run_kernel(run, &run->manifest.kernels[i]);
         }
     }
-    console_progress_end(run->context->console);
-    bool printed = run->options->session.json ? report_print_json(&run->report)
-                                              : report_print_table(&run->report, pool);
-    return printed ? run->code : cmd_no_memory(run->context);
+    return print_report(run) ? run->code : cmd_no_memory(run->context);
+}
+
+/* --- --watch -----------------------------------------------------------------------------------
+ */
+
+static void run_again(void *user, cli_kernel *kernel)
+{
+    run_state *run = user;
+    run->report.result_count = 0;
+    run->report.skip_count = 0;
+    run->done = 0;
+    run_kernel(run, kernel);
+    (void)print_report(run); /* without memory for a table there is none; the next one may come */
+}
+
+static kiln_status watch_kernel(const run_state *run, run_watches *watches, cli_kernel *kernel,
+                                kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    if (!run->options->all_devices) {
+        kiln_device *device = NULL;
+        status = select_device(run, kernel, &device, diag);
+        return status == KILN_OK && device != NULL ? run_watches_add(watches, kernel, device, diag)
+                                                   : status;
+    }
+    for (size_t i = 0; i < kiln_runtime_device_count(run->runtime) && status == KILN_OK; i++) {
+        status = run_watches_add(watches, kernel, kiln_runtime_device(run->runtime, i), diag);
+    }
+    return status;
+}
+
+/* Looks until the process is interrupted; comes back only when there is nothing to look at. */
+static exit_code watch_all(run_state *run)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    size_t devices = run->options->all_devices ? kiln_runtime_device_count(run->runtime) : 1;
+    run_watches watches = {pool_array(run->context->pool,
+                                      run->manifest.count * (devices > 0 ? devices : 1),
+                                      sizeof(run_watch)),
+                           0};
+    if (watches.items == NULL) {
+        return cmd_no_memory(run->context);
+    }
+    for (size_t i = 0; i < run->manifest.count; i++) {
+        cli_kernel *kernel = &run->manifest.kernels[i];
+        if (is_wanted(run->options, kernel->name) &&
+            watch_kernel(run, &watches, kernel, &diag) != KILN_OK) {
+            fail(run, &diag);
+        }
+    }
+    (void)fflush(stdout);
+    while (watches.count > 0) {
+        host_sleep(watch_pause_ns);
+        if (run_watches_look(&watches, run->context, run_again, run)) {
+            (void)fflush(stdout);
+        }
+    }
+    run_watches_deinit(&watches);
+    (void)kiln_diag_set(&diag, KILN_E_INVALID, "give a kernel in a file", run->manifest.path,
+                        "there is nothing to watch");
+    return cmd_fail(run->context, &diag);
 }
 
 static exit_code read_input(run_state *run, const char *path)
@@ -252,6 +323,9 @@ static exit_code start(const cmd_context *context, void *fields, const opt_list 
     if (code == EXIT_FINE) {
         run.reference.cache = run.cache;
         code = run_all(&run);
+    }
+    if (run.options->watch && run.runtime != NULL && run.report.results != NULL) {
+        code = watch_all(&run);
     }
     reference_host_deinit(&run.reference);
     kiln_runtime_destroy(run.runtime);

@@ -28,6 +28,12 @@ int64_t host_wall(void)
     return (int64_t)now.tv_sec * (int64_t)second_ns + now.tv_nsec;
 }
 
+void host_sleep(uint64_t ns)
+{
+    const struct timespec time = {(time_t)(ns / second_ns), (long)(ns % second_ns)};
+    (void)nanosleep(&time, NULL); /* a signal may cut it short */
+}
+
 bool host_is_terminal(FILE *file)
 {
     int descriptor = fileno(file);

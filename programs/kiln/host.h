@@ -15,6 +15,7 @@
 /* Monotonic and wall-clock time in nanoseconds. */
 uint64_t host_now(void);
 int64_t host_wall(void);
+void host_sleep(uint64_t ns);
 
 bool host_is_terminal(FILE *file);
 /* Columns of the terminal, 80 if unknown. */
