@@ -139,13 +139,15 @@ typedef struct kiln_cache_options {
     uint64_t disk_max_age_s; /* entries not used for so long are evicted; 0: any age */
     uint64_t disk_min_free;  /* puts stop rather than leave less free on the file system; 0: 5 % of
                                 it, at most 1 GiB; UINT64_MAX: no floor */
+    const char *remote;      /* KILN_REMOTE: URLs of remotes in order, between them blanks
+                                (docs/remote.md); NULL: none */
 } kiln_cache_options;
 
 /* Fills `options` with defaults, then with what the environment says (KILN_CACHE_DIR,
  * KILN_CACHE_MAX_SIZE, KILN_CACHE_MAX_AGE, KILN_CACHE_MIN_FREE, KILN_NO_CACHE, KILN_RECACHE,
- * KILN_READONLY, KILN_FSYNC, KILN_PACKS).
+ * KILN_READONLY, KILN_FSYNC, KILN_PACKS, KILN_REMOTE).
  * Threads: any, while nobody changes the environment.   Blocks: never.
- * Owns: `root` and `packs` borrow from the environment.
+ * Owns: `root`, `packs` and `remote` borrow from the environment.
  * Fails: KILN_E_INVALID names the malformed variable; `options` then holds usable defaults. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_options_init(kiln_cache_options *options,
                                                              kiln_diag *diag);
@@ -281,7 +283,15 @@ KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const
     X(wait_timeouts, "waits for another process given up")                                         \
     X(io_errors, "other store errors")                                                             \
     X(misses_evicted, "misses of what was evicted before")                                         \
-    X(misses_corrupt, "misses of what was found damaged before")
+    X(misses_corrupt, "misses of what was found damaged before")                                   \
+    X(remote_errors, "errors of remotes")                                                          \
+    X(remote_timeouts, "time-outs of remotes")                                                     \
+    X(remote_uploads, "entries uploaded")                                                          \
+    X(remote_upload_failures, "uploads that failed or were dropped")                               \
+    X(remote_bytes_in, "bytes received from remotes")                                              \
+    X(remote_bytes_out, "bytes uploaded")                                                          \
+    X(remote_refused, "entries of remotes refused by KILN_TRUST")                                  \
+    X(remote_waits, "waits for another machine's compile")
 
 typedef struct kiln_cache_stats {
 #define KILN_COUNTER_FIELD(name, text) uint64_t name;

@@ -14,6 +14,7 @@
 #include "core/include_path.h"
 #include "core/manifest.h"
 #include "key/recipe.h"
+#include "store/cache.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
@@ -78,7 +79,7 @@ static kiln_status load_manifest(closure *c)
     }
     kiln_key key = kiln_recipe_key(c->recipe);
     kiln_blob *blob = NULL;
-    if (kiln_cache_get(c->request.cache, &key, &blob, NULL, NULL) != KILN_OK) {
+    if (kn_cache_get_near(c->request.cache, &key, &blob) != KILN_OK) {
         return KILN_MISS;
     }
     kn_manifest_deinit(&c->manifest);

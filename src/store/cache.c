@@ -27,6 +27,11 @@ static void release_blob(void *blob)
     kiln_blob_release(blob);
 }
 
+bool kn_cache_stores(const kiln_cache *cache)
+{
+    return (cache->options.flags & KILN_CACHE_READONLY) == 0;
+}
+
 bool kn_cache_writes(const kiln_cache *cache)
 {
     return cache->disk != NULL && !cache->disk->read_only;
@@ -145,13 +150,22 @@ static kiln_status open_packs(kiln_cache *cache, kiln_diag *diag)
     return kn_stack_add(&cache->stack, (kn_tier){&kn_packs_ops, packs}, diag);
 }
 
-/* Everything that a child makes afresh: statistics, memory, disk, packs, flight. The root is
- * claimed. */
+static kiln_status open_remotes(kiln_cache *cache, kiln_diag *diag)
+{
+    kiln_status status = kn_remotes_open(cache->remote_list, cache->stats, &cache->remotes, diag);
+    return status == KILN_OK && cache->remotes != NULL
+               ? kn_remotes_stack(cache->remotes, &cache->stack, diag)
+               : status;
+}
+
+/* Everything that a child makes afresh: statistics, memory, disk, packs, remotes, flight. The root
+ * is claimed. */
 static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
 {
     memset(&cache->stack, 0, sizeof cache->stack);
     cache->disk = NULL;
     cache->packs = NULL;
+    cache->remotes = NULL;
     cache->flight = NULL;
     atomic_store(&cache->stamped_at, kn_clock_now());
     cache->stats = calloc(1, sizeof *cache->stats);
@@ -173,6 +187,9 @@ static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
         status = open_packs(cache, diag);
     }
     if (status == KILN_OK) {
+        status = open_remotes(cache, diag);
+    }
+    if (status == KILN_OK) {
         status = kn_flight_create(kn_cache_writes(cache) ? cache->stats->lock_path : NULL,
                                   retain_blob, release_blob, &cache->flight, diag);
     }
@@ -183,6 +200,8 @@ static void close_parts(kiln_cache *cache)
 {
     kn_flight_destroy(cache->flight);
     kn_stack_deinit(&cache->stack);
+    kn_remotes_destroy(cache->remotes);
+    cache->remotes = NULL;
     if (cache->stats != NULL) {
         kn_stats_deinit(cache->stats);
         free(cache->stats);
@@ -244,6 +263,16 @@ static kiln_status choose_root(kiln_cache *cache, kiln_diag *diag)
     return status;
 }
 
+static kiln_status copy_lists(kiln_cache *cache, const kiln_cache_options *taken, kiln_diag *diag)
+{
+    cache->pack_list = taken->packs != NULL ? kn_text_copy(taken->packs) : NULL;
+    cache->remote_list = taken->remote != NULL ? kn_text_copy(taken->remote) : NULL;
+    return (taken->packs != NULL && cache->pack_list == NULL) ||
+                   (taken->remote != NULL && cache->remote_list == NULL)
+               ? kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL)
+               : KILN_OK;
+}
+
 kiln_status kiln_cache_create(const kiln_cache_options *options, kiln_cache **out_cache,
                               kiln_diag *diag)
 {
@@ -261,13 +290,11 @@ kiln_status kiln_cache_create(const kiln_cache_options *options, kiln_cache **ou
     kn_fork_guard_init(&cache->guard);
     status = choose_root(cache, diag);
     cache->options.root = cache->root;
-    if (status == KILN_OK && taken.packs != NULL && !(taken.flags & KILN_CACHE_DISABLED)) {
-        cache->pack_list = kn_text_copy(taken.packs);
-        status = cache->pack_list != NULL
-                     ? KILN_OK
-                     : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL);
+    if (status == KILN_OK && !(taken.flags & KILN_CACHE_DISABLED)) {
+        status = copy_lists(cache, &taken, diag);
     }
     cache->options.packs = cache->pack_list;
+    cache->options.remote = cache->remote_list;
     if (status == KILN_OK) {
         status = open_parts(cache, diag);
     }
@@ -301,6 +328,7 @@ void kiln_cache_destroy(kiln_cache *cache)
     }
     if (cache->flight != NULL) { /* else it was never whole */
         kn_cache_check_fork(cache);
+        kn_remotes_flush(cache->remotes);
         if (kn_cache_writes(cache)) {
             kn_cache_stamp(cache, true);
             (void)kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, NULL, NULL);
@@ -309,6 +337,7 @@ void kiln_cache_destroy(kiln_cache *cache)
     close_parts(cache);
     kn_fork_guard_deinit(&cache->guard);
     free(cache->pack_list);
+    free(cache->remote_list);
     free(cache->root);
     free(cache);
 }
@@ -326,16 +355,18 @@ const char *kiln_cache_disk_reason(const kiln_cache *cache)
 /* --- get, put, remove --------------------------------------------------------------------------
  */
 
-kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob,
-                           kiln_origin *out_origin, kiln_diag *diag)
+typedef kiln_status stack_get(kn_stack *stack, const kiln_key *key, const char *target,
+                              kiln_blob **out_blob, kiln_origin *out_origin);
+
+static kiln_status look(kiln_cache *cache, const kiln_key *key, stack_get *get_from,
+                        kiln_blob **out_blob, kiln_origin *out_origin)
 {
     kiln_origin origin = KILN_ORIGIN_NONE;
-    (void)diag; /* trouble is a miss */
     *out_blob = NULL;
     kn_cache_check_fork(cache);
     kiln_status status = KILN_MISS;
     if (!(cache->options.flags & (KILN_CACHE_DISABLED | KILN_CACHE_RECACHE))) {
-        status = kn_stack_get(&cache->stack, key, NULL, out_blob, &origin);
+        status = get_from(&cache->stack, key, NULL, out_blob, &origin);
     }
     if (status != KILN_OK) {
         kn_stats_add(cache->stats, KN_COUNT_misses, 1);
@@ -346,6 +377,18 @@ kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key, kiln_blob **o
         *out_origin = origin;
     }
     return status;
+}
+
+kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob,
+                           kiln_origin *out_origin, kiln_diag *diag)
+{
+    (void)diag; /* trouble is a miss */
+    return look(cache, key, kn_stack_get, out_blob, out_origin);
+}
+
+kiln_status kn_cache_get_near(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob)
+{
+    return look(cache, key, kn_stack_get_near, out_blob, NULL);
 }
 
 kiln_status kiln_cache_use(kiln_cache *cache, const kiln_key *key, kiln_blob_fn *use, void *user,
@@ -389,7 +432,7 @@ kiln_status kiln_cache_put(kiln_cache *cache, const kiln_recipe *recipe, kiln_bl
                               .target = kn_recipe_target(recipe),
                               .recipe = kn_recipe_span(recipe),
                               .blob = blob};
-    kn_stack_put(&cache->stack, &what, kn_cache_writes(cache));
+    kn_stack_put(&cache->stack, &what, kn_cache_stores(cache));
     kn_cache_flush(cache);
     return KILN_OK;
 }

@@ -7,6 +7,7 @@
 #include "exec/flight.h"
 #include "store/disk.h"
 #include "store/packs.h"
+#include "store/remotes.h"
 #include "store/stack.h"
 #include "store/stats.h"
 #include "sys/fork.h"
@@ -18,6 +19,7 @@ struct kiln_cache {
     kiln_cache_options options; /* root is `root` */
     char *root;                 /* "" without a disk tier */
     char *pack_list;            /* NULL without packs */
+    char *remote_list;          /* NULL without remotes */
     char disk_reason[1536];
     kiln_cache_progress_fn *progress;
     void *progress_user;
@@ -25,8 +27,9 @@ struct kiln_cache {
     /* renewed in a child: */
     kn_stats *stats;
     kn_stack stack;
-    kn_disk *disk;   /* owned by the stack; NULL without */
-    kn_packs *packs; /* the same */
+    kn_disk *disk;       /* owned by the stack; NULL without */
+    kn_packs *packs;     /* the same */
+    kn_remotes *remotes; /* NULL without */
     kn_flight *flight;
     _Atomic uint64_t stamped_at; /* kn_clock_now */
 };
@@ -43,6 +46,11 @@ static inline void kn_cache_check_fork(kiln_cache *cache)
 /* What kiln_cache_options_init starts from, without the environment. */
 void kn_cache_defaults(kiln_cache_options *options);
 
+/* A look-up of a note about this machine: never asks a remote. */
+kiln_status kn_cache_get_near(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob);
+
+/* True when entries may be written to some tier. */
+bool kn_cache_stores(const kiln_cache *cache);
 /* True when entries may be written to disk and statistics kept there. */
 bool kn_cache_writes(const kiln_cache *cache);
 /* Adds this object's counters to the file; rarely: if that was seconds ago. */

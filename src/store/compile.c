@@ -32,6 +32,10 @@ static bool has(const request *r, uint32_t flags)
 static bool look_up(void *user)
 {
     request *r = user;
+    if (kn_recipe_is_note(kn_recipe_span(r->recipe))) {
+        return kn_stack_get_near(&r->cache->stack, &r->key, kn_recipe_target(r->recipe), &r->blob,
+                                 &r->origin) == KILN_OK;
+    }
     return kn_stack_get(&r->cache->stack, &r->key, kn_recipe_target(r->recipe), &r->blob,
                         &r->origin) == KILN_OK;
 }
@@ -90,9 +94,31 @@ static kiln_status make(request *r, kiln_diag *diag)
                                   .target = kn_recipe_target(r->recipe),
                                   .recipe = kn_recipe_span(r->recipe),
                                   .blob = r->blob};
-        kn_stack_put(&r->cache->stack, &what, kn_cache_writes(r->cache));
+        kn_stack_put(&r->cache->stack, &what, kn_cache_stores(r->cache));
     }
     kn_cache_flush(r->cache);
+    return status;
+}
+
+/* Agrees with the other machines, too, where there is a remote that can. */
+static kiln_status make_for_all(request *r, kiln_diag *diag)
+{
+    kn_remotes *remotes = r->cache->remotes;
+    if (remotes == NULL || has(r, KILN_CACHE_RECACHE | KILN_CACHE_READONLY) ||
+        kn_recipe_is_note(kn_recipe_span(r->recipe))) {
+        return make(r, diag);
+    }
+    kiln_status leased = kn_remotes_lease(remotes, &r->key, r->deadline, look_up, r);
+    if (leased == KILN_MISS) {
+        return KILN_OK;
+    }
+    if (leased == KILN_E_TIMEOUT) {
+        kn_stats_add(r->cache->stats, KN_COUNT_wait_timeouts, 1);
+    }
+    kiln_status status = make(r, diag);
+    if (leased == KILN_OK) {
+        kn_remotes_lease_drop(remotes, &r->key);
+    }
     return status;
 }
 
@@ -115,7 +141,7 @@ static kiln_status lead(request *r, kn_flight_seat *seat, kiln_diag *diag)
                    r->cache->options.wait_ms);
         }
     }
-    return make(r, diag);
+    return make_for_all(r, diag);
 }
 
 static kiln_status lead_and_leave(request *r, kn_flight_seat *seat, kiln_diag *diag)

@@ -76,6 +76,7 @@ kiln_status kiln_cache_options_init(kiln_cache_options *options, kiln_diag *diag
     }
     read.no_fsync = !fsync;
     read.packs = kn_env_get("KILN_PACKS");
+    read.remote = kn_env_get("KILN_REMOTE");
     *options = read;
     return KILN_OK;
 }

@@ -76,8 +76,8 @@ static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_
     }
 }
 
-kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *target,
-                         kiln_blob **out_blob, kiln_origin *out_origin)
+static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target, uint32_t not_in,
+                       kiln_blob **out_blob, kiln_origin *out_origin)
 {
     *out_blob = NULL;
     *out_origin = KILN_ORIGIN_NONE;
@@ -90,6 +90,9 @@ kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *targe
     }
     for (size_t i = 0; i < stack->count; i++) {
         const kn_tier *tier = &stack->tiers[i];
+        if (tier->ops->caps & not_in) {
+            continue;
+        }
         kiln_diag diag = KILN_DIAG_INIT;
         kiln_status status = tier->ops->get(tier->self, key, target, out_blob, &diag);
         if (status == KILN_OK) {
@@ -109,19 +112,35 @@ kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *targe
     return KILN_MISS;
 }
 
+kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *target,
+                         kiln_blob **out_blob, kiln_origin *out_origin)
+{
+    return get(stack, key, target, 0, out_blob, out_origin);
+}
+
+kiln_status kn_stack_get_near(kn_stack *stack, const kiln_key *key, const char *target,
+                              kiln_blob **out_blob, kiln_origin *out_origin)
+{
+    return get(stack, key, target, KN_TIER_FAR, out_blob, out_origin);
+}
+
 void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write)
 {
     if (stack->memory != NULL) {
         (void)kn_mem_put(stack->memory, what->key, what->blob); /* without it, disk answers */
     }
+    const bool near_only = kn_recipe_is_note(what->recipe);
     for (size_t i = 0; write && i < stack->count; i++) {
         const kn_tier *tier = &stack->tiers[i];
-        if (!(tier->ops->caps & KN_TIER_WRITES)) {
+        if (!(tier->ops->caps & KN_TIER_WRITES) || (near_only && (tier->ops->caps & KN_TIER_FAR))) {
             continue;
         }
         kiln_diag diag = KILN_DIAG_INIT;
         kiln_status status = tier->ops->put(tier->self, what, &diag);
-        kn_stats_add(stack->stats, status == KILN_OK ? KN_COUNT_puts : KN_COUNT_put_failures, 1);
+        if (!(tier->ops->caps & KN_TIER_FAR)) {
+            kn_stats_add(stack->stats, status == KILN_OK ? KN_COUNT_puts : KN_COUNT_put_failures,
+                         1);
+        }
         if (status != KILN_OK) {
             log_trouble(tier, "store an entry", &diag);
         }

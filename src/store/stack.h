@@ -29,6 +29,9 @@ void kn_stack_deinit(kn_stack *stack);
  * or KILN_MISS: trouble of a tier is counted, logged once and passed over. */
 kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *target,
                          kiln_blob **out_blob, kiln_origin *out_origin);
+/* The same without tiers over the network: for notes about this machine. */
+kiln_status kn_stack_get_near(kn_stack *stack, const kiln_key *key, const char *target,
+                              kiln_blob **out_blob, kiln_origin *out_origin);
 /* Stores in memory and, with `write`, in all tiers that take writes; trouble is counted, logged
  * once and passed over. */
 void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write);

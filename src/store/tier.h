@@ -11,6 +11,7 @@
 enum {
     KN_TIER_WRITES = 1u << 0, /* put and remove may be called; without it they are NULL */
     KN_TIER_STAYS = 1u << 1,  /* near and lasting: what it has is not copied to the tiers above */
+    KN_TIER_FAR = 1u << 2, /* over the network: no place for notes of one machine; counts itself */
 };
 
 typedef struct kn_tier_put {

@@ -236,6 +236,12 @@ static bool is_program(const char *path)
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
 }
 
+static bool is_file(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
 /* Seen from the folder of the module this code is in; then the name, for a build tree in a folder
  * of its own. */
 static const struct {
@@ -249,12 +255,12 @@ static const struct {
     {".", false},
 };
 
-char *kn_paths_helper(const char *name)
+static char *find_own(const char *name, bool (*is_right)(const char *path))
 {
     const char *named = kn_env_get("KILN_LIBEXEC");
     if (named != NULL && kn_path_is_absolute(named)) {
         char *path = kn_path_join(named, name);
-        if (path != NULL && is_program(path)) {
+        if (path != NULL && is_right(path)) {
             return path;
         }
         free(path);
@@ -269,11 +275,21 @@ char *kn_paths_helper(const char *name)
         kn_text_putf(path, sizeof path, "%s/%s/%s%s%s", folder, helper_places[i].folder,
                      helper_places[i].own_folder ? name : "",
                      helper_places[i].own_folder ? "/" : "", name);
-        found = is_program(path) ? kn_text_copy(path) : NULL;
+        found = is_right(path) ? kn_text_copy(path) : NULL;
     }
     free(folder);
     free(module);
     return found;
+}
+
+char *kn_paths_helper(const char *name)
+{
+    return find_own(name, is_program);
+}
+
+char *kn_paths_module(const char *name)
+{
+    return find_own(name, is_file);
 }
 
 char *kn_paths_find_program(const char *name)

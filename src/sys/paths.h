@@ -27,6 +27,9 @@ char *kn_paths_own_module(void);
  * installation has it, or in its build tree; malloc'ed, or NULL. */
 char *kn_paths_helper(const char *name);
 
+/* One of kiln's own modules (libkiln-redis.so), found in the same places; malloc'ed, or NULL. */
+char *kn_paths_module(const char *name);
+
 /* A program by name on $PATH, absolute; malloc'ed, or NULL. */
 char *kn_paths_find_program(const char *name);
 

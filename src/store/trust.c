@@ -1,0 +1,199 @@
+/* Decides what is believed. Must not know how bytes travel. */
+#include "store/trust.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "key/digest.h"
+#include "key/recipe.h"
+#include "store/blob.h"
+#include "store/entry.h"
+#include "sys/clock.h"
+#include "sys/env.h"
+
+static const unsigned char magic[8] = {0x89, 'K', 'S', 'G', '\r', '\n', 0x1a, '\n'};
+
+enum { AT_VERSION = 8, AT_PUBLIC = 16, AT_SIGNATURE = 48, AT_ZERO = 112 };
+#define SEAL_VERSION 1u
+#define UNPACKED_LIMIT ((uint64_t)512 << 20)
+
+kiln_status kn_trust_open(kn_trust *out_trust, kiln_diag *diag)
+{
+    const char *policy = kn_env_get("KILN_TRUST");
+    const char *own = kn_env_get("KILN_SIGNING_KEY"), *others = kn_env_get("KILN_TRUSTED_KEYS");
+    memset(out_trust, 0, sizeof *out_trust);
+    own = own != NULL && own[0] != '\0' ? own : NULL;
+    others = others != NULL && others[0] != '\0' ? others : NULL;
+    out_trust->policy = own != NULL || others != NULL ? KN_TRUST_SIGNED : KN_TRUST_ANY;
+    if (policy != NULL && strcmp(policy, "signed") == 0) {
+        out_trust->policy = KN_TRUST_SIGNED;
+    } else if (policy != NULL && strcmp(policy, "local") == 0) {
+        out_trust->policy = KN_TRUST_LOCAL;
+    } else if (policy != NULL && strcmp(policy, "any") == 0) {
+        out_trust->policy = KN_TRUST_ANY;
+    } else if (policy != NULL && policy[0] != '\0') {
+        return kiln_diag_set(diag, KILN_E_INVALID, "signed, local or any",
+                             "environment variable KILN_TRUST", "\"%.40s\" is no policy", policy);
+    }
+    return kn_signer_create(own, others, &out_trust->signer, diag);
+}
+
+void kn_trust_close(kn_trust *trust)
+{
+    kn_signer_destroy(trust->signer);
+    trust->signer = NULL;
+}
+
+/* --- out ---------------------------------------------------------------------------------------
+ */
+
+static void put_seal(unsigned char *seal, const kn_public_key *public_key,
+                     const unsigned char *signature)
+{
+    memset(seal, 0, KN_SEAL_SIZE);
+    memcpy(seal, magic, sizeof magic);
+    kn_put_u32(seal + AT_VERSION, SEAL_VERSION);
+    memcpy(seal + AT_PUBLIC, public_key, sizeof *public_key);
+    memcpy(seal + AT_SIGNATURE, signature, KN_SIGNATURE);
+}
+
+kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what, void **out_data,
+                          size_t *out_size, kiln_diag *diag)
+{
+    const kn_entry_request request = {.key = what->key,
+                                      .recipe = what->recipe,
+                                      .blob = what->blob,
+                                      .created_ns = kn_clock_wall(),
+                                      .compress = true};
+    kn_entry_parts parts;
+    *out_data = NULL;
+    *out_size = 0;
+    kiln_status status = kn_entry_write(&request, &parts, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    const size_t size = kn_entry_parts_size(&parts);
+    char *data = malloc(size + KN_SEAL_SIZE);
+    if (data == NULL) {
+        kn_entry_parts_deinit(&parts);
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "sealing an entry", NULL);
+    }
+    memcpy(data, parts.header, KN_ENTRY_HEADER);
+    memcpy(data + KN_ENTRY_HEADER, parts.body.data, parts.body.length);
+    memcpy(data + KN_ENTRY_HEADER + parts.body.length, parts.recipe.data, parts.recipe.length);
+    kn_entry_parts_deinit(&parts);
+    *out_size = size;
+    if (kn_signer_signs(trust->signer)) {
+        kn_public_key public_key;
+        unsigned char signature[KN_SIGNATURE];
+        status = kn_signer_sign(trust->signer, what->key, kn_span_of(data, size), &public_key,
+                                signature);
+        if (status != KILN_OK) {
+            free(data);
+            *out_size = 0;
+            return kiln_diag_set(diag, status, NULL, "sealing an entry", "it could not be signed");
+        }
+        put_seal((unsigned char *)data + size, &public_key, signature);
+        *out_size += KN_SEAL_SIZE;
+    }
+    *out_data = data;
+    return KILN_OK;
+}
+
+/* --- in ----------------------------------------------------------------------------------------
+ */
+
+static kiln_status refuse(kiln_diag *diag, const char *why)
+{
+    return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "an entry from a remote", "%s", why);
+}
+
+/* The seal at the end, or NULL. An entry says its own length, so that nothing can be both. */
+static const char *find_seal(kn_span bytes)
+{
+    if (bytes.length < KN_ENTRY_HEADER + KN_SEAL_SIZE) {
+        return NULL;
+    }
+    const char *seal = bytes.data + bytes.length - KN_SEAL_SIZE;
+    return memcmp(seal, magic, sizeof magic) == 0 ? seal : NULL;
+}
+
+static bool is_sealed(const kn_trust *trust, const kiln_key *key, kn_span entry, const char *seal)
+{
+    static const char zeros[KN_SEAL_SIZE - AT_ZERO] = {0};
+    kn_public_key public_key;
+    memcpy(&public_key, seal + AT_PUBLIC, sizeof public_key);
+    return kn_get_u32(seal + AT_VERSION) == SEAL_VERSION &&
+           kn_get_u32(seal + AT_VERSION + 4) == 0 &&
+           memcmp(seal + AT_ZERO, zeros, sizeof zeros) == 0 &&
+           kn_signer_verify(trust->signer, key, entry, &public_key,
+                            (const unsigned char *)seal + AT_SIGNATURE);
+}
+
+/* Code that runs in this process as soon as it is loaded: the cpu backend's, and what PoCL makes
+ * for the processor. */
+static bool is_native(kn_span recipe)
+{
+    static const char stage[] = "\"cpu.";
+    char target[KN_NAME_SIZE];
+    kn_recipe_field field;
+    kn_recipe_target_in(recipe, target);
+    if (strncmp(target, "opencl-pocl", strlen("opencl-pocl")) == 0) {
+        return true;
+    }
+    while (kn_recipe_next(&recipe, &field)) {
+        if (kn_span_equal(field.name, kn_span_of_text("stage"))) {
+            return field.value.length >= sizeof stage - 1 &&
+                   memcmp(field.value.data, stage, sizeof stage - 1) == 0;
+        }
+    }
+    return true; /* a recipe without a stage: who knows */
+}
+
+static kiln_status judge(const kn_trust *trust, bool native_too, const kiln_key *key, kn_span bytes,
+                         kn_entry *entry, kiln_diag *diag)
+{
+    const char *seal = find_seal(bytes);
+    kn_span file = kn_span_of(bytes.data, bytes.length - (seal != NULL ? KN_SEAL_SIZE : 0));
+    uint8_t proof[KN_DIGEST_SIZE];
+    /* The signature first: nothing else looks at bytes that nobody vouches for. */
+    bool sealed = seal != NULL && is_sealed(trust, key, file, seal);
+    if (trust->policy == KN_TRUST_LOCAL) {
+        return refuse(diag, "KILN_TRUST=local takes nothing from elsewhere");
+    }
+    if (trust->policy == KN_TRUST_SIGNED && !sealed) {
+        return refuse(diag, seal != NULL ? "its signature is a stranger's, or does not fit"
+                                         : "it is not signed");
+    }
+    if (seal != NULL && !sealed && kn_signer_trusts_any(trust->signer)) {
+        return refuse(diag, "its signature is a stranger's, or does not fit");
+    }
+    kiln_status status = kn_entry_parse(file, key, entry, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (entry->payload_size > UNPACKED_LIMIT ||
+        !kn_digest_of(entry->recipe.data, entry->recipe.length, proof) ||
+        memcmp(proof, key->bytes, sizeof proof) != 0) {
+        return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
+                             "its recipe does not give its key");
+    }
+    if (!sealed && !native_too && is_native(entry->recipe)) {
+        return refuse(diag, "it is native code and not signed");
+    }
+    return KILN_OK;
+}
+
+kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too, const kiln_key *key, void *data,
+                            size_t size, kiln_blob **out_blob, kiln_diag *diag)
+{
+    kn_entry entry;
+    *out_blob = NULL;
+    kiln_status status = judge(trust, native_too, key, kn_span_of(data, size), &entry, diag);
+    if (status != KILN_OK) {
+        free(data);
+        return status;
+    }
+    return kn_entry_load(data, size, &entry, out_blob, diag);
+}

@@ -1,0 +1,512 @@
+/* The policy of remotes, over a module that is made up here: promotion, uploads, breaker, leases.
+ */
+#include "unit/store/support.h"
+
+#include <stdatomic.h>
+
+#include "key/recipe.h"
+#include "store/blob.h"
+#include "store/remotes.h"
+#include "sys/clock.h"
+
+#define MS UINT64_C(1000000)
+enum { ROOM = 8 };
+
+/* A server in memory that does as it is told. */
+static struct server {
+    kn_mutex mutex;
+    char names[ROOM][KN_REMOTE_NAME];
+    char *data[ROOM];
+    size_t sizes[ROOM];
+    char lease[KN_REMOTE_TOKEN];
+    kiln_status get_fails, put_fails, connect_fails;
+    uint64_t slow_ns; /* gets take so long, or until they are told to stop */
+    _Atomic int gets, puts, replaced, pings, connects, open, renewals, drops, lease_asks;
+} server;
+
+static kiln_status fake_connect(const kiln_remote_server *s, kiln_remote_call *call, void **out)
+{
+    (void)s;
+    atomic_fetch_add(&server.connects, 1);
+    *out = NULL;
+    if (server.connect_fails != KILN_OK) {
+        (void)snprintf(call->why, sizeof call->why, "nobody there");
+        return server.connect_fails;
+    }
+    atomic_fetch_add(&server.open, 1);
+    *out = &server;
+    return KILN_OK;
+}
+
+static void fake_disconnect(void *self)
+{
+    assert_ptr_equal(self, &server);
+    atomic_fetch_sub(&server.open, 1);
+}
+
+static kiln_status fake_ping(void *self, kiln_remote_call *call, int64_t *out_clock)
+{
+    (void)self;
+    (void)call;
+    *out_clock = 0;
+    atomic_fetch_add(&server.pings, 1);
+    return server.get_fails;
+}
+
+static int find(const char *name)
+{
+    for (int i = 0; i < ROOM; i++) {
+        if (server.data[i] != NULL && strcmp(server.names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static kiln_status fake_get(void *self, kiln_remote_call *call, const char *name, void **out_data,
+                            size_t *out_size)
+{
+    (void)self;
+    atomic_fetch_add(&server.gets, 1);
+    const uint64_t end =
+        kn_clock_now() +
+        (server.slow_ns < call->limit_ms * MS ? server.slow_ns : call->limit_ms * MS);
+    while (server.slow_ns > 0 && kn_clock_now() < end) {
+        if (call->stop(call->user)) {
+            return KILN_E_CANCELLED;
+        }
+        kn_clock_sleep(MS);
+    }
+    if (server.slow_ns > call->limit_ms * MS) {
+        return KILN_E_TIMEOUT;
+    }
+    if (server.get_fails != KILN_OK) {
+        return server.get_fails;
+    }
+    kn_mutex_lock(&server.mutex);
+    int at = find(name);
+    kiln_status status = KILN_MISS;
+    if (at >= 0) {
+        *out_data = malloc(server.sizes[at]);
+        memcpy(*out_data, server.data[at], server.sizes[at]);
+        *out_size = server.sizes[at];
+        status = KILN_OK;
+    }
+    kn_mutex_unlock(&server.mutex);
+    return status;
+}
+
+static kiln_status fake_put(void *self, kiln_remote_call *call, const char *name, const void *data,
+                            size_t size, bool replace)
+{
+    (void)self;
+    (void)call;
+    atomic_fetch_add(&server.puts, 1);
+    atomic_fetch_add(&server.replaced, replace);
+    if (server.put_fails != KILN_OK) {
+        return server.put_fails;
+    }
+    kn_mutex_lock(&server.mutex);
+    int at = find(name);
+    if (at < 0) {
+        for (at = 0; server.data[at] != NULL; at++) {
+        }
+    } else if (!replace) {
+        kn_mutex_unlock(&server.mutex);
+        return KILN_OK;
+    }
+    free(server.data[at]);
+    server.data[at] = malloc(size);
+    memcpy(server.data[at], data, size);
+    server.sizes[at] = size;
+    (void)snprintf(server.names[at], sizeof server.names[at], "%s", name);
+    kn_mutex_unlock(&server.mutex);
+    return KILN_OK;
+}
+
+static kiln_status fake_remove(void *self, kiln_remote_call *call, const char *name)
+{
+    (void)self;
+    (void)call;
+    kn_mutex_lock(&server.mutex);
+    int at = find(name);
+    if (at >= 0) {
+        free(server.data[at]);
+        server.data[at] = NULL;
+    }
+    kn_mutex_unlock(&server.mutex);
+    return at >= 0 ? KILN_OK : KILN_MISS;
+}
+
+static kiln_status fake_lease(void *self, kiln_remote_call *call, const char *name,
+                              const char *token, uint32_t ttl_ms)
+{
+    (void)self;
+    (void)call;
+    (void)name;
+    (void)ttl_ms;
+    atomic_fetch_add(&server.lease_asks, 1);
+    kn_mutex_lock(&server.mutex);
+    bool taken = server.lease[0] != '\0';
+    if (!taken) {
+        (void)snprintf(server.lease, sizeof server.lease, "%s", token);
+    }
+    kn_mutex_unlock(&server.mutex);
+    return taken ? KILN_E_BUSY : KILN_OK;
+}
+
+static kiln_status fake_renew(void *self, kiln_remote_call *call, const char *name,
+                              const char *token, uint32_t ttl_ms)
+{
+    (void)self;
+    (void)call;
+    (void)name;
+    (void)ttl_ms;
+    atomic_fetch_add(&server.renewals, 1);
+    return strcmp(server.lease, token) == 0 ? KILN_OK : KILN_MISS;
+}
+
+static kiln_status fake_drop(void *self, kiln_remote_call *call, const char *name,
+                             const char *token)
+{
+    (void)self;
+    (void)call;
+    (void)name;
+    atomic_fetch_add(&server.drops, 1);
+    kn_mutex_lock(&server.mutex);
+    bool held = strcmp(server.lease, token) == 0;
+    if (held) {
+        server.lease[0] = '\0';
+    }
+    kn_mutex_unlock(&server.mutex);
+    return held ? KILN_OK : KILN_MISS;
+}
+
+static const kiln_remote_module_ops fake_ops = {
+    .abi = KILN_REMOTE_ABI,
+    .struct_size = sizeof fake_ops,
+    .name = "fake",
+    .schemes = "fake",
+    .caps = KILN_REMOTE_LEASES,
+    .connect = fake_connect,
+    .disconnect = fake_disconnect,
+    .ping = fake_ping,
+    .get = fake_get,
+    .put = fake_put,
+    .remove = fake_remove,
+    .lease = fake_lease,
+    .renew = fake_renew,
+    .drop = fake_drop,
+};
+
+/* --- a remote on it ----------------------------------------------------------------------------
+ */
+
+typedef struct fixture {
+    kn_stats stats;
+    kn_trust trust;
+    kn_remote *remote;
+    kiln_recipe *recipe;
+    kiln_key key;
+    kiln_blob *blob;
+} fixture;
+
+static kn_remote *open_remote(fixture *f, const char *url_text)
+{
+    kn_remote_url url;
+    kn_remote *remote = NULL;
+    assert_int_equal(kn_remote_url_parse(url_text, strlen(url_text), &url, NULL), KILN_OK);
+    assert_int_equal(kn_remote_open_with(&url, &fake_ops, &f->trust, &f->stats, &remote, NULL),
+                     KILN_OK);
+    return remote;
+}
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    memset(&server, 0, sizeof server);
+    kn_mutex_init(&server.mutex);
+    kn_stats_init(&f->stats);
+    f->trust.policy = KN_TRUST_ANY;
+    assert_int_equal(kn_signer_create(NULL, NULL, &f->trust.signer, NULL), KILN_OK);
+    f->recipe = ks_recipe("one");
+    f->key = kiln_recipe_key(f->recipe);
+    f->blob = ks_blob("payload");
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    kn_remote_close(f->remote);
+    assert_int_equal(server.open, 0);
+    for (int i = 0; i < ROOM; i++) {
+        free(server.data[i]);
+    }
+    kn_mutex_deinit(&server.mutex);
+    kn_trust_close(&f->trust);
+    kn_stats_deinit(&f->stats);
+    kiln_blob_release(f->blob);
+    kiln_recipe_destroy(f->recipe);
+    free(f);
+    return 0;
+}
+
+static void put(fixture *f)
+{
+    const kn_tier_put what = {.key = &f->key,
+                              .target = "test-target",
+                              .recipe = kn_recipe_span(f->recipe),
+                              .blob = f->blob};
+    assert_int_equal(kn_remote_tier(f->remote)->put(f->remote, &what, NULL), KILN_OK);
+}
+
+static kiln_status get(fixture *f)
+{
+    kiln_blob *blob = NULL;
+    kiln_status status = kn_remote_tier(f->remote)->get(f->remote, &f->key, NULL, &blob, NULL);
+    assert_true((status == KILN_OK) == (blob != NULL));
+    if (blob != NULL) {
+        assert_memory_equal(kiln_blob_data(blob), "payload", 7);
+    }
+    kiln_blob_release(blob);
+    return status;
+}
+
+static uint64_t count(const fixture *f, enum kn_counter counter)
+{
+    return atomic_load(&f->stats.own[counter]);
+}
+
+static void what_is_put_can_be_got(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
+    put(f);
+    kn_remote_flush(f->remote);
+    assert_int_equal(count(f, KN_COUNT_remote_uploads), 1);
+    assert_int_equal(get(f), KILN_OK);
+    assert_int_equal(count(f, KN_COUNT_remote_bytes_in), count(f, KN_COUNT_remote_bytes_out));
+    assert_true(count(f, KN_COUNT_remote_bytes_in) > 0);
+    assert_int_equal(server.connects, 1); /* one connection does for both */
+}
+
+static void a_miss_is_not_asked_for_again_at_once(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=5s");
+    assert_int_equal(get(f), KILN_MISS);
+    assert_int_equal(get(f), KILN_MISS);
+    assert_int_equal(server.gets, 1);
+    kn_remote_forget_miss(f->remote, &f->key);
+    assert_int_equal(get(f), KILN_MISS);
+    assert_int_equal(server.gets, 2);
+    assert_int_equal(count(f, KN_COUNT_remote_errors), 0);
+}
+
+static void read_only_and_write_only_are_kept(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?read-only");
+    assert_false(kn_remote_tier(f->remote)->caps & KN_TIER_WRITES);
+    assert_null(kn_remote_tier(f->remote)->put);
+    assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_E_UNSUPPORTED);
+    kn_remote_close(f->remote);
+    f->remote = open_remote(f, "fake://h?write-only");
+    put(f);
+    kn_remote_flush(f->remote);
+    assert_int_equal(count(f, KN_COUNT_remote_uploads), 1);
+    assert_int_equal(get(f), KILN_MISS);
+    assert_int_equal(server.gets, 0);
+}
+
+static void damage_is_counted_and_put_right(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=5s");
+    put(f);
+    kn_remote_flush(f->remote);
+    server.data[0][40] ^= 1;
+    assert_int_equal(get(f), KILN_MISS);
+    assert_int_equal(count(f, KN_COUNT_corrupt), 1);
+    put(f);
+    kn_remote_flush(f->remote);
+    assert_int_equal(server.replaced, 1);
+    kn_remote_forget_miss(f->remote, &f->key);
+    assert_int_equal(get(f), KILN_OK);
+}
+
+static void a_dead_server_costs_its_delay_once(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=30ms");
+    server.slow_ns = 3600 * 1000 * MS;
+    for (int i = 0; i < 50; i++) {
+        kn_remote_forget_miss(f->remote, &f->key);
+        assert_int_equal(get(f), KILN_MISS);
+    }
+    assert_int_equal(server.gets, 1);
+    assert_int_equal(count(f, KN_COUNT_remote_timeouts), 1);
+    assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_E_UNAVAILABLE);
+}
+
+static void an_answering_server_has_three_tries(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=5s");
+    server.get_fails = KILN_E_IO;
+    for (int i = 0; i < 10; i++) {
+        kn_remote_forget_miss(f->remote, &f->key);
+        assert_int_equal(get(f), KILN_MISS);
+    }
+    assert_int_equal(server.gets, (int)KN_BREAKER_TRIES);
+    assert_int_equal(count(f, KN_COUNT_remote_errors), KN_BREAKER_TRIES);
+}
+
+static void the_thread_finds_out_when_a_server_is_back(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=5s");
+    put(f);
+    kn_remote_flush(f->remote);
+    server.get_fails = KILN_E_UNAVAILABLE;
+    assert_int_equal(get(f), KILN_MISS);
+    int asked = server.gets;
+    server.get_fails = KILN_OK;
+    uint64_t end = kn_clock_now() + 20000 * MS;
+    kiln_status status = KILN_MISS;
+    while (status != KILN_OK && kn_clock_now() < end) {
+        kn_clock_sleep(20 * MS);
+        kn_remote_forget_miss(f->remote, &f->key);
+        status = get(f);
+    }
+    assert_int_equal(status, KILN_OK);
+    assert_true(server.pings >= 1);
+    assert_int_equal(server.gets, asked + 1); /* nobody had to find out by waiting */
+}
+
+static void uploads_that_fail_are_dropped_and_never_waited_for(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=5s&flush=20s");
+    server.put_fails = KILN_E_IO; /* full */
+    for (int i = 0; i < 20; i++) {
+        put(f);
+    }
+    kn_remote_flush(f->remote);
+    assert_int_equal(count(f, KN_COUNT_remote_uploads), 0);
+    assert_int_equal(count(f, KN_COUNT_remote_upload_failures), 20);
+    assert_true(server.puts <= 4);
+}
+
+static void the_queue_is_bounded(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?queue=1");
+    put(f);
+    assert_int_equal(count(f, KN_COUNT_remote_upload_failures), 1);
+    assert_int_equal(server.puts, 0);
+}
+
+static void notes_stay_on_this_machine(void **state)
+{
+    fixture *f = *state;
+    kn_stack stack = {.stats = &f->stats};
+    kiln_recipe *note = NULL;
+    assert_int_equal(kiln_recipe_create("kiln.note", 1, &note, NULL), KILN_OK);
+    const kiln_key key = kiln_recipe_key(note);
+    kn_remote *remote = open_remote(f, "fake://h");
+    assert_int_equal(kn_stack_add(&stack, (kn_tier){kn_remote_tier(remote), remote}, NULL),
+                     KILN_OK);
+    const kn_tier_put what = {
+        .key = &key, .target = "any", .recipe = kn_recipe_span(note), .blob = f->blob};
+    kiln_blob *blob = NULL;
+    kiln_origin origin;
+    kn_stack_put(&stack, &what, true);
+    assert_int_equal(kn_stack_get_near(&stack, &key, NULL, &blob, &origin), KILN_MISS);
+    kn_stack_deinit(&stack);
+    assert_int_equal(server.gets + server.puts, 0);
+    kiln_recipe_destroy(note);
+}
+
+static void C6_a_lease_is_one_machines_and_is_renewed(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=5s&lease=60ms");
+    assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_OK);
+    assert_int_equal(kn_remote_lease(f->remote, &f->key), KILN_E_BUSY);
+    uint64_t end = kn_clock_now() + 20000 * MS;
+    while (server.renewals == 0 && kn_clock_now() < end) {
+        kn_clock_sleep(MS);
+    }
+    assert_true(server.renewals > 0);
+    put(f);
+    kn_remote_lease_drop(f->remote, &f->key);
+    kn_remote_flush(f->remote);
+    assert_int_equal(server.drops, 1);
+    assert_int_equal(server.lease[0], 0);
+    assert_int_equal(count(f, KN_COUNT_remote_uploads), 1); /* before the lease was given up */
+}
+
+/* --- waiting -----------------------------------------------------------------------------------
+ */
+
+static bool look(void *user)
+{
+    return get(user) == KILN_OK;
+}
+
+static bool look_and_finish(void *user)
+{
+    fixture *f = user;
+    if (server.lease_asks == 3) { /* the other machine is done */
+        put(f);
+        kn_remote_flush(f->remote);
+    }
+    return get(f) == KILN_OK;
+}
+
+static void C6_who_waits_takes_the_others_result(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=5s");
+    kn_remotes remotes = {.list = {f->remote}, .count = 1};
+    (void)snprintf(server.lease, sizeof server.lease, "another");
+    assert_int_equal(
+        kn_remotes_lease(&remotes, &f->key, kn_clock_now() + 20000 * MS, look_and_finish, f),
+        KILN_MISS);
+    assert_int_equal(count(f, KN_COUNT_remote_waits), 1);
+    assert_string_equal(server.lease, "another");
+}
+
+static void C6_waiting_ends_at_the_deadline(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=5s");
+    kn_remotes remotes = {.list = {f->remote}, .count = 1};
+    (void)snprintf(server.lease, sizeof server.lease, "another");
+    assert_int_equal(kn_remotes_lease(&remotes, &f->key, kn_clock_now() + 30 * MS, look, f),
+                     KILN_E_TIMEOUT);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_put_can_be_got),
+        TEST(a_miss_is_not_asked_for_again_at_once),
+        TEST(read_only_and_write_only_are_kept),
+        TEST(damage_is_counted_and_put_right),
+        TEST(a_dead_server_costs_its_delay_once),
+        TEST(an_answering_server_has_three_tries),
+        TEST(the_thread_finds_out_when_a_server_is_back),
+        TEST(uploads_that_fail_are_dropped_and_never_waited_for),
+        TEST(the_queue_is_bounded),
+        TEST(notes_stay_on_this_machine),
+        TEST(C6_a_lease_is_one_machines_and_is_renewed),
+        TEST(C6_who_waits_takes_the_others_result),
+        TEST(C6_waiting_ends_at_the_deadline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* URLs of remotes: what they mean, what is refused, and that no secret is shown. */
+#include "unit/store/support.h"
+
+#include "store/remote_url.h"
+
+static kiln_status parse(const char *text, kn_remote_url *url, kiln_diag *diag)
+{
+    return kn_remote_url_parse(text, strlen(text), url, diag);
+}
+
+static void a_whole_url_is_taken_apart(void **state)
+{
+    kn_remote_url url;
+    (void)state;
+    assert_int_equal(parse("redis://us%65r:p%40ss:w@[::1]:6380/3?read-only&timeout=1500ms&connect-"
+                           "timeout=2s&max-bytes=3M&prefix=a%20b:&ttl=2h&flush=0&lease=5s",
+                           &url, NULL),
+                     KILN_OK);
+    assert_string_equal(url.server.scheme, "redis");
+    assert_string_equal(url.server.user, "user");
+    assert_string_equal(url.server.password, "p@ss:w");
+    assert_string_equal(url.server.host, "::1");
+    assert_int_equal(url.server.port, 6380);
+    assert_string_equal(url.server.path, "/3");
+    assert_string_equal(url.server.prefix, "a b:");
+    assert_int_equal(url.server.connect_ms, 2000);
+    assert_int_equal(url.server.ttl_ms, 2 * 3600 * 1000);
+    assert_int_equal(url.server.max_bytes, 3 << 20);
+    assert_int_equal(url.limit_ms, 1500);
+    assert_int_equal(url.flush_ms, 0);
+    assert_int_equal(url.lease_ms, 5000);
+    assert_true(url.reads);
+    assert_false(url.writes);
+    assert_null(strstr(url.shown, "p@ss"));
+    assert_null(strstr(url.shown, "user"));
+    kn_remote_url_deinit(&url);
+}
+
+static void without_options_the_defaults_hold(void **state)
+{
+    kn_remote_url url;
+    (void)state;
+    assert_int_equal(parse("https://cache.example/a/b/", &url, NULL), KILN_OK);
+    assert_string_equal(url.shown, "https://cache.example/a/b");
+    assert_string_equal(url.server.path, "/a/b");
+    assert_int_equal(url.server.port, 0);
+    assert_int_equal(url.limit_ms, 250);
+    assert_int_equal(url.server.connect_ms, 100);
+    assert_true(url.reads && url.writes);
+    assert_false(url.unsigned_native);
+    kn_remote_url_deinit(&url);
+}
+
+static void a_token_comes_from_a_file(void **state)
+{
+    char text[512];
+    kn_remote_url url;
+    char *path = kt_path(*state, "token");
+    kt_file_write(path, "s3cr3t\nrest", 11);
+    (void)snprintf(text, sizeof text, "http://h/?token-file=%s", path);
+    assert_int_equal(parse(text, &url, NULL), KILN_OK);
+    assert_string_equal(url.server.token, "s3cr3t");
+    kn_remote_url_deinit(&url);
+    assert_int_equal(parse("http://h/?token-file=/nowhere/at/all", &url, NULL), KILN_E_INVALID);
+    free(path);
+}
+
+static void what_is_wrong_is_refused_without_telling_secrets(void **state)
+{
+    static const char *const wrong[] = {
+        "",
+        "redis",
+        "redis:/",
+        "://host",
+        "redis://",
+        "redis://user:hunter2@",
+        "redis://user:hunter2@host:0",
+        "redis://user:hunter2@host:65536",
+        "redis://user:hunter2@host:x",
+        "redis://user:hunter2@[::1",
+        "redis://user:hunter2@[::1]x",
+        "redis://user:hunter2@host/%0a",
+        "redis://user:hunter2@host/%4",
+        "redis://user:hunter2%00@host/",
+        "redis://host?no-such=hunter2",
+        "redis://host?timeout=hunter2",
+        "redis://host?timeout=0",
+        "redis://host?timeout=99999999999999999999s",
+        "redis://host?max-bytes=0",
+        "redis://host?read-only=hunter2",
+        "redis://host?read-only&write-only",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        kn_remote_url url;
+        char line[1536];
+        kiln_diag diag = KILN_DIAG_INIT;
+        assert_int_equal(parse(wrong[i], &url, &diag), KILN_E_INVALID);
+        assert_null(url.text);
+        (void)kiln_diag_format(&diag, line, sizeof line);
+        assert_null(strstr(line, "hunter2"));
+        kiln_diag_clear(&diag);
+    }
+}
+
+static void a_list_is_separated_by_blanks(void **state)
+{
+    const char *list = "  a://b \t c://d\n", *text = NULL;
+    size_t length = 0;
+    (void)state;
+    assert_true(kn_remote_url_next(&list, &text, &length));
+    assert_true(length == 5 && memcmp(text, "a://b", 5) == 0);
+    assert_true(kn_remote_url_next(&list, &text, &length));
+    assert_true(length == 5 && memcmp(text, "c://d", 5) == 0);
+    assert_false(kn_remote_url_next(&list, &text, &length));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_url_is_taken_apart),
+        cmocka_unit_test(without_options_the_defaults_hold),
+        cmocka_unit_test(a_token_comes_from_a_file),
+        cmocka_unit_test(what_is_wrong_is_refused_without_telling_secrets),
+        cmocka_unit_test(a_list_is_separated_by_blanks),
+    };
+    return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
+}

@@ -1,0 +1,263 @@
+/* What is believed of what comes from a remote: FIELD S7. */
+#include "unit/store/support.h"
+
+#include <sys/stat.h>
+
+#include "key/recipe.h"
+#include "store/trust.h"
+
+enum { SEAL_PUBLIC = 16, SEAL_SIGNATURE = 48 };
+
+typedef struct fixture {
+    char *folder, *own, *stranger;
+    kiln_recipe *recipe;
+    kiln_key key;
+    kiln_blob *blob;
+    kn_trust signs;     /* with the own key */
+    kn_trust foreign;   /* with another's */
+    kn_trust unsigned_; /* no keys at all */
+} fixture;
+
+static kn_trust trust_with(const char *key_file, kn_trust_policy policy)
+{
+    kn_trust trust = {.policy = policy};
+    assert_int_equal(kn_signer_create(key_file, NULL, &trust.signer, NULL), KILN_OK);
+    return trust;
+}
+
+static int setup(void **state)
+{
+    kn_public_key ignored;
+    fixture *f = calloc(1, sizeof *f);
+    f->folder = kt_tmpdir_create();
+    f->own = kt_path(f->folder, "own.pem");
+    f->stranger = kt_path(f->folder, "stranger.pem");
+    assert_int_equal(kn_sign_generate(f->own, &ignored, NULL), KILN_OK);
+    assert_int_equal(kn_sign_generate(f->stranger, &ignored, NULL), KILN_OK);
+    f->recipe = ks_recipe("one");
+    f->key = kiln_recipe_key(f->recipe);
+    f->blob = ks_blob("the payload of it");
+    f->signs = trust_with(f->own, KN_TRUST_SIGNED);
+    f->foreign = trust_with(f->stranger, KN_TRUST_SIGNED);
+    f->unsigned_ = trust_with(NULL, KN_TRUST_ANY);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    kn_trust_close(&f->signs);
+    kn_trust_close(&f->foreign);
+    kn_trust_close(&f->unsigned_);
+    kiln_blob_release(f->blob);
+    kiln_recipe_destroy(f->recipe);
+    free(f->own);
+    free(f->stranger);
+    kt_tmpdir_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+static char *seal(fixture *f, const kn_trust *trust, const kiln_recipe *recipe, size_t *out_size)
+{
+    void *data = NULL;
+    const kiln_key key = kiln_recipe_key(recipe);
+    const kn_tier_put what = {.key = &key, .recipe = kn_recipe_span(recipe), .blob = f->blob};
+    assert_int_equal(kn_trust_seal(trust, &what, &data, out_size, NULL), KILN_OK);
+    return data;
+}
+
+static kiln_status unseal(const kn_trust *trust, const kiln_key *key, const void *data, size_t size)
+{
+    kiln_blob *blob = NULL;
+    char *copy = malloc(size > 0 ? size : 1);
+    memcpy(copy, data, size);
+    kiln_status status = kn_trust_unseal(trust, false, key, copy, size, &blob, NULL);
+    assert_true((status == KILN_OK) == (blob != NULL));
+    if (blob != NULL) {
+        assert_int_equal(kiln_blob_size(blob), 17);
+        assert_memory_equal(kiln_blob_data(blob), "the payload of it", 17);
+    }
+    kiln_blob_release(blob);
+    return status;
+}
+
+static void S7_a_signed_entry_is_taken(void **state)
+{
+    fixture *f = *state;
+    size_t size = 0;
+    char *data = seal(f, &f->signs, f->recipe, &size);
+    assert_int_equal(unseal(&f->signs, &f->key, data, size), KILN_OK);
+    assert_int_equal(unseal(&f->unsigned_, &f->key, data, size), KILN_OK);
+    free(data);
+}
+
+static void S7_every_tampered_byte_is_refused(void **state)
+{
+    fixture *f = *state;
+    size_t size = 0;
+    char *data = seal(f, &f->signs, f->recipe, &size);
+    for (size_t i = 0; i < size; i++) {
+        data[i] ^= 0x20;
+        assert_int_not_equal(unseal(&f->signs, &f->key, data, size), KILN_OK);
+        data[i] ^= 0x20;
+    }
+    for (size_t cut = 0; cut < size; cut += 7) {
+        assert_int_not_equal(unseal(&f->signs, &f->key, data, cut), KILN_OK);
+    }
+    free(data);
+}
+
+static void S7_a_replay_under_another_key_is_refused(void **state)
+{
+    fixture *f = *state;
+    size_t size = 0;
+    kiln_recipe *other = ks_recipe("two");
+    const kiln_key other_key = kiln_recipe_key(other);
+    char *data = seal(f, &f->signs, f->recipe, &size);
+    assert_int_equal(unseal(&f->signs, &other_key, data, size), KILN_E_REJECTED);
+    free(data);
+    data = seal(f, &f->unsigned_, f->recipe, &size);
+    assert_int_equal(unseal(&f->unsigned_, &other_key, data, size), KILN_E_CORRUPT);
+    free(data);
+    kiln_recipe_destroy(other);
+}
+
+static void S7_an_unsigned_entry_is_refused(void **state)
+{
+    fixture *f = *state;
+    size_t size = 0;
+    char *data = seal(f, &f->unsigned_, f->recipe, &size);
+    assert_int_equal(unseal(&f->signs, &f->key, data, size), KILN_E_REJECTED);
+    assert_int_equal(unseal(&f->unsigned_, &f->key, data, size), KILN_OK);
+    free(data);
+}
+
+static void S7_a_strangers_signature_is_refused(void **state)
+{
+    fixture *f = *state;
+    size_t size = 0, own_size = 0;
+    char *theirs = seal(f, &f->foreign, f->recipe, &size);
+    char *own = seal(f, &f->signs, f->recipe, &own_size);
+    assert_int_equal(unseal(&f->signs, &f->key, theirs, size), KILN_E_REJECTED);
+    /* With a trusted name on it, it is no better. */
+    memcpy(theirs + size - KN_SEAL_SIZE + SEAL_PUBLIC, own + own_size - KN_SEAL_SIZE + SEAL_PUBLIC,
+           KN_PUBLIC_KEY);
+    assert_int_equal(unseal(&f->signs, &f->key, theirs, size), KILN_E_REJECTED);
+    free(theirs);
+    free(own);
+}
+
+static void S7_local_takes_nothing(void **state)
+{
+    fixture *f = *state;
+    size_t size = 0;
+    char *data = seal(f, &f->signs, f->recipe, &size);
+    kn_trust local = trust_with(f->own, KN_TRUST_LOCAL);
+    assert_int_equal(unseal(&local, &f->key, data, size), KILN_E_REJECTED);
+    kn_trust_close(&local);
+    free(data);
+}
+
+static void S7_native_code_needs_a_signature(void **state)
+{
+    static const struct {
+        const char *stage, *target;
+    } native[] = {{"cpu.object", "cpu-x86-64-v3"}, {"opencl.binary", "opencl-pocl-some-cpu"}};
+    fixture *f = *state;
+    for (size_t i = 0; i < 2; i++) {
+        kiln_recipe *recipe = NULL;
+        kiln_blob *blob = NULL;
+        size_t size = 0;
+        assert_int_equal(kiln_recipe_create(native[i].stage, 1, &recipe, NULL), KILN_OK);
+        assert_int_equal(kiln_recipe_set_target(recipe, native[i].target, NULL), KILN_OK);
+        const kiln_key key = kiln_recipe_key(recipe);
+        char *data = seal(f, &f->unsigned_, recipe, &size);
+        assert_int_equal(unseal(&f->unsigned_, &key, data, size), KILN_E_REJECTED);
+        assert_int_equal(kn_trust_unseal(&f->unsigned_, true, &key, data, size, &blob, NULL),
+                         KILN_OK);
+        kiln_blob_release(blob);
+        data = seal(f, &f->signs, recipe, &size);
+        assert_int_equal(unseal(&f->signs, &key, data, size), KILN_OK);
+        free(data);
+        kiln_recipe_destroy(recipe);
+    }
+}
+
+static void key_files_are_looked_at(void **state)
+{
+    fixture *f = *state;
+    kn_public_key public_key;
+    kn_signer *signer = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    char line[256], hex[2 * KN_PUBLIC_KEY + 1];
+    char *list = kt_path(f->folder, "trusted"), *open_key = kt_path(f->folder, "open.pem");
+    assert_int_equal(kn_sign_generate(f->own, &public_key, NULL), KILN_E_INVALID);
+    assert_int_equal(kn_sign_public(f->own, &public_key, NULL), KILN_OK);
+    for (size_t i = 0; i < sizeof public_key.bytes; i++) {
+        (void)snprintf(hex + 2 * i, 3, "%02x", public_key.bytes[i]);
+    }
+    (void)snprintf(line, sizeof line, "# ours\n\nkiln-ed25519 %s build host\r\n", hex);
+    kt_file_write(list, line, strlen(line));
+    assert_int_equal(kn_signer_create(NULL, list, &signer, &diag), KILN_OK);
+    kn_trust reader = {.policy = KN_TRUST_SIGNED, .signer = signer};
+    size_t size = 0;
+    char *data = seal(f, &f->signs, f->recipe, &size);
+    assert_int_equal(unseal(&reader, &f->key, data, size), KILN_OK);
+    free(data);
+    kn_trust_close(&reader);
+
+    kt_file_write(list, "kiln-ed25519 12", 15);
+    assert_int_equal(kn_signer_create(NULL, list, &signer, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "line 1"));
+    kiln_diag_clear(&diag);
+
+    char *pem = kt_file_read(f->own, &size);
+    FILE *file = fopen(open_key, "w"); /* 0644 by the usual mask */
+    assert_non_null(file);
+    assert_int_equal(fwrite(pem, 1, size, file), size);
+    (void)fclose(file);
+    (void)chmod(open_key, 0644);
+    assert_int_equal(kn_signer_create(open_key, NULL, &signer, &diag), KILN_E_INVALID);
+    kiln_diag_clear(&diag);
+    free(pem);
+    free(list);
+    free(open_key);
+}
+
+static void policies_come_from_the_environment(void **state)
+{
+    fixture *f = *state;
+    kn_trust trust;
+    assert_int_equal(setenv("KILN_TRUST", "everybody", 1), 0);
+    assert_int_equal(kn_trust_open(&trust, NULL), KILN_E_INVALID);
+    assert_int_equal(unsetenv("KILN_TRUST"), 0);
+    assert_int_equal(kn_trust_open(&trust, NULL), KILN_OK);
+    assert_int_equal(trust.policy, KN_TRUST_ANY);
+    kn_trust_close(&trust);
+    assert_int_equal(setenv("KILN_SIGNING_KEY", f->own, 1), 0);
+    assert_int_equal(kn_trust_open(&trust, NULL), KILN_OK);
+    assert_int_equal(trust.policy, KN_TRUST_SIGNED);
+    assert_true(kn_signer_signs(trust.signer));
+    kn_trust_close(&trust);
+    assert_int_equal(setenv("KILN_SIGNING_KEY", "/nowhere/at/all", 1), 0);
+    assert_int_equal(kn_trust_open(&trust, NULL), KILN_E_INVALID);
+    assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(S7_a_signed_entry_is_taken),
+        cmocka_unit_test(S7_every_tampered_byte_is_refused),
+        cmocka_unit_test(S7_a_replay_under_another_key_is_refused),
+        cmocka_unit_test(S7_an_unsigned_entry_is_refused),
+        cmocka_unit_test(S7_a_strangers_signature_is_refused),
+        cmocka_unit_test(S7_local_takes_nothing),
+        cmocka_unit_test(S7_native_code_needs_a_signature),
+        cmocka_unit_test(key_files_are_looked_at),
+        cmocka_unit_test(policies_come_from_the_environment),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
