@@ -98,19 +98,31 @@ static void *files_open(const char *root, bool durable)
 {
     files *self = calloc(1, sizeof(*self));
     if (self != NULL) {
+        char path[600];
         (void)snprintf(self->root, sizeof(self->root), "%s", root);
         self->durable = durable;
+        (void)snprintf(path, sizeof(path), "%s/v1", root);
+        (void)mkdir(path, 0700);
+        (void)snprintf(path, sizeof(path), "%s/v1/any", root);
+        (void)mkdir(path, 0700);
     }
     return self;
+}
+
+/* As deep and as long as kiln's own. */
+static void place_of(const files *f, uint32_t key, char path[700])
+{
+    (void)snprintf(path, 700, "%s/v1/any/%02x/%062x.kiln", f->root, (unsigned)key * 37 % 256,
+                   (unsigned)key);
 }
 
 static bool files_put(void *self, uint32_t key, const void *data, size_t size)
 {
     const files *f = self;
     char temporary[600];
-    char path[600];
+    char path[700];
     (void)snprintf(temporary, sizeof(temporary), "%s/temporary", f->root);
-    (void)snprintf(path, sizeof(path), "%s/%u", f->root, (unsigned)key);
+    place_of(f, key, path);
     const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) {
         return false;
@@ -118,6 +130,12 @@ static bool files_put(void *self, uint32_t key, const void *data, size_t size)
     bool good = write(fd, data, size) == (ssize_t)size;
     good = good && (!f->durable || fdatasync(fd) == 0);
     good = close(fd) == 0 && good;
+    if (good && rename(temporary, path) == 0) {
+        return true;
+    }
+    *strrchr(path, '/') = '\0'; /* the first one in its folder */
+    (void)mkdir(path, 0700);
+    place_of(f, key, path);
     return good && rename(temporary, path) == 0;
 }
 
@@ -125,8 +143,8 @@ static size_t files_get(void *self, uint32_t key, void *data, size_t room)
 {
     const files *f = self;
     struct stat facts;
-    char path[600];
-    (void)snprintf(path, sizeof(path), "%s/%u", f->root, (unsigned)key);
+    char path[700];
+    place_of(f, key, path);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return 0;

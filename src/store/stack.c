@@ -39,14 +39,25 @@ static void count_hit(kn_stack *stack, kiln_origin origin, const kiln_blob *blob
     kn_stats_add(stack->stats, KN_COUNT_saved_ns, kiln_blob_compile_ns(blob));
 }
 
-/* A tier could not do its work: once in the log; the caller counts each. */
-static void log_trouble(const kn_tier *tier, const char *doing, const kiln_diag *diag)
+/* What a tier could not do. */
+typedef enum trouble { TAKE, READ, STORE, TROUBLES } trouble;
+
+/* The first time is told, with its reason; the caller counts each. */
+static void log_trouble(kn_stack *stack, size_t tier, trouble what, const kiln_diag *diag)
 {
+    static const char *const words[TROUBLES] = {"take an entry from below", "be read",
+                                                "store an entry"};
+    const uint32_t bit = UINT32_C(1) << (tier * TROUBLES + (size_t)what);
+    if (atomic_fetch_or(&stack->told, bit) & bit) {
+        return;
+    }
     char line[1536];
     (void)kiln_diag_format(diag, line, sizeof line);
-    kn_log_once(KILN_LOG_WARN, "the cache's %s tier could not %s: %s", tier->ops->name, doing,
-                line[0] != '\0' ? line : kiln_status_text(diag->status));
+    kn_log(KILN_LOG_WARN, "the cache's %s tier could not %s: %s", stack->tiers[tier].ops->name,
+           words[what], line[0] != '\0' ? line : kiln_status_text(diag->status));
 }
+
+_Static_assert(KN_STACK_TIERS *TROUBLES <= 32, "more troubles than bits");
 
 /* Gives what tier `from` had to the memory and, unless it stays there as near as it is, to all
  * tiers above that take writes. */
@@ -70,7 +81,7 @@ static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_
         kiln_diag diag = KILN_DIAG_INIT;
         if (tier->ops->put(tier->self, &what, &diag) != KILN_OK) {
             kn_stats_add(stack->stats, KN_COUNT_put_failures, 1);
-            log_trouble(tier, "take an entry from below", &diag);
+            log_trouble(stack, i, TAKE, &diag);
         }
         kiln_diag_clear(&diag);
     }
@@ -105,7 +116,7 @@ static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target,
             kn_stats_add(stack->stats, KN_COUNT_corrupt, 1);
         } else if (status != KILN_MISS) {
             kn_stats_add(stack->stats, KN_COUNT_io_errors, 1);
-            log_trouble(tier, "be read", &diag);
+            log_trouble(stack, i, READ, &diag);
         }
         kiln_diag_clear(&diag);
     }
@@ -142,7 +153,7 @@ void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write)
                          1);
         }
         if (status != KILN_OK) {
-            log_trouble(tier, "store an entry", &diag);
+            log_trouble(stack, i, STORE, &diag);
         }
         kiln_diag_clear(&diag);
     }

@@ -6,6 +6,8 @@
 
 #include "kiln/cache.h"
 
+#include <stdatomic.h>
+
 #include "store/mem.h"
 #include "store/stats.h"
 #include "store/tier.h"
@@ -17,6 +19,7 @@ typedef struct kn_stack {
     kn_tier tiers[KN_STACK_TIERS];
     size_t count;
     kn_stats *stats;
+    _Atomic uint32_t told; /* what was logged: a bit for each tier and kind of trouble */
 } kn_stack;
 
 /* Appends a tier below the others and owns it from then on. KILN_E_INVALID when there are too many

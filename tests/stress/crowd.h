@@ -29,9 +29,14 @@ typedef struct crowd {
     _Atomic int failed;   /* calls that did not succeed */
     _Atomic int done;     /* units of work */
     _Atomic int stop;
+    _Atomic int hold;       /* stand still */
+    _Atomic int held;       /* who does */
+    _Atomic int longest_ms; /* of one request */
+    _Atomic int together;   /* compiles of one key at a time, beyond the first */
+    _Atomic int busy[1024]; /* compiles under way, by key */
     const char *root;
     uint32_t wait_ms;
-    uint64_t max_bytes;
+    uint64_t max_bytes, memory_bytes;
     int compile_ms;
     bool fail; /* compiles fail */
 } crowd;
@@ -76,10 +81,15 @@ static inline kiln_status crowd_compile(void *user, kiln_blob **out_blob, kiln_d
     const crowd_job *job = user;
     char bytes[8192];
     size_t size = crowd_bytes(job->n, bytes, sizeof bytes);
+    _Atomic int *busy = &job->c->busy[(unsigned)job->n % 1024];
     atomic_fetch_add(&job->c->compiles, 1);
+    if (atomic_fetch_add(busy, 1) > 0) {
+        atomic_fetch_add(&job->c->together, 1);
+    }
     if (job->c->compile_ms > 0) {
         crowd_pause(job->c->compile_ms);
     }
+    atomic_fetch_sub(busy, 1);
     atomic_fetch_add(&job->c->compiled, 1);
     if (job->c->fail) {
         return kiln_diag_set(diag, KILN_E_COMPILE, NULL, "compiling", "on purpose");
@@ -132,11 +142,26 @@ static inline kiln_cache *crowd_cache(const crowd *c, uint32_t flags)
     options.flags = flags;
     options.no_fsync = true;
     options.wait_ms = c->wait_ms != 0 ? c->wait_ms : options.wait_ms;
+    options.memory_max_bytes = c->memory_bytes;
     options.disk_max_bytes = c->max_bytes != 0 ? c->max_bytes : options.disk_max_bytes;
     if (kiln_cache_create(&options, &cache, NULL) != KILN_OK) {
         abort();
     }
     return cache;
+}
+
+/* A number from the environment, for runs that are longer than CI's. */
+static inline int crowd_setting(const char *name, int otherwise)
+{
+    const char *value = getenv(name);
+    return value != NULL ? (int)strtol(value, NULL, 10) : otherwise;
+}
+
+/* What the entries on disk weigh. */
+static inline kiln_status crowd_weigh(void *user, const kiln_entry_info *info)
+{
+    *(uint64_t *)user += (info->stored_size + 4095) / 4096 * 4096;
+    return KILN_OK;
 }
 
 /* Starts a process that waits at the start line and then runs `work`; a test must be
@@ -176,8 +201,8 @@ static inline void crowd_join(const pid_t *pids, int count)
 
 static inline void crowd_run(crowd *c, void (*work)(crowd *c, int who), int count)
 {
-    pid_t pids[64];
-    assert_true(count <= 64);
+    pid_t pids[256];
+    assert_true(count <= 256);
     for (int i = 0; i < count; i++) {
         pids[i] = crowd_start(c, work, i);
     }

@@ -68,9 +68,18 @@ typedef enum effect {
     EFFECT_FAIL,
     EFFECT_LATE,
     EFFECT_SHORT,
+    EFFECT_SKIP,
     EFFECT_KILLED_LATER
 } effect;
-typedef enum verb { VERB_FAIL, VERB_LATE, VERB_SHORT, VERB_KILL, VERB_KILL_AFTER, VERB_SLEEP } verb;
+typedef enum verb {
+    VERB_FAIL,
+    VERB_LATE,
+    VERB_SHORT,
+    VERB_SKIP,
+    VERB_KILL,
+    VERB_KILL_AFTER,
+    VERB_SLEEP
+} verb;
 
 typedef struct rule {
     op op;
@@ -108,6 +117,8 @@ static bool parse_effect(rule *r, const char *text)
 {
     if (strcmp(text, "short") == 0) {
         r->verb = VERB_SHORT;
+    } else if (strcmp(text, "skip") == 0) {
+        r->verb = VERB_SKIP;
     } else if (strcmp(text, "kill") == 0) {
         r->verb = VERB_KILL;
     } else if (strcmp(text, "kill-after") == 0) {
@@ -252,6 +263,9 @@ static effect decide(op what, const char *path, int *out_errno)
             break;
         case VERB_SHORT:
             result = EFFECT_SHORT;
+            break;
+        case VERB_SKIP:
+            result = EFFECT_SKIP;
             break;
         case VERB_KILL:
             (void)raise(SIGKILL);
@@ -505,7 +519,7 @@ static int fcntl_common(int fd, int command, void *argument)
         command == F_OFD_SETLKW) {
         what = decide(OP_LOCK, fd_path(fd), &number);
     }
-    int result = what == EFFECT_FAIL ? -1 : real(fd, command, argument);
+    int result = what == EFFECT_FAIL ? -1 : what == EFFECT_SKIP ? 0 : real(fd, command, argument);
     if ((command == F_DUPFD || command == F_DUPFD_CLOEXEC) && result >= 0) {
         follow(result, fd_path(fd));
     }

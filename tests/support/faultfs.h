@@ -13,6 +13,7 @@
  *     effect  ENOSPC, EIO, 28, ...  the call fails so and does nothing
  *             late-EIO              the call is done, and then reported as failed
  *             short                 half of the bytes are written or read, at least one
+ *             skip                  (lock) not done, and reported as done
  *             kill, kill-after      SIGKILL before or after the call
  *             sleep-20              a pause of so many milliseconds before the call
  *
