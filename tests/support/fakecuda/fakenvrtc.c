@@ -203,16 +203,18 @@ static char *read_whole(const char *path, size_t *out_size)
     return bytes;
 }
 
-/* Runs c++ in `folder`; its words go to log.txt. */
+/* Runs c++ on folder/k.cpp; its words go to log.txt there. Folders in options may be relative. */
 static bool run_compiler(const char *folder, int count, const char *const *options)
 {
-    const char *argv[256] = {"c++", "-std=c++17", "-x", "c++",  "-shared",  "-fPIC", "-O1",
-                             "-w",  "k.cpp",      "-o", "k.so", "-pthread", "-I",    folder};
+    char in[400];
+    char out[400];
+    char words[400];
+    const char *argv[256] = {"c++", "-std=c++17", "-x", "c++", "-shared",  "-fPIC", "-O1",
+                             "-w",  in,           "-o", out,   "-pthread", "-I",    folder};
     int used = 14;
-    char here[4096];
-    if (getcwd(here, sizeof(here)) == NULL) {
-        return false;
-    }
+    (void)snprintf(in, sizeof(in), "%s/k.cpp", folder);
+    (void)snprintf(out, sizeof(out), "%s/k.so", folder);
+    (void)snprintf(words, sizeof(words), "%s/log.txt", folder);
     for (int i = 0; i < count && used < 250; i++) {
         if (strncmp(options[i], "-D", 2) == 0 || strncmp(options[i], "-I", 2) == 0 ||
             strncmp(options[i], "-U", 2) == 0) {
@@ -221,7 +223,7 @@ static bool run_compiler(const char *folder, int count, const char *const *optio
     }
     pid_t child = fork();
     if (child == 0) {
-        int log = chdir(folder) == 0 ? open("log.txt", O_WRONLY | O_CREAT, 0600) : -1;
+        int log = open(words, O_WRONLY | O_CREAT, 0600);
         (void)unsetenv("LD_PRELOAD");
         (void)dup2(log, 1);
         (void)dup2(log, 2);
