@@ -21,11 +21,12 @@ kiln_status kn_blob_adopt(void *memory, size_t memory_size, size_t offset, size_
 {
     *out_blob = NULL;
     size_t padded = 0;
-    kiln_blob *blob = calloc(1, sizeof *blob);
+    kiln_blob *blob = malloc(sizeof *blob); /* not calloc, which costs a hit twice as much */
     if (blob == NULL || !kn_blob_padded(size, &padded)) {
         free(blob);
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a blob", NULL);
     }
+    *blob = (kiln_blob){.size = size};
     atomic_init(&blob->references, 1);
     blob->memory = memory;
     blob->memory_size = memory_size;

@@ -184,16 +184,17 @@ void kn_pack_record_write(const kn_pack_record *record, unsigned char out[KN_PAC
     sum_record(out, record->body, out);
 }
 
+/* Each part is at most KN_ENTRY_LIMIT: no sum can wrap. */
+static size_t padded(size_t size)
+{
+    return (size + KN_BLOB_ALIGN - 1) & ~(size_t)(KN_BLOB_ALIGN - 1);
+}
+
 kn_pack_layout kn_pack_layout_of(const kn_pack_record *record)
 {
-    /* Each part is at most KN_ENTRY_LIMIT: no sum can wrap. */
-    kn_pack_layout layout = {0, 0, 0};
-    size_t facts_padded = 0;
-    (void)kn_blob_padded(record->payload_size, &layout.facts_at);
-    (void)kn_blob_padded(record->facts_size, &facts_padded);
-    layout.recipe_at = layout.facts_at + facts_padded;
-    layout.total = layout.recipe_at + record->recipe_size;
-    return layout;
+    const size_t facts_at = padded(record->payload_size);
+    const size_t recipe_at = facts_at + padded(record->facts_size);
+    return (kn_pack_layout){facts_at, recipe_at, recipe_at + record->recipe_size};
 }
 
 bool kn_pack_body_sound(const kn_pack_record *record, const char *body)
@@ -227,7 +228,6 @@ kiln_status kn_pack_record_parse(kn_span bytes, const kiln_key *key, kn_pack_rec
 {
     unsigned char sum[KN_CHECKSUM_SIZE];
     const char *from = bytes.data;
-    memset(out_record, 0, sizeof *out_record);
     if (bytes.length < KN_PACK_RECORD) {
         return corrupt(diag, "a record is shorter than its header");
     }

