@@ -185,8 +185,8 @@ void kn_vk_close(void *instance)
     if (vk->instance != VK_NULL_HANDLE && vk->fn.vkDestroyInstance != NULL) {
         vk->fn.vkDestroyInstance(vk->instance, NULL);
     }
-    kn_dylib_close(vk->shaderc_lib);
-    kn_dylib_close(vk->loader);
+    kn_dylib_retire(vk->shaderc_lib); /* glslang keeps what it allocated for the process */
+    kn_dylib_retire(vk->loader);
     kn_mutex_deinit(&vk->lock);
     free(vk);
 }
