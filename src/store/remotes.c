@@ -196,6 +196,7 @@ static uint64_t with_jitter(uint64_t pause)
 static kiln_status lease_of(kn_remote *remote, const kiln_key *key, uint64_t deadline,
                             kn_remotes_look *look, void *user)
 {
+    const uint64_t start = kn_clock_now();
     uint64_t pause = FIRST_PAUSE;
     bool waited = false;
     for (;;) {
@@ -220,7 +221,11 @@ static kiln_status lease_of(kn_remote *remote, const kiln_key *key, uint64_t dea
         kn_stats_add(remote->stats, KN_COUNT_remote_waits, !waited);
         waited = true;
         kn_clock_sleep(with_jitter(pause));
-        pause = pause * 2 < LAST_PAUSE ? pause * 2 : LAST_PAUSE;
+        /* An eighth of what was waited: nobody is much later than need be, and the server has rest.
+         */
+        pause = (kn_clock_now() - start) / 8;
+        pause = pause > FIRST_PAUSE ? pause : FIRST_PAUSE;
+        pause = pause < LAST_PAUSE ? pause : LAST_PAUSE;
     }
 }
 

@@ -1,0 +1,375 @@
+/* The module for HTTP and S3: GET, PUT, HEAD and DELETE on <base>/<2 hex>/<62 hex>, over libcurl.
+ * nginx with WebDAV, bazel-remote and artifact servers speak that; S3 is the same with signatures.
+ * A loadable library of its own: it knows kiln/sys/remote.h and nothing else of kiln.
+ *
+ * Redirects are not followed: they would send the credentials, or the entry, somewhere else. */
+#include <kiln/sys/remote.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <curl/curl.h>
+
+#define SLICE_MS 50
+#define URL_ROOM 2048
+#define FIRST_ROOM ((size_t)64 << 10)
+
+typedef struct connection {
+    CURL *easy;
+    CURLM *multi;
+    const kiln_remote_server *server;
+    char base[URL_ROOM];
+} connection;
+
+/* An answer's body, bounded. */
+typedef struct body {
+    char *data;
+    size_t size, room, limit;
+    bool too_large, no_memory;
+} body;
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+static kiln_status fail(kiln_remote_call *call, kiln_status status, const char *why)
+{
+    (void)snprintf(call->why, sizeof call->why, "%s", why);
+    return status;
+}
+
+static size_t take_body(char *data, size_t one, size_t count, void *user)
+{
+    body *b = user;
+    size_t size = one * count; /* one is 1, says libcurl */
+    if (size > b->limit - b->size) {
+        b->too_large = true;
+        return 0;
+    }
+    if (size > b->room - b->size) {
+        size_t room = b->room > 0 ? b->room : FIRST_ROOM;
+        while (room - b->size < size) {
+            room *= 2;
+        }
+        char *larger = realloc(b->data, room);
+        if (larger == NULL) {
+            b->no_memory = true;
+            return 0;
+        }
+        b->data = larger;
+        b->room = room;
+    }
+    memcpy(b->data + b->size, data, size);
+    b->size += size;
+    return size;
+}
+
+/* --- connect -----------------------------------------------------------------------------------
+ */
+
+/* host:port, with brackets where the host is an IPv6 address. */
+static void put_authority(const kiln_remote_server *s, char *out, size_t room)
+{
+    bool bare = strchr(s->host, ':') != NULL;
+    char port[8] = "";
+    if (s->port != 0) {
+        (void)snprintf(port, sizeof port, ":%u", (unsigned)s->port);
+    }
+    (void)snprintf(out, room, "%s%s%s%s", bare ? "[" : "", s->host, bare ? "]" : "", port);
+}
+
+static bool make_base(connection *c)
+{
+    const kiln_remote_server *s = c->server;
+    char authority[512];
+    int length = 0;
+    put_authority(s, authority, sizeof authority);
+    if (strcmp(s->scheme, "s3") != 0) {
+        length = snprintf(c->base, sizeof c->base, "%s://%s%s", s->scheme, authority, s->path);
+    } else if (s->endpoint[0] != '\0') {
+        length = snprintf(c->base, sizeof c->base, "%s/%s%s", s->endpoint, s->host, s->path);
+    } else {
+        const char *region = s->region[0] != '\0' ? s->region : "us-east-1";
+        length = snprintf(c->base, sizeof c->base, "https://%s.s3.%s.amazonaws.com%s", s->host,
+                          region, s->path);
+    }
+    return length > 0 && (size_t)length < sizeof c->base;
+}
+
+static void http_disconnect(void *self)
+{
+    connection *c = self;
+    if (c != NULL) {
+        curl_easy_cleanup(c->easy);
+        (void)curl_multi_cleanup(c->multi);
+        free(c);
+    }
+}
+
+/* libcurl connects with the first request; here is only what can fail without a server. */
+static kiln_status http_connect(const kiln_remote_server *server, kiln_remote_call *call,
+                                void **out_connection)
+{
+    *out_connection = NULL;
+    connection *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        return fail(call, KILN_E_NOMEM, "out of memory");
+    }
+    c->server = server;
+    c->easy = curl_easy_init();
+    c->multi = curl_multi_init();
+    if (c->easy == NULL || c->multi == NULL || !make_base(c)) {
+        http_disconnect(c);
+        return fail(call, KILN_E_UNAVAILABLE, "libcurl could not be started");
+    }
+    *out_connection = c;
+    return KILN_OK;
+}
+
+/* --- one request -------------------------------------------------------------------------------
+ */
+
+static void set_up_login(connection *c, struct curl_slist **headers)
+{
+    const kiln_remote_server *s = c->server;
+    char line[1200];
+    if (strcmp(s->scheme, "s3") == 0) {
+        const char *id = getenv("AWS_ACCESS_KEY_ID"), *secret = getenv("AWS_SECRET_ACCESS_KEY");
+        const char *session = getenv("AWS_SESSION_TOKEN"), *region = getenv("AWS_REGION");
+        region = s->region[0] != '\0' ? s->region : region;
+        if (id == NULL || secret == NULL) {
+            return; /* a public bucket */
+        }
+        (void)snprintf(line, sizeof line, "aws:amz:%s:s3",
+                       region != NULL && region[0] != '\0' ? region : "us-east-1");
+        (void)curl_easy_setopt(c->easy, CURLOPT_AWS_SIGV4, line);
+        (void)curl_easy_setopt(c->easy, CURLOPT_USERNAME, id);
+        (void)curl_easy_setopt(c->easy, CURLOPT_PASSWORD, secret);
+        if (session != NULL && session[0] != '\0' && strlen(session) < sizeof line - 64) {
+            (void)snprintf(line, sizeof line, "x-amz-security-token: %s", session);
+            *headers = curl_slist_append(*headers, line);
+        }
+        return;
+    }
+    if (s->user[0] != '\0') {
+        (void)curl_easy_setopt(c->easy, CURLOPT_USERNAME, s->user);
+        (void)curl_easy_setopt(c->easy, CURLOPT_PASSWORD, s->password);
+    } else if (s->token[0] != '\0') {
+        (void)curl_easy_setopt(c->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        (void)curl_easy_setopt(c->easy, CURLOPT_XOAUTH2_BEARER, s->token);
+    }
+    if (s->netrc) {
+        (void)curl_easy_setopt(c->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
+    }
+}
+
+static void set_up(connection *c, const kiln_remote_call *call, const char *url, body *answer,
+                   struct curl_slist **headers)
+{
+    const kiln_remote_server *s = c->server;
+    curl_easy_reset(c->easy); /* keeps the connection */
+    (void)curl_easy_setopt(c->easy, CURLOPT_URL, url);
+    (void)curl_easy_setopt(c->easy, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_easy_setopt(c->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)curl_easy_setopt(c->easy, CURLOPT_FOLLOWLOCATION, 0L);
+    (void)curl_easy_setopt(c->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)s->connect_ms);
+    (void)curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)call->limit_ms);
+    (void)curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, take_body);
+    (void)curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, answer);
+    (void)curl_easy_setopt(c->easy, CURLOPT_USERAGENT, "kiln");
+    if (s->ca_file[0] != '\0') {
+        (void)curl_easy_setopt(c->easy, CURLOPT_CAINFO, s->ca_file);
+    }
+    set_up_login(c, headers);
+    *headers = curl_slist_append(*headers, "Expect:");
+}
+
+static kiln_status meaning_of(CURLcode code, const body *answer, kiln_remote_call *call)
+{
+    switch (code) {
+    case CURLE_OK:
+        return KILN_OK;
+    case CURLE_OPERATION_TIMEDOUT:
+        return fail(call, KILN_E_TIMEOUT, "the server did not answer in time");
+    case CURLE_WRITE_ERROR:
+        if (answer->no_memory) {
+            return fail(call, KILN_E_NOMEM, "out of memory");
+        }
+        return fail(call, KILN_E_CORRUPT, "the answer is larger than max-bytes");
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_BAD_CONTENT_ENCODING:
+    case CURLE_HTTP2:
+        return fail(call, KILN_E_CORRUPT, curl_easy_strerror(code));
+    case CURLE_OUT_OF_MEMORY:
+        return fail(call, KILN_E_NOMEM, "out of memory");
+    default:
+        return fail(call, KILN_E_UNAVAILABLE, curl_easy_strerror(code));
+    }
+}
+
+/* Runs what is set up, heeding `stop`. */
+static kiln_status perform(connection *c, kiln_remote_call *call, const body *answer,
+                           long *out_code)
+{
+    kiln_status status = KILN_E_UNAVAILABLE;
+    int running = 1;
+    *out_code = 0;
+    if (curl_multi_add_handle(c->multi, c->easy) != CURLM_OK) {
+        return fail(call, KILN_E_UNAVAILABLE, "libcurl could not be started");
+    }
+    uint64_t deadline = now_ms() + call->limit_ms + SLICE_MS; /* libcurl's own comes first */
+    while (running != 0) {
+        if (call->stop != NULL && call->stop(call->user)) {
+            status = KILN_E_CANCELLED;
+            goto cleanup;
+        }
+        if (now_ms() > deadline) {
+            status = fail(call, KILN_E_TIMEOUT, "the server did not answer in time");
+            goto cleanup;
+        }
+        if (curl_multi_perform(c->multi, &running) != CURLM_OK ||
+            (running != 0 && curl_multi_poll(c->multi, NULL, 0, SLICE_MS, NULL) != CURLM_OK)) {
+            goto cleanup;
+        }
+    }
+    int left = 0;
+    const CURLMsg *message = curl_multi_info_read(c->multi, &left);
+    if (message != NULL && message->msg == CURLMSG_DONE) {
+        status = meaning_of(message->data.result, answer, call);
+        (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, out_code);
+    }
+cleanup:
+    (void)curl_multi_remove_handle(c->multi, c->easy);
+    return status;
+}
+
+static kiln_status refused(kiln_remote_call *call, long code)
+{
+    (void)snprintf(call->why, sizeof call->why, "the server answers %ld", code);
+    return KILN_E_IO;
+}
+
+/* One request; `data` NULL: none is sent. The body is the caller's to free in every case. */
+static kiln_status request(connection *c, kiln_remote_call *call, const char *method,
+                           const char *name, const void *data, size_t size, bool replace,
+                           body *answer, long *out_code)
+{
+    char url[URL_ROOM + 80];
+    struct curl_slist *headers = NULL;
+    if (name != NULL) {
+        (void)snprintf(url, sizeof url, "%s/%.2s/%s", c->base, name, name + 2);
+    } else {
+        (void)snprintf(url, sizeof url, "%s/", c->base);
+    }
+    set_up(c, call, url, answer, &headers);
+    if (strcmp(method, "HEAD") == 0) {
+        (void)curl_easy_setopt(c->easy, CURLOPT_NOBODY, 1L);
+    } else if (data != NULL) {
+        (void)curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+        (void)curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, data);
+        headers = curl_slist_append(headers, "Content-Type: application/octet-stream");
+        if (!replace) {
+            headers = curl_slist_append(headers, "If-None-Match: *");
+        }
+    }
+    (void)curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST,
+                           strcmp(method, "HEAD") == 0 ? NULL : method);
+    (void)curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers);
+    kiln_status status = perform(c, call, answer, out_code);
+    curl_slist_free_all(headers);
+    return status;
+}
+
+/* --- requests ----------------------------------------------------------------------------------
+ */
+
+static kiln_status http_ping(void *self, kiln_remote_call *call, int64_t *out_clock_ns)
+{
+    body answer = {.limit = FIRST_ROOM};
+    long code = 0;
+    *out_clock_ns = 0;
+    /* A name that nobody has: any answer but a server's own trouble will do. */
+    static const char nobody[] = "0000000000000000000000000000000000000000000000000000000000000000";
+    kiln_status status = request(self, call, "HEAD", nobody, NULL, 0, true, &answer, &code);
+    free(answer.data);
+    return status != KILN_OK ? status : code >= 500 ? refused(call, code) : KILN_OK;
+}
+
+static kiln_status http_get(void *self, kiln_remote_call *call, const char *name, void **out_data,
+                            size_t *out_size)
+{
+    const connection *c = self;
+    const uint64_t limit = c->server->max_bytes;
+    body answer = {.limit = limit < SIZE_MAX ? (size_t)limit : SIZE_MAX};
+    long code = 0;
+    *out_data = NULL;
+    *out_size = 0;
+    kiln_status status = request(self, call, "GET", name, NULL, 0, true, &answer, &code);
+    if (status == KILN_OK && code == 200 && answer.size > 0) {
+        *out_data = answer.data;
+        *out_size = answer.size;
+        return KILN_OK;
+    }
+    free(answer.data);
+    if (status != KILN_OK) {
+        return status;
+    }
+    return code == 404 || code == 410 ? KILN_MISS
+           : code == 200              ? fail(call, KILN_E_CORRUPT, "the answer is empty")
+                                      : refused(call, code);
+}
+
+static kiln_status http_put(void *self, kiln_remote_call *call, const char *name, const void *data,
+                            size_t size, bool replace)
+{
+    body answer = {.limit = FIRST_ROOM};
+    long code = 0;
+    kiln_status status = request(self, call, "PUT", name, data, size, replace, &answer, &code);
+    free(answer.data);
+    if (status != KILN_OK) {
+        return status;
+    }
+    /* 412 and 409: there is one already, or another writer was first. */
+    bool there = !replace && (code == 412 || code == 409);
+    return (code >= 200 && code < 300) || there ? KILN_OK : refused(call, code);
+}
+
+static kiln_status http_remove(void *self, kiln_remote_call *call, const char *name)
+{
+    body answer = {.limit = FIRST_ROOM};
+    long code = 0;
+    kiln_status status = request(self, call, "DELETE", name, NULL, 0, true, &answer, &code);
+    free(answer.data);
+    if (status != KILN_OK) {
+        return status;
+    }
+    return code == 404 ? KILN_MISS : code >= 200 && code < 300 ? KILN_OK : refused(call, code);
+}
+
+static const kiln_remote_module_ops ops = {
+    .abi = KILN_REMOTE_ABI,
+    .struct_size = sizeof ops,
+    .name = "http",
+    .schemes = "http https s3",
+    .caps = 0,
+    .connect = http_connect,
+    .disconnect = http_disconnect,
+    .ping = http_ping,
+    .get = http_get,
+    .put = http_put,
+    .remove = http_remove,
+};
+
+KILN_API const kiln_remote_module_ops *kiln_remote_module(void);
+
+const kiln_remote_module_ops *kiln_remote_module(void)
+{
+    return &ops;
+}

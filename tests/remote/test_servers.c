@@ -1,0 +1,370 @@
+/* Remotes over real servers, Redis and nginx, and over one that behaves badly: the bytes are always
+ * right, the delay is bounded, everything is counted. */
+#include "remote/servers.h"
+
+#include "sys/clock.h"
+
+#define MS UINT64_C(1000000)
+#define PATIENT "timeout=20s&connect-timeout=20s&flush=20s"
+
+typedef struct fixture {
+    ks_server server;
+    char *folder, *roots[4];
+    char url[256];
+    bool redis;
+} fixture;
+
+static int make_roots(fixture *f)
+{
+    f->folder = kt_tmpdir_create();
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "m%d", i);
+        f->roots[i] = kt_path(f->folder, name);
+    }
+    return 0;
+}
+
+static int setup_redis(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    f->redis = true;
+    ks_redis(&f->server);
+    (void)snprintf(f->url, sizeof f->url, "redis://:s3cr3t@127.0.0.1:%d/2?ttl=1h&" PATIENT,
+                   f->server.port);
+    return make_roots(f);
+}
+
+static int setup_nginx(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    ks_nginx(&f->server);
+    (void)snprintf(f->url, sizeof f->url, "http://127.0.0.1:%d/kiln/a?" PATIENT, f->server.port);
+    return make_roots(f);
+}
+
+static int setup_none(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    return make_roots(f);
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    ks_end(&f->server);
+    for (int i = 0; i < 4; i++) {
+        free(f->roots[i]);
+    }
+    kt_tmpdir_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+/* --- sharing -----------------------------------------------------------------------------------
+ */
+
+static void another_machine_does_not_compile(void **state)
+{
+    fixture *f = *state;
+    ks_compile compile = {0};
+    kiln_cache *first = ks_machine(f->roots[0], f->url);
+    assert_int_equal(ks_get(first, "a", &compile), KILN_ORIGIN_COMPILED);
+    kiln_cache_destroy(first);
+    kiln_cache *second = ks_machine(f->roots[1], f->url);
+    assert_int_equal(ks_get(second, "a", &compile), KILN_ORIGIN_REMOTE);
+    kiln_cache_stats own = ks_own(second);
+    assert_int_equal(own.hits_remote, 1);
+    assert_int_equal(own.compiles, 0);
+    assert_int_equal(own.remote_errors + own.remote_timeouts + own.remote_refused, 0);
+    assert_true(own.remote_bytes_in > 0);
+    kiln_cache_destroy(second);
+    /* It was promoted to the disk. */
+    second = ks_machine(f->roots[1], NULL);
+    assert_int_equal(ks_get(second, "a", &compile), KILN_ORIGIN_DISK);
+    kiln_cache_destroy(second);
+    assert_int_equal(compile.runs, 1);
+}
+
+static void a_large_entry_travels(void **state)
+{
+    fixture *f = *state;
+    const size_t size = (size_t)3 << 20;
+    char *text = malloc(size + 1);
+    uint32_t seed = 1;
+    for (size_t i = 0; i < size; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        text[i] = (char)('!' + (seed >> 24) % 90);
+    }
+    text[size] = '\0';
+    for (int i = 0; i < 2; i++) {
+        kiln_recipe *recipe = ks_recipe("large");
+        kiln_blob *blob = NULL;
+        kiln_origin origin;
+        ks_compile compile = {.text = text};
+        kiln_cache *cache = ks_machine(f->roots[i], f->url);
+        assert_int_equal(kiln_cache_get_or_compile(cache, recipe, ks_compile_run, &compile, &blob,
+                                                   &origin, NULL),
+                         KILN_OK);
+        assert_int_equal(origin, i == 0 ? KILN_ORIGIN_COMPILED : KILN_ORIGIN_REMOTE);
+        assert_int_equal(kiln_blob_size(blob), size);
+        assert_memory_equal(kiln_blob_data(blob), text, size);
+        kiln_blob_release(blob);
+        kiln_cache_destroy(cache);
+        kiln_recipe_destroy(recipe);
+    }
+    free(text);
+}
+
+/* Every entry of nginx's folder with one byte changed. */
+static void a_tampered_entry_is_compiled_again(void **state)
+{
+    fixture *f = *state;
+    char command[512];
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_machine(f->roots[0], f->url);
+    (void)ks_get(cache, "a", &compile);
+    kiln_cache_destroy(cache);
+    (void)snprintf(command, sizeof command,
+                   "for e in $(find %s/files -type f); do printf x | dd of=$e bs=1 seek=40 "
+                   "conv=notrunc 2>/dev/null; done",
+                   f->server.folder);
+    assert_int_equal(system(command), 0);
+    cache = ks_machine(f->roots[1], f->url);
+    assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
+    assert_true(ks_own(cache).corrupt >= 1);
+    kiln_cache_destroy(cache);
+    assert_int_equal(compile.runs, 2);
+}
+
+static void a_token_is_needed_and_taken(void **state)
+{
+    fixture *f = *state;
+    char url[512];
+    ks_compile compile = {0};
+    char *token = kt_path(f->folder, "token");
+    kt_file_write(token, "s3cr3t\n", 7);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/token?token-file=%s&" PATIENT,
+                   f->server.port, token);
+    kiln_cache *cache = ks_machine(f->roots[0], url);
+    (void)ks_get(cache, "a", &compile);
+    kiln_cache_destroy(cache);
+    cache = ks_machine(f->roots[1], url);
+    assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_REMOTE);
+    kiln_cache_destroy(cache);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/token?" PATIENT, f->server.port);
+    cache = ks_machine(f->roots[2], url);
+    assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
+    assert_true(ks_own(cache).remote_errors > 0);
+    kiln_cache_destroy(cache);
+    free(token);
+}
+
+static void a_server_that_refuses_is_let_be(void **state)
+{
+    static const char *const places[] = {"closed", "broken", "moved"};
+    fixture *f = *state;
+    for (int i = 0; i < 3; i++) {
+        char url[256], name[16];
+        ks_compile compile = {0};
+        (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/%s?" PATIENT, f->server.port,
+                       places[i]);
+        kiln_cache *cache = ks_machine(f->roots[i], url);
+        for (int n = 0; n < 20; n++) {
+            (void)snprintf(name, sizeof name, "%d", n);
+            assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
+        }
+        kiln_cache_stats own = ks_own(cache);
+        assert_true(own.remote_errors >= 1 && own.remote_errors <= 10);
+        assert_int_equal(own.remote_uploads, 0);
+        kiln_cache_destroy(cache);
+    }
+}
+
+static void a_wrong_password_is_let_be(void **state)
+{
+    fixture *f = *state;
+    char url[256];
+    ks_compile compile = {0};
+    (void)snprintf(url, sizeof url, "redis://:wrong@127.0.0.1:%d?" PATIENT, f->server.port);
+    kiln_cache *cache = ks_machine(f->roots[0], url);
+    assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
+    assert_true(ks_own(cache).remote_errors >= 1);
+    kiln_cache_destroy(cache);
+}
+
+/* --- trouble -----------------------------------------------------------------------------------
+ */
+
+static void a_server_killed_in_the_middle_harms_nobody(void **state)
+{
+    fixture *f = *state;
+    ks_compile compile = {0};
+    char name[16];
+    kiln_cache *cache = ks_machine(f->roots[0], f->url);
+    for (int n = 0; n < 30; n++) {
+        (void)snprintf(name, sizeof name, "%d", n);
+        assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
+        if (n == 10) {
+            ks_kill(&f->server);
+        }
+    }
+    assert_true(ks_own(cache).remote_errors + ks_own(cache).remote_upload_failures >= 1);
+    kiln_cache_destroy(cache);
+    assert_int_equal(compile.runs, 30);
+}
+
+static void a_stopped_server_costs_its_timeout_once(void **state)
+{
+    fixture *f = *state;
+    ks_compile compile = {0};
+    char name[16], url[256];
+    (void)snprintf(url, sizeof url, "%.*s%s", (int)(strchr(f->url, '?') - f->url), f->url,
+                   "?timeout=300ms&connect-timeout=300ms&upload-timeout=300ms&flush=300ms");
+    assert_int_equal(kill(f->server.process, SIGSTOP), 0);
+    kiln_cache *cache = ks_machine(f->roots[0], url);
+    uint64_t start = kn_clock_now();
+    for (int n = 0; n < 30; n++) {
+        (void)snprintf(name, sizeof name, "%d", n);
+        assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
+    }
+    uint64_t took = kn_clock_now() - start;
+    assert_true(ks_own(cache).remote_timeouts >= 1);
+    kiln_cache_destroy(cache);
+    /* 30 times 300 ms would be 9 s: what is shown is that it is not paid each time. */
+    assert_true(took < 5000 * MS);
+    assert_int_equal(compile.runs, 30);
+}
+
+static void a_full_server_costs_nothing(void **state)
+{
+    fixture *f = *state;
+    char command[256], name[16];
+    ks_compile compile = {0};
+    (void)snprintf(command, sizeof command,
+                   "redis-cli -p %d -a s3cr3t --no-auth-warning config set maxmemory 1 >/dev/null",
+                   f->server.port);
+    if (system(command) != 0) {
+        kn_test_skip("redis", "redis-cli is not installed");
+    }
+    kiln_cache *cache = ks_machine(f->roots[0], f->url);
+    for (int n = 0; n < 20; n++) {
+        (void)snprintf(name, sizeof name, "%d", n);
+        assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
+    }
+    kiln_cache_stats own = ks_own(cache);
+    assert_int_equal(own.remote_uploads, 0);
+    assert_true(own.remote_errors >= 1);
+    kiln_cache_destroy(cache);
+}
+
+static const struct misdeed {
+    const char *scheme;
+    ks_manner manner;
+    const char *text;
+} misdeeds[] = {
+    {"redis", KS_SILENT, NULL},
+    {"redis", KS_CLOSES, NULL},
+    {"redis", KS_SLOW, "$100000\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"},
+    {"redis", KS_GARBAGE, "HTTP/1.1 200 OK\r\n\r\n"},
+    {"redis", KS_GARBAGE, "*2000000000\r\n"},
+    {"redis", KS_GARBAGE, "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"},
+    {"redis", KS_GARBAGE, "$5\r\nhello\r\n"},
+    {"redis", KS_GARBAGE, "$-5\r\n"},
+    {"redis", KS_GARBAGE, ":1\r\n"},
+    {"redis", KS_GARBAGE, "-ERR no\r\n"},
+    {"redis", KS_CUTS, "$10\r\nhellohello\r\n"},
+    {"redis", KS_FLOOD, "$2000000000\r\n"},
+    {"http", KS_SILENT, NULL},
+    {"http", KS_CLOSES, NULL},
+    {"http", KS_SLOW, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nxxxxxxxxxxxxxxxxxxxxx"},
+    {"http", KS_GARBAGE, "+PONG\r\n$5\r\nhello\r\n"},
+    {"http", KS_GARBAGE, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"},
+    {"http", KS_GARBAGE, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+    {"http", KS_CUTS, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello"},
+    {"http", KS_FLOOD, "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n"},
+};
+
+static void a_misbehaving_server_changes_nothing(void **state)
+{
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof misdeeds / sizeof misdeeds[0]; i++) {
+        ks_rogue rogue;
+        char url[256], name[32];
+        ks_compile compile = {0};
+        ks_rogue_start(&rogue, misdeeds[i].manner, misdeeds[i].text);
+        (void)snprintf(url, sizeof url,
+                       "%s://127.0.0.1:%d?timeout=200ms&connect-timeout=200ms&upload-timeout=200ms&"
+                       "flush=100ms&max-bytes=1M",
+                       misdeeds[i].scheme, rogue.port);
+        kiln_cache *cache = ks_machine(f->roots[0], url);
+        uint64_t start = kn_clock_now();
+        for (int n = 0; n < 20; n++) {
+            (void)snprintf(name, sizeof name, "%zu-%d", i, n);
+            assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
+        }
+        uint64_t took = kn_clock_now() - start;
+        kiln_cache_stats own = ks_own(cache);
+        assert_true(own.remote_errors + own.remote_timeouts + own.corrupt >= 1);
+        assert_int_equal(own.hits_remote, 0);
+        kiln_cache_destroy(cache);
+        /* Waiting each time would be 12 s and more. */
+        assert_true(took < 6000 * MS);
+        ks_rogue_end(&rogue);
+    }
+}
+
+static void a_wrong_url_is_told_and_a_missing_module_is_not_fatal(void **state)
+{
+    fixture *f = *state;
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    ks_compile compile = {0};
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = f->roots[0];
+    options.remote = "redis://host?no-such-option";
+    assert_int_equal(kiln_cache_create(&options, &cache, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "no-such-option"));
+    kiln_diag_clear(&diag);
+    cache = ks_machine(f->roots[0], "gopher://host");
+    assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
+    kiln_cache_destroy(cache);
+}
+
+int main(void)
+{
+#define REDIS(name)                                                                                \
+    {                                                                                              \
+        "redis: " #name, name, setup_redis, teardown, NULL                                         \
+    }
+#define NGINX(name)                                                                                \
+    {                                                                                              \
+        "nginx: " #name, name, setup_nginx, teardown, NULL                                         \
+    }
+#define NONE(name)                                                                                 \
+    {                                                                                              \
+#name, name, setup_none, teardown, NULL                                                    \
+    }
+    const struct CMUnitTest tests[] = {
+        REDIS(another_machine_does_not_compile),
+        NGINX(another_machine_does_not_compile),
+        REDIS(a_large_entry_travels),
+        NGINX(a_large_entry_travels),
+        NGINX(a_tampered_entry_is_compiled_again),
+        NGINX(a_token_is_needed_and_taken),
+        NGINX(a_server_that_refuses_is_let_be),
+        REDIS(a_wrong_password_is_let_be),
+        REDIS(a_server_killed_in_the_middle_harms_nobody),
+        NGINX(a_server_killed_in_the_middle_harms_nobody),
+        REDIS(a_stopped_server_costs_its_timeout_once),
+        NGINX(a_stopped_server_costs_its_timeout_once),
+        REDIS(a_full_server_costs_nothing),
+        NONE(a_misbehaving_server_changes_nothing),
+        NONE(a_wrong_url_is_told_and_a_missing_module_is_not_fatal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
