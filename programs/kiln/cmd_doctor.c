@@ -40,10 +40,23 @@ typedef struct doctor_findings {
 } doctor_findings;
 
 /* Variables that are worth knowing when something is odd. */
-static const char *const variables[] = {
-    "KILN_CACHE_DIR", "KILN_CACHE_MAX_SIZE", "KILN_NO_CACHE",     "KILN_RECACHE", "KILN_READONLY",
-    "KILN_FSYNC",     "KILN_BACKEND",        "KILN_DEVICE",       "KILN_STRICT",  "KILN_LOG",
-    "KILN_PACKS",     "KILN_REMOTE",         "KILN_BACKEND_PATH", "KILN_TRACE",   NULL};
+static const char *const variables[] = {"KILN_CACHE_DIR",
+                                        "KILN_CACHE_MAX_SIZE",
+                                        "KILN_CACHE_MAX_AGE",
+                                        "KILN_CACHE_MIN_FREE",
+                                        "KILN_NO_CACHE",
+                                        "KILN_RECACHE",
+                                        "KILN_READONLY",
+                                        "KILN_FSYNC",
+                                        "KILN_BACKEND",
+                                        "KILN_DEVICE",
+                                        "KILN_STRICT",
+                                        "KILN_LOG",
+                                        "KILN_PACKS",
+                                        "KILN_REMOTE",
+                                        "KILN_BACKEND_PATH",
+                                        "KILN_TRACE",
+                                        NULL};
 
 static kiln_status probe_one(const cmd_context *context, const doctor_options *options,
                              const char *name, doctor_findings *findings, kiln_diag *diag)

@@ -448,7 +448,8 @@ kiln_status kiln_cache_remove(kiln_cache *cache, const kiln_key *key, kiln_diag 
 
 void kn_cache_flush(kiln_cache *cache)
 {
-    if (!kn_cache_writes(cache)) {
+    /* Below a root that was exchanged for a stranger's nothing is written, statistics neither. */
+    if (!kn_cache_writes(cache) || kn_disk_check_root(cache->disk, NULL) != KILN_OK) {
         return;
     }
     kiln_diag diag = KILN_DIAG_INIT;
