@@ -140,6 +140,9 @@ static bool fill(rig *r)
             kiln_recipe_add_u64(recipe, "n", i, NULL) != KILN_OK ||
             kiln_blob_create(bytes, sizeof(bytes), NULL, 0, &blob, NULL) != KILN_OK ||
             kiln_cache_put(r->cache, recipe, blob, 1, NULL) != KILN_OK) {
+            free(n);
+            kiln_blob_release(blob);
+            kiln_recipe_destroy(recipe);
             return false;
         }
         r->keys[i] = n->key = kiln_recipe_key(recipe);
