@@ -11,6 +11,7 @@
 #include "store/blob.h"
 #include "store/pack.h"
 #include "support/failalloc.h"
+#include "sys/thread.h"
 
 /* A recipe like those of real kernels: most of it is the same in each. */
 static kiln_recipe *kernel_recipe(unsigned index)
@@ -162,6 +163,31 @@ static void a_blob_outlives_its_pack(void **state)
     kiln_blob_release(found);
     kiln_blob_release(wanted);
     kiln_recipe_destroy(recipe);
+    free(path);
+}
+
+/* The dictionary is made at its first use, and contexts are handed on, without a lock. */
+static void read_all(void *user)
+{
+    for (unsigned i = 0; i < 300; i++) {
+        assert_has(user, i, true);
+    }
+}
+
+static void threads_share_a_pack(void **state)
+{
+    enum { THREADS = 4 };
+    char *path = kt_path(*state, "a.kpack");
+    kn_thread *threads[THREADS];
+    (void)write_pack(path, 0, 300, false);
+    kiln_pack *pack = open_pack(path);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(kn_thread_start(read_all, pack, &threads[i], NULL), KILN_OK);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        kn_thread_join(threads[i]);
+    }
+    kiln_pack_close(pack);
     free(path);
 }
 
@@ -544,6 +570,7 @@ int main(void)
         TEST(packs_round_trip),
         TEST(a_dictionary_makes_small_entries_smaller),
         TEST(a_blob_outlives_its_pack),
+        TEST(threads_share_a_pack),
         TEST(a_pack_depends_on_its_entries_alone),
         TEST(adding_keeps_what_is_there),
         TEST(a_pack_hit_is_kept_in_memory_and_not_on_disk),
