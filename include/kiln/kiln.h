@@ -11,6 +11,7 @@
 #include "kiln/launch.h"
 #include "kiln/pack.h"
 #include "kiln/program.h"
+#include "kiln/remote.h"
 #include "kiln/runtime.h"
 #include "kiln/source.h"
 #include "kiln/status.h"

@@ -46,6 +46,8 @@ typedef struct cli_command {
     X(prune)                                                                                       \
     X(clear)                                                                                       \
     X(pack)                                                                                        \
+    X(remote)                                                                                      \
+    X(key)                                                                                         \
     X(version)                                                                                     \
     X(help)
 

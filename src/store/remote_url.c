@@ -303,6 +303,29 @@ static void show(kn_remote_url *url)
     kn_text_putf(url->shown, sizeof url->shown, "%s://%s%s%s", s->scheme, s->host, port, s->path);
 }
 
+/* What no option says by itself. */
+static kiln_status check_whole(const kn_remote_url *url, kiln_diag *diag)
+{
+    if (!url->reads && !url->writes) {
+        return bad(diag, "it is both read-only and write-only");
+    }
+    if (url->limit_ms == 0 || url->server.connect_ms == 0 || url->upload_ms == 0 ||
+        url->server.max_bytes == 0) {
+        return bad(diag, "a time-out or a size is 0");
+    }
+    return KILN_OK;
+}
+
+/* From the '/' to the end, without a '/' there. NULL `at`: there is none. */
+static bool take_path(kn_remote_url *url, url_cutter *cutter, const char *at, const char *end)
+{
+    while (at != NULL && end > at && end[-1] == '/') {
+        end--;
+    }
+    url->server.path = at != NULL ? cut(cutter, at, (size_t)(end - at)) : "";
+    return url->server.path != NULL;
+}
+
 static kiln_status parse(const char *text, size_t length, kn_remote_url *url, url_cutter *cutter,
                          kiln_diag *diag)
 {
@@ -316,27 +339,15 @@ static kiln_status parse(const char *text, size_t length, kn_remote_url *url, ur
     const char *query = memchr(at, '?', (size_t)(end - at));
     const char *whole = query != NULL ? query : end;
     const char *path = memchr(at, '/', (size_t)(whole - at));
-    const char *authority_end = path != NULL ? path : whole;
-    if (url->server.scheme == NULL || !take_authority(url, cutter, at, authority_end)) {
+    if (url->server.scheme == NULL ||
+        !take_authority(url, cutter, at, path != NULL ? path : whole)) {
         return bad(diag, "its host or port is not right");
     }
-    if (path != NULL) {
-        while (whole > path && whole[-1] == '/') {
-            whole--;
-        }
-        url->server.path = cut(cutter, path, (size_t)(whole - path));
-    }
-    if (url->server.path == NULL) {
+    if (!take_path(url, cutter, path, whole)) {
         return bad(diag, "its path is not right");
     }
     kiln_status status = query != NULL ? take_options(url, cutter, query + 1, end, diag) : KILN_OK;
-    if (status == KILN_OK && !url->reads && !url->writes) {
-        status = bad(diag, "it is both read-only and write-only");
-    }
-    if (status == KILN_OK && (url->limit_ms == 0 || url->server.connect_ms == 0 ||
-                              url->upload_ms == 0 || url->server.max_bytes == 0)) {
-        status = bad(diag, "a time-out or a size is 0");
-    }
+    status = status == KILN_OK ? check_whole(url, diag) : status;
     show(url);
     return status;
 }

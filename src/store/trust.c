@@ -151,31 +151,44 @@ static bool is_native(kn_span recipe)
     return true; /* a recipe without a stage: who knows */
 }
 
+/* What the policy says before anybody has looked into the entry. */
+static kiln_status judge_seal(const kn_trust *trust, bool has_seal, bool sealed, kiln_diag *diag)
+{
+    if (trust->policy == KN_TRUST_LOCAL) {
+        return refuse(diag, "KILN_TRUST=local takes nothing from elsewhere");
+    }
+    if (trust->policy == KN_TRUST_SIGNED && !has_seal) {
+        return refuse(diag, "it is not signed");
+    }
+    if (!sealed &&
+        (trust->policy == KN_TRUST_SIGNED || (has_seal && kn_signer_trusts_any(trust->signer)))) {
+        return refuse(diag, "its signature is a stranger's, or does not fit");
+    }
+    return KILN_OK;
+}
+
+static bool proves_its_key(const kn_entry *entry, const kiln_key *key)
+{
+    uint8_t proof[KN_DIGEST_SIZE];
+    return kn_digest_of(entry->recipe.data, entry->recipe.length, proof) &&
+           memcmp(proof, key->bytes, sizeof proof) == 0;
+}
+
 static kiln_status judge(const kn_trust *trust, bool native_too, const kiln_key *key, kn_span bytes,
                          kn_entry *entry, kiln_diag *diag)
 {
     const char *seal = find_seal(bytes);
     kn_span file = kn_span_of(bytes.data, bytes.length - (seal != NULL ? KN_SEAL_SIZE : 0));
-    uint8_t proof[KN_DIGEST_SIZE];
     /* The signature first: nothing else looks at bytes that nobody vouches for. */
     bool sealed = seal != NULL && is_sealed(trust, key, file, seal);
-    if (trust->policy == KN_TRUST_LOCAL) {
-        return refuse(diag, "KILN_TRUST=local takes nothing from elsewhere");
+    kiln_status status = judge_seal(trust, seal != NULL, sealed, diag);
+    if (status == KILN_OK) {
+        status = kn_entry_parse(file, key, entry, diag);
     }
-    if (trust->policy == KN_TRUST_SIGNED && !sealed) {
-        return refuse(diag, seal != NULL ? "its signature is a stranger's, or does not fit"
-                                         : "it is not signed");
-    }
-    if (seal != NULL && !sealed && kn_signer_trusts_any(trust->signer)) {
-        return refuse(diag, "its signature is a stranger's, or does not fit");
-    }
-    kiln_status status = kn_entry_parse(file, key, entry, diag);
     if (status != KILN_OK) {
         return status;
     }
-    if (entry->payload_size > UNPACKED_LIMIT ||
-        !kn_digest_of(entry->recipe.data, entry->recipe.length, proof) ||
-        memcmp(proof, key->bytes, sizeof proof) != 0) {
+    if (entry->payload_size > UNPACKED_LIMIT || !proves_its_key(entry, key)) {
         return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
                              "its recipe does not give its key");
     }

@@ -2,6 +2,8 @@
  * right, the delay is bounded, everything is counted. */
 #include "remote/servers.h"
 
+#include "kiln/remote.h"
+
 #include "sys/clock.h"
 
 #define MS UINT64_C(1000000)
@@ -196,6 +198,105 @@ static void a_wrong_password_is_let_be(void **state)
     kiln_cache_destroy(cache);
 }
 
+/* --- trust -------------------------------------------------------------------------------------
+ */
+
+/* What a machine with this signing key ("": none) makes of "a". */
+static kiln_cache_stats ask_as(fixture *f, int machine, const char *key_file, ks_compile *compile)
+{
+    assert_int_equal(setenv("KILN_SIGNING_KEY", key_file, 1), 0);
+    kiln_cache *cache = ks_machine(f->roots[machine], f->url);
+    assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
+    (void)ks_get(cache, "a", compile);
+    kiln_cache_stats own = ks_own(cache);
+    kiln_cache_destroy(cache);
+    return own;
+}
+
+static void S7_only_trusted_signatures_are_taken(void **state)
+{
+    fixture *f = *state;
+    char line[KILN_PUBLIC_KEY_TEXT_SIZE];
+    ks_compile compile = {0};
+    char *ours = kt_path(f->folder, "ours.pem"), *theirs = kt_path(f->folder, "theirs.pem");
+    assert_int_equal(kiln_signing_key_generate(ours, line, NULL), KILN_OK);
+    assert_int_equal(kiln_signing_key_generate(theirs, line, NULL), KILN_OK);
+    (void)ask_as(f, 0, "", &compile); /* unsigned */
+    kiln_cache_stats own = ask_as(f, 1, ours, &compile);
+    assert_true(own.remote_refused >= 1);
+    assert_int_equal(own.compiles, 1); /* and puts its own there */
+    own = ask_as(f, 2, theirs, &compile);
+    assert_true(own.remote_refused >= 1);
+    assert_int_equal(own.compiles, 1);
+    own = ask_as(f, 3, theirs, &compile);
+    assert_int_equal(own.hits_remote, 1);
+    assert_int_equal(own.remote_refused + own.compiles, 0);
+    free(ours);
+    free(theirs);
+}
+
+static void S7_an_entry_moved_to_another_key_is_refused(void **state)
+{
+    fixture *f = *state;
+    char command[512];
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_machine(f->roots[0], f->url);
+    (void)ks_get(cache, "a", &compile);
+    (void)ks_get(cache, "b", &compile);
+    kiln_cache_destroy(cache);
+    (void)snprintf(command, sizeof command,
+                   "set -- $(find %s/files -type f); [ $# = 2 ] && mv $1 %s/x && mv $2 $1 && "
+                   "mv %s/x $2",
+                   f->server.folder, f->folder, f->folder);
+    assert_int_equal(system(command), 0);
+    cache = ks_machine(f->roots[1], f->url);
+    assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
+    assert_int_equal(ks_get(cache, "b", &compile), KILN_ORIGIN_COMPILED);
+    assert_true(ks_own(cache).corrupt >= 2);
+    kiln_cache_destroy(cache);
+}
+
+/* --- looking at them ---------------------------------------------------------------------------
+ */
+
+static kiln_status keep_report(void *user, const kiln_remote_report *report)
+{
+    *(kiln_remote_report *)user = *report;
+    return KILN_OK;
+}
+
+static kiln_remote_report check(const char *url)
+{
+    kiln_remote_report report;
+    memset(&report, 0, sizeof report);
+    assert_int_equal(kiln_remote_check(url, keep_report, &report, NULL), KILN_OK);
+    return report;
+}
+
+static void a_check_tells_what_works(void **state)
+{
+    fixture *f = *state;
+    char url[300];
+    kiln_remote_report report = check(f->url);
+    assert_string_equal(report.why, "");
+    assert_true(report.reachable && report.readable && report.writable);
+    assert_true(report.leases == f->redis && report.has_clock == f->redis);
+    assert_true(report.latency_ns > 0);
+    if (f->redis) {
+        assert_true(llabs(report.clock_ahead_ns) < 60 * INT64_C(1000000000));
+    } else {
+        assert_int_equal(kt_file_count(f->server.folder), 2); /* its configuration and its pid */
+    }
+    assert_null(strstr(report.name, "s3cr3t"));
+    (void)snprintf(url, sizeof url, "%s&read-only", f->url);
+    report = check(url);
+    assert_true(report.reachable && report.readable && !report.writable);
+    ks_kill(&f->server);
+    report = check(f->url);
+    assert_false(report.reachable);
+    assert_true(report.why[0] != '\0');
+}
+
 /* --- trouble -----------------------------------------------------------------------------------
  */
 
@@ -358,6 +459,11 @@ int main(void)
         NGINX(a_token_is_needed_and_taken),
         NGINX(a_server_that_refuses_is_let_be),
         REDIS(a_wrong_password_is_let_be),
+        REDIS(S7_only_trusted_signatures_are_taken),
+        NGINX(S7_only_trusted_signatures_are_taken),
+        NGINX(S7_an_entry_moved_to_another_key_is_refused),
+        REDIS(a_check_tells_what_works),
+        NGINX(a_check_tells_what_works),
         REDIS(a_server_killed_in_the_middle_harms_nobody),
         NGINX(a_server_killed_in_the_middle_harms_nobody),
         REDIS(a_stopped_server_costs_its_timeout_once),
