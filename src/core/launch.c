@@ -332,6 +332,18 @@ kiln_status kiln_queue_launch(kiln_queue *queue, kiln_program *program, const ch
     return status;
 }
 
+kiln_status kiln_queue_wait_event(kiln_queue *queue, kiln_event *event, kiln_diag *diag)
+{
+    const kn_instance *in = &queue->device->driver->in;
+    if (event->device != queue->device) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "ordering two queues",
+                             "the event is of another device than the queue");
+    }
+    return kn_instance_can(in, KILN_CAP_QUEUE_WAIT)
+               ? kn_hal_queue_wait(in, queue->handle, event->handle, diag)
+               : kiln_event_wait(event, diag);
+}
+
 kiln_status kiln_event_wait(kiln_event *event, kiln_diag *diag)
 {
     return kn_hal_event_wait(&event->device->driver->in, event->device->handle, event->handle,

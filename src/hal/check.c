@@ -55,6 +55,7 @@ static const op_row device_rows[] = {
     DEVICE(queue_copy, KILN_CAP_COPY),
     DEVICE(queue_launch, 0),
     DEVICE(queue_finish, 0),
+    DEVICE(queue_wait, KILN_CAP_QUEUE_WAIT),
     DEVICE(event_done, 0),
     DEVICE(event_wait, 0),
     DEVICE(event_elapsed, 0),

@@ -62,6 +62,7 @@ bool suite_has_main(kiln_device *device);
     X(events_tell_time)                                                                            \
     X(a_queue_keeps_its_order)                                                                     \
     X(two_queues_do_not_disturb_each_other)                                                        \
+    X(a_queue_waits_for_another)                                                                   \
     X(a_stream_of_submissions_is_right)                                                            \
     X(a_refused_binary_is_made_again)
 

@@ -68,3 +68,44 @@ void a_stream_of_submissions_is_right(suite *s)
     kiln_executor_destroy(executor);
     free(pieces);
 }
+
+/* The second queue reads what the first one's kernel writes, without the host between them. */
+void a_queue_waits_for_another(suite *s)
+{
+    enum { COUNT = 1024, TIMES = 30 };
+    static const float zero = 0;
+    static float ones[COUNT], back[COUNT];
+    float one = 1.0F;
+    kiln_queue *other = NULL;
+    kiln_buffer *x = NULL;
+    kiln_buffer *y = NULL;
+    for (size_t i = 0; i < COUNT; i++) {
+        ones[i] = 1.0F;
+    }
+    OK(kiln_queue_create(s->device, &other, &diag));
+    OK(kiln_buffer_create(s->device, sizeof(ones), &x, &diag));
+    OK(kiln_buffer_create(s->device, sizeof(ones), &y, &diag));
+    OK(kiln_queue_write(s->queue, x, 0, ones, sizeof(ones), &diag));
+    OK(kiln_queue_fill(s->queue, y, 0, sizeof(ones), &zero, sizeof(zero), &diag));
+    OK(kiln_queue_finish(s->queue, &diag));
+    const kiln_arg args[] = {{.kind = KILN_ARG_VALUE, .value = &one, .size = sizeof(one)},
+                             {.kind = KILN_ARG_BUFFER, .buffer = x},
+                             {.kind = KILN_ARG_BUFFER, .buffer = y}};
+    const kiln_launch launch = {
+        .struct_size = sizeof(launch), .dims = 1, .global = {COUNT}, .args = args, .arg_count = 3};
+    kiln_queue *queues[] = {s->queue, other};
+    for (int i = 0; i < TIMES; i++) {
+        kiln_event *event = NULL;
+        OK(kiln_queue_launch(queues[i % 2], suite_program(s, "saxpy"),
+                             suite_entry(s->device, "saxpy"), &launch, &event, &diag));
+        OK(kiln_queue_wait_event(queues[(i + 1) % 2], event, &diag));
+        kiln_event_release(event);
+    }
+    OK(kiln_queue_read(queues[TIMES % 2], y, 0, back, sizeof(back), &diag));
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_true(back[i] == (float)TIMES);
+    }
+    kiln_queue_destroy(other);
+    kiln_buffer_destroy(x);
+    kiln_buffer_destroy(y);
+}

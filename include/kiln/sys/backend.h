@@ -46,6 +46,7 @@ enum {
     KILN_CAP_PRECOMPILE = 1u << 11,    /* uses a compile request's `precompile` */
     KILN_CAP_COOPERATIVE = 1u << 12,   /* launches with `cooperative` */
     KILN_CAP_CLUSTERS = 1u << 13,      /* launches with `cluster` */
+    KILN_CAP_QUEUE_WAIT = 1u << 14,    /* queue_wait */
 };
 
 /* --- what core lends a backend -----------------------------------------------------------------
@@ -268,6 +269,9 @@ typedef struct kiln_device_ops {
     kiln_status (*queue_launch)(void *queue, const kiln_sys_launch *launch, void **out_event,
                                 kiln_diag *diag);
     kiln_status (*queue_finish)(void *queue, kiln_diag *diag);
+    /* KILN_CAP_QUEUE_WAIT: what is put into the queue from now on begins after `event`, which is of
+     * another queue of the same device and may be destroyed right after. The host does not wait. */
+    kiln_status (*queue_wait)(void *queue, void *event, kiln_diag *diag);
 
     /* done: without waiting. wait: until done; the work's own failure. elapsed: device time in ns.
      */

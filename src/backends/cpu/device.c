@@ -94,6 +94,7 @@ const kiln_device_ops kn_cpu_device_ops = {
     .queue_copy = kn_cpu_queue_copy,
     .queue_launch = kn_cpu_queue_launch,
     .queue_finish = kn_cpu_queue_finish,
+    .queue_wait = kn_cpu_queue_wait,
     .event_done = kn_cpu_event_done,
     .event_wait = kn_cpu_event_wait,
     .event_elapsed = kn_cpu_event_elapsed,

@@ -76,6 +76,7 @@ typedef struct cpu_event {
 
 cpu_event *kn_cpu_event_create(void); /* two references: the queue's and the caller's */
 void kn_cpu_event_release(cpu_event *event);
+cpu_event *kn_cpu_event_retain(cpu_event *event);
 void kn_cpu_event_complete(cpu_event *event, uint64_t begin_ns, uint64_t end_ns);
 bool kn_cpu_event_done(void *device, void *event);
 kiln_status kn_cpu_event_wait(void *device, void *event, kiln_diag *diag);
@@ -117,5 +118,6 @@ kiln_status kn_cpu_queue_copy(void *queue, void *from, size_t from_offset, void 
 kiln_status kn_cpu_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
                                 kiln_diag *diag);
 kiln_status kn_cpu_queue_finish(void *queue, kiln_diag *diag);
+kiln_status kn_cpu_queue_wait(void *queue, void *event, kiln_diag *diag);
 
 #endif

@@ -15,6 +15,12 @@ cpu_event *kn_cpu_event_create(void)
     return event;
 }
 
+cpu_event *kn_cpu_event_retain(cpu_event *event)
+{
+    (void)atomic_fetch_add(&event->references, 1u);
+    return event;
+}
+
 void kn_cpu_event_release(cpu_event *event)
 {
     if (event != NULL && atomic_fetch_sub(&event->references, 1u) == 1u) {

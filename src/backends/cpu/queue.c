@@ -12,6 +12,7 @@ typedef enum command_kind {
     COMMAND_COPY,
     COMMAND_FILL,
     COMMAND_LAUNCH,
+    COMMAND_WAIT,
 } command_kind;
 
 typedef struct command {
@@ -24,7 +25,8 @@ typedef struct command {
     unsigned char pattern[16];
     size_t pattern_size;
     cpu_launch *launch;
-    cpu_event *event; /* may be NULL */
+    cpu_event *event;   /* may be NULL */
+    cpu_event *awaited; /* of another queue */
 } command;
 
 typedef struct queue {
@@ -73,6 +75,9 @@ static void run_command(const queue *q, const command *c)
     case COMMAND_LAUNCH:
         kn_cpu_launch_run(q->cpu, c->launch);
         break;
+    case COMMAND_WAIT: /* cannot fail: what was put in a queue was checked before */
+        (void)!(kn_cpu_event_wait(NULL, c->awaited, NULL) == KILN_OK);
+        break;
     }
 }
 
@@ -85,6 +90,7 @@ static void command_destroy(command *c)
     kn_cpu_buffer_release(c->from);
     kn_cpu_launch_destroy(c->launch);
     kn_cpu_event_release(c->event);
+    kn_cpu_event_release(c->awaited);
     free(c);
 }
 
@@ -316,6 +322,18 @@ kiln_status kn_cpu_queue_launch(void *queue_handle, const kiln_sys_launch *launc
     status = submit(q, &model, out_event, &number, diag);
     if (status != KILN_OK) {
         kn_cpu_launch_destroy(model.launch);
+    }
+    return status;
+}
+
+kiln_status kn_cpu_queue_wait(void *queue_handle, void *event, kiln_diag *diag)
+{
+    const command model = {.kind = COMMAND_WAIT,
+                           .awaited = kn_cpu_event_retain((cpu_event *)event)};
+    uint64_t number = 0;
+    kiln_status status = submit((queue *)queue_handle, &model, NULL, &number, diag);
+    if (status != KILN_OK) {
+        kn_cpu_event_release(model.awaited);
     }
     return status;
 }

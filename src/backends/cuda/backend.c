@@ -36,6 +36,7 @@ static const kiln_device_ops device_ops = {
     .queue_copy = kn_cuda_queue_copy,
     .queue_launch = kn_cuda_queue_launch,
     .queue_finish = kn_cuda_queue_finish,
+    .queue_wait = kn_cuda_queue_wait,
     .event_done = kn_cuda_event_done,
     .event_wait = kn_cuda_event_wait,
     .event_elapsed = kn_cuda_event_elapsed,
@@ -47,8 +48,8 @@ const kiln_backend kn_backend_cuda = {
     .size = sizeof(kiln_backend),
     .name = "cuda",
     .summary = "NVIDIA GPUs through NVRTC and the CUDA driver",
-    .caps = KILN_CAP_ANY_THREAD | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL | KILN_CAP_COPY |
-            KILN_CAP_REFLECT | KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN |
+    .caps = KILN_CAP_ANY_THREAD | KILN_CAP_QUEUE_WAIT | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL |
+            KILN_CAP_COPY | KILN_CAP_REFLECT | KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN |
             KILN_CAP_PRECOMPILE | KILN_CAP_COOPERATIVE | KILN_CAP_CLUSTERS,
     .compiler = &compiler_ops,
     .device = &device_ops,

@@ -179,6 +179,7 @@ void kn_cuda_queue_destroy(void *device, void *queue);
 kiln_status kn_cuda_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
                                  kiln_diag *diag);
 kiln_status kn_cuda_queue_finish(void *queue, kiln_diag *diag);
+kiln_status kn_cuda_queue_wait(void *queue, void *event, kiln_diag *diag);
 bool kn_cuda_event_done(void *device, void *event);
 kiln_status kn_cuda_event_wait(void *device, void *event, kiln_diag *diag);
 kiln_status kn_cuda_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);

@@ -69,6 +69,21 @@ kiln_status kn_cuda_queue_finish(void *handle, kiln_diag *diag)
                : kn_cuda_fail(queue->device->cuda, result, "cuStreamSynchronize", diag);
 }
 
+kiln_status kn_cuda_queue_wait(void *handle, void *event, kiln_diag *diag)
+{
+    const kn_cuda_queue *queue = (const kn_cuda_queue *)handle;
+    kiln_status status = kn_cuda_enter(queue->device, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    CUresult result = queue->device->cuda->driver.cuStreamWaitEvent(
+        queue->stream, ((const cuda_event *)event)->end, 0);
+    kn_cuda_leave(queue->device);
+    return result == CUDA_SUCCESS
+               ? KILN_OK
+               : kn_cuda_fail(queue->device->cuda, result, "cuStreamWaitEvent", diag);
+}
+
 kiln_status kn_cuda_event_begin(kn_cuda_queue *queue, bool timed, void **out_event, kiln_diag *diag)
 {
     const kn_cuda_driver *driver = &queue->device->cuda->driver;

@@ -37,6 +37,7 @@ static const kiln_device_ops device_ops = {
     .queue_copy = kn_fake_queue_copy,
     .queue_launch = kn_fake_queue_launch,
     .queue_finish = kn_fake_queue_finish,
+    .queue_wait = kn_fake_queue_wait,
     .event_done = kn_fake_event_done,
     .event_wait = kn_fake_event_wait,
     .event_elapsed = kn_fake_event_elapsed,
@@ -50,7 +51,7 @@ const kiln_backend kn_backend_fake = {
     .summary = "no hardware: the reference backend, with scripted faults",
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_CAPTURE | KILN_CAP_FILL |
             KILN_CAP_COPY | KILN_CAP_REFLECT | KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET |
-            KILN_CAP_ON_REQUEST | KILN_CAP_SEARCH_KNOWN,
+            KILN_CAP_ON_REQUEST | KILN_CAP_SEARCH_KNOWN | KILN_CAP_QUEUE_WAIT,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_fake_open,

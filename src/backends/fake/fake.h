@@ -124,6 +124,7 @@ void kn_fake_queue_destroy(void *device, void *queue);
 kiln_status kn_fake_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
                                  kiln_diag *diag);
 kiln_status kn_fake_queue_finish(void *queue, kiln_diag *diag);
+kiln_status kn_fake_queue_wait(void *queue, void *event, kiln_diag *diag);
 kiln_status kn_fake_event_create(kn_fake_device *device, void **out_event, uint64_t ns,
                                  kiln_diag *diag);
 bool kn_fake_event_done(void *device, void *event);

@@ -91,6 +91,15 @@ kiln_status kn_fake_queue_finish(void *queue, kiln_diag *diag)
     return kn_fake_call(&fake->device->instance->faults, FAKE_FINISH, NULL, diag);
 }
 
+/* Every event is done when it is handed over. */
+kiln_status kn_fake_queue_wait(void *queue, void *event, kiln_diag *diag)
+{
+    (void)queue;
+    (void)event;
+    (void)diag;
+    return KILN_OK;
+}
+
 /* --- the interpreter --------------------------------------------------------------------------
  */
 

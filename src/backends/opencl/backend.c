@@ -37,6 +37,7 @@ static const kiln_device_ops device_ops = {
     .queue_copy = kn_opencl_queue_copy,
     .queue_launch = kn_opencl_queue_launch,
     .queue_finish = kn_opencl_queue_finish,
+    .queue_wait = kn_opencl_queue_wait,
     .event_done = kn_opencl_event_done,
     .event_wait = kn_opencl_event_wait,
     .event_elapsed = kn_opencl_event_elapsed,
@@ -49,7 +50,7 @@ const kiln_backend kn_backend_opencl = {
     .name = "opencl",
     .summary = "OpenCL 1.2 and later, any vendor",
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_CAPTURE | KILN_CAP_FILL | KILN_CAP_COPY |
-            KILN_CAP_REFLECT | KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET,
+            KILN_CAP_REFLECT | KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET | KILN_CAP_QUEUE_WAIT,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_opencl_open,

@@ -49,6 +49,16 @@ kiln_status kn_opencl_queue_finish(void *queue, kiln_diag *diag)
                : kn_opencl_fail_run(diag, "waiting for an OpenCL queue", "clFinish", code);
 }
 
+kiln_status kn_opencl_queue_wait(void *queue, void *event, kiln_diag *diag)
+{
+    const kn_opencl_queue *q = (const kn_opencl_queue *)queue;
+    const cl_event awaited = (cl_event)event;
+    cl_int code = q->device->cl->api.clEnqueueBarrierWithWaitList(q->handle, 1, &awaited, NULL);
+    return code == CL_SUCCESS ? KILN_OK
+                              : kn_opencl_fail_run(diag, "ordering two OpenCL queues",
+                                                   "clEnqueueBarrierWithWaitList", code);
+}
+
 /* --- arguments ---------------------------------------------------------------------------------
  */
 

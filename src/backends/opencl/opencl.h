@@ -149,6 +149,7 @@ kiln_status kn_opencl_queue_copy(void *queue, void *from, size_t from_offset, vo
 kiln_status kn_opencl_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
                                    kiln_diag *diag);
 kiln_status kn_opencl_queue_finish(void *queue, kiln_diag *diag);
+kiln_status kn_opencl_queue_wait(void *queue, void *event, kiln_diag *diag);
 bool kn_opencl_event_done(void *device, void *event);
 kiln_status kn_opencl_event_wait(void *device, void *event, kiln_diag *diag);
 kiln_status kn_opencl_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);

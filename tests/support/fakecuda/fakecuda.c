@@ -320,6 +320,14 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
     return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+    (void)stream;
+    (void)event;
+    (void)flags;
+    return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuEventQuery(CUevent event)
 {
     (void)event;
