@@ -148,6 +148,8 @@ static void set_up_login(connection *c, struct curl_slist **headers)
         (void)snprintf(line, sizeof line, "aws:amz:%s:s3",
                        region != NULL && region[0] != '\0' ? region : "us-east-1");
         (void)curl_easy_setopt(c->easy, CURLOPT_AWS_SIGV4, line);
+        /* S3 wants it, libcurl before 8 does not send it by itself. */
+        *headers = curl_slist_append(*headers, "x-amz-content-sha256: UNSIGNED-PAYLOAD");
         (void)curl_easy_setopt(c->easy, CURLOPT_USERNAME, id);
         (void)curl_easy_setopt(c->easy, CURLOPT_PASSWORD, secret);
         if (session != NULL && session[0] != '\0' && strlen(session) < sizeof line - 64) {
@@ -186,7 +188,12 @@ static void set_up(connection *c, const kiln_remote_call *call, const char *url,
         (void)curl_easy_setopt(c->easy, CURLOPT_CAINFO, s->ca_file);
     }
     set_up_login(c, headers);
-    *headers = curl_slist_append(*headers, "Expect:");
+    if (strcmp(s->scheme, "s3") == 0) {
+        /* An "Expect:" would be signed and not sent. */
+        (void)curl_easy_setopt(c->easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 50L);
+    } else {
+        *headers = curl_slist_append(*headers, "Expect:");
+    }
 }
 
 static kiln_status meaning_of(CURLcode code, const body *answer, kiln_remote_call *call)
