@@ -46,7 +46,7 @@ need() {
 
 # Paths, keys, times, sizes, and the width of columns.
 normalise() {
-    sed -E -e "s#$folder#TMP#g" -e "s#$source_dir#SOURCE#g" \
+    sed -E -e "s#$folder#TMP#g" -e "s#(^|[^A-Za-z0-9_./-])$source_dir(/|\$|[^A-Za-z0-9_.-])#\1SOURCE\2#g" \
         -e 's/[0-9a-f]{64}/KEY/g' -e 's/\b[0-9a-f]{16}\b/KEY/g' \
         -e 's/-?[0-9]+\.[0-9]+(e[-+][0-9]+)? (us|ms|s|min|h)\b/TIME/g' \
         -e 's/[0-9]+(\.[0-9]+)? (B|KiB|MiB|GiB)\b/SIZE/g' \

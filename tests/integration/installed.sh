@@ -32,7 +32,7 @@ echo "installed headers, shared and static library: fine"
 # The examples of docs/examples, as somebody's CMake project, each run twice: the second time nothing
 # is compiled.
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
-cmake -S "$source_dir/docs/examples" -B "$folder/examples" -DCMAKE_PREFIX_PATH="$folder/usr" \
+cmake -G Ninja -S "$source_dir/docs/examples" -B "$folder/examples" -DCMAKE_PREFIX_PATH="$folder/usr" \
     -DCMAKE_BUILD_TYPE=Debug >"$folder/log" || { cat "$folder/log"; exit 1; }
 cmake --build "$folder/examples" >"$folder/log" || { cat "$folder/log"; exit 1; }
 KILN_CACHE_DIR=$folder/cache
@@ -61,7 +61,7 @@ for wrong in "COMPONENTS teapot" "99"; do
     mkdir "$folder/wrong"
     printf 'cmake_minimum_required(VERSION 3.16)\nproject(wrong LANGUAGES C)\nfind_package(kiln %s REQUIRED)\n' \
         "$(echo "$wrong" | sed 's/^\([A-Z]\)/0.1 \1/')" >"$folder/wrong/CMakeLists.txt"
-    cmake -S "$folder/wrong" -B "$folder/wrong/build" -DCMAKE_PREFIX_PATH="$folder/usr" \
+    cmake -G Ninja -S "$folder/wrong" -B "$folder/wrong/build" -DCMAKE_PREFIX_PATH="$folder/usr" \
         >"$folder/log" 2>&1 && echo "find_package(kiln $wrong) should fail" && exit 1
     rm -r "$folder/wrong"
 done

@@ -216,7 +216,9 @@ static const char *fd_path(int fd)
 static void follow(int fd, const char *path)
 {
     if (fd >= 0 && fd < MAX_FDS) {
-        (void)snprintf(fd_paths[fd], MAX_PATH, "%s", path != NULL ? path : "");
+        char copy[MAX_PATH]; /* `path` may lie in the table itself */
+        (void)snprintf(copy, sizeof copy, "%s", path != NULL ? path : "");
+        memcpy(fd_paths[fd], copy, sizeof copy);
     }
 }
 

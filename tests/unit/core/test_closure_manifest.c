@@ -214,7 +214,8 @@ static void plant_manifest(world *w, const void *data, size_t size)
     kiln_key key = kiln_recipe_key(first);
     char text[KILN_KEY_TEXT_SIZE];
     kiln_key_format(&key, text);
-    assert_int_equal(kiln_recipe_create("kiln.manifest", KN_MANIFEST_VERSION, &recipe, NULL), KILN_OK);
+    assert_int_equal(kiln_recipe_create("kiln.manifest", KN_MANIFEST_VERSION, &recipe, NULL),
+                     KILN_OK);
     assert_int_equal(kiln_recipe_set_target(recipe, "any", NULL), KILN_OK);
     assert_int_equal(kiln_recipe_add_text(recipe, "first", text, 64, NULL), KILN_OK);
     assert_int_equal(kiln_recipe_add_text(recipe, "search", search, strlen(search), NULL), KILN_OK);

@@ -68,7 +68,7 @@ static void a_sound_table_is_taken(void **state)
     X(queue_copy)                                                                                  \
     X(queue_launch)                                                                                \
     X(queue_finish)                                                                                \
-    X(queue_wait)                                                                                \
+    X(queue_wait)                                                                                  \
     X(event_done)                                                                                  \
     X(event_wait)                                                                                  \
     X(event_elapsed)                                                                               \
