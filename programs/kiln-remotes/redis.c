@@ -133,7 +133,7 @@ static kiln_status ask(connection *c, kiln_remote_call *call, uint64_t deadline,
     if (status == KILN_OK) {
         status = read_reply(c, deadline, call, out_reply);
     }
-    if (status == KILN_OK && (*out_reply)->type == REDIS_REPLY_ERROR) {
+    if (*out_reply != NULL && (*out_reply)->type == REDIS_REPLY_ERROR) {
         status = fail(call, KILN_E_IO, (*out_reply)->str);
         freeReplyObject(*out_reply);
         *out_reply = NULL;
@@ -162,7 +162,12 @@ static kiln_status nonsense(kiln_remote_call *call, redisReply *reply)
 
 static bool is_ok(const redisReply *reply)
 {
-    return reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, "OK") == 0;
+    return reply != NULL && reply->type == REDIS_REPLY_STATUS && strcmp(reply->str, "OK") == 0;
+}
+
+static bool is_nil(const redisReply *reply)
+{
+    return reply != NULL && reply->type == REDIS_REPLY_NIL;
 }
 
 static void name_of(const connection *c, const char *kind, const char *name, char out[NAME_ROOM])
@@ -380,7 +385,7 @@ static kiln_status redis_put(void *self, kiln_remote_call *call, const char *nam
         return status;
     }
     /* Nil: there is one already. */
-    if (!is_ok(reply) && reply->type != REDIS_REPLY_NIL) {
+    if (!is_ok(reply) && !is_nil(reply)) {
         return nonsense(call, reply);
     }
     freeReplyObject(reply);
@@ -423,7 +428,7 @@ static kiln_status redis_lease(void *self, kiln_remote_call *call, const char *n
     if (status != KILN_OK) {
         return status;
     }
-    if (is_ok(reply) || reply->type == REDIS_REPLY_NIL) {
+    if (is_ok(reply) || is_nil(reply)) {
         status = is_ok(reply) ? KILN_OK : KILN_E_BUSY;
         freeReplyObject(reply);
         return status;

@@ -75,12 +75,12 @@ kiln_status kn_remote_open(kn_remote_url *url, const kn_trust *trust, kn_stats *
     }
     free(path);
     kn_remote_url_deinit(url);
-    if (status != KILN_OK) {
+    if (*out_remote == NULL) {
         kn_dylib_close(module);
         return status;
     }
     (*out_remote)->module = module;
-    return KILN_OK;
+    return status;
 }
 
 /* --- the list ----------------------------------------------------------------------------------
