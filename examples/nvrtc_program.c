@@ -37,7 +37,7 @@ int main(void)
     }
     (void)printf("%zu bytes of %s from %s\n", result->size, result->is_ptx ? "PTX" : "CUBIN",
                  kiln_origin_name(result->origin));
-    for (size_t i = 0; i < result->lowered_count; i++) {
+    for (size_t i = 0; i < result->lowered_count && i < request.expression_count; i++) {
         (void)printf("%s is %s\n", expressions[i], result->lowered[i]);
     }
     kiln_nvrtc_result_destroy(result);

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # kiln run --watch: an edited header gives the new result; what does not compile is told once, with
 # its log, and the next good text runs again. The command runs beside us and is ended by its id.
 result() { tail -c 4 y.npy 2>/dev/null | od -An -tf4 | tr -d ' '; }
