@@ -92,11 +92,20 @@ void kn_strbuf_vprintf(kn_strbuf *buffer, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    /* Most texts fit into what is there already: then formatting once is enough. */
+    const size_t room = buffer->data != NULL ? buffer->capacity - buffer->length : 0;
+    char *end = room > 0 ? buffer->data + buffer->length : NULL;
+    int length = vsnprintf(end, room, format, args);
     if (length < 0) {
         buffer->failed = true;
-    } else if (length > 0 && reserve(buffer, (size_t)length)) {
-        (void)vsnprintf(buffer->data + buffer->length, (size_t)length + 1, format, again);
+    } else if (!reserve(buffer, (size_t)length)) {
+        if (end != NULL) {
+            *end = '\0';
+        }
+    } else {
+        if ((size_t)length >= room && length > 0) {
+            (void)vsnprintf(buffer->data + buffer->length, (size_t)length + 1, format, again);
+        }
         buffer->length += (size_t)length;
     }
     va_end(again);

@@ -20,7 +20,7 @@ static int make_roots(fixture *f)
 {
     f->folder = kt_tmpdir_create();
     for (int i = 0; i < 4; i++) {
-        char name[8];
+        char name[16];
         (void)snprintf(name, sizeof name, "m%d", i);
         f->roots[i] = kt_path(f->folder, name);
     }

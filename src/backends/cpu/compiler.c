@@ -74,7 +74,9 @@ static kiln_status identify(void *instance, const kiln_stage *stage, const kiln_
     identity->text(identity->sink, "machine", toolchain->machine);
     for (size_t i = 0; i < toolchain->tool_count; i++) {
         kn_strbuf_clear(&line);
-        kn_strbuf_printf(&line, "%s %s", toolchain->tools[i].name, toolchain->tools[i].id);
+        kn_strbuf_append_text(&line, toolchain->tools[i].name);
+        kn_strbuf_append_char(&line, ' ');
+        kn_strbuf_append_text(&line, toolchain->tools[i].id);
         identity->text(identity->sink, "tool", kn_strbuf_text(&line));
     }
     kn_strbuf_clear(&line);

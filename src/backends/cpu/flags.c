@@ -38,7 +38,8 @@ void kn_cpu_flags_join(const kn_strbuf *flags, kn_strbuf *line)
 {
     const char *text = kn_strbuf_text(flags);
     for (size_t at = 0; at < flags->length; at += strlen(text + at) + 1) {
-        kn_strbuf_printf(line, at == 0 ? "%s" : " %s", text + at);
+        kn_strbuf_append_text(line, at == 0 ? "" : " ");
+        kn_strbuf_append_text(line, text + at);
     }
 }
 

@@ -201,7 +201,8 @@ void kn_cpu_target_features(const cpu_target *target, kn_strbuf *text)
     const char *gap = "";
     for (size_t i = 0; i < count; i++) {
         if ((target->features & BIT(i)) != 0) {
-            kn_strbuf_printf(text, "%s%s", gap, names[i]);
+            kn_strbuf_append_text(text, gap);
+            kn_strbuf_append_text(text, names[i]);
             gap = " ";
         }
     }
@@ -220,7 +221,8 @@ void kn_cpu_target_flags(const cpu_target *target, kn_strbuf *flags)
     }
     for (size_t i = 0; i < count; i++) {
         if ((target->features & BIT(i)) != 0) {
-            kn_strbuf_printf(flags, arm ? "+%s" : "-m%s", names[i]);
+            kn_strbuf_append_text(flags, arm ? "+" : "-m");
+            kn_strbuf_append_text(flags, names[i]);
             if (!arm) {
                 kn_strbuf_append_char(flags, '\0');
             }
