@@ -187,8 +187,7 @@ static kiln_status set_args(cpu_launch *launch, const kiln_sys_launch *request, 
         if (arg->kind != kind) {
             static const char *const texts[] = {"", "it is a buffer, and something else is given",
                                                 "it is a value, and something else is given",
-                                                "it is work-group memory, and something else is "
-                                                "given"};
+                                                "it is work-group memory, something else is given"};
             status = wrong_arg(launch, i, diag, texts[kind]);
         } else if (kind == KILN_ARG_BUFFER) {
             status = set_buffer(launch, i, arg, diag);
