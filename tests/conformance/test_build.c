@@ -149,9 +149,16 @@ void headers_change_the_program(suite *s)
     assert_memory_not_equal(&before, &kiln_program_info(second)->key, sizeof(before));
     kiln_program_release(second);
 
+    /* The cache is asked, not the program: a capture may still hold the first one, and then that
+     * one, which was compiled, is shared. */
+    kiln_cache_stats made;
+    kiln_cache_stats now;
+    kiln_cache_stats_own(fresh.cache, &made);
     (void)write_header(s, "#define SCALE 3\n");
     kiln_program *third = suite_build(fresh.device, "value", &one, 1, &dir);
-    assert_int_equal(kiln_program_info(third)->compiles, 0);
+    kiln_cache_stats_own(fresh.cache, &now);
+    assert_int_equal(now.compiles, made.compiles);
+    assert_memory_equal(&before, &kiln_program_info(third)->key, sizeof(before));
     assert_int_equal(suite_value(fresh.device, third), 3);
     kiln_program_release(third);
     suite_close(&fresh);
