@@ -162,3 +162,25 @@ char *rig_identity(rig *r)
     rig_ok(compiler()->identify(r->instance, stages, &r->target, &identity, &diag), &diag);
     return kn_strbuf_detach(&text, NULL);
 }
+
+void *rig_buffer(rig *r, size_t items)
+{
+    const kiln_device_ops *ops = kn_backend_opencl.device;
+    kiln_diag diag = KILN_DIAG_INIT;
+    void *buffer = NULL;
+    const float zero = 0.0F;
+    rig_ok(ops->buffer_create(r->device, items * sizeof(float), &buffer, &diag), &diag);
+    rig_ok(ops->queue_fill(r->queue, buffer, 0, items * sizeof(float), &zero, sizeof(zero), &diag),
+           &diag);
+    return buffer;
+}
+
+float rig_item(rig *r, void *buffer, size_t index)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    float value = -1.0F;
+    rig_ok(kn_backend_opencl.device->queue_read(r->queue, buffer, index * sizeof(float), &value,
+                                                sizeof(value), NULL, &diag),
+           &diag);
+    return value;
+}

@@ -36,4 +36,8 @@ char *rig_identity(rig *r);
 /* For "nothing may go wrong": fails the test with the diag's words. */
 void rig_ok(kiln_status status, kiln_diag *diag);
 
+/* A buffer of floats, all zero, and one of its items as it is now. */
+void *rig_buffer(rig *r, size_t items);
+float rig_item(rig *r, void *buffer, size_t index);
+
 #endif

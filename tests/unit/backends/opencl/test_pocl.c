@@ -32,28 +32,6 @@ static const kiln_device_ops *device(void)
     return kn_backend_opencl.device;
 }
 
-static void *make_buffer(size_t items)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    void *buffer = NULL;
-    const float zero = 0.0F;
-    rig_ok(device()->buffer_create(shared.device, items * sizeof(float), &buffer, &diag), &diag);
-    rig_ok(device()->queue_fill(shared.queue, buffer, 0, items * sizeof(float), &zero, sizeof(zero),
-                                &diag),
-           &diag);
-    return buffer;
-}
-
-static float read_item(void *buffer, size_t index)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    float value = -1.0F;
-    rig_ok(device()->queue_read(shared.queue, buffer, index * sizeof(float), &value, sizeof(value),
-                                NULL, &diag),
-           &diag);
-    return value;
-}
-
 static void lists_a_software_device_with_its_limits(void **state)
 {
     (void)state;
@@ -107,10 +85,11 @@ static void compiles_launches_and_loads_from_the_binary(void **state)
     assert_non_null(cold);
     assert_true(artifact.base.size > 1000);
     rig_ok(rig_load(&shared, &source, &artifact, &warm, &diag), &diag);
-    void *buffer = make_buffer(ITEMS);
+    void *buffer = rig_buffer(&shared, ITEMS);
     (void)rig_launch(&shared, cold, "add", buffer, 3.0F, ITEMS, 64);
     (void)rig_launch(&shared, warm, "scale", buffer, 2.0F, ITEMS, 0);
-    assert_true(read_item(buffer, 0) == 6.0F && read_item(buffer, ITEMS - 1) == 6.0F);
+    assert_true(rig_item(&shared, buffer, 0) == 6.0F &&
+                rig_item(&shared, buffer, ITEMS - 1) == 6.0F);
     device()->buffer_destroy(shared.device, buffer);
     device()->program_unload(shared.device, warm);
     device()->program_unload(shared.device, cold);
@@ -123,9 +102,9 @@ static float compile_and_run(const kiln_source *source)
     kn_artifact artifact;
     void *program = NULL;
     rig_ok(rig_compile(&shared, source, &artifact, &program, &diag), &diag);
-    void *buffer = make_buffer(64);
+    void *buffer = rig_buffer(&shared, 64);
     (void)rig_launch(&shared, program, "k", buffer, 1.0F, 64, 0);
-    float value = read_item(buffer, 63);
+    float value = rig_item(&shared, buffer, 63);
     device()->buffer_destroy(shared.device, buffer);
     device()->program_unload(shared.device, program);
     kn_artifact_deinit(&artifact);
@@ -202,7 +181,7 @@ static void capture_after_a_launch_holds_the_new_shape(void **state)
         "__kernel void add(__global float *a, float v) { a[get_global_id(0)] += v; }\n"
         "__kernel void scale(__global float *a, float v) { a[get_global_id(0)] *= v; }\n");
     rig_ok(rig_compile(&shared, &source, &early, &cold, &diag), &diag);
-    void *buffer = make_buffer(ITEMS);
+    void *buffer = rig_buffer(&shared, ITEMS);
     assert_false(device()->program_grew(shared.device, cold));
     (void)rig_launch(&shared, cold, "add", buffer, 1.0F, ITEMS, 32);
     assert_true(device()->program_grew(shared.device, cold));
@@ -249,7 +228,7 @@ static void K1_a_capture_refuses_a_program_whose_header_has_changed(void **state
     source.include_dir_count = 1;
     kt_file_write(header, "#define V 1\n", 12);
     rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
-    void *buffer = make_buffer(64);
+    void *buffer = rig_buffer(&shared, 64);
     (void)rig_launch(&shared, program, "k", buffer, 1.0F, 64, 0);
     kt_file_write(header, "#define V 2\n", 12);
     kn_artifact_init(&late);
@@ -278,7 +257,7 @@ static void a_capture_repeats_a_private_folder(void **state)
     source.headers = headers;
     source.header_count = 1;
     rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
-    void *buffer = make_buffer(64);
+    void *buffer = rig_buffer(&shared, 64);
     (void)rig_launch(&shared, program, "k", buffer, 1.0F, 64, 0);
     kn_artifact_init(&late);
     rig_ok(device()->program_capture(shared.device, program, &late.base, &diag), &diag);
@@ -297,7 +276,7 @@ static void bad_launches_are_one_clear_error(void **state)
     void *program = NULL;
     kiln_source source = rig_source(two_kernels);
     rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
-    void *buffer = make_buffer(64);
+    void *buffer = rig_buffer(&shared, 64);
     const double wide = 1.0;
     kiln_sys_arg args[] = {
         {.kind = KILN_ARG_BUFFER, .buffer = buffer},
@@ -340,8 +319,8 @@ static void offsets_events_copies_and_timing_work(void **state)
     void *program = NULL, *event = NULL;
     kiln_source source = rig_source(two_kernels);
     rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
-    void *buffer = make_buffer(ITEMS);
-    void *copy = make_buffer(ITEMS);
+    void *buffer = rig_buffer(&shared, ITEMS);
+    void *copy = rig_buffer(&shared, ITEMS);
     const float one = 1.0F;
     kiln_sys_arg args[] = {
         {.kind = KILN_ARG_BUFFER, .buffer = buffer, .offset = 1024 * sizeof(float)},
@@ -360,12 +339,12 @@ static void offsets_events_copies_and_timing_work(void **state)
     assert_true(ns > 0 && ns < 10000000000U);
     assert_true(device()->event_done(shared.device, event));
     device()->event_destroy(shared.device, event);
-    assert_true(read_item(buffer, 1031) == 0.0F && read_item(buffer, 1032) == 1.0F);
-    assert_true(read_item(buffer, 2055) == 1.0F && read_item(buffer, 2056) == 0.0F);
+    assert_true(rig_item(&shared, buffer, 1031) == 0.0F && rig_item(&shared, buffer, 1032) == 1.0F);
+    assert_true(rig_item(&shared, buffer, 2055) == 1.0F && rig_item(&shared, buffer, 2056) == 0.0F);
     rig_ok(device()->queue_copy(shared.queue, buffer, 1032 * sizeof(float), copy, 0, sizeof(float),
                                 &diag),
            &diag);
-    assert_true(read_item(copy, 0) == 1.0F && read_item(copy, 1) == 0.0F);
+    assert_true(rig_item(&shared, copy, 0) == 1.0F && rig_item(&shared, copy, 1) == 0.0F);
     args[0].offset = 4; /* not on the device's boundary */
     assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag), KILN_E_INVALID);
     assert_non_null(strstr(diag.why, "multiples of"));
@@ -412,14 +391,14 @@ static void launches_from_many_threads_keep_their_arguments(void **state)
     kiln_source source = rig_source(two_kernels);
     rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
     for (int i = 0; i < THREADS; i++) {
-        racers[i] = (racer){program, make_buffer(64), (float)(i + 1)};
+        racers[i] = (racer){program, rig_buffer(&shared, 64), (float)(i + 1)};
         rig_ok(kn_thread_start(race, &racers[i], &threads[i], &diag), &diag);
     }
     for (int i = 0; i < THREADS; i++) {
         kn_thread_join(threads[i]);
     }
     for (int i = 0; i < THREADS; i++) {
-        assert_true(read_item(racers[i].buffer, 5) == 100.0F * (float)(i + 1));
+        assert_true(rig_item(&shared, racers[i].buffer, 5) == 100.0F * (float)(i + 1));
         device()->buffer_destroy(shared.device, racers[i].buffer);
     }
     device()->program_unload(shared.device, program);

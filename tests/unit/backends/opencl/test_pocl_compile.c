@@ -29,37 +29,15 @@ static const kiln_device_ops *device(void)
     return kn_backend_opencl.device;
 }
 
-static void *make_buffer(size_t items)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    void *buffer = NULL;
-    const float zero = 0.0F;
-    rig_ok(device()->buffer_create(shared.device, items * sizeof(float), &buffer, &diag), &diag);
-    rig_ok(device()->queue_fill(shared.queue, buffer, 0, items * sizeof(float), &zero, sizeof(zero),
-                                &diag),
-           &diag);
-    return buffer;
-}
-
-static float read_item(void *buffer, size_t index)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    float value = -1.0F;
-    rig_ok(device()->queue_read(shared.queue, buffer, index * sizeof(float), &value, sizeof(value),
-                                NULL, &diag),
-           &diag);
-    return value;
-}
-
 static float compile_and_run(const kiln_source *source)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *program = NULL;
     rig_ok(rig_compile(&shared, source, &artifact, &program, &diag), &diag);
-    void *buffer = make_buffer(64);
+    void *buffer = rig_buffer(&shared, 64);
     (void)rig_launch(&shared, program, "k", buffer, 1.0F, 64, 0);
-    float value = read_item(buffer, 63);
+    float value = rig_item(&shared, buffer, 63);
     device()->buffer_destroy(shared.device, buffer);
     device()->program_unload(shared.device, program);
     kn_artifact_deinit(&artifact);
