@@ -150,11 +150,11 @@ static void run_on(run_state *run, cli_kernel *kernel, kernel_data *data, kiln_d
 static kiln_status select_device(const run_state *run, const cli_kernel *kernel,
                                  kiln_device **out_device, kiln_diag *diag)
 {
-    kiln_source sources[KERNEL_MAX_VARIANTS];
-    const struct kiln_cpu_kernel *builtin[KERNEL_MAX_VARIANTS] = {NULL};
+    kiln_source sources[KERNEL_MAX_FORMS];
+    const struct kiln_cpu_kernel *builtin[KERNEL_MAX_FORMS] = {NULL};
     size_t count = 0;
-    for (size_t i = 0; i < kernel->variant_count; i++) {
-        count += kernel_source_init(kernel, &kernel->variants[i], &sources[count], &builtin[i]);
+    for (size_t i = 0; i < kernel->form_count; i++) {
+        count += kernel_source_init(kernel, &kernel->forms[i], &sources[count], &builtin[i]);
     }
     return kiln_runtime_select(run->runtime, sources, count, out_device, diag);
 }

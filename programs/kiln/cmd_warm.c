@@ -80,8 +80,8 @@ static kiln_status pack_stage(void *user, const kiln_explanation *stage)
 }
 
 /* One language. */
-static kiln_status make_variant(warm_work *work, warm_item *item, const kernel_variant *variant,
-                                kiln_diag *diag)
+static kiln_status make_form(warm_work *work, warm_item *item, const kernel_form *form,
+                             kiln_diag *diag)
 {
     const warm_target *target = &work->targets[item->target];
     const struct kiln_cpu_kernel *builtin = NULL;
@@ -90,19 +90,19 @@ static kiln_status make_variant(warm_work *work, warm_item *item, const kernel_v
     kiln_blob *blob = NULL;
     char *text = NULL;
     char name[1024];
-    if (variant->path == NULL || !kernel_source_init(item->kernel, variant, &source, &builtin)) {
+    if (form->path == NULL || !kernel_source_init(item->kernel, form, &source, &builtin)) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, item->kernel->name,
                              "it is built into the program: there is nothing to compile");
     }
-    kiln_status status = host_read_file(variant->path, max_source, &text, &source.length, diag);
+    kiln_status status = host_read_file(form->path, max_source, &text, &source.length, diag);
     source.text = text;
-    source.name = host_spell(variant->path, name, sizeof(name));
+    source.name = host_spell(form->path, name, sizeof(name));
     if (status == KILN_OK) {
         status = kiln_compile(target->runtime, target->name, &source, &blob, &origin, diag);
     }
     if (status == KILN_OK) {
         item->outcome = origin == KILN_ORIGIN_COMPILED ? WARM_COMPILED : WARM_THERE;
-        item->language = variant->language;
+        item->language = form->language;
         item->size = kiln_blob_size(blob);
         item->compile_ns = kiln_blob_compile_ns(blob);
         if (work->writer != NULL) {
@@ -126,9 +126,9 @@ static bool cannot_be_made(kiln_status status)
 static kiln_status make(warm_work *work, warm_item *item, kiln_diag *diag)
 {
     kiln_status status = KILN_E_UNSUPPORTED;
-    for (size_t i = 0; cannot_be_made(status) && i < item->kernel->variant_count; i++) {
+    for (size_t i = 0; cannot_be_made(status) && i < item->kernel->form_count; i++) {
         kiln_diag own = KILN_DIAG_INIT;
-        kiln_status one = make_variant(work, item, &item->kernel->variants[i], &own);
+        kiln_status one = make_form(work, item, &item->kernel->forms[i], &own);
         if (diag->status == KILN_OK || one != KILN_E_UNSUPPORTED) {
             kiln_diag_clear(diag);
             *diag = own;

@@ -39,22 +39,22 @@ typedef struct kernel_shape {
     uint64_t local[3]; /* zeros: the backend chooses */
 } kernel_shape;
 
-/* The kernel in one language. */
-typedef struct kernel_variant {
+/* The kernel in one language: its form there. */
+typedef struct kernel_form {
     kiln_language language;
     const char *path; /* NULL for KILN_LANG_BUILTIN */
     const char *entry;
     kernel_shape shape;
     const char *const *options;
     size_t option_count;
-} kernel_variant;
+} kernel_form;
 
-enum { KERNEL_MAX_VARIANTS = 8, KERNEL_MAX_ARGS = 64 };
+enum { KERNEL_MAX_FORMS = 8, KERNEL_MAX_ARGS = 64 };
 
 typedef struct cli_kernel {
     const char *name;
-    kernel_variant variants[KERNEL_MAX_VARIANTS]; /* in the order in which they are tried */
-    size_t variant_count;
+    kernel_form forms[KERNEL_MAX_FORMS]; /* in the order in which they are tried */
+    size_t form_count;
     const kiln_define *defines;
     size_t define_count;
     const char *const *include_dirs;

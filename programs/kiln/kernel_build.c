@@ -11,22 +11,22 @@
 
 static const size_t max_source = (size_t)64 << 20;
 
-bool kernel_source_init(const cli_kernel *kernel, const kernel_variant *variant,
-                        kiln_source *out_source, const struct kiln_cpu_kernel **out_builtin)
+bool kernel_source_init(const cli_kernel *kernel, const kernel_form *form, kiln_source *out_source,
+                        const struct kiln_cpu_kernel **out_builtin)
 {
     kiln_source source = KILN_SOURCE_INIT;
-    source.language = variant->language;
-    source.name = variant->path != NULL ? variant->path : kernel->name;
+    source.language = form->language;
+    source.name = form->path != NULL ? form->path : kernel->name;
     source.defines = kernel->defines;
     source.define_count = kernel->define_count;
-    source.options = variant->options;
-    source.option_count = variant->option_count;
+    source.options = form->options;
+    source.option_count = form->option_count;
     source.include_dirs = kernel->include_dirs;
     source.include_dir_count = kernel->include_dir_count;
-    source.entries = &variant->entry;
-    source.entry_count = variant->entry != NULL ? 1 : 0;
-    if (variant->language == KILN_LANG_BUILTIN) {
-        *out_builtin = kiln_example_kernel(variant->entry);
+    source.entries = &form->entry;
+    source.entry_count = form->entry != NULL ? 1 : 0;
+    if (form->language == KILN_LANG_BUILTIN) {
+        *out_builtin = kiln_example_kernel(form->entry);
         source.builtin = out_builtin;
         source.builtin_count = 1;
         if (*out_builtin == NULL) {
@@ -37,25 +37,25 @@ bool kernel_source_init(const cli_kernel *kernel, const kernel_variant *variant,
     return true;
 }
 
-static kiln_status build_variant(const cli_kernel *kernel, const kernel_variant *variant,
-                                 kiln_device *device, const kiln_build_options *options,
-                                 kiln_program **out_program, kiln_diag *diag)
+static kiln_status build_form(const cli_kernel *kernel, const kernel_form *form,
+                              kiln_device *device, const kiln_build_options *options,
+                              kiln_program **out_program, kiln_diag *diag)
 {
     kiln_source source;
     const struct kiln_cpu_kernel *builtin = NULL;
     char *text = NULL;
     char name[1024];
-    if (!kernel_source_init(kernel, variant, &source, &builtin)) {
+    if (!kernel_source_init(kernel, form, &source, &builtin)) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, kernel->name,
-                             "the kiln command has no built-in kernel \"%s\"", variant->entry);
+                             "the kiln command has no built-in kernel \"%s\"", form->entry);
     }
-    if (variant->path != NULL) {
-        kiln_status status = host_read_file(variant->path, max_source, &text, &source.length, diag);
+    if (form->path != NULL) {
+        kiln_status status = host_read_file(form->path, max_source, &text, &source.length, diag);
         if (status != KILN_OK) {
             return status;
         }
         source.text = text;
-        source.name = host_spell(variant->path, name, sizeof(name));
+        source.name = host_spell(form->path, name, sizeof(name));
     }
     kiln_status status = kiln_program_build(device, &source, 1, options, out_program, diag);
     free(text);
@@ -65,7 +65,7 @@ static kiln_status build_variant(const cli_kernel *kernel, const kernel_variant 
 static kiln_status find_entry(const cli_kernel *kernel, kernel_built *built, kiln_diag *diag)
 {
     size_t count = kiln_program_entry_count(built->program);
-    built->entry = built->variant->entry;
+    built->entry = built->form->entry;
     if (built->entry == NULL && count == 1) {
         built->entry = kiln_program_entry(built->program, 0);
     }
@@ -106,16 +106,15 @@ kiln_status kernel_build(const cli_kernel *kernel, kiln_device *device,
 {
     kiln_diag kept = KILN_DIAG_INIT; /* why a language that the backend takes did not work out */
     *out_built = (kernel_built){NULL, NULL, NULL};
-    for (size_t i = 0; i < kernel->variant_count; i++) {
-        const kernel_variant *variant = &kernel->variants[i];
+    for (size_t i = 0; i < kernel->form_count; i++) {
+        const kernel_form *form = &kernel->forms[i];
         kiln_diag own = KILN_DIAG_INIT;
-        kiln_status status =
-            build_variant(kernel, variant, device, options, &out_built->program, &own);
+        kiln_status status = build_form(kernel, form, device, options, &out_built->program, &own);
         if (status == KILN_E_UNSUPPORTED) {
             kiln_diag_clear(&own);
             continue;
         }
-        out_built->variant = variant;
+        out_built->form = form;
         if (status == KILN_E_UNAVAILABLE) {
             kiln_diag_clear(&kept);
             kept = own; /* with its log */

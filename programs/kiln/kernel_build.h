@@ -8,13 +8,13 @@
 
 typedef struct kernel_built {
     kiln_program *program;
-    const kernel_variant *variant; /* the one that was built; NULL if none was tried */
-    const char *entry;             /* the variant's, or the program's only one */
+    const kernel_form *form; /* the one that was built; NULL if none was tried */
+    const char *entry;       /* the form's, or the program's only one */
 } kernel_built;
 
-/* A source for one variant; the text must be set by the caller. False: no such built-in kernel. */
-bool kernel_source_init(const cli_kernel *kernel, const kernel_variant *variant,
-                        kiln_source *out_source, const struct kiln_cpu_kernel **out_builtin);
+/* A source for one form; the text must be set by the caller. False: no such built-in kernel. */
+bool kernel_source_init(const cli_kernel *kernel, const kernel_form *form, kiln_source *out_source,
+                        const struct kiln_cpu_kernel **out_builtin);
 
 /* Builds for a device. A language that the backend does not take, or whose compiler is not there,
  * gives way to the next one; what does not compile does not. On success out_built->program is the

@@ -38,8 +38,8 @@ static kiln_status open_host(reference_host *host, kiln_device **out_device, kil
 static void describe(const cli_kernel *kernel_in, cli_kernel *out_kernel)
 {
     *out_kernel = *kernel_in;
-    out_kernel->variant_count = 1;
-    out_kernel->variants[0] = (kernel_variant){
+    out_kernel->form_count = 1;
+    out_kernel->forms[0] = (kernel_form){
         .language = kernel_in->reference_path != NULL ? KILN_LANG_C : KILN_LANG_BUILTIN,
         .path = kernel_in->reference_path,
         .entry = kernel_in->reference,

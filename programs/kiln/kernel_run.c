@@ -34,8 +34,8 @@ static kiln_status build(const cli_kernel *kernel, kiln_device *device,
     kiln_build_options build_options = {sizeof(build_options), console_on_progress,
                                         options->console, options->cache_only};
     kiln_status status = kernel_build(kernel, device, &build_options, built, diag);
-    if (built->variant != NULL) {
-        result->language = built->variant->language;
+    if (built->form != NULL) {
+        result->language = built->form->language;
     }
     if (status == KILN_OK) {
         const kiln_build_info *info = kiln_program_info(built->program);
@@ -112,7 +112,7 @@ static kiln_status run(const cli_kernel *kernel, kiln_device *device, kernel_dat
         status = kernel_params_check(built.program, built.entry, kernel, diag);
     }
     if (status == KILN_OK) {
-        status = kernel_launch_init(&launch, device, kernel, &built.variant->shape, data, diag);
+        status = kernel_launch_init(&launch, device, kernel, &built.form->shape, data, diag);
     }
     if (status == KILN_OK) {
         status = launch_first(&launch, kernel, &built, data, result, diag);

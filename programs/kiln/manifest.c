@@ -108,24 +108,24 @@ static kiln_status read_launch(const cli_reader *reader, const json_node *kernel
     return status;
 }
 
-static kiln_status add_variant(const cli_reader *reader, const json_node *kernel_node,
-                               cli_kernel *kernel, kiln_language language, const json_node *source)
+static kiln_status add_form(const cli_reader *reader, const json_node *kernel_node,
+                            cli_kernel *kernel, kiln_language language, const json_node *source)
 {
-    kernel_variant *variant = &kernel->variants[kernel->variant_count];
+    kernel_form *form = &kernel->forms[kernel->form_count];
     json_node options = reader_get(kernel_node, "options");
-    variant->language = language;
+    form->language = language;
     kiln_status status = KILN_OK;
-    if (kernel->variant_count == KERNEL_MAX_VARIANTS) {
+    if (kernel->form_count == KERNEL_MAX_FORMS) {
         return reader_refuse(reader, source, NULL, "is one language too many");
     }
     if (language != KILN_LANG_BUILTIN) {
-        status = reader_path(reader, source, &variant->path);
+        status = reader_path(reader, source, &form->path);
     }
     if (status == KILN_OK) {
-        status = read_entry(reader, kernel_node, language, kernel->name, &variant->entry);
+        status = read_entry(reader, kernel_node, language, kernel->name, &form->entry);
     }
     if (status == KILN_OK) {
-        status = read_launch(reader, kernel_node, language, &variant->shape);
+        status = read_launch(reader, kernel_node, language, &form->shape);
     }
     if (status == KILN_OK && options.json != NULL && !json_is_object(options.json)) {
         status = reader_refuse(reader, &options, NULL, "must be an object, by language");
@@ -134,15 +134,15 @@ static kiln_status add_variant(const cli_reader *reader, const json_node *kernel
         json_node own = for_language(&options, language);
         status = check_languages(reader, &options);
         if (status == KILN_OK) {
-            status = reader_texts(reader, &own, false, &variant->options, &variant->option_count);
+            status = reader_texts(reader, &own, false, &form->options, &form->option_count);
         }
     }
-    kernel->variant_count++;
+    kernel->form_count++;
     return status;
 }
 
-static kiln_status read_variants(const cli_reader *reader, const json_node *kernel_node,
-                                 cli_kernel *kernel)
+static kiln_status read_forms(const cli_reader *reader, const json_node *kernel_node,
+                              cli_kernel *kernel)
 {
     json_node sources = reader_get(kernel_node, "sources");
     json_node builtin = reader_get(kernel_node, "builtin");
@@ -162,15 +162,15 @@ static kiln_status read_variants(const cli_reader *reader, const json_node *kern
         if (language == KILN_LANG_NONE || language == KILN_LANG_BUILTIN) {
             return reader_refuse(reader, &source, NULL, "is not a language that kiln knows");
         }
-        status = add_variant(reader, kernel_node, kernel, language, &source);
+        status = add_form(reader, kernel_node, kernel, language, &source);
         if (status != KILN_OK) {
             return status;
         }
     }
     if (json_is_true(builtin.json)) {
-        status = add_variant(reader, kernel_node, kernel, KILN_LANG_BUILTIN, &builtin);
+        status = add_form(reader, kernel_node, kernel, KILN_LANG_BUILTIN, &builtin);
     }
-    if (status == KILN_OK && kernel->variant_count == 0) {
+    if (status == KILN_OK && kernel->form_count == 0) {
         status = reader_refuse(reader, kernel_node, NULL, "has neither sources nor builtin");
     }
     return status;
@@ -272,7 +272,7 @@ static kiln_status read_kernel(const cli_reader *reader, const json_node *node, 
         status = reader_text(reader, &name, &kernel->name);
     }
     if (status == KILN_OK) {
-        status = read_variants(reader, node, kernel);
+        status = read_forms(reader, node, kernel);
     }
     if (status == KILN_OK) {
         status = read_defines(reader, node, kernel);

@@ -157,17 +157,17 @@ static kiln_status read_args(const run_file_options *options, cli_pool *pool, cl
 kiln_status run_file_describe(const run_file_options *options, const char *path, cli_pool *pool,
                               cli_kernel *kernel, kiln_diag *diag)
 {
-    kernel_variant *variant = &kernel->variants[0];
+    kernel_form *form = &kernel->forms[0];
     kernel->name = options->entry != NULL ? options->entry : host_name_of(path);
-    kernel->variant_count = 1;
-    variant->path = path;
-    variant->entry = options->entry;
-    variant->options = options->compiler_options.items;
-    variant->option_count = options->compiler_options.count;
+    kernel->form_count = 1;
+    form->path = path;
+    form->entry = options->entry;
+    form->options = options->compiler_options.items;
+    form->option_count = options->compiler_options.count;
     kernel->include_dirs = options->include_dirs.items;
     kernel->include_dir_count = options->include_dirs.count;
     kernel->define_count = options->defines.count;
-    kiln_status status = run_file_language(options->language, path, &variant->language, diag);
+    kiln_status status = run_file_language(options->language, path, &form->language, diag);
     if (status == KILN_OK && !host_exists(path)) {
         /* Before any device is looked for: this is what the user wants to hear first. */
         status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "no such file");
@@ -176,7 +176,7 @@ kiln_status run_file_describe(const run_file_options *options, const char *path,
         status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "-D", "out of memory");
     }
     if (status == KILN_OK) {
-        status = read_shape(options, &variant->shape, diag);
+        status = read_shape(options, &form->shape, diag);
     }
     if (status == KILN_OK) {
         status = read_args(options, pool, kernel, diag);

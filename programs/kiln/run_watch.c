@@ -8,17 +8,17 @@ kiln_status run_watches_add(run_watches *watches, cli_kernel *kernel, kiln_devic
                             kiln_diag *diag)
 {
     kiln_status status = KILN_E_UNSUPPORTED;
-    for (size_t i = 0; i < kernel->variant_count && status == KILN_E_UNSUPPORTED; i++) {
+    for (size_t i = 0; i < kernel->form_count && status == KILN_E_UNSUPPORTED; i++) {
         kiln_source source;
         const struct kiln_cpu_kernel *builtin = NULL;
         kiln_watch *watch = NULL;
         char name[1024];
         bool changed = false;
-        if (kernel->variants[i].path == NULL ||
-            !kernel_source_init(kernel, &kernel->variants[i], &source, &builtin)) {
+        if (kernel->forms[i].path == NULL ||
+            !kernel_source_init(kernel, &kernel->forms[i], &source, &builtin)) {
             continue;
         }
-        source.name = host_spell(kernel->variants[i].path, name, sizeof(name));
+        source.name = host_spell(kernel->forms[i].path, name, sizeof(name));
         kiln_diag_clear(diag);
         status = kiln_watch_create(device, &source, NULL, &watch, diag);
         if (status == KILN_OK) {

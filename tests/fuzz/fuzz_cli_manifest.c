@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     } else {
         for (size_t i = 0; i < manifest.count; i++) {
-            if (manifest.kernels[i].name == NULL || manifest.kernels[i].variant_count == 0) {
+            if (manifest.kernels[i].name == NULL || manifest.kernels[i].form_count == 0) {
                 abort();
             }
         }

@@ -24,7 +24,7 @@ static void the_example_manifest_is_read(void **state)
     assert_true(manifest.count >= 10);
     for (size_t i = 0; i < manifest.count; i++) {
         assert_non_null(manifest.kernels[i].reference);
-        assert_true(manifest.kernels[i].variant_count >= 2);
+        assert_true(manifest.kernels[i].form_count >= 2);
         assert_true(manifest.kernels[i].arg_count > 0);
     }
     pool_deinit(&pool);
@@ -58,18 +58,18 @@ static void every_key_is_understood(void **state)
     assert_string_equal(diag.why, "");
     assert_int_equal(status, KILN_OK);
     const cli_kernel *kernel = &manifest.kernels[0];
-    assert_int_equal(kernel->variant_count, 3);
-    assert_string_equal(kernel->variants[0].path, "dir/a/k.c");
-    assert_string_equal(kernel->variants[0].entry, "kc");
-    assert_int_equal(kernel->variants[0].shape.dims, 1);
-    assert_int_equal(kernel->variants[0].shape.local[0], 0);
-    assert_string_equal(kernel->variants[1].path, "/abs/k.cl");
-    assert_string_equal(kernel->variants[1].entry, "kx");
-    assert_int_equal(kernel->variants[1].shape.global[1], 2);
-    assert_int_equal(kernel->variants[1].option_count, 1);
-    assert_int_equal(kernel->variants[2].language, KILN_LANG_BUILTIN);
-    assert_string_equal(kernel->variants[2].entry, "kc");
-    assert_null(kernel->variants[2].path);
+    assert_int_equal(kernel->form_count, 3);
+    assert_string_equal(kernel->forms[0].path, "dir/a/k.c");
+    assert_string_equal(kernel->forms[0].entry, "kc");
+    assert_int_equal(kernel->forms[0].shape.dims, 1);
+    assert_int_equal(kernel->forms[0].shape.local[0], 0);
+    assert_string_equal(kernel->forms[1].path, "/abs/k.cl");
+    assert_string_equal(kernel->forms[1].entry, "kx");
+    assert_int_equal(kernel->forms[1].shape.global[1], 2);
+    assert_int_equal(kernel->forms[1].option_count, 1);
+    assert_int_equal(kernel->forms[2].language, KILN_LANG_BUILTIN);
+    assert_string_equal(kernel->forms[2].entry, "kc");
+    assert_null(kernel->forms[2].path);
     assert_int_equal(kernel->define_count, 2);
     assert_string_equal(kernel->defines[1].value, "");
     assert_string_equal(kernel->include_dirs[0], "dir/inc");
