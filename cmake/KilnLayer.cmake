@@ -9,6 +9,24 @@ function(kiln_layer name)
     target_link_libraries(kn_${name} PRIVATE kiln_flags ${LAYER_LIBRARIES})
     target_compile_definitions(kn_${name} PRIVATE KILN_BUILDING ${LAYER_DEFINITIONS})
     target_compile_options(kn_${name} PRIVATE -include ${PROJECT_SOURCE_DIR}/src/base/banned.h)
+    # What backends use must be in reach when they are modules.
+    if(KILN_BACKENDS_AS_MODULES AND name MATCHES "^(base|sys|hal)$")
+        set_target_properties(kn_${name} PROPERTIES C_VISIBILITY_PRESET default)
+        target_compile_options(kn_${name} PRIVATE -fno-semantic-interposition)
+    endif()
     set_property(GLOBAL APPEND PROPERTY KILN_LAYERS kn_${name})
     set_property(GLOBAL APPEND PROPERTY KILN_LAYER_LIBRARIES ${LAYER_LIBRARIES})
+endfunction()
+
+# kiln_libexec(TARGET): a helper program or a module of kiln's own. Built into one folder, so that all
+# are found together, and installed beside each other; kn_paths_helper() has the places.
+# The target kiln_libexec builds all of them.
+add_custom_target(kiln_libexec)
+function(kiln_libexec target)
+    set(folder ${PROJECT_BINARY_DIR}/programs/libexec/kiln)
+    set_target_properties(${target} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${folder} LIBRARY_OUTPUT_DIRECTORY ${folder})
+    install(TARGETS ${target} RUNTIME DESTINATION ${KILN_INSTALL_LIBEXECDIR}
+        LIBRARY DESTINATION ${KILN_INSTALL_LIBEXECDIR})
+    add_dependencies(kiln_libexec ${target})
 endfunction()

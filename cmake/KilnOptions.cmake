@@ -1,6 +1,11 @@
 # Options of the build, and the flags that every file of the project is compiled with.
 option(KILN_TESTS "Build the tests" ON)
 option(KILN_BENCH "Build the benchmarks" ON)
+option(KILN_BACKENDS_AS_MODULES "Put each backend into a file of its own, loaded by name" OFF)
+option(KILN_REPRODUCIBLE "Leave the folders of this build out of debug information as well" OFF)
+# $prefix/lib/<multiarch>/kiln is another place that the library finds.
+set(KILN_INSTALL_LIBEXECDIR "${CMAKE_INSTALL_LIBEXECDIR}/kiln" CACHE STRING
+    "Where helper programs and modules are installed")
 set(KILN_SANITIZE "" CACHE STRING "Sanitizers, comma-separated: address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -13,13 +18,19 @@ set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# Relative, so that what is built does not depend on where.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
 add_library(kiln_flags INTERFACE)
 target_compile_options(kiln_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wvla -fno-strict-aliasing)
-target_include_directories(kiln_flags INTERFACE
-    ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/generated)
+target_include_directories(kiln_flags INTERFACE ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(kiln_flags INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}=.)
+if(KILN_REPRODUCIBLE)
+    target_compile_options(kiln_flags INTERFACE
+        -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+endif()
 # Quoted includes only: <sys/file.h> must stay the system's, not src/sys/file.h.
 target_compile_options(kiln_flags INTERFACE "SHELL:-iquote ${PROJECT_SOURCE_DIR}/src")
 if(KILN_SANITIZE)

@@ -11,8 +11,8 @@ function(kiln_test name label)
         set(TEST_TIMEOUT 120)
     endif()
     add_executable(${name} ${TEST_UNPARSED_ARGUMENTS})
-    target_link_libraries(${name} PRIVATE kiln_flags kiln_static kiln_test_support PkgConfig::CMOCKA Threads::Threads
-        ${TEST_LIBRARIES})
+    target_link_libraries(${name} PRIVATE kiln_flags ${TEST_LIBRARIES} kiln_static kiln_test_support
+        PkgConfig::CMOCKA Threads::Threads)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE ${TEST_DEFINITIONS})
     if(TEST_FAULTFS AND NOT KILN_SANITIZE)

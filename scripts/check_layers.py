@@ -51,7 +51,7 @@ def resolve(name, includer):
         candidate = Path(root) / name
         if (ROOT / candidate).is_file():
             return candidate.as_posix()
-    return "src/backends/list.h" if name == "backends/list.h" else None
+    return None
 
 
 def check_edge(path, name, layers):

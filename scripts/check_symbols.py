@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """check_symbols.py BUILD [--update]: the archive's globals are kiln_ or kn_ only, the shared library
-exports exactly abi/libkiln.symbols (--update rewrites that list), and it is linked with nothing that a
-vendor makes."""
+exports exactly abi/libkiln.symbols (--update rewrites that list), each under the version of the release
+that brought it, and it is linked with nothing that a vendor makes. A line of the list is "name", or
+"name VERSION" for what came after KILN_0.1."""
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "abi/libkiln.symbols"
 # What libkiln.so may be linked with: libc and the libraries of DESIGN's table, no driver.
 LINKED = ("libc.", "libm.", "libcrypto.", "libxxhash.", "libzstd.", "libjansson.", "ld-linux")
+FIRST = "KILN_0.1"
 # What sanitizers and coverage add is not ours.
 FOREIGN = re.compile(r"^(__asan|__ubsan|__tsan|__odr_asan|__gcov|__start_|__stop_|_init$|_fini$)")
 
@@ -39,11 +41,15 @@ def main():
         if not name.startswith(LINKED):
             print(f"libkiln.so: linked with {name}: vendors' libraries are opened at run time")
             bad = 1
-    exported = names("-D", str(build / "src/libkiln.so"))
+    exported = set()
+    for name in names("-D", str(build / "src/libkiln.so")):
+        name, _, version = name.partition("@@")
+        if name != version and not name.startswith("KILN_"):  # the versions themselves
+            exported.add(name if version == FIRST else f"{name} {version or 'no version'}")
     if "--update" in sys.argv:
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text("".join(name + "\n" for name in sorted(exported)))
-    golden = set(GOLDEN.read_text().split())
+    golden = set(GOLDEN.read_text().splitlines())
     for name in sorted(exported - golden):
         print(f"libkiln.so: {name} is exported and not in abi/libkiln.symbols "
               "(scripts/check_symbols.py BUILD --update)")

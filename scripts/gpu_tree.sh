@@ -13,8 +13,7 @@ mkdir -p "$tree/bin" "$tree/lib" "$tree/libexec/kiln"
 cp build-gpu/programs/kiln/kiln build-gpu/tests/conformance/conformance "$tree/bin/"
 cp build-gpu/tests/device/two_devices "$tree/bin/"
 cp build-gpu/bench/bench_cuda_first_result "$tree/bin/first_result"
-cp build-gpu/programs/kiln-probe/kiln-probe build-gpu/programs/kiln-nvrtc/kiln-nvrtc \
-    build-gpu/programs/kiln-probe/libkiln-shaderc.so "$tree/libexec/kiln/"
+cp build-gpu/programs/libexec/kiln/* "$tree/libexec/kiln/"
 cp -P build-gpu/src/libkiln.so* "$tree/lib/"
 for program in "$tree"/bin/* "$tree"/libexec/kiln/*; do
     ldd "$program" | awk '/=> \// { print $1, $3 }'

@@ -14,6 +14,7 @@
 #include "sys/clock.h"
 #include "sys/dylib.h"
 #include "sys/file.h"
+#include "sys/paths.h"
 
 void kn_report_set(kiln_probe_report *report, const char *backend, kiln_probe_outcome outcome,
                    const char *fix, const char *why_format, ...)
@@ -95,9 +96,33 @@ void kn_driver_close(kn_driver *driver)
     memset(driver, 0, sizeof(*driver));
 }
 
-/* Loads one file of $KILN_BACKEND_PATH. Its code stays mapped for good: backends are never removed.
- */
-static kiln_status register_file(const char *path, kiln_probe_report *report)
+/* What a file of $KILN_BACKEND_PATH, or a module of kiln's own, has to offer. Its code stays mapped
+ * for good: backends are never removed. */
+static kiln_status take_backend(const char *path, kn_dylib *library, kiln_probe_outcome *outcome,
+                                kiln_diag *diag)
+{
+    kiln_backend_entry_fn *entry = NULL;
+    void *symbol = kn_dylib_symbol(library, "kiln_backend_entry");
+    memcpy(&entry, &symbol, sizeof(entry));
+    if (entry == NULL) {
+        *outcome = KILN_PROBE_SYMBOL_MISSING;
+        kn_dylib_close(library);
+        return kiln_diag_set(diag, KILN_E_INVALID, "name a kiln backend", path,
+                             "it exports no kiln_backend_entry");
+    }
+    const kiln_backend *backend = entry();
+    const bool known = backend != NULL && backend == kn_registry_find(backend->name);
+    const kiln_status status = kn_registry_add(backend, library, diag);
+    *outcome = KILN_PROBE_FAILED;
+    if (status != KILN_OK || known) {
+        kn_dylib_close(library);
+    }
+    return status;
+}
+
+/* `who` asked for the file: the variable, or the name of the backend. */
+static void register_file(const char *who, const char *name, const char *path, kn_report_fn *failed,
+                          void *user)
 {
     const char *names[] = {path, NULL};
     kn_dylib *library = NULL;
@@ -110,48 +135,50 @@ static kiln_status register_file(const char *path, kiln_probe_report *report)
         status = kn_dylib_open(names, &library, &outcome, &diag);
     }
     if (status == KILN_OK) {
-        kiln_backend_entry_fn *entry = NULL;
-        void *symbol = kn_dylib_symbol(library, "kiln_backend_entry");
-        memcpy(&entry, &symbol, sizeof(entry));
-        if (entry == NULL) {
-            outcome = KILN_PROBE_SYMBOL_MISSING;
-            status = kiln_diag_set(&diag, KILN_E_INVALID, "name a kiln backend", path,
-                                   "it exports no kiln_backend_entry");
-        } else {
-            const kiln_backend *backend = entry();
-            bool known = backend != NULL && backend == kn_registry_find(backend->name);
-            status = kn_registry_add(backend, library, &diag);
-            outcome = KILN_PROBE_FAILED;
-            if (status != KILN_OK || known) {
-                kn_dylib_close(library);
-            }
-            library = NULL;
-        }
+        status = take_backend(path, library, &outcome, &diag);
     }
     if (status != KILN_OK) {
-        kn_report_set(report, kn_path_name(path), outcome, diag.fix, "%s", diag.why);
-        kn_text_put(report->library, sizeof(report->library), path);
-        kn_log_diag(KILN_LOG_WARN, "KILN_BACKEND_PATH", &diag);
+        kiln_probe_report report;
+        kn_report_set(&report, name, outcome, diag.fix, "%s", diag.why);
+        kn_text_put(report.library, sizeof(report.library), path);
+        kn_log_diag(KILN_LOG_WARN, who, &diag);
+        if (failed != NULL) {
+            failed(user, &report);
+        }
     }
-    kn_dylib_close(library);
     kiln_diag_clear(&diag);
-    return status;
+}
+
+/* The backends that this build has in files of their own; each may be left uninstalled. */
+static void register_modules(kn_report_fn *failed, void *user)
+{
+    for (const char *const *name = kn_module_backends; *name != NULL; name++) {
+        char file[64];
+        kn_text_putf(file, sizeof(file), "libkiln-%s.so", *name);
+        char *path = kn_registry_find(*name) == NULL ? kn_paths_module(file) : NULL;
+        if (path != NULL) {
+            register_file(*name, *name, path, failed, user);
+        } else if (kn_registry_find(*name) == NULL && failed != NULL) {
+            kiln_probe_report report;
+            kn_report_set(&report, *name, KILN_PROBE_LIBRARY_MISSING,
+                          "install it, or point KILN_LIBEXEC to its folder",
+                          "%s is not among kiln's modules", file);
+            failed(user, &report);
+        }
+        free(path);
+    }
 }
 
 void kn_drivers_register(const char *path, kn_report_fn *failed, void *user)
 {
     kn_registry_add_builtin(kn_builtin_backends);
+    register_modules(failed, user);
     while (path != NULL && *path != '\0') {
         size_t length = strcspn(path, ":");
         char *file = kn_text_copy_n(path, length);
         path += length + (path[length] == ':');
-        if (file == NULL || file[0] == '\0') {
-            free(file);
-            continue;
-        }
-        kiln_probe_report report;
-        if (register_file(file, &report) != KILN_OK && failed != NULL) {
-            failed(user, &report);
+        if (file != NULL && file[0] != '\0') {
+            register_file("KILN_BACKEND_PATH", kn_path_name(file), file, failed, user);
         }
         free(file);
     }

@@ -242,17 +242,13 @@ static bool is_file(const char *path)
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-/* Seen from the folder of the module this code is in; then the name, for a build tree in a folder
- * of its own. */
-static const struct {
-    const char *folder;
-    bool own_folder;
-} helper_places[] = {
-    {"../libexec/kiln", false},    /* <prefix>/lib or <prefix>/bin */
-    {"../../libexec/kiln", false}, /* <prefix>/lib/<multiarch> */
-    {"../programs", true},         /* build tree, from src */
-    {"..", true},                  /* build tree, from programs/kiln */
-    {".", false},
+/* Seen from the folder of the module this code is in. */
+static const char *const helper_places[] = {
+    "kiln",                     /* <prefix>/lib/<multiarch>: one folder for each architecture */
+    "../libexec/kiln",          /* <prefix>/lib or <prefix>/bin; build tree, from programs/kiln */
+    "../../libexec/kiln",       /* <prefix>/lib/<multiarch> */
+    "../programs/libexec/kiln", /* build tree, from src */
+    ".",
 };
 
 static char *find_own(const char *name, bool (*is_right)(const char *path))
@@ -272,9 +268,7 @@ static char *find_own(const char *name, bool (*is_right)(const char *path))
          folder != NULL && found == NULL && i < sizeof helper_places / sizeof helper_places[0];
          i++) {
         char path[MAX_PATH];
-        kn_text_putf(path, sizeof path, "%s/%s/%s%s%s", folder, helper_places[i].folder,
-                     helper_places[i].own_folder ? name : "",
-                     helper_places[i].own_folder ? "/" : "", name);
+        kn_text_putf(path, sizeof path, "%s/%s/%s", folder, helper_places[i], name);
         found = is_right(path) ? kn_text_copy(path) : NULL;
     }
     free(folder);

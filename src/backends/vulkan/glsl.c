@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "hal/glsl_prelude.h"
 #include "sys/elf.h"
-#include "sys/env.h"
 #include "sys/file.h"
 #include "sys/paths.h"
 
@@ -41,28 +40,9 @@ static bool take_file(kn_vk *vk, const char *path)
 
 static bool find_module(kn_vk *vk)
 {
-    static const char *const relative[] = {
-        "../libexec/kiln/libkiln-shaderc.so", "../../libexec/kiln/libkiln-shaderc.so",
-        "../programs/kiln-probe/libkiln-shaderc.so", "../kiln-probe/libkiln-shaderc.so",
-        "libkiln-shaderc.so"};
-    char path[1024];
-    const char *libexec = kn_env_get("KILN_LIBEXEC");
-    if (libexec != NULL && kn_path_is_absolute(libexec)) {
-        kn_text_putf(path, sizeof(path), "%s/libkiln-shaderc.so", libexec);
-        if (take_file(vk, path)) {
-            return true;
-        }
-    }
-    char *own = kn_paths_own_module();
-    char *folder = own != NULL ? kn_path_folder(own) : NULL;
-    bool found = false;
-    for (size_t i = 0; folder != NULL && !found && i < sizeof(relative) / sizeof(relative[0]);
-         i++) {
-        kn_text_putf(path, sizeof(path), "%s/%s", folder, relative[i]);
-        found = kn_path_is_absolute(path) && take_file(vk, path);
-    }
-    free(folder);
-    free(own);
+    char *path = kn_paths_module("libkiln-shaderc.so");
+    const bool found = path != NULL && kn_path_is_absolute(path) && take_file(vk, path);
+    free(path);
     return found;
 }
 
