@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2086
 # The manual knows every command, every option and every exit code that --help shows, word for word.
 manual=$SOURCE_DIR/docs/man
-for command in devices doctor run compile warm explain stats ls show verify prune clear pack remote key version help; do
+for command in $("$KILN" help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
     grep -q "^\.It Ic $command" "$manual/kiln.1" || echo "kiln.1 lacks $command"
     page=$manual/kiln.1
     [ $command = run ] && page="$manual/kiln.1 $manual/kiln-run.1"
