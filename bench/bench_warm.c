@@ -293,6 +293,12 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "hand") == 0) {
         return by_hand(argv[2], argv[3]) ? 0 : 1;
     }
+    if (argc >= 3 && strcmp(argv[1], "nvrtc-child") == 0) {
+        return warm_nvrtc_child(argv[2], argc > 3 ? argv[3] : NULL);
+    }
+    if (argc == 3 && strcmp(argv[1], "nvrtc-hand") == 0) {
+        return warm_nvrtc_by_hand(argv[2]);
+    }
     if (!bench_self(self, sizeof(self)) || !bench_folder(root, sizeof(root))) {
         fprintf(stderr, "bench_warm: no temporary folder\n");
         return 1;
@@ -307,6 +313,9 @@ int main(int argc, char **argv)
         if (argc < 2 || strcmp(argv[1], backends[i]) == 0) {
             failed = measure(self, root, backends[i]) || failed;
         }
+    }
+    if (argc < 2 || strcmp(argv[1], "nvrtc") == 0) {
+        failed = warm_nvrtc_measure(self, root) || failed;
     }
     bench_remove(root);
     return failed;

@@ -20,4 +20,9 @@ bool warm_vulkan_by_hand(const char *path);
 bool warm_opengl_by_hand(const char *path);
 bool warm_opengl_export(const char *path);
 
+/* kiln_nvrtc_compile against a CUBIN in a file: the whole comparison, and its two children. */
+int warm_nvrtc_measure(const char *self, const char *root);
+int warm_nvrtc_child(const char *kernel, const char *save);
+int warm_nvrtc_by_hand(const char *path);
+
 #endif

@@ -7,12 +7,12 @@
 
 #include "base/checked.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "core/closure_walk.h"
 #include "core/include_path.h"
 #include "core/manifest.h"
+#include "core/manifest_check.h"
 #include "key/recipe.h"
 #include "store/cache.h"
 #include "sys/clock.h"
@@ -26,6 +26,7 @@ typedef struct closure {
     bool has_path;
     bool has_includes;
     kn_manifest manifest;
+    kiln_blob *blob;     /* whose bytes the manifest borrows; NULL: it was found anew */
     kiln_recipe *recipe; /* the manifest's; NULL: it is not kept */
 } closure;
 
@@ -83,9 +84,9 @@ static kiln_status load_manifest(closure *c)
         return KILN_MISS;
     }
     kn_manifest_deinit(&c->manifest);
+    c->blob = blob;
     kiln_status status =
         kn_manifest_parse(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)), &c->manifest);
-    kiln_blob_release(blob);
     return status == KILN_E_CORRUPT ? KILN_MISS : status;
 }
 
@@ -115,114 +116,13 @@ void kn_closure_save(kn_closure *view)
     kn_strbuf_deinit(&bytes);
 }
 
-/* --- checking -----------------------------------------------------------------------------------
- */
-
-/* True if a place lies below a folder that is not there: then nothing is at the place. Most places
- * that are looked at in vain are like that (<cuda/std/...> beside the source), and each first
- * folder of a name is looked at once. */
-static bool below_nothing(closure *c, const kn_place *place, const char *name, kn_map *folders)
+/* Whether all that the manifest says is so now. With `refresh`, what spares the next start reading
+ * is taken up, to be saved. */
+static kiln_status check(closure *c, bool refresh)
 {
-    static char there, missing;
-    char key[8 + 64];
-    const size_t length = strcspn(name, "/");
-    if (name[length] != '/' || length == 0 || length >= 64 || place->base == KN_PLACE_ABSOLUTE ||
-        place->base == KN_PLACE_MEMORY || place->base == KN_PLACE_SHIPS) {
-        return false;
-    }
-    kn_put_u32((unsigned char *)key, (uint32_t)place->base);
-    kn_put_u32((unsigned char *)key + 4, place->index);
-    memcpy(key + 8, name, length);
-    const char *known = kn_map_find(folders, key, 8 + length);
-    if (known == NULL) {
-        char first[64];
-        char *path = NULL;
-        kn_file_facts facts;
-        memcpy(first, name, length);
-        first[length] = '\0';
-        known = &there;
-        if (kn_include_path_of(&c->path, place, first, &path) == KILN_OK) {
-            c->path.statted++;
-            known = kn_file_stat(path, true, &facts, NULL) == KILN_MISS ? &missing : &there;
-        }
-        free(path);
-        (void)kn_map_put(folders, key, 8 + length, (void *)(uintptr_t)known, NULL); /* or again */
-    }
-    return known == &missing;
-}
-
-/* KILN_OK: still so; KILN_MISS: no longer. */
-static kiln_status check_absent(closure *c)
-{
-    kn_map folders;
-    kiln_status result = KILN_OK;
-    kn_map_init(&folders);
-    for (size_t i = 0; i < c->manifest.absent_count && result == KILN_OK; i++) {
-        const kn_place *place = &c->manifest.absent[i];
-        const char *name = kn_manifest_name(&c->manifest, place->name);
-        kn_include_file file;
-        if (below_nothing(c, place, name, &folders)) {
-            continue;
-        }
-        kiln_status expected = place->base == KN_PLACE_SHIPS ? KILN_OK : KILN_MISS;
-        kiln_status status = kn_include_path_look(&c->path, place, name, &file);
-        if (status != expected) {
-            result = status == KILN_E_NOMEM ? status : KILN_MISS;
-        }
-    }
-    kn_map_deinit(&folders);
-    return result;
-}
-
-/* Compares one header with its row. Where the stamp is not enough the file is read, and *out_stamp
- * becomes the stamp under which its content was seen to be the same. */
-static kiln_status check_header(closure *c, const kn_manifest_header *row, kn_stamp *out_stamp)
-{
-    const char *name = kn_manifest_name(&c->manifest, row->place.name);
-    *out_stamp = row->stamp;
-    kn_include_file file;
-    kiln_status status;
-    if (row->place.base != KN_PLACE_MEMORY) {
-        status = kn_include_path_look(&c->path, &row->place, name, &file);
-        if (status != KILN_OK || file.stamp.size != row->stamp.size) {
-            return status == KILN_E_NOMEM ? status : KILN_MISS;
-        }
-        if (kn_stamp_holds(&row->stamp, &file.stamp, c->manifest.recorded_ns)) {
-            return KILN_OK;
-        }
-    }
-    status = kn_include_path_read(&c->path, &row->place, name, &file);
-    if (status != KILN_OK) {
-        return status == KILN_E_NOMEM ? status : KILN_MISS;
-    }
-    *out_stamp = file.stamp;
-    bool same = memcmp(file.digest, row->digest, sizeof row->digest) == 0;
-    kn_include_file_deinit(&file);
-    return same ? KILN_OK : KILN_MISS;
-}
-
-/* Whether all that the manifest says is so now. With `refresh`, stamps of files that had to be read
- * are renewed, and save_pays is set if that spares the next start the reading. */
-static kiln_status check_manifest(closure *c, bool refresh)
-{
-    kn_manifest *manifest = &c->manifest;
-    int64_t now_ns = kn_clock_wall();
     bool pays = false;
-    kiln_status status = check_absent(c);
-    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
-        kn_manifest_header *row = &manifest->headers[i];
-        kn_stamp stamp;
-        size_t read = c->path.read;
-        status = check_header(c, row, &stamp);
-        if (status == KILN_OK && refresh && c->path.read != read) {
-            row->stamp = stamp;
-            pays = pays || kn_stamp_holds(&stamp, &stamp, now_ns);
-        }
-    }
-    if (status == KILN_OK && pays) {
-        manifest->recorded_ns = now_ns;
-        c->view.save_pays = c->recipe != NULL;
-    }
+    kiln_status status = kn_manifest_check(&c->path, &c->manifest, refresh, &pays);
+    c->view.save_pays = c->view.save_pays || (pays && c->recipe != NULL);
     return status;
 }
 
@@ -249,6 +149,9 @@ static kiln_status find_anew(closure *c)
     c->manifest.recorded_ns = kn_clock_wall();
     kiln_status status =
         kn_closure_walk(&c->path, &c->manifest, c->view.reason, sizeof c->view.reason);
+    if (status == KILN_OK) {
+        (void)kn_manifest_group(&c->manifest); /* without folders a check takes longer */
+    }
     c->view.save_pays = status == KILN_OK && c->view.reason[0] == '\0' && c->recipe != NULL;
     return status;
 }
@@ -276,7 +179,7 @@ static kiln_status find(closure *c, kiln_diag *diag)
     }
     status = load_manifest(c);
     if (status == KILN_OK) {
-        status = check_manifest(c, true);
+        status = check(c, true);
         view->from_manifest = status == KILN_OK;
     }
     if (status == KILN_MISS) {
@@ -356,6 +259,7 @@ void kn_closure_destroy(kn_closure *view)
     }
     kiln_recipe_destroy(c->recipe);
     kn_manifest_deinit(&c->manifest);
+    kiln_blob_release(c->blob);
     if (c->has_path) {
         kn_include_path_deinit(&c->path);
     }
@@ -456,7 +360,7 @@ kiln_status kn_closure_watch(const kn_closure *view, kn_closure_place_fn *visit,
 bool kn_closure_still_true(kn_closure *view)
 {
     closure *c = (closure *)view;
-    bool still = !view->bypass && (!c->has_includes || check_manifest(c, false) == KILN_OK);
+    bool still = !view->bypass && (!c->has_includes || check(c, false) == KILN_OK);
     view->save_pays = view->save_pays && still;
     return still;
 }

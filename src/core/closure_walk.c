@@ -244,7 +244,7 @@ static kiln_status look(walk *w, kn_place_base base, size_t index, kn_span name,
     if (!has_room(w)) {
         return refuse(w, ": too many headers");
     }
-    kn_place place = {base, (uint32_t)index, 0, (uint32_t)name.length};
+    kn_place place = {.base = base, .index = (uint32_t)index, .name_length = (uint32_t)name.length};
     const char *text = w->key.data + head;
     kn_include_file file;
     kiln_status status = kn_include_path_look(w->path, &place, text, &file);

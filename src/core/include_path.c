@@ -47,6 +47,7 @@ static kiln_status find_skipped(kn_include_path *path)
 kiln_status kn_include_path_init(kn_include_path *path, const kn_closure_request *request)
 {
     *path = (kn_include_path){.request = request};
+    kn_strbuf_init(&path->scratch, 0);
     path->skipped = calloc(request->source->include_dir_count + 1, sizeof *path->skipped);
     if (path->skipped == NULL || !kn_digest_init(&path->digest)) {
         free(path->skipped);
@@ -64,6 +65,7 @@ void kn_include_path_deinit(kn_include_path *path)
 {
     if (path->skipped != NULL) {
         free(path->skipped);
+        kn_strbuf_deinit(&path->scratch);
         kn_digest_deinit(&path->digest);
         path->skipped = NULL;
     }
@@ -92,34 +94,32 @@ const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span n
     return NULL;
 }
 
+/* The dir that places of this base are in; NULL if the request has none. */
+static const char *dir_of(const kn_closure_request *request, kn_place_base base, uint32_t index)
+{
+    const char *dir = NULL;
+    if (base == KN_PLACE_FOLDER) {
+        dir = request->folder;
+    } else if (base == KN_PLACE_INCLUDE && index < request->source->include_dir_count) {
+        dir = request->source->include_dirs[index];
+    } else if (base == KN_PLACE_SYSTEM && index < request->system_dir_count) {
+        dir = request->system_dirs[index];
+    }
+    return dir == NULL || dir[0] != '\0' ? dir : ".";
+}
+
 kiln_status kn_include_path_of(const kn_include_path *path, const kn_place *place, const char *name,
                                char **out_path)
 {
-    const kn_closure_request *request = path->request;
-    const char *dir = NULL;
+    const char *dir = dir_of(path->request, place->base, place->index);
     *out_path = NULL;
-    switch (place->base) {
-    case KN_PLACE_FOLDER:
-        dir = request->folder;
-        break;
-    case KN_PLACE_INCLUDE:
-        dir = place->index < request->source->include_dir_count
-                  ? request->source->include_dirs[place->index]
-                  : NULL;
-        break;
-    case KN_PLACE_SYSTEM:
-        dir = place->index < request->system_dir_count ? request->system_dirs[place->index] : NULL;
-        break;
-    case KN_PLACE_ABSOLUTE:
+    if (place->base == KN_PLACE_ABSOLUTE) {
         *out_path = kn_text_copy(name);
-        return *out_path != NULL ? KILN_OK : KILN_E_NOMEM;
-    default:
-        break;
-    }
-    if (dir == NULL) {
+    } else if (dir == NULL) {
         return KILN_MISS;
+    } else {
+        *out_path = kn_path_join(dir, name);
     }
-    *out_path = kn_path_join(dir[0] != '\0' ? dir : ".", name);
     return *out_path != NULL ? KILN_OK : KILN_E_NOMEM;
 }
 
@@ -127,6 +127,15 @@ static void take_facts(kn_include_file *file, const kn_file_facts *facts)
 {
     file->stamp = (kn_stamp){facts->size, facts->mtime_ns, facts->ctime_ns, facts->inode};
     file->device = facts->device;
+}
+
+static kiln_status take_header(const kn_file_facts *facts, kn_include_file *out_file)
+{
+    if (facts->kind != KN_FILE_REGULAR) {
+        return facts->kind == KN_FILE_FOLDER ? KILN_MISS : KILN_E_IO;
+    }
+    take_facts(out_file, facts);
+    return KILN_OK;
 }
 
 kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
@@ -149,14 +158,34 @@ kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, c
     status = kn_file_stat(at, true, &facts, NULL);
     path->statted++;
     free(at);
-    if (status != KILN_OK) {
-        return status;
+    return status == KILN_OK ? take_header(&facts, out_file) : status;
+}
+
+kiln_status kn_include_path_open(kn_include_path *path, const kn_manifest *manifest,
+                                 const kn_manifest_folder *row, kn_folder *out_folder)
+{
+    kn_strbuf *at = &path->scratch;
+    const char *dir = dir_of(path->request, row->base, row->index);
+    if (dir == NULL && row->base != KN_PLACE_ABSOLUTE) {
+        return KILN_MISS;
     }
-    if (facts.kind != KN_FILE_REGULAR) {
-        return facts.kind == KN_FILE_FOLDER ? KILN_MISS : KILN_E_IO;
+    kn_strbuf_clear(at);
+    if (row->base != KN_PLACE_ABSOLUTE) {
+        kn_strbuf_append_text(at, dir);
+        kn_strbuf_append_char(at, '/');
     }
-    take_facts(out_file, &facts);
-    return KILN_OK;
+    kn_strbuf_append(at, kn_manifest_name(manifest, row->name), row->length);
+    return kn_strbuf_ok(at) ? kn_folder_open(kn_strbuf_text(at), out_folder) : KILN_E_NOMEM;
+}
+
+kiln_status kn_include_path_look_in(kn_include_path *path, const kn_folder *folder,
+                                    const char *name, kn_include_file *out_file)
+{
+    kn_file_facts facts;
+    *out_file = (kn_include_file){0};
+    kiln_status status = kn_folder_stat(folder, name, true, &facts);
+    path->statted++;
+    return status == KILN_OK ? take_header(&facts, out_file) : status;
 }
 
 static kiln_status read_file(kn_include_path *path, const kn_place *place, const char *name,

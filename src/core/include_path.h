@@ -11,11 +11,13 @@
 #include "core/closure.h"
 #include "core/manifest.h"
 #include "key/digest.h"
+#include "sys/folder.h"
 
 typedef struct kn_include_path {
     const kn_closure_request *request;
     bool *skipped; /* one an include dir: also a system dir, and searched as that only */
     kn_digest digest;
+    kn_strbuf scratch; /* a path */
     size_t statted;
     size_t read;
 } kn_include_path;
@@ -45,6 +47,14 @@ const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span n
  * read as a header; KILN_E_NOMEM. */
 kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
                                  kn_include_file *out_file);
+
+/* Opens a folder of a manifest for looking at names in it. KILN_MISS if it is not there, or the
+ * request has no such dir; KILN_E_IO if it cannot be opened; KILN_E_NOMEM. */
+kiln_status kn_include_path_open(kn_include_path *path, const kn_manifest *manifest,
+                                 const kn_manifest_folder *row, kn_folder *out_folder);
+/* kn_include_path_look at the place of that name in it. */
+kiln_status kn_include_path_look_in(kn_include_path *path, const kn_folder *folder,
+                                    const char *name, kn_include_file *out_file);
 
 /* The path of a place that is in a file system, malloc'ed. KILN_MISS for others; KILN_E_NOMEM. */
 kiln_status kn_include_path_of(const kn_include_path *path, const kn_place *place, const char *name,

@@ -15,7 +15,7 @@
 #include "base/strbuf.h"
 #include "kiln/status.h"
 
-#define KN_MANIFEST_VERSION 2u
+#define KN_MANIFEST_VERSION 3u
 #define KN_MANIFEST_MAX_ROWS 500000u
 
 typedef enum kn_place_base {
@@ -34,7 +34,18 @@ typedef struct kn_place {
     uint32_t index;
     uint32_t name;
     uint32_t name_length;
+    uint32_t folder; /* row in `folders` plus 1, whose path is the start of the name; 0: none */
+    uint32_t next;   /* of the same kind in that folder, plus 1; 0: the last. Not in the bytes */
 } kn_place;
+
+/* A folder that rows lie in, so that a check walks down to it once. */
+typedef struct kn_manifest_folder {
+    kn_place_base base;
+    uint32_t index;
+    uint32_t name;                       /* the start of a row's name, its last "/" included */
+    uint32_t length;                     /* 0: the place's own folder */
+    uint32_t first_header, first_absent; /* plus 1; 0: none. Not in the bytes */
+} kn_manifest_folder;
 
 /* What a file's times and numbers were when it was read; all 0 for a header in memory. */
 typedef struct kn_stamp {
@@ -60,7 +71,10 @@ typedef struct kn_manifest {
     size_t header_count, header_capacity;
     kn_place *absent; /* looked at, and nothing was there */
     size_t absent_count, absent_capacity;
-    kn_strbuf names;
+    kn_manifest_folder *folders; /* kn_manifest_group */
+    size_t folder_count, folder_capacity;
+    kn_strbuf names; /* the pool of one that is being made */
+    kn_span pool;    /* of one that was parsed: borrowed from its bytes */
 } kn_manifest;
 
 void kn_manifest_init(kn_manifest *manifest);
@@ -74,14 +88,19 @@ bool kn_manifest_add_absent(kn_manifest *manifest, const kn_place *place);
 
 static inline const char *kn_manifest_name(const kn_manifest *manifest, uint32_t offset)
 {
-    return kn_strbuf_text(&manifest->names) + offset;
+    return (manifest->pool.data != NULL ? manifest->pool.data : kn_strbuf_text(&manifest->names)) +
+           offset;
 }
+
+/* Finds the folders of all rows. False when out of memory; the rows have no folders then. */
+bool kn_manifest_group(kn_manifest *manifest);
 
 /* Appends the bytes of a manifest to `out`; the caller asks kn_strbuf_ok. */
 void kn_manifest_write(const kn_manifest *manifest, kn_strbuf *out);
 
-/* Reads the bytes of a manifest. Every length, offset, base and name is checked; indices are
- * checked against the request by the one who uses them. *out_manifest is initialised in every case.
+/* Reads the bytes of a manifest, whose names it borrows until it is deinitialised. Every length,
+ * offset, base, name and folder is checked; indices are checked against the request by the one who
+ * uses them. *out_manifest is initialised in every case.
  * KILN_E_CORRUPT (no diag: the caller scans anew), KILN_E_NOMEM. */
 kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest);
 

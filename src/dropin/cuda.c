@@ -93,8 +93,8 @@ static kiln_status check(const kiln_nvrtc_request *request, kiln_diag *diag)
 
 typedef struct nvrtc_result {
     kiln_nvrtc_result view; /* first */
-    kiln_blob *blob;        /* keeps the facts */
-    char *binary, *log;
+    kiln_blob *blob;        /* keeps the binary, the log and the names */
+    char *text;             /* PTX without a NUL, copied to give it one */
     const char **lowered;
 } nvrtc_result;
 
@@ -103,8 +103,7 @@ void kiln_nvrtc_result_destroy(kiln_nvrtc_result *view)
     nvrtc_result *result = (nvrtc_result *)view;
     if (result != NULL) {
         free((void *)result->lowered);
-        free(result->log);
-        free(result->binary);
+        free(result->text);
         kiln_blob_release(result->blob);
         free(result);
     }
@@ -119,18 +118,24 @@ static kiln_status make_result(const kn_build *build, const kiln_nvrtc_request *
     if (result == NULL) {
         return no_memory(diag);
     }
+    const char *binary = (const char *)artifact->base.data;
+    const bool ptx = artifact->base.language == KILN_LANG_PTX;
+    size_t size = artifact->base.size;
     result->blob = kiln_blob_retain(run->blob);
-    result->binary = kn_text_copy_n((const char *)artifact->base.data, artifact->base.size);
-    result->log = kn_text_copy(artifact->base.log != NULL ? artifact->base.log : "");
     result->lowered = (const char **)calloc(request->expression_count + 1, sizeof(char *));
-    kiln_status status = result->binary != NULL && result->log != NULL && result->lowered != NULL
-                             ? KILN_OK
-                             : no_memory(diag);
+    kiln_status status = result->lowered != NULL ? KILN_OK : no_memory(diag);
+    if (status == KILN_OK && ptx && (size == 0 || binary[size - 1] != '\0')) {
+        binary = result->text = kn_text_copy_n(binary, size);
+        status = binary != NULL ? KILN_OK : no_memory(diag);
+    }
+    while (status == KILN_OK && ptx && size > 0 && binary[size - 1] == '\0') {
+        size--;
+    }
     for (size_t i = 0; status == KILN_OK && i < request->expression_count; i++) {
         char fact[600];
-        size_t size = 0;
+        size_t fact_size = 0;
         kn_text_putf(fact, sizeof(fact), "lowered:%s", request->expressions[i]);
-        result->lowered[i] = (const char *)kn_host.artifact_fact(&artifact->base, fact, &size);
+        result->lowered[i] = (const char *)kn_host.artifact_fact(&artifact->base, fact, &fact_size);
         if (result->lowered[i] == NULL) {
             status = kiln_diag_set(diag, KILN_E_INTERNAL, "clear the cache",
                                    request->expressions[i], "the entry has no lowered name for it");
@@ -140,17 +145,12 @@ static kiln_status make_result(const kn_build *build, const kiln_nvrtc_request *
         kiln_nvrtc_result_destroy(&result->view);
         return status;
     }
-    const bool ptx = artifact->base.language == KILN_LANG_PTX;
-    size_t size = artifact->base.size;
-    while (ptx && size > 0 && result->binary[size - 1] == '\0') {
-        size--;
-    }
     result->view = (kiln_nvrtc_result){
         .struct_size = sizeof(result->view),
-        .binary = result->binary,
+        .binary = binary,
         .size = size,
         .is_ptx = ptx,
-        .log = result->log,
+        .log = artifact->base.log != NULL ? artifact->base.log : "",
         .lowered = result->lowered,
         .lowered_count = request->expression_count,
         .origin = run->origin,

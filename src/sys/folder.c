@@ -1,4 +1,6 @@
-/* Folders: making, removing and listing them. */
+/* Folders: making, removing, listing, and looking at what is in them. */
+#include "sys/folder.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,11 +11,24 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/facts.h"
 #include "sys/fail.h"
-#include "sys/file.h"
+
+/* A handle that only leads to names in the folder needs no right to list it. */
+#ifdef O_PATH
+#define OPEN_TO_LOOK (O_PATH | O_DIRECTORY | O_CLOEXEC)
+#else
+#define OPEN_TO_LOOK (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#endif
 
 /* How often another process may remove a parent under our hands. */
 #define MAX_TRIES 4
+
+/* No entry, or a handle to one that another host removed. */
+static bool means_missing(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ESTALE;
+}
 
 /* 0, or the errno that says why there is no such folder now. */
 static int make_one(const char *path)
@@ -137,7 +152,7 @@ static kiln_status visit_all(DIR *list, const char *folder, kn_file_visit *visit
 kiln_status kn_file_list(const char *folder, kn_file_visit *visit, void *user, kiln_diag *diag)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ESTALE)) {
+    if (fd < 0 && means_missing(errno)) {
         return KILN_MISS;
     }
     if (fd < 0) {
@@ -152,4 +167,36 @@ kiln_status kn_file_list(const char *folder, kn_file_visit *visit, void *user, k
     kiln_status status = visit_all(list, folder, visit, user, diag);
     (void)closedir(list);
     return status;
+}
+
+/* --- looking -----------------------------------------------------------------------------------
+ */
+
+kiln_status kn_folder_open(const char *path, kn_folder *out_folder)
+{
+    out_folder->handle = open(path, OPEN_TO_LOOK);
+    if (out_folder->handle >= 0) {
+        return KILN_OK;
+    }
+    return means_missing(errno) ? KILN_MISS : KILN_E_IO;
+}
+
+void kn_folder_close(kn_folder *folder)
+{
+    if (folder->handle >= 0) {
+        (void)close(folder->handle); /* nothing was written */
+    }
+    folder->handle = -1;
+}
+
+kiln_status kn_folder_stat(const kn_folder *folder, const char *name, bool follow,
+                           kn_file_facts *out_facts)
+{
+    struct stat facts;
+    if (fstatat(folder->handle, name, &facts, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
+        *out_facts = (kn_file_facts){0};
+        return means_missing(errno) ? KILN_MISS : KILN_E_IO;
+    }
+    kn_file_take_facts(&facts, out_facts);
+    return KILN_OK;
 }

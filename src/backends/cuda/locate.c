@@ -30,16 +30,15 @@ const char *const *kn_cuda_driver_names(void)
     return driver_names;
 }
 
-/* Collects the best file of a folder: the highest version after `prefix`. */
+/* The best file of a folder so far: the highest version after `prefix`. */
 typedef struct pick {
     const char *prefix;
     char name[128];
     int major, minor;
 } pick;
 
-static kiln_status consider(void *user, const char *name)
+static void consider(pick *best, const char *name)
 {
-    pick *best = (pick *)user;
     size_t prefix = strlen(best->prefix);
     int major = 0;
     int minor = 0;
@@ -47,25 +46,40 @@ static kiln_status consider(void *user, const char *name)
     if (strncmp(name, best->prefix, prefix) != 0 ||
         sscanf(name + prefix, "%d.%d%c", &major, &minor, &rest) == 3 || // NOLINT(cert-err34-c)
         sscanf(name + prefix, "%d", &major) != 1) {                     // NOLINT(cert-err34-c)
-        return KILN_OK; /* another library, or a full file name such as .so.12.4.127 */
+        return; /* another library, or a full file name such as .so.12.4.127 */
     }
     if (major > best->major || (major == best->major && minor > best->minor)) {
         best->major = major;
         best->minor = minor;
         kn_text_put(best->name, sizeof(best->name), name);
     }
+}
+
+static kiln_status consider_one(void *user, const char *name)
+{
+    consider((pick *)user, name);
     return KILN_OK;
 }
 
-static bool find_in(const char *folder, const char *prefix, kn_cuda_file *file, int *out_major,
-                    int *out_minor)
+/* What a toolkit consists of: one listing of its folder finds all three. */
+enum { NVRTC, BUILTINS, NVJITLINK, LIBRARIES };
+
+static kiln_status consider_each(void *user, const char *name)
 {
-    pick best = {prefix, {0}, 0, -1};
-    if (kn_file_list(folder, consider, &best, NULL) != KILN_OK || best.name[0] == '\0') {
+    pick *best = (pick *)user;
+    for (int i = 0; i < LIBRARIES; i++) {
+        consider(&best[i], name);
+    }
+    return KILN_OK;
+}
+
+static bool take(const char *folder, const pick *best, kn_cuda_file *file)
+{
+    kn_elf_facts facts;
+    if (best->name[0] == '\0') {
         return false;
     }
-    kn_text_putf(file->path, sizeof(file->path), "%s/%s", folder, best.name);
-    kn_elf_facts facts;
+    kn_text_putf(file->path, sizeof(file->path), "%s/%s", folder, best->name);
     if (kn_elf_inspect(file->path, &facts, NULL) != KILN_OK || facts.bits != 8 * sizeof(void *)) {
         file->path[0] = '\0';
         return false;
@@ -76,8 +90,6 @@ static bool find_in(const char *folder, const char *prefix, kn_cuda_file *file, 
         kn_text_putf(file->build_id, sizeof(file->build_id), "noid:%llu",
                      (unsigned long long)facts.size);
     }
-    *out_major = best.major;
-    *out_minor = best.minor > 0 ? best.minor : 0;
     return true;
 }
 
@@ -106,18 +118,20 @@ static void find_headers(const char *folder, kn_cuda_toolkit *toolkit)
 
 static bool toolkit_in(const char *folder, kn_cuda_toolkit *toolkit)
 {
-    int major = 0;
-    int minor = 0;
+    pick best[LIBRARIES] = {{"libnvrtc.so.", {0}, 0, -1},
+                            {"libnvrtc-builtins.so.", {0}, 0, -1},
+                            {"libnvJitLink.so.", {0}, 0, -1}};
     if (!kn_path_is_absolute(folder) ||
-        !find_in(folder, "libnvrtc.so.", &toolkit->nvrtc, &toolkit->major, &toolkit->minor)) {
+        kn_file_list(folder, consider_each, best, NULL) != KILN_OK ||
+        !take(folder, &best[NVRTC], &toolkit->nvrtc)) {
         return false;
     }
     /* libnvrtc.so.13 says the major version; its builtins' name says all of it. */
-    if (find_in(folder, "libnvrtc-builtins.so.", &toolkit->builtins, &major, &minor)) {
-        toolkit->major = major;
-        toolkit->minor = minor;
-    }
-    (void)find_in(folder, "libnvJitLink.so.", &toolkit->nvjitlink, &major, &minor);
+    const bool whole = take(folder, &best[BUILTINS], &toolkit->builtins);
+    const pick *named = &best[whole ? BUILTINS : NVRTC];
+    toolkit->major = named->major;
+    toolkit->minor = named->minor > 0 ? named->minor : 0;
+    (void)take(folder, &best[NVJITLINK], &toolkit->nvjitlink);
     find_headers(folder, toolkit);
     return true;
 }
@@ -170,7 +184,7 @@ static bool toolkit_numbered(kn_cuda_toolkit *toolkit)
 {
     pick best = {"cuda-", {0}, 0, -1};
     char path[KN_CUDA_PATH];
-    if (kn_file_list("/usr/local", consider, &best, NULL) != KILN_OK || best.name[0] == '\0') {
+    if (kn_file_list("/usr/local", consider_one, &best, NULL) != KILN_OK || best.name[0] == '\0') {
         return false;
     }
     kn_text_putf(path, sizeof(path), "/usr/local/%s", best.name);

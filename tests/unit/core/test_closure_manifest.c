@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,6 +75,18 @@ static void K6_a_warm_start_reads_nothing(void **state)
     assert_int_equal(warm.facts.headers, 4);
     assert_true(cw_same(cold, warm));
 
+    /* No handle is left to open a folder with: its names are looked at by their paths. */
+    struct rlimit handles;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &handles), 0);
+    const struct rlimit none = {0, handles.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    answer without = cw_find_good(w);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &handles), 0);
+    assert_true(without.facts.from_manifest);
+    assert_int_equal(without.facts.files_read, 0);
+    assert_int_equal(without.facts.files_statted, warm.facts.files_statted);
+    assert_true(cw_same(cold, without));
+
     /* mtime put back, size kept: ctime tells. */
     cw_write_text(w, "inc2/b.h", "2");
     cw_set_mtime(w, "inc2/b.h", LONG_AGO);
@@ -133,6 +146,60 @@ static void K1_a_shadowing_file_is_noticed(void **state)
     cw_remove_file(w, "inc2/b.h");
     w->request.search_path_complete = true;
     assert_false(cw_same(cold, cw_find_good(w)));
+}
+
+static void K1_a_folder_that_appears_is_noticed(void **state)
+{
+    world *w = *state;
+    cw_add_cache(w);
+    cw_add_dir(w, "inc");
+    cw_add_dir(w, "inc2");
+    cw_set_source(w, "#include <sub/deep/b.h>\n#include <sub/deep/c.h>\n#include <sub/d.h>\n");
+    cw_write_text(w, "inc2/sub/deep/b.h", "1");
+    cw_write_text(w, "inc2/sub/deep/c.h", "1");
+    cw_write_text(w, "inc2/sub/d.h", "1");
+    answer cold = cw_find_good(w);
+    answer warm = cw_find_good(w);
+    assert_true(warm.facts.from_manifest);
+    assert_int_equal(warm.facts.files_statted, 3 + 2); /* and inc/sub twice, as nothing is there */
+
+    /* A folder without the header changes nothing; with it, it comes first. */
+    cw_write_text(w, "inc/sub/other.h", "1");
+    answer empty = cw_find_good(w);
+    assert_true(empty.facts.from_manifest);
+    assert_true(cw_same(cold, empty));
+    cw_write_text(w, "inc/sub/deep/c.h", "2");
+    answer shadowed = cw_find_good(w);
+    assert_false(shadowed.facts.from_manifest);
+    assert_false(cw_same(cold, shadowed));
+    cw_remove_file(w, "inc/sub/deep/c.h");
+    assert_true(cw_same(cold, cw_find_good(w)));
+    assert_true(cw_find_good(w).facts.from_manifest);
+
+    /* So does a link that begins to lead somewhere. */
+    char *from = kt_path(w->root, "inc/sub/deep"), *to = kt_path(w->root, "far");
+    assert_int_equal(rmdir(from), 0);
+    assert_int_equal(symlink(to, from), 0);
+    answer dangling = cw_find_good(w);
+    assert_true(dangling.facts.from_manifest);
+    assert_true(cw_same(cold, dangling));
+    cw_write_text(w, "far/b.h", "2");
+    answer led = cw_find_good(w);
+    assert_false(led.facts.from_manifest);
+    assert_false(cw_same(cold, led));
+    assert_int_equal(unlink(from), 0);
+    assert_true(cw_same(cold, cw_find_good(w)));
+    free(from);
+    free(to);
+
+    /* And a folder of found headers that goes. */
+    from = kt_path(w->root, "inc2/sub/deep");
+    to = kt_path(w->root, "inc2/sub/gone");
+    assert_int_equal(rename(from, to), 0);
+    w->request.search_path_complete = true;
+    assert_false(cw_same(cold, cw_find_good(w)));
+    free(from);
+    free(to);
 }
 
 static void K1_a_shadowing_header_in_memory_is_noticed(void **state)
@@ -327,6 +394,7 @@ int main(void)
         T(K6_a_warm_start_reads_nothing),
         T(K6_a_touch_changes_no_key),
         T(K1_a_shadowing_file_is_noticed),
+        T(K1_a_folder_that_appears_is_noticed),
         T(K1_a_shadowing_header_in_memory_is_noticed),
         T(K5_a_moved_tree_keeps_its_key),
         T(the_shape_of_the_search_names_the_manifest),

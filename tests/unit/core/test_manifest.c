@@ -15,21 +15,24 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* One header and two absent places. */
+/* One header and two absent places, in two folders. */
 static bool fill(kn_manifest *manifest)
 {
     kn_manifest_init(manifest);
     manifest->recorded_ns = 1700000000 * SECOND;
     memset(manifest->graph, 0xAB, sizeof manifest->graph);
-    kn_manifest_header header = {{KN_PLACE_INCLUDE, 3, 0, 7}, 0, 5, {10, -20, 30, 40}, {1, 2, 3}};
-    kn_place beside = {KN_PLACE_FOLDER, 0, 0, 5};
-    kn_place ships = {KN_PLACE_SHIPS, 0, 0, 8};
+    kn_manifest_header header = {.place = {.base = KN_PLACE_INCLUDE, .index = 3, .name_length = 7},
+                                 .written_length = 5,
+                                 .stamp = {10, -20, 30, 40},
+                                 .digest = {1, 2, 3}};
+    kn_place beside = {.base = KN_PLACE_FOLDER, .name_length = 5};
+    kn_place ships = {.base = KN_PLACE_SHIPS, .name_length = 8};
     return kn_manifest_add_name(manifest, kn_span_of_text("sub/a.h"), &header.place.name) &&
            kn_manifest_add_name(manifest, kn_span_of_text("../a."), &header.written) &&
            kn_manifest_add_name(manifest, kn_span_of_text("../a."), &beside.name) &&
            kn_manifest_add_name(manifest, kn_span_of_text("stdlib.h"), &ships.name) &&
            kn_manifest_add_header(manifest, &header) && kn_manifest_add_absent(manifest, &beside) &&
-           kn_manifest_add_absent(manifest, &ships);
+           kn_manifest_add_absent(manifest, &ships) && kn_manifest_group(manifest);
 }
 
 static kn_strbuf sample(void)
@@ -66,8 +69,36 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(header->digest[2], 3);
     assert_int_equal(read.absent[1].base, KN_PLACE_SHIPS);
     assert_string_equal(kn_manifest_name(&read, read.absent[1].name), "stdlib.h");
+    assert_int_equal(read.folder_count, 2);
+    assert_int_equal(header->place.folder, 1);
+    assert_int_equal(read.folders[0].length, 4); /* "sub/" */
+    assert_int_equal(read.folders[0].first_header, 1);
+    assert_int_equal(read.absent[0].folder, 2);
+    assert_int_equal(read.folders[1].length, 3); /* "../" */
+    assert_int_equal(read.absent[1].folder, 0);  /* in no file system */
     kn_manifest_deinit(&read);
     kn_strbuf_deinit(&bytes);
+}
+
+static void rows_of_a_folder_are_joined(void **state)
+{
+    static const char *const names[] = {"a/x.h", "x.h", "a/y.h", "b/a/x.h", "y.h", "a/z.h", "a/"};
+    static const uint32_t folders[] = {1, 2, 1, 3, 2, 1, 0};
+    static const uint32_t next[] = {3, 5, 6, 0, 0, 0, 0};
+    (void)state;
+    kn_manifest manifest;
+    kn_manifest_init(&manifest);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        kn_place place = {.base = KN_PLACE_INCLUDE, .name_length = (uint32_t)strlen(names[i])};
+        assert_true(kn_manifest_add_name(&manifest, kn_span_of_text(names[i]), &place.name));
+        assert_true(kn_manifest_add_absent(&manifest, &place));
+    }
+    assert_true(kn_manifest_group(&manifest));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_int_equal(manifest.absent[i].folder, folders[i]);
+        assert_int_equal(manifest.absent[i].next, next[i]);
+    }
+    kn_manifest_deinit(&manifest);
 }
 
 /* Parses a copy of exactly `length` bytes and releases what came. */
@@ -104,14 +135,20 @@ static void numbers_out_of_range_are_refused(void **state)
         size_t at;
         uint32_t value;
     } bad[] = {
-        {0, 3}, /* version */
-        {4, 2},           {4, 0xFFFFFFFF},  {8, 0},     {8, 0xFFFFFFFF}, {12, 0xFFFFFFFF},
-        {56, 1}, /* reserved */
-        {64, 5}, /* a header that ships */
-        {64, 6}, /* no such base */
-        {72, 28},         {72, 0xFFFFFFFF}, {76, 0},    {76, 6},         {76, 8},
-        {76, 0xFFFFFFFF}, {80, 1000},       {84, 0},    {152, 6},        {160, 0x7FFFFFFF},
-        {164, 4},         {168, 9},         {180, 100},
+        {0, 2}, /* version */
+        {4, 2},     {4, 0xFFFFFFFF}, {8, 0},           {8, 0xFFFFFFFF},   {12, 0xFFFFFFFF},
+        {56, 0},    {56, 1},         {56, 0xFFFFFFFF}, {60, 1}, /* reserved */
+        {64, 5},                                                /* a header that ships */
+        {64, 6},                                                /* no such base */
+        {64, 1},                                                /* not its folder's base */
+        {68, 2},                                                /* nor its index */
+        {72, 1},    {72, 28},        {72, 0xFFFFFFFF}, {76, 0},           {76, 4},
+        {76, 6},    {76, 8},         {76, 0xFFFFFFFF}, {80, 2}, /* a folder that it is not in */
+        {80, 3},                                                /* no such folder */
+        {84, 1},                                                /* reserved */
+        {88, 1000}, {92, 0},         {160, 6},         {168, 0x7FFFFFFF}, {172, 4},
+        {176, 1},   {192, 9},        {200, 1},         {208, 0}, /* a folder in memory */
+        {208, 5},   {208, 6},        {216, 100},       {220, 3},          {220, 0xFFFFFFFF},
     };
     kn_strbuf bytes = sample();
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -212,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(rows_of_a_folder_are_joined),
         cmocka_unit_test(a_manifest_of_any_other_length_is_refused),
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(any_flipped_bit_is_read_within_bounds),
