@@ -57,7 +57,7 @@ void cmd_print_overview(FILE *file)
                 "thing twice.\n\nUsage: kiln COMMAND [options] [arguments]\n\nCommands:\n",
                 file);
     for (size_t i = 0; commands[i] != NULL; i++) {
-        (void)fprintf(file, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
+        (void)fprintf(file, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
     }
     (void)fputs("\nkiln COMMAND --help tells more.\n", file);
     print_exit_codes(file);

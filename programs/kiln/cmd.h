@@ -48,6 +48,7 @@ typedef struct cli_command {
     X(pack)                                                                                        \
     X(remote)                                                                                      \
     X(key)                                                                                         \
+    X(completion)                                                                                  \
     X(version)                                                                                     \
     X(help)
 
