@@ -291,7 +291,11 @@ KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const
     X(remote_bytes_in, "bytes received from remotes")                                              \
     X(remote_bytes_out, "bytes uploaded")                                                          \
     X(remote_refused, "entries of remotes refused by KILN_TRUST")                                  \
-    X(remote_waits, "waits for another machine's compile")
+    X(remote_waits, "waits for another machine's compile")                                         \
+    X(tunings, "kernels tuned")                                                                    \
+    X(tune_launches, "launches made for tuning")                                                   \
+    X(tuned_hits, "tuned variants picked")                                                         \
+    X(tuned_stale, "tunings that no longer held")
 
 typedef struct kiln_cache_stats {
 #define KILN_COUNTER_FIELD(name, text) uint64_t name;

@@ -15,6 +15,7 @@
 #include "kiln/runtime.h"
 #include "kiln/source.h"
 #include "kiln/status.h"
+#include "kiln/tune.h"
 #include "kiln/version.h"
 #include "kiln/watch.h"
 

@@ -40,7 +40,8 @@ typedef struct kiln_runtime_options {
     uint32_t probe_ms;        /* time limit of an isolated probe; 0: 10 seconds */
     kiln_cache *cache; /* borrowed, must outlive the runtime; NULL: the runtime opens its own */
     const char
-        *trace; /* KILN_TRACE: a file for trace events (docs/tracing.md), emptied; NULL: none */
+        *trace;   /* KILN_TRACE: a file for trace events (docs/tracing.md), emptied; NULL: none */
+    bool untuned; /* KILN_UNTUNED: kiln_tuned_build always builds the baseline (kiln/tune.h) */
     bool compile_only; /* for kiln_compile alone: a backend that compiles without a device is what
                           was asked for even where there is none (NVRTC without a GPU) */
 } kiln_runtime_options;

@@ -160,12 +160,47 @@ kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
                              const kiln_build_options *options, kiln_program **out_program,
                              kiln_diag *diag)
 {
-    return kn_build_program_seen(device, source, options, NULL, NULL, out_program, diag);
+    kn_build_extra none = {0};
+    return kn_build_program_extra(device, source, options, &none, out_program, diag);
 }
 
-kiln_status kn_build_program_seen(kiln_device *device, const kiln_source *source,
-                                  const kiln_build_options *options, kn_build_seen_fn *seen,
-                                  void *user, kiln_program **out_program, kiln_diag *diag)
+/* Whether a walk that knows the key of its first stage is the one that is wanted. */
+static bool is_expected(const kn_build *build, kn_build_extra *extra)
+{
+    const kn_stage_run *first = &build->runs[0];
+    extra->changed = extra->expected != NULL &&
+                     (first->bypass[0] != '\0' || memcmp(first->key.bytes, extra->expected->bytes,
+                                                         sizeof(first->key.bytes)) != 0);
+    return !extra->changed;
+}
+
+/* The stages, first to last; ends early with a program that is already loaded in this process. */
+static kiln_status walk(kiln_device *device, kn_build *build, kn_build_extra *extra,
+                        kiln_program **out_program, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && i < build->stage_count; i++) {
+        /* why this and nothing else: the key */
+        status = kn_stage_key(build, i, diag);
+        if (status == KILN_OK && i == 0 && !is_expected(build, extra)) {
+            return KILN_MISS;
+        }
+        if (status == KILN_OK && i + 1 == build->stage_count) {
+            /* already loaded in this process: share it, done */
+            *out_program = kn_program_find(device, build);
+            if (*out_program != NULL) {
+                break;
+            }
+        }
+        /* the store; on a miss one compile, however many ask, and publish */
+        status = status == KILN_OK ? kn_stage_get(build, i, diag) : status;
+    }
+    return status;
+}
+
+kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *source,
+                                   const kiln_build_options *options, kn_build_extra *extra,
+                                   kiln_program **out_program, kiln_diag *diag)
 {
     kn_build build;
     void *handle = NULL;
@@ -181,18 +216,8 @@ kiln_status kn_build_program_seen(kiln_device *device, const kiln_source *source
     build.want_live = true;
     build.trace = device->runtime->trace;
     build.on = device;
-    for (size_t i = 0; status == KILN_OK && i < build.stage_count; i++) {
-        /* why this and nothing else: the key */
-        status = kn_stage_key(&build, i, diag);
-        if (status == KILN_OK && i + 1 == build.stage_count) {
-            /* already loaded in this process: share it, done */
-            *out_program = kn_program_find(device, &build);
-            if (*out_program != NULL) {
-                break;
-            }
-        }
-        /* the store; on a miss one compile, however many ask, and publish */
-        status = status == KILN_OK ? kn_stage_get(&build, i, diag) : status;
+    if (status == KILN_OK) {
+        status = walk(device, &build, extra, out_program, diag);
     }
     if (status == KILN_OK && *out_program == NULL) {
         /* the driver loads it; what it refuses is made once more */
@@ -203,8 +228,8 @@ kiln_status kn_build_program_seen(kiln_device *device, const kiln_source *source
             status = kn_program_adopt(device, &build, loaded, out_program, diag);
         }
     }
-    if (seen != NULL) {
-        seen(user, &build);
+    if (extra->seen != NULL) {
+        extra->seen(extra->user, &build);
     }
     kn_trace_end(build.trace, start, "build",
                  &(kn_trace_about){.what = build.source.source.name, .device = device});

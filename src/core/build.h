@@ -69,10 +69,18 @@ kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
                              const kiln_build_options *options, kiln_program **out_program,
                              kiln_diag *diag);
 
-/* The same; `seen` (may be NULL) is shown the walk when it is over, however it ended. */
+/* The same, with more to it. */
 typedef void kn_build_seen_fn(void *user, const kn_build *build);
-kiln_status kn_build_program_seen(kiln_device *device, const kiln_source *source,
-                                  const kiln_build_options *options, kn_build_seen_fn *seen,
-                                  void *user, kiln_program **out_program, kiln_diag *diag);
+typedef struct kn_build_extra {
+    kn_build_seen_fn *seen; /* is shown the walk when it is over, however it ended; may be NULL */
+    void *user;
+    /* What the first stage's key must be (NULL: anything): another one, or going past the cache,
+     * gives KILN_MISS without a diag and sets `changed`, before anything is looked up. */
+    const kiln_key *expected;
+    bool changed;
+} kn_build_extra;
+kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *source,
+                                   const kiln_build_options *options, kn_build_extra *extra,
+                                   kiln_program **out_program, kiln_diag *diag);
 
 #endif

@@ -30,6 +30,7 @@ static const option_row rows[] = {
     ROW("KILN_BACKEND_PATH", OPTION_TEXT, backend_path),
     ROW("KILN_STRICT", OPTION_BOOL, strict),
     ROW("KILN_TRACE", OPTION_TEXT, trace),
+    ROW("KILN_UNTUNED", OPTION_BOOL, untuned),
 };
 
 kiln_status kiln_runtime_options_init(kiln_runtime_options *options, kiln_diag *diag)

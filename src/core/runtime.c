@@ -235,6 +235,7 @@ static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_option
     runtime->strict = options->strict;
     runtime->isolate_probe = options->isolate_probe;
     runtime->compile_only = options->compile_only;
+    runtime->untuned = options->untuned;
     runtime->probe_ms = options->probe_ms;
     runtime->backend = options->backend != NULL ? kn_text_copy(options->backend) : NULL;
     runtime->device = options->device != NULL ? kn_text_copy(options->device) : NULL;

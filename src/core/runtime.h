@@ -32,6 +32,7 @@ struct kiln_runtime {
     bool strict;
     bool isolate_probe;
     bool compile_only;
+    bool untuned;
     uint32_t probe_ms;
     char *backend; /* what was asked for, or NULL */
     char *device;

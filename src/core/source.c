@@ -87,7 +87,7 @@ static kiln_status check_lists(const kiln_source *source, kiln_diag *diag)
     return KILN_OK;
 }
 
-static kiln_status check_source(const kiln_source *source, kiln_diag *diag)
+kiln_status kn_source_check(const kiln_source *source, kiln_diag *diag)
 {
     if (source->struct_size < sizeof(kiln_source)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "start from KILN_SOURCE_INIT", "a source",
@@ -109,7 +109,7 @@ static kiln_status check_source(const kiln_source *source, kiln_diag *diag)
 kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolved, kiln_diag *diag)
 {
     memset(out_resolved, 0, sizeof(*out_resolved));
-    kiln_status status = check_source(source, diag);
+    kiln_status status = kn_source_check(source, diag);
     if (status != KILN_OK) {
         return status;
     }

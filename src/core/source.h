@@ -13,6 +13,9 @@ typedef struct kn_resolved {
     char *folder; /* of the source's name, or NULL */
 } kn_resolved;
 
+/* Refuses a source that lacks what it must have: KILN_E_INVALID. */
+kiln_status kn_source_check(const kiln_source *source, kiln_diag *diag);
+
 /* Blocks: never. Owns: the result borrows from `source`. Fails: KILN_E_INVALID, KILN_E_NOMEM. */
 kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolved,
                               kiln_diag *diag);

@@ -245,8 +245,9 @@ static kiln_status build(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
                  : status;
     if (status == KILN_OK) {
         source.text = text;
-        status = kn_build_program_seen(watch->device, &source, &watch->options, see, &seen,
-                                       &program, diag);
+        kn_build_extra extra = {.seen = see, .user = &seen};
+        status =
+            kn_build_program_extra(watch->device, &source, &watch->options, &extra, &program, diag);
     }
     keep_places(watch, &places, seen.followed);
     /* What failed is told once: it is looked at again when something changes. */

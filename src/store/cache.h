@@ -49,6 +49,11 @@ void kn_cache_defaults(kiln_cache_options *options);
 /* A look-up of a note about this machine: never asks a remote. */
 kiln_status kn_cache_get_near(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob);
 
+/* A look-up of what is welcome and not needed: that it is not there is not counted as a miss. Asks
+ * remotes only if it may go `far`. */
+kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, bool far, kiln_blob **out_blob,
+                            kiln_origin *out_origin);
+
 /* True when entries may be written to some tier. */
 bool kn_cache_stores(const kiln_cache *cache);
 /* True when entries may be written to disk and statistics kept there. */
@@ -60,7 +65,8 @@ void kn_cache_flush_rarely(kiln_cache *cache);
  * entries every few minutes, or `now`. */
 void kn_cache_stamp(kiln_cache *cache, bool now);
 
-/* Counts a binary that a driver refused. */
+/* Counts a binary that a driver refused; and anything. */
 void kn_cache_count_rejected(kiln_cache *cache);
+void kn_cache_count(kiln_cache *cache, enum kn_counter counter, uint64_t amount);
 
 #endif

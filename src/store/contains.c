@@ -1,4 +1,4 @@
-/* kiln_cache_contains: is it there, without reading, counting or compiling anything. */
+/* Looking without a miss that is counted: is it there, and is there an answer worth having. */
 #include "store/cache.h"
 
 #include <string.h>
@@ -16,4 +16,23 @@ void kiln_cache_contains(kiln_cache *cache, const kiln_key *keys, size_t count, 
             (cache->disk != NULL && kn_disk_locate(cache->disk, &keys[i]) != NULL) ||
             kn_packs_contain(cache->packs, &keys[i]);
     }
+}
+
+kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, bool far, kiln_blob **out_blob,
+                            kiln_origin *out_origin)
+{
+    *out_blob = NULL;
+    *out_origin = KILN_ORIGIN_NONE;
+    kn_cache_check_fork(cache);
+    if (cache->options.flags & (KILN_CACHE_DISABLED | KILN_CACHE_RECACHE)) {
+        return KILN_MISS;
+    }
+    return far ? kn_stack_get(&cache->stack, key, NULL, out_blob, out_origin)
+               : kn_stack_get_near(&cache->stack, key, NULL, out_blob, out_origin);
+}
+
+void kn_cache_count(kiln_cache *cache, enum kn_counter counter, uint64_t amount)
+{
+    kn_cache_check_fork(cache);
+    kn_stats_add(cache->stats, counter, amount);
 }

@@ -1,0 +1,35 @@
+/* What a tuning found, as an entry of the cache, and the size of a problem as tunings see it. */
+#ifndef KILN_TUNE_RECORD_H
+#define KILN_TUNE_RECORD_H
+
+#include <stdbool.h>
+
+#include "kiln/cache.h"
+
+#include "base/span.h"
+
+/* The stage of the entries. It does not begin with "kiln.": packs carry them. */
+#define KN_TUNE_STAGE "tuning"
+#define KN_TUNE_REVISION 1u
+
+#define KN_TUNE_NAME_MAX 255u
+
+typedef struct kn_tune_record {
+    uint64_t ns, baseline_ns;
+    double flops_per_s, bytes_per_s;
+    bool has_program;
+    kiln_key program; /* of the first stage of the variant's program, as it was measured */
+    char variant[KN_TUNE_NAME_MAX + 1];
+} kn_tune_record;
+
+/* Puts the record into a new blob. KILN_E_NOMEM. */
+kiln_status kn_tune_record_write(const kn_tune_record *record, kiln_blob **out_blob,
+                                 kiln_diag *diag);
+/* False for what is no record. */
+bool kn_tune_record_read(kn_span bytes, kn_tune_record *out_record);
+
+/* The bucket of a size: the least power of two that is not smaller; 0 for 0, UINT64_MAX past the
+ * last power. */
+uint64_t kn_tune_bucket(uint64_t size);
+
+#endif
