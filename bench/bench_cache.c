@@ -1,7 +1,8 @@
-/* bench_cache [--quick] [FOLDER]: the cache of level 1 side by side in one run with plain files,
- * LMDB, SQLite in WAL mode and a hash map under a read-write lock; tables in Markdown, and the
- * ratios against DESIGN's budgets. FOLDER chooses the file system (default: the temporary folder).
- * --quick shows only that all of it runs. */
+/* bench_cache [--quick] [--only PART] [FOLDER]: the cache of level 1 side by side in one run with
+ * plain files, LMDB, SQLite in WAL mode and a hash map under a read-write lock; tables in Markdown,
+ * and the ratios against DESIGN's budgets. FOLDER chooses the file system (default: the temporary
+ * folder).
+ * --quick shows only that all of it runs. PART: storm, memory, disk, put, open or size. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,15 +64,30 @@ static void print_load(void)
     }
 }
 
-static bool measure_all(const char *self, const char *root, bool quick)
+static bool measure_all(const char *self, const char *root, bool quick, const char *only)
 {
+    const bool all = only == NULL;
+    bool good = true;
     /* The storm first: it forks, and no thread has run yet. */
-    bool good = cache_bench_storm(root, quick ? 4 : 16, quick ? 50 : 500, quick ? 1 : 7);
-    good = cache_bench_memory(quick ? 2 : 31) && good;
-    good = cache_bench_disk(root, quick ? 2 : 31) && good;
-    good = cache_bench_put(root, quick ? 3 : 61) && good;
-    good = cache_bench_open(self, root, quick ? 500 : 100000, quick ? 2 : 31) && good;
-    return cache_bench_size(self, root) && good;
+    if (all || strcmp(only, "storm") == 0) {
+        good = cache_bench_storm(root, quick ? 4 : 16, quick ? 50 : 500, quick ? 1 : 7);
+    }
+    if (all || strcmp(only, "memory") == 0) {
+        good = cache_bench_memory(quick ? 2 : 31) && good;
+    }
+    if (all || strcmp(only, "disk") == 0) {
+        good = cache_bench_disk(root, quick ? 2 : 31) && good;
+    }
+    if (all || strcmp(only, "put") == 0) {
+        good = cache_bench_put(root, quick ? 3 : 61) && good;
+    }
+    if (all || strcmp(only, "open") == 0) {
+        good = cache_bench_open(self, root, quick ? 500 : 100000, quick ? 2 : 31) && good;
+    }
+    if (all || strcmp(only, "size") == 0) {
+        good = cache_bench_size(self, root) && good;
+    }
+    return good;
 }
 
 int main(int argc, char **argv)
@@ -84,8 +100,15 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "size") == 0) {
         return cache_child_size(argv[2]);
     }
-    const bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
-    const char *folder = argc > 1 + (int)quick ? argv[1 + (int)quick] : NULL;
+    int at = 1;
+    const bool quick = at < argc && strcmp(argv[at], "--quick") == 0;
+    at += (int)quick;
+    const char *only = NULL;
+    if (at + 1 < argc && strcmp(argv[at], "--only") == 0) {
+        only = argv[at + 1];
+        at += 2;
+    }
+    const char *folder = at < argc ? argv[at] : NULL;
     if ((folder != NULL && setenv("TMPDIR", folder, 1) != 0) || !bench_self(self, sizeof(self)) ||
         !bench_folder(root, sizeof(root))) {
         fprintf(stderr, "bench_cache: no temporary folder\n");
@@ -93,7 +116,7 @@ int main(int argc, char **argv)
     }
     bench_print_machine();
     print_load();
-    const bool good = measure_all(self, root, quick);
+    const bool good = measure_all(self, root, quick, only);
     print_verdicts();
     bench_remove(root);
     if (!good) {

@@ -6,6 +6,9 @@
 
 #include "base/checked.h"
 
+/* In front of the bytes of a blob that is made in their memory. */
+#define ROOM ((KN_BLOB_ROOM + KN_BLOB_ALIGN - 1) / KN_BLOB_ALIGN * KN_BLOB_ALIGN)
+
 bool kn_blob_padded(size_t size, size_t *out_padded)
 {
     size_t raised = 0;
@@ -16,26 +19,37 @@ bool kn_blob_padded(size_t size, size_t *out_padded)
     return true;
 }
 
+static void make(kiln_blob *blob, const char *data, size_t size, size_t facts_size)
+{
+    size_t padded = 0;
+    (void)kn_blob_padded(size, &padded); /* it did not wrap where the bytes were laid out */
+    *blob = (kiln_blob){.data = data, .size = size, .facts = data + padded};
+    blob->facts_size = facts_size;
+    atomic_init(&blob->references, 1);
+}
+
 kiln_status kn_blob_adopt(void *memory, size_t memory_size, size_t offset, size_t size,
                           size_t facts_size, kiln_blob **out_blob, kiln_diag *diag)
 {
     *out_blob = NULL;
-    size_t padded = 0;
     kiln_blob *blob = malloc(sizeof *blob); /* not calloc, which costs a hit twice as much */
-    if (blob == NULL || !kn_blob_padded(size, &padded)) {
-        free(blob);
+    if (blob == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a blob", NULL);
     }
-    *blob = (kiln_blob){.size = size};
-    atomic_init(&blob->references, 1);
+    make(blob, (const char *)memory + offset, size, facts_size);
     blob->memory = memory;
     blob->memory_size = memory_size;
-    blob->data = (const char *)memory + offset;
-    blob->size = size;
-    blob->facts = blob->data + padded;
-    blob->facts_size = facts_size;
     *out_blob = blob;
     return KILN_OK;
+}
+
+kiln_blob *kn_blob_adopt_in(void *memory, size_t memory_size, size_t offset, size_t size,
+                            size_t facts_size)
+{
+    kiln_blob *blob = memory;
+    make(blob, (const char *)memory + offset, size, facts_size);
+    blob->memory_size = memory_size - sizeof *blob;
+    return blob;
 }
 
 kiln_status kiln_blob_create(const void *data, size_t size, const void *facts, size_t facts_size,
@@ -44,26 +58,23 @@ kiln_status kiln_blob_create(const void *data, size_t size, const void *facts, s
     *out_blob = NULL;
     size_t padded = 0, facts_padded = 0, total = 0;
     bool fits = kn_blob_padded(size, &padded) && kn_blob_padded(facts_size, &facts_padded) &&
-                kn_add_size(padded, facts_padded, &total);
-    char *memory = fits ? malloc(total > 0 ? total : 1) : NULL;
+                kn_add_size(padded, facts_padded, &total) && kn_add_size(total, ROOM, &total);
+    char *memory = fits ? malloc(total) : NULL;
     if (memory == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a blob", "no memory for %zu bytes",
                              size);
     }
+    char *at = memory + ROOM;
     if (size > 0) {
-        memcpy(memory, data, size);
+        memcpy(at, data, size);
     }
-    memset(memory + size, 0, padded - size);
+    memset(at + size, 0, padded - size);
     if (facts_size > 0) {
-        memcpy(memory + padded, facts, facts_size);
+        memcpy(at + padded, facts, facts_size);
     }
-    memset(memory + padded + facts_size, 0, facts_padded - facts_size);
-
-    kiln_status status = kn_blob_adopt(memory, total, 0, size, facts_size, out_blob, diag);
-    if (status != KILN_OK) {
-        free(memory);
-    }
-    return status; /* NOLINT(clang-analyzer-unix.Malloc): the blob has the memory now */
+    memset(at + padded + facts_size, 0, facts_padded - facts_size);
+    *out_blob = kn_blob_adopt_in(memory, total, ROOM, size, facts_size);
+    return KILN_OK;
 }
 
 kiln_blob *kiln_blob_retain(kiln_blob *blob)

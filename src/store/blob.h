@@ -22,7 +22,7 @@ struct kiln_blob {
     const char *facts;
     size_t facts_size;
     kn_span recipe; /* of the entry it was read from; empty otherwise */
-    void *memory;   /* what holds all of it; NULL: `owner` does */
+    void *memory;   /* what holds all of it; NULL: `owner` does, or what holds the blob itself */
     size_t memory_size;
     void *owner; /* what the bytes are lent from, given back with the last reference; or NULL */
     void (*give_back)(void *owner);
@@ -38,5 +38,10 @@ size_t kn_blob_weight(const kiln_blob *blob);
 /* A blob of `memory` (malloc'ed, taken over on success) that holds a body at `offset`. */
 kiln_status kn_blob_adopt(void *memory, size_t memory_size, size_t offset, size_t size,
                           size_t facts_size, kiln_blob **out_blob, kiln_diag *diag);
+
+/* The same for memory whose first KN_BLOB_ROOM bytes are free: the blob is made in them. */
+#define KN_BLOB_ROOM sizeof(kiln_blob)
+kiln_blob *kn_blob_adopt_in(void *memory, size_t memory_size, size_t offset, size_t size,
+                            size_t facts_size);
 
 #endif

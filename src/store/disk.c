@@ -50,6 +50,7 @@ kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_dis
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the cache", NULL);
     }
     disk->root = root;
+    disk->root_length = strlen(root);
     disk->max_bytes = options->max_bytes;
     disk->max_files = options->max_files;
     disk->min_free = options->min_free;
@@ -82,12 +83,27 @@ void kn_disk_close(kn_disk *disk)
 /* --- paths -------------------------------------------------------------------------------------
  */
 
+static char *put(char *at, const char *text, size_t length)
+{
+    memcpy(at, text, length);
+    return at + length;
+}
+
 void kn_disk_entry_path(const kn_disk *disk, const char *target, const kiln_key *key,
                         char path[KN_DISK_PATH])
 {
+    /* Not by a format, which costs a hit as much as its system calls for opening and closing. */
     char hex[KILN_KEY_TEXT_SIZE];
     kiln_key_format(key, hex);
-    kn_text_putf(path, KN_DISK_PATH, "%s/v1/%.64s/%.2s/%s.kiln", disk->root, target, hex, hex + 2);
+    char *at = put(path, disk->root, disk->root_length); /* at most KN_DISK_ROOT */
+    at = put(at, "/v1/", 4);
+    const size_t target_length = strlen(target);
+    at = put(at, target, target_length < KN_TARGET_LENGTH ? target_length : KN_TARGET_LENGTH);
+    *at++ = '/';
+    at = put(at, hex, 2);
+    *at++ = '/';
+    at = put(at, hex + 2, KILN_KEY_TEXT_SIZE - 3);
+    (void)put(at, ".kiln", sizeof ".kiln");
 }
 
 void kn_disk_path(const kn_disk *disk, const char *name, char path[KN_DISK_PATH])
@@ -197,7 +213,7 @@ const char *kn_disk_locate(kn_disk *disk, const kiln_key *key)
 /* Moves the stamp of an entry that is in use, at most once an hour; one from the future as well. */
 static void stamp(const kn_disk *disk, const char *path, int64_t used_ns)
 {
-    int64_t age = kn_clock_wall() - used_ns;
+    int64_t age = kn_clock_wall_roughly() - used_ns;
     if (!disk->read_only && (age > KN_HOUR_NS || age < -KN_HOUR_NS)) {
         /* Without it the entry only looks older than it is. */
         (void)kn_file_touch(path);
@@ -235,12 +251,13 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
 {
     const lookup *what = user;
     char path[KN_DISK_PATH];
-    void *data = NULL;
-    size_t size = 0;
+    void *memory = NULL;
+    size_t at = 0, size = 0;
     kn_file_facts facts;
     kn_entry entry;
     kn_disk_entry_path(disk, target, what->key, path);
-    kiln_status status = kn_file_read(path, KN_ENTRY_LIMIT, true, &data, &size, &facts, what->diag);
+    kiln_status status = kn_file_read_behind(path, KN_ENTRY_LIMIT, KN_BLOB_ROOM, &memory, &at,
+                                             &size, &facts, what->diag);
     if (status == KILN_E_INVALID) {
         /* A link, a folder, or something huge: nothing that kiln has put there. */
         drop(disk, path, 0);
@@ -253,12 +270,13 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
         status = kiln_diag_set(what->diag, KILN_E_CORRUPT, NULL, "reading an entry",
                                "it belongs to user %lu", (unsigned long)facts.owner);
     } else {
-        status = kn_entry_parse(kn_span_of(data, size), what->key, &entry, what->diag);
+        status =
+            kn_entry_parse(kn_span_of((char *)memory + at, size), what->key, &entry, what->diag);
     }
     if (status == KILN_OK) {
-        status = kn_entry_load(data, size, &entry, what->out_blob, what->diag);
+        status = kn_entry_load_in(memory, at + size, &entry, what->out_blob, what->diag);
     } else {
-        free(data);
+        free(memory);
     }
     if (status == KILN_OK) {
         stamp(disk, path, facts.mtime_ns);
@@ -310,9 +328,9 @@ static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn
     if (status != KILN_OK) {
         return status;
     }
-    kn_publish_write(&publish, parts->header, sizeof parts->header);
-    kn_publish_write(&publish, parts->body.data, parts->body.length);
-    kn_publish_write(&publish, parts->recipe.data, parts->recipe.length);
+    const kn_span all[] = {kn_span_of(parts->header, sizeof parts->header), parts->body,
+                           parts->recipe};
+    kn_publish_write_parts(&publish, all, sizeof all / sizeof *all);
     return kn_publish_commit(&publish, disk->sync, diag);
 }
 

@@ -28,15 +28,17 @@ struct kn_entry;
 #define KN_DISK_PATH 4096
 #define KN_DISK_ROOT 3840 /* leaves room for the rest of a path */
 #define KN_DISK_BLOCK 4096u
+#define KN_TARGET_LENGTH 64u /* of a target's name, at most */
 #define KN_HOUR_NS INT64_C(3600000000000)
 
 typedef struct kn_disk_target {
     struct kn_disk_target *next;
-    char name[65];
+    char name[KN_TARGET_LENGTH + 1];
 } kn_disk_target;
 
 typedef struct kn_disk {
     char *root;
+    size_t root_length;
     uint64_t max_bytes, max_files;
     bool read_only;
     bool sync;

@@ -146,6 +146,14 @@ static kiln_status unpack(const kn_entry *entry, kiln_blob **out_blob, kiln_diag
     return KILN_OK;
 }
 
+static void finish(const kn_entry *entry, kiln_blob *blob)
+{
+    if (!(entry->flags & KN_ENTRY_ZSTD)) {
+        blob->recipe = entry->recipe;
+    }
+    atomic_store_explicit(&blob->compile_ns, entry->compile_ns, memory_order_relaxed);
+}
+
 kiln_status kn_entry_load(void *memory, size_t memory_size, const kn_entry *entry,
                           kiln_blob **out_blob, kiln_diag *diag)
 {
@@ -158,17 +166,27 @@ kiln_status kn_entry_load(void *memory, size_t memory_size, const kn_entry *entr
         size_t offset = (size_t)(entry->payload.data - (const char *)memory);
         status = kn_blob_adopt(memory, memory_size, offset, entry->payload.length,
                                entry->facts.length, out_blob, diag);
-        if (status == KILN_OK) {
-            (*out_blob)->recipe = entry->recipe;
-        }
     }
     if (status == KILN_OK) {
-        atomic_store_explicit(&(*out_blob)->compile_ns, entry->compile_ns, memory_order_relaxed);
+        finish(entry, *out_blob);
     }
     if (packed || status != KILN_OK) {
         free(memory);
     }
     return status;
+}
+
+kiln_status kn_entry_load_in(void *memory, size_t memory_size, const kn_entry *entry,
+                             kiln_blob **out_blob, kiln_diag *diag)
+{
+    if (entry->flags & KN_ENTRY_ZSTD) {
+        return kn_entry_load(memory, memory_size, entry, out_blob, diag);
+    }
+    size_t offset = (size_t)(entry->payload.data - (const char *)memory);
+    *out_blob =
+        kn_blob_adopt_in(memory, memory_size, offset, entry->payload.length, entry->facts.length);
+    finish(entry, *out_blob);
+    return KILN_OK;
 }
 
 /* Compresses the payload into a body of its own. False where it does not pay or no memory is left:

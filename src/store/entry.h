@@ -40,6 +40,11 @@ kiln_status kn_entry_parse(kn_span bytes, const kiln_key *key, kn_entry *out_ent
 kiln_status kn_entry_load(void *memory, size_t memory_size, const kn_entry *entry,
                           kiln_blob **out_blob, kiln_diag *diag);
 
+/* The same for memory whose first KN_BLOB_ROOM bytes are free: an entry that is not packed becomes
+ * a blob where it lies. */
+kiln_status kn_entry_load_in(void *memory, size_t memory_size, const kn_entry *entry,
+                             kiln_blob **out_blob, kiln_diag *diag);
+
 /* An entry to be written: three parts, in this order. They borrow from blob and recipe. */
 typedef struct kn_entry_parts {
     unsigned char header[KN_ENTRY_HEADER];

@@ -1,6 +1,7 @@
 /* The memory tier. Must not know of files, recipes or what is in a blob. */
 #include "store/mem.h"
 
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +14,15 @@
 /* How much may lie retired before a change tries to free it. */
 #define RETIRED_COUNT 32
 
+/* All that a hit looks at lies in one line of the processor's caches. */
 typedef struct node {
-    _Atomic(struct node *) next; /* in its bucket */
+    alignas(64) _Atomic(struct node *) next; /* in its bucket */
     kiln_key key;
     kiln_blob *blob;
-    uint64_t weight;
+    uint64_t compile_ns;   /* the blob's */
     _Atomic unsigned used; /* USED_*: a hit sets both */
     uint32_t pins;
+    uint64_t weight;
     uint64_t told_ns; /* when it was put or last told by kn_mem_take_hot */
     struct node *older, *newer;
     struct node *retired;
@@ -34,6 +37,8 @@ enum {
 typedef struct line {
     node *oldest, *newest;
 } line;
+
+_Static_assert(offsetof(node, pins) < 64, "a hit would look at two lines");
 
 struct kn_mem {
     _Atomic(node *) *buckets;
@@ -148,7 +153,7 @@ static void count_hit(kn_reader *reader, bool guest, node *n)
     if (atomic_load_explicit(&n->used, memory_order_relaxed) != USED_BOTH) {
         atomic_store_explicit(&n->used, USED_BOTH, memory_order_relaxed);
     }
-    kn_readers_count(reader, guest, kiln_blob_compile_ns(n->blob));
+    kn_readers_count(reader, guest, n->compile_ns);
 }
 
 kiln_blob *kn_mem_get(kn_mem *mem, const kiln_key *key)
@@ -291,20 +296,35 @@ static void put_in(kn_mem *mem, node *added, uint32_t pins)
 
 static node *node_create(const kiln_key *key, kiln_blob *blob)
 {
-    node *n = calloc(1, sizeof *n);
+    node *n = aligned_alloc(alignof(node), sizeof *n);
     if (n != NULL) {
+        memset(n, 0, sizeof *n);
         n->key = *key;
         n->blob = kiln_blob_retain(blob);
+        n->compile_ns = kiln_blob_compile_ns(blob);
         n->weight = kn_blob_weight(blob) + sizeof(node);
     }
     return n;
 }
 
+/* What is not pinned: an older one would be stale now. False if there is a pinned one. */
+static bool remove_common(kn_mem *mem, const kiln_key *key)
+{
+    kn_mutex_lock(&mem->mutex);
+    node *n = find(mem, key);
+    bool pinned = n != NULL && n->pins > 0;
+    if (n != NULL && !pinned) {
+        take_out(mem, n);
+        reclaim(mem, false);
+    }
+    kn_mutex_unlock(&mem->mutex);
+    return !pinned;
+}
+
 bool kn_mem_put(kn_mem *mem, const kiln_key *key, kiln_blob *blob)
 {
     uint64_t weight = kn_blob_weight(blob) + sizeof(node);
-    if ((weight > mem->max_bytes || mem->max_count == 0) && !kn_mem_is_pinned(mem, key)) {
-        (void)kn_mem_remove(mem, key); /* an older one would be stale now */
+    if ((weight > mem->max_bytes || mem->max_count == 0) && remove_common(mem, key)) {
         return true;
     }
     node *added = node_create(key, blob);

@@ -9,13 +9,31 @@
 static int64_t read_clock(clockid_t which)
 {
     struct timespec time = {0};
-    (void)clock_gettime(which, &time); /* cannot fail for the two clocks used here */
+    (void)clock_gettime(which, &time); /* cannot fail for the clocks used here */
     return (int64_t)time.tv_sec * NS_PER_S + time.tv_nsec;
 }
 
 uint64_t kn_clock_now(void)
 {
     return (uint64_t)read_clock(CLOCK_MONOTONIC);
+}
+
+#ifdef CLOCK_MONOTONIC_COARSE
+#define ROUGH_MONOTONIC CLOCK_MONOTONIC_COARSE
+#define ROUGH_REALTIME CLOCK_REALTIME_COARSE
+#else
+#define ROUGH_MONOTONIC CLOCK_MONOTONIC
+#define ROUGH_REALTIME CLOCK_REALTIME
+#endif
+
+uint64_t kn_clock_now_roughly(void)
+{
+    return (uint64_t)read_clock(ROUGH_MONOTONIC);
+}
+
+int64_t kn_clock_wall_roughly(void)
+{
+    return read_clock(ROUGH_REALTIME);
 }
 
 int64_t kn_clock_wall(void)

@@ -11,6 +11,8 @@
 #include "sys/facts.h"
 #include "sys/fail.h"
 
+#define CACHE_LINE 64u
+
 struct kn_file {
     int fd;
 };
@@ -78,9 +80,31 @@ static ssize_t read_fully(int fd, char *data, size_t size)
     return (ssize_t)got;
 }
 
+/* Where a file is read to. */
+typedef struct room {
+    size_t before; /* free bytes in front of it; 0: it begins where the memory does */
+    char *memory;
+    size_t at, size;
+} room;
+
+static bool make_room(room *to, size_t file_size)
+{
+    size_t total = 0;
+    const size_t slack = to->before > 0 ? to->before + CACHE_LINE : 0;
+    if (!kn_add_size(file_size, slack + 1, &total)) {
+        return false;
+    }
+    to->memory = malloc(total);
+    if (to->memory != NULL && to->before > 0) {
+        const uintptr_t start = (uintptr_t)to->memory + to->before;
+        to->at = to->before + (size_t)(-start & (CACHE_LINE - 1));
+    }
+    return to->memory != NULL;
+}
+
 /* Checks that `fd` is a regular file of at most `limit` bytes and reads it. */
-static kiln_status read_open_file(int fd, const char *path, size_t limit, void **out_data,
-                                  size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
+static kiln_status read_open_file(int fd, const char *path, size_t limit, room *to,
+                                  kn_file_facts *out_facts, kiln_diag *diag)
 {
     struct stat facts;
     if (fstat(fd, &facts) != 0) {
@@ -95,31 +119,27 @@ static kiln_status read_open_file(int fd, const char *path, size_t limit, void *
                              "it has %jd bytes, more than the %zu that are allowed",
                              (intmax_t)facts.st_size, limit);
     }
-    size_t size;
-    char *data = kn_add_size((size_t)facts.st_size, 1, &size) ? malloc(size) : NULL;
-    if (data == NULL) {
+    if (!make_room(to, (size_t)facts.st_size)) {
         return kn_fail_nomem(diag, "cannot read", path);
     }
-    ssize_t got = read_fully(fd, data, size - 1);
+    ssize_t got = read_fully(fd, to->memory + to->at, (size_t)facts.st_size);
     if (got < 0) {
         int error = errno;
-        free(data);
+        free(to->memory);
+        to->memory = NULL;
         return error == ESTALE ? KILN_MISS : kn_fail(diag, KILN_E_IO, error, "cannot read", path);
     }
-    data[got] = '\0';
-    *out_data = data;
-    *out_size = (size_t)got;
+    to->memory[to->at + (size_t)got] = '\0';
+    to->size = (size_t)got;
     if (out_facts != NULL) {
         kn_file_take_facts(&facts, out_facts);
     }
     return KILN_OK;
 }
 
-kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
-                         size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
+static kiln_status read_file(const char *path, size_t limit, bool nofollow, room *to,
+                             kn_file_facts *out_facts, kiln_diag *diag)
 {
-    *out_data = NULL;
-    *out_size = 0;
     if (out_facts != NULL) {
         *out_facts = (kn_file_facts){0};
     }
@@ -135,8 +155,30 @@ kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **o
     if (fd < 0) {
         return kn_fail(diag, KILN_E_IO, errno, "cannot open", path);
     }
-    kiln_status status = read_open_file(fd, path, limit, out_data, out_size, out_facts, diag);
+    kiln_status status = read_open_file(fd, path, limit, to, out_facts, diag);
     (void)close(fd); /* nothing was written */
+    return status;
+}
+
+kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
+                         size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
+{
+    room to = {.before = 0};
+    kiln_status status = read_file(path, limit, nofollow, &to, out_facts, diag);
+    *out_data = to.memory;
+    *out_size = to.size;
+    return status;
+}
+
+kiln_status kn_file_read_behind(const char *path, size_t limit, size_t before, void **out_memory,
+                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
+                                kiln_diag *diag)
+{
+    room to = {.before = before};
+    kiln_status status = read_file(path, limit, true, &to, out_facts, diag);
+    *out_memory = to.memory;
+    *out_at = to.at;
+    *out_size = to.size;
     return status;
 }
 

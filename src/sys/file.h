@@ -38,6 +38,13 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
 kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
                          size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag);
 
+/* The same without following a link, into memory whose first bytes, `before` at least, are the
+ * caller's: the file lies after them at *out_at, on a line of the processor's caches. One
+ * allocation holds what is read and what stands for it. */
+kiln_status kn_file_read_behind(const char *path, size_t limit, size_t before, void **out_memory,
+                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
+                                kiln_diag *diag);
+
 /* Makes a folder with all its parents, each 0700 (Windows: inherited); existing ones are fine. */
 kiln_status kn_file_make_folder(const char *path, kiln_diag *diag);
 

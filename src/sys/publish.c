@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -17,7 +18,6 @@
 #include "sys/random.h"
 
 #define MAX_TRIES 8
-#define MAX_WRITE ((size_t)1 << 30)
 
 /* A name that nobody else makes: process, counter, and random bits for processes that share a
  * folder but not their numbers (containers, hosts). */
@@ -90,20 +90,45 @@ static void set_failure(kn_publish *publish, int error)
     }
 }
 
-void kn_publish_write(kn_publish *publish, const void *data, size_t size)
+/* Drops the first `written` bytes from the parts and returns how many are done. */
+static size_t advance(struct iovec *parts, size_t count, size_t written)
 {
-    const char *from = data;
-    while (size > 0 && publish->failure == KILN_OK) {
-        ssize_t n = write(publish->handle, from, size < MAX_WRITE ? size : MAX_WRITE);
+    size_t done = 0;
+    while (done < count && written >= parts[done].iov_len) {
+        written -= parts[done++].iov_len;
+    }
+    if (done < count) {
+        parts[done].iov_base = (char *)parts[done].iov_base + written;
+        parts[done].iov_len -= written;
+    }
+    return done;
+}
+
+void kn_publish_write_parts(kn_publish *publish, const kn_span *parts, size_t count)
+{
+    struct iovec left[KN_PUBLISH_PARTS];
+    size_t first = 0;
+    for (size_t i = 0; i < count; i++) {
+        left[i] = (struct iovec){.iov_base = (void *)(uintptr_t)parts[i].data,
+                                 .iov_len = parts[i].length};
+    }
+    first = advance(left, count, 0); /* empty ones */
+    while (first < count && publish->failure == KILN_OK) {
+        ssize_t n = writev(publish->handle, left + first, (int)(count - first));
         if (n > 0) {
-            from += n;
-            size -= (size_t)n;
+            first += advance(left + first, count - first, (size_t)n);
         } else if (n == 0) {
             set_failure(publish, EIO);
         } else if (errno != EINTR) {
             set_failure(publish, errno);
         }
     }
+}
+
+void kn_publish_write(kn_publish *publish, const void *data, size_t size)
+{
+    const kn_span whole = kn_span_of(data, size);
+    kn_publish_write_parts(publish, &whole, 1);
 }
 
 void kn_publish_share(kn_publish *publish)

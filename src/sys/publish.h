@@ -19,6 +19,8 @@
 
 #include "kiln/status.h"
 
+#include "base/span.h"
+
 typedef struct kn_publish {
     int handle;
     char *temporary;
@@ -30,6 +32,10 @@ typedef struct kn_publish {
 kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
                              kiln_diag *diag);
 void kn_publish_write(kn_publish *publish, const void *data, size_t size);
+/* Several parts, at most KN_PUBLISH_PARTS, in one call to the system: the pages of a file that came
+ * in one piece are kept, and read again, in larger ones. */
+#define KN_PUBLISH_PARTS 4u
+void kn_publish_write_parts(kn_publish *publish, const kn_span *parts, size_t count);
 /* The file is meant for other users too: readable by all (0644) instead of 0600. */
 void kn_publish_share(kn_publish *publish);
 /* Ends the publish either way. Makes the final path's folder if that is what is missing. */

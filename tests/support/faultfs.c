@@ -381,7 +381,8 @@ ssize_t writev(int fd, const struct iovec *parts, int count)
     int number = 0;
     effect what = decide(OP_WRITE, fd_path(fd), &number);
     if (what == EFFECT_SHORT && count > 0) {
-        return write(fd, parts[0].iov_base, cut(what, parts[0].iov_len));
+        const struct iovec half = {parts[0].iov_base, cut(what, parts[0].iov_len)};
+        return conclude(what, number, real(fd, &half, 1));
     }
     return conclude(what, number, what == EFFECT_FAIL ? -1 : real(fd, parts, count));
 }

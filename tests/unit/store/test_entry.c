@@ -47,6 +47,18 @@ static image make_image(const char *payload, size_t size, bool compress)
     return out;
 }
 
+static void assert_golden_blob(const kiln_blob *blob, const kiln_recipe *recipe,
+                               const char *payload, size_t payload_size)
+{
+    assert_int_equal(kiln_blob_size(blob), payload_size);
+    assert_memory_equal(kiln_blob_data(blob), payload, payload_size);
+    assert_int_equal((uintptr_t)kiln_blob_data(blob) % 16, 0);
+    assert_int_equal((uintptr_t)kiln_blob_facts(blob) % 16, 0);
+    assert_memory_equal(kiln_blob_facts(blob), "some facts", 10);
+    assert_int_equal(kiln_blob_compile_ns(blob), 123456789);
+    assert_true(kn_span_equal(blob->recipe, kn_span_of_text(kiln_recipe_text(recipe))));
+}
+
 /* Parses a copy and checks everything that is in a golden entry. */
 static void assert_golden(const char *bytes, size_t size, const char *payload, size_t payload_size)
 {
@@ -69,13 +81,16 @@ static void assert_golden(const char *bytes, size_t size, const char *payload, s
     assert_memory_equal(digest, key.bytes, sizeof digest);
 
     assert_int_equal(kn_entry_load(copy, size, &entry, &blob, NULL), KILN_OK);
-    assert_int_equal(kiln_blob_size(blob), payload_size);
-    assert_memory_equal(kiln_blob_data(blob), payload, payload_size);
-    assert_int_equal((uintptr_t)kiln_blob_data(blob) % 16, 0);
-    assert_int_equal((uintptr_t)kiln_blob_facts(blob) % 16, 0);
-    assert_memory_equal(kiln_blob_facts(blob), "some facts", 10);
-    assert_int_equal(kiln_blob_compile_ns(blob), 123456789);
-    assert_true(kn_span_equal(blob->recipe, kn_span_of_text(kiln_recipe_text(recipe))));
+    assert_golden_blob(blob, recipe, payload, payload_size);
+    kiln_blob_release(blob);
+
+    char *room = malloc(KN_BLOB_ROOM + size); /* and made in place */
+    assert_non_null(room);
+    memcpy(room + KN_BLOB_ROOM, bytes, size);
+    assert_int_equal(kn_entry_parse(kn_span_of(room + KN_BLOB_ROOM, size), &key, &entry, NULL),
+                     KILN_OK);
+    assert_int_equal(kn_entry_load_in(room, KN_BLOB_ROOM + size, &entry, &blob, NULL), KILN_OK);
+    assert_golden_blob(blob, recipe, payload, payload_size);
     kiln_blob_release(blob);
     kiln_recipe_destroy(recipe);
 }
@@ -163,6 +178,23 @@ static void assert_refused(const char *bytes, size_t size, const kiln_key *key)
     assert_true(diag.why[0] != '\0');
     kiln_diag_clear(&diag);
     free(copy);
+}
+
+static void checksums_agree_in_one_piece_and_in_many(void **state)
+{
+    (void)state;
+    enum { SIZE = 70000 };
+    char *bytes = large_payload(SIZE + 3);
+    for (size_t size = 0; size <= SIZE; size = size < 1100 ? size + 1 : size * 2 - 7) {
+        unsigned char one[KN_CHECKSUM_SIZE], many[KN_CHECKSUM_SIZE];
+        const kn_span whole = kn_span_of(bytes + size % 4, size);
+        const kn_span parts[] = {kn_span_of(whole.data, size / 3), kn_span_of(NULL, 0),
+                                 kn_span_of(whole.data + size / 3, size - size / 3)};
+        kn_checksum(&whole, 1, one);
+        kn_checksum(parts, 3, many);
+        assert_memory_equal(one, many, sizeof one);
+    }
+    free(bytes);
 }
 
 static void D1_every_flipped_bit_is_found(void **state)
@@ -322,6 +354,7 @@ int main(void)
         cmocka_unit_test(entries_round_trip),
         cmocka_unit_test(compression_is_used_where_it_pays),
         cmocka_unit_test(golden_entries_stay_readable_for_ever),
+        cmocka_unit_test(checksums_agree_in_one_piece_and_in_many),
         cmocka_unit_test(D1_every_flipped_bit_is_found),
         cmocka_unit_test(D2_every_truncation_is_found),
         cmocka_unit_test(K4_another_keys_entry_is_refused),

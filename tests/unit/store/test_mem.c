@@ -142,15 +142,17 @@ static void hits_are_counted(void **state)
     uint64_t hits, saved, seen = 0;
     kiln_key key = key_of(7), none = key_of(8);
     put(mem, 7);
+    assert_true(has(mem, 7)); /* took no time to compile */
     kiln_blob *blob = kn_mem_get(mem, &key);
     atomic_store(&blob->compile_ns, 1000);
+    assert_true(kn_mem_put(mem, &key, blob));
     kiln_blob_release(blob);
     assert_true(has(mem, 7));
     assert_true(kn_mem_visit(mem, &key, look, &seen));
     assert_int_equal(seen, 7);
     assert_false(kn_mem_visit(mem, &none, look, &seen));
     kn_mem_hits(mem, &hits, &saved);
-    assert_int_equal(hits, 3);
+    assert_int_equal(hits, 4);
     assert_int_equal(saved, 2000);
     kn_mem_destroy(mem);
 }
@@ -250,7 +252,7 @@ static bool use_without_memory(void *user)
 static void the_tier_survives_failing_allocations(void **state)
 {
     (void)state;
-    assert_true(kt_failalloc_each(use_without_memory, NULL) >= 6);
+    assert_true(kt_failalloc_each(use_without_memory, NULL) >= 5);
 }
 
 int main(void)

@@ -39,6 +39,31 @@ static void a_file_is_read_whole_with_its_facts(void **state)
     free(path);
 }
 
+static void a_file_is_read_behind_room_for_its_reader(void **state)
+{
+    char *path = kt_path(*state, "a");
+    static const size_t before[] = {1, 63, 64, 96, 1000};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        unsigned char *memory = NULL;
+        size_t at = 0, size = 0;
+        kt_file_write(path, "hello", 5);
+        assert_int_equal(
+            kn_file_read_behind(path, 5, before[i], (void **)&memory, &at, &size, NULL, NULL),
+            KILN_OK);
+        assert_int_equal(size, 5);
+        assert_true(at >= before[i]);
+        assert_int_equal((uintptr_t)(memory + at) % 64, 0);
+        memset(memory, 0xff, at);
+        assert_string_equal((char *)memory + at, "hello");
+        free(memory);
+        assert_int_equal(
+            kn_file_read_behind(path, 4, before[i], (void **)&memory, &at, &size, NULL, NULL),
+            KILN_E_INVALID);
+        assert_null(memory);
+    }
+    free(path);
+}
+
 static void what_is_not_there_is_a_miss_without_words(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -211,6 +236,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_file_is_read_whole_with_its_facts),
+        TEST(a_file_is_read_behind_room_for_its_reader),
         TEST(what_is_not_there_is_a_miss_without_words),
         TEST(only_regular_files_within_the_limit_are_read),
         TEST(S9_names_may_be_long_and_of_any_script),

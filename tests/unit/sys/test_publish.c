@@ -199,6 +199,23 @@ static void interruptions_and_short_writes_are_gone_through(void **state)
     assert_published(p, "0123456789");
 }
 
+static void S4_parts_arrive_in_order_however_short_the_writes(void **state)
+{
+    const place *p = *state;
+    const kn_span parts[] = {kn_span_of_text("abc"), kn_span_of_text(""), kn_span_of_text("defgh"),
+                             kn_span_of_text("i")};
+    static const char *const rules[] = {NULL, "write:1+:short", "write:2:short;write:1:EINTR"};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        kn_publish publish;
+        kt_faultfs_set(p->root, rules[i]);
+        assert_int_equal(kn_publish_begin(&publish, p->tmp, p->final_path, NULL), KILN_OK);
+        kn_publish_write_parts(&publish, parts, sizeof parts / sizeof *parts);
+        assert_int_equal(kn_publish_commit(&publish, false, NULL), KILN_OK);
+        kt_faultfs_set("", "");
+        assert_published(p, "abcdefghi");
+    }
+}
+
 static void a_file_system_without_fsync_will_do(void **state)
 {
     const place *p = *state;
@@ -347,6 +364,7 @@ int main(void)
         TEST(S4_what_cannot_be_written_is_said_and_leaves_nothing),
         TEST(S4_a_failed_update_keeps_the_old_file),
         TEST(interruptions_and_short_writes_are_gone_through),
+        TEST(S4_parts_arrive_in_order_however_short_the_writes),
         TEST(a_file_system_without_fsync_will_do),
         TEST(D2_data_is_on_disk_before_it_has_its_name),
         TEST(S5_a_killed_writer_leaves_only_a_temporary),
