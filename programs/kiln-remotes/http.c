@@ -21,6 +21,7 @@ typedef struct connection {
     CURLM *multi;
     const kiln_remote_server *server;
     char base[URL_ROOM];
+    char detail[CURL_ERROR_SIZE]; /* libcurl's own words */
 } connection;
 
 /* An answer's body, bounded. */
@@ -184,8 +185,15 @@ static void set_up(connection *c, const kiln_remote_call *call, const char *url,
     (void)curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, take_body);
     (void)curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, answer);
     (void)curl_easy_setopt(c->easy, CURLOPT_USERAGENT, "kiln");
+    c->detail[0] = '\0';
+    (void)curl_easy_setopt(c->easy, CURLOPT_ERRORBUFFER, c->detail);
     if (s->ca_file[0] != '\0') {
         (void)curl_easy_setopt(c->easy, CURLOPT_CAINFO, s->ca_file);
+    }
+    if (s->cert_file[0] != '\0') {
+        (void)curl_easy_setopt(c->easy, CURLOPT_SSLCERT, s->cert_file);
+        (void)curl_easy_setopt(c->easy, CURLOPT_SSLKEY,
+                               s->key_file[0] != '\0' ? s->key_file : s->cert_file);
     }
     set_up_login(c, headers);
     if (strcmp(s->scheme, "s3") == 0) {
@@ -196,7 +204,8 @@ static void set_up(connection *c, const kiln_remote_call *call, const char *url,
     }
 }
 
-static kiln_status meaning_of(CURLcode code, const body *answer, kiln_remote_call *call)
+static kiln_status meaning_of(const connection *c, CURLcode code, const body *answer,
+                              kiln_remote_call *call)
 {
     switch (code) {
     case CURLE_OK:
@@ -216,6 +225,13 @@ static kiln_status meaning_of(CURLcode code, const body *answer, kiln_remote_cal
         return fail(call, KILN_E_CORRUPT, curl_easy_strerror(code));
     case CURLE_OUT_OF_MEMORY:
         return fail(call, KILN_E_NOMEM, "out of memory");
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+        /* Only the detail says what is wrong with the certificate. */
+        return fail(call, KILN_E_UNAVAILABLE,
+                    c->detail[0] != '\0' ? c->detail : curl_easy_strerror(code));
     default:
         return fail(call, KILN_E_UNAVAILABLE, curl_easy_strerror(code));
     }
@@ -249,7 +265,7 @@ static kiln_status perform(connection *c, kiln_remote_call *call, const body *an
     int left = 0;
     const CURLMsg *message = curl_multi_info_read(c->multi, &left);
     if (message != NULL && message->msg == CURLMSG_DONE) {
-        status = meaning_of(message->data.result, answer, call);
+        status = meaning_of(c, message->data.result, answer, call);
         (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, out_code);
     }
 cleanup:

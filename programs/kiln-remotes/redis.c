@@ -1,120 +1,69 @@
-/* The module for Redis and Valkey: entries and leases, over hiredis. A loadable library of its own:
- * it knows kiln/sys/remote.h and nothing else of kiln.
- *
- * The socket never blocks: every wait is a poll of at most 50 ms, so that the limit of a request
- * holds however slowly a server answers, and somebody who wants to stop is heard. */
-#include <kiln/sys/remote.h>
+/* The module for Redis and Valkey: entries and leases. hiredis frames commands and takes answers
+ * apart; the bytes travel over a wire of our own. A loadable library of its own: it knows
+ * kiln/sys/remote.h and nothing else of kiln. */
+#include "redis.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 
 #include <hiredis/hiredis.h>
 
+#include "wire.h"
+
 #define DEFAULT_PORT 6379
-#define SLICE_MS 50
+#define CHUNK 16384
 #define SLACK ((size_t)64 << 10)
 #define NAME_ROOM 512
 
 #define MOST_ELEMENTS 2 /* of anything that is asked for here */
 
 typedef struct connection {
-    redisContext *redis;
+    wire *wire;
+    redisReader *reader;
     const kiln_remote_server *server;
     redisReplyObjectFunctions plain, bounded; /* what makes replies: hiredis's own, and ours */
+    bool too_many;                            /* elements, in an answer */
 } connection;
 
-/* --- time --------------------------------------------------------------------------------------
- */
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
-static kiln_status fail(kiln_remote_call *call, kiln_status status, const char *why)
-{
-    (void)snprintf(call->why, sizeof call->why, "%s", why);
-    for (char *c = call->why; *c != '\0'; c++) {
-        *c = (unsigned char)*c < ' ' ? ' ' : *c;
-    }
-    return status;
-}
-
-/* Waits until the socket can do `events`. */
-static kiln_status wait_for(int socket, short events, uint64_t deadline, kiln_remote_call *call)
-{
-    for (;;) {
-        uint64_t now = now_ms();
-        if (call->stop != NULL && call->stop(call->user)) {
-            return KILN_E_CANCELLED;
-        }
-        if (now >= deadline) {
-            return fail(call, KILN_E_TIMEOUT, "the server did not answer in time");
-        }
-        uint64_t left = deadline - now;
-        struct pollfd one = {.fd = socket, .events = events};
-        int got = poll(&one, 1, left < SLICE_MS ? (int)left : SLICE_MS);
-        if (got > 0) {
-            return KILN_OK;
-        }
-        if (got < 0 && errno != EINTR) {
-            return fail(call, KILN_E_UNAVAILABLE, strerror(errno));
-        }
-    }
-}
+#define fail wire_fail
 
 /* --- one request -------------------------------------------------------------------------------
  */
 
-static kiln_status broken(const connection *c, kiln_remote_call *call)
+static kiln_status unreadable(const connection *c, kiln_remote_call *call)
 {
-    bool nonsense = c->redis->err == REDIS_ERR_PROTOCOL;
-    return fail(call, nonsense ? KILN_E_CORRUPT : KILN_E_UNAVAILABLE, c->redis->errstr);
-}
-
-static kiln_status send_all(connection *c, uint64_t deadline, kiln_remote_call *call)
-{
-    int done = 0;
-    while (!done) {
-        kiln_status status = wait_for(c->redis->fd, POLLOUT, deadline, call);
-        if (status != KILN_OK) {
-            return status;
-        }
-        if (redisBufferWrite(c->redis, &done) != REDIS_OK) {
-            return broken(c, call);
-        }
+    if (c->too_many) {
+        return fail(call, KILN_E_CORRUPT, "the answer has more parts than were asked for");
     }
-    return KILN_OK;
+    return fail(call, c->reader->err == REDIS_ERR_OOM ? KILN_E_NOMEM : KILN_E_CORRUPT,
+                c->reader->errstr);
 }
 
 static kiln_status read_reply(connection *c, uint64_t deadline, kiln_remote_call *call,
                               redisReply **out_reply)
 {
+    char chunk[CHUNK];
     void *reply = NULL;
     for (;;) {
-        if (redisGetReplyFromReader(c->redis, &reply) != REDIS_OK) {
-            return broken(c, call);
+        if (redisReaderGetReply(c->reader, &reply) != REDIS_OK) {
+            return unreadable(c, call);
         }
         if (reply != NULL) {
             *out_reply = reply;
             return KILN_OK;
         }
-        if (c->redis->reader->len - c->redis->reader->pos > c->server->max_bytes + SLACK) {
+        if (c->reader->len - c->reader->pos > c->server->max_bytes + SLACK) {
             return fail(call, KILN_E_CORRUPT, "the answer is larger than max-bytes");
         }
-        kiln_status status = wait_for(c->redis->fd, POLLIN, deadline, call);
+        size_t size = 0;
+        kiln_status status = wire_receive(c->wire, chunk, sizeof chunk, &size, deadline, call);
         if (status != KILN_OK) {
             return status;
         }
-        if (redisBufferRead(c->redis) != REDIS_OK) {
-            return broken(c, call);
+        if (redisReaderFeed(c->reader, chunk, size) != REDIS_OK) {
+            return unreadable(c, call);
         }
     }
 }
@@ -125,11 +74,14 @@ static kiln_status ask(connection *c, kiln_remote_call *call, uint64_t deadline,
 {
     /* hiredis does not change them; its declaration says so only half. */
     const char **argv = (const char **)(uintptr_t)words;
+    char *command = NULL;
     *out_reply = NULL;
-    if (redisAppendCommandArgv(c->redis, count, argv, sizes) != REDIS_OK) {
+    int length = redisFormatCommandArgv(&command, count, argv, sizes);
+    if (length < 0) {
         return fail(call, KILN_E_NOMEM, "out of memory");
     }
-    kiln_status status = send_all(c, deadline, call);
+    kiln_status status = wire_send(c->wire, command, (size_t)length, deadline, call);
+    redisFreeCommand(command);
     if (status == KILN_OK) {
         status = read_reply(c, deadline, call, out_reply);
     }
@@ -177,7 +129,7 @@ static void name_of(const connection *c, const char *kind, const char *name, cha
 
 static uint64_t deadline_of(const kiln_remote_call *call)
 {
-    return now_ms() + call->limit_ms;
+    return wire_now() + call->limit_ms;
 }
 
 /* --- bounds ------------------------------------------------------------------------------------
@@ -192,17 +144,18 @@ typedef int array_size;
 /* hiredis believes what a server says of an array's length, and makes room for it. */
 static void *make_array(const redisReadTask *task, array_size elements)
 {
-    const connection *c = task->privdata;
-    return elements > MOST_ELEMENTS ? NULL : c->plain.createArray(task, elements);
+    connection *c = task->privdata;
+    c->too_many = c->too_many || elements > MOST_ELEMENTS;
+    return c->too_many ? NULL : c->plain.createArray(task, elements);
 }
 
 static void bound_replies(connection *c)
 {
-    c->plain = *c->redis->reader->fn;
+    c->plain = *c->reader->fn;
     c->bounded = c->plain;
     c->bounded.createArray = make_array;
-    c->redis->reader->fn = &c->bounded;
-    c->redis->reader->privdata = c;
+    c->reader->fn = &c->bounded;
+    c->reader->privdata = c;
 }
 
 /* --- connect -----------------------------------------------------------------------------------
@@ -214,24 +167,39 @@ static void redis_disconnect(void *self)
     if (c == NULL) {
         return;
     }
-    if (c->redis != NULL) {
-        redisFree(c->redis);
+    if (c->reader != NULL) {
+        redisReaderFree(c->reader);
     }
+    wire_close(c->wire);
     free(c);
 }
 
-static kiln_status finish_connect(const connection *c, uint64_t deadline, kiln_remote_call *call)
+/* Takes `w` over when that works. */
+static connection *make_connection(const kiln_remote_server *server, wire *w)
 {
-    int error = 0;
-    socklen_t size = sizeof error;
-    kiln_status status = wait_for(c->redis->fd, POLLOUT, deadline, call);
-    if (status != KILN_OK) {
-        return status == KILN_E_TIMEOUT ? fail(call, status, "no connection in time") : status;
+    connection *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        return NULL;
     }
-    if (getsockopt(c->redis->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) {
-        return fail(call, KILN_E_UNAVAILABLE, strerror(error != 0 ? error : errno));
+    c->server = server;
+    c->reader = redisReaderCreate();
+    if (c->reader == NULL) {
+        free(c);
+        return NULL;
     }
-    return KILN_OK;
+    c->wire = w;
+    bound_replies(c);
+    return c;
+}
+
+void *redis_over(int socket, const kiln_remote_server *server)
+{
+    wire *w = wire_over(socket);
+    connection *c = w != NULL ? make_connection(server, w) : NULL;
+    if (c == NULL) {
+        free(w);
+    }
+    return c;
 }
 
 static kiln_status log_in(connection *c, uint64_t deadline, kiln_remote_call *call)
@@ -265,28 +233,21 @@ static kiln_status log_in(connection *c, uint64_t deadline, kiln_remote_call *ca
 static kiln_status redis_connect(const kiln_remote_server *server, kiln_remote_call *call,
                                  void **out_connection)
 {
-    uint64_t deadline = deadline_of(call);
+    const uint64_t deadline = deadline_of(call);
+    const uint16_t port = server->port != 0 ? server->port : DEFAULT_PORT;
+    wire *w = NULL;
     *out_connection = NULL;
-    if (strcmp(server->scheme, "redis") != 0) {
-        return fail(call, KILN_E_UNAVAILABLE, "no TLS to Redis here: use a tunnel, or https");
-    }
-    connection *c = calloc(1, sizeof *c);
-    if (c == NULL) {
-        return fail(call, KILN_E_NOMEM, "out of memory");
-    }
-    c->server = server;
-    c->redis = redisConnectNonBlock(server->host, server->port != 0 ? server->port : DEFAULT_PORT);
-    if (c->redis == NULL || c->redis->err != 0) {
-        kiln_status status =
-            c->redis != NULL ? broken(c, call) : fail(call, KILN_E_NOMEM, "out of memory");
-        redis_disconnect(c);
+    kiln_status status =
+        wire_connect(server, port, strcmp(server->scheme, "rediss") == 0, deadline, call, &w);
+    if (status != KILN_OK) {
         return status;
     }
-    bound_replies(c);
-    kiln_status status = finish_connect(c, deadline, call);
-    if (status == KILN_OK) {
-        status = log_in(c, deadline, call);
+    connection *c = make_connection(server, w);
+    if (c == NULL) {
+        wire_close(w);
+        return fail(call, KILN_E_NOMEM, "out of memory");
     }
+    status = log_in(c, deadline, call);
     if (status != KILN_OK) {
         redis_disconnect(c);
         return status;
@@ -476,8 +437,6 @@ static const kiln_remote_module_ops ops = {
     .renew = redis_renew,
     .drop = redis_drop,
 };
-
-KILN_API const kiln_remote_module_ops *kiln_remote_module(void);
 
 const kiln_remote_module_ops *kiln_remote_module(void)
 {

@@ -136,6 +136,8 @@ static const struct option_row {
     {"region", TEXT, offsetof(kn_remote_url, server.region)},
     {"endpoint", TEXT, offsetof(kn_remote_url, server.endpoint)},
     {"ca-file", TEXT, offsetof(kn_remote_url, server.ca_file)},
+    {"cert-file", TEXT, offsetof(kn_remote_url, server.cert_file)},
+    {"key-file", TEXT, offsetof(kn_remote_url, server.key_file)},
     {"netrc", FLAG, offsetof(kn_remote_url, server.netrc)},
     {"unsigned-native", FLAG, offsetof(kn_remote_url, unsigned_native)},
     {"read-only", OWN, 0},
@@ -279,8 +281,8 @@ static void set_defaults(kn_remote_url *url)
     const char *empty = "";
     kiln_remote_server *s = &url->server;
     s->struct_size = sizeof *s;
-    s->scheme = s->user = s->password = s->host = s->path = s->token = s->ca_file = s->region =
-        s->endpoint = empty;
+    s->scheme = s->user = s->password = s->host = s->path = s->token = s->ca_file = s->cert_file =
+        s->key_file = s->region = s->endpoint = empty;
     s->prefix = "kiln:";
     s->connect_ms = 100;
     s->max_bytes = 64 * MIB;

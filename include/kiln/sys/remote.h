@@ -35,8 +35,10 @@ typedef struct kiln_remote_server {
     const char *endpoint; /* s3: "http://host:port" of a compatible store, or "" */
     bool netrc;           /* look the user and password up in ~/.netrc */
     uint32_t connect_ms;
-    uint64_t ttl_ms;    /* entries are forgotten so long after they were stored; 0: never */
-    uint64_t max_bytes; /* larger answers are refused */
+    uint64_t ttl_ms;       /* entries are forgotten so long after they were stored; 0: never */
+    uint64_t max_bytes;    /* larger answers are refused */
+    const char *cert_file; /* what to show in TLS when the server asks who this is, or "" */
+    const char *key_file;  /* its private key; "": in cert_file */
 } kiln_remote_server;
 
 /* One request: when it must be over, and what it says on failure. `stop` is asked at least every

@@ -1,0 +1,13 @@
+/* What the fuzzer and the tests of the Redis module need besides its one function. */
+#ifndef KILN_REMOTES_REDIS_H
+#define KILN_REMOTES_REDIS_H
+
+#include <kiln/sys/remote.h>
+
+KILN_API const kiln_remote_module_ops *kiln_remote_module(void);
+
+/* A connection over a socket that is connected and logged in; it is taken over. NULL: no memory,
+ * and the socket is the caller's. */
+void *redis_over(int socket, const kiln_remote_server *server);
+
+#endif

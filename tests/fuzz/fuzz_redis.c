@@ -1,0 +1,100 @@
+/* Any bytes as what a Redis server answers: the first byte chooses what was asked, the rest is the
+ * answer, and then the server hangs up. What a look-up gave is believed or not as ever. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "redis.h"
+
+#include "store/trust.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MOST ((size_t)64 << 10) /* a socket's buffer holds that */
+#define NAME "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void unseal(void *bytes, size_t size)
+{
+    kn_trust trust = {.policy = KN_TRUST_ANY};
+    kiln_blob *blob = NULL;
+    kiln_key key;
+    memset(&key, 0, sizeof key);
+    if (kn_signer_create(NULL, NULL, &trust.signer, NULL) != KILN_OK) {
+        free(bytes);
+        return;
+    }
+    (void)kn_trust_unseal(&trust, true, &key, bytes, size, &blob, NULL);
+    kiln_blob_release(blob);
+    kn_trust_close(&trust);
+}
+
+static void ask(const kiln_remote_module_ops *ops, void *connection, unsigned what)
+{
+    kiln_remote_call call = {.limit_ms = 60000};
+    void *bytes = NULL;
+    size_t size = 0;
+    int64_t clock = 0;
+    switch (what % 7) {
+    case 0:
+        if (ops->get(connection, &call, NAME, &bytes, &size) == KILN_OK) {
+            unseal(bytes, size);
+        }
+        break;
+    case 1:
+        (void)ops->ping(connection, &call, &clock);
+        break;
+    case 2:
+        (void)ops->put(connection, &call, NAME, "bytes", 5, (what & 128) != 0);
+        break;
+    case 3:
+        (void)ops->remove(connection, &call, NAME);
+        break;
+    case 4:
+        (void)ops->lease(connection, &call, NAME, "token", 1000);
+        break;
+    case 5:
+        (void)ops->renew(connection, &call, NAME, "token", 1000);
+        break;
+    default:
+        (void)ops->drop(connection, &call, NAME, "token");
+        break;
+    }
+    if (memchr(call.why, '\0', sizeof call.why) == NULL || strchr(call.why, '\n') != NULL) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *none = "";
+    const kiln_remote_server server = {.struct_size = sizeof server,
+                                       .scheme = "redis",
+                                       .user = none,
+                                       .password = none,
+                                       .host = none,
+                                       .path = none,
+                                       .prefix = "kiln:",
+                                       .token = none,
+                                       .ttl_ms = 1000,
+                                       .max_bytes = 4096};
+    int ends[2];
+    if (size == 0 || size > MOST || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
+        return 0;
+    }
+    void *connection = redis_over(ends[0], &server);
+    if (connection == NULL) {
+        (void)close(ends[0]);
+    } else if (write(ends[1], data + 1, size - 1) == (ssize_t)size - 1) {
+        (void)shutdown(ends[1], SHUT_WR);
+        /* Twice: the second answer is what the first one left over. */
+        ask(kiln_remote_module(), connection, data[0]);
+        ask(kiln_remote_module(), connection, data[0]);
+    }
+    if (connection != NULL) {
+        kiln_remote_module()->disconnect(connection);
+    }
+    (void)close(ends[1]);
+    return 0;
+}
