@@ -295,7 +295,9 @@ KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const
     X(tunings, "kernels tuned")                                                                    \
     X(tune_launches, "launches made for tuning")                                                   \
     X(tuned_hits, "tuned variants picked")                                                         \
-    X(tuned_stale, "tunings that no longer held")
+    X(tuned_stale, "tunings that no longer held")                                                  \
+    X(remote_raw_in, "bytes received from remotes, unpacked")                                      \
+    X(remote_raw_out, "bytes uploaded, before packing")
 
 typedef struct kiln_cache_stats {
 #define KILN_COUNTER_FIELD(name, text) uint64_t name;

@@ -152,7 +152,8 @@ static kiln_status open_packs(kiln_cache *cache, kiln_diag *diag)
 
 static kiln_status open_remotes(kiln_cache *cache, kiln_diag *diag)
 {
-    kiln_status status = kn_remotes_open(cache->remote_list, cache->stats, &cache->remotes, diag);
+    kiln_status status =
+        kn_remotes_open(cache->remote_list, cache->stats, cache->disk, &cache->remotes, diag);
     return status == KILN_OK && cache->remotes != NULL
                ? kn_remotes_stack(cache->remotes, &cache->stack, diag)
                : status;

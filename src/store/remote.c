@@ -125,7 +125,7 @@ void kn_remote_result(kn_remote *remote, kn_breaker *breaker, const char *doing,
 /* --- what is remembered of keys ----------------------------------------------------------------
  */
 
-static bool may_ask(kn_remote *remote, const kiln_key *key)
+bool kn_remote_may_ask(kn_remote *remote, const kiln_key *key)
 {
     uint64_t now = kn_clock_now();
     kn_mutex_lock(&remote->mutex);
@@ -141,7 +141,7 @@ static bool may_ask(kn_remote *remote, const kiln_key *key)
     return may;
 }
 
-static void remember_miss(kn_remote *remote, const kiln_key *key)
+void kn_remote_remember_miss(kn_remote *remote, const kiln_key *key)
 {
     kn_mutex_lock(&remote->mutex);
     size_t at = remote->miss_at++ % KN_REMOTE_RING;
@@ -184,20 +184,30 @@ static bool was_damaged(kn_remote *remote, const kiln_key *key)
 /* --- get ---------------------------------------------------------------------------------------
  */
 
-static kiln_status fetch(kn_remote *remote, const kiln_key *key, void **out_data, size_t *out_size)
+kiln_status kn_remote_ask(kn_remote *remote, const kiln_key *key, uint32_t limit_ms,
+                          void **out_data, size_t *out_size, char *why)
 {
     kn_remote_session session;
     char name[KN_REMOTE_NAME];
+    *out_data = NULL;
+    *out_size = 0;
     kn_remote_key_name(key, name);
-    kiln_status status = kn_remote_enter(remote, remote->url.limit_ms, &session);
+    kiln_status status = kn_remote_enter(remote, limit_ms, &session);
     if (status == KILN_OK) {
         do {
             status = remote->ops->get(session.connection, &session.call, name, out_data, out_size);
         } while (kn_remote_again(&session, status));
     }
     kn_remote_result(remote, &remote->reads, "be read", status, session.call.why);
+    memcpy(why, session.call.why, KILN_REMOTE_WHY);
     kn_remote_leave(&session, status);
+    kn_stats_add(remote->stats, KN_COUNT_remote_bytes_in, *out_size);
     return status;
+}
+
+static const kn_dictionary *find_dictionary(void *user, const kiln_key *key)
+{
+    return kn_remote_dictionary(user, key);
 }
 
 /* All trouble is counted here and is a miss: the stack need not care. */
@@ -205,27 +215,30 @@ static kiln_status remote_get(void *self, const kiln_key *key, const char *targe
                               kiln_blob **out_blob, kiln_diag *diag)
 {
     kn_remote *remote = self;
+    const kn_dictionary_source dictionaries = {find_dictionary, remote};
+    char why[KILN_REMOTE_WHY];
     void *data = NULL;
     size_t size = 0;
     kiln_diag own = KILN_DIAG_INIT;
     (void)target;
     (void)diag;
     *out_blob = NULL;
-    if (!may_ask(remote, key)) {
+    if (!kn_remote_may_ask(remote, key)) {
         return KILN_MISS;
     }
-    kiln_status status = fetch(remote, key, &data, &size);
+    kiln_status status = kn_remote_ask(remote, key, remote->url.limit_ms, &data, &size, why);
     if (status != KILN_OK) {
-        remember_miss(remote, key);
+        kn_remote_remember_miss(remote, key);
         return KILN_MISS;
     }
-    kn_stats_add(remote->stats, KN_COUNT_remote_bytes_in, size);
-    status = kn_trust_unseal(remote->trust, remote->url.unsigned_native, key, data, size, out_blob,
-                             &own);
+    status = kn_trust_unseal(remote->trust, remote->url.unsigned_native, &dictionaries, key, data,
+                             size, out_blob, &own);
     if (status == KILN_OK) {
+        kn_stats_add(remote->stats, KN_COUNT_remote_raw_in,
+                     kn_remote_raw_size(*out_blob, (*out_blob)->recipe.length));
         return KILN_OK;
     }
-    remember_miss(remote, key);
+    kn_remote_remember_miss(remote, key);
     kn_stats_add(remote->stats,
                  status == KILN_E_REJECTED  ? KN_COUNT_remote_refused
                  : status == KILN_E_CORRUPT ? KN_COUNT_corrupt

@@ -56,7 +56,8 @@ typedef struct kn_remote {
     kn_dylib *module; /* NULL: linked in */
     const kn_trust *trust;
     kn_stats *stats;
-    _Atomic bool stop; /* ends what waits for the server */
+    kn_dictionaries *dictionaries; /* borrowed; NULL: none are used */
+    _Atomic bool stop;             /* ends what waits for the server */
 
     kn_mutex mutex; /* guards what follows */
     kn_cond work;   /* for the thread */
@@ -74,6 +75,8 @@ typedef struct kn_remote {
     kn_job *first, *last;
     size_t queued, queued_bytes;
     bool busy; /* a job is being done */
+    bool asked_current;
+    const kn_dictionary *current; /* what to pack with, or NULL; of whoever uploads alone */
     bool closing;
     kn_thread *thread;
 } kn_remote;
@@ -100,8 +103,32 @@ kiln_status kn_remote_lease(kn_remote *remote, const kiln_key *key);
 /* After the uploads before it. */
 void kn_remote_lease_drop(kn_remote *remote, const kiln_key *key);
 
+/* One question to the server, whatever is remembered and without opinions: malloc'ed bytes.
+ * KILN_MISS; failures are counted, and `why` has room for KILN_REMOTE_WHY. */
+kiln_status kn_remote_ask(kn_remote *remote, const kiln_key *key, uint32_t limit_ms,
+                          void **out_data, size_t *out_size, char *why);
+/* The same for bytes that go there. */
+kiln_status kn_remote_give(kn_remote *remote, const kiln_key *key, const void *data, size_t size,
+                           bool replace, char *why);
+
+/* --- dictionaries (remote_dictionary.c) --------------------------------------------------------
+ */
+
+/* One by key: kept, on disk, or on this remote. NULL: it is not to be had. */
+const kn_dictionary *kn_remote_dictionary(kn_remote *remote, const kiln_key *key);
+/* That with which this remote wants its entries packed, ready for that; NULL: none. Asks the remote
+ * once. For the one thread that uploads. */
+const kn_dictionary *kn_remote_current(kn_remote *remote);
+/* Uploads a dictionary, and makes it the current one. */
+kiln_status kn_remote_publish(kn_remote *remote, kiln_blob *content, kiln_diag *diag);
+/* Bytes of what an entry holds. */
+uint64_t kn_remote_raw_size(const kiln_blob *blob, size_t recipe_size);
+
 /* --- between remote.c and remote_work.c --------------------------------------------------------
  */
+
+bool kn_remote_may_ask(kn_remote *remote, const kiln_key *key);
+void kn_remote_remember_miss(kn_remote *remote, const kiln_key *key);
 
 /* One request: takes a connection, or makes one, and gives it back or ends it. */
 typedef struct kn_remote_session {

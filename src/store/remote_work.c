@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/log.h"
 #include "store/blob.h"
 #include "sys/clock.h"
@@ -23,49 +24,82 @@ void kn_job_destroy(kn_job *job)
 /* --- jobs --------------------------------------------------------------------------------------
  */
 
-static kiln_status send(kn_remote *remote, const kn_job *job, const void *data, size_t size)
+typedef struct parcel {
+    kn_job_kind kind;
+    const kiln_key *key;
+    const void *data;
+    size_t size;
+    bool replace;
+    const char *token;
+} parcel;
+
+static kiln_status send(kn_remote *remote, const parcel *p, char *why)
 {
     kn_remote_session session;
     char name[KN_REMOTE_NAME];
     const kiln_remote_module_ops *ops = remote->ops;
-    kn_remote_key_name(&job->key, name);
+    kn_remote_key_name(p->key, name);
     kiln_status status = kn_remote_enter(remote, remote->url.upload_ms, &session);
     if (status == KILN_OK) {
         do {
-            status = job->kind == KN_JOB_PUT ? ops->put(session.connection, &session.call, name,
-                                                        data, size, job->replace)
-                     : job->kind == KN_JOB_REMOVE
-                         ? ops->remove(session.connection, &session.call, name)
-                         : ops->drop(session.connection, &session.call, name, job->token);
+            void *connection = session.connection;
+            status = p->kind == KN_JOB_PUT
+                         ? ops->put(connection, &session.call, name, p->data, p->size, p->replace)
+                     : p->kind == KN_JOB_REMOVE
+                         ? ops->remove(connection, &session.call, name)
+                         : ops->drop(connection, &session.call, name, p->token);
         } while (kn_remote_again(&session, status));
     }
     kn_remote_result(remote, &remote->writes, "take an entry", status, session.call.why);
+    if (why != NULL) {
+        memcpy(why, session.call.why, KILN_REMOTE_WHY);
+    }
     kn_remote_leave(&session, status);
     return status;
 }
 
-static void do_job(kn_remote *remote, const kn_job *job)
+kiln_status kn_remote_give(kn_remote *remote, const kiln_key *key, const void *data, size_t size,
+                           bool replace, char *why)
+{
+    const parcel p = {
+        .kind = KN_JOB_PUT, .key = key, .data = data, .size = size, .replace = replace};
+    kiln_status status = send(remote, &p, why);
+    kn_stats_add(remote->stats,
+                 status == KILN_OK ? KN_COUNT_remote_uploads : KN_COUNT_remote_upload_failures, 1);
+    kn_stats_add(remote->stats, KN_COUNT_remote_bytes_out, status == KILN_OK ? size : 0);
+    return status;
+}
+
+uint64_t kn_remote_raw_size(const kiln_blob *blob, size_t recipe_size)
+{
+    return (uint64_t)kiln_blob_size(blob) + kiln_blob_facts_size(blob) + recipe_size;
+}
+
+static void upload(kn_remote *remote, const kn_job *job)
 {
     void *data = NULL;
     size_t size = 0;
-    kiln_status status = KILN_OK;
-    if (job->kind == KN_JOB_PUT) {
-        const kn_tier_put what = {
-            .key = &job->key, .recipe = {job->recipe, job->recipe_size}, .blob = job->blob};
-        status = kn_trust_seal(remote->trust, &what, &data, &size, NULL);
-        if (status == KILN_OK && size > remote->url.server.max_bytes) {
-            status = KILN_E_INVALID;
-        }
-    }
-    if (status == KILN_OK) {
-        status = send(remote, job, data, size);
+    char why[KILN_REMOTE_WHY];
+    const kn_tier_put what = {
+        .key = &job->key, .recipe = {job->recipe, job->recipe_size}, .blob = job->blob};
+    kiln_status status =
+        kn_trust_seal(remote->trust, &what, kn_remote_current(remote), &data, &size, NULL);
+    if (status != KILN_OK || size > remote->url.server.max_bytes) {
+        kn_stats_add(remote->stats, KN_COUNT_remote_upload_failures, 1);
+    } else if (kn_remote_give(remote, &job->key, data, size, job->replace, why) == KILN_OK) {
+        kn_stats_add(remote->stats, KN_COUNT_remote_raw_out,
+                     kn_remote_raw_size(job->blob, job->recipe_size));
     }
     free(data);
+}
+
+static void do_job(kn_remote *remote, const kn_job *job)
+{
     if (job->kind == KN_JOB_PUT) {
-        kn_stats_add(remote->stats,
-                     status == KILN_OK ? KN_COUNT_remote_uploads : KN_COUNT_remote_upload_failures,
-                     1);
-        kn_stats_add(remote->stats, KN_COUNT_remote_bytes_out, status == KILN_OK ? size : 0);
+        upload(remote, job);
+    } else {
+        const parcel p = {.kind = job->kind, .key = &job->key, .token = job->token};
+        kn_ignore(send(remote, &p, NULL)); /* counted there */
     }
 }
 

@@ -103,7 +103,7 @@ static kiln_status open_one(kn_remotes *remotes, const char *text, size_t length
     memcpy(shown, url.shown, sizeof shown);
     status = kn_remote_open(&url, &remotes->trust, stats, &remotes->list[remotes->count], &own);
     if (status == KILN_OK) {
-        remotes->count++;
+        remotes->list[remotes->count++]->dictionaries = &remotes->dictionaries;
     } else if (status != KILN_E_NOMEM) {
         kn_log_once(KILN_LOG_WARN, "kiln works without the remote %s: %s%s%s", shown, own.why,
                     own.fix[0] != '\0' ? "; " : "", own.fix);
@@ -121,8 +121,8 @@ static void close_all(kn_remotes *remotes)
     remotes->count = 0;
 }
 
-kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_remotes **out_remotes,
-                            kiln_diag *diag)
+kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
+                            kn_remotes **out_remotes, kiln_diag *diag)
 {
     const char *text = NULL;
     size_t length = 0;
@@ -134,6 +134,7 @@ kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_remotes **out_
     if (remotes == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening remotes", NULL);
     }
+    kn_dictionaries_init(&remotes->dictionaries, disk);
     kiln_status status = kn_trust_open(&remotes->trust, diag);
     while (status == KILN_OK && kn_remote_url_next(&list, &text, &length)) {
         status = open_one(remotes, text, length, stats, diag);
@@ -172,6 +173,7 @@ void kn_remotes_destroy(kn_remotes *remotes)
 {
     if (remotes != NULL) {
         kn_trust_close(&remotes->trust);
+        kn_dictionaries_deinit(&remotes->dictionaries);
         free(remotes);
     }
 }

@@ -8,15 +8,16 @@
 
 typedef struct kn_remotes {
     kn_trust trust;
+    kn_dictionaries dictionaries;
     kn_remote *list[KN_REMOTES_MAX]; /* owned by the stack once they are in it */
     size_t count;
 } kn_remotes;
 
 /* Opens every remote of the list. One whose module is missing is a warning and left out; a URL, or
  * a key file, that is wrong is KILN_E_INVALID. *out_remotes is NULL for an empty list. Nothing is
- * asked of a server yet. */
-kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_remotes **out_remotes,
-                            kiln_diag *diag);
+ * asked of a server yet. `disk` (may be NULL) keeps dictionaries; it must outlive the remotes. */
+kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
+                            kn_remotes **out_remotes, kiln_diag *diag);
 /* Gives the remotes to the stack, which closes them from then on. */
 kiln_status kn_remotes_stack(kn_remotes *remotes, kn_stack *stack, kiln_diag *diag);
 /* After the stack is gone. NULL is fine, here and below. */

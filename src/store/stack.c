@@ -21,10 +21,11 @@ kiln_status kn_stack_add(kn_stack *stack, kn_tier tier, kiln_diag *diag)
 
 void kn_stack_deinit(kn_stack *stack)
 {
-    for (size_t i = 0; i < stack->count; i++) {
-        stack->tiers[i].ops->close(stack->tiers[i].self);
+    /* From the bottom: a remote's last uploads may look for a dictionary on disk. */
+    while (stack->count > 0) {
+        const kn_tier *tier = &stack->tiers[--stack->count];
+        tier->ops->close(tier->self);
     }
-    stack->count = 0;
     kn_mem_destroy(stack->memory);
     stack->memory = NULL;
 }

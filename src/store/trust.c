@@ -9,6 +9,7 @@
 #include "key/recipe.h"
 #include "store/blob.h"
 #include "store/entry.h"
+#include "store/packet.h"
 #include "sys/clock.h"
 #include "sys/env.h"
 
@@ -16,7 +17,6 @@ static const unsigned char magic[8] = {0x89, 'K', 'S', 'G', '\r', '\n', 0x1a, '\
 
 enum { AT_VERSION = 8, AT_PUBLIC = 16, AT_SIGNATURE = 48, AT_ZERO = 112 };
 #define SEAL_VERSION 1u
-#define UNPACKED_LIMIT ((uint64_t)512 << 20)
 
 kiln_status kn_trust_open(kn_trust *out_trust, kiln_diag *diag)
 {
@@ -58,17 +58,15 @@ static void put_seal(unsigned char *seal, const kn_public_key *public_key,
     memcpy(seal + AT_SIGNATURE, signature, KN_SIGNATURE);
 }
 
-kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what, void **out_data,
-                          size_t *out_size, kiln_diag *diag)
+/* The bytes of an entry file with its payload as it is, and room for a seal. */
+static kiln_status write_entry(const kn_tier_put *what, char **out_data, size_t *out_size,
+                               kiln_diag *diag)
 {
     const kn_entry_request request = {.key = what->key,
                                       .recipe = what->recipe,
                                       .blob = what->blob,
-                                      .created_ns = kn_clock_wall(),
-                                      .compress = true};
+                                      .created_ns = kn_clock_wall()};
     kn_entry_parts parts;
-    *out_data = NULL;
-    *out_size = 0;
     kiln_status status = kn_entry_write(&request, &parts, diag);
     if (status != KILN_OK) {
         return status;
@@ -83,7 +81,29 @@ kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what, void *
     memcpy(data + KN_ENTRY_HEADER, parts.body.data, parts.body.length);
     memcpy(data + KN_ENTRY_HEADER + parts.body.length, parts.recipe.data, parts.recipe.length);
     kn_entry_parts_deinit(&parts);
+    *out_data = data;
     *out_size = size;
+    return KILN_OK;
+}
+
+kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
+                          const kn_dictionary *dictionary, void **out_data, size_t *out_size,
+                          kiln_diag *diag)
+{
+    char *data = NULL;
+    size_t size = 0, packed_size = 0;
+    *out_data = NULL;
+    *out_size = 0;
+    kiln_status status = write_entry(what, &data, &size, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    char *packed = kn_packet_make(kn_span_of(data, size), dictionary, KN_SEAL_SIZE, &packed_size);
+    if (packed != NULL) {
+        free(data);
+        data = packed;
+        size = packed_size;
+    }
     if (kn_signer_signs(trust->signer)) {
         kn_public_key public_key;
         unsigned char signature[KN_SIGNATURE];
@@ -91,13 +111,13 @@ kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what, void *
                                 signature);
         if (status != KILN_OK) {
             free(data);
-            *out_size = 0;
             return kiln_diag_set(diag, status, NULL, "sealing an entry", "it could not be signed");
         }
         put_seal((unsigned char *)data + size, &public_key, signature);
-        *out_size += KN_SEAL_SIZE;
+        size += KN_SEAL_SIZE;
     }
     *out_data = data;
+    *out_size = size;
     return KILN_OK;
 }
 
@@ -174,21 +194,44 @@ static bool proves_its_key(const kn_entry *entry, const kiln_key *key)
            memcmp(proof, key->bytes, sizeof proof) == 0;
 }
 
-static kiln_status judge(const kn_trust *trust, bool native_too, const kiln_key *key, kn_span bytes,
-                         kn_entry *entry, kiln_diag *diag)
+/* What a packet holds takes the place of the packet. */
+static kiln_status unpack(const kn_dictionary_source *dictionaries, kn_span file, void **data,
+                          kn_span *out_file, kiln_diag *diag)
 {
-    const char *seal = find_seal(bytes);
-    kn_span file = kn_span_of(bytes.data, bytes.length - (seal != NULL ? KN_SEAL_SIZE : 0));
-    /* The signature first: nothing else looks at bytes that nobody vouches for. */
-    bool sealed = seal != NULL && is_sealed(trust, key, file, seal);
-    kiln_status status = judge_seal(trust, seal != NULL, sealed, diag);
+    kn_packet packet;
+    const kn_dictionary *dictionary = NULL;
+    void *unpacked = NULL;
+    size_t size = 0;
+    kiln_status status = kn_packet_parse(file, &packet, diag);
+    if (status == KILN_OK && packet.has_dictionary) {
+        dictionary = dictionaries->find != NULL
+                         ? dictionaries->find(dictionaries->user, &packet.dictionary)
+                         : NULL;
+        if (dictionary == NULL) {
+            status = kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
+                                   "it is packed with a dictionary that is not to be had");
+        }
+    }
     if (status == KILN_OK) {
-        status = kn_entry_parse(file, key, entry, diag);
+        status = kn_packet_unpack(&packet, dictionary, &unpacked, &size, diag);
     }
     if (status != KILN_OK) {
         return status;
     }
-    if (entry->payload_size > UNPACKED_LIMIT || !proves_its_key(entry, key)) {
+    free(*data);
+    *data = unpacked;
+    *out_file = kn_span_of(unpacked, size);
+    return KILN_OK;
+}
+
+static kiln_status judge_entry(bool native_too, bool sealed, const kiln_key *key, kn_span file,
+                               kn_entry *entry, kiln_diag *diag)
+{
+    kiln_status status = kn_entry_parse(file, key, entry, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (entry->payload_size > KN_PACKET_UNPACKED || !proves_its_key(entry, key)) {
         return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
                              "its recipe does not give its key");
     }
@@ -198,15 +241,27 @@ static kiln_status judge(const kn_trust *trust, bool native_too, const kiln_key 
     return KILN_OK;
 }
 
-kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too, const kiln_key *key, void *data,
-                            size_t size, kiln_blob **out_blob, kiln_diag *diag)
+kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too,
+                            const kn_dictionary_source *dictionaries, const kiln_key *key,
+                            void *data, size_t size, kiln_blob **out_blob, kiln_diag *diag)
 {
     kn_entry entry;
     *out_blob = NULL;
-    kiln_status status = judge(trust, native_too, key, kn_span_of(data, size), &entry, diag);
+    const kn_span bytes = kn_span_of(data, size);
+    const char *seal = find_seal(bytes);
+    kn_span file = kn_span_of(data, size - (seal != NULL ? KN_SEAL_SIZE : 0));
+    /* The signature first: nothing else looks at bytes that nobody vouches for. */
+    const bool sealed = seal != NULL && is_sealed(trust, key, file, seal);
+    kiln_status status = judge_seal(trust, seal != NULL, sealed, diag);
+    if (status == KILN_OK && kn_packet_is(file)) {
+        status = unpack(dictionaries, file, &data, &file, diag);
+    }
+    if (status == KILN_OK) {
+        status = judge_entry(native_too, sealed, key, file, &entry, diag);
+    }
     if (status != KILN_OK) {
         free(data);
         return status;
     }
-    return kn_entry_load(data, size, &entry, out_blob, diag);
+    return kn_entry_load(data, file.length, &entry, out_blob, diag);
 }

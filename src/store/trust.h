@@ -5,6 +5,7 @@
 
 #include "kiln/cache.h"
 
+#include "store/dictionaries.h"
 #include "store/sign.h"
 #include "store/tier.h"
 
@@ -26,15 +27,23 @@ typedef struct kn_trust {
 kiln_status kn_trust_open(kn_trust *out_trust, kiln_diag *diag);
 void kn_trust_close(kn_trust *trust);
 
-/* The bytes to upload, malloc'ed: the entry, packed where that pays, and its seal where there is a
- * key to sign with. */
-kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what, void **out_data,
-                          size_t *out_size, kiln_diag *diag);
+/* The bytes to upload, malloc'ed: the entry, as a packet where that pays (packet.h; `dictionary`
+ * may be NULL), and its seal where there is a key to sign with. */
+kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
+                          const kn_dictionary *dictionary, void **out_data, size_t *out_size,
+                          kiln_diag *diag);
+
+/* Who has dictionaries. `find` NULL: nobody; it may give NULL. */
+typedef struct kn_dictionary_source {
+    const kn_dictionary *(*find)(void *user, const kiln_key *key);
+    void *user;
+} kn_dictionary_source;
 
 /* The entry in bytes that came from a remote. `data` is malloc'ed and taken over in every case.
  * KILN_E_REJECTED: refused by the policy (no signature, a stranger's, one that does not fit, native
- * code); KILN_E_CORRUPT: no entry for this key at all. */
-kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too, const kiln_key *key, void *data,
-                            size_t size, kiln_blob **out_blob, kiln_diag *diag);
+ * code); KILN_E_CORRUPT: no entry for this key at all, or one whose dictionary is nowhere. */
+kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too,
+                            const kn_dictionary_source *dictionaries, const kiln_key *key,
+                            void *data, size_t size, kiln_blob **out_blob, kiln_diag *diag);
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "redis.h"
+#include "programs/kiln-remotes/redis.h"
 
 #include "store/trust.h"
 
@@ -18,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void unseal(void *bytes, size_t size)
 {
     kn_trust trust = {.policy = KN_TRUST_ANY};
+    const kn_dictionary_source nowhere = {0};
     kiln_blob *blob = NULL;
     kiln_key key;
     memset(&key, 0, sizeof key);
@@ -25,7 +26,7 @@ static void unseal(void *bytes, size_t size)
         free(bytes);
         return;
     }
-    (void)kn_trust_unseal(&trust, true, &key, bytes, size, &blob, NULL);
+    (void)kn_trust_unseal(&trust, true, &nowhere, &key, bytes, size, &blob, NULL);
     kiln_blob_release(blob);
     kn_trust_close(&trust);
 }

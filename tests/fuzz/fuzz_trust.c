@@ -24,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     kn_public_key keys[4];
     kn_trust trust = {.policy = KN_TRUST_ANY};
+    const kn_dictionary_source nowhere = {0};
     kiln_key key;
     kiln_blob *blob = NULL;
     size_t count = 0, line = 0;
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (size - 1 >= KN_ENTRY_HEADER) {
             memcpy(key.bytes, bytes + 32, sizeof key.bytes);
         }
-        (void)kn_trust_unseal(&trust, true, &key, bytes, size - 1, &blob, NULL);
+        (void)kn_trust_unseal(&trust, true, &nowhere, &key, bytes, size - 1, &blob, NULL);
         kiln_blob_release(blob);
     }
     kn_trust_close(&trust);

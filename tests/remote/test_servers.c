@@ -4,9 +4,6 @@
 
 #include "kiln/remote.h"
 
-#include "sys/clock.h"
-
-#define MS UINT64_C(1000000)
 #define PATIENT "timeout=20s&connect-timeout=20s&flush=20s"
 
 typedef struct fixture {
@@ -327,16 +324,13 @@ static void a_stopped_server_costs_its_timeout_once(void **state)
                    "?timeout=300ms&connect-timeout=300ms&upload-timeout=300ms&flush=300ms");
     assert_int_equal(kill(f->server.process, SIGSTOP), 0);
     kiln_cache *cache = ks_machine(f->roots[0], url);
-    uint64_t start = kn_clock_now();
     for (int n = 0; n < 30; n++) {
         (void)snprintf(name, sizeof name, "%d", n);
         assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
     }
-    uint64_t took = kn_clock_now() - start;
-    assert_true(ks_own(cache).remote_timeouts >= 1);
+    /* Not one for each: one, and those of a machine so slow that the server is tried again. */
+    assert_true(ks_own(cache).remote_timeouts >= 1 && ks_own(cache).remote_timeouts < 15);
     kiln_cache_destroy(cache);
-    /* 30 times 300 ms would be 9 s: what is shown is that it is not paid each time. */
-    assert_true(took < 5000 * MS);
     assert_int_equal(compile.runs, 30);
 }
 
@@ -402,18 +396,15 @@ static void a_misbehaving_server_changes_nothing(void **state)
                        "flush=100ms&max-bytes=1M",
                        misdeeds[i].scheme, rogue.port);
         kiln_cache *cache = ks_machine(f->roots[0], url);
-        uint64_t start = kn_clock_now();
         for (int n = 0; n < 20; n++) {
             (void)snprintf(name, sizeof name, "%zu-%d", i, n);
             assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
         }
-        uint64_t took = kn_clock_now() - start;
         kiln_cache_stats own = ks_own(cache);
-        assert_true(own.remote_errors + own.remote_timeouts + own.corrupt >= 1);
+        const uint64_t trouble = own.remote_errors + own.remote_timeouts + own.corrupt;
+        assert_true(trouble >= 1 && trouble < 15); /* not paid each time */
         assert_int_equal(own.hits_remote, 0);
         kiln_cache_destroy(cache);
-        /* Waiting each time would be 12 s and more. */
-        assert_true(took < 6000 * MS);
         ks_rogue_end(&rogue);
     }
 }

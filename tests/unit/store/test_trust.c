@@ -6,6 +6,7 @@
 #include "key/recipe.h"
 #include "store/trust.h"
 
+static const kn_dictionary_source nowhere;
 enum { SEAL_PUBLIC = 16, SEAL_SIGNATURE = 48 };
 
 typedef struct fixture {
@@ -64,7 +65,7 @@ static char *seal(fixture *f, const kn_trust *trust, const kiln_recipe *recipe, 
     void *data = NULL;
     const kiln_key key = kiln_recipe_key(recipe);
     const kn_tier_put what = {.key = &key, .recipe = kn_recipe_span(recipe), .blob = f->blob};
-    assert_int_equal(kn_trust_seal(trust, &what, &data, out_size, NULL), KILN_OK);
+    assert_int_equal(kn_trust_seal(trust, &what, NULL, &data, out_size, NULL), KILN_OK);
     return data;
 }
 
@@ -73,7 +74,7 @@ static kiln_status unseal(const kn_trust *trust, const kiln_key *key, const void
     kiln_blob *blob = NULL;
     char *copy = malloc(size > 0 ? size : 1);
     memcpy(copy, data, size);
-    kiln_status status = kn_trust_unseal(trust, false, key, copy, size, &blob, NULL);
+    kiln_status status = kn_trust_unseal(trust, false, &nowhere, key, copy, size, &blob, NULL);
     assert_true((status == KILN_OK) == (blob != NULL));
     if (blob != NULL) {
         assert_int_equal(kiln_blob_size(blob), 17);
@@ -175,8 +176,8 @@ static void S7_native_code_needs_a_signature(void **state)
         const kiln_key key = kiln_recipe_key(recipe);
         char *data = seal(f, &f->unsigned_, recipe, &size);
         assert_int_equal(unseal(&f->unsigned_, &key, data, size), KILN_E_REJECTED);
-        assert_int_equal(kn_trust_unseal(&f->unsigned_, true, &key, data, size, &blob, NULL),
-                         KILN_OK);
+        assert_int_equal(
+            kn_trust_unseal(&f->unsigned_, true, &nowhere, &key, data, size, &blob, NULL), KILN_OK);
         kiln_blob_release(blob);
         data = seal(f, &f->signs, recipe, &size);
         assert_int_equal(unseal(&f->signs, &key, data, size), KILN_OK);
