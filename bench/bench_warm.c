@@ -13,7 +13,7 @@
 #include "bench/bench.h"
 #include "bench/warm.h"
 
-enum { ROUNDS = 15 };
+enum { ROUNDS = 31 };
 
 static const char c_text[] =
     "#include <kiln_kernel.h>\n"
@@ -101,9 +101,9 @@ static kiln_status run_once(kiln_device *device, kiln_queue *queue, const kiln_s
     return status;
 }
 
-/* A child: prints "own load first compiles" (microseconds), the first being all of build but the
- * driver's load call. With `twice`, builds again: the same program, shared, must cost next to
- * nothing. */
+/* A child: prints "own load first compiles key lookup" (microseconds), the first being all of build
+ * but the driver's load call, the last two what most of it is. With `twice`, builds again: the same
+ * program, shared, must cost next to nothing. */
 static int child_kiln(const char *backend)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -130,8 +130,10 @@ static int child_kiln(const char *backend)
     }
     const double first = bench_now() - start;
     const kiln_build_info *info = kiln_program_info(program);
-    printf("%.3f %.3f %.3f %u\n", (double)(info->total_ns - info->load_ns - info->compile_ns) / 1e3,
-           (double)info->load_ns / 1e3, first * 1e6, info->compiles);
+    printf("%.3f %.3f %.3f %u %.3f %.3f\n",
+           (double)(info->total_ns - info->load_ns - info->compile_ns) / 1e3,
+           (double)info->load_ns / 1e3, first * 1e6, info->compiles, (double)info->key_ns / 1e3,
+           (double)info->lookup_ns / 1e3);
     kiln_program_release(program);
     kiln_queue_destroy(queue);
     kiln_runtime_destroy(runtime);
@@ -237,12 +239,14 @@ static int measure(const char *self, const char *root, const char *backend)
     bench_samples load = {.count = 0};
     bench_samples first = {.count = 0};
     bench_samples hand = {.count = 0};
+    bench_samples key = {.count = 0};
+    bench_samples lookup = {.count = 0};
     double values[BENCH_MAX_VALUES];
     int round = 0;
     drivers_own_caches_off(backend);
     (void)snprintf(path, sizeof(path), "%s/%s.bin", root, backend);
     fresh_driver_cache(root, round++);
-    if (bench_child(kiln_argv, values) < 4) {
+    if (bench_child(kiln_argv, values) < 6) {
         printf("%s: not here\n", backend);
         return 0;
     }
@@ -252,13 +256,15 @@ static int measure(const char *self, const char *root, const char *backend)
     }
     for (int i = 0; i < ROUNDS; i++) {
         fresh_driver_cache(root, round++);
-        if (bench_child(kiln_argv, values) < 4 || values[3] != 0) {
+        if (bench_child(kiln_argv, values) < 6 || values[3] != 0) {
             fprintf(stderr, "bench_warm: a warm start of %s compiled or failed\n", backend);
             return 1;
         }
         bench_add(&own, values[0]);
         bench_add(&load, values[1]);
         bench_add(&first, values[2]);
+        bench_add(&key, values[4]);
+        bench_add(&lookup, values[5]);
         fresh_driver_cache(root, round++);
         if (strcmp(backend, "cpu") != 0 && bench_child(hand_argv, values) >= 2) {
             bench_add(&hand, values[1]);
@@ -268,6 +274,8 @@ static int measure(const char *self, const char *root, const char *backend)
     printf("%s: matmul %d x %d, %d fresh processes each; cold %.1f ms\n", backend, WARM_SIZE,
            WARM_SIZE, ROUNDS, cold / 1e3);
     report("kiln's own, build less load", &own);
+    report("  of it: key", &key);
+    report("  of it: look-up", &lookup);
     report("the driver's load call", &load);
     report("ready device to result, kiln", &first);
     if (hand.count > 0) {
@@ -280,43 +288,58 @@ static int measure(const char *self, const char *root, const char *backend)
     return 0;
 }
 
+/* What this program does as a child of itself; -1 if it is none. */
+static int run_child(int argc, char **argv)
+{
+    const char *what = argc >= 3 ? argv[1] : "";
+    const char *path = argc >= 4 ? argv[3] : NULL;
+    if (strcmp(what, "kiln") == 0) {
+        return child_kiln(argv[2]);
+    }
+    if (strcmp(what, "export") == 0 && path != NULL) {
+        return child_export(argv[2], path);
+    }
+    if (strcmp(what, "hand") == 0 && path != NULL) {
+        return by_hand(argv[2], path) ? 0 : 1;
+    }
+    if (strcmp(what, "nvrtc-child") == 0) {
+        return warm_nvrtc_child(argv[2], path);
+    }
+    return strcmp(what, "nvrtc-hand") == 0 ? warm_nvrtc_by_hand(argv[2]) : -1;
+}
+
+static int measure_all(const char *self, const char *root, const char *only)
+{
+    static const char *const backends[] = {"cpu", "opencl", "vulkan", "opengl"};
+    int failed = 0;
+    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+        if (only == NULL || strcmp(only, backends[i]) == 0) {
+            failed = measure(self, root, backends[i]) || failed;
+        }
+    }
+    if (only == NULL || strcmp(only, "nvrtc") == 0) {
+        failed = warm_nvrtc_measure(self, root) || failed;
+    }
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     char self[512];
     char root[512];
-    if (argc == 3 && strcmp(argv[1], "kiln") == 0) {
-        return child_kiln(argv[2]);
-    }
-    if (argc == 4 && strcmp(argv[1], "export") == 0) {
-        return child_export(argv[2], argv[3]);
-    }
-    if (argc == 4 && strcmp(argv[1], "hand") == 0) {
-        return by_hand(argv[2], argv[3]) ? 0 : 1;
-    }
-    if (argc >= 3 && strcmp(argv[1], "nvrtc-child") == 0) {
-        return warm_nvrtc_child(argv[2], argc > 3 ? argv[3] : NULL);
-    }
-    if (argc == 3 && strcmp(argv[1], "nvrtc-hand") == 0) {
-        return warm_nvrtc_by_hand(argv[2]);
+    char cache[600];
+    const int answer = run_child(argc, argv);
+    if (answer >= 0) {
+        return answer;
     }
     if (!bench_self(self, sizeof(self)) || !bench_folder(root, sizeof(root))) {
         fprintf(stderr, "bench_warm: no temporary folder\n");
         return 1;
     }
-    char cache[600];
     (void)snprintf(cache, sizeof(cache), "%s/cache", root);
     (void)setenv("KILN_CACHE_DIR", cache, 1);
     bench_print_machine();
-    static const char *const backends[] = {"cpu", "opencl", "vulkan", "opengl"};
-    int failed = 0;
-    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
-        if (argc < 2 || strcmp(argv[1], backends[i]) == 0) {
-            failed = measure(self, root, backends[i]) || failed;
-        }
-    }
-    if (argc < 2 || strcmp(argv[1], "nvrtc") == 0) {
-        failed = warm_nvrtc_measure(self, root) || failed;
-    }
+    const int failed = measure_all(self, root, argc > 1 ? argv[1] : NULL);
     bench_remove(root);
     return failed;
 }

@@ -109,6 +109,27 @@ void kiln_nvrtc_result_destroy(kiln_nvrtc_result *view)
     }
 }
 
+/* The bytes as they are in the blob; PTX that ends without a NUL is copied to give it one. */
+static kiln_status take_binary(nvrtc_result *result, const kn_artifact *artifact, kiln_diag *diag)
+{
+    const char *binary = (const char *)artifact->base.data;
+    const bool ptx = artifact->base.language == KILN_LANG_PTX;
+    size_t size = artifact->base.size;
+    if (ptx && (size == 0 || binary[size - 1] != '\0')) {
+        binary = result->text = kn_text_copy_n(binary, size);
+    }
+    if (binary == NULL) {
+        return no_memory(diag);
+    }
+    while (ptx && size > 0 && binary[size - 1] == '\0') {
+        size--;
+    }
+    result->view.binary = binary;
+    result->view.size = size;
+    result->view.is_ptx = ptx;
+    return KILN_OK;
+}
+
 static kiln_status make_result(const kn_build *build, const kiln_nvrtc_request *request,
                                kiln_nvrtc_result **out_result, kiln_diag *diag)
 {
@@ -118,19 +139,10 @@ static kiln_status make_result(const kn_build *build, const kiln_nvrtc_request *
     if (result == NULL) {
         return no_memory(diag);
     }
-    const char *binary = (const char *)artifact->base.data;
-    const bool ptx = artifact->base.language == KILN_LANG_PTX;
-    size_t size = artifact->base.size;
     result->blob = kiln_blob_retain(run->blob);
     result->lowered = (const char **)calloc(request->expression_count + 1, sizeof(char *));
-    kiln_status status = result->lowered != NULL ? KILN_OK : no_memory(diag);
-    if (status == KILN_OK && ptx && (size == 0 || binary[size - 1] != '\0')) {
-        binary = result->text = kn_text_copy_n(binary, size);
-        status = binary != NULL ? KILN_OK : no_memory(diag);
-    }
-    while (status == KILN_OK && ptx && size > 0 && binary[size - 1] == '\0') {
-        size--;
-    }
+    kiln_status status =
+        result->lowered != NULL ? take_binary(result, artifact, diag) : no_memory(diag);
     for (size_t i = 0; status == KILN_OK && i < request->expression_count; i++) {
         char fact[600];
         size_t fact_size = 0;
@@ -145,16 +157,11 @@ static kiln_status make_result(const kn_build *build, const kiln_nvrtc_request *
         kiln_nvrtc_result_destroy(&result->view);
         return status;
     }
-    result->view = (kiln_nvrtc_result){
-        .struct_size = sizeof(result->view),
-        .binary = binary,
-        .size = size,
-        .is_ptx = ptx,
-        .log = artifact->base.log != NULL ? artifact->base.log : "",
-        .lowered = result->lowered,
-        .lowered_count = request->expression_count,
-        .origin = run->origin,
-    };
+    result->view.struct_size = sizeof(result->view);
+    result->view.log = artifact->base.log != NULL ? artifact->base.log : "";
+    result->view.lowered = result->lowered;
+    result->view.lowered_count = request->expression_count;
+    result->view.origin = run->origin;
     *out_result = &result->view;
     return KILN_OK;
 }
