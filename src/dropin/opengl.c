@@ -37,14 +37,14 @@ typedef struct mapped {
     bool egl, glx;
 } mapped;
 
-static void note_library(void *user, const char *path, const char *build_id)
+static kn_module_choice note_library(void *user, const char *path)
 {
     mapped *found = (mapped *)user;
     const char *name = kn_path_name(path);
-    (void)build_id;
     found->egl = found->egl || kn_text_starts(name, "libEGL.so");
     found->glx =
         found->glx || kn_text_starts(name, "libGLX.so") || kn_text_starts(name, "libGL.so");
+    return KN_MODULE_NO; /* its name is all that is wanted */
 }
 
 /* The function that finds OpenGL's, if this library has the current context. */
@@ -74,7 +74,7 @@ static kn_gl_get *find_get(void)
 {
     mapped found = {false, false};
     kn_gl_get *get = NULL;
-    (void)kn_module_each(note_library, &found); /* out of memory: nothing found */
+    (void)kn_module_select(note_library, NULL, &found); /* out of memory: nothing found */
     if (found.egl) {
         get = get_of("libEGL.so.1", "eglGetCurrentContext", "eglGetProcAddress");
     }

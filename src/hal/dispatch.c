@@ -4,10 +4,21 @@
 
 #include <stddef.h>
 
+/* Whether the caller's thread will do. */
+static bool is_direct(const kn_instance *in)
+{
+    return in->invoke == NULL;
+}
+
+static bool is_direct_fact(const kn_instance *in)
+{
+    return in->invoke == NULL || kn_instance_can(in, KILN_CAP_FACTS_ANY_THREAD);
+}
+
 /* clang-format off */
 /* One operation: `fields` of the call's struct, `params` of the function, `direct` arguments,
  * `carried` arguments from the struct. */
-#define DEFINE_OP(table, result_type, op, fields, params, direct, carried)                         \
+#define DEFINE_OP(direct_if, table, result_type, op, fields, params, direct, carried)                         \
     struct op##_call { const kiln_backend *backend; result_type result; fields };                  \
     static void op##_run(void *user)                                                               \
     {                                                                                              \
@@ -16,7 +27,7 @@
     }                                                                                              \
     result_type kn_hal_##op params                                                                 \
     {                                                                                              \
-        if (in->invoke == NULL) {                                                                  \
+        if (direct_if(in)) {                                                                       \
             return in->backend->table->op direct;                                                  \
         }                                                                                          \
         struct op##_call call = {in->backend, (result_type)0, UNPACK direct};                      \
@@ -41,28 +52,40 @@
     }
 #define UNPACK(...) __VA_ARGS__
 
-#define KN_OP2(table, result, op, A, a, B, b)                                                      \
-    DEFINE_OP(table, result, op, A a_; B b_;, (const kn_instance *in, A a, B b), (a, b),           \
+#define DEFINE_OP2(direct_if, table, result, op, A, a, B, b)                                       \
+    DEFINE_OP(direct_if, table, result, op, A a_; B b_;,                                           \
+              (const kn_instance *in, A a, B b), (a, b),                                           \
               (call->a_, call->b_))
-#define KN_OP3(table, result, op, A, a, B, b, C, c)                                                \
-    DEFINE_OP(table, result, op, A a_; B b_; C c_;, (const kn_instance *in, A a, B b, C c),        \
-              (a, b, c), (call->a_, call->b_, call->c_))
-#define KN_OP4(table, result, op, A, a, B, b, C, c, D, d)                                          \
-    DEFINE_OP(table, result, op, A a_; B b_; C c_; D d_;,                                          \
+#define DEFINE_OP3(direct_if, table, result, op, A, a, B, b, C, c)                                 \
+    DEFINE_OP(direct_if, table, result, op, A a_; B b_; C c_;,                                     \
+              (const kn_instance *in, A a, B b, C c), (a, b, c),                                   \
+              (call->a_, call->b_, call->c_))
+#define DEFINE_OP4(direct_if, table, result, op, A, a, B, b, C, c, D, d)                           \
+    DEFINE_OP(direct_if, table, result, op, A a_; B b_; C c_; D d_;,                               \
               (const kn_instance *in, A a, B b, C c, D d), (a, b, c, d),                           \
               (call->a_, call->b_, call->c_, call->d_))
-#define KN_OP5(table, result, op, A, a, B, b, C, c, D, d, E, e)                                    \
-    DEFINE_OP(table, result, op, A a_; B b_; C c_; D d_; E e_;,                                    \
+#define DEFINE_OP5(direct_if, table, result, op, A, a, B, b, C, c, D, d, E, e)                     \
+    DEFINE_OP(direct_if, table, result, op, A a_; B b_; C c_; D d_; E e_;,                         \
               (const kn_instance *in, A a, B b, C c, D d, E e), (a, b, c, d, e),                   \
               (call->a_, call->b_, call->c_, call->d_, call->e_))
-#define KN_OP6(table, result, op, A, a, B, b, C, c, D, d, E, e, F, f)                              \
-    DEFINE_OP(table, result, op, A a_; B b_; C c_; D d_; E e_; F f_;,                              \
+#define DEFINE_OP6(direct_if, table, result, op, A, a, B, b, C, c, D, d, E, e, F, f)               \
+    DEFINE_OP(direct_if, table, result, op, A a_; B b_; C c_; D d_; E e_; F f_;,                   \
               (const kn_instance *in, A a, B b, C c, D d, E e, F f), (a, b, c, d, e, f),           \
               (call->a_, call->b_, call->c_, call->d_, call->e_, call->f_))
-#define KN_OP7(table, result, op, A, a, B, b, C, c, D, d, E, e, F, f, G, g)                        \
-    DEFINE_OP(table, result, op, A a_; B b_; C c_; D d_; E e_; F f_; G g_;,                        \
+#define DEFINE_OP7(direct_if, table, result, op, A, a, B, b, C, c, D, d, E, e, F, f, G, g)         \
+    DEFINE_OP(direct_if, table, result, op, A a_; B b_; C c_; D d_; E e_; F f_; G g_;,             \
               (const kn_instance *in, A a, B b, C c, D d, E e, F f, G g), (a, b, c, d, e, f, g),   \
               (call->a_, call->b_, call->c_, call->d_, call->e_, call->f_, call->g_))
+#define KN_OP2(...) DEFINE_OP2(is_direct, __VA_ARGS__)
+#define KN_OP3(...) DEFINE_OP3(is_direct, __VA_ARGS__)
+#define KN_OP4(...) DEFINE_OP4(is_direct, __VA_ARGS__)
+#define KN_OP5(...) DEFINE_OP5(is_direct, __VA_ARGS__)
+#define KN_OP6(...) DEFINE_OP6(is_direct, __VA_ARGS__)
+#define KN_OP7(...) DEFINE_OP7(is_direct, __VA_ARGS__)
+#define KN_FACT2(...) DEFINE_OP2(is_direct_fact, __VA_ARGS__)
+#define KN_FACT3(...) DEFINE_OP3(is_direct_fact, __VA_ARGS__)
+#define KN_FACT4(...) DEFINE_OP4(is_direct_fact, __VA_ARGS__)
+#define KN_FACT5(...) DEFINE_OP5(is_direct_fact, __VA_ARGS__)
 #define KN_VOID1(table, op, A, a)                                                                  \
     DEFINE_VOID(table, op, A a_;, (const kn_instance *in, A a), (a), (call->a_))
 #define KN_VOID2(table, op, A, a, B, b)                                                            \

@@ -39,6 +39,10 @@ void kn_instance_close(kn_instance *in);
     result kn_hal_##op(const kn_instance *in, A a, B b, C c, D d, E e, F f);
 #define KN_OP7(table, result, op, A, a, B, b, C, c, D, d, E, e, F, f, G, g)                        \
     result kn_hal_##op(const kn_instance *in, A a, B b, C c, D d, E e, F f, G g);
+#define KN_FACT2 KN_OP2
+#define KN_FACT3 KN_OP3
+#define KN_FACT4 KN_OP4
+#define KN_FACT5 KN_OP5
 #define KN_VOID1(table, op, A, a) void kn_hal_##op(const kn_instance *in, A a);
 #define KN_VOID2(table, op, A, a, B, b) void kn_hal_##op(const kn_instance *in, A a, B b);
 #include "hal/dispatch.def"
@@ -48,6 +52,10 @@ void kn_instance_close(kn_instance *in);
 #undef KN_OP5
 #undef KN_OP6
 #undef KN_OP7
+#undef KN_FACT2
+#undef KN_FACT3
+#undef KN_FACT4
+#undef KN_FACT5
 #undef KN_VOID1
 #undef KN_VOID2
 /* clang-format on */

@@ -61,6 +61,17 @@ bool kn_module_of_address(const void *address, char *path, size_t path_size, cha
  * memory; nothing was visited then. */
 typedef void kn_module_visit(void *user, const char *path, const char *build_id);
 bool kn_module_each(kn_module_visit *visit, void *user);
+/* Calls `visit` for those that `choose` wants, and for what is needed by those wanted with it
+ * (DT_NEEDED, closed over), each once. `choose` is asked with the loader's lock held: it must not
+ * load anything. `visit` may be NULL if it wants none. Cheaper than kn_module_each, which looks
+ * into every library. */
+typedef enum kn_module_choice {
+    KN_MODULE_NO,
+    KN_MODULE_ITSELF,
+    KN_MODULE_WITH_NEEDED,
+} kn_module_choice;
+typedef kn_module_choice kn_module_choose(void *user, const char *path);
+bool kn_module_select(kn_module_choose *choose, kn_module_visit *visit, void *user);
 /* Calls `visit` for the module that contains `address` and for everything it needs (DT_NEEDED,
  * closed over), each once, in a fixed order; libc, libm, libpthread, libdl, librt and the loader
  * left out. False when out of memory; nothing was visited then. */

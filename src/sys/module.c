@@ -1,7 +1,9 @@
 /* What is mapped into the process: paths, build ids, and who needs whom; see dylib.h.
  *
- * Everything is copied while the loader holds its lock and visited afterwards: a visitor may load
- * and unload libraries. */
+ * One walk lists the modules, a second one (the loader holds its lock in both, and counts what
+ * comes and goes) reads the notes of those that are asked for, as each first touch of a library's
+ * pages costs more than all the rest. What is found is copied and visited afterwards: a visitor may
+ * load and unload libraries. */
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
@@ -18,25 +20,30 @@
 #define ID_TEXT (2 * MAX_ID_BYTES + 1)
 #define MAX_PATH 4096
 
-/* Offsets into the text that all modules share. `needed` is a row of names, ended by an empty one.
- */
+/* How often a walk starts again because libraries came or went. */
+#define MAX_TRIES 64
+
+/* Its parts belong to the loader: good while it holds its lock and its counts are the same. */
 typedef struct module {
-    size_t path;
-    size_t soname;
-    size_t needed;
-    char build_id[ID_TEXT];
-    bool holds_address;
-    bool visited;
+    struct dl_phdr_info info;
+    bool queued, queued_with_needed;
 } module;
 
-typedef struct snapshot {
+typedef struct search {
+    const void *address;      /* of the module that is wanted with all it needs; or */
+    kn_module_choose *choose; /* who says which are wanted */
+    void *user;
     module *modules;
     size_t count;
     size_t capacity;
-    kn_strbuf text;
-    const void *address;
+    size_t *queue; /* modules to be told of */
+    bool *expand;  /* which of them are wanted with what they need */
+    bool *tell;    /* which of them are there for the first time */
+    size_t queued;
+    kn_strbuf text; /* path and build id of each, each with its NUL */
     bool failed;
-} snapshot;
+    bool moved; /* libraries came or went between the walks */
+} search;
 
 /* ---- one mapped module ---- */
 
@@ -112,14 +119,7 @@ static void read_path(const struct dl_phdr_info *info, char *path, size_t path_s
     path[length > 0 ? length : 0] = '\0';
 }
 
-/* ---- the snapshot ---- */
-
-static size_t add_text(snapshot *snap, const char *text)
-{
-    size_t at = snap->text.length;
-    kn_strbuf_append(&snap->text, text, strlen(text) + 1);
-    return at;
-}
+/* ---- who needs whom ---- */
 
 /* The string table of a dynamic section: relocated in place by glibc, not so in the vdso, by musl
  * and on some processors. */
@@ -135,90 +135,224 @@ static const char *string_table(const struct dl_phdr_info *info, const ElfW(Dyn)
     return NULL;
 }
 
-static void read_dynamic(snapshot *snap, const struct dl_phdr_info *info, module *out)
+/* The dynamic section and its strings; false where there is none. */
+static bool find_dynamic(const struct dl_phdr_info *info, const ElfW(Dyn) * *out_dynamic,
+                         const char **out_strings)
 {
-    const ElfW(Dyn) *dynamic = NULL;
+    *out_dynamic = NULL;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) {
-            dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+            *out_dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
         }
     }
-    const char *strings = dynamic != NULL ? string_table(info, dynamic) : NULL;
-    const char *soname = "";
-
-    out->needed = snap->text.length;
-    for (const ElfW(Dyn) *d = dynamic; strings != NULL && d->d_tag != DT_NULL; d++) {
-        if (d->d_tag == DT_NEEDED) {
-            (void)add_text(snap, strings + d->d_un.d_val);
-        } else if (d->d_tag == DT_SONAME) {
-            soname = strings + d->d_un.d_val;
-        }
-    }
-    (void)add_text(snap, "");
-    out->soname = add_text(snap, soname);
+    *out_strings = *out_dynamic != NULL ? string_table(info, *out_dynamic) : NULL;
+    return *out_strings != NULL;
 }
 
-static int add_module(struct dl_phdr_info *info, size_t size, void *user)
+/* The C library and the loader: every program has them, and they compile nothing. */
+static bool is_left_out(const char *name)
 {
-    snapshot *snap = user;
-    char path[MAX_PATH];
-    (void)size;
+    static const char *const prefixes[] = {"libc.so",  "libm.so",    "libpthread.so", "libdl.so",
+                                           "librt.so", "ld-linux",   "ld-musl",       "ld64.so",
+                                           "ld.so",    "linux-vdso", "linux-gate"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        if (kn_text_starts(name, prefixes[i])) {
+            return true;
+        }
+    }
+    return false;
+}
 
-    if (snap->count == snap->capacity) {
-        size_t capacity = snap->capacity > 0 ? 2 * snap->capacity : 64;
-        module *modules = realloc(snap->modules, capacity * sizeof *modules);
+static bool has_soname(const struct dl_phdr_info *info, const char *name)
+{
+    const ElfW(Dyn) * dynamic;
+    const char *strings;
+    if (!find_dynamic(info, &dynamic, &strings)) {
+        return false;
+    }
+    for (; dynamic->d_tag != DT_NULL; dynamic++) {
+        if (dynamic->d_tag == DT_SONAME) {
+            return strcmp(strings + dynamic->d_un.d_val, name) == 0;
+        }
+    }
+    return false;
+}
+
+/* By the file's name, which is the soname nearly always; else by the soname. */
+static module *find_module(const search *s, const char *name)
+{
+    const char *file = kn_path_name(name);
+    for (size_t i = 0; i < s->count; i++) {
+        const char *path = s->modules[i].info.dlpi_name;
+        if (path != NULL && path[0] != '\0' && strcmp(kn_path_name(path), file) == 0) {
+            return &s->modules[i];
+        }
+    }
+    for (size_t i = 0; i < s->count; i++) {
+        if (has_soname(&s->modules[i].info, name)) {
+            return &s->modules[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- the two walks ---- */
+
+static int list_module(struct dl_phdr_info *info, size_t size, void *user)
+{
+    search *s = user;
+    (void)size;
+    if (s->count == s->capacity) {
+        size_t capacity = s->capacity > 0 ? 2 * s->capacity : 64;
+        module *modules = realloc(s->modules, capacity * sizeof *modules);
         if (modules == NULL) {
-            snap->failed = true;
+            s->failed = true;
             return 1;
         }
-        snap->modules = modules;
-        snap->capacity = capacity;
+        s->modules = modules;
+        s->capacity = capacity;
     }
-    module *added = &snap->modules[snap->count++];
-    *added = (module){.holds_address = snap->address != NULL && holds(info, snap->address)};
-    read_path(info, path, sizeof path);
-    read_build_id(info, added->build_id);
-    added->path = add_text(snap, path);
-    read_dynamic(snap, info, added);
+    s->modules[s->count++] = (module){.info = *info};
     return 0;
 }
 
-static void release_snapshot(snapshot *snap)
+/* At most twice: by itself, and then with what it needs. */
+static void enqueue(search *s, module *m, bool expand)
 {
-    free(snap->modules);
-    kn_strbuf_deinit(&snap->text);
-}
-
-static bool take_snapshot(snapshot *snap, const void *address)
-{
-    *snap = (snapshot){.address = address};
-    kn_strbuf_init(&snap->text, 0);
-    (void)dl_iterate_phdr(add_module, snap);
-    if (snap->failed || !kn_strbuf_ok(&snap->text)) {
-        release_snapshot(snap);
-        return false;
+    if (!m->queued || (expand && !m->queued_with_needed)) {
+        m->queued_with_needed = expand;
+        s->expand[s->queued] = expand;
+        s->tell[s->queued] = !m->queued;
+        m->queued = true;
+        s->queue[s->queued++] = (size_t)(m - s->modules);
     }
-    return true;
 }
 
-static const char *text_at(const snapshot *snap, size_t at)
+/* Those that are wanted by themselves, in the order in which they are mapped. */
+static void choose_roots(search *s)
 {
-    return kn_strbuf_text(&snap->text) + at;
+    char path[MAX_PATH];
+    for (size_t i = 0; i < s->count; i++) {
+        module *m = &s->modules[i];
+        if (s->choose == NULL) {
+            if (s->queued == 0 && holds(&m->info, s->address)) {
+                enqueue(s, m, true);
+            }
+            continue;
+        }
+        read_path(&m->info, path, sizeof path);
+        const kn_module_choice choice = s->choose(s->user, path);
+        if (choice != KN_MODULE_NO) {
+            enqueue(s, m, choice == KN_MODULE_WITH_NEEDED);
+        }
+    }
+}
+
+static void tell(search *s, const module *m)
+{
+    char path[MAX_PATH];
+    char build_id[ID_TEXT];
+    read_path(&m->info, path, sizeof path);
+    read_build_id(&m->info, build_id);
+    kn_strbuf_append(&s->text, path, strlen(path) + 1);
+    kn_strbuf_append(&s->text, build_id, strlen(build_id) + 1);
+}
+
+/* Breadth first, in the order of DT_NEEDED: the same at every start, wherever things are mapped. */
+static void walk_closure(search *s)
+{
+    choose_roots(s);
+    for (size_t first = 0; first < s->queued; first++) {
+        const module *m = &s->modules[s->queue[first]];
+        const ElfW(Dyn) * dynamic;
+        const char *strings;
+        if (s->tell[first]) {
+            tell(s, m);
+        }
+        if (!s->expand[first] || !find_dynamic(&m->info, &dynamic, &strings)) {
+            continue;
+        }
+        for (; dynamic->d_tag != DT_NULL; dynamic++) {
+            const char *name = strings + dynamic->d_un.d_val;
+            if (dynamic->d_tag == DT_NEEDED && !is_left_out(kn_path_name(name))) {
+                module *next = find_module(s, name);
+                if (next != NULL) {
+                    enqueue(s, next, true);
+                }
+            }
+        }
+    }
+}
+
+/* The second walk ends at its first module: it is there for the loader's lock. */
+static int look_closer(struct dl_phdr_info *info, size_t size, void *user)
+{
+    search *s = user;
+    (void)size;
+    const struct dl_phdr_info *before = &s->modules[0].info;
+    if (info->dlpi_adds != before->dlpi_adds || info->dlpi_subs != before->dlpi_subs) {
+        s->moved = true;
+    } else {
+        walk_closure(s);
+    }
+    return 1;
+}
+
+static void find_once(search *s)
+{
+    s->moved = false;
+    s->count = s->queued = 0;
+    kn_strbuf_clear(&s->text);
+    (void)dl_iterate_phdr(list_module, s);
+    free(s->queue);
+    free(s->expand);
+    free(s->tell);
+    s->queue = malloc((2 * s->count + 1) * sizeof *s->queue);
+    s->expand = malloc((2 * s->count + 1) * sizeof *s->expand);
+    s->tell = malloc((2 * s->count + 1) * sizeof *s->tell);
+    s->failed = s->failed || s->queue == NULL || s->expand == NULL || s->tell == NULL;
+    if (!s->failed && s->count > 0) {
+        (void)dl_iterate_phdr(look_closer, s);
+    }
+}
+
+/* Finds, and then visits. False when out of memory. */
+static bool run_search(search *s, kn_module_visit *visit)
+{
+    int tries = 0;
+    kn_strbuf_init(&s->text, 0);
+    do {
+        find_once(s);
+    } while (s->moved && !s->failed && ++tries < MAX_TRIES);
+    const bool found = !s->failed && !s->moved && kn_strbuf_ok(&s->text);
+    const char *at = kn_strbuf_text(&s->text);
+    const char *end = at + (found ? s->text.length : 0);
+    while (at < end) {
+        const char *build_id = at + strlen(at) + 1;
+        visit(s->user, at, build_id);
+        at = build_id + strlen(build_id) + 1;
+    }
+    free(s->tell);
+    free(s->expand);
+    free(s->queue);
+    free(s->modules);
+    kn_strbuf_deinit(&s->text);
+    return found;
 }
 
 /* ---- the public half ---- */
 
-typedef struct search {
+typedef struct place {
     const void *address;
     char *path;
     size_t path_size;
     char *build_id;
     size_t build_id_size;
-} search;
+} place;
 
 static int visit_if_holding(struct dl_phdr_info *info, size_t size, void *user)
 {
-    const search *wanted = user;
+    const place *wanted = user;
     char build_id[ID_TEXT];
     (void)size;
 
@@ -236,86 +370,31 @@ static int visit_if_holding(struct dl_phdr_info *info, size_t size, void *user)
 bool kn_module_of_address(const void *address, char *path, size_t path_size, char *build_id,
                           size_t build_id_size)
 {
-    search wanted = {address, path, path_size, build_id, build_id_size};
+    place wanted = {address, path, path_size, build_id, build_id_size};
     return dl_iterate_phdr(visit_if_holding, &wanted) == 1;
+}
+
+static kn_module_choice choose_all(void *user, const char *path)
+{
+    (void)user;
+    (void)path;
+    return KN_MODULE_ITSELF;
 }
 
 bool kn_module_each(kn_module_visit *visit, void *user)
 {
-    snapshot snap;
-    if (!take_snapshot(&snap, NULL)) {
-        return false;
-    }
-    for (size_t i = 0; i < snap.count; i++) {
-        visit(user, text_at(&snap, snap.modules[i].path), snap.modules[i].build_id);
-    }
-    release_snapshot(&snap);
-    return true;
+    search s = {.choose = choose_all, .user = user};
+    return run_search(&s, visit);
 }
 
-/* The C library and the loader: every program has them, and they compile nothing. */
-static bool is_left_out(const char *name)
+bool kn_module_select(kn_module_choose *choose, kn_module_visit *visit, void *user)
 {
-    static const char *const prefixes[] = {"libc.so",  "libm.so",    "libpthread.so", "libdl.so",
-                                           "librt.so", "ld-linux",   "ld-musl",       "ld64.so",
-                                           "ld.so",    "linux-vdso", "linux-gate"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        if (kn_text_starts(name, prefixes[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static module *find_module(const snapshot *snap, const char *name)
-{
-    for (size_t i = 0; i < snap->count; i++) {
-        const module *m = &snap->modules[i];
-        if (strcmp(text_at(snap, m->soname), name) == 0 ||
-            strcmp(kn_path_name(text_at(snap, m->path)), kn_path_name(name)) == 0) {
-            return &snap->modules[i];
-        }
-    }
-    return NULL;
-}
-
-/* Breadth first, in the order of DT_NEEDED: the same at every start, wherever things are mapped. */
-static void visit_closure(snapshot *snap, size_t *queue, kn_module_visit *visit, void *user)
-{
-    size_t first = 0;
-    size_t last = 0;
-    for (size_t i = 0; i < snap->count && last == 0; i++) {
-        if (snap->modules[i].holds_address) {
-            snap->modules[i].visited = true;
-            queue[last++] = i;
-        }
-    }
-    while (first < last) {
-        const module *m = &snap->modules[queue[first++]];
-        visit(user, text_at(snap, m->path), m->build_id);
-        for (const char *name = text_at(snap, m->needed); name[0] != '\0';
-             name += strlen(name) + 1) {
-            module *next = is_left_out(kn_path_name(name)) ? NULL : find_module(snap, name);
-            if (next != NULL && !next->visited) {
-                next->visited = true;
-                queue[last++] = (size_t)(next - snap->modules);
-            }
-        }
-    }
+    search s = {.choose = choose, .user = user};
+    return run_search(&s, visit);
 }
 
 bool kn_module_closure(const void *address, kn_module_visit *visit, void *user)
 {
-    snapshot snap;
-    if (!take_snapshot(&snap, address)) {
-        return false;
-    }
-    size_t *queue = malloc((snap.count + 1) * sizeof *queue);
-    if (queue != NULL) {
-        visit_closure(&snap, queue, visit, user);
-    }
-    bool visited = queue != NULL;
-    free(queue);
-    release_snapshot(&snap);
-    return visited;
+    search s = {.address = address, .user = user};
+    return run_search(&s, visit);
 }

@@ -43,13 +43,6 @@ kiln_status kn_opencl_device_open(void *instance, uint32_t index, void **out_dev
         free(device);
         return kn_opencl_fail(diag, "opening an OpenCL device", "clCreateContext", code);
     }
-    /* Part of the device's own start, so that the first build does not pay for it. */
-    kn_opencl_unit *unit = &cl->units[index];
-    kn_mutex_lock(&cl->lock);
-    if (unit->modules == NULL) {
-        (void)kn_opencl_modules_find(&cl->api, unit, &unit->modules, NULL);
-    }
-    kn_mutex_unlock(&cl->lock);
     *out_device = device;
     return KILN_OK;
 }

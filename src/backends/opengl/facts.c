@@ -67,16 +67,20 @@ void kn_gl_facts_query(const kn_gl_api *gl, kn_gl_facts *out_facts)
 /* --- modules ------------------------------------------------------------------------------------
  */
 
-/* Drivers as they are called on disk. `symbol` is one that the module exports ('%' stands for its
- * name before the suffix): what it needs, LLVM above all, is taken in with it. */
+/* Drivers as they are called on disk, and whether what they need (LLVM above all) is taken in. */
 static const struct {
-    const char *prefix, *suffix, *symbol;
+    const char *prefix, *suffix;
+    bool needed;
 } drivers[] = {
-    {"libEGL_", "", "__egl_Main"},   {"", "_dri.so", "__driDriverGetExtensions_%"},
-    {"libgallium", "", NULL},        {"libnvidia-eglcore", "", NULL},
-    {"libnvidia-glcore", "", NULL},  {"libnvidia-glsi", "", NULL},
-    {"libnvidia-gpucomp", "", NULL}, {"libamdxc", "", NULL},
-    {"libmali", "", NULL},
+    {"libEGL_", "", true},
+    {"", "_dri.so", true},
+    {"libgallium", "", false},
+    {"libnvidia-eglcore", "", false},
+    {"libnvidia-glcore", "", false},
+    {"libnvidia-glsi", "", false},
+    {"libnvidia-gpucomp", "", false},
+    {"libamdxc", "", false},
+    {"libmali", "", false},
 };
 
 typedef struct line_list {
@@ -108,59 +112,16 @@ static void add_module(void *user, const char *path, const char *build_id)
     kn_strbuf_deinit(&line);
 }
 
-/* "__driDriverGetExtensions_%" and ".../swrast_dri.so" -> "__driDriverGetExtensions_swrast", with
- * '_' for what a name in C cannot have. */
-static void name_symbol(const char *pattern, const char *path, char *symbol, size_t size)
+static kn_module_choice choose_driver(void *user, const char *path)
 {
-    const char *hole = strchr(pattern, '%');
     const char *name = kn_path_name(path);
-    const char *end = strstr(name, "_dri.so");
-    if (hole == NULL || end == NULL) {
-        kn_text_put(symbol, size, pattern);
-        return;
-    }
-    kn_text_putf(symbol, size, "%.*s%.*s", (int)(hole - pattern), pattern, (int)(end - name), name);
-    for (char *at = symbol; *at != '\0'; at++) {
-        *at = *at == '-' ? '_' : *at;
-    }
-}
-
-static void add_needed(const char *path, const char *pattern, line_list *list)
-{
-    char symbol[128];
-    const char *const names[] = {path, NULL};
-    kiln_probe_outcome outcome = KILN_PROBE_READY;
-    kn_dylib *library = NULL;
-    if (!kn_path_is_absolute(path) || kn_dylib_open(names, &library, &outcome, NULL) != KILN_OK) {
-        return;
-    }
-    name_symbol(pattern, path, symbol, sizeof(symbol));
-    const void *address = kn_dylib_symbol(library, symbol);
-    if (address != NULL) {
-        list->failed = !kn_module_closure(address, add_module, list) || list->failed;
-    }
-    kn_dylib_close(library);
-}
-
-typedef struct path_list {
-    kn_strbuf paths; /* each with its NUL, its row before it as one byte */
-    line_list *list;
-} path_list;
-
-static void note_driver(void *user, const char *path, const char *build_id)
-{
-    path_list *found = (path_list *)user;
-    const char *name = kn_path_name(path);
+    (void)user;
     for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
         if (kn_text_starts(name, drivers[i].prefix) && kn_text_ends(name, drivers[i].suffix)) {
-            add_module(found->list, path, build_id);
-            if (drivers[i].symbol != NULL) {
-                kn_strbuf_append_char(&found->paths, (char)i);
-                kn_strbuf_append(&found->paths, path, strlen(path) + 1);
-            }
-            return;
+            return drivers[i].needed ? KN_MODULE_WITH_NEEDED : KN_MODULE_ITSELF;
         }
     }
+    return KN_MODULE_NO;
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -171,17 +132,10 @@ static int compare_lines(const void *a, const void *b)
 kiln_status kn_gl_modules_find(char **out_modules, kiln_diag *diag)
 {
     line_list list = {0};
-    path_list found = {.list = &list};
     kn_strbuf out;
     *out_modules = NULL;
-    kn_strbuf_init(&found.paths, 0);
     kn_strbuf_init(&out, 0);
-    list.failed = !kn_module_each(note_driver, &found) || !kn_strbuf_ok(&found.paths);
-    for (size_t at = 0; at < found.paths.length && !list.failed;) {
-        const char *path = found.paths.data + at + 1;
-        add_needed(path, drivers[(unsigned char)found.paths.data[at]].symbol, &list);
-        at += strlen(path) + 2;
-    }
+    list.failed = !kn_module_select(choose_driver, add_module, &list) || list.failed;
     if (list.count > 0) {
         qsort(list.lines, list.count, sizeof(*list.lines), compare_lines);
     }
@@ -196,7 +150,6 @@ kiln_status kn_gl_modules_find(char **out_modules, kiln_diag *diag)
     free(list.lines);
     *out_modules = !list.failed && kn_strbuf_ok(&out) ? kn_text_copy(kn_strbuf_text(&out)) : NULL;
     kn_strbuf_deinit(&out);
-    kn_strbuf_deinit(&found.paths);
     return *out_modules != NULL ? KILN_OK
                                 : kiln_diag_set(diag, KILN_E_NOMEM, NULL,
                                                 "identifying the OpenGL driver", "out of memory");

@@ -1,6 +1,7 @@
 /* What the files of the opengl backend share. Written against OpenGL 4.3 and EGL 1.4 from the
  * distribution's headers; nothing is linked. A context lives on one thread, so this backend has no
- * KILN_CAP_ANY_THREAD and takes no locks: all its calls come from the thread that core gave it. */
+ * KILN_CAP_ANY_THREAD: its calls come from the thread that core gave it, but those that only tell
+ * what is known. These share nothing that changes but the list of modules, which has the lock. */
 #ifndef KILN_OPENGL_OPENGL_H
 #define KILN_OPENGL_OPENGL_H
 
@@ -12,6 +13,7 @@
 #include "backends/opengl/api.h"
 #include "backends/opengl/flatten.h"
 #include "sys/dylib.h"
+#include "sys/thread.h"
 
 typedef struct kn_egl_api {
 #define X(need, type, name) type name;
@@ -38,7 +40,7 @@ typedef struct kn_gl_unit {
     kn_gl_facts facts;
     kn_gl_limits limits;
     kiln_device_info info;
-    char *modules; /* identity: NULL until asked for */
+    char *modules; /* identity: NULL until the device is opened or asked for */
 } kn_gl_unit;
 
 typedef struct kn_gl {
@@ -48,6 +50,7 @@ typedef struct kn_gl {
     kn_gl_unit units[KN_GL_MAX_UNITS];
     uint32_t unit_count;
     const kn_gl_unit *current;
+    kn_mutex lock; /* of the units' modules */
 } kn_gl;
 
 typedef struct kn_gl_device {
@@ -117,6 +120,8 @@ kiln_status kn_gl_target_of_device(void *instance, uint32_t device_index, kiln_t
 void kn_gl_target_destroy(void *instance, kiln_target *target);
 kiln_status kn_gl_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
                            const kiln_identity *identity, kiln_diag *diag);
+/* Sees to it that unit->modules is there. */
+kiln_status kn_gl_unit_modules(kn_gl *gl, kn_gl_unit *unit, kiln_diag *diag);
 const char *kn_gl_system_include_dir(void *instance, const kiln_target *target, size_t index);
 bool kn_gl_ships_header(void *instance, const kiln_target *target, const char *name);
 const char *kn_gl_uncacheable_option(void *instance, const kiln_source *source);

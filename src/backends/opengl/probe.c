@@ -144,6 +144,7 @@ kiln_status kn_gl_open(const kiln_host *host, void **out_instance, kiln_probe_re
     }
     const uint64_t start = kn_clock_now();
     gl->host = host;
+    kn_mutex_init(&gl->lock);
     kn_text_put(report->backend, sizeof(report->backend), "opengl");
     open_egl(gl, report);
     report->probe_ns = kn_clock_now() - start;
@@ -170,6 +171,7 @@ void kn_gl_close(void *instance)
     if (gl->egl.eglReleaseThread != NULL) {
         (void)gl->egl.eglReleaseThread();
     }
+    kn_mutex_deinit(&gl->lock);
     kn_dylib_retire(gl->library); /* it stays mapped: see the top */
     free(gl);
 }
@@ -186,6 +188,12 @@ kiln_status kn_gl_device_open(void *instance, uint32_t index, void **out_device,
     }
     device->owner = gl;
     device->unit = &gl->units[index];
+    /* The first key will want them: looked for once, beside what opening costs anyway. */
+    kiln_status status = kn_gl_unit_modules(gl, device->unit, diag);
+    if (status != KILN_OK) {
+        free(device);
+        return status;
+    }
     *out_device = device;
     return KILN_OK;
 }

@@ -39,6 +39,14 @@ const kiln_stage *kn_gl_stages(void *instance, const kiln_target *target, kiln_l
     return &stage;
 }
 
+kiln_status kn_gl_unit_modules(kn_gl *gl, kn_gl_unit *unit, kiln_diag *diag)
+{
+    kn_mutex_lock(&gl->lock);
+    kiln_status status = unit->modules == NULL ? kn_gl_modules_find(&unit->modules, diag) : KILN_OK;
+    kn_mutex_unlock(&gl->lock);
+    return status;
+}
+
 kiln_status kn_gl_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
                            const kiln_identity *identity, kiln_diag *diag)
 {
@@ -48,7 +56,7 @@ kiln_status kn_gl_identify(void *instance, const kiln_stage *stage, const kiln_t
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "opengl", "a program needs a device");
     }
     kn_gl_unit *unit = &gl->units[target->device_index];
-    kiln_status status = unit->modules == NULL ? kn_gl_modules_find(&unit->modules, diag) : KILN_OK;
+    kiln_status status = kn_gl_unit_modules(gl, unit, diag);
     if (status == KILN_OK) {
         kn_gl_identify_context(&unit->facts, unit->modules, identity);
     }
