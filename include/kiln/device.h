@@ -117,6 +117,7 @@ typedef struct kiln_probe_report {
     char fix[512];
     uint32_t device_count;
     uint64_t probe_ns;
+    bool remembered; /* from an earlier probe: the backend has not been opened in this process */
 } kiln_probe_report;
 
 KILN_END_DECLS

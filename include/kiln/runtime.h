@@ -44,6 +44,7 @@ typedef struct kiln_runtime_options {
     bool untuned; /* KILN_UNTUNED: kiln_tuned_build always builds the baseline (kiln/tune.h) */
     bool compile_only; /* for kiln_compile alone: a backend that compiles without a device is what
                           was asked for even where there is none (NVRTC without a GPU) */
+    bool fresh_probe;  /* KILN_FRESH_PROBE: probe every backend, whatever is remembered of them */
 } kiln_runtime_options;
 
 /* Fills `options` with defaults, then with what the environment says.
@@ -54,7 +55,11 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_options_init(kiln_runtime_opti
                                                                kiln_diag *diag);
 
 /* Probes the backends and lists their devices. A backend that cannot work is reported, not fatal;
- * an empty list of devices is possible only when the cpu backend was not asked for.
+ * an empty list of devices is possible only when the cpu backend was not asked for. What a probe
+ * found is remembered in the cache's folder: as long as the drivers are the same, the next start
+ * opens the best device's backend alone, and the others when one of their devices is first used
+ * (docs/warming.md). A driver that is seen for the first time is looked at in a child process, so
+ * that one that crashes or hangs is left out and told.
  * Threads: any.   Blocks: drivers, disk.
  * Owns: *out_runtime is yours, kiln_runtime_destroy().
  * Fails: KILN_E_INVALID (options or environment), KILN_E_UNAVAILABLE (strict, and what was asked
@@ -77,7 +82,8 @@ KILN_API const char *kiln_runtime_summary(const kiln_runtime *runtime);
 
 /* Picks the best device that one of `sources` can run on (count 0: any device). Options and
  * environment (backend, device, strict) are obeyed as kiln_runtime_options says.
- * Threads: any.   Blocks: never.   Owns: *out_device is borrowed from the runtime.
+ * Threads: any.   Blocks: the driver, when it is opened only now.
+ * Owns: *out_device is borrowed from the runtime.
  * Fails: KILN_E_UNAVAILABLE says what was asked for and what there is. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_select(kiln_runtime *runtime,
                                                          const kiln_source *sources,

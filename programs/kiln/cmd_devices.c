@@ -12,6 +12,9 @@ typedef struct devices_options {
 static const opt_spec specs[] = {SESSION_DEVICE_ROWS(devices_options),
                                  {"isolate", 0, OPT_FLAG, offsetof(devices_options, isolate), NULL,
                                   "probe each backend in a process of its own first"},
+                                 {"fresh", 0, OPT_FLAG,
+                                  offsetof(devices_options, session.fresh_probe), NULL,
+                                  "probe again, whatever is remembered of the drivers"},
                                  SESSION_CACHE_ROW(devices_options),
                                  SESSION_JSON_ROW(devices_options),
                                  OPT_END};
@@ -54,7 +57,7 @@ static bool print_reports(cli_pool *pool, kiln_runtime *runtime)
         const char *why = report->outcome == KILN_PROBE_READY ? report->library : report->why;
         const char *cells[] = {report->backend, kiln_probe_outcome_name(report->outcome),
                                pool_format(pool, "%u", report->device_count),
-                               out_ms(pool, report->probe_ns), why};
+                               report->remembered ? "known" : out_ms(pool, report->probe_ns), why};
         out_table_add(&table, cells);
     }
     (void)putchar('\n');
@@ -97,6 +100,7 @@ static json_t *report_json(const kiln_probe_report *report)
     out_json_set(&row, "fix", out_json_text(report->fix));
     out_json_set(&row, "devices", out_json_u64(report->device_count));
     out_json_set(&row, "probe_ms", out_json_ms(report->probe_ns));
+    out_json_set(&row, "remembered", json_boolean(report->remembered));
     return row;
 }
 

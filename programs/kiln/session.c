@@ -62,6 +62,12 @@ exit_code session_open_runtime(const cmd_context *context, const session_options
     return session_open_runtime_isolated(context, options, cache, false, out_runtime);
 }
 
+/* Where nothing can be remembered of a driver that crashes, a child has to show it each time. */
+static bool forgets(const kiln_cache *cache)
+{
+    return *kiln_cache_root(cache) == '\0' || *kiln_cache_disk_reason(cache) != '\0';
+}
+
 exit_code session_open_runtime_isolated(const cmd_context *context, const session_options *options,
                                         kiln_cache *cache, bool isolate, kiln_runtime **out_runtime)
 {
@@ -72,7 +78,8 @@ exit_code session_open_runtime_isolated(const cmd_context *context, const sessio
         return cmd_fail(context, &diag);
     }
     runtime.cache = cache;
-    runtime.isolate_probe = runtime.isolate_probe || isolate;
+    runtime.isolate_probe = runtime.isolate_probe || isolate || forgets(cache);
+    runtime.fresh_probe = runtime.fresh_probe || options->fresh_probe;
     if (options->backend != NULL) {
         runtime.backend = options->backend;
     }

@@ -15,6 +15,7 @@ typedef struct session_options {
     bool strict;
     bool json;
     const char *trace; /* of the commands that have SESSION_TRACE_ROW */
+    bool fresh_probe;
     bool compile_only; /* no option: set by the command that needs no device */
 } session_options;
 

@@ -10,8 +10,11 @@ const kiln_device_info *kiln_device_get_info(const kiln_device *device)
 
 kiln_status kn_device_handle(kiln_device *device, void **out_handle, kiln_diag *diag)
 {
-    kiln_status status = KILN_OK;
     *out_handle = NULL;
+    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
     kn_mutex_lock(&device->mutex);
     if (device->handle == NULL) {
         void *handle = NULL;

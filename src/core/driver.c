@@ -38,7 +38,8 @@ static kiln_status open_backend(kn_driver *driver, const kiln_backend *backend,
                                 struct kiln_cache *cache, bool compile_only,
                                 kiln_probe_report *report, kiln_diag *diag)
 {
-    memset(driver, 0, sizeof(*driver));
+    memset(&driver->in, 0, sizeof(driver->in));
+    driver->worker = NULL;
     kn_report_set(report, backend->name, KILN_PROBE_FAILED, NULL, "%s", "");
     driver->in.backend = backend;
     kn_memo_host(cache, &driver->host);
@@ -93,7 +94,8 @@ void kn_driver_close(kn_driver *driver)
         kn_instance_close(&driver->in);
     }
     kn_worker_destroy(driver->worker);
-    memset(driver, 0, sizeof(*driver));
+    memset(&driver->in, 0, sizeof(driver->in));
+    driver->worker = NULL;
 }
 
 /* What a file of $KILN_BACKEND_PATH, or a module of kiln's own, has to offer. Its code stays mapped

@@ -3,6 +3,8 @@
 #ifndef KILN_CORE_DRIVER_H
 #define KILN_CORE_DRIVER_H
 
+#include <stdatomic.h>
+
 #include "exec/worker.h"
 #include "hal/dispatch.h"
 
@@ -10,6 +12,9 @@ typedef struct kn_driver {
     kn_instance in;
     kn_worker *worker; /* for a backend without KILN_CAP_ANY_THREAD */
     kiln_host host;    /* what it was lent */
+    /* False: known from memory alone (recall.h), `in` has no handle. kn_driver_wake opens it. */
+    atomic_bool awake;
+    bool broken; /* it could not be opened, or was not what was remembered; under drivers_mutex */
 } kn_driver;
 
 /* Opens a backend and fills `report` in every case. The driver is usable only after KILN_OK; a

@@ -80,7 +80,8 @@ static void report_ending(const char *backend, const kn_process_result *result, 
                       "the driver of %s crashed its process with %s", backend,
                       kn_process_signal_name(result->signal));
     } else {
-        kn_report_set(report, backend, KILN_PROBE_FAILED, fix,
+        /* A driver that ends the process takes a program along as one that crashes does. */
+        kn_report_set(report, backend, KILN_PROBE_CRASHED, fix,
                       "the probe of %s ended with exit code %d and no report", backend,
                       result->exit_code);
     }

@@ -31,6 +31,7 @@ static const option_row rows[] = {
     ROW("KILN_STRICT", OPTION_BOOL, strict),
     ROW("KILN_TRACE", OPTION_TEXT, trace),
     ROW("KILN_UNTUNED", OPTION_BOOL, untuned),
+    ROW("KILN_FRESH_PROBE", OPTION_BOOL, fresh_probe),
 };
 
 kiln_status kiln_runtime_options_init(kiln_runtime_options *options, kiln_diag *diag)

@@ -5,33 +5,59 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/isolate.h"
+#include "core/recall.h"
 #include "core/runtime.h"
 #include "hal/registry.h"
 #include "sys/env.h"
 
+/* Asks the helper program. KILN_OK: go on and open it here; else the report says why not. */
+static kiln_status ask_child(const kiln_runtime *runtime, const kiln_backend *backend,
+                             kiln_probe_report *report, kiln_diag *diag)
+{
+    const uint64_t start = kn_trace_begin(runtime->trace);
+    kiln_status status =
+        kn_isolate_probe(backend->name, runtime->backend_path, runtime->probe_ms, report, diag);
+    kn_trace_end(runtime->trace, start, "probe in a child",
+                 &(kn_trace_about){.what = backend->name});
+    if (status != KILN_OK) {
+        /* Without a helper program there is no child to ask; the caller still wants an answer. */
+        kn_log_once(runtime->isolate_probe ? KILN_LOG_WARN : KILN_LOG_DEBUG,
+                    "%s is probed in this process: no helper for a child", backend->name);
+        return KILN_OK;
+    }
+    /* Without devices a compiler may still be there: what neither crashed nor hung is opened. */
+    const bool compiles = (backend->caps & KILN_CAP_COMPILE_OFFLINE) != 0 &&
+                          report->outcome != KILN_PROBE_CRASHED &&
+                          report->outcome != KILN_PROBE_TIMED_OUT;
+    if (report->outcome != KILN_PROBE_READY && !compiles) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, backend->name, "%s",
+                             report->why);
+    }
+    return KILN_OK;
+}
+
+/* A driver that is remembered as well is opened; one that is remembered as bad is not; one that has
+ * not been seen yet, and that others made, has to show itself in a child first. Where nothing can
+ * be remembered that would be so at every start, and is done only on request. */
 static kiln_status probe_and_open(const kiln_runtime *runtime, const kiln_backend *backend,
                                   kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
 {
-    memset(driver, 0, sizeof(*driver));
-    if (runtime->isolate_probe) {
-        kiln_status status =
-            kn_isolate_probe(backend->name, runtime->backend_path, runtime->probe_ms, report, diag);
-        /* Without a helper program there is no child to ask; the caller still wants an answer. */
-        /* Without devices a compiler may still be there: what neither crashed nor hung is opened.
-         */
-        bool compiles = (backend->caps & KILN_CAP_COMPILE_OFFLINE) != 0 &&
-                        report->outcome != KILN_PROBE_CRASHED &&
-                        report->outcome != KILN_PROBE_TIMED_OUT;
-        if (status == KILN_OK && report->outcome != KILN_PROBE_READY && !compiles) {
-            return kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, backend->name, "%s",
-                                 report->why);
-        }
-        if (status != KILN_OK) {
-            kn_log_once(KILN_LOG_WARN, "%s is probed in this process: no helper for a child",
-                        backend->name);
-        }
+    kn_recall known;
+    memset(&known, 0, sizeof(known));
+    const bool remembered = !runtime->fresh_probe && !runtime->isolate_probe &&
+                            kn_recall_get(runtime->cache, backend, &known);
+    kiln_status status = KILN_OK;
+    if (remembered && known.status != KILN_OK) {
+        *report = known.report;
+        status =
+            kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, backend->name, "%s", report->why);
+    } else if (runtime->isolate_probe || (!remembered && kn_recall_works(runtime->cache, backend) &&
+                                          backend->basis->foreign)) {
+        status = ask_child(runtime, backend, report, diag);
     }
-    return kn_driver_open(driver, backend, runtime->cache, report, diag);
+    kn_recall_deinit(&known);
+    return status == KILN_OK ? kn_driver_open(driver, backend, runtime->cache, report, diag)
+                             : status;
 }
 
 kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,

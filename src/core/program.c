@@ -126,6 +126,10 @@ kiln_status kiln_program_build(kiln_device *device, const kiln_source *sources, 
 {
     *out_program = NULL;
     kn_strbuf list;
+    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
     kn_strbuf_init(&list, 0);
     const kn_instance *in = &device->driver->in;
     for (size_t i = 0; i < source_count; i++) {

@@ -11,125 +11,12 @@
 
 static void add_report(void *user, const kiln_probe_report *report)
 {
-    kiln_runtime *runtime = (kiln_runtime *)user;
-    if (runtime->report_count < KN_REPORTS_MAX) {
-        runtime->reports[runtime->report_count++] = *report;
-    }
-}
-
-static kiln_probe_report *find_report(kiln_runtime *runtime, const char *backend)
-{
-    for (size_t i = 0; i < runtime->report_count; i++) {
-        if (strcmp(runtime->reports[i].backend, backend) == 0) {
-            return &runtime->reports[i];
-        }
-    }
-    return NULL;
+    kn_listing_add_report((kiln_runtime *)user, report);
 }
 
 static kiln_status no_memory(kiln_diag *diag)
 {
     return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating a runtime", "out of memory");
-}
-
-static void destroy_device(kiln_device *device)
-{
-    const kn_instance *in = &device->driver->in;
-    if (device->handle != NULL) {
-        kn_hal_device_close(in, device->handle);
-    }
-    kn_hal_target_destroy(in, in->handle, &device->target);
-    kn_mutex_deinit(&device->mutex);
-    free(device);
-}
-
-/* Asks a driver for one of its devices. A device that cannot be described is left out, and said. */
-static kiln_device *create_device(kiln_runtime *runtime, kn_driver *driver, uint32_t index,
-                                  size_t rank, kiln_diag *diag)
-{
-    const kn_instance *in = &driver->in;
-    kiln_device *device = (kiln_device *)calloc(1, sizeof(*device));
-    if (device == NULL) {
-        (void)no_memory(diag);
-        return NULL;
-    }
-    device->runtime = runtime;
-    device->driver = driver;
-    device->rank = rank;
-    kiln_status status = kn_hal_device_info(in, in->handle, index, &device->info, diag);
-    if (status == KILN_OK) {
-        device->target.has_device = true;
-        device->target.device_index = index;
-        status = kn_hal_target_of_device(in, in->handle, index, &device->target, diag);
-    }
-    if (status != KILN_OK) {
-        free(device);
-        return NULL;
-    }
-    device->info.struct_size = sizeof(device->info);
-    device->info.index = index;
-    kn_text_put(device->info.backend, sizeof(device->info.backend), in->backend->name);
-    kn_text_put(device->info.target, sizeof(device->info.target), device->target.name);
-    kn_mutex_init(&device->mutex);
-    return device;
-}
-
-static kiln_status add_devices(kiln_runtime *runtime, kn_driver *driver, uint32_t count,
-                               size_t rank, kiln_diag *diag)
-{
-    if (count == 0) {
-        return KILN_OK;
-    }
-    kiln_device **devices = (kiln_device **)realloc(
-        runtime->devices, (runtime->device_count + count) * sizeof(kiln_device *));
-    if (devices == NULL) {
-        return no_memory(diag);
-    }
-    runtime->devices = devices;
-    for (uint32_t i = 0; i < count; i++) {
-        kiln_diag why = KILN_DIAG_INIT;
-        kiln_device *device = create_device(runtime, driver, i, rank, &why);
-        if (device != NULL) {
-            runtime->devices[runtime->device_count++] = device;
-        } else {
-            kn_log_diag(KILN_LOG_WARN, driver->in.backend->name, &why);
-        }
-        kiln_status status = why.status;
-        kiln_diag_clear(&why);
-        if (status == KILN_E_NOMEM) {
-            return no_memory(diag);
-        }
-    }
-    return KILN_OK;
-}
-
-/* Probes and opens one backend. Only want of memory is a failure: all else is in the report. */
-static kiln_status open_backend(kiln_runtime *runtime, const kiln_backend *backend, size_t rank,
-                                kiln_diag *diag)
-{
-    kiln_probe_report report;
-    if (runtime->driver_count >= KN_DRIVERS_MAX) {
-        return KILN_OK;
-    }
-    kn_driver *driver = (kn_driver *)calloc(1, sizeof(*driver));
-    if (driver == NULL) {
-        return no_memory(diag);
-    }
-    kiln_status status = kn_probe_open(runtime, backend, driver, &report, NULL);
-    kiln_probe_report *old = find_report(runtime, backend->name);
-    if (old != NULL) {
-        *old = report;
-    } else {
-        add_report(runtime, &report);
-    }
-    if (status != KILN_OK) {
-        kn_log(KILN_LOG_INFO, "%s: %s: %s", backend->name, kiln_probe_outcome_name(report.outcome),
-               report.why);
-        free(driver);
-        return status == KILN_E_NOMEM ? no_memory(diag) : KILN_OK;
-    }
-    runtime->drivers[runtime->driver_count++] = driver;
-    return add_devices(runtime, driver, report.device_count, rank, diag);
 }
 
 /* Opens what was asked for; the others are reported as not asked for. */
@@ -143,11 +30,11 @@ static kiln_status open_asked(kiln_runtime *runtime, bool hidden, kiln_diag *dia
                          ? kn_request_position(runtime->backend, backend->name) != SIZE_MAX
                          : !on_request;
         if (asked) {
-            status = open_backend(runtime, backend, i, diag);
+            status = kn_listing_add(runtime, backend, i, diag);
         } else if (!on_request) {
             kiln_probe_report report;
             kn_report_set(&report, backend->name, KILN_PROBE_SKIPPED, NULL, "not asked for");
-            add_report(runtime, &report);
+            kn_listing_add_report(runtime, &report);
         }
     }
     return status;
@@ -159,9 +46,9 @@ static kiln_status open_skipped(kiln_runtime *runtime, kiln_diag *diag)
     const kiln_backend *backend = NULL;
     kiln_status status = KILN_OK;
     for (size_t i = 0; status == KILN_OK && (backend = kn_registry_at(i)) != NULL; i++) {
-        const kiln_probe_report *report = find_report(runtime, backend->name);
+        const kiln_probe_report *report = kn_listing_report(runtime, backend->name);
         if (report != NULL && report->outcome == KILN_PROBE_SKIPPED) {
-            status = open_backend(runtime, backend, i, diag);
+            status = kn_listing_add(runtime, backend, i, diag);
         }
     }
     return status;
@@ -179,7 +66,7 @@ static void report_unknown(kiln_runtime *runtime)
             kiln_probe_report report;
             kn_report_set(&report, name, KILN_PROBE_FAILED, "see `kiln doctor` for those there are",
                           "this kiln has no backend of that name");
-            add_report(runtime, &report);
+            kn_listing_add_report(runtime, &report);
         }
         list += length + (list[length] == ',');
     }
@@ -234,6 +121,7 @@ static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_option
 {
     runtime->strict = options->strict;
     runtime->isolate_probe = options->isolate_probe;
+    runtime->fresh_probe = options->fresh_probe;
     runtime->compile_only = options->compile_only;
     runtime->untuned = options->untuned;
     runtime->probe_ms = options->probe_ms;
@@ -255,7 +143,8 @@ static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_option
     return status;
 }
 
-static kiln_status find_devices(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
+/* One try at finding what was asked for. */
+static kiln_status list_devices(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
 {
     kn_drivers_register(runtime->backend_path, add_report, runtime);
     kiln_status status = open_asked(runtime, hidden, diag);
@@ -267,10 +156,46 @@ static kiln_status find_devices(kiln_runtime *runtime, bool hidden, kiln_diag *d
             kn_devices_sort(runtime);
         }
     }
-    if (status == KILN_OK) {
+    return status;
+}
+
+/* True if the device that will be used is what it was remembered as. Whoever asks for a device gets
+ * the first one, unless no source of his fits it. */
+static bool memory_holds(kiln_runtime *runtime)
+{
+    kiln_diag why = KILN_DIAG_INIT;
+    bool holds = true;
+    if (runtime->device_count > 0) {
+        kn_driver *driver = runtime->devices[0]->driver;
+        holds = kn_driver_wake(runtime, driver, &why) == KILN_OK;
+        if (!holds) {
+            kn_log_diag(KILN_LOG_INFO, "what was remembered of the backends is old", &why);
+        }
+    }
+    kiln_diag_clear(&why);
+    return holds;
+}
+
+/* From memory first; what that does not give for certain, a probe of everything does. */
+static kiln_status find_devices(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
+{
+    kiln_diag why = KILN_DIAG_INIT;
+    kiln_status status = list_devices(runtime, hidden, &why);
+    if (runtime->recalled && status != KILN_E_NOMEM &&
+        (status != KILN_OK || !memory_holds(runtime))) {
+        kiln_diag_clear(&why);
+        kn_listing_clear(runtime);
+        runtime->fresh_probe = true;
+        status = list_devices(runtime, hidden, &why);
+    }
+    if (status != KILN_OK) {
+        (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
+    } else {
+        runtime->listed = true;
         runtime->summary = kn_runtime_describe(runtime);
         status = runtime->summary != NULL ? KILN_OK : no_memory(diag);
     }
+    kiln_diag_clear(&why);
     return status;
 }
 
@@ -323,14 +248,7 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
         return;
     }
     kn_capture_finish(runtime);
-    for (size_t i = 0; i < runtime->device_count; i++) {
-        destroy_device(runtime->devices[i]);
-    }
-    free(runtime->devices);
-    for (size_t i = 0; i < runtime->driver_count; i++) {
-        kn_driver_close(runtime->drivers[i]);
-        free(runtime->drivers[i]);
-    }
+    kn_listing_clear(runtime);
     kn_map_deinit(&runtime->programs);
     if (runtime->owns_cache) {
         kiln_cache_destroy(runtime->cache);
@@ -343,35 +261,6 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
     free(runtime->device);
     free(runtime->backend);
     free(runtime);
-}
-
-kn_driver *kn_runtime_driver(kiln_runtime *runtime, const char *name, kiln_diag *diag)
-{
-    kn_driver *driver = NULL;
-    kn_mutex_lock(&runtime->drivers_mutex);
-    for (size_t i = 0; driver == NULL && i < runtime->driver_count; i++) {
-        if (strcmp(runtime->drivers[i]->in.backend->name, name) == 0) {
-            driver = runtime->drivers[i];
-        }
-    }
-    const kiln_backend *backend = kn_registry_find(name);
-    if (driver == NULL && backend == NULL) {
-        (void)kiln_diag_set(diag, KILN_E_INVALID, "see `kiln doctor` for those there are",
-                            "finding a target", "there is no backend \"%s\"", name);
-    } else if (driver == NULL && runtime->driver_count < KN_DRIVERS_MAX) {
-        kiln_probe_report report;
-        driver = (kn_driver *)calloc(1, sizeof(*driver));
-        if (driver == NULL) {
-            (void)no_memory(diag);
-        } else if (kn_probe_open(runtime, backend, driver, &report, diag) == KILN_OK) {
-            runtime->drivers[runtime->driver_count++] = driver;
-        } else {
-            free(driver);
-            driver = NULL;
-        }
-    }
-    kn_mutex_unlock(&runtime->drivers_mutex);
-    return driver;
 }
 
 kiln_cache *kiln_runtime_cache(kiln_runtime *runtime)

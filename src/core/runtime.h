@@ -20,7 +20,9 @@ struct kiln_device {
     kn_driver *driver;
     kiln_device_info info;
     kiln_target target;
-    size_t rank; /* of the backend, in order of preference */
+    size_t rank;        /* of the backend, in order of preference */
+    uint32_t languages; /* of a recalled one: bit n, it took the kiln_language n */
+    bool has_target;    /* target is the driver's own; false until the driver is awake */
     kn_mutex mutex;
     void *handle; /* opened on first use, under the mutex */
 };
@@ -31,6 +33,9 @@ struct kiln_runtime {
     bool owns_cache;
     bool strict;
     bool isolate_probe;
+    bool fresh_probe; /* nothing remembered is looked at */
+    bool recalled;    /* something in the lists is from memory */
+    bool listed;      /* the lists are in the caller's hands: they change no more */
     bool compile_only;
     bool untuned;
     uint32_t probe_ms;
@@ -60,10 +65,26 @@ kiln_status kn_device_handle(kiln_device *device, void **out_handle, kiln_diag *
  * why). */
 kn_driver *kn_runtime_driver(kiln_runtime *runtime, const char *name, kiln_diag *diag);
 
-/* Probes one backend, isolated first if the runtime wants that, and opens it; the report is filled
- * in every case. */
+/* Opens the driver if it is known from memory alone. KILN_E_UNAVAILABLE if it cannot be, or is not
+ * what was remembered. Blocks: driver. */
+kiln_status kn_driver_wake(kiln_runtime *runtime, kn_driver *driver, kiln_diag *diag);
+
+/* Probes one backend, in a child first if the runtime wants that or if it loads a driver that has
+ * not been seen before, and opens it; the report is filled in every case. */
 kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,
                           kn_driver *driver, kiln_probe_report *report, kiln_diag *diag);
+
+/* --- what is listed (listing.c) ----------------------------------------------------------------
+ */
+
+/* Lists a backend, remembered or opened. Only want of memory is a failure: all else is in the
+ * report. */
+kiln_status kn_listing_add(kiln_runtime *runtime, const kiln_backend *backend, size_t rank,
+                           kiln_diag *diag);
+void kn_listing_add_report(kiln_runtime *runtime, const kiln_probe_report *report);
+kiln_probe_report *kn_listing_report(kiln_runtime *runtime, const char *backend);
+/* Closes and forgets all of it. */
+void kn_listing_clear(kiln_runtime *runtime);
 
 /* --- selection (select.c) ----------------------------------------------------------------------
  */

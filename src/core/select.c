@@ -113,12 +113,34 @@ void kn_devices_sort(kiln_runtime *runtime)
     }
 }
 
-static bool takes_any(const kiln_device *device, const kiln_source *sources, size_t count)
+/* By what is remembered of a device whose backend is not open: only then is it worth opening. */
+static bool may_take_any(const kiln_device *device, const kiln_source *sources, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        if ((device->languages >> (unsigned)sources[i].language & 1u) != 0) {
+            return true;
+        }
+    }
+    return count == 0;
+}
+
+static bool takes_any(kiln_device *device, const kiln_source *sources, size_t count)
+{
+    kiln_diag why = KILN_DIAG_INIT;
+    kn_driver *driver = device->driver;
+    const bool awake = atomic_load_explicit(&driver->awake, memory_order_acquire);
+    if (!awake && !may_take_any(device, sources, count)) {
+        return false;
+    }
+    if (kn_driver_wake(device->runtime, driver, &why) != KILN_OK) {
+        kn_log_once(KILN_LOG_WARN, "%s is left out: %s", driver->in.backend->name, why.why);
+        kiln_diag_clear(&why);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
         size_t stages = 0;
-        if (kn_hal_stages(&device->driver->in, device->driver->in.handle, &device->target,
-                          sources[i].language, &stages) != NULL) {
+        if (kn_hal_stages(&driver->in, driver->in.handle, &device->target, sources[i].language,
+                          &stages) != NULL) {
             return true;
         }
     }

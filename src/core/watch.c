@@ -269,6 +269,10 @@ static kiln_status check(kiln_device *device, const kiln_source *source, kiln_di
 {
     const kn_instance *in = &device->driver->in;
     size_t count = 0;
+    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
     if (source->struct_size < sizeof(kiln_source) || source->name == NULL ||
         source->name[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_INVALID, "start from KILN_SOURCE_INIT, and set name",

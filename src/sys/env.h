@@ -20,4 +20,8 @@ kiln_status kn_env_duration(const char *name, uint64_t *out_seconds, kiln_diag *
 kiln_status kn_env_u64(const char *name, uint64_t min, uint64_t max, uint64_t *out,
                        kiln_diag *diag);
 
+/* Calls `visit` with every "NAME=value" of the environment, in no order; both end with the call. */
+typedef void kn_env_visit(void *user, const char *variable);
+void kn_env_each(kn_env_visit *visit, void *user);
+
 #endif

@@ -395,6 +395,19 @@ void kn_process_result_deinit(kn_process_result *result)
     *result = (kn_process_result){.exit_code = -1};
 }
 
+void kn_process_rights(char *text, size_t size)
+{
+    enum { GROUPS = 256 };
+    gid_t groups[GROUPS];
+    size_t used = 0;
+    const int count = getgroups(GROUPS, groups);
+    kn_text_putf(text, size, "%lu:%lu:", (unsigned long)geteuid(), (unsigned long)getegid());
+    for (int i = 0; i < count; i++) {
+        used = strlen(text);
+        kn_text_putf(text + used, size - used, "%s%lu", i > 0 ? "," : "", (unsigned long)groups[i]);
+    }
+}
+
 uint32_t kn_process_id(void)
 {
     return (uint32_t)getpid();

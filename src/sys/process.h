@@ -33,6 +33,10 @@ kiln_status kn_process_run(const kn_process_request *request, kn_process_result 
                            kiln_diag *diag);
 void kn_process_result_deinit(kn_process_result *result);
 
+/* Who this process is to the system's checks of rights: "uid:gid:group,group". Groups past the
+ * 256th are left out. */
+void kn_process_rights(char *text, size_t size);
+
 /* The number of this process, and the reason a signal has ("SIGSEGV"). */
 uint32_t kn_process_id(void);
 const char *kn_process_signal_name(int signal);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """faulty_drivers.py KILN FAULTY MANIFEST: a Vulkan or an EGL driver that crashes, hangs, aborts or
-ends the process while it is probed costs one line of `kiln doctor` and nothing else (row 75)."""
+ends the process while it is probed costs one line of `kiln doctor`, `kiln devices` and `kiln run`
+and nothing else (rows 75, P1); the next start knows of it and does not ask it again."""
 import ctypes.util
 import json
 import os
@@ -9,7 +10,7 @@ import sys
 import tempfile
 
 EXPECTED = {"crash": {"crashed"}, "abort": {"crashed"}, "hang": {"timed out"},
-            "exit": {"crashed", "failed"}}
+            "exit": {"crashed"}}
 
 
 def skip(reason):
@@ -37,8 +38,37 @@ def check(program, folder, backend, how, changes):
     print(f"{backend}: {how} is '{got}', the rest goes on")
 
 
+def command(program, arguments, changes):
+    environment = dict(os.environ, **changes)
+    done = subprocess.run([program] + arguments, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+    if done.returncode != 0:
+        sys.exit(f"{changes}: kiln {arguments} ended with {done.returncode}: {done.stderr}")
+    return done
+
+
+def check_start(program, manifest, folder, backend, how, changes):
+    """A new cache folder: the first start looks in a child, the second remembers."""
+    cache = dict(changes, KILN_FAULTY=how,
+                 KILN_CACHE_DIR=f"{folder}/{backend}-{how}")
+    run = ["run", manifest, "--kernel", "saxpy", "--device", "cpu:0", "--json"]
+    for start in ("first", "second"):
+        done = command(program, ["devices", "--json"], cache)
+        row = {row["backend"]: row for row in json.loads(done.stdout)["backends"]}[backend]
+        told = done.stderr.count(f"{backend}: crashed")
+        if row["outcome"] != "crashed" or row["remembered"] != (start == "second"):
+            sys.exit(f"{backend}, {start} start: {row}")
+        if told != (1 if start == "first" else 0):
+            sys.exit(f"{backend}, {start} start: told {told} times: {done.stderr}")
+        command(program, run, cache)
+    bare = dict(cache, KILN_NO_CACHE="1")
+    if "crashed" not in command(program, ["devices", "--json"], bare).stdout:
+        sys.exit(f"{backend}: without a cache it is not told")
+    print(f"{backend} {how}: devices and run go on, the second time from memory")
+
+
 def main():
-    program, faulty = sys.argv[1:3]
+    program, faulty, manifest = sys.argv[1:4]
     if ctypes.util.find_library("vulkan") is None or ctypes.util.find_library("EGL") is None:
         skip("no Vulkan loader, or no EGL")
     with tempfile.TemporaryDirectory(prefix="kiln-faulty-") as folder:
@@ -53,6 +83,10 @@ def main():
             check(program, folder, "vulkan", how,
                   {"VK_ICD_FILENAMES": icd, "VK_DRIVER_FILES": icd})
             check(program, folder, "opengl", how, {"__EGL_VENDOR_LIBRARY_FILENAMES": vendor})
+        for backend, changes in (("vulkan", {"VK_ICD_FILENAMES": icd, "VK_DRIVER_FILES": icd}),
+                                 ("opengl", {"__EGL_VENDOR_LIBRARY_FILENAMES": vendor})):
+            for how in ("abort", "exit"):
+                check_start(program, manifest, folder, backend, how, changes)
 
 
 main()

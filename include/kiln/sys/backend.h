@@ -287,6 +287,21 @@ typedef struct kiln_device_ops {
 /* --- backend -----------------------------------------------------------------------------------
  */
 
+/* What decides what `open` finds. With it core remembers what was found, and starts without opening
+ * the backend until one of its devices is used, for as long as nothing here, none of the files that
+ * were mapped then and none of the system's folders of libraries has changed. Lists end with NULL.
+ */
+typedef struct kiln_probe_basis {
+    /* Environment variables; "MESA_*": all that begin so. */
+    const char *const *variables;
+    /* Files and folders: "/etc/x" that file's or folder's own facts, "/etc/x/" those of everything
+     * in it too, "/dev/x*" those of all whose names begin so, "$NAME/x" the same for each path in a
+     * variable's colon-separated list. Files of /proc and /sys are read. */
+    const char *const *places;
+    /* It loads a driver that others made: the first look at one is taken in a child process. */
+    bool foreign;
+} kiln_probe_basis;
+
 typedef struct kiln_backend {
     uint32_t abi;
     size_t size;
@@ -300,6 +315,7 @@ typedef struct kiln_backend {
     kiln_status (*open)(const kiln_host *host, void **out_instance, kiln_probe_report *report,
                         kiln_diag *diag);
     void (*close)(void *instance);
+    const kiln_probe_basis *basis; /* NULL: opened at every start */
 } kiln_backend;
 
 /* What a backend in a file of its own ($KILN_BACKEND_PATH) exports as `kiln_backend_entry`. */

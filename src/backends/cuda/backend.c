@@ -43,6 +43,23 @@ static const kiln_device_ops device_ops = {
     .event_destroy = kn_cuda_event_destroy,
 };
 
+static const char *const basis_variables[] = {"CUDA_*", "NVIDIA_*", "NVRTC_*", "__NV*", NULL};
+static const char *const basis_places[] = {"/dev/nvidia*",
+                                           "/dev/dxg",
+                                           "/sys/module/nvidia/version",
+                                           "/usr/local",
+                                           "/usr/local/cuda/lib64",
+                                           "/usr/local/cuda/targets/x86_64-linux/lib",
+                                           "/usr/lib/wsl/lib",
+                                           "$CUDA_PATH/lib64",
+                                           "$CUDA_PATH/lib",
+                                           "$CUDA_PATH/targets/x86_64-linux/lib",
+                                           "$CUDA_HOME/lib64",
+                                           "$CUDA_HOME/lib",
+                                           "$CUDA_HOME/targets/x86_64-linux/lib",
+                                           NULL};
+static const kiln_probe_basis basis = {basis_variables, basis_places, true};
+
 const kiln_backend kn_backend_cuda = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_backend),
@@ -55,4 +72,5 @@ const kiln_backend kn_backend_cuda = {
     .device = &device_ops,
     .open = kn_cuda_open,
     .close = kn_cuda_close,
+    .basis = &basis,
 };

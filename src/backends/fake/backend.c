@@ -44,6 +44,10 @@ static const kiln_device_ops device_ops = {
     .event_destroy = kn_fake_event_destroy,
 };
 
+static const char *const basis_variables[] = {"KILN_FAKE*", NULL};
+static const char *const basis_places[] = {NULL};
+static const kiln_probe_basis basis = {basis_variables, basis_places, false};
+
 const kiln_backend kn_backend_fake = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_backend),
@@ -56,4 +60,5 @@ const kiln_backend kn_backend_fake = {
     .device = &device_ops,
     .open = kn_fake_open,
     .close = kn_fake_close,
+    .basis = &basis,
 };

@@ -44,6 +44,22 @@ static const kiln_device_ops device_ops = {
     .event_destroy = kn_opencl_event_destroy,
 };
 
+static const char *const basis_variables[] = {
+    "OCL_*", "OPENCL_*", "CL_*",   "POCL_*",   "CLVK_*",  "RUSTICL_*", "MESA_*", "LIBGL_*",
+    "ZE_*",  "NEO*",     "IGC_*",  "ONEAPI_*", "INTEL_*", "SYCL_*",    "CUDA_*", "NVIDIA_*",
+    "GPU_*", "HSA_*",    "ROCR_*", "HIP_*",    "AMD_*",   NULL};
+static const char *const basis_places[] = {"/etc/OpenCL/vendors/",
+                                           "$OCL_ICD_VENDORS/",
+                                           "$OPENCL_VENDOR_PATH/",
+                                           "$OCL_ICD_FILENAMES",
+                                           "/dev/dri/",
+                                           "/dev/kfd",
+                                           "/dev/nvidia*",
+                                           "/sys/module/nvidia/version",
+                                           "/sys/module/amdgpu/version",
+                                           NULL};
+static const kiln_probe_basis basis = {basis_variables, basis_places, true};
+
 const kiln_backend kn_backend_opencl = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_backend),
@@ -55,4 +71,5 @@ const kiln_backend kn_backend_opencl = {
     .device = &device_ops,
     .open = kn_opencl_open,
     .close = kn_opencl_close,
+    .basis = &basis,
 };

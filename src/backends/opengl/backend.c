@@ -43,6 +43,27 @@ static const kiln_device_ops device_ops = {
     .event_destroy = kn_gl_event_destroy,
 };
 
+static const char *const basis_variables[] = {"EGL_*",  "__EGL_*", "LIBGL_*", "MESA_*", "GALLIUM_*",
+                                              "LP_*",   "__GL*",   "__NV*",   "DRI_*",  "NVIDIA_*",
+                                              "CUDA_*", "XDG_*",   "HOME",    NULL};
+static const char *const basis_places[] = {"/etc/glvnd/egl_vendor.d/",
+                                           "/usr/share/glvnd/egl_vendor.d/",
+                                           "$__EGL_VENDOR_LIBRARY_FILENAMES",
+                                           "$__EGL_VENDOR_LIBRARY_DIRS/",
+                                           "$LIBGL_DRIVERS_PATH",
+                                           "/usr/lib/x86_64-linux-gnu/dri",
+                                           "/usr/lib/aarch64-linux-gnu/dri",
+                                           "/usr/lib64/dri",
+                                           "/usr/lib/dri",
+                                           "/etc/drirc",
+                                           "/usr/share/drirc.d/",
+                                           "$HOME/.drirc",
+                                           "/dev/dri/",
+                                           "/dev/nvidia*",
+                                           "/sys/module/nvidia/version",
+                                           NULL};
+static const kiln_probe_basis basis = {basis_variables, basis_places, true};
+
 const kiln_backend kn_backend_opengl = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_backend),
@@ -55,4 +76,5 @@ const kiln_backend kn_backend_opengl = {
     .device = &device_ops,
     .open = kn_gl_open,
     .close = kn_gl_close,
+    .basis = &basis,
 };

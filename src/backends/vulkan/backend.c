@@ -43,6 +43,36 @@ static const kiln_device_ops device_ops = {
     .event_destroy = kn_vk_event_destroy,
 };
 
+static const char *const basis_variables[] = {
+    "VK_*",     "MESA_*",          "LIBGL_*",      "LP_*",     "LVP_*", "GALLIUM_*",
+    "RADV_*",   "ANV_*",           "AMD_*",        "INTEL_*",  "DRI_*", "__NV*",
+    "NVIDIA_*", "CUDA_*",          "DISABLE_*",    "ENABLE_*", "XDG_*", "HOME",
+    "DISPLAY",  "WAYLAND_DISPLAY", "KILN_LIBEXEC", NULL};
+static const char *const basis_places[] = {"/etc/vulkan/icd.d/",
+                                           "/usr/share/vulkan/icd.d/",
+                                           "/usr/local/share/vulkan/icd.d/",
+                                           "/usr/local/etc/vulkan/icd.d/",
+                                           "/etc/xdg/vulkan/icd.d/",
+                                           "/etc/vulkan/implicit_layer.d/",
+                                           "/usr/share/vulkan/implicit_layer.d/",
+                                           "/usr/local/share/vulkan/implicit_layer.d/",
+                                           "$HOME/.local/share/vulkan/icd.d/",
+                                           "$HOME/.local/share/vulkan/implicit_layer.d/",
+                                           "$HOME/.config/vulkan/icd.d/",
+                                           "$XDG_DATA_HOME/vulkan/icd.d/",
+                                           "$XDG_DATA_DIRS/vulkan/icd.d/",
+                                           "$XDG_CONFIG_HOME/vulkan/icd.d/",
+                                           "$XDG_CONFIG_DIRS/vulkan/icd.d/",
+                                           "$VK_ICD_FILENAMES/",
+                                           "$VK_DRIVER_FILES/",
+                                           "$VK_ADD_DRIVER_FILES/",
+                                           "$KILN_LIBEXEC/libkiln-shaderc.so",
+                                           "/dev/dri/",
+                                           "/dev/nvidia*",
+                                           "/sys/module/nvidia/version",
+                                           NULL};
+static const kiln_probe_basis basis = {basis_variables, basis_places, true};
+
 const kiln_backend kn_backend_vulkan = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_backend),
@@ -55,4 +85,5 @@ const kiln_backend kn_backend_vulkan = {
     .device = &device_ops,
     .open = kn_vk_open,
     .close = kn_vk_close,
+    .basis = &basis,
 };
