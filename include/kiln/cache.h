@@ -2,7 +2,7 @@
  *
  * Read this first:
  *  - A cache problem never fails a compile. A full, read-only, corrupt or slow store is logged
- * once, counted, and worked around; kiln_cache_get_or_compile still returns what was compiled.
+ *    once, counted, and worked around; kiln_cache_get_or_compile still returns what was compiled.
  *  - A recipe is everything that decides the output: source, options, compiler, target. What is not
  *    in it must not change the output; what does not change the output must not be in it (no paths,
  *    no times, no process ids).
@@ -116,16 +116,17 @@ KILN_API uint64_t kiln_blob_compile_ns(const kiln_blob *blob);
 /* --- the cache ---------------------------------------------------------------------------------
  */
 
-/* How the cache behaves as a whole; DESIGN section 8 names the variables. */
+/* How the cache behaves as a whole, and the variable that says the same. */
 #define KILN_CACHE_DISABLED                                                                        \
     (1u << 0) /* KILN_NO_CACHE: compile always, store nothing, open nothing */
 #define KILN_CACHE_RECACHE (1u << 1)  /* KILN_RECACHE: compile always, store */
 #define KILN_CACHE_READONLY (1u << 2) /* KILN_READONLY: read every tier, write memory only */
 #define KILN_CACHE_NO_DISK (1u << 3)  /* memory, and packs, only */
 
+/* Fill it with kiln_cache_options_init, then change what you want. */
 typedef struct kiln_cache_options {
     size_t struct_size;        /* sizeof(kiln_cache_options) */
-    const char *root;          /* disk tier; NULL: the rules of DESIGN section 6 */
+    const char *root;          /* disk tier, an absolute path; NULL: the user's folder for caches */
     uint32_t flags;            /* KILN_CACHE_* */
     uint64_t disk_max_bytes;   /* 0: 2 GiB */
     uint64_t disk_max_files;   /* 0: 100,000 */
@@ -191,19 +192,20 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get(kiln_cache *cache, const kil
                                                     kiln_blob **out_blob, kiln_origin *out_origin,
                                                     kiln_diag *diag);
 
-/* Looks an entry up and lets `use` work with it, without a reference: the fastest way to a hit, for
- * in memory it touches nothing that another thread writes. The blob is valid during the call
- * (retain it to keep it); `use` may call anything, but memory of entries that are evicted meanwhile
- * is freed only after it has returned. Threads: any.   Blocks: disk, `use`. Owns: nothing. Fails:
- * KILN_MISS (no diag), as kiln_cache_get. */
+/* Looks an entry up and lets `use` work with it, without a reference: the fastest way to a hit,
+ * for in memory it touches nothing that another thread writes. The blob is valid during the call
+ * (retain it to keep it); `use` may call anything, but memory of entries that are evicted
+ * meanwhile is freed only after it has returned.
+ * Threads: any.   Blocks: disk, `use`.   Owns: nothing.
+ * Fails: KILN_MISS (no diag), as kiln_cache_get. */
 typedef void kiln_blob_fn(void *user, kiln_blob *blob);
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_use(kiln_cache *cache, const kiln_key *key,
                                                     kiln_blob_fn *use, void *user,
                                                     kiln_origin *out_origin, kiln_diag *diag);
 
 /* Tells of each key whether a lookup would find it, without reading, counting or compiling
- * anything; damage shows only when an entry is read. Ten thousand keys take milliseconds. Threads:
- * any.   Blocks: disk. Owns: `out_there` has room for `count`. Fails: never. */
+ * anything; damage shows only when an entry is read. Ten thousand keys take milliseconds.
+ * Threads: any.   Blocks: disk.   Owns: `out_there` has room for `count`.   Fails: never. */
 KILN_API void kiln_cache_contains(kiln_cache *cache, const kiln_key *keys, size_t count,
                                   bool *out_there);
 
@@ -224,7 +226,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_remove(kiln_cache *cache, const 
 
 /* Memory pressure: evicts from memory what has not been used for longest, until at most
  * `target_bytes` are held (0: everything but pinned entries), and frees what nobody uses. What is
- * on disk stays there. Threads: any.   Blocks: disk (stamps).   Owns: nothing.   Fails: never. */
+ * on disk stays there.
+ * Threads: any.   Blocks: disk (stamps).   Owns: nothing.   Fails: never. */
 KILN_API void kiln_cache_trim(kiln_cache *cache, uint64_t target_bytes);
 
 /* Pins an entry: from now on this cache object evicts it neither from memory (it is read into it,
@@ -246,14 +249,15 @@ KILN_API void kiln_cache_unpin(kiln_cache *cache, const kiln_key *key);
 typedef kiln_status kiln_compile_fn(void *user, kiln_blob **out_blob, kiln_diag *diag);
 
 /* The one call most programs need: a hit, or one compile however many threads and processes ask.
- * Threads: any; equal keys share one compile.   Blocks: disk, another's compile (options.wait_ms,
- * then it compiles itself), `compile`. Owns: *out_blob is yours, kiln_blob_release(). `out_origin`
- * may be NULL. Fails: what `compile` returns, KILN_E_NOMEM. A broken cache never fails it. */
+ * Threads: any; equal keys share one compile.
+ * Blocks: disk, another's compile (options.wait_ms, then it compiles itself), `compile`.
+ * Owns: *out_blob is yours, kiln_blob_release(). `out_origin` may be NULL.
+ * Fails: what `compile` returns, KILN_E_NOMEM. A broken cache never fails it. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile(
     kiln_cache *cache, const kiln_recipe *recipe, kiln_compile_fn *compile, void *user,
     kiln_blob **out_blob, kiln_origin *out_origin, kiln_diag *diag);
 
-/* Counts a compile that went past the cache (DESIGN section 4: __DATE__, a computed include, ...)
+/* Counts a compile that went past the cache (__DATE__, a computed include, ...)
  * and logs the reason once.
  * Threads: any.   Blocks: disk.   Owns: nothing.   Fails: never. */
 KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const char *reason);
@@ -299,6 +303,7 @@ KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const
     X(remote_raw_in, "bytes received from remotes, unpacked")                                      \
     X(remote_raw_out, "bytes uploaded, before packing")
 
+/* All counters. */
 typedef struct kiln_cache_stats {
 #define KILN_COUNTER_FIELD(name, text) uint64_t name;
     KILN_CACHE_COUNTERS(KILN_COUNTER_FIELD)
@@ -363,6 +368,7 @@ typedef struct kiln_prune_options {
     const char *target;
 } kiln_prune_options;
 
+/* What was looked at, and what was removed. */
 typedef struct kiln_prune_result {
     uint64_t entries_seen, bytes_seen, entries_removed, bytes_removed, temporaries_removed;
 } kiln_prune_result;

@@ -81,6 +81,7 @@ typedef struct kiln_cpu_group {
     uint32_t reserved;
 } kiln_cpu_group;
 
+/* What a kernel does with a parameter. */
 typedef enum kiln_cpu_access {
     KILN_CPU_IN = 1, /* a buffer that is read */
     KILN_CPU_OUT,    /* written */
@@ -89,6 +90,7 @@ typedef enum kiln_cpu_access {
     KILN_CPU_LOCAL, /* work-group memory of a size given at launch */
 } kiln_cpu_access;
 
+/* One parameter of a kernel. */
 typedef struct kiln_cpu_param {
     const char *name;
     const char *type; /* as written, without the '*' of a buffer */

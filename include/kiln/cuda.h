@@ -32,6 +32,7 @@ typedef struct kiln_nvrtc_request {
     size_t expression_count;
 } kiln_nvrtc_request;
 
+/* What NVRTC made, or made once. All of it lives as long as the result. */
 typedef struct kiln_nvrtc_result {
     size_t struct_size;
     const void *binary; /* CUBIN for -arch=sm_XX, PTX (with a NUL behind it) for compute_XX */

@@ -13,7 +13,7 @@
 
 KILN_BEGIN_DECLS
 
-typedef struct kiln_device kiln_device;
+typedef struct kiln_device kiln_device; /* borrowed from a runtime */
 
 /* From fastest to slowest: the order in which selection prefers devices. */
 typedef enum kiln_device_class {
@@ -83,7 +83,7 @@ typedef struct kiln_device_info {
  * Fails: never. */
 KILN_API const kiln_device_info *kiln_device_get_info(const kiln_device *device);
 
-/* What a backend said when it was asked whether it can work. */
+/* X(name, text). What a backend said when it was asked whether it can work. */
 #define KILN_PROBE_MAP(X)                                                                          \
     X(KILN_PROBE_READY, "ready")                                                                   \
     X(KILN_PROBE_LIBRARY_MISSING, "library missing")                                               \
@@ -97,6 +97,7 @@ KILN_API const kiln_device_info *kiln_device_get_info(const kiln_device *device)
     X(KILN_PROBE_TIMED_OUT, "timed out")                                                           \
     X(KILN_PROBE_SKIPPED, "skipped") /* not asked for */
 
+/* One of them. */
 typedef enum kiln_probe_outcome {
 #define KILN_PROBE_ENUM(name, text) name,
     KILN_PROBE_MAP(KILN_PROBE_ENUM)

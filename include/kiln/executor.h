@@ -3,9 +3,10 @@
  *
  *     kiln_executor_create(device, NULL, &executor, &diag);
  *     for each piece of work:
- *         kiln_executor_submit(executor, &work, &ticket, &diag);   waits while three are in flight
- *     kiln_ticket_wait(ticket, &diag);                             its output is there, or its
- * error kiln_ticket_release(ticket); kiln_executor_destroy(executor);
+ *         kiln_executor_submit(executor, &work, &ticket, &diag);  waits while three are in flight
+ *     kiln_ticket_wait(ticket, &diag);                            its output, or its error
+ *     kiln_ticket_release(ticket);
+ *     kiln_executor_destroy(executor);
  *
  * Launches run in the order of submission; uploads and downloads are in that order among
  * themselves. What goes wrong with one submission belongs to its ticket; the others go on. Work
@@ -24,6 +25,7 @@ typedef struct kiln_ticket kiln_ticket;     /* retain/release */
 #define KILN_IN_FLIGHT_MAX 64u
 #define KILN_WORK_ARGS_MAX 64u
 
+/* Zero it first. */
 typedef struct kiln_executor_options {
     size_t struct_size;
     uint32_t in_flight;  /* submissions accepted and not done; 0: 3; at most KILN_IN_FLIGHT_MAX */
@@ -100,6 +102,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_executor_try_submit(kiln_executor *exe
  * Threads: any but the executor's own.   Blocks: until then.   Owns: nothing.   Fails: never. */
 KILN_API void kiln_executor_drain(kiln_executor *executor);
 
+/* Figures of an executor. */
 typedef struct kiln_executor_stats {
     size_t struct_size;
     uint64_t submitted, completed, failed, cancelled; /* completed: with KILN_OK */
@@ -129,8 +132,8 @@ KILN_API bool kiln_ticket_done(kiln_ticket *ticket);
 KILN_API KILN_MUST_CHECK kiln_status kiln_ticket_wait(kiln_ticket *ticket, kiln_diag *diag);
 
 /* Another reference; one reference less (NULL is allowed).
- * Threads: any.   Blocks: never.   Owns: a released ticket is not the caller's any more; the work
- * goes on.   Fails: never. */
+ * Threads: any.   Blocks: never.
+ * Owns: a released ticket is not the caller's any more; the work goes on.   Fails: never. */
 KILN_API kiln_ticket *kiln_ticket_retain(kiln_ticket *ticket);
 KILN_API void kiln_ticket_release(kiln_ticket *ticket);
 

@@ -29,6 +29,7 @@ KILN_BEGIN_DECLS
     X(KILN_WHY_STAGE, "kiln or the stage changed")                                                 \
     X(KILN_WHY_FIELD, "another field changed")
 
+/* One of them. */
 typedef enum kiln_why {
 #define KILN_WHY_ENUM(name, text) name,
     KILN_WHY_MAP(KILN_WHY_ENUM)
@@ -77,18 +78,20 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_explain_key(kiln_cache *cache, c
                                                             kiln_diag *diag);
 
 /* What kiln_compile would look up for a source and a target, stage by stage, each explained.
- * Nothing is compiled: behind a stage that misses, the next one's recipe is not known yet. Threads:
- * any.   Blocks: disk, drivers.   Owns: the explanation is borrowed for the call. Fails: as
- * kiln_compile, without the compiling. */
+ * Nothing is compiled: behind a stage that misses, the next one's recipe is not known yet.
+ * Threads: any.   Blocks: disk, drivers.
+ * Owns: the explanation is borrowed for the call.
+ * Fails: as kiln_compile, without the compiling. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_explain(kiln_runtime *runtime, const char *target,
                                                   const kiln_source *source,
                                                   kiln_explanation_fn *visit, void *user,
                                                   kiln_diag *diag);
 
 /* The same without explaining misses, which is quick: `why` is HIT, NEW (a miss of any kind),
- * BYPASS or NOT_YET. The keys are what packs are made of (kiln_pack_writer_add). Threads: any.
- * Blocks: disk, drivers.   Owns: the explanation is borrowed for the call. Fails: as kiln_compile,
- * without the compiling. */
+ * BYPASS or NOT_YET. The keys are what packs are made of (kiln_pack_writer_add).
+ * Threads: any.   Blocks: disk, drivers.
+ * Owns: the explanation is borrowed for the call.
+ * Fails: as kiln_compile, without the compiling. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_compile_plan(kiln_runtime *runtime, const char *target,
                                                        const kiln_source *source,
                                                        kiln_explanation_fn *visit, void *user,

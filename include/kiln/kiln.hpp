@@ -14,7 +14,7 @@
  *     kiln::source source(KILN_LANG_OPENCL_C, "saxpy.cl", text);
  *     kiln::device device = runtime.select({source});
  *     kiln::program program = device.build({source});
- * *     kiln::buffer x(device, bytes), y(device, bytes);
+ *     kiln::buffer x(device, bytes), y(device, bytes);
  *     kiln::queue queue(device);
  *     queue.launch(program, "saxpy", {count}, 2.5F, x, y);
  *     queue.read(y, data);
@@ -67,10 +67,11 @@ class error : public std::exception
     {
         return fix_;
     }
+    /* The compiler's. */
     const std::string &log() const noexcept
     {
         return log_;
-    } /* the compiler's */
+    }
 
   private:
     kiln_status status_;
@@ -156,6 +157,7 @@ inline std::string to_text(const kiln_key &key)
     return text.data();
 }
 
+/* A list of fields, and their key. */
 class recipe : public owner<kiln_recipe, kiln_recipe_destroy>
 {
   public:
@@ -241,6 +243,7 @@ class blob : public owner<kiln_blob, kiln_blob_release>
     }
 };
 
+/* Options as the environment has them; change what you want. */
 struct cache_options : kiln_cache_options {
     cache_options() : kiln_cache_options()
     {
@@ -249,6 +252,7 @@ struct cache_options : kiln_cache_options {
     }
 };
 
+/* Level 1. */
 class cache : public owner<kiln_cache, kiln_cache_destroy>
 {
   public:
@@ -426,6 +430,7 @@ class sources
     std::vector<std::unique_ptr<std::vector<kiln_define>>> defines_;
 };
 
+/* Kernels, built and loaded on one device. */
 class program : public owner<kiln_program, kiln_program_release>
 {
   public:
@@ -465,6 +470,7 @@ class device
     kiln_device *device_;
 };
 
+/* Level 3: backends, devices, a cache. */
 class runtime : public owner<kiln_runtime, kiln_runtime_destroy>
 {
   public:
@@ -499,6 +505,7 @@ class runtime : public owner<kiln_runtime, kiln_runtime_destroy>
     }
 };
 
+/* Memory of a device. */
 class buffer : public owner<kiln_buffer, kiln_buffer_destroy>
 {
   public:
@@ -515,6 +522,7 @@ class buffer : public owner<kiln_buffer, kiln_buffer_destroy>
     }
 };
 
+/* One launch. */
 class event : public owner<kiln_event, kiln_event_release>
 {
   public:
@@ -561,6 +569,7 @@ struct shape {
     }
 };
 
+/* Work in order. */
 class queue : public owner<kiln_queue, kiln_queue_destroy>
 {
   public:

@@ -95,10 +95,11 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_queue_launch(kiln_queue *queue, kiln_p
  * Fails: the first failure of the work waited for. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_queue_finish(kiln_queue *queue, kiln_diag *diag);
 
-/* Orders two queues of one device: what is put into `queue` from now on begins when the launch that
- * `event` belongs to is done.
- * Threads: any.   Blocks: never, where the device's queues can wait by themselves; else until the
- * launch is done.   Owns: nothing; the event may be released right after.
+/* Orders two queues of one device: what is put into `queue` from now on begins when the launch
+ * that `event` belongs to is done.
+ * Threads: any.
+ * Blocks: never, where the device's queues can wait by themselves; else until the launch is done.
+ * Owns: nothing; the event may be released right after.
  * Fails: KILN_E_INVALID (an event of another device), KILN_E_DEVICE_LOST, KILN_E_NOMEM. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_queue_wait_event(kiln_queue *queue, kiln_event *event,
                                                            kiln_diag *diag);

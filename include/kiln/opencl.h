@@ -6,8 +6,7 @@
  * with
  *     status = kiln_opencl_build_program(NULL, context, device, text, options, &program, NULL);
  *
- * No OpenCL header is needed: the handles are OpenCL's own (`cl_context` is `struct _cl_context
- * *`). */
+ * No OpenCL header is needed: the handles are OpenCL's own (cl_context is struct _cl_context *). */
 #ifndef KILN_OPENCL_H
 #define KILN_OPENCL_H
 

@@ -3,8 +3,9 @@
  * Replace
  *     glCompileShader() of each shader, glAttachShader(), glLinkProgram()
  * with
- *     kiln_opengl_shader shaders[] = {{GL_VERTEX_SHADER, vertex, 0}, {GL_FRAGMENT_SHADER, frag,
- * 0}}; kiln_opengl_build_program(NULL, shaders, 2, NULL, &program, &diag);
+ *     kiln_opengl_shader shaders[] = {{GL_VERTEX_SHADER, vertex, 0},
+ *                                     {GL_FRAGMENT_SHADER, fragment, 0}};
+ *     kiln_opengl_build_program(NULL, shaders, 2, NULL, &program, &diag);
  *
  * Shaders of any stages, OpenGL 4.1 or ES 3.0 and up, or ARB_get_program_binary. No OpenGL header
  * is needed: the numbers are OpenGL's own. */
@@ -15,12 +16,14 @@
 
 KILN_BEGIN_DECLS
 
+/* One shader of a program. */
 typedef struct kiln_opengl_shader {
     uint32_t stage; /* GLenum: GL_VERTEX_SHADER, GL_COMPUTE_SHADER, ... */
     const char *text;
     size_t length; /* 0: up to the NUL */
 } kiln_opengl_shader;
 
+/* Any function of OpenGL. */
 typedef void (*kiln_opengl_function)(void);
 
 /* Zero it first. All of it may be left zero. */
@@ -40,12 +43,14 @@ typedef struct kiln_opengl_options {
 /* A linked program: from the cache through glProgramBinary, or from source, storing what was
  * linked. Where a driver gives no program binaries it is made from source each time, which is
  * counted and logged. State that linking sets back (uniform values, block bindings) is as after a
- * link. Threads: the one that has the context current; equal requests of processes share one
- * compile. Blocks: disk, another's compile, driver. Owns: *out_program is yours, glDeleteProgram().
- * `cache` NULL: the default cache, opened for the call. Fails: KILN_E_COMPILE (log in diag; the
- * shader is named by its place in the list), KILN_E_UNAVAILABLE (no context is current, or one
- * without program binaries' functions), KILN_E_INVALID, KILN_E_NOMEM. A broken cache never fails
- * it. */
+ * link.
+ * Threads: the one that has the context current; equal requests of processes share one compile.
+ * Blocks: disk, another's compile, driver.
+ * Owns: *out_program is yours, glDeleteProgram(). `cache` NULL: the default cache, opened for the
+ * call.
+ * Fails: KILN_E_COMPILE (log in diag; the shader is named by its place in the list),
+ * KILN_E_UNAVAILABLE (no context is current, or one without program binaries' functions),
+ * KILN_E_INVALID, KILN_E_NOMEM. A broken cache never fails it. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_opengl_build_program(
     kiln_cache *cache, const kiln_opengl_shader *shaders, size_t count,
     const kiln_opengl_options *options, uint32_t *out_program, kiln_diag *diag);

@@ -92,6 +92,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_extract(kiln_pack *pack, kiln_cac
 #define KILN_PACK_LEVEL_DEFAULT 12
 #define KILN_PACK_LEVEL_MAX 22
 
+/* Zero it first; all of it may be left zero but struct_size. */
 typedef struct kiln_pack_writer_options {
     size_t struct_size;
     int level;       /* of zstd, 1 to 22; 0: KILN_PACK_LEVEL_DEFAULT */
@@ -109,10 +110,11 @@ kiln_pack_writer_create(const char *path, const kiln_pack_writer_options *option
                         kiln_pack_writer **out_writer, kiln_diag *diag);
 
 /* Adds one entry: from the disk tier of a cache, or its packs, by key; or one of your own.
- * `out_added` (may be NULL) is false where the pack has the key already: the entry that is there is
- * kept. Threads: one at a time per writer.   Blocks: disk. Owns: copies. Fails: KILN_MISS (the
- * cache has none; no diag), KILN_E_CORRUPT, KILN_E_INVALID (a recipe that could not be completed,
- * too large, empty), KILN_E_IO, KILN_E_NOMEM. */
+ * `out_added` (may be NULL) is false where the pack has the key already: the entry that is there
+ * is kept.
+ * Threads: one at a time per writer.   Blocks: disk.   Owns: copies.
+ * Fails: KILN_MISS (the cache has none; no diag), KILN_E_CORRUPT, KILN_E_INVALID (a recipe that
+ * could not be completed, too large, empty), KILN_E_IO, KILN_E_NOMEM. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_pack_writer_add(kiln_pack_writer *writer,
                                                           kiln_cache *cache, const kiln_key *key,
                                                           bool *out_added, kiln_diag *diag);

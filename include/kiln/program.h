@@ -12,6 +12,7 @@ typedef struct kiln_program kiln_program; /* retain/release */
  * a wait for another process goes on. May be called on another thread. */
 typedef void kiln_progress_fn(void *user, const char *what, double seconds);
 
+/* Zero it first. */
 typedef struct kiln_build_options {
     size_t struct_size;
     kiln_progress_fn *progress; /* may be NULL */
@@ -21,11 +22,13 @@ typedef struct kiln_build_options {
 
 /* Builds the first of `sources` whose language the device's backend takes, from the cache when it
  * can. Programs are shared: an equal build that is still alive is returned again.
- * Threads: any; equal requests share one compile.   Blocks: disk, another's compile, compiler,
- * driver. Owns: borrows sources for the call; *out_program is yours, kiln_program_release(). NULL
- * options mean none. Fails: KILN_E_COMPILE (log in diag), KILN_E_INVALID, KILN_E_UNSUPPORTED (no
- * source for this backend), KILN_E_UNAVAILABLE (compiler missing), KILN_E_REJECTED (the driver
- * refused the binary twice), KILN_E_NOMEM. A broken cache never fails a build. */
+ * Threads: any; equal requests share one compile.
+ * Blocks: disk, another's compile, compiler, driver.
+ * Owns: borrows sources for the call; *out_program is yours, kiln_program_release(). NULL options
+ * mean none.
+ * Fails: KILN_E_COMPILE (log in diag), KILN_E_INVALID, KILN_E_UNSUPPORTED (no source for this
+ * backend), KILN_E_UNAVAILABLE (compiler missing), KILN_E_REJECTED (the driver refused the binary
+ * twice), KILN_E_NOMEM. A broken cache never fails a build. */
 KILN_API KILN_MUST_CHECK kiln_status
 kiln_program_build(kiln_device *device, const kiln_source *sources, size_t source_count,
                    const kiln_build_options *options, kiln_program **out_program, kiln_diag *diag);
@@ -46,7 +49,9 @@ typedef struct kiln_build_info {
     kiln_key key;    /* of the last stage */
     const char *log; /* compiler's warnings, "" if none; the same on a hit as on a compile */
 } kiln_build_info;
-/* Threads: any.   Blocks: never.   Owns: borrowed from the program.   Fails: never. */
+
+/* How this program came to be.
+ * Threads: any.   Blocks: never.   Owns: borrowed from the program.   Fails: never. */
 KILN_API const kiln_build_info *kiln_program_info(const kiln_program *program);
 
 /* What a kernel takes, where the backend can tell. */
@@ -57,6 +62,7 @@ typedef enum kiln_arg_kind {
     KILN_ARG_LOCAL, /* work-group memory of a size given at launch */
 } kiln_arg_kind;
 
+/* One parameter of a kernel. */
 typedef struct kiln_param {
     char name[64];
     char type[64];

@@ -1,7 +1,7 @@
 /* Level 3: a runtime lists devices, builds programs through the cache, and launches kernels.
  *
  *     kiln_runtime_create(NULL, &runtime, &diag);
- *     kiln_runtime_select(runtime, NULL, sources, count, &device, &diag);
+ *     kiln_runtime_select(runtime, sources, count, &device, &diag);
  *     kiln_program_build(device, sources, count, NULL, &program, &diag);
  *     kiln_queue_create(device, &queue, &diag);
  *     kiln_buffer_create(device, bytes, &buffer, &diag);
@@ -28,10 +28,11 @@ KILN_BEGIN_DECLS
 
 typedef struct kiln_runtime kiln_runtime; /* create/destroy */
 
+/* Fill it with kiln_runtime_options_init, then change what you want. */
 typedef struct kiln_runtime_options {
     size_t struct_size;
-    const char
-        *backend; /* KILN_BACKEND: only this one ("opencl"); comma-separated in order; NULL: any */
+    /* KILN_BACKEND: only this one ("opencl"); comma-separated in order; NULL: any */
+    const char *backend;
     const char *device; /* KILN_DEVICE: "opencl:1", index within its backend ("1"), or part of a
                            device's name in any case; NULL: any */
     const char *backend_path; /* KILN_BACKEND_PATH: backends to load, file by file; NULL: none */
@@ -71,8 +72,8 @@ KILN_API void kiln_runtime_destroy(kiln_runtime *runtime);
 
 /* The cache in use, what each backend said, the devices found (best first), and the one line
  * "requested=… detected=[…] selected=…" that is also logged at start.
- * Threads: any.   Blocks: never.   Owns: borrowed from the runtime.   Fails: index out of range
- * gives NULL. */
+ * Threads: any.   Blocks: never.   Owns: borrowed from the runtime.
+ * Fails: never; an index out of range gives NULL. */
 KILN_API kiln_cache *kiln_runtime_cache(kiln_runtime *runtime);
 KILN_API size_t kiln_runtime_report_count(const kiln_runtime *runtime);
 KILN_API const kiln_probe_report *kiln_runtime_report(const kiln_runtime *runtime, size_t index);
@@ -108,8 +109,10 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_backend_probe_isolated(const char *bac
                                                                  uint32_t limit_ms,
                                                                  kiln_probe_report *out_report,
                                                                  kiln_diag *diag);
+
 /* Names of the backends this process has, in order of preference; NULL after the last. Backends
- * that work only on request (KILN_CAP_ON_REQUEST) come last. */
+ * that work only on request (KILN_CAP_ON_REQUEST) come last.
+ * Threads: any.   Blocks: never.   Owns: static strings.   Fails: never. */
 KILN_API const char *kiln_backend_name(size_t index);
 
 /* Compiles for a named target without a device: `target` is "backend" or "backend:name", for

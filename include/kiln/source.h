@@ -29,6 +29,7 @@ typedef struct kiln_header {
 
 struct kiln_cpu_kernel; /* kiln/cpu.h */
 
+/* One source in one language. Begin with KILN_SOURCE_INIT. */
 typedef struct kiln_source {
     size_t struct_size;
     kiln_language language;

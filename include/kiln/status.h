@@ -31,6 +31,7 @@ KILN_BEGIN_DECLS
     X(KILN_E_NOMEM, 60, "out of memory")                                                           \
     X(KILN_E_INTERNAL, 70, "internal error")
 
+/* What kind of thing happened. */
 typedef enum kiln_status {
 #define KILN_STATUS_ENUM(name, value, text) name = (value),
     KILN_STATUS_MAP(KILN_STATUS_ENUM)

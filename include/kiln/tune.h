@@ -35,6 +35,7 @@ typedef struct kiln_variant {
     kiln_launch launch; /* shape alone: `args` are not looked at */
 } kiln_variant;
 
+/* A kernel with its variants. */
 typedef struct kiln_kernel {
     size_t struct_size;
     const char *name;             /* letters, digits, '.', '-', '_', at most 64 */
@@ -80,6 +81,7 @@ typedef struct kiln_tune_output {
     X(KILN_TUNE_MEASURED, "measured")                                                              \
     X(KILN_TUNE_CHOSEN, "chosen")
 
+/* One of them. */
 typedef enum kiln_tune_outcome {
 #define KILN_TUNE_ENUM(name, text) name,
     KILN_TUNE_OUTCOME_MAP(KILN_TUNE_ENUM)
@@ -104,6 +106,7 @@ typedef struct kiln_tune_row {
 typedef void kiln_tune_progress_fn(void *user, const char *what, uint32_t round,
                                    uint32_t round_limit);
 
+/* With what to measure, and how long. Zero it first. */
 typedef struct kiln_tune_options {
     size_t struct_size;
     const kiln_arg *args; /* real ones, with data in the buffers */
@@ -154,10 +157,11 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_tune(kiln_device *device, const kiln_k
 KILN_API KILN_MUST_CHECK kiln_status kiln_tuned_find(kiln_device *device, const kiln_kernel *kernel,
                                                      kiln_tuning *out_tuning, kiln_diag *diag);
 
-/* Builds the variant that was found fastest, else the baseline; measures nothing. What was found is
- * passed over, and counted as stale, where the variant's source or headers, its compiler, the
+/* Builds the variant that was found fastest, else the baseline; measures nothing. What was found
+ * is passed over, and counted as stale, where the variant's source or headers, its compiler, the
  * device or its driver are not what they were, where the shape does not fit the device, and where
- * it does not build: tuning never fails a build. Threads: any.   Blocks: disk, compiler, driver.
+ * it does not build: tuning never fails a build.
+ * Threads: any.   Blocks: disk, compiler, driver.
  * Owns: *out_program is yours, kiln_program_release(); `out_tuning` may be NULL.
  * Fails: as kiln_program_build of the baseline; KILN_E_INVALID (lists, sizes). */
 KILN_API KILN_MUST_CHECK kiln_status kiln_tuned_build(kiln_device *device,

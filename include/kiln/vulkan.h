@@ -45,17 +45,20 @@ typedef struct kiln_vulkan_code {
  * that are made together are best asked for together.
  * Threads: any; equal requests share one compile.   Blocks: disk, another's compile, driver.
  * Owns: borrows everything for the call; the pipelines are yours, vkDestroyPipeline(). `cache`
- * NULL: the default cache, opened for the call. Fails: KILN_E_INVALID, KILN_E_UNAVAILABLE (no
- * loader, or an instance older than 1.1), what the driver says (vendor_code is the VkResult); no
- * pipeline is left behind then. A broken cache never fails it. */
+ * NULL: the default cache, opened for the call.
+ * Fails: KILN_E_INVALID, KILN_E_UNAVAILABLE (no loader, or an instance older than 1.1), what the
+ * driver says (vendor_code is the VkResult); no pipeline is left behind then. A broken cache never
+ * fails it. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_vulkan_create_compute_pipelines(
     kiln_cache *cache, const kiln_vulkan_device *device, size_t count, const void *infos,
     const kiln_vulkan_code *codes, void *out_pipelines, kiln_diag *diag);
 
 /* A VkPipelineCache with what was saved under `name` for this very device and driver, or an empty
  * one. `out_pipeline_cache` points to a VkPipelineCache; `name` tells programs and their parts
- * apart (any text). Threads: any.   Blocks: disk, driver. Owns: *out_pipeline_cache is yours,
- * vkDestroyPipelineCache(). `cache` as above. Fails: as above. */
+ * apart (any text).
+ * Threads: any.   Blocks: disk, driver.
+ * Owns: *out_pipeline_cache is yours, vkDestroyPipelineCache(). `cache` as above.
+ * Fails: as above. */
 KILN_API KILN_MUST_CHECK kiln_status
 kiln_vulkan_pipeline_cache_load(kiln_cache *cache, const kiln_vulkan_device *device,
                                 const char *name, void *out_pipeline_cache, kiln_diag *diag);

@@ -8,7 +8,7 @@
  *  - A backend knows nothing of the cache, of keys or of other backends. It names what its output
  *    depends on through `identify`; core makes the key.
  *  - Every handle is a `void *` that only the backend looks into. Out parameters are filled on
- * success only; the caller has zeroed them.
+ *    success only; the caller has zeroed them.
  *  - Calls may come from any thread when KILN_CAP_ANY_THREAD is set; otherwise every call for one
  *    instance comes from one and the same thread, which core provides.
  *  - Diags may be NULL. Text that a backend hands over is copied by the helper functions below. */
@@ -75,6 +75,7 @@ typedef struct kiln_artifact {
     void *facts;
 } kiln_artifact;
 
+/* What a backend may call. */
 typedef struct kiln_host {
     uint32_t abi;
     size_t size;
@@ -113,9 +114,10 @@ typedef struct kiln_target {
     bool searches_current; /* the compiler looks into the current folder before all others */
 } kiln_target;
 
-/* One cached function of the pipeline. A backend's pipeline for a language is a fixed list. */
 #define KILN_STAGE_MAX 4
 
+/* One cached function of the pipeline. A backend's pipeline for a language is a fixed list of at
+ * most KILN_STAGE_MAX. */
 typedef struct kiln_stage {
     const char *name;  /* "opencl.binary"; part of the key */
     uint32_t revision; /* raised when the stage's output changes for the same input */
@@ -165,6 +167,7 @@ typedef struct kiln_compile_request {
     const kiln_precompile *precompile; /* NULL where nothing can be kept */
 } kiln_compile_request;
 
+/* Text and target to artifact. */
 typedef struct kiln_compiler_ops {
     uint32_t abi;
     size_t size;
@@ -200,6 +203,7 @@ typedef struct kiln_compiler_ops {
 /* --- device ------------------------------------------------------------------------------------
  */
 
+/* What program_load makes a program of. */
 typedef struct kiln_load_request {
     const kiln_target *target;
     const kiln_source *source;             /* entries and options; text may be absent */
@@ -216,6 +220,7 @@ typedef struct kiln_sys_arg {
     size_t size;
 } kiln_sys_arg;
 
+/* A launch as the queue gets it. */
 typedef struct kiln_sys_launch {
     void *program;
     const char *entry;
@@ -228,6 +233,7 @@ typedef struct kiln_sys_launch {
     uint32_t cluster[3]; /* KILN_CAP_CLUSTERS: groups in a cluster, all 0: none */
 } kiln_sys_launch;
 
+/* Memory, programs, queues and events of a device. */
 typedef struct kiln_device_ops {
     uint32_t abi;
     size_t size;
@@ -302,6 +308,7 @@ typedef struct kiln_probe_basis {
     bool foreign;
 } kiln_probe_basis;
 
+/* A backend: its name and its two tables. */
 typedef struct kiln_backend {
     uint32_t abi;
     size_t size;

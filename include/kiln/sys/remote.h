@@ -50,6 +50,7 @@ typedef struct kiln_remote_call {
     char why[KILN_REMOTE_WHY]; /* one line without secrets */
 } kiln_remote_call;
 
+/* What a kind of server can do besides. */
 typedef enum kiln_remote_caps {
     KILN_REMOTE_LEASES = 1u << 0, /* lease, renew and drop are there */
     KILN_REMOTE_CLOCK = 1u << 1,  /* ping tells the server's clock */
