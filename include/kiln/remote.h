@@ -1,11 +1,12 @@
 /* Remotes: servers that several machines share as the last tier of their caches (docs/remote.md). A
  * cache uses those that kiln_cache_options.remote, or $KILN_REMOTE, names; here is what an
- * administrator wants besides: to look at them, and to make keys to sign with (docs/security.md).
- */
+ * administrator wants besides: to look at them, to make keys to sign with (docs/security.md), and
+ * to move many entries at once. */
 #ifndef KILN_REMOTE_H
 #define KILN_REMOTE_H
 
 #include "kiln/cache.h"
+#include "kiln/pack.h"
 
 KILN_BEGIN_DECLS
 
@@ -47,6 +48,85 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_generate(
     const char *path, char out_public[KILN_PUBLIC_KEY_TEXT_SIZE], kiln_diag *diag);
 KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_show(
     const char *path, char out_public[KILN_PUBLIC_KEY_TEXT_SIZE], kiln_diag *diag);
+
+/* --- moving many at once -----------------------------------------------------------------------
+ */
+
+/* Entries between a cache's disk (or a pack) and remotes, one after the other, each waited for:
+ *
+ *     kiln_transfer_open(NULL, cache, &transfer, &diag);
+ *     for each key: kiln_transfer_push(transfer, NULL, &key, false, &diag);
+ *     kiln_transfer_get_counts(transfer, &counts);
+ *     kiln_transfer_close(transfer);
+ *
+ * What comes in is judged by KILN_TRUST as ever. */
+typedef struct kiln_transfer kiln_transfer; /* open/close */
+
+/* Opens the remotes of `list` (NULL: $KILN_REMOTE) for a cache, which is borrowed and must outlive
+ * it.
+ * Threads: any.   Blocks: disk.
+ * Owns: *out_transfer is yours, kiln_transfer_close(); one thread at a time uses it.
+ * Fails: KILN_E_INVALID (a URL, a key file), KILN_E_UNAVAILABLE (the list is empty, or no module is
+ * there for any of it), KILN_E_NOMEM. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_open(const char *list, kiln_cache *cache,
+                                                        kiln_transfer **out_transfer,
+                                                        kiln_diag *diag);
+KILN_API void kiln_transfer_close(kiln_transfer *transfer);
+
+/* Uploads one entry to every remote that takes writes: out of `pack`, or, when that is NULL, of the
+ * cache's disk and packs. What a remote has stays there, unless `replace`.
+ * Threads: one at a time per transfer.   Blocks: disk, network (each remote's upload-timeout).
+ * Owns: nothing.
+ * Fails: KILN_MISS (there is none, or it is a note of one machine; no diag), KILN_E_INVALID (larger
+ * than max-bytes), KILN_E_UNAVAILABLE (no remote takes writes), and what a remote's trouble is:
+ * KILN_E_UNAVAILABLE, KILN_E_TIMEOUT, KILN_E_IO, KILN_E_CORRUPT. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_push(kiln_transfer *transfer, kiln_pack *pack,
+                                                        const kiln_key *key, bool replace,
+                                                        kiln_diag *diag);
+
+/* Gets one entry from the first remote that has it into the cache's disk; `out_present` (may be
+ * NULL) is true where it was there already.
+ * Threads: one at a time per transfer.   Blocks: disk, network (each remote's upload-timeout).
+ * Owns: nothing.
+ * Fails: KILN_MISS (no remote has it; no diag), KILN_E_REJECTED (KILN_TRUST), KILN_E_CORRUPT,
+ * KILN_E_UNAVAILABLE (nobody answers; no disk to write to), KILN_E_TIMEOUT, KILN_E_IO. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_pull(kiln_transfer *transfer,
+                                                        const kiln_key *key, bool *out_present,
+                                                        kiln_diag *diag);
+
+/* Keeps a list of keys on the remotes under a name, replacing the one before; gets one, as a blob
+ * of kiln_key.
+ * Threads: one at a time per transfer.   Blocks: network.
+ * Owns: *out_keys is yours, kiln_blob_release().
+ * Fails: as push and pull; KILN_E_INVALID for an empty name or list. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_push_list(kiln_transfer *transfer,
+                                                             const char *name, const kiln_key *keys,
+                                                             size_t count, kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_pull_list(kiln_transfer *transfer,
+                                                             const char *name, kiln_blob **out_keys,
+                                                             kiln_diag *diag);
+
+/* Trains a dictionary on the small ones of these entries (of `pack`, or of the cache), and makes it
+ * the one that entries on these remotes are packed with from now on, by every machine.
+ * `out_bytes` is its size: 0 where there are too few entries, or it would not pay.
+ * Threads: one at a time per transfer.   Blocks: disk, network, for seconds.   Owns: nothing.
+ * Fails: as kiln_transfer_push; KILN_E_NOMEM. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_train(kiln_transfer *transfer, kiln_pack *pack,
+                                                         const kiln_key *keys, size_t count,
+                                                         size_t *out_bytes, kiln_diag *diag);
+
+/* What went over the wire, dictionaries and lists included, and what entries were before packing.
+ */
+typedef struct kiln_transfer_counts {
+    uint64_t sent, received; /* entries */
+    uint64_t bytes_out, bytes_in;
+    uint64_t raw_out, raw_in;
+} kiln_transfer_counts;
+
+/* Threads: one at a time per transfer.   Blocks: never.   Owns: *out_counts is the caller's.
+ * Fails: never. */
+KILN_API void kiln_transfer_get_counts(const kiln_transfer *transfer,
+                                       kiln_transfer_counts *out_counts);
 
 KILN_END_DECLS
 

@@ -47,6 +47,8 @@ typedef struct cli_command {
     X(clear)                                                                                       \
     X(pack)                                                                                        \
     X(remote)                                                                                      \
+    X(push)                                                                                        \
+    X(pull)                                                                                        \
     X(key)                                                                                         \
     X(completion)                                                                                  \
     X(version)                                                                                     \

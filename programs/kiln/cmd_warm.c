@@ -8,6 +8,7 @@
 #include "manifest.h"
 #include "parallel.h"
 #include "session.h"
+#include "targets.h"
 #include "warm.h"
 
 typedef struct warm_options {
@@ -31,22 +32,12 @@ static const opt_spec specs[] = {
     OPT_END};
 
 static const size_t max_source = (size_t)64 << 20;
-enum { MAX_TARGETS = 64 };
-
-/* A target, and the runtime that compiles for it. */
-typedef struct warm_target {
-    const char *name;
-    kiln_runtime *runtime;
-    const char *reason; /* why there is none */
-} warm_target;
-
 typedef struct warm_work {
     const cmd_context *context;
     const warm_options *options;
     kiln_cache *cache;
-    warm_target targets[MAX_TARGETS];
-    const char *names[MAX_TARGETS];
-    size_t target_count;
+    cli_targets targets;
+    const char *names[TARGETS_MAX];
     warm_item *items;
     size_t count, done;
     kiln_pack_writer *writer; /* NULL: no pack */
@@ -83,7 +74,7 @@ static kiln_status pack_stage(void *user, const kiln_explanation *stage)
 static kiln_status make_form(warm_work *work, warm_item *item, const kernel_form *form,
                              kiln_diag *diag)
 {
-    const warm_target *target = &work->targets[item->target];
+    const cli_target *target = &work->targets.items[item->target];
     const struct kiln_cpu_kernel *builtin = NULL;
     kiln_source source;
     kiln_origin origin = KILN_ORIGIN_NONE;
@@ -161,7 +152,7 @@ static void warm_one(void *user, size_t index)
 {
     warm_work *work = user;
     warm_item *item = &work->items[index];
-    const warm_target *target = &work->targets[item->target];
+    const cli_target *target = &work->targets.items[item->target];
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = KILN_E_UNAVAILABLE;
     host_mutex_lock(work->mutex);
@@ -182,66 +173,6 @@ static void warm_one(void *user, size_t index)
 /* --- gathering ---------------------------------------------------------------------------------
  */
 
-/* "a,b" and several --target are the same. */
-static kiln_status read_targets(warm_work *work, kiln_diag *diag)
-{
-    const opt_list *list = &work->options->targets;
-    for (size_t i = 0; i < list->count; i++) {
-        for (const char *at = list->items[i]; *at != '\0';) {
-            size_t length = strcspn(at, ",");
-            if (length > 0 && work->target_count == MAX_TARGETS) {
-                return kiln_diag_set(diag, KILN_E_INVALID, NULL, "--target", "more than %d",
-                                     MAX_TARGETS);
-            }
-            if (length > 0) {
-                char *name = pool_text(work->context->pool, at, length);
-                if (name == NULL) {
-                    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--target", "out of memory");
-                }
-                work->names[work->target_count] = name;
-                work->targets[work->target_count++].name = name;
-            }
-            at += length + (at[length] == ',');
-        }
-    }
-    return work->target_count > 0
-               ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_INVALID, "write --target vulkan:spirv,cuda:sm_90",
-                               "--target", "is needed: what to compile for");
-}
-
-/* A backend that cannot be had is a reason, unless nobody has ever heard of it. */
-static kiln_status open_target(warm_work *work, warm_target *target, kiln_diag *diag)
-{
-    kiln_runtime_options options = {0};
-    kiln_diag own = KILN_DIAG_INIT;
-    char line[1536];
-    kiln_status status = kiln_runtime_options_init(&options, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
-    options.backend = pool_text(work->context->pool, target->name, strcspn(target->name, ":"));
-    options.device = NULL;
-    options.strict = true;
-    options.compile_only = true;
-    options.cache = work->cache;
-    if (options.backend == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, target->name, "out of memory");
-    }
-    status = kiln_runtime_create(&options, &target->runtime, &own);
-    if (status == KILN_E_UNAVAILABLE || status == KILN_E_UNSUPPORTED) {
-        (void)kiln_diag_format(&own, line, sizeof(line));
-        target->reason = pool_text(work->context->pool, line, strlen(line));
-        target->reason = target->reason != NULL ? target->reason : kiln_status_text(status);
-        kiln_diag_clear(&own);
-        return KILN_OK;
-    }
-    if (status != KILN_OK) {
-        *diag = own;
-    }
-    return status;
-}
-
 static kiln_status read_manifests(warm_work *work, const opt_list *paths, kiln_diag *diag)
 {
     cli_pool *pool = work->context->pool;
@@ -257,11 +188,11 @@ static kiln_status read_manifests(warm_work *work, const opt_list *paths, kiln_d
         }
         kernels += manifests[i].count;
     }
-    work->items = pool_array(pool, kernels * work->target_count + 1, sizeof(*work->items));
+    work->items = pool_array(pool, kernels * work->targets.count + 1, sizeof(*work->items));
     if (work->items == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading manifests", "out of memory");
     }
-    for (size_t t = 0; t < work->target_count; t++) {
+    for (size_t t = 0; t < work->targets.count; t++) {
         for (size_t i = 0; i < paths->count; i++) {
             for (size_t k = 0; k < manifests[i].count; k++) {
                 work->items[work->count++] =
@@ -293,7 +224,7 @@ static exit_code compile_all(warm_work *work)
     kiln_diag diag = KILN_DIAG_INIT;
     size_t jobs = 1;
     warm_result result = {.targets = work->names,
-                          .target_count = work->target_count,
+                          .target_count = work->targets.count,
                           .items = work->items,
                           .count = work->count,
                           .pack = work->options->pack};
@@ -325,7 +256,12 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     warm_work work = {.context = context, .options = options, .code = EXIT_FINE};
     kiln_diag diag = KILN_DIAG_INIT;
     work.mutex = host_mutex_create();
-    kiln_status status = work.mutex != NULL ? read_targets(&work, &diag) : KILN_E_NOMEM;
+    kiln_status status = work.mutex != NULL
+                             ? targets_read(&options->targets, context->pool, &work.targets, &diag)
+                             : KILN_E_NOMEM;
+    for (size_t i = 0; i < work.targets.count; i++) {
+        work.names[i] = work.targets.items[i].name;
+    }
     if (status == KILN_OK) {
         status = read_manifests(&work, arguments, &diag);
     }
@@ -334,17 +270,15 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         /* Without a disk there is nothing that could be warmed, nor packed. */
         code = session_open_disk(context, &options->session, &work.cache);
     }
-    for (size_t i = 0; status == KILN_OK && code == EXIT_FINE && i < work.target_count; i++) {
-        status = open_target(&work, &work.targets[i], &diag);
+    if (status == KILN_OK && code == EXIT_FINE) {
+        status = targets_open(&work.targets, work.cache, context->pool, &diag);
     }
     if (status != KILN_OK) {
         code = work.mutex != NULL ? cmd_fail(context, &diag) : cmd_no_memory(context);
     } else if (code == EXIT_FINE) {
         code = compile_all(&work);
     }
-    for (size_t i = 0; i < work.target_count; i++) {
-        kiln_runtime_destroy(work.targets[i].runtime);
-    }
+    targets_close(&work.targets);
     kiln_cache_destroy(work.cache);
     host_mutex_destroy(work.mutex);
     return code;

@@ -266,3 +266,27 @@ void kn_entry_parts_deinit(kn_entry_parts *parts)
     free(parts->packed);
     memset(parts, 0, sizeof *parts);
 }
+
+kiln_status kn_entry_bytes(const kn_entry_request *request, size_t spare, void **out_data,
+                           size_t *out_size, kiln_diag *diag)
+{
+    kn_entry_parts parts;
+    *out_data = NULL;
+    *out_size = 0;
+    kiln_status status = kn_entry_write(request, &parts, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    const size_t size = kn_entry_parts_size(&parts);
+    char *data = malloc(size + spare);
+    if (data != NULL) {
+        memcpy(data, parts.header, KN_ENTRY_HEADER);
+        memcpy(data + KN_ENTRY_HEADER, parts.body.data, parts.body.length);
+        memcpy(data + KN_ENTRY_HEADER + parts.body.length, parts.recipe.data, parts.recipe.length);
+        *out_data = data;
+        *out_size = size;
+    }
+    kn_entry_parts_deinit(&parts);
+    return data != NULL ? KILN_OK
+                        : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "writing an entry", NULL);
+}

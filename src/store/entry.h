@@ -65,6 +65,9 @@ typedef struct kn_entry_request {
 /* KILN_E_INVALID when it would be larger than KN_ENTRY_LIMIT, KILN_E_NOMEM. */
 kiln_status kn_entry_write(const kn_entry_request *request, kn_entry_parts *out_parts,
                            kiln_diag *diag);
+/* The same in one piece, malloc'ed, with `spare` bytes of room behind it. */
+kiln_status kn_entry_bytes(const kn_entry_request *request, size_t spare, void **out_data,
+                           size_t *out_size, kiln_diag *diag);
 size_t kn_entry_parts_size(const kn_entry_parts *parts);
 void kn_entry_parts_deinit(kn_entry_parts *parts);
 

@@ -58,47 +58,24 @@ static void put_seal(unsigned char *seal, const kn_public_key *public_key,
     memcpy(seal + AT_SIGNATURE, signature, KN_SIGNATURE);
 }
 
-/* The bytes of an entry file with its payload as it is, and room for a seal. */
-static kiln_status write_entry(const kn_tier_put *what, char **out_data, size_t *out_size,
-                               kiln_diag *diag)
+kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
+                          const kn_dictionary *dictionary, void **out_data, size_t *out_size,
+                          kiln_diag *diag)
 {
     const kn_entry_request request = {.key = what->key,
                                       .recipe = what->recipe,
                                       .blob = what->blob,
                                       .created_ns = kn_clock_wall()};
-    kn_entry_parts parts;
-    kiln_status status = kn_entry_write(&request, &parts, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
-    const size_t size = kn_entry_parts_size(&parts);
-    char *data = malloc(size + KN_SEAL_SIZE);
-    if (data == NULL) {
-        kn_entry_parts_deinit(&parts);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "sealing an entry", NULL);
-    }
-    memcpy(data, parts.header, KN_ENTRY_HEADER);
-    memcpy(data + KN_ENTRY_HEADER, parts.body.data, parts.body.length);
-    memcpy(data + KN_ENTRY_HEADER + parts.body.length, parts.recipe.data, parts.recipe.length);
-    kn_entry_parts_deinit(&parts);
-    *out_data = data;
-    *out_size = size;
-    return KILN_OK;
-}
-
-kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
-                          const kn_dictionary *dictionary, void **out_data, size_t *out_size,
-                          kiln_diag *diag)
-{
-    char *data = NULL;
+    void *data = NULL;
     size_t size = 0, packed_size = 0;
     *out_data = NULL;
     *out_size = 0;
-    kiln_status status = write_entry(what, &data, &size, diag);
+    /* Room for the seal: what is sealed is not copied once more. */
+    kiln_status status = kn_entry_bytes(&request, KN_SEAL_SIZE, &data, &size, diag);
     if (status != KILN_OK) {
         return status;
     }
-    char *packed = kn_packet_make(kn_span_of(data, size), dictionary, KN_SEAL_SIZE, &packed_size);
+    void *packed = kn_packet_make(kn_span_of(data, size), dictionary, KN_SEAL_SIZE, &packed_size);
     if (packed != NULL) {
         free(data);
         data = packed;

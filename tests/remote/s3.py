@@ -42,7 +42,7 @@ def signature(request, date, scope, names):
 
 class Store(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    objects, refused = {}, 0
+    objects, refused, kept = {}, 0, 0
 
     def allowed(self):
         kind, _, rest = self.headers.get("Authorization", "").partition(" ")
@@ -72,6 +72,7 @@ class Store(http.server.BaseHTTPRequestHandler):
         there = self.path in self.objects
         if self.command == "PUT":
             if there and self.headers.get("If-None-Match") == "*":
+                Store.kept += 1
                 return self.answer(412)
             self.objects[self.path] = body
             return self.answer(200)
@@ -124,6 +125,29 @@ def main():
         assert all(path.startswith("/bucket/some/prefix/") for path in Store.objects)
         second = counters("m2", SECRET)
         assert second["compiles"] == 0 and second["hits_remote"] > 0, second
+        # Two writers: the second is told that there is one already (412), and that is fine.
+        before, writes = dict(Store.objects), Store.kept
+        again = run("m5", SECRET, "push", "--cache-dir", os.path.join(folder, "m2"), "--json")
+        assert again.returncode == 0, again.stderr
+        assert Store.kept > writes and Store.objects == before
+        assert json.loads(again.stdout)["pushed"] == second["hits_remote"], again.stdout
+
+        # Under a name to the store, and out of it into a pack; then nothing is there twice.
+        named = run("m2", SECRET, "push", "--name", "release 1")
+        assert named.returncode == 0, named.stderr
+        pack = os.path.join(folder, "it.kpack")
+        pulled = run("m6", SECRET, "pull", "--name", "release 1", "--pack", pack, "--json")
+        assert pulled.returncode == 0, pulled.stderr
+        told = json.loads(pulled.stdout)
+        assert told["pulled"] == told["pack_entries"] == first["remote_uploads"], told
+        assert told["received_bytes"] > 0 and told["missing"] + told["failed"] == 0, told
+        told = json.loads(run("m6", SECRET, "pull", "--name", "release 1", "--json").stdout)
+        assert told["pulled"] == 0 and told["present"] == first["remote_uploads"], told
+        assert run("m6", SECRET, "pull", "--name", "release 2").returncode == 2
+        assert run("m6", SECRET, "pull").returncode == 2
+        assert run("m7", "wrong", "pull", "--name", "release 1").returncode == 4
+        assert run("m7", SECRET, "push", "--pack", pack).returncode == 0
+
         third = counters("m3", "wrong")
         assert third["compiles"] == first["compiles"] and third["hits_remote"] == 0, third
         assert third["remote_errors"] > 0, third

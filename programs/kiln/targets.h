@@ -1,0 +1,31 @@
+/* What --target names: targets to compile for, each with a runtime that compiles for it. */
+#ifndef KILN_PROGRAM_TARGETS_H
+#define KILN_PROGRAM_TARGETS_H
+
+#include <kiln/kiln.h>
+
+#include "opt.h"
+#include "pool.h"
+
+enum { TARGETS_MAX = 64 };
+
+typedef struct cli_target {
+    const char *name;
+    kiln_runtime *runtime; /* NULL: there is none here */
+    const char *reason;    /* why */
+} cli_target;
+
+typedef struct cli_targets {
+    cli_target items[TARGETS_MAX];
+    size_t count;
+} cli_targets;
+
+/* "a,b" and several --target are the same. KILN_E_INVALID where there is none. */
+kiln_status targets_read(const opt_list *list, cli_pool *pool, cli_targets *out_targets,
+                         kiln_diag *diag);
+/* Opens a runtime for each, on `cache`. A backend that cannot be had is a reason, unless nobody has
+ * ever heard of it: KILN_E_INVALID. */
+kiln_status targets_open(cli_targets *targets, kiln_cache *cache, cli_pool *pool, kiln_diag *diag);
+void targets_close(cli_targets *targets);
+
+#endif

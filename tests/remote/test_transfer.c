@@ -1,0 +1,351 @@
+/* Moving many entries at once over real servers, and the dictionary that packs them: what one
+ * machine trained, every other finds, reads and packs with. */
+#include "remote/servers.h"
+
+#include "kiln/pack.h"
+#include "kiln/remote.h"
+
+#define PATIENT "timeout=20s&connect-timeout=20s&upload-timeout=20s&flush=20s"
+enum { ENTRIES = 40, SIZE = 2000 };
+
+typedef struct fixture {
+    ks_server server;
+    char *folder, *roots[3];
+    char url[256];
+} fixture;
+
+static int make_roots(fixture *f)
+{
+    f->folder = kt_tmpdir_create();
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "m%d", i);
+        f->roots[i] = kt_path(f->folder, name);
+    }
+    return 0;
+}
+
+static int setup_redis(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    ks_redis(&f->server);
+    (void)snprintf(f->url, sizeof f->url, "redis://:s3cr3t@127.0.0.1:%d?" PATIENT, f->server.port);
+    return make_roots(f);
+}
+
+static int setup_nginx(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    ks_nginx(&f->server);
+    (void)snprintf(f->url, sizeof f->url, "http://127.0.0.1:%d/kiln?" PATIENT, f->server.port);
+    return make_roots(f);
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    ks_end(&f->server);
+    for (int i = 0; i < 3; i++) {
+        free(f->roots[i]);
+    }
+    kt_tmpdir_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+/* --- entries -----------------------------------------------------------------------------------
+ */
+
+static uint32_t next(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 16;
+}
+
+/* Lines out of a stock of 100, other ones for each number. */
+static const char *code(unsigned number)
+{
+    static char text[SIZE + 1];
+    uint32_t seed = number * 2654435761u + 1;
+    size_t at = 0;
+    while (at < SIZE) {
+        uint32_t line = next(&seed) % 100 + 1;
+        for (size_t i = 0; i < 40 && at < SIZE; i++) {
+            text[at++] = (char)('!' + next(&line) % 90);
+        }
+    }
+    text[SIZE] = '\0';
+    return text;
+}
+
+static kiln_key key_of(unsigned number)
+{
+    kiln_recipe *recipe = ks_recipe(code(number));
+    kiln_key key = kiln_recipe_key(recipe);
+    kiln_recipe_destroy(recipe);
+    return key;
+}
+
+static void fill(kiln_cache *cache, unsigned from, unsigned to, kiln_origin expected)
+{
+    ks_compile compile = {0};
+    for (unsigned i = from; i < to; i++) {
+        assert_int_equal(ks_get(cache, code(i), &compile), expected);
+    }
+}
+
+static kiln_transfer *open_transfer(fixture *f, kiln_cache *cache)
+{
+    kiln_transfer *transfer = NULL;
+    assert_int_equal(kiln_transfer_open(f->url, cache, &transfer, NULL), KILN_OK);
+    return transfer;
+}
+
+static kiln_transfer_counts push(fixture *f, kiln_cache *cache, bool train, bool replace)
+{
+    kiln_transfer *transfer = open_transfer(f, cache);
+    kiln_transfer_counts counts;
+    kiln_key keys[ENTRIES];
+    size_t bytes = 0;
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        keys[i] = key_of(i);
+    }
+    if (train) {
+        assert_int_equal(kiln_transfer_train(transfer, NULL, keys, ENTRIES, &bytes, NULL), KILN_OK);
+        assert_true(bytes > 0);
+    }
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        assert_int_equal(kiln_transfer_push(transfer, NULL, &keys[i], replace, NULL), KILN_OK);
+    }
+    assert_int_equal(kiln_transfer_push_list(transfer, "all of it", keys, ENTRIES, NULL), KILN_OK);
+    kiln_transfer_get_counts(transfer, &counts);
+    kiln_transfer_close(transfer);
+    assert_int_equal(counts.sent, ENTRIES);
+    return counts;
+}
+
+static kiln_transfer_counts pull(fixture *f, kiln_cache *cache, bool present)
+{
+    kiln_transfer *transfer = open_transfer(f, cache);
+    kiln_transfer_counts counts;
+    kiln_blob *list = NULL;
+    bool there = false;
+    assert_int_equal(kiln_transfer_pull_list(transfer, "all of it", &list, NULL), KILN_OK);
+    assert_int_equal(kiln_blob_size(list), ENTRIES * sizeof(kiln_key));
+    for (size_t i = 0; i < ENTRIES; i++) {
+        kiln_key key;
+        memcpy(&key, (const char *)kiln_blob_data(list) + i * sizeof key, sizeof key);
+        assert_int_equal(kiln_transfer_pull(transfer, &key, &there, NULL), KILN_OK);
+        assert_true(there == present);
+    }
+    kiln_blob_release(list);
+    kiln_transfer_get_counts(transfer, &counts);
+    kiln_transfer_close(transfer);
+    return counts;
+}
+
+/* --- tests -------------------------------------------------------------------------------------
+ */
+
+static void what_is_pushed_can_be_pulled(void **state)
+{
+    fixture *f = *state;
+    kiln_cache *cache = ks_machine(f->roots[0], NULL);
+    fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
+    kiln_transfer_counts counts = push(f, cache, false, false);
+    assert_true(counts.bytes_out > 0 && counts.raw_out > counts.bytes_out);
+    kiln_cache_destroy(cache);
+    cache = ks_machine(f->roots[1], NULL);
+    counts = pull(f, cache, false);
+    assert_int_equal(counts.received, ENTRIES);
+    assert_true(counts.raw_in > counts.bytes_in);
+    counts = pull(f, cache, true);
+    assert_int_equal(counts.received, 0);
+    fill(cache, 0, ENTRIES, KILN_ORIGIN_DISK);
+    kiln_cache_destroy(cache);
+}
+
+static void a_pack_travels_too(void **state)
+{
+    fixture *f = *state;
+    kiln_pack_writer *writer = NULL;
+    kiln_pack_copied copied;
+    kiln_pack *pack = NULL;
+    char *path = kt_path(f->folder, "it.kpack");
+    kiln_cache *cache = ks_machine(f->roots[0], NULL);
+    fill(cache, 0, 5, KILN_ORIGIN_COMPILED);
+    assert_int_equal(kiln_pack_writer_create(path, NULL, &writer, NULL), KILN_OK);
+    assert_int_equal(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, NULL),
+                     KILN_OK);
+    assert_int_equal(kiln_pack_writer_finish(writer, NULL, NULL), KILN_OK);
+    kiln_pack_writer_destroy(writer);
+    kiln_cache_destroy(cache);
+    assert_int_equal(kiln_pack_open(path, &pack, NULL), KILN_OK);
+    cache = ks_machine(f->roots[1], NULL); /* which has none of it */
+    kiln_transfer *transfer = open_transfer(f, cache);
+    for (unsigned i = 0; i < 5; i++) {
+        const kiln_key key = key_of(i);
+        assert_int_equal(kiln_transfer_push(transfer, pack, &key, false, NULL), KILN_OK);
+        assert_int_equal(kiln_transfer_pull(transfer, &key, NULL, NULL), KILN_OK);
+    }
+    const kiln_key none = key_of(6);
+    assert_int_equal(kiln_transfer_push(transfer, pack, &none, false, NULL), KILN_MISS);
+    assert_int_equal(kiln_transfer_push(transfer, NULL, &none, false, NULL), KILN_MISS);
+    assert_int_equal(kiln_transfer_pull(transfer, &none, NULL, NULL), KILN_MISS);
+    kiln_transfer_close(transfer);
+    kiln_pack_close(pack);
+    fill(cache, 0, 5, KILN_ORIGIN_DISK);
+    kiln_cache_destroy(cache);
+    free(path);
+}
+
+static void a_dictionary_makes_everything_smaller(void **state)
+{
+    fixture *f = *state;
+    kiln_cache *cache = ks_machine(f->roots[0], NULL);
+    fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
+    const kiln_transfer_counts before = push(f, cache, false, true);
+    (void)push(f, cache, true, true);
+    /* Another process finds it on disk, and which one is in use on the remote. */
+    const kiln_transfer_counts after = push(f, cache, false, true);
+    assert_true(after.bytes_out < before.bytes_out);
+    assert_int_equal(after.raw_out, before.raw_out);
+    kiln_cache_destroy(cache);
+    /* A machine that has never heard of it reads such entries, and packs its own so. */
+    cache = ks_machine(f->roots[1], f->url);
+    fill(cache, 0, ENTRIES, KILN_ORIGIN_REMOTE);
+    kiln_cache_stats own = ks_own(cache);
+    assert_int_equal(own.remote_refused + own.corrupt + own.remote_errors, 0);
+    assert_true(own.remote_raw_in > own.remote_bytes_in);
+    fill(cache, ENTRIES, 2 * ENTRIES, KILN_ORIGIN_COMPILED);
+    kiln_cache_destroy(cache);
+    cache = ks_machine(f->roots[1], NULL);
+    assert_true(kt_file_count(f->roots[1]) > 2 * ENTRIES);
+    kiln_cache_destroy(cache);
+    cache = ks_machine(f->roots[2], f->url);
+    fill(cache, 0, 2 * ENTRIES, KILN_ORIGIN_REMOTE);
+    kiln_cache_destroy(cache);
+}
+
+/* The dictionary is lost: what needs it is a miss, and is put right by who compiles. */
+static void a_lost_dictionary_costs_a_compile(void **state)
+{
+    fixture *f = *state;
+    char command[512];
+    kiln_cache *cache = ks_machine(f->roots[0], NULL);
+    fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
+    (void)push(f, cache, true, false);
+    kiln_cache_destroy(cache);
+    /* The largest file is the dictionary. */
+    (void)snprintf(command, sizeof command,
+                   "rm \"$(find %s/files -type f -printf '%%s %%p\\n' | sort -n | tail -1 | "
+                   "cut -d' ' -f2)\"",
+                   f->server.folder);
+    assert_int_equal(system(command), 0);
+    cache = ks_machine(f->roots[1], f->url);
+    fill(cache, 0, 3, KILN_ORIGIN_COMPILED);
+    assert_true(ks_own(cache).corrupt >= 3);
+    kiln_cache_destroy(cache);
+    cache = ks_machine(f->roots[2], f->url);
+    fill(cache, 0, 3, KILN_ORIGIN_REMOTE);
+    kiln_cache_destroy(cache);
+}
+
+static void S7_a_pull_takes_only_what_is_trusted(void **state)
+{
+    fixture *f = *state;
+    char line[KILN_PUBLIC_KEY_TEXT_SIZE];
+    char *key_file = kt_path(f->folder, "key.pem");
+    const kiln_key key = key_of(0);
+    kiln_diag diag = KILN_DIAG_INIT;
+    assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
+    kiln_cache *cache = ks_machine(f->roots[0], NULL);
+    fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
+    (void)push(f, cache, false, false);
+    kiln_cache *other = ks_machine(f->roots[1], NULL);
+    assert_int_equal(setenv("KILN_SIGNING_KEY", key_file, 1), 0);
+    kiln_transfer *transfer = open_transfer(f, other);
+    assert_int_equal(kiln_transfer_pull(transfer, &key, NULL, &diag), KILN_E_REJECTED);
+    assert_non_null(strstr(diag.why, "not signed"));
+    kiln_diag_clear(&diag);
+    kiln_transfer_close(transfer);
+    /* Signed, and with a dictionary that is signed too. */
+    (void)push(f, cache, true, true);
+    (void)pull(f, other, false);
+    assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
+    fill(other, 0, ENTRIES, KILN_ORIGIN_DISK);
+    kiln_cache_destroy(other);
+    kiln_cache_destroy(cache);
+    free(key_file);
+}
+
+static void S7_a_tampered_entry_is_not_pulled(void **state)
+{
+    fixture *f = *state;
+    char command[512];
+    const kiln_key key = key_of(0);
+    kiln_cache *cache = ks_machine(f->roots[0], NULL);
+    fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
+    (void)push(f, cache, false, false);
+    kiln_cache_destroy(cache);
+    (void)snprintf(command, sizeof command,
+                   "for e in $(find %s/files -type f); do printf x | dd of=$e bs=1 seek=100 "
+                   "conv=notrunc 2>/dev/null; done",
+                   f->server.folder);
+    assert_int_equal(system(command), 0);
+    cache = ks_machine(f->roots[1], NULL);
+    kiln_transfer *transfer = open_transfer(f, cache);
+    assert_int_equal(kiln_transfer_pull(transfer, &key, NULL, NULL), KILN_E_CORRUPT);
+    kiln_transfer_close(transfer);
+    kiln_cache_destroy(cache);
+}
+
+static void a_dead_server_is_told(void **state)
+{
+    fixture *f = *state;
+    const kiln_key key = key_of(0);
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_transfer *transfer = NULL;
+    kiln_cache *cache = ks_machine(f->roots[0], NULL);
+    fill(cache, 0, 1, KILN_ORIGIN_COMPILED);
+    ks_kill(&f->server);
+    transfer = open_transfer(f, cache);
+    assert_int_equal(kiln_transfer_push(transfer, NULL, &key, false, &diag), KILN_E_UNAVAILABLE);
+    assert_true(diag.why[0] != '\0');
+    assert_null(strstr(diag.what, "s3cr3t"));
+    kiln_diag_clear(&diag);
+    const kiln_key absent = key_of(1);
+    assert_int_equal(kiln_transfer_pull(transfer, &absent, NULL, NULL), KILN_E_UNAVAILABLE);
+    kiln_transfer_close(transfer);
+    assert_int_equal(kiln_transfer_open("", cache, &transfer, NULL), KILN_E_UNAVAILABLE);
+    assert_int_equal(kiln_transfer_open("redis://x?no", cache, &transfer, NULL), KILN_E_INVALID);
+    kiln_cache_destroy(cache);
+}
+
+int main(void)
+{
+#define REDIS(name)                                                                                \
+    {                                                                                              \
+        "redis: " #name, name, setup_redis, teardown, NULL                                         \
+    }
+#define NGINX(name)                                                                                \
+    {                                                                                              \
+        "nginx: " #name, name, setup_nginx, teardown, NULL                                         \
+    }
+    const struct CMUnitTest tests[] = {
+        REDIS(what_is_pushed_can_be_pulled),
+        NGINX(what_is_pushed_can_be_pulled),
+        REDIS(a_pack_travels_too),
+        REDIS(a_dictionary_makes_everything_smaller),
+        NGINX(a_dictionary_makes_everything_smaller),
+        NGINX(a_lost_dictionary_costs_a_compile),
+        REDIS(S7_a_pull_takes_only_what_is_trusted),
+        NGINX(S7_a_pull_takes_only_what_is_trusted),
+        NGINX(S7_a_tampered_entry_is_not_pulled),
+        REDIS(a_dead_server_is_told),
+        NGINX(a_dead_server_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
