@@ -12,16 +12,21 @@
 #else
 #define KILN_API __declspec(dllimport)
 #endif
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) && !defined(_WIN32)
 #define KILN_API __attribute__((visibility("default")))
 #else
 #define KILN_API
 #endif
 
 #if defined(__GNUC__)
+#if defined(__MINGW32__) && !defined(__clang__)
+#define KILN_PRINTF_KIND gnu_printf /* what the library formats with, whatever the program has */
+#else
+#define KILN_PRINTF_KIND printf
+#endif
 #define KILN_MUST_CHECK __attribute__((warn_unused_result))
 #define KILN_PRINTF(format_index, first_arg)                                                       \
-    __attribute__((format(printf, format_index, first_arg)))
+    __attribute__((format(KILN_PRINTF_KIND, format_index, first_arg)))
 #else
 #define KILN_MUST_CHECK
 #define KILN_PRINTF(format_index, first_arg)

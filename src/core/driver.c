@@ -176,9 +176,9 @@ void kn_drivers_register(const char *path, kn_report_fn *failed, void *user)
     kn_registry_add_builtin(kn_builtin_backends);
     register_modules(failed, user);
     while (path != NULL && *path != '\0') {
-        size_t length = strcspn(path, ":");
+        size_t length = strcspn(path, KN_PATH_LIST_SEPARATOR);
         char *file = kn_text_copy_n(path, length);
-        path += length + (path[length] == ':');
+        path += length + (path[length] != '\0');
         if (file != NULL && file[0] != '\0') {
             register_file("KILN_BACKEND_PATH", kn_path_name(file), file, failed, user);
         }

@@ -85,13 +85,14 @@ kiln_status kn_options_check(const kiln_runtime_options *options, kiln_diag *dia
     }
     const char *path = options->backend_path;
     while (path != NULL && *path != '\0') {
-        if (*path != ':' && !kn_path_is_absolute(path)) {
-            return kiln_diag_set(diag, KILN_E_INVALID, "give whole paths, separated by colons",
+        if (*path != KN_PATH_LIST_SEPARATOR[0] && !kn_path_is_absolute(path)) {
+            return kiln_diag_set(diag, KILN_E_INVALID,
+                                 "give whole paths, with \"" KN_PATH_LIST_SEPARATOR "\" in between",
                                  origin_of(&rows[2], options->backend_path),
                                  "\"%s\" is no list of absolute paths", options->backend_path);
         }
-        path += strcspn(path, ":");
-        path += *path == ':';
+        path += strcspn(path, KN_PATH_LIST_SEPARATOR);
+        path += *path == KN_PATH_LIST_SEPARATOR[0];
     }
     return KILN_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "kiln/version.h"
 
@@ -127,6 +128,10 @@ static kiln_status unpack(const kn_entry *entry, kiln_blob **out_blob, kiln_diag
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "unpacking an entry", NULL);
     }
     size_t got = ZSTD_decompress(memory, size, entry->payload.data, entry->payload.length);
+    if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) {
+        free(memory);
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "unpacking an entry", NULL);
+    }
     if (ZSTD_isError(got) || got != size) {
         free(memory);
         return corrupt(diag, "its payload does not unpack to the size it names");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -229,6 +230,9 @@ static kiln_status unpack_body(kiln_pack *pack, const kn_pack_record *record, ch
     ZSTD_DCtx *nobody = NULL;
     if (!atomic_compare_exchange_strong(&pack->spare, &nobody, context)) {
         (void)ZSTD_freeDCtx(context);
+    }
+    if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, pack->path, "unpacking an entry");
     }
     return !ZSTD_isError(got) && got == size
                ? KILN_OK

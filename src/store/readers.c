@@ -1,16 +1,16 @@
 /* The writer's half of lock-free reading. Must not know what is read. */
 #include "store/readers.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "sys/fence.h"
+#include "sys/memory.h"
 
 bool kn_readers_init(kn_readers *readers)
 {
     memset(readers, 0, sizeof *readers);
     size_t size = KN_READER_SLOTS * sizeof *readers->slots;
-    readers->slots = aligned_alloc(alignof(kn_reader), size);
+    readers->slots = kn_memory_create(alignof(kn_reader), size);
     if (readers->slots == NULL) {
         return false;
     }
@@ -21,7 +21,7 @@ bool kn_readers_init(kn_readers *readers)
 
 void kn_readers_deinit(kn_readers *readers)
 {
-    free(readers->slots);
+    kn_memory_destroy(readers->slots);
     memset(readers, 0, sizeof *readers);
 }
 

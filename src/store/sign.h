@@ -38,8 +38,8 @@ kiln_status kn_signer_sign(const kn_signer *signer, const kiln_key *key, kn_span
 bool kn_signer_verify(const kn_signer *signer, const kiln_key *key, kn_span entry,
                       const kn_public_key *public_key, const unsigned char signature[KN_SIGNATURE]);
 
-/* Lines `kiln-ed25519 <64 hexadecimal digits> [comment]`, empty ones, and comments after '#'.
- * False, and the number of the line, where one is neither, or there are too many. */
+/* In trusted.c. Lines `kiln-ed25519 <64 hexadecimal digits> [comment]`, empty ones, and comments
+ * after '#'. False, and the number of the line, where one is neither, or there are too many. */
 bool kn_trusted_parse(kn_span text, kn_public_key *keys, size_t room, size_t *out_count,
                       size_t *out_line);
 

@@ -8,26 +8,12 @@
 
 #include "base/text.h"
 
-extern char **environ; /* POSIX names it, and no header of C's does */
-
-const char *kn_env_get(const char *name)
-{
-    return getenv(name);
-}
-
-void kn_env_each(kn_env_visit *visit, void *user)
-{
-    for (char **at = environ; at != NULL && *at != NULL; at++) {
-        visit(user, *at);
-    }
-}
-
 /* As nanoseconds in 63 bits. */
 #define MAX_SECONDS (INT64_MAX / 1000000000)
 
 static const char *value_of(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = kn_env_get(name);
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 

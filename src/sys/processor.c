@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 
@@ -14,18 +13,6 @@
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
-
-static uint64_t memory_of_machine(void)
-{
-#if defined(_SC_PHYS_PAGES) && defined(_SC_PAGESIZE)
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long size = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && size > 0) {
-        return (uint64_t)pages * (uint64_t)size;
-    }
-#endif
-    return 0;
-}
 
 #if defined(__x86_64__)
 
@@ -143,7 +130,7 @@ void kn_processor_describe(kn_processor *out_processor)
     *out_processor = (kn_processor){.architecture = KN_ARCH_X86_64, .features = x86_features()};
     kn_text_put(out_processor->model, sizeof(out_processor->model), "x86-64 processor");
     x86_names(out_processor);
-    out_processor->memory_bytes = memory_of_machine();
+    out_processor->memory_bytes = kn_processor_memory();
 }
 
 #elif defined(__aarch64__)
@@ -173,7 +160,7 @@ void kn_processor_describe(kn_processor *out_processor)
 {
     *out_processor = (kn_processor){.architecture = KN_ARCH_AARCH64, .features = arm_features()};
     kn_text_put(out_processor->model, sizeof(out_processor->model), "AArch64 processor");
-    out_processor->memory_bytes = memory_of_machine();
+    out_processor->memory_bytes = kn_processor_memory();
 }
 
 #else
@@ -182,7 +169,7 @@ void kn_processor_describe(kn_processor *out_processor)
 {
     *out_processor = (kn_processor){.architecture = KN_ARCH_OTHER};
     kn_text_put(out_processor->model, sizeof(out_processor->model), "processor");
-    out_processor->memory_bytes = memory_of_machine();
+    out_processor->memory_bytes = kn_processor_memory();
 }
 
 #endif

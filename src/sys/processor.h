@@ -67,6 +67,9 @@ typedef struct kn_processor {
     uint64_t memory_bytes; /* of the machine; 0 if unknown */
 } kn_processor;
 
+/* The memory of the machine in bytes; 0 if unknown. */
+uint64_t kn_processor_memory(void);
+
 void kn_processor_describe(kn_processor *out_processor);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "backends/cpu/device.h"
+#include "sys/memory.h"
 
 void *kn_cpu_memory_create(size_t size)
 {
@@ -9,12 +10,12 @@ void *kn_cpu_memory_create(size_t size)
         return NULL;
     }
     const size_t rounded = (size + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT;
-    return aligned_alloc(CPU_ALIGNMENT, rounded > 0 ? rounded : CPU_ALIGNMENT);
+    return kn_memory_create(CPU_ALIGNMENT, rounded > 0 ? rounded : CPU_ALIGNMENT);
 }
 
 void kn_cpu_memory_release(void *memory)
 {
-    free(memory);
+    kn_memory_destroy(memory);
 }
 
 kiln_status kn_cpu_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sys/file.h"
 #include "unit/core/rig.h"
 
 static const char scaled[] = "#include \"scale.inc\"\nkernel value out:ints\nout = VALUE SCALE *\n";
@@ -22,9 +23,7 @@ static void make_request(rig *r, request *q, const char *folder)
 {
     char *dir = kt_path(r->folder, folder);
     char *header = kt_path(r->folder, folder);
-    char command[512];
-    (void)snprintf(command, sizeof(command), "mkdir -p '%s'", dir);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(kn_file_make_folder(dir, NULL), KILN_OK);
     free(header);
     header = kt_path(dir, "scale.inc");
     kt_file_write(header, "#define SCALE 3\n", 16);

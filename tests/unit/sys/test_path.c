@@ -32,7 +32,17 @@ static void folder_and_name_take_apart(void **state)
         assert_string_equal(kn_path_name(rows[i][0]), rows[i][2]);
         free(folder);
     }
+#ifdef _WIN32
+    assert_true(kn_path_is_absolute("C:/a"));
+    assert_true(kn_path_is_absolute("c:\\a"));
+    assert_true(kn_path_is_absolute("\\\\server\\share"));
+    assert_false(kn_path_is_absolute("/a")); /* of the current drive */
+    assert_false(kn_path_is_absolute("C:a"));
+    assert_string_equal(kn_path_name("C:\\a/b"), "b");
+    assert_string_equal(kn_path_name("C:/a\\b"), "b");
+#else
     assert_true(kn_path_is_absolute("/a"));
+#endif
     assert_false(kn_path_is_absolute("a"));
     assert_false(kn_path_is_absolute(""));
 }

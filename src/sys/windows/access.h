@@ -1,0 +1,21 @@
+/* Who may change a file or folder. For src/sys/windows alone. */
+#ifndef KILN_SYS_WINDOWS_ACCESS_H
+#define KILN_SYS_WINDOWS_ACCESS_H
+
+#include <stdbool.h>
+#include <windows.h>
+
+typedef enum kn_access {
+    KN_ACCESS_OWN,          /* of this user's, and nobody else may write */
+    KN_ACCESS_FOREIGN,      /* it belongs to somebody else */
+    KN_ACCESS_OTHERS_WRITE, /* somebody else may write */
+    KN_ACCESS_UNPROTECTED,  /* the file system, or the file, has no list of who may what */
+    KN_ACCESS_UNKNOWN,      /* the system does not say */
+} kn_access;
+
+/* Looks at the owner and the access list of what is open (READ_CONTROL). The system, the
+ * administrators and the owner himself are nobody else. `out_who`, of 128 bytes, gets the account's
+ * name or number. */
+kn_access kn_access_of(HANDLE handle, char out_who[128]);
+
+#endif

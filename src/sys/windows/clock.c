@@ -1,0 +1,36 @@
+/* The clocks; see clock.h. */
+#include "sys/clock.h"
+
+#include <windows.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define NS_PER_MS UINT64_C(1000000)
+#define EPOCH_1970 INT64_C(116444736000000000) /* in steps of 100 ns since 1601 */
+
+uint64_t kn_clock_now(void)
+{
+    LARGE_INTEGER ticks;
+    LARGE_INTEGER per_second;
+    (void)QueryPerformanceCounter(&ticks); /* neither fails since Windows XP */
+    (void)QueryPerformanceFrequency(&per_second);
+    uint64_t count = (uint64_t)ticks.QuadPart;
+    uint64_t rate = (uint64_t)per_second.QuadPart;
+    return count / rate * NS_PER_S + count % rate * NS_PER_S / rate;
+}
+
+int64_t kn_clock_wall(void)
+{
+    FILETIME time;
+    GetSystemTimePreciseAsFileTime(&time);
+    int64_t steps = (int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime);
+    return (steps - EPOCH_1970) * 100;
+}
+
+void kn_clock_sleep(uint64_t ns)
+{
+    uint64_t until = kn_clock_now() + ns;
+    for (uint64_t now = kn_clock_now(); now < until; now = kn_clock_now()) {
+        uint64_t ms = (until - now + NS_PER_MS - 1) / NS_PER_MS;
+        Sleep(ms < 1000000 ? (DWORD)ms : 1000000);
+    }
+}

@@ -1,0 +1,290 @@
+/* Files: facts, reading whole, small shared records. Folders are in folder.c. */
+#include "sys/file.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "sys/fail.h"
+#include "sys/windows/facts.h"
+#include "sys/windows/wide.h"
+
+#define EPOCH_1970 INT64_C(116444736000000000) /* in steps of 100 ns since 1601 */
+#define MAX_READ ((DWORD)1 << 30)
+
+struct kn_file {
+    HANDLE handle;
+};
+
+static int last_error(void)
+{
+    return (int)GetLastError();
+}
+
+/* ---- facts ---- */
+
+static int64_t to_ns(LARGE_INTEGER time)
+{
+    return time.QuadPart == 0 ? 0 : (time.QuadPart - EPOCH_1970) * 100;
+}
+
+static kn_file_kind kind_of(DWORD attributes)
+{
+    if ((attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0) {
+        return KN_FILE_LINK;
+    }
+    return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? KN_FILE_FOLDER : KN_FILE_REGULAR;
+}
+
+bool kn_file_take_facts(HANDLE handle, kn_file_facts *out)
+{
+    BY_HANDLE_FILE_INFORMATION facts;
+    FILE_BASIC_INFO times;
+    FILE_STANDARD_INFO sizes;
+    if (GetFileType(handle) != FILE_TYPE_DISK) {
+        *out = (kn_file_facts){.kind = KN_FILE_OTHER};
+        return true;
+    }
+    if (GetFileInformationByHandle(handle, &facts) == 0 ||
+        GetFileInformationByHandleEx(handle, FileBasicInfo, &times, sizeof times) == 0 ||
+        GetFileInformationByHandleEx(handle, FileStandardInfo, &sizes, sizeof sizes) == 0) {
+        return false;
+    }
+    kn_file_kind kind = kind_of(facts.dwFileAttributes);
+    *out = (kn_file_facts){
+        .kind = kind,
+        .size = (uint64_t)facts.nFileSizeHigh << 32 | facts.nFileSizeLow,
+        .disk_bytes = (uint64_t)sizes.AllocationSize.QuadPart,
+        .mtime_ns = to_ns(times.LastWriteTime),
+        .ctime_ns = to_ns(times.ChangeTime),
+        .inode = (uint64_t)facts.nFileIndexHigh << 32 | facts.nFileIndexLow,
+        .device = facts.dwVolumeSerialNumber,
+        .owner = 0,
+        .mode = kind == KN_FILE_FOLDER ? 0700 : 0600,
+    };
+    return true;
+}
+
+/* FILE_FLAG_BACKUP_SEMANTICS is what opening a folder takes; it changes nothing for files. */
+static DWORD flags_for(bool follow)
+{
+    return FILE_FLAG_BACKUP_SEMANTICS | (follow ? 0 : FILE_FLAG_OPEN_REPARSE_POINT);
+}
+
+kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts, kiln_diag *diag)
+{
+    kn_file_facts facts;
+    *out_facts = (kn_file_facts){0};
+    HANDLE handle =
+        kn_open(path, FILE_READ_ATTRIBUTES, OPEN_EXISTING, flags_for(follow), KN_RETRY_READ_MS);
+    if (handle == INVALID_HANDLE_VALUE) {
+        return kn_means_missing(GetLastError())
+                   ? KILN_MISS
+                   : kn_fail(diag, KILN_E_IO, last_error(), "cannot look at", path);
+    }
+    bool good = kn_file_take_facts(handle, &facts);
+    int error = last_error();
+    (void)CloseHandle(handle);
+    if (!good) {
+        return kn_fail(diag, KILN_E_IO, error, "cannot look at", path);
+    }
+    *out_facts = facts;
+    return KILN_OK;
+}
+
+/* ---- reading whole ---- */
+
+/* Reads until `size` bytes or the end of the file; false leaves the last error. */
+static bool read_fully(HANDLE handle, char *data, size_t size, size_t *out_got)
+{
+    *out_got = 0;
+    while (*out_got < size) {
+        size_t left = size - *out_got;
+        DWORD n = 0;
+        if (ReadFile(handle, data + *out_got, left < MAX_READ ? (DWORD)left : MAX_READ, &n, NULL) ==
+            0) {
+            return GetLastError() == ERROR_HANDLE_EOF;
+        }
+        if (n == 0) {
+            return true;
+        }
+        *out_got += n;
+    }
+    return true;
+}
+
+static kiln_status read_open_file(HANDLE handle, const char *path, size_t limit, void **out_data,
+                                  size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
+{
+    kn_file_facts facts;
+    size_t size = 0;
+    size_t got = 0;
+    if (!kn_file_take_facts(handle, &facts)) {
+        return kn_fail(diag, KILN_E_IO, last_error(), "cannot look at", path);
+    }
+    if (facts.kind != KN_FILE_REGULAR) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path,
+                             facts.kind == KN_FILE_LINK ? "it is a link"
+                                                        : "it is not a regular file");
+    }
+    if (facts.size > limit) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path,
+                             "it has %llu bytes, more than the %llu allowed",
+                             (unsigned long long)facts.size, (unsigned long long)limit);
+    }
+    if (!kn_add_size((size_t)facts.size, 1, &size)) {
+        return kn_fail_nomem(diag, "cannot read", path);
+    }
+    char *data = malloc(size);
+    if (data == NULL) {
+        return kn_fail_nomem(diag, "cannot read", path);
+    }
+    if (!read_fully(handle, data, size - 1, &got)) {
+        int error = last_error();
+        free(data);
+        return kn_fail(diag, KILN_E_IO, error, "cannot read", path);
+    }
+    data[got] = '\0';
+    *out_data = data;
+    *out_size = got;
+    if (out_facts != NULL) {
+        *out_facts = facts;
+    }
+    return KILN_OK;
+}
+
+kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
+                         size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
+{
+    *out_data = NULL;
+    *out_size = 0;
+    if (out_facts != NULL) {
+        *out_facts = (kn_file_facts){0};
+    }
+    HANDLE handle =
+        kn_open(path, GENERIC_READ, OPEN_EXISTING, flags_for(!nofollow), KN_RETRY_READ_MS);
+    if (handle == INVALID_HANDLE_VALUE) {
+        return kn_means_missing(GetLastError())
+                   ? KILN_MISS
+                   : kn_fail(diag, KILN_E_IO, last_error(), "cannot open", path);
+    }
+    kiln_status status = read_open_file(handle, path, limit, out_data, out_size, out_facts, diag);
+    (void)CloseHandle(handle); /* nothing was written */
+    return status;
+}
+
+/* ---- changing ---- */
+
+kiln_status kn_file_touch(const char *path)
+{
+    HANDLE handle =
+        kn_open(path, FILE_WRITE_ATTRIBUTES, OPEN_EXISTING, flags_for(false), KN_RETRY_READ_MS);
+    if (handle == INVALID_HANDLE_VALUE) {
+        return kn_means_missing(GetLastError()) ? KILN_MISS : KILN_E_IO;
+    }
+    FILETIME now;
+    GetSystemTimePreciseAsFileTime(&now);
+    bool good = SetFileTime(handle, NULL, NULL, &now) != 0;
+    (void)CloseHandle(handle);
+    return good ? KILN_OK : KILN_E_IO;
+}
+
+char *kn_path_resolve(const char *path)
+{
+    HANDLE handle = kn_open(path, FILE_READ_ATTRIBUTES, OPEN_EXISTING, flags_for(true), 0);
+    if (handle == INVALID_HANDLE_VALUE) {
+        return NULL;
+    }
+    char *resolved = NULL;
+    DWORD room = GetFinalPathNameByHandleW(handle, NULL, 0, FILE_NAME_NORMALIZED);
+    wchar_t *wide = room > 0 ? malloc(((size_t)room + 1) * sizeof *wide) : NULL;
+    if (wide != NULL) {
+        DWORD length = GetFinalPathNameByHandleW(handle, wide, room + 1, FILE_NAME_NORMALIZED);
+        resolved = length > 0 && length <= room ? kn_narrow_path(wide) : NULL;
+    }
+    free(wide);
+    (void)CloseHandle(handle);
+    return resolved;
+}
+
+/* ---- records ---- */
+
+kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, kiln_diag *diag)
+{
+    kn_file_facts facts;
+    *out_file = NULL;
+    HANDLE handle = kn_open(path, writable ? GENERIC_READ | GENERIC_WRITE : GENERIC_READ,
+                            writable ? OPEN_ALWAYS : OPEN_EXISTING, flags_for(false),
+                            writable ? KN_RETRY_CHANGE_MS : KN_RETRY_READ_MS);
+    if (handle == INVALID_HANDLE_VALUE) {
+        return !writable && kn_means_missing(GetLastError())
+                   ? KILN_MISS
+                   : kn_fail(diag, KILN_E_IO, last_error(), "cannot open", path);
+    }
+    kn_file *file = NULL;
+    kiln_status status = KILN_OK;
+    if (!kn_file_take_facts(handle, &facts) || facts.kind != KN_FILE_REGULAR) {
+        status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it is not a regular file");
+    } else if ((file = malloc(sizeof *file)) == NULL) {
+        status = kn_fail_nomem(diag, "cannot open", path);
+    }
+    if (status != KILN_OK || file == NULL) {
+        (void)CloseHandle(handle);
+        return status;
+    }
+    file->handle = handle;
+    *out_file = file;
+    return KILN_OK;
+}
+
+void kn_file_close(kn_file *file)
+{
+    if (file != NULL) {
+        (void)CloseHandle(file->handle); /* the records it is for may be lost */
+        free(file);
+    }
+}
+
+static OVERLAPPED at(uint64_t offset)
+{
+    OVERLAPPED where = {0};
+    where.Offset = (DWORD)offset;
+    where.OffsetHigh = (DWORD)(offset >> 32);
+    return where;
+}
+
+kiln_status kn_file_read_at(kn_file *file, uint64_t offset, void *data, size_t size)
+{
+    char *to = data;
+    while (size > 0) {
+        OVERLAPPED where = at(offset);
+        DWORD n = 0;
+        if (ReadFile(file->handle, to, size < MAX_READ ? (DWORD)size : MAX_READ, &n, &where) == 0) {
+            return GetLastError() == ERROR_HANDLE_EOF ? KILN_MISS : KILN_E_IO;
+        }
+        if (n == 0) {
+            return KILN_MISS;
+        }
+        to += n;
+        offset += n;
+        size -= n;
+    }
+    return KILN_OK;
+}
+
+kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, size_t size)
+{
+    const char *from = data;
+    while (size > 0) {
+        OVERLAPPED where = at(offset);
+        DWORD n = 0;
+        if (WriteFile(file->handle, from, size < MAX_READ ? (DWORD)size : MAX_READ, &n, &where) ==
+                0 ||
+            n == 0) {
+            return KILN_E_IO;
+        }
+        from += n;
+        offset += n;
+        size -= n;
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,78 @@
+/* Paths as text: joining and taking apart. Nothing here looks at the disk. Both slashes separate;
+ * kiln's own paths have the forward one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "sys/file.h"
+
+static bool is_separator(char c)
+{
+    return c == '/' || c == '\\';
+}
+
+static bool has_drive(const char *path)
+{
+    return ((path[0] >= 'a' && path[0] <= 'z') || (path[0] >= 'A' && path[0] <= 'Z')) &&
+           path[1] == ':';
+}
+
+static const char *last_separator(const char *path)
+{
+    const char *last = NULL;
+    for (const char *p = path; *p != '\0'; p++) {
+        last = is_separator(*p) ? p : last;
+    }
+    return last;
+}
+
+char *kn_path_join(const char *folder, const char *name)
+{
+    size_t folder_length = strlen(folder);
+    while (folder_length > 0 && is_separator(folder[folder_length - 1])) {
+        folder_length--;
+    }
+    while (is_separator(name[0])) {
+        name++;
+    }
+    size_t name_length = strlen(name);
+    size_t size;
+    if (!kn_add_size(folder_length, name_length, &size) || !kn_add_size(size, 2, &size)) {
+        return NULL;
+    }
+    char *path = malloc(size);
+    if (path != NULL) {
+        memcpy(path, folder, folder_length);
+        path[folder_length] = '/';
+        memcpy(path + folder_length + 1, name, name_length + 1);
+    }
+    return path;
+}
+
+/* The root of a drive keeps its slash: "C:" is the current folder there. */
+char *kn_path_folder(const char *path)
+{
+    const char *separator = last_separator(path);
+    if (separator == NULL) {
+        return kn_text_copy(".");
+    }
+    if (separator == path) {
+        return kn_text_copy("/");
+    }
+    size_t length = (size_t)(separator - path);
+    return kn_text_copy_n(path, has_drive(path) && length == 2 ? length + 1 : length);
+}
+
+const char *kn_path_name(const char *path)
+{
+    const char *separator = last_separator(path);
+    return separator != NULL ? separator + 1 : path;
+}
+
+/* With a drive, or of a server. "\folder" is of the current drive, whichever that is. */
+bool kn_path_is_absolute(const char *path)
+{
+    return (has_drive(path) && is_separator(path[2])) ||
+           (is_separator(path[0]) && is_separator(path[1]));
+}

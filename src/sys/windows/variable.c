@@ -1,0 +1,59 @@
+/* One environment variable, as it is; see env.h. The system keeps them in UTF-16, so what is handed
+ * out is a copy. It is kept for as long as the process lives, once for each value that was ever
+ * seen: callers borrow it as they borrow from the environment elsewhere. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "sys/env.h"
+#include "sys/windows/wide.h"
+
+typedef struct seen_value {
+    struct seen_value *next;
+    char text[];
+} seen_value;
+
+/* The kept copy of `text`, or NULL when out of memory. */
+static const char *keep(const char *text)
+{
+    static SRWLOCK lock = SRWLOCK_INIT;
+    static seen_value *values;
+    size_t size = strlen(text) + 1;
+    AcquireSRWLockExclusive(&lock);
+    seen_value *value = values;
+    while (value != NULL && strcmp(value->text, text) != 0) {
+        value = value->next;
+    }
+    if (value == NULL && (value = malloc(sizeof *value + size)) != NULL) {
+        memcpy(value->text, text, size);
+        value->next = values;
+        values = value;
+    }
+    ReleaseSRWLockExclusive(&lock);
+    return value != NULL ? value->text : NULL;
+}
+
+const char *kn_env_get(const char *name)
+{
+    wchar_t *wide_name = kn_wide(name);
+    const char *kept = NULL;
+    /* The value may grow between being measured and being taken: then it is measured again. */
+    for (DWORD room = 256; wide_name != NULL && room > 0;) {
+        wchar_t *value = malloc(room * sizeof *value);
+        DWORD length = 0;
+        if (value != NULL) {
+            value[0] = L'\0';
+            SetLastError(ERROR_SUCCESS);
+            length = GetEnvironmentVariableW(wide_name, value, room);
+        }
+        bool unset = value == NULL || (length == 0 && GetLastError() != ERROR_SUCCESS);
+        bool whole = !unset && length < room;
+        char *text = whole ? kn_narrow(value) : NULL;
+        kept = text != NULL ? keep(text) : NULL;
+        free(text);
+        free(value);
+        room = unset || whole ? 0 : length;
+    }
+    free(wide_name);
+    return kept;
+}
