@@ -47,3 +47,5 @@ include_directories(SYSTEM ${KILN_API_HEADERS})
 # What mingw-w64's C library lacks of C17.
 include_directories(SYSTEM ${PROJECT_SOURCE_DIR}/src/sys/windows/libc)
 add_compile_definitions(_WIN32_WINNT=0x0A00 WIN32_LEAN_AND_MEAN NOMINMAX UNICODE __USE_MINGW_ANSI_STDIO=1)
+# isnan() and isfinite() of mingw-w64's <math.h> choose by size, and convert where they do not look.
+add_compile_options(-Wno-float-conversion)

@@ -9,6 +9,7 @@
 #include "store/blob.h"
 #include "store/readers.h"
 #include "sys/clock.h"
+#include "sys/memory.h"
 #include "sys/thread.h"
 
 /* How much may lie retired before a change tries to free it. */
@@ -85,7 +86,7 @@ kiln_status kn_mem_create(uint64_t max_bytes, uint32_t max_count, kn_mem **out_m
 static void node_destroy(node *n)
 {
     kiln_blob_release(n->blob);
-    free(n);
+    kn_memory_destroy(n);
 }
 
 static void destroy_retired(node *list)
@@ -296,7 +297,7 @@ static void put_in(kn_mem *mem, node *added, uint32_t pins)
 
 static node *node_create(const kiln_key *key, kiln_blob *blob)
 {
-    node *n = aligned_alloc(alignof(node), sizeof *n);
+    node *n = kn_memory_create(alignof(node), sizeof *n);
     if (n != NULL) {
         memset(n, 0, sizeof *n);
         n->key = *key;
