@@ -46,8 +46,10 @@ static inline void kn_cache_check_fork(kiln_cache *cache)
 /* What kiln_cache_options_init starts from, without the environment. */
 void kn_cache_defaults(kiln_cache_options *options);
 
-/* A look-up of a note about this machine: never asks a remote. */
-kiln_status kn_cache_get_near(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob);
+/* A look-up of a note about this machine: never asks a remote. With its target known no other
+ * folder is looked into. */
+kiln_status kn_cache_get_near(kiln_cache *cache, const kiln_key *key, const char *target,
+                              kiln_blob **out_blob);
 
 /* A look-up of what is welcome and not needed: that it is not there is not counted as a miss. Asks
  * remotes only if it may go `far`. */

@@ -61,8 +61,8 @@ kiln_status kn_cpu_compiler_find(char **out_path, kiln_diag *diag);
  * none, or it does not answer as a C compiler does. */
 kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_toolchain,
                                  kiln_diag *diag);
-/* Reads the memo of an earlier process, if there is one; asks nobody. For when the device is
- * opened: the first build then only checks. */
+/* Reads the memo of an earlier process, if there is one; asks nobody and checks nothing. For when
+ * the device is opened: each build checks it all the same. */
 void kn_cpu_toolchain_recall(cpu_tools *tools);
 /* True if nothing it was made from has changed. A few microseconds. */
 bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain);
