@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""charts.py [--check]: docs/charts/*.svg, drawn from the tables of docs/benchmarks.md. --check only says
+whether they are up to date. Readable on light and on dark pages; no figure is written here."""
+import math
+import re
+import sys
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+ROOT = Path(__file__).resolve().parent.parent
+FIGURES = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+CHARTS = ROOT / "docs/charts"
+STYLE = """  <style>
+    text { font: 13px system-ui, sans-serif; fill: #1f2328 }
+    .title { font-size: 16px; font-weight: 600 }
+    .small { font-size: 11px; fill: #59636e }
+    .grid { stroke: #d1d9e0; stroke-width: 1 }
+    .span { stroke: #8c959f; stroke-width: 3 }
+    .a { fill: #b35900 } .b { fill: #0969da } .c { fill: #6e7781 } .d { fill: #8250df }
+    @media (prefers-color-scheme: dark) {
+      text { fill: #f0f6fc } .small { fill: #9198a1 } .grid { stroke: #3d444d } .span { stroke: #656c76 }
+      .a { fill: #f0883e } .b { fill: #58a6ff } .c { fill: #9198a1 } .d { fill: #bc8cff }
+    }
+  </style>"""
+WIDTH, LEFT, RIGHT = 760, 250, 80
+
+
+def table(heading, first):
+    """Rows of the table in a section whose header begins with `first`, as lists of cells."""
+    section = re.search(rf"^## {re.escape(heading)}.*?(?=^## |\Z)", FIGURES, re.M | re.S)
+    rows, inside = [], False
+    for line in section[0].splitlines() if section else []:
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else None
+        if cells and cells[0] == first and not rows:
+            inside = True
+        if inside and cells is None:
+            break
+        if inside and not set(cells[0]) <= {"-", " "} or inside and cells[0] == "":
+            rows.append(cells)
+    if len(rows) < 2:
+        sys.exit(f"charts: docs/benchmarks.md has no table {first!r} under {heading!r}")
+    return rows
+
+
+def number(cell):
+    """The leading number of a cell, or None."""
+    found = re.match(r"([\d,]+(?:\.\d+)?)", cell)
+    return float(found[1].replace(",", "")) if found else None
+
+
+def plain(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"
+
+
+class Chart:
+    def __init__(self, name, title, what, note):
+        self.name, self.title, self.note = name, title, note
+        self.body, self.y, self.what = [], 60, what
+
+    def text(self, x, y, text, kind="", anchor="start"):
+        self.body.append(f'  <text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}"'
+                         + (f' class="{kind}"' if kind else "") + f">{escape(text)}</text>")
+
+    def legend(self, items):
+        x = LEFT
+        for kind, label in items:
+            self.body.append(f'  <circle cx="{x}" cy="{self.y - 5}" r="5" class="{kind}"/>')
+            self.text(x + 10, self.y, label)
+            x += 34 + 7 * len(label)
+        self.y += 26
+
+    def axis(self, low, high, rows, step, log):
+        self.low, self.high, self.log = low, high, log
+        ticks = [10 ** e for e in range(round(math.log10(low)), round(math.log10(high)) + 1)] \
+            if log else range(0, int(high) + 1, step)
+        bottom = self.y + rows * 30 - 6
+        for tick in ticks:
+            x = self.x(tick)
+            self.body.append(f'  <line x1="{x:.0f}" x2="{x:.0f}" y1="{self.y - 14}" y2="{bottom}" class="grid"/>')
+            self.text(x, bottom + 16, f"{tick:g}", "small", "middle")
+        self.text(WIDTH - RIGHT, bottom + 32, self.what, "small", "end")
+        self.end = bottom + 46
+
+    def x(self, value):
+        share = (math.log10(value / self.low) / math.log10(self.high / self.low)) if self.log \
+            else (value - self.low) / (self.high - self.low)
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    def dots(self, label, points):
+        """One row of points (kind, value), joined by a line."""
+        xs = [self.x(value) for _, value in points]
+        self.text(LEFT - 14, self.y + 4, label, "", "end")
+        self.body.append(f'  <line x1="{min(xs):.0f}" x2="{max(xs):.0f}" y1="{self.y}" y2="{self.y}" class="span"/>')
+        for (kind, value), x in zip(points, xs):
+            self.body.append(f'  <circle cx="{x:.0f}" cy="{self.y}" r="6" class="{kind}">'
+                             f"<title>{plain(value)}</title></circle>")
+        ordered = sorted(zip(xs, points))
+        self.text(ordered[0][0] - 10, self.y + 4, plain(ordered[0][1][1]), "small", "end")
+        self.text(ordered[-1][0] + 10, self.y + 4, plain(ordered[-1][1][1]), "small")
+        self.y += 30
+
+    def bar(self, label, kind, value, said):
+        self.text(LEFT - 14, self.y + 4, label, "", "end")
+        self.body.append(f'  <rect x="{LEFT}" y="{self.y - 9}" width="{max(self.x(value) - LEFT, 2):.0f}" '
+                         f'height="18" rx="2" class="{kind}"/>')
+        self.text(self.x(value) + 8, self.y + 4, said, "small")
+        self.y += 30
+
+    def write(self, check):
+        height = self.end + 22
+        svg = "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+                         f'width="{WIDTH}" height="{height}" role="img">',
+                         f"  <title>{escape(self.title)}</title>",
+                         f"  <desc>{escape(self.note)}</desc>", STYLE] + self.body) + "\n"
+        svg += f'  <text x="16" y="28" class="title">{escape(self.title)}</text>\n'
+        svg += f'  <text x="16" y="{height - 12}" class="small">{escape(self.note)}</text>\n</svg>\n'
+        path = CHARTS / f"{self.name}.svg"
+        if check:
+            return path.exists() and path.read_text(encoding="utf-8") == svg
+        CHARTS.mkdir(exist_ok=True)
+        path.write_text(svg, encoding="utf-8")
+        return True
+
+
+def backends():
+    chart = Chart("backends", "Cold and warm start, time to first result", "ms, logarithmic",
+                  "kiln on software drivers (demo, two busy cores) and on an H200. docs/benchmarks.md, 2026-11-21")
+    rows = [(row[0], number(row[1]), number(row[2])) for row in
+            table("The demo: cold and warm on every backend", "backend")[1:]]
+    for row in table("Vulkan and OpenGL: warm start in a fresh process", "driver")[1:]:
+        if row[0].startswith("NVIDIA"):
+            driver = row[0].split(",")
+            rows.append((f"{driver[-1].strip()}: {driver[0]}", number(row[4]), number(row[1])))
+    kernel = ""
+    for row in table("CUDA: on an H200", "kernel")[1:]:
+        kernel = row[0] or kernel
+        if row[1] == "kiln":
+            rows.append((f"CUDA: NVIDIA H200, {kernel[:3]}", number(row[2]), number(row[3])))
+    chart.legend([("a", "cold"), ("b", "warm")])
+    chart.axis(0.1, 10000, len(rows), 0, True)
+    for label, cold, warm in rows:
+        chart.dots(label, [("a", cold), ("b", warm)])
+    return chart
+
+
+def cuda():
+    chart = Chart("cuda", "CUDA, warm start: time to first result", "ms, logarithmic",
+                  "One NVIDIA H200, NVRTC 13.0, medians of 10 fresh processes. docs/benchmarks.md, 2026-11-21")
+    found, kernel = {}, ""
+    for row in table("CUDA: on an H200", "kernel")[1:]:
+        kernel = row[0] or kernel
+        warm = number(row[2] if row[3] == "the same" else row[3])
+        found.setdefault(kernel, {})[row[1].split(",")[0]] = warm
+    kinds = [("c", "bare CUBIN from a file", "bare CUBIN"), ("b", "kiln", "kiln"),
+             ("d", "CuPy", "CuPy 14.2 RawModule"), ("a", "plain NVRTC", "plain NVRTC and driver")]
+    chart.legend([(kind, label) for kind, label, _ in kinds])
+    chart.axis(0.1, 10000, len(found), 0, True)
+    for kernel, ways in found.items():
+        points = [(kind, next(value for way, value in ways.items() if way.startswith(name)))
+                  for kind, _, name in kinds]
+        label = re.sub(r"cooperative groups", "coop. groups", kernel).replace("cub/block/", "")
+        chart.dots(label, points)
+    return chart
+
+
+def cluster():
+    chart = Chart("cluster", "A cluster starts cold: how often one kernel is compiled", "compiles",
+                  "Processes that stand for machines, each with a disk of its own. docs/benchmarks.md, 2026-11-21")
+    rows = table("A cluster starts cold: one Redis", "machines")[1:]
+    most = max(number(row[3]) for row in rows)
+    chart.legend([("b", "with one Redis"), ("a", "without")])
+    chart.axis(0, most, 2 * len(rows), 4, False)
+    for row in rows:
+        chart.bar(f"{row[0]} machines", "b", number(row[1]), f"{row[1]}, all ready after {row[2]} ms")
+        chart.bar("", "a", number(row[3]), row[3] if number(row[3]) > 16 else f"{row[3]}, {row[4]} ms")
+    return chart
+
+
+def disk():
+    chart = Chart("disk", "A hit on disk, verified, beside others that read the same bytes",
+                  "us of a thread's time, logarithmic",
+                  "Files, LMDB and SQLite without a checksum. docs/benchmarks.md, section Cache, 2026-11-21")
+    rows = table("Cache", "disk hit, us")
+    chart.legend([("b", "kiln"), ("c", "files"), ("d", "LMDB"), ("a", "SQLite")])
+    chart.axis(0.1, 1000, len(rows) - 1, 0, True)
+    for row in rows[1:]:
+        chart.dots(row[0], [("c", number(row[2])), ("d", number(row[3])), ("a", number(row[4])),
+                            ("b", number(row[1]))])
+    return chart
+
+
+def main():
+    check = "--check" in sys.argv
+    old = [chart.name for chart in (backends(), cuda(), cluster(), disk()) if not chart.write(check)]
+    for name in old:
+        print(f"docs/charts/{name}.svg is older than docs/benchmarks.md: scripts/charts.py")
+    sys.exit(1 if old else 0)
+
+
+main()
