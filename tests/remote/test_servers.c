@@ -232,25 +232,56 @@ static void S7_only_trusted_signatures_are_taken(void **state)
     free(theirs);
 }
 
-static void S7_an_entry_moved_to_another_key_is_refused(void **state)
+/* Exchanges the two entries that are there. */
+static void exchange(const fixture *f)
 {
-    fixture *f = *state;
     char command[512];
-    ks_compile compile = {0};
-    kiln_cache *cache = ks_machine(f->roots[0], f->url);
-    (void)ks_get(cache, "a", &compile);
-    (void)ks_get(cache, "b", &compile);
-    kiln_cache_destroy(cache);
     (void)snprintf(command, sizeof command,
                    "set -- $(find %s/files -type f); [ $# = 2 ] && mv $1 %s/x && mv $2 $1 && "
                    "mv %s/x $2",
                    f->server.folder, f->folder, f->folder);
     assert_int_equal(system(command), 0);
-    cache = ks_machine(f->roots[1], f->url);
+}
+
+static void expect_two_compiles(fixture *f, int machine, bool signed_)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_machine(f->roots[machine], f->url);
     assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
     assert_int_equal(ks_get(cache, "b", &compile), KILN_ORIGIN_COMPILED);
-    assert_true(ks_own(cache).corrupt >= 2);
+    kiln_cache_stats own = ks_own(cache);
+    assert_true((signed_ ? own.remote_refused : own.corrupt) >= 2);
     kiln_cache_destroy(cache);
+}
+
+static void S7_an_entry_moved_to_another_key_is_refused(void **state)
+{
+    fixture *f = *state;
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_machine(f->roots[0], f->url);
+    (void)ks_get(cache, "a", &compile);
+    (void)ks_get(cache, "b", &compile);
+    kiln_cache_destroy(cache);
+    exchange(f);
+    expect_two_compiles(f, 1, false);
+}
+
+static void S7_a_signed_entry_moved_to_another_key_is_refused(void **state)
+{
+    fixture *f = *state;
+    char line[KILN_PUBLIC_KEY_TEXT_SIZE];
+    char *key_file = kt_path(f->folder, "key.pem");
+    assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
+    assert_int_equal(setenv("KILN_SIGNING_KEY", key_file, 1), 0);
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_machine(f->roots[0], f->url);
+    (void)ks_get(cache, "a", &compile);
+    (void)ks_get(cache, "b", &compile);
+    kiln_cache_destroy(cache);
+    exchange(f);
+    expect_two_compiles(f, 1, true);
+    assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
+    free(key_file);
 }
 
 /* --- looking at them ---------------------------------------------------------------------------
@@ -453,6 +484,7 @@ int main(void)
         REDIS(S7_only_trusted_signatures_are_taken),
         NGINX(S7_only_trusted_signatures_are_taken),
         NGINX(S7_an_entry_moved_to_another_key_is_refused),
+        NGINX(S7_a_signed_entry_moved_to_another_key_is_refused),
         REDIS(a_check_tells_what_works),
         NGINX(a_check_tells_what_works),
         REDIS(a_server_killed_in_the_middle_harms_nobody),

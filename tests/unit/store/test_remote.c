@@ -7,6 +7,7 @@
 #include "key/recipe.h"
 #include "store/blob.h"
 #include "store/remotes.h"
+#include "support/failalloc.h"
 #include "sys/clock.h"
 
 #define MS UINT64_C(1000000)
@@ -88,9 +89,11 @@ static kiln_status fake_get(void *self, kiln_remote_call *call, const char *name
     kiln_status status = KILN_MISS;
     if (at >= 0) {
         *out_data = malloc(server.sizes[at]);
+        status = *out_data != NULL ? KILN_OK : KILN_E_NOMEM;
+    }
+    if (status == KILN_OK) {
         memcpy(*out_data, server.data[at], server.sizes[at]);
         *out_size = server.sizes[at];
-        status = KILN_OK;
     }
     kn_mutex_unlock(&server.mutex);
     return status;
@@ -117,11 +120,14 @@ static kiln_status fake_put(void *self, kiln_remote_call *call, const char *name
     }
     free(server.data[at]);
     server.data[at] = malloc(size);
-    memcpy(server.data[at], data, size);
-    server.sizes[at] = size;
-    (void)snprintf(server.names[at], sizeof server.names[at], "%s", name);
+    const bool room = server.data[at] != NULL;
+    if (room) {
+        memcpy(server.data[at], data, size);
+        server.sizes[at] = size;
+        (void)snprintf(server.names[at], sizeof server.names[at], "%s", name);
+    }
     kn_mutex_unlock(&server.mutex);
-    return KILN_OK;
+    return room ? KILN_OK : KILN_E_NOMEM;
 }
 
 static kiln_status fake_remove(void *self, kiln_remote_call *call, const char *name)
@@ -490,6 +496,52 @@ static void C6_waiting_ends_at_the_deadline(void **state)
                      KILN_E_TIMEOUT);
 }
 
+/* --- without memory ----------------------------------------------------------------------------
+ */
+
+/* One of everything: a look-up, an upload, a lease, a removal. What is given is right or nothing;
+ * what could not be done is a miss, or counted. */
+static bool live_without_memory(void *user)
+{
+    fixture *f = user;
+    static const char text[] = "fake://host?timeout=5s&upload-timeout=5s&flush=5s";
+    kn_remote_url url;
+    bool good = kn_remote_url_parse(text, sizeof text - 1, &url, NULL) == KILN_OK;
+    good = good &&
+           kn_remote_open_with(&url, &fake_ops, &f->trust, &f->stats, &f->remote, NULL) == KILN_OK;
+    if (!good) {
+        return false;
+    }
+    const uint64_t uploads = count(f, KN_COUNT_remote_uploads);
+    const uint64_t failures = count(f, KN_COUNT_remote_upload_failures);
+    put(f);
+    kn_remote_flush(f->remote);
+    /* The one or the other: nothing is lost without being counted. */
+    assert_int_equal(count(f, KN_COUNT_remote_uploads) - uploads +
+                         count(f, KN_COUNT_remote_upload_failures) - failures,
+                     1);
+    good = get(f) == KILN_OK;
+    if (kn_remote_lease(f->remote, &f->key) == KILN_OK) {
+        kn_remote_lease_drop(f->remote, &f->key);
+    } else {
+        good = false;
+    }
+    (void)kn_remote_tier(f->remote)->remove(f->remote, &f->key, NULL);
+    kn_remote_flush(f->remote);
+    kn_remote_close(f->remote);
+    f->remote = NULL;
+    assert_int_equal(server.open, 0);
+    /* A lease whose drop found no memory runs out on a real server. */
+    good = good && server.lease[0] == '\0';
+    server.lease[0] = '\0';
+    return good;
+}
+
+static void C6_uploads_and_leases_live_without_memory(void **state)
+{
+    assert_true(kt_failalloc_each(live_without_memory, *state) > 10);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -507,6 +559,7 @@ int main(void)
         TEST(C6_a_lease_is_one_machines_and_is_renewed),
         TEST(C6_who_waits_takes_the_others_result),
         TEST(C6_waiting_ends_at_the_deadline),
+        TEST(C6_uploads_and_leases_live_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,201 @@
+/* Trouble in the middle of traffic with real servers: the bytes are always right, what goes wrong
+ * is counted, and when a server is well again it is used again. */
+#include "remote/turncoat.h"
+
+#include <sys/mount.h>
+
+#include "kiln/remote.h"
+
+#define HASTY "timeout=300ms&connect-timeout=300ms&upload-timeout=300ms&flush=300ms"
+#define PATIENT "timeout=20s&connect-timeout=20s&upload-timeout=20s&flush=20s"
+enum { ENTRIES = 30 };
+
+typedef struct fixture {
+    ks_server server;
+    char *folder, *roots[8];
+    bool redis;
+} fixture;
+
+static int make(void **state, bool redis)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    f->redis = redis;
+    f->folder = kt_tmpdir_create();
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "m%d", i);
+        f->roots[i] = kt_path(f->folder, name);
+    }
+    if (redis) {
+        ks_redis(&f->server);
+    } else {
+        ks_nginx(&f->server);
+    }
+    return 0;
+}
+
+static int setup_redis(void **state)
+{
+    return make(state, true);
+}
+
+static int setup_nginx(void **state)
+{
+    return make(state, false);
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    ks_end(&f->server);
+    for (int i = 0; i < 8; i++) {
+        free(f->roots[i]);
+    }
+    kt_tmpdir_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+static kiln_cache *machine(const fixture *f, int number, int port, const char *options)
+{
+    char url[512];
+    (void)snprintf(url, sizeof url,
+                   f->redis ? "redis://:s3cr3t@127.0.0.1:%d?%s" : "http://127.0.0.1:%d/kiln?%s",
+                   port, options);
+    return ks_machine(f->roots[number], url);
+}
+
+static const char *name_of(int number)
+{
+    static char name[64];
+    (void)snprintf(name, sizeof name, "%d %050d", number, number);
+    return name;
+}
+
+/* Entries 0 to `count`, whose bytes ks_get checks; returns how many of them were compiled. */
+static int ask(kiln_cache *cache, int count)
+{
+    ks_compile compile = {0};
+    for (int i = 0; i < count; i++) {
+        (void)ks_get(cache, name_of(i), &compile);
+    }
+    return compile.runs;
+}
+
+static void fill(const fixture *f)
+{
+    kiln_cache *cache = machine(f, 0, f->server.port, PATIENT);
+    assert_int_equal(ask(cache, ENTRIES), ENTRIES);
+    kiln_cache_destroy(cache);
+}
+
+static void a_server_that_turns_bad_harms_nobody(void **state)
+{
+    /* Where nothing is said any more, only a time-out tells: that may run out earlier, too. */
+    static const struct {
+        kt_turn turn;
+        bool by_time;
+    } turns[] = {
+        {KT_GARBAGE, false}, {KT_CUT, false}, {KT_SILENCE, true}, {KT_SLOW, true}, {KT_FLIP, true}};
+    fixture *f = *state;
+    fill(f);
+    for (int i = 0; i < 5; i++) {
+        kt_turncoat turncoat;
+        kt_turncoat_start(&turncoat, turns[i].turn, f->server.port, 10);
+        kiln_cache *cache = machine(f, 1 + i, turncoat.port, turns[i].by_time ? HASTY : PATIENT);
+        (void)ask(cache, ENTRIES); /* which looks at every byte */
+        kiln_cache_stats own = ks_own(cache);
+        kiln_cache_destroy(cache);
+        assert_true(turns[i].by_time || atomic_load(&turncoat.turned) > 0);
+        kt_turncoat_end(&turncoat);
+        assert_true(own.remote_errors + own.remote_timeouts + own.corrupt >= 1);
+        assert_int_equal(own.compiles + own.hits_remote, ENTRIES);
+    }
+}
+
+static void a_server_stopped_and_continued_is_used_again(void **state)
+{
+    fixture *f = *state;
+    fill(f);
+    kiln_cache *cache = machine(f, 1, f->server.port, HASTY);
+    (void)ask(cache, 5);
+    assert_int_equal(kill(f->server.process, SIGSTOP), 0);
+    (void)ask(cache, 10);
+    assert_true(ks_own(cache).remote_timeouts >= 1);
+    assert_int_equal(kill(f->server.process, SIGCONT), 0);
+    /* Sooner or later its thread finds out. */
+    kiln_recipe *recipe = ks_recipe(name_of(ENTRIES - 1));
+    const kiln_key key = kiln_recipe_key(recipe);
+    kiln_blob *blob = NULL;
+    while (kiln_cache_get(cache, &key, &blob, NULL, NULL) != KILN_OK) {
+        (void)usleep(20000);
+    }
+    kiln_blob_release(blob);
+    kiln_recipe_destroy(recipe);
+    kiln_cache_destroy(cache);
+}
+
+/* nginx's files on a file system of 64 KB. */
+static void a_full_disk_at_the_server_costs_nothing(void **state)
+{
+    fixture *f = *state;
+    char *files = kt_path(f->server.folder, "files");
+    if (mount("kiln-test", files, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755") != 0) {
+        free(files);
+        kn_test_skip("mount", "no tmpfs can be mounted here (no root)");
+    }
+    kiln_cache *cache = machine(f, 0, f->server.port, PATIENT);
+    static char name[8000];
+    ks_compile compile = {0};
+    uint32_t seed = 1;
+    for (int i = 0; i < ENTRIES; i++) {
+        for (size_t at = 0; at < sizeof name - 1; at++) { /* that nothing packs */
+            seed = seed * 1664525u + 1013904223u;
+            name[at] = (char)('!' + (seed >> 24) % 90);
+        }
+        assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
+    }
+    kiln_cache_destroy(cache);
+    cache = ks_machine(f->roots[0], NULL);
+    kiln_cache_stats total;
+    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_true(total.remote_uploads >= 1 && total.remote_upload_failures >= 1);
+    kiln_cache_destroy(cache);
+    /* What is there is whole. */
+    seed = 1;
+    cache = machine(f, 1, f->server.port, PATIENT "&read-only");
+    for (int i = 0; i < ENTRIES; i++) {
+        for (size_t at = 0; at < sizeof name - 1; at++) {
+            seed = seed * 1664525u + 1013904223u;
+            name[at] = (char)('!' + (seed >> 24) % 90);
+        }
+        (void)ks_get(cache, name, &compile);
+    }
+    assert_true(ks_own(cache).hits_remote >= 1);
+    assert_int_equal(ks_own(cache).corrupt, 0);
+    kiln_cache_destroy(cache);
+    ks_kill(&f->server);
+    (void)umount2(files, MNT_DETACH);
+    free(files);
+}
+
+int main(void)
+{
+#define REDIS(name)                                                                                \
+    {                                                                                              \
+        "redis: " #name, name, setup_redis, teardown, NULL                                         \
+    }
+#define NGINX(name)                                                                                \
+    {                                                                                              \
+        "nginx: " #name, name, setup_nginx, teardown, NULL                                         \
+    }
+    const struct CMUnitTest tests[] = {
+        REDIS(a_server_that_turns_bad_harms_nobody),
+        NGINX(a_server_that_turns_bad_harms_nobody),
+        REDIS(a_server_stopped_and_continued_is_used_again),
+        NGINX(a_server_stopped_and_continued_is_used_again),
+        NGINX(a_full_disk_at_the_server_costs_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
