@@ -294,7 +294,8 @@ static void tls_and_plain_do_not_meet(void **state)
     assert_false(report.reachable);
     ks_end(&f->server);
     ks_redis(&f->server);
-    report = check(f, "127.0.0.1", "", f->options);
+    (void)snprintf(url, sizeof url, "ca-file=%s&upload-timeout=200ms", f->ca.cert_file);
+    report = check(f, "127.0.0.1", "", url);
     assert_false(report.reachable);
     assert_true(report.why[0] != '\0');
 }
