@@ -74,10 +74,11 @@ typedef struct kiln_tune_output {
 
 /* What became of a variant. */
 #define KILN_TUNE_OUTCOME_MAP(X)                                                                   \
-    X(KILN_TUNE_PASSED_OVER, "passed over") /* its language, or its compiler, is not for here */   \
-    X(KILN_TUNE_FAILED, "failed")           /* does not compile, load or run */                    \
-    X(KILN_TUNE_DIFFERS, "differs")         /* computes something else than the baseline */        \
-    X(KILN_TUNE_BEHIND, "behind")           /* clearly slower: not measured to the end */          \
+    X(KILN_TUNE_PASSED_OVER, "passed over")   /* its language, or its compiler, is not for here */ \
+    X(KILN_TUNE_NOT_MEASURED, "not measured") /* the choice was known already */                   \
+    X(KILN_TUNE_FAILED, "failed")             /* does not compile, load or run */                  \
+    X(KILN_TUNE_DIFFERS, "differs")           /* computes something else than the baseline */      \
+    X(KILN_TUNE_BEHIND, "behind")             /* clearly slower: not measured to the end */        \
     X(KILN_TUNE_MEASURED, "measured")                                                              \
     X(KILN_TUNE_CHOSEN, "chosen")
 
@@ -116,7 +117,7 @@ typedef struct kiln_tune_options {
     bool again;          /* measure even where it is known */
     uint32_t rounds_min; /* each variant is launched so often before one can be ahead; 0: 8 */
     uint32_t rounds_max; /* 0: 60; at most 1,000 */
-    uint32_t budget_ms;  /* stop after this time, if every variant had three rounds; 0: 3,000 */
+    uint32_t budget_ms;  /* stop after this time, if every variant had five rounds; 0: 3,000 */
     const kiln_build_options *build; /* NULL: none */
     kiln_tune_progress_fn *progress; /* may be NULL */
     void *user;
@@ -151,9 +152,10 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_tune(kiln_device *device, const kiln_k
                                                kiln_tuning *out_tuning, kiln_diag *diag);
 
 /* Looks up what was measured before, without building anything and without asking a remote.
- * Threads: any.   Blocks: disk.   Owns: nothing.
+ * Threads: any.   Blocks: disk; a driver that is not open yet.   Owns: nothing.
  * Fails: KILN_MISS (no diag: nothing is known, or the runtime is untuned), KILN_E_INVALID (lists,
- * sizes), KILN_E_UNSUPPORTED (no variant for this backend), KILN_E_NOMEM. */
+ * sizes), KILN_E_UNSUPPORTED (no variant for this backend), KILN_E_UNAVAILABLE (its driver),
+ * KILN_E_NOMEM. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_tuned_find(kiln_device *device, const kiln_kernel *kernel,
                                                      kiln_tuning *out_tuning, kiln_diag *diag);
 

@@ -38,6 +38,7 @@ static const opt_spec specs[] = {{"kernel", 'k', OPT_LIST, offsetof(run_options,
                                   "run again when a source or header changes, until interrupted"},
                                  RUN_FILE_ROWS(run_options),
                                  SESSION_DEVICE_ROWS(run_options),
+                                 SESSION_UNTUNED_ROW(run_options),
                                  SESSION_TRACE_ROW(run_options),
                                  SESSION_CACHE_ROW(run_options),
                                  SESSION_JSON_ROW(run_options),
@@ -146,19 +147,6 @@ static void run_on(run_state *run, cli_kernel *kernel, kernel_data *data, kiln_d
     }
 }
 
-/* The device that suits the kernel best. */
-static kiln_status select_device(const run_state *run, const cli_kernel *kernel,
-                                 kiln_device **out_device, kiln_diag *diag)
-{
-    kiln_source sources[KERNEL_MAX_FORMS];
-    const struct kiln_cpu_kernel *builtin[KERNEL_MAX_FORMS] = {NULL};
-    size_t count = 0;
-    for (size_t i = 0; i < kernel->form_count; i++) {
-        count += kernel_source_init(kernel, &kernel->forms[i], &sources[count], &builtin[i]);
-    }
-    return kiln_runtime_select(run->runtime, sources, count, out_device, diag);
-}
-
 static void run_kernel(run_state *run, cli_kernel *kernel)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -171,7 +159,7 @@ static void run_kernel(run_state *run, cli_kernel *kernel)
         status = kernel_reference_run(&run->reference, kernel, &data, &diag);
     }
     if (status == KILN_OK && !run->options->all_devices) {
-        status = select_device(run, kernel, &device, &diag);
+        status = kernel_select_device(run->runtime, kernel, &device, &diag);
     }
     if (status != KILN_OK) {
         kernel_result *result = &run->report.results[run->report.result_count++];
@@ -241,7 +229,7 @@ static kiln_status watch_kernel(const run_state *run, run_watches *watches, cli_
     kiln_status status = KILN_OK;
     if (!run->options->all_devices) {
         kiln_device *device = NULL;
-        status = select_device(run, kernel, &device, diag);
+        status = kernel_select_device(run->runtime, kernel, &device, diag);
         return status == KILN_OK && device != NULL ? run_watches_add(watches, kernel, device, diag)
                                                    : status;
     }

@@ -39,6 +39,19 @@ typedef struct kernel_shape {
     uint64_t local[3]; /* zeros: the backend chooses */
 } kernel_shape;
 
+/* Another way to run the kernel in one language, which kiln tune measures. What a manifest does not
+ * say of it is as its form has it; everything is filled in. */
+typedef struct kernel_variant {
+    const char *name;
+    const char *path; /* NULL for KILN_LANG_BUILTIN */
+    const char *entry;
+    kernel_shape shape;
+    const char *const *options;
+    size_t option_count;
+    const kiln_define *defines; /* the kernel's, and its own */
+    size_t define_count;
+} kernel_variant;
+
 /* The kernel in one language: its form there. */
 typedef struct kernel_form {
     kiln_language language;
@@ -47,9 +60,11 @@ typedef struct kernel_form {
     kernel_shape shape;
     const char *const *options;
     size_t option_count;
+    const kernel_variant *variants;
+    size_t variant_count;
 } kernel_form;
 
-enum { KERNEL_MAX_FORMS = 8, KERNEL_MAX_ARGS = 64 };
+enum { KERNEL_MAX_FORMS = 8, KERNEL_MAX_ARGS = 64, KERNEL_MAX_SIZES = 8 };
 
 typedef struct cli_kernel {
     const char *name;
@@ -65,6 +80,10 @@ typedef struct cli_kernel {
     const char *reference;      /* kernel in double: a built-in one's name, or the file's entry */
     const char *reference_path; /* NULL: built in */
     kernel_shape reference_shape;
+    const char
+        *sizes[KERNEL_MAX_SIZES]; /* of the problem, expressions; none: the launch's global */
+    size_t size_count;
+    const char *flops, *bytes; /* of a launch, expressions; NULL: not said */
 } cli_kernel;
 
 #endif

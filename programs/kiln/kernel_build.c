@@ -100,12 +100,53 @@ static kiln_status pass_on(kiln_diag *diag, kiln_diag *from)
     return status;
 }
 
+static kiln_status build_tuned(const cli_kernel *kernel, kiln_device *device,
+                               const kiln_build_options *options, kernel_built *built,
+                               kiln_diag *diag)
+{
+    kernel_variants *list = NULL;
+    kiln_tuning tuning = {0};
+    kiln_status status = kernel_variants_create(kernel, &list, diag);
+    if (status == KILN_OK) {
+        status = kiln_tuned_build(device, &list->kernel, options, &built->program, &tuning, diag);
+    }
+    if (status == KILN_OK) {
+        const kernel_origin *origin = &list->origins[tuning.variant];
+        built->form = origin->form;
+        built->shape = origin->shape;
+        built->entry = origin->entry;
+        (void)snprintf(built->variant, sizeof(built->variant), "%s", origin->name);
+    }
+    kernel_variants_destroy(list);
+    if (status == KILN_E_UNSUPPORTED) {
+        (void)kiln_diag_set(diag, status, NULL, kernel->name,
+                            "has no source in a language that the %s backend takes",
+                            kiln_device_get_info(device)->backend);
+    }
+    return status;
+}
+
+kiln_status kernel_select_device(kiln_runtime *runtime, const cli_kernel *kernel,
+                                 kiln_device **out_device, kiln_diag *diag)
+{
+    kiln_source sources[KERNEL_MAX_FORMS];
+    const struct kiln_cpu_kernel *builtin[KERNEL_MAX_FORMS] = {NULL};
+    size_t count = 0;
+    for (size_t i = 0; i < kernel->form_count; i++) {
+        count += kernel_source_init(kernel, &kernel->forms[i], &sources[count], &builtin[i]);
+    }
+    return kiln_runtime_select(runtime, sources, count, out_device, diag);
+}
+
 kiln_status kernel_build(const cli_kernel *kernel, kiln_device *device,
                          const kiln_build_options *options, kernel_built *out_built,
                          kiln_diag *diag)
 {
     kiln_diag kept = KILN_DIAG_INIT; /* why a language that the backend takes did not work out */
-    *out_built = (kernel_built){NULL, NULL, NULL};
+    *out_built = (kernel_built){0};
+    if (kernel_has_variants(kernel)) {
+        return build_tuned(kernel, device, options, out_built, diag);
+    }
     for (size_t i = 0; i < kernel->form_count; i++) {
         const kernel_form *form = &kernel->forms[i];
         kiln_diag own = KILN_DIAG_INIT;
@@ -115,6 +156,7 @@ kiln_status kernel_build(const cli_kernel *kernel, kiln_device *device,
             continue;
         }
         out_built->form = form;
+        out_built->shape = &form->shape;
         if (status == KILN_E_UNAVAILABLE) {
             kiln_diag_clear(&kept);
             kept = own; /* with its log */

@@ -1,6 +1,15 @@
 /* Buffers, arguments, a launch that is waited for. */
 #include "kernel_launch.h"
 
+void kernel_shape_to_launch(const kernel_shape *shape, kiln_launch *out_launch)
+{
+    *out_launch = (kiln_launch){.struct_size = sizeof(*out_launch), .dims = shape->dims};
+    for (size_t i = 0; i < 3; i++) {
+        out_launch->global[i] = i < shape->dims ? shape->global[i] : 1;
+        out_launch->local[i] = shape->local[0] == 0 || i < shape->dims ? shape->local[i] : 1;
+    }
+}
+
 kiln_status kernel_launch_init(kernel_launch *launch, kiln_device *device, const cli_kernel *kernel,
                                const kernel_shape *shape, const kernel_data *contents,
                                kiln_diag *diag)
@@ -24,12 +33,7 @@ kiln_status kernel_launch_init(kernel_launch *launch, kiln_device *device, const
             out->value = contents->args[i].initial;
         }
     }
-    launch->shape.struct_size = sizeof(launch->shape);
-    launch->shape.dims = shape->dims;
-    for (size_t i = 0; i < 3; i++) {
-        launch->shape.global[i] = i < shape->dims ? shape->global[i] : 1;
-        launch->shape.local[i] = shape->local[0] == 0 || i < shape->dims ? shape->local[i] : 1;
-    }
+    kernel_shape_to_launch(shape, &launch->shape);
     launch->shape.args = launch->args;
     launch->shape.arg_count = launch->count;
     return status;

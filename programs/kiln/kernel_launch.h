@@ -16,6 +16,9 @@ typedef struct kernel_launch {
     kiln_launch shape;
 } kernel_launch;
 
+/* A shape as the library takes it, without arguments. */
+void kernel_shape_to_launch(const kernel_shape *shape, kiln_launch *out_launch);
+
 /* Creates the queue and the buffers. `contents` has what they begin as. kernel_launch_deinit in any
  * case, and before `contents` goes. */
 kiln_status kernel_launch_init(kernel_launch *launch, kiln_device *device, const cli_kernel *kernel,

@@ -109,7 +109,7 @@ static void clean_up(const kernel_data *data, kernel_data *own)
 static kiln_status compute(kiln_device *device, const cli_kernel *reference, kernel_data *own,
                            kiln_diag *diag)
 {
-    kernel_built built = {NULL, NULL, NULL};
+    kernel_built built = {0};
     kernel_launch launch = {0};
     kiln_status status = kernel_build(reference, device, NULL, &built, diag);
     if (status == KILN_OK) {

@@ -36,6 +36,7 @@ static kiln_status build(const cli_kernel *kernel, kiln_device *device,
     kiln_status status = kernel_build(kernel, device, &build_options, built, diag);
     if (built->form != NULL) {
         result->language = built->form->language;
+        memcpy(result->variant, built->variant, sizeof(result->variant));
     }
     if (status == KILN_OK) {
         const kiln_build_info *info = kiln_program_info(built->program);
@@ -105,14 +106,14 @@ static kiln_status repeat(kernel_launch *launch, const cli_kernel *kernel,
 static kiln_status run(const cli_kernel *kernel, kiln_device *device, kernel_data *data,
                        const kernel_run_options *options, kernel_result *result, kiln_diag *diag)
 {
-    kernel_built built = {NULL, NULL, NULL};
+    kernel_built built = {0};
     kernel_launch launch = {0};
     kiln_status status = build(kernel, device, options, &built, result, diag);
     if (status == KILN_OK) {
         status = kernel_params_check(built.program, built.entry, kernel, diag);
     }
     if (status == KILN_OK) {
-        status = kernel_launch_init(&launch, device, kernel, &built.form->shape, data, diag);
+        status = kernel_launch_init(&launch, device, kernel, built.shape, data, diag);
     }
     if (status == KILN_OK) {
         status = launch_first(&launch, kernel, &built, data, result, diag);

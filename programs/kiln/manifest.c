@@ -10,7 +10,7 @@
 static const size_t max_manifest = (size_t)8 << 20;
 
 /* The value for a language in {"c": ..., "*": ...}; the object itself is not checked here. */
-static json_node for_language(const json_node *object, kiln_language language)
+json_node manifest_for_language(const json_node *object, kiln_language language)
 {
     json_node value = reader_get(object, kiln_language_name(language));
     if (value.json == NULL && language == KILN_LANG_BUILTIN) {
@@ -25,7 +25,7 @@ static bool is_language(const char *key)
 }
 
 /* Keys of a by-language object must be languages: a typing error must not be "not this one". */
-static kiln_status check_languages(const cli_reader *reader, const json_node *object)
+kiln_status manifest_check_languages(const cli_reader *reader, const json_node *object)
 {
     const char *key = NULL;
     json_t *value = NULL;
@@ -49,17 +49,17 @@ static kiln_status read_entry(const cli_reader *reader, const json_node *kernel_
         return KILN_OK;
     }
     if (json_is_object(entry.json)) {
-        kiln_status status = check_languages(reader, &entry);
+        kiln_status status = manifest_check_languages(reader, &entry);
         if (status != KILN_OK) {
             return status;
         }
-        entry = for_language(&entry, language);
+        entry = manifest_for_language(&entry, language);
     }
     return reader_text(reader, &entry, out_entry);
 }
 
-static kiln_status read_extents(const cli_reader *reader, const json_node *array, uint64_t least,
-                                uint64_t *extents, uint32_t *out_dims)
+kiln_status manifest_read_extents(const cli_reader *reader, const json_node *array, uint64_t least,
+                                  uint64_t *extents, uint32_t *out_dims)
 {
     size_t dims = json_array_size(array->json);
     if (!json_is_array(array->json) || dims < 1 || dims > 3) {
@@ -87,8 +87,8 @@ static kiln_status read_launch(const cli_reader *reader, const json_node *kernel
     kiln_status status = KILN_OK;
     if (json_is_object(launch.json) && reader_get(&launch, "global").json == NULL &&
         reader_get(&launch, "local").json == NULL) {
-        status = check_languages(reader, &launch);
-        launch = for_language(&launch, language);
+        status = manifest_check_languages(reader, &launch);
+        launch = manifest_for_language(&launch, language);
     }
     if (status == KILN_OK) {
         status = reader_check_object(reader, &launch, keys);
@@ -98,9 +98,9 @@ static kiln_status read_launch(const cli_reader *reader, const json_node *kernel
     }
     json_node global = reader_get(&launch, "global");
     json_node local = reader_get(&launch, "local");
-    status = read_extents(reader, &global, 1, out_shape->global, &out_shape->dims);
+    status = manifest_read_extents(reader, &global, 1, out_shape->global, &out_shape->dims);
     if (status == KILN_OK && local.json != NULL) {
-        status = read_extents(reader, &local, 1, out_shape->local, &local_dims);
+        status = manifest_read_extents(reader, &local, 1, out_shape->local, &local_dims);
         if (status == KILN_OK && local_dims != out_shape->dims) {
             status = reader_refuse(reader, &local, NULL, "must have as many dimensions as global");
         }
@@ -131,8 +131,8 @@ static kiln_status add_form(const cli_reader *reader, const json_node *kernel_no
         status = reader_refuse(reader, &options, NULL, "must be an object, by language");
     }
     if (status == KILN_OK && options.json != NULL) {
-        json_node own = for_language(&options, language);
-        status = check_languages(reader, &options);
+        json_node own = manifest_for_language(&options, language);
+        status = manifest_check_languages(reader, &options);
         if (status == KILN_OK) {
             status = reader_texts(reader, &own, false, &form->options, &form->option_count);
         }
@@ -176,26 +176,24 @@ static kiln_status read_forms(const cli_reader *reader, const json_node *kernel_
     return status;
 }
 
-static kiln_status read_defines(const cli_reader *reader, const json_node *kernel_node,
-                                cli_kernel *kernel)
+kiln_status manifest_read_defines(const cli_reader *reader, const json_node *defines, size_t more,
+                                  kiln_define **out_defines, size_t *out_count)
 {
-    json_node defines = reader_get(kernel_node, "defines");
     const char *key = NULL;
     json_t *value = NULL;
-    if (defines.json == NULL) {
-        return KILN_OK;
+    *out_count = 0;
+    if (defines->json != NULL && !json_is_object(defines->json)) {
+        return reader_refuse(reader, defines, NULL, "must be an object of text");
     }
-    if (!json_is_object(defines.json)) {
-        return reader_refuse(reader, &defines, NULL, "must be an object of text");
-    }
-    kiln_define *rows = pool_array(reader->pool, json_object_size(defines.json) + 1, sizeof(*rows));
+    kiln_define *rows =
+        pool_array(reader->pool, json_object_size(defines->json) + more + 1, sizeof(*rows));
     if (rows == NULL) {
         return reader_no_memory(reader);
     }
-    json_object_foreach(defines.json, key, value)
+    json_object_foreach(defines->json, key, value)
     {
-        kiln_define *row = &rows[kernel->define_count++];
-        json_node define = reader_get(&defines, key);
+        kiln_define *row = &rows[(*out_count)++];
+        json_node define = reader_get(defines, key);
         row->name = pool_text(reader->pool, key, strlen(key));
         if (row->name == NULL) {
             return reader_no_memory(reader);
@@ -209,7 +207,7 @@ static kiln_status read_defines(const cli_reader *reader, const json_node *kerne
             return reader_no_memory(reader);
         }
     }
-    kernel->defines = rows;
+    *out_defines = rows;
     return KILN_OK;
 }
 
@@ -263,7 +261,10 @@ static kiln_status read_kernel(const cli_reader *reader, const json_node *node, 
 {
     static const char *const keys[] = {"name",    "sources",   "builtin",      "entry",
                                        "defines", "options",   "include_dirs", "args",
-                                       "launch",  "tolerance", "reference",    NULL};
+                                       "launch",  "tolerance", "reference",    "variants",
+                                       "size",    "flops",     "bytes",        NULL};
+    json_node defines = reader_get(node, "defines");
+    kiln_define *rows = NULL;
     json_node name = reader_get(node, "name");
     json_node dirs = reader_get(node, "include_dirs");
     json_node tolerance = reader_get(node, "tolerance");
@@ -275,7 +276,8 @@ static kiln_status read_kernel(const cli_reader *reader, const json_node *node, 
         status = read_forms(reader, node, kernel);
     }
     if (status == KILN_OK) {
-        status = read_defines(reader, node, kernel);
+        status = manifest_read_defines(reader, &defines, 0, &rows, &kernel->define_count);
+        kernel->defines = rows;
     }
     if (status == KILN_OK) {
         status =
@@ -287,7 +289,10 @@ static kiln_status read_kernel(const cli_reader *reader, const json_node *node, 
     if (status == KILN_OK && tolerance.json != NULL) {
         status = reader_tolerance(reader, &tolerance, &kernel->tolerance);
     }
-    return status == KILN_OK ? read_reference(reader, node, kernel) : status;
+    if (status == KILN_OK) {
+        status = read_reference(reader, node, kernel);
+    }
+    return status == KILN_OK ? manifest_read_tuning(reader, node, kernel) : status;
 }
 
 static kiln_status read_root(const cli_reader *reader, json_t *json, cli_manifest *out_manifest)

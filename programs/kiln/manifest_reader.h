@@ -46,6 +46,25 @@ kiln_status reader_tolerance(const cli_reader *reader, const json_node *node,
 kiln_status reader_check_object(const cli_reader *reader, const json_node *node,
                                 const char *const *keys);
 
+/* --- parts of a kernel (manifest.c) ------------------------------------------------------------
+ */
+
+/* The value for a language in {"c": ..., "*": ...}; the object itself is not checked here. */
+json_node manifest_for_language(const json_node *object, kiln_language language);
+/* Keys of a by-language object must be languages: a typing error must not be "not this one". */
+kiln_status manifest_check_languages(const cli_reader *reader, const json_node *object);
+/* [x, y, z] of at least `least` each. */
+kiln_status manifest_read_extents(const cli_reader *reader, const json_node *array, uint64_t least,
+                                  uint64_t *extents, uint32_t *out_dims);
+/* An object of macros (absent: none), with room for `more`. */
+kiln_status manifest_read_defines(const cli_reader *reader, const json_node *defines, size_t more,
+                                  kiln_define **out_defines, size_t *out_count);
+
+/* "variants", "size", "flops" and "bytes" of a kernel whose forms and arguments are read:
+ * manifest_variant.c. */
+kiln_status manifest_read_tuning(const cli_reader *reader, const json_node *kernel_node,
+                                 cli_kernel *kernel);
+
 /* One argument of a kernel: manifest_arg.c. */
 kiln_status manifest_read_arg(const cli_reader *reader, const json_node *node, kernel_arg *out_arg);
 

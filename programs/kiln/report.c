@@ -37,7 +37,9 @@ static void add_row(out_table *table, cli_pool *pool, const kernel_result *resul
     const char *cells[] = {
         result->kernel,
         device_of(pool, result),
-        result->language != KILN_LANG_NONE ? kiln_language_name(result->language) : none,
+        result->variant[0] != '\0'           ? result->variant
+        : result->language != KILN_LANG_NONE ? kiln_language_name(result->language)
+                                             : none,
         built ? kiln_origin_name(result->origin) : none,
         built ? out_ms(pool, result->compile_ns) : none,
         built ? out_ms(pool, result->load_ns) : none,
@@ -104,6 +106,8 @@ static json_t *result_json(const kernel_result *result)
     out_json_set(&row, "kernel", out_json_text(result->kernel));
     put_device(&row, result->device);
     out_json_set(&row, "language", out_json_text(kiln_language_name(result->language)));
+    out_json_set(&row, "variant",
+                 result->variant[0] != '\0' ? out_json_text(result->variant) : json_null());
     out_json_set(&row, "origin", out_json_text(kiln_origin_name(result->origin)));
     out_json_set(&row, "compiles", out_json_u64(result->compiles));
     out_json_set(&row, "key_ms", out_json_ms(result->key_ns));

@@ -68,6 +68,26 @@ static bool forgets(const kiln_cache *cache)
     return *kiln_cache_root(cache) == '\0' || *kiln_cache_disk_reason(cache) != '\0';
 }
 
+/* The command line over the environment. */
+static void apply(const session_options *options, kiln_runtime_options *runtime)
+{
+    runtime->fresh_probe = runtime->fresh_probe || options->fresh_probe;
+    if (options->backend != NULL) {
+        runtime->backend = options->backend;
+    }
+    if (options->device != NULL) {
+        runtime->device = options->device;
+    }
+    if (options->trace != NULL) {
+        runtime->trace = options->trace;
+    }
+    runtime->compile_only = options->compile_only;
+    runtime->untuned = runtime->untuned || options->untuned;
+    if (options->strict || options->backend != NULL || options->device != NULL) {
+        runtime->strict = true;
+    }
+}
+
 exit_code session_open_runtime_isolated(const cmd_context *context, const session_options *options,
                                         kiln_cache *cache, bool isolate, kiln_runtime **out_runtime)
 {
@@ -79,20 +99,7 @@ exit_code session_open_runtime_isolated(const cmd_context *context, const sessio
     }
     runtime.cache = cache;
     runtime.isolate_probe = runtime.isolate_probe || isolate || forgets(cache);
-    runtime.fresh_probe = runtime.fresh_probe || options->fresh_probe;
-    if (options->backend != NULL) {
-        runtime.backend = options->backend;
-    }
-    if (options->device != NULL) {
-        runtime.device = options->device;
-    }
-    if (options->trace != NULL) {
-        runtime.trace = options->trace;
-    }
-    runtime.compile_only = options->compile_only;
-    if (options->strict || options->backend != NULL || options->device != NULL) {
-        runtime.strict = true;
-    }
+    apply(options, &runtime);
     kiln_status status = kiln_runtime_create(&runtime, out_runtime, &diag);
     if (status == KILN_E_INVALID && (options->backend != NULL || options->device != NULL)) {
         return cmd_fail_as(context, EXIT_UNAVAILABLE, &diag); /* a name that nobody has */

@@ -14,6 +14,7 @@ typedef struct session_options {
     const char *device;
     bool strict;
     bool json;
+    bool untuned;      /* of the commands that have SESSION_UNTUNED_ROW */
     const char *trace; /* of the commands that have SESSION_TRACE_ROW */
     bool fresh_probe;
     bool compile_only; /* no option: set by the command that needs no device */
@@ -28,6 +29,11 @@ typedef struct session_options {
     {                                                                                              \
         "cache-dir", 0, OPT_TEXT, offsetof(type, session.cache_dir), "DIR",                        \
             "use the cache in DIR (instead of $KILN_CACHE_DIR)"                                    \
+    }
+#define SESSION_UNTUNED_ROW(type)                                                                  \
+    {                                                                                              \
+        "untuned", 0, OPT_FLAG, offsetof(type, session.untuned), NULL,                             \
+            "take no variant that was tuned (also $KILN_UNTUNED)"                                  \
     }
 #define SESSION_TRACE_ROW(type)                                                                    \
     {                                                                                              \

@@ -302,7 +302,9 @@ kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel,
         return status;
     }
     for (size_t i = 0; options->rows != NULL && i < kernel->variant_count; i++) {
-        options->rows[i] = (kiln_tune_row){.outcome = KILN_TUNE_PASSED_OVER};
+        const bool taken = kn_variant_taken(device, &kernel->variants[i]);
+        options->rows[i] =
+            (kiln_tune_row){.outcome = taken ? KILN_TUNE_NOT_MEASURED : KILN_TUNE_PASSED_OVER};
     }
     if (options->again || !is_known(device, kernel, options, out_tuning)) {
         status = measure_all(device, kernel, options, out_tuning, diag);

@@ -14,9 +14,9 @@
 /* Whether the device's backend takes the variant's language. */
 bool kn_variant_taken(const kiln_device *device, const kiln_variant *variant);
 
-/* Refuses a list that says nothing sensible: KILN_E_INVALID; KILN_E_UNSUPPORTED if the device takes
- * none of it. */
-kiln_status kn_kernel_check(const kiln_device *device, const kiln_kernel *kernel, kiln_diag *diag);
+/* Refuses a list that says nothing sensible: KILN_E_INVALID; opens the device's driver
+ * (KILN_E_UNAVAILABLE); KILN_E_UNSUPPORTED if the device takes none of it. */
+kiln_status kn_kernel_check(kiln_device *device, const kiln_kernel *kernel, kiln_diag *diag);
 
 /* The recipe that a choice is kept under: the kernel's name, the bucket of its size, the device
  * with its driver, and every variant that the device takes. Headers and compilers are not in it:

@@ -51,14 +51,29 @@ static kiln_status check_variant(const kiln_kernel *kernel, size_t index, kiln_d
     return why != NULL ? refuse(kernel, why, diag) : kn_source_check(variant->source, diag);
 }
 
+static kiln_status check_variants(const kiln_device *device, const kiln_kernel *kernel,
+                                  kiln_diag *diag)
+{
+    bool any = false;
+    for (size_t i = 0; i < kernel->variant_count; i++) {
+        kiln_status status = check_variant(kernel, i, diag);
+        if (status != KILN_OK) {
+            return status;
+        }
+        any = any || kn_variant_taken(device, &kernel->variants[i]);
+    }
+    return any ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_UNSUPPORTED, "add a variant in a language it takes",
+                               kernel->name, "%s takes none of its variants", device->info.backend);
+}
+
 static bool is_amount(double value)
 {
     return isfinite(value) && value >= 0;
 }
 
-kiln_status kn_kernel_check(const kiln_device *device, const kiln_kernel *kernel, kiln_diag *diag)
+kiln_status kn_kernel_check(kiln_device *device, const kiln_kernel *kernel, kiln_diag *diag)
 {
-    bool any = false;
     if (kernel->struct_size < sizeof(kiln_kernel)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_kernel)",
                              "a kernel's variants", "struct_size is %zu", kernel->struct_size);
@@ -76,16 +91,8 @@ kiln_status kn_kernel_check(const kiln_device *device, const kiln_kernel *kernel
     if (!is_amount(kernel->flops) || !is_amount(kernel->bytes)) {
         return refuse(kernel, "flops or bytes is no amount", diag);
     }
-    for (size_t i = 0; i < kernel->variant_count; i++) {
-        kiln_status status = check_variant(kernel, i, diag);
-        if (status != KILN_OK) {
-            return status;
-        }
-        any = any || kn_variant_taken(device, &kernel->variants[i]);
-    }
-    return any ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_UNSUPPORTED, "add a variant in a language it takes",
-                               kernel->name, "%s takes none of its variants", device->info.backend);
+    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
+    return status == KILN_OK ? check_variants(device, kernel, diag) : status;
 }
 
 /* --- the key -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@
 #include "tune/estimate.h"
 
 /* No candidate is dropped, and no time is up, before so many rounds. */
-#define KN_SEARCH_ROUNDS_LEAST 3u
+#define KN_SEARCH_ROUNDS_LEAST 5u
 
 typedef struct kn_candidate {
     bool in;            /* to be measured; the caller says which */

@@ -172,7 +172,7 @@ static void what_drifts_falls_on_all(void **state)
     kn_search_deinit(&search);
 }
 
-static void time_ends_it_but_not_before_three_rounds(void **state)
+static void time_ends_it_but_not_at_once(void **state)
 {
     (void)state;
     world w = {.base = {1000, 1001, 1003, 1002}, .noise = 40};
@@ -264,7 +264,7 @@ int main(void)
         cmocka_unit_test(close_ones_take_more_rounds),
         cmocka_unit_test(even_ones_end_it_and_the_baseline_wins),
         cmocka_unit_test(what_drifts_falls_on_all),
-        cmocka_unit_test(time_ends_it_but_not_before_three_rounds),
+        cmocka_unit_test(time_ends_it_but_not_at_once),
         cmocka_unit_test(rounds_end_it),
         cmocka_unit_test(who_fails_falls_out),
         cmocka_unit_test(a_failing_baseline_and_a_lost_device_end_it),
