@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 rc=0
 if git grep -nIE 'https?://|git@' -- dev .ci scripts cmake '*CMakeLists.txt' CMakePresets.json \
-    ':!scripts/check_clean.sh'; then
+    ':!scripts/check_clean.sh' | grep -v 'xmlns='; then # a name of XML is no address
     echo "no addresses in the build: it uses Debian's packages by name"
     rc=1
 fi
