@@ -2,6 +2,7 @@
 option(KILN_TESTS "Build the tests" ON)
 option(KILN_BENCH "Build the benchmarks" ON)
 option(KILN_BACKENDS_AS_MODULES "Put each backend into a file of its own, loaded by name" OFF)
+option(KILN_WERROR "Let a warning fail the build" ON)
 option(KILN_REPRODUCIBLE "Leave the folders of this build out of debug information as well" OFF)
 # $prefix/lib/<multiarch>/kiln is another place that the library finds.
 set(KILN_INSTALL_LIBEXECDIR "${CMAKE_INSTALL_LIBEXECDIR}/kiln" CACHE STRING
@@ -23,8 +24,11 @@ set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
 add_library(kiln_flags INTERFACE)
 target_compile_options(kiln_flags INTERFACE
-    -Wall -Wextra -Wpedantic -Wconversion -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wvla -fno-strict-aliasing)
+if(KILN_WERROR)
+    target_compile_options(kiln_flags INTERFACE -Werror)
+endif()
 target_include_directories(kiln_flags INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(kiln_flags INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}=.)
 if(KILN_REPRODUCIBLE)
@@ -32,7 +36,7 @@ if(KILN_REPRODUCIBLE)
         -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
 endif()
 # Quoted includes only: <sys/file.h> must stay the system's, not src/sys/file.h.
-target_compile_options(kiln_flags INTERFACE "SHELL:-iquote ${PROJECT_SOURCE_DIR}/src")
+target_compile_options(kiln_flags INTERFACE "SHELL:-iquote \"${PROJECT_SOURCE_DIR}/src\"")
 if(KILN_SANITIZE)
     target_compile_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer
         -fno-sanitize-recover=all)

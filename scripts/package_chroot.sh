@@ -1,0 +1,32 @@
+#!/bin/sh
+# package_chroot.sh [FOLDER]: installs the packages that package_deb.sh left in FOLDER (default build/deb)
+# into a bare Debian 12 made by debootstrap, and runs their smoke test there, as root and as a user.
+# Needs root and the network; KILN_CHROOT names a tree that debootstrap made before, to be used and kept.
+set -eu
+cd "$(dirname "$0")/.."
+debs=$(cd "${1:-build/deb}" && pwd)
+root=${KILN_CHROOT:-$(mktemp -d)}
+cleanup() {
+    umount "$root/proc" 2>/dev/null || true
+    [ -n "${KILN_CHROOT:-}" ] || rm -rf --one-file-system "$root"
+}
+trap cleanup EXIT
+[ -d "$root/etc/apt" ] || debootstrap --variant=minbase bookworm "$root" >"$debs/debootstrap.log"
+mount -t proc proc "$root/proc"
+mkdir -p "$root/kiln"
+rm -rf "$root"/kiln/*
+find "$debs" -maxdepth 1 -name '*.deb' ! -name '*dbgsym*' -exec cp {} "$root/kiln/" \;
+cp packaging/debian/tests/smoke "$root/kiln/"
+inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
+inside sh -c 'apt-get -q update && apt-get -qy install --no-install-recommends /kiln/*.deb gcc libc6-dev pkg-config' \
+    >"$debs/chroot.log" 2>&1 || { tail -n 40 "$debs/chroot.log"; exit 1; }
+echo "== as root"
+inside HOME=/root sh /kiln/smoke
+echo "== as a user"
+inside sh -c 'id tester >/dev/null 2>&1 || useradd --create-home tester'
+inside su tester -c 'sh /kiln/smoke'
+echo "== removed"
+inside sh -c 'apt-get -qy purge kiln libkiln-dev libkiln0 libkiln0-shaderc libkiln0-remotes' >>"$debs/chroot.log" 2>&1
+left=$(inside find /usr /etc -name '*kiln*')
+[ -z "$left" ] || { echo "left behind: $left"; exit 1; }
+echo "== installed, tested and removed"
