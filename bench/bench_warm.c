@@ -223,6 +223,22 @@ static bool by_hand(const char *backend, const char *path)
     return strcmp(backend, "opengl") == 0 ? warm_opengl_by_hand(path) : warm_opencl_by_hand(path);
 }
 
+/* For bench/compare.py: from source by the driver's own calls, and kiln's drop-in. */
+static int side_by_side(const char *mode, const char *backend, const char *path)
+{
+    bool done = false;
+    if (strcmp(mode, "text") == 0) {
+        done = fputs(warm_opencl_text, stdout) >= 0;
+    } else if (strcmp(mode, "dropin") == 0) {
+        done = warm_opencl_dropin();
+    } else if (strcmp(backend, "vulkan") == 0) {
+        done = path != NULL && warm_vulkan_plain(path);
+    } else {
+        done = strcmp(backend, "opengl") == 0 ? warm_opengl_plain() : warm_opencl_plain();
+    }
+    return done ? 0 : 1;
+}
+
 static void report(const char *what, const bench_samples *samples)
 {
     printf("  %-34s %10.1f us   (%.1f to %.1f)\n", what, bench_median(samples),
@@ -301,6 +317,9 @@ static int run_child(int argc, char **argv)
     }
     if (strcmp(what, "hand") == 0 && path != NULL) {
         return by_hand(argv[2], path) ? 0 : 1;
+    }
+    if (strcmp(what, "plain") == 0 || strcmp(what, "dropin") == 0 || strcmp(what, "text") == 0) {
+        return side_by_side(what, argv[2], path);
     }
     if (strcmp(what, "nvrtc-child") == 0) {
         return warm_nvrtc_child(argv[2], path);

@@ -20,6 +20,13 @@ bool warm_vulkan_by_hand(const char *path);
 bool warm_opengl_by_hand(const char *path);
 bool warm_opengl_export(const char *path);
 
+/* From source by the driver's own calls, and with kiln_opencl_build_program in their place; print
+ * the same. Vulkan's source is the SPIR-V in `path`.spv. */
+bool warm_opencl_plain(void);
+bool warm_opencl_dropin(void);
+bool warm_vulkan_plain(const char *path);
+bool warm_opengl_plain(void);
+
 /* kiln_nvrtc_compile against a CUBIN in a file: the whole comparison, and its two children. */
 int warm_nvrtc_measure(const char *self, const char *root);
 int warm_nvrtc_child(const char *kernel, const char *save);

@@ -109,15 +109,9 @@ static bool make_ready(void)
     return current;
 }
 
-bool warm_opengl_export(const char *path)
+static GLuint link_from_source(void)
 {
-    if (!make_ready()) {
-        return false;
-    }
     const char *pieces[] = {text};
-    GLint size = 0;
-    GLsizei length = 0;
-    GLenum format = 0;
     const GLuint shader = gl.glCreateShader(GL_COMPUTE_SHADER);
     const GLuint program = gl.glCreateProgram();
     gl.glShaderSource(shader, 1, pieces, NULL);
@@ -125,6 +119,18 @@ bool warm_opengl_export(const char *path)
     gl.glProgramParameteri(program, GL_PROGRAM_BINARY_RETRIEVABLE_HINT, GL_TRUE);
     gl.glAttachShader(program, shader);
     gl.glLinkProgram(program);
+    return program;
+}
+
+bool warm_opengl_export(const char *path)
+{
+    if (!make_ready()) {
+        return false;
+    }
+    GLint size = 0;
+    GLsizei length = 0;
+    GLenum format = 0;
+    const GLuint program = link_from_source();
     gl.glGetProgramiv(program, GL_PROGRAM_BINARY_LENGTH, &size);
     char *data = size > 0 ? calloc(1, (size_t)size) : NULL;
     FILE *file = fopen(path, "wb");
@@ -180,6 +186,23 @@ bool warm_opengl_by_hand(const char *path)
     gl.glGetProgramiv(program, GL_LINK_STATUS, &linked);
     const double loaded = bench_now();
     free(data);
+    if (linked == GL_FALSE || !first_result(program)) {
+        return false;
+    }
+    printf("%.3f %.3f\n", (loaded - start) * 1e6, (bench_now() - start) * 1e6);
+    return true;
+}
+
+bool warm_opengl_plain(void)
+{
+    if (!make_ready()) {
+        return false;
+    }
+    const double start = bench_now();
+    GLint linked = GL_FALSE;
+    const GLuint program = link_from_source();
+    gl.glGetProgramiv(program, GL_LINK_STATUS, &linked);
+    const double loaded = bench_now();
     if (linked == GL_FALSE || !first_result(program)) {
         return false;
     }

@@ -286,7 +286,7 @@ static bool run(const ready *r, VkPipeline pipeline, VkPipelineLayout layout,
     return c == 0.0F;
 }
 
-bool warm_vulkan_by_hand(const char *path)
+static bool measure(const char *path, bool with_data)
 {
     ready r = {0};
     VkDescriptorSetLayout set = VK_NULL_HANDLE;
@@ -299,9 +299,9 @@ bool warm_vulkan_by_hand(const char *path)
     }
     const double start = bench_now();
     (void)snprintf(code_path, sizeof(code_path), "%s.spv", path);
-    unsigned char *data = bench_read(path, &size);
+    unsigned char *data = with_data ? bench_read(path, &size) : NULL;
     unsigned char *code = bench_read(code_path, &code_size);
-    const bool made = data != NULL && code != NULL &&
+    const bool made = (data != NULL || !with_data) && code != NULL &&
                       make_pipeline(&r, code, code_size, data, size, &set, &layout, &pipeline);
     const double loaded = bench_now();
     free(data);
@@ -311,4 +311,14 @@ bool warm_vulkan_by_hand(const char *path)
     }
     printf("%.3f %.3f\n", (loaded - start) * 1e6, (bench_now() - start) * 1e6);
     return true;
+}
+
+bool warm_vulkan_by_hand(const char *path)
+{
+    return measure(path, true);
+}
+
+bool warm_vulkan_plain(const char *path)
+{
+    return measure(path, false);
 }
