@@ -22,6 +22,14 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # Relative, so that what is built does not depend on where.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
+# No folder of this machine in what is built.
+add_library(kiln_folders INTERFACE)
+target_compile_options(kiln_folders INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}=.)
+if(KILN_REPRODUCIBLE)
+    target_compile_options(kiln_folders INTERFACE
+        -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+endif()
+
 add_library(kiln_flags INTERFACE)
 target_compile_options(kiln_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -30,11 +38,7 @@ if(KILN_WERROR)
     target_compile_options(kiln_flags INTERFACE -Werror)
 endif()
 target_include_directories(kiln_flags INTERFACE ${PROJECT_SOURCE_DIR}/include)
-target_compile_options(kiln_flags INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}=.)
-if(KILN_REPRODUCIBLE)
-    target_compile_options(kiln_flags INTERFACE
-        -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
-endif()
+target_link_libraries(kiln_flags INTERFACE kiln_folders)
 # Quoted includes only: <sys/file.h> must stay the system's, not src/sys/file.h.
 target_compile_options(kiln_flags INTERFACE "SHELL:-iquote \"${PROJECT_SOURCE_DIR}/src\"")
 if(KILN_SANITIZE)

@@ -31,6 +31,8 @@ list | LC_ALL=C sort -z |
     gzip -9n >"$out/kiln_$version.orig.tar.gz"
 tar -C "$out" -xf "$out/kiln_$version.orig.tar.gz"
 cp -R packaging/debian "$tree/debian"
+chmod -R u=rwX,go=rX "$tree"
+umask 022
 options=nocheck
 [ -z "${KILN_DEB_CHECK:-}" ] || options=
 cd "$tree"

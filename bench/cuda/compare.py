@@ -21,7 +21,8 @@ TREE = Path(sys.argv[1]).resolve()
 PROGRAM = TREE / "bin" / "first_result"
 KILN = TREE / "bin" / "kiln"
 KERNELS = {"trivial": "a trivial", "mma": "b fp16+mma+cg", "sort": "c cub sort"}
-WAYS = ("bare", "kiln", "nvrtc", "cupy", "cuda.core")
+WAYS = ("bare", "kiln", "nvrtc", "cupy", "cuda.core", "triton")
+PYTHON_WAYS = ("cupy", "cuda.core", "triton")
 ROUNDS = int(os.environ.get("ROUNDS", "10"))
 DEADLINE = time.monotonic() + float(os.environ.get("SECONDS_MAX", "500"))
 details = {}
@@ -31,14 +32,14 @@ gone = {}
 def environment(folder, driver_cache):
     env = dict(os.environ)
     env.update(KILN_CACHE_DIR=f"{folder}/kiln", CUPY_CACHE_DIR=f"{folder}/cupy",
-               CORE_CACHE_DIR=f"{folder}/core", CUDA_CACHE_PATH=f"{folder}/driver",
+               CORE_CACHE_DIR=f"{folder}/core", TRITON_CACHE_DIR=f"{folder}/triton", CUDA_CACHE_PATH=f"{folder}/driver",
                CUDA_CACHE_DISABLE="0" if driver_cache else "1")
     return env
 
 
 def sample(way, kernel, folder, driver_cache):
     path = HERE / "kernels" / f"{kernel}.cu"
-    if way in ("cupy", "cuda.core"):
+    if way in PYTHON_WAYS:
         command = [sys.executable, HERE / "first_result.py", way, path]
     else:
         command = [PROGRAM, way, path, f"{folder}/../{kernel}.cubin"]
@@ -71,7 +72,8 @@ def first_results(work, driver_cache):
                 for state in states:
                     took = sample(way, kernel, folder, driver_cache)
                     if took is None:
-                        ways.remove(way)
+                        if way != "triton" or kernel == "trivial":
+                            ways.remove(way)
                         break
                     samples.setdefault((kernel, way, state), []).append(took)
                 shutil.rmtree(folder, ignore_errors=True)
@@ -94,7 +96,7 @@ def first_results(work, driver_cache):
         warm = {way: statistics.median(samples[kernel, way, "warm"]) for way in WAYS
                 if (kernel, way, "warm") in samples}
         nvrtc = samples.get((kernel, "nvrtc", "cold"))
-        others = [value for way, value in warm.items() if way in ("cupy", "cuda.core")]
+        others = [value for way, value in warm.items() if way in PYTHON_WAYS]
         others += [statistics.median(nvrtc)] if nvrtc else []
         if "kiln" in warm and others:
             print(f"{'':16}best of the others, warm / kiln warm: {min(others) / warm['kiln']:.1f} "
