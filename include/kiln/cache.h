@@ -374,7 +374,8 @@ typedef struct kiln_prune_result {
 } kiln_prune_result;
 
 /* Removes entries on disk by age and size, and temporary files that their writers left behind.
- * Readers are never disturbed. kiln_cache_clear removes every entry.
+ * Readers are never disturbed. kiln_cache_clear removes every entry, and the precompiled headers
+ * that compilers keep beside them (counted with the temporaries).
  * Threads: any.   Blocks: disk.   Owns: nothing.
  * Fails: KILN_E_IO, KILN_E_UNAVAILABLE without a disk tier, KILN_E_UNSUPPORTED when read-only. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_prune(kiln_cache *cache,

@@ -30,6 +30,36 @@ static void remove_folders(const kn_disk *disk, const kn_victims *list)
     }
 }
 
+typedef struct made_files {
+    const char *folder;
+    kiln_prune_result *result;
+} made_files;
+
+static kiln_status remove_made(void *user, const char *name)
+{
+    const made_files *made = user;
+    char path[KN_DISK_PATH];
+    kn_file_facts facts;
+    kn_text_putf(path, sizeof path, "%s/%.128s", made->folder, name);
+    if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind != KN_FILE_FOLDER &&
+        kn_file_remove(path, NULL) == KILN_OK) {
+        made->result->temporaries_removed++;
+        made->result->bytes_removed += facts.size;
+    }
+    return KILN_OK;
+}
+
+/* Precompiled headers, which compilers keep beside the entries: each is larger than most caches.
+ * Who reads one has it open, or compiles without; what cannot be removed is as good as before. */
+static void remove_precompiled(const kn_disk *disk, kiln_prune_result *result)
+{
+    char folder[KN_DISK_PATH];
+    const made_files made = {folder, result};
+    kn_disk_path(disk, "pch", folder);
+    (void)kn_file_list(folder, remove_made, (void *)(uintptr_t)&made, NULL);
+    (void)kn_file_remove_folder(folder);
+}
+
 static kn_victims_bounds bounds_of(const kiln_prune_options *options, int64_t now_ns)
 {
     kn_victims_bounds limit = {options->max_bytes, UINT64_MAX, INT64_MIN, true};
@@ -61,6 +91,7 @@ kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool
         out_result->temporaries_removed = kn_disk_sweep(disk);
         if (everything) {
             remove_folders(disk, &list);
+            remove_precompiled(disk, out_result);
         } else {
             kn_stats_add(disk->stats, KN_COUNT_evicted, removed.entries);
         }

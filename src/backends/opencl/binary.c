@@ -5,6 +5,7 @@
 
 #include "backends/opencl/opencl.h"
 #include "backends/opencl/status.h"
+#include "base/log.h"
 #include "base/text.h"
 
 #define LOG_LIMIT ((size_t)16 << 20)
@@ -60,21 +61,48 @@ static kiln_status fail_build(kiln_diag *diag, cl_int code, const char *log)
     return status;
 }
 
-kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language language,
-                                   const void *text, size_t length, const char *options,
-                                   cl_program *out_program, char **out_log, kiln_diag *diag)
+/* One build. *out_code is what clBuildProgram said, *out_log what there is to read of it. */
+static kiln_status build_once(const kn_opencl_site *site, kiln_language language, const void *text,
+                              size_t length, const char *options, cl_program *out_program,
+                              char **out_log, cl_int *out_code, kiln_diag *diag)
 {
     const char *call = NULL;
     cl_int code = CL_SUCCESS;
     *out_log = NULL;
+    *out_program = NULL;
     cl_program program = create(site, language, text, length, &call, &code);
     if (program == NULL || code != CL_SUCCESS) {
+        *out_code = CL_SUCCESS;
         return kn_opencl_fail(diag, "making an OpenCL program", call, code);
     }
-    code = site->api->clBuildProgram(program, 1, &site->device, options, NULL, NULL);
-    char *log = build_log(site, program);
+    *out_code = site->api->clBuildProgram(program, 1, &site->device, options, NULL, NULL);
+    *out_log = build_log(site, program);
+    *out_program = program;
+    return KILN_OK;
+}
+
+kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language language,
+                                   const void *text, size_t length, const char *options,
+                                   cl_program *out_program, char **out_log, kiln_diag *diag)
+{
+    cl_int code = CL_SUCCESS;
+    cl_program program = NULL;
+    char *log = NULL;
+    *out_log = NULL;
+    kiln_status status =
+        build_once(site, language, text, length, options, &program, &log, &code, diag);
+    if (status == KILN_OK && code == CL_BUILD_PROGRAM_FAILURE && log == NULL) {
+        /* A source at fault has its errors in the log. PoCL fails without a word when two processes
+         * work in its own cache folder; the second time it finds what the other made. */
+        kn_log(KILN_LOG_INFO, "the OpenCL driver failed to build and did not say why: once more");
+        (void)site->api->clReleaseProgram(program);
+        status = build_once(site, language, text, length, options, &program, &log, &code, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
     if (code != CL_SUCCESS) {
-        kiln_status status = fail_build(diag, code, log);
+        status = fail_build(diag, code, log);
         free(log);
         (void)site->api->clReleaseProgram(program);
         return status;

@@ -8,8 +8,9 @@
  * in FAKE_ONLY_1_0        lacks all later symbols                              clBuildProgram
  *   FAKE_WITHOUT_BINARY  lacks one symbol of 1.0           FAKE_EMPTY         gives empty binaries
  *   FAKE_SALT=n          another build, same versions      FAKE_LAZY          empty until a kernel
- * is made (Mali) Source text with "broken" in it does not compile. $FAKECL_LOG names a file that
- * gets one letter a call: S from source, B from a binary, I from SPIR-V, G for a binary read. */
+ * is made (Mali) Source text with "broken" in it does not compile, with "silent" without a log,
+ * with "stumble" so the first time only. $FAKECL_LOG names a file that gets one letter a call: S
+ * from source, B from a binary, I from SPIR-V, G for a binary read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,6 +288,11 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint devices,
         return CL_BUILD_PROGRAM_FAILURE;
     }
 #endif
+    if (strstr(program->text, "stumble") != NULL || strstr(program->text, "silent") != NULL) {
+        static int builds; /* "stumble" only at the first, "silent" at each */
+        return builds++ == 0 || strstr(program->text, "silent") != NULL ? CL_BUILD_PROGRAM_FAILURE
+                                                                        : CL_SUCCESS;
+    }
     return strstr(program->text, "broken") != NULL ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
 }
 

@@ -261,6 +261,31 @@ static void prune_by_age_and_target(void **state)
     kiln_cache_destroy(cache);
 }
 
+static void clear_takes_precompiled_headers_along(void **state)
+{
+    ks_compile compile = {0};
+    kiln_prune_result result;
+    kiln_cache *cache = ks_cache(*state);
+    (void)ks_get(cache, "x", &compile);
+    char *folder = kt_path(*state, "pch");
+    char *made = kt_path(*state, "pch/0123");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    FILE *file = fopen(made, "w");
+    assert_non_null(file);
+    assert_int_equal(fputs("precompiled", file) >= 0, 1);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
+    assert_int_equal(result.entries_removed, 1);
+    assert_int_equal(result.temporaries_removed, 1);
+    assert_false(kt_file_exists(folder));
+    assert_int_equal(kiln_cache_clear(cache, &result, NULL),
+                     KILN_OK); /* and where there are none */
+    assert_int_equal(result.temporaries_removed, 0);
+    free(made);
+    free(folder);
+    kiln_cache_destroy(cache);
+}
+
 static void C7_eviction_leaves_open_readers_whole(void **state)
 {
     ks_compile compile = {0};
@@ -467,6 +492,7 @@ int main(void)
         IN_FOLDER(S2_the_least_recently_used_goes_first),
         IN_FOLDER(S2_a_stamp_moves_at_most_once_an_hour),
         IN_FOLDER(prune_by_age_and_target),
+        IN_FOLDER(clear_takes_precompiled_headers_along),
         IN_FOLDER(C7_eviction_leaves_open_readers_whole),
         IN_FOLDER(S5_old_temporaries_are_swept_and_young_ones_left),
         IN_FOLDER(S3_totals_follow_what_is_there),
