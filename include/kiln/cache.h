@@ -301,7 +301,14 @@ KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const
     X(tuned_hits, "tuned variants picked")                                                         \
     X(tuned_stale, "tunings that no longer held")                                                  \
     X(remote_raw_in, "bytes received from remotes, unpacked")                                      \
-    X(remote_raw_out, "bytes uploaded, before packing")
+    X(remote_raw_out, "bytes uploaded, before packing")                                            \
+    X(misses_new, "misses of what was not known before")                                           \
+    X(misses_options, "misses by changed options or entry points")                                 \
+    X(misses_header, "misses by changed headers")                                                  \
+    X(misses_driver, "misses by another driver, compiler or device")                               \
+    X(misses_other, "misses by another environment or version of kiln")                            \
+    X(note_hits, "hits of kiln's own notes")                                                       \
+    X(note_misses, "misses of kiln's own notes")
 
 /* All counters. */
 typedef struct kiln_cache_stats {

@@ -1,5 +1,7 @@
 /* kiln stats: what the cache holds and what it has done, over all processes that used it. */
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "listing.h"
@@ -49,6 +51,46 @@ static void print_counter(const cmd_context *context, const char *name, const ch
     }
 }
 
+typedef struct counter_row {
+    const char *name, *text;
+    size_t offset;
+} counter_row;
+
+#define COUNTER_ROW(name, text) {#name, text, offsetof(kiln_cache_stats, name)},
+static const counter_row counter_rows[] = {KILN_CACHE_COUNTERS(COUNTER_ROW)};
+#undef COUNTER_ROW
+enum { COUNTERS = sizeof(counter_rows) / sizeof(*counter_rows) };
+
+static uint64_t value_of(const counter_row *row, const kiln_cache_stats *stats)
+{
+    uint64_t value;
+    memcpy(&value, (const char *)stats + row->offset, sizeof(value));
+    return value;
+}
+
+static bool is_reason(const counter_row *row)
+{
+    return strncmp(row->name, "misses_", 7) == 0;
+}
+
+/* In the order of the table, but the reasons of misses under these. */
+static void print_counters(const cmd_context *context, const kiln_cache_stats *stats)
+{
+    for (size_t i = 0; i < COUNTERS; i++) {
+        if (!is_reason(&counter_rows[i])) {
+            print_counter(context, counter_rows[i].name, counter_rows[i].text,
+                          value_of(&counter_rows[i], stats));
+        }
+        for (size_t j = 0; strcmp(counter_rows[i].name, "misses") == 0 && j < COUNTERS; j++) {
+            if (is_reason(&counter_rows[j])) {
+                const char *text = counter_rows[j].text;
+                text += strncmp(text, "misses ", 7) == 0 ? 7 : 0;
+                (void)printf("    %-40s %" PRIu64 "\n", text, value_of(&counter_rows[j], stats));
+            }
+        }
+    }
+}
+
 static bool print_text(const cmd_context *context, const char *root, const cli_listing *listing,
                        const kiln_cache_stats *stats)
 {
@@ -64,9 +106,7 @@ static bool print_text(const cmd_context *context, const char *root, const cli_l
     }
     (void)printf("hit rate  %.1f %% (%" PRIu64 " of %" PRIu64 ")\n\n", rate_of(stats) * 100,
                  hits_of(stats), hits_of(stats) + stats->misses);
-#define COUNTER_LINE(name, text) print_counter(context, #name, (text), stats->name);
-    KILN_CACHE_COUNTERS(COUNTER_LINE)
-#undef COUNTER_LINE
+    print_counters(context, stats);
     return true;
 }
 

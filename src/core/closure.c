@@ -80,7 +80,7 @@ static kiln_status load_manifest(closure *c)
     }
     kiln_key key = kiln_recipe_key(c->recipe);
     kiln_blob *blob = NULL;
-    if (kn_cache_get_near(c->request.cache, &key, kn_recipe_target(c->recipe), &blob) != KILN_OK) {
+    if (kn_cache_get_note(c->request.cache, &key, kn_recipe_target(c->recipe), &blob) != KILN_OK) {
         return KILN_MISS;
     }
     kn_manifest_deinit(&c->manifest);

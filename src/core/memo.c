@@ -34,7 +34,7 @@ static kiln_status memo_get(void *memo, const char *name, void **out_data, size_
     kiln_status status = make_recipe(name, &recipe);
     if (status == KILN_OK) {
         kiln_key key = kiln_recipe_key(recipe);
-        status = kn_cache_get_near((kiln_cache *)memo, &key, kn_recipe_target(recipe), &blob);
+        status = kn_cache_get_note((kiln_cache *)memo, &key, kn_recipe_target(recipe), &blob);
     }
     if (status == KILN_OK) {
         *out_data = kn_bytes_copy(kiln_blob_data(blob), kiln_blob_size(blob));

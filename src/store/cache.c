@@ -356,21 +356,19 @@ const char *kiln_cache_disk_reason(const kiln_cache *cache)
 /* --- get, put, remove --------------------------------------------------------------------------
  */
 
-typedef kiln_status stack_get(kn_stack *stack, const kiln_key *key, const char *target,
-                              kiln_blob **out_blob, kiln_origin *out_origin);
-
-static kiln_status look(kiln_cache *cache, const kiln_key *key, const char *target,
-                        stack_get *get_from, kiln_blob **out_blob, kiln_origin *out_origin)
+static kiln_status look(kiln_cache *cache, const kiln_key *key, const char *target, bool note,
+                        kiln_blob **out_blob, kiln_origin *out_origin)
 {
     kiln_origin origin = KILN_ORIGIN_NONE;
     *out_blob = NULL;
     kn_cache_check_fork(cache);
     kiln_status status = KILN_MISS;
     if (!(cache->options.flags & (KILN_CACHE_DISABLED | KILN_CACHE_RECACHE))) {
-        status = get_from(&cache->stack, key, target, out_blob, &origin);
+        status = note ? kn_stack_get_note(&cache->stack, key, target, false, out_blob, &origin)
+                      : kn_stack_get(&cache->stack, key, target, out_blob, &origin);
     }
     if (status != KILN_OK) {
-        kn_stats_add(cache->stats, KN_COUNT_misses, 1);
+        kn_cache_count_miss(cache, key, kn_span_of(NULL, 0), note);
     } else if (origin != KILN_ORIGIN_MEMORY && kn_cache_writes(cache)) {
         kn_cache_flush_rarely(cache);
     }
@@ -384,13 +382,13 @@ kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key, kiln_blob **o
                            kiln_origin *out_origin, kiln_diag *diag)
 {
     (void)diag; /* trouble is a miss */
-    return look(cache, key, NULL, kn_stack_get, out_blob, out_origin);
+    return look(cache, key, NULL, false, out_blob, out_origin);
 }
 
-kiln_status kn_cache_get_near(kiln_cache *cache, const kiln_key *key, const char *target,
+kiln_status kn_cache_get_note(kiln_cache *cache, const kiln_key *key, const char *target,
                               kiln_blob **out_blob)
 {
-    return look(cache, key, target, kn_stack_get_near, out_blob, NULL);
+    return look(cache, key, target, true, out_blob, NULL);
 }
 
 kiln_status kiln_cache_use(kiln_cache *cache, const kiln_key *key, kiln_blob_fn *use, void *user,

@@ -48,7 +48,7 @@ void kn_cache_defaults(kiln_cache_options *options);
 
 /* A look-up of a note about this machine: never asks a remote. With its target known no other
  * folder is looked into. */
-kiln_status kn_cache_get_near(kiln_cache *cache, const kiln_key *key, const char *target,
+kiln_status kn_cache_get_note(kiln_cache *cache, const kiln_key *key, const char *target,
                               kiln_blob **out_blob);
 
 /* A look-up of what is welcome and not needed: that it is not there is not counted as a miss. Asks
@@ -67,6 +67,9 @@ void kn_cache_flush_rarely(kiln_cache *cache);
  * entries every few minutes, or `now`. */
 void kn_cache_stamp(kiln_cache *cache, bool now);
 
+/* Counts a miss and its reason, as far as it is known without searching: of what was dropped before,
+ * and, by its `recipe` (empty: only the key is known), of what has kin in the store. */
+void kn_cache_count_miss(kiln_cache *cache, const kiln_key *key, kn_span recipe, bool note);
 /* Counts a binary that a driver refused; and anything. */
 void kn_cache_count_rejected(kiln_cache *cache);
 void kn_cache_count(kiln_cache *cache, enum kn_counter counter, uint64_t amount);

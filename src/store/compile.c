@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "key/recipe.h"
 #include "store/blob.h"
-#include "store/losses.h"
 #include "sys/clock.h"
 
 #define MS UINT64_C(1000000)
@@ -33,8 +32,8 @@ static bool look_up(void *user)
 {
     request *r = user;
     if (kn_recipe_is_note(kn_recipe_span(r->recipe))) {
-        return kn_stack_get_near(&r->cache->stack, &r->key, kn_recipe_target(r->recipe), &r->blob,
-                                 &r->origin) == KILN_OK;
+        return kn_stack_get_note(&r->cache->stack, &r->key, kn_recipe_target(r->recipe), false,
+                                 &r->blob, &r->origin) == KILN_OK;
     }
     return kn_stack_get(&r->cache->stack, &r->key, kn_recipe_target(r->recipe), &r->blob,
                         &r->origin) == KILN_OK;
@@ -65,26 +64,11 @@ static kiln_status run_compile(request *r, kiln_diag *diag)
     return KILN_OK;
 }
 
-/* And whether it was there once. */
-static void count_miss(const request *r)
-{
-    kn_stats *stats = r->cache->stats;
-    kn_stats_add(stats, KN_COUNT_misses, 1);
-    if (has(r, KILN_CACHE_DISABLED | KILN_CACHE_RECACHE) || r->cache->disk == NULL) {
-        return;
-    }
-    kn_loss loss = kn_losses_find(r->cache->root, &r->key);
-    if (loss == KN_LOSS_EVICTED) {
-        kn_stats_add(stats, KN_COUNT_misses_evicted, 1);
-    } else if (loss == KN_LOSS_CORRUPT) {
-        kn_stats_add(stats, KN_COUNT_misses_corrupt, 1);
-    }
-}
-
 /* Compiles and stores. The store's troubles are its own. */
 static kiln_status make(request *r, kiln_diag *diag)
 {
-    count_miss(r);
+    const kn_span recipe = kn_recipe_span(r->recipe);
+    kn_cache_count_miss(r->cache, &r->key, recipe, kn_recipe_is_note(recipe));
     kiln_status status = run_compile(r, diag);
     if (has(r, KILN_CACHE_DISABLED)) {
         return status;

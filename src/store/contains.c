@@ -27,8 +27,7 @@ kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, bool far, ki
     if (cache->options.flags & (KILN_CACHE_DISABLED | KILN_CACHE_RECACHE)) {
         return KILN_MISS;
     }
-    return far ? kn_stack_get(&cache->stack, key, NULL, out_blob, out_origin)
-               : kn_stack_get_near(&cache->stack, key, NULL, out_blob, out_origin);
+    return kn_stack_get_note(&cache->stack, key, NULL, far, out_blob, out_origin);
 }
 
 void kn_cache_count(kiln_cache *cache, enum kn_counter counter, uint64_t amount)

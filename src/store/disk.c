@@ -10,6 +10,7 @@
 #include "key/recipe.h"
 #include "store/blob.h"
 #include "store/entry.h"
+#include "store/kin.h"
 #include "store/losses.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -368,6 +369,9 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
     if (status == KILN_OK) {
         kn_stats_add(disk->stats, KN_COUNT_put_bytes, kn_entry_parts_size(&parts));
         leave_tag(disk);
+        if (!kn_recipe_is_note(what->recipe)) {
+            kn_kin_note(disk->root, what->recipe);
+        }
     }
     if (status != KILN_OK || replaces) {
         uint64_t gone = status != KILN_OK ? weight : kn_disk_weight(old.size);

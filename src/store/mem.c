@@ -149,11 +149,16 @@ static node *find(const kn_mem *mem, const kiln_key *key)
     return n;
 }
 
-static void count_hit(kn_reader *reader, bool guest, node *n)
+static void mark_used(node *n)
 {
     if (atomic_load_explicit(&n->used, memory_order_relaxed) != USED_BOTH) {
         atomic_store_explicit(&n->used, USED_BOTH, memory_order_relaxed);
     }
+}
+
+static void count_hit(kn_reader *reader, bool guest, node *n)
+{
+    mark_used(n);
     kn_readers_count(reader, guest, n->compile_ns);
 }
 
@@ -166,6 +171,20 @@ kiln_blob *kn_mem_get(kn_mem *mem, const kiln_key *key)
     if (n != NULL) {
         blob = kiln_blob_retain(n->blob);
         count_hit(reader, guest, n);
+    }
+    kn_readers_leave(reader, guest);
+    return blob;
+}
+
+kiln_blob *kn_mem_get_uncounted(kn_mem *mem, const kiln_key *key)
+{
+    bool guest;
+    kiln_blob *blob = NULL;
+    kn_reader *reader = kn_readers_enter(&mem->readers, &guest);
+    node *n = find(mem, key);
+    if (n != NULL) {
+        blob = kiln_blob_retain(n->blob);
+        mark_used(n);
     }
     kn_readers_leave(reader, guest);
     return blob;

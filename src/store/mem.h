@@ -23,6 +23,9 @@ kiln_blob *kn_mem_get(kn_mem *mem, const kiln_key *key);
 /* Lets `use` work with the blob without a reference. False if there is none. Counts the hit. */
 bool kn_mem_visit(kn_mem *mem, const kiln_key *key, kiln_blob_fn *use, void *user);
 
+/* The same without counting: for what is no request of a caller's. */
+kiln_blob *kn_mem_get_uncounted(kn_mem *mem, const kiln_key *key);
+
 bool kn_mem_contains(kn_mem *mem, const kiln_key *key); /* counts nothing */
 
 /* Keeps a reference, replacing what is there; what is larger than the tier is not kept. False when

@@ -36,6 +36,11 @@ static const struct kind *kind_of(kn_span name)
     return name.length > 0 && memchr(name.data, '.', name.length) != NULL ? &a_driver : &a_field;
 }
 
+kiln_why kn_recipe_about(kn_span name)
+{
+    return kind_of(name)->why;
+}
+
 /* --- lines -------------------------------------------------------------------------------------
  */
 

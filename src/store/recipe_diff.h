@@ -22,6 +22,9 @@ kn_span kn_recipe_value(const kn_recipe_lines *lines, const char *name);
 /* 0 for equal ones. What stands for most of a kernel (its source) weighs most. */
 uint64_t kn_recipe_distance(const kn_recipe_lines *then, const kn_recipe_lines *now);
 
+/* What a field is about, by its name. */
+kiln_why kn_recipe_about(kn_span name);
+
 /* The differences, and the first reason among them in the order of KILN_WHY_MAP. */
 typedef struct kn_recipe_diff {
     kiln_difference *items;

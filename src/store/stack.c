@@ -88,27 +88,39 @@ static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_
     }
 }
 
-static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target, uint32_t not_in,
+typedef struct manner {
+    uint32_t not_in; /* tiers that are not asked, by their caps */
+    bool note;
+} manner;
+
+static kiln_blob *get_from_memory(kn_stack *stack, const kiln_key *key, bool note)
+{
+    if (stack->memory == NULL) {
+        return NULL;
+    }
+    return note ? kn_mem_get_uncounted(stack->memory, key) : kn_mem_get(stack->memory, key);
+}
+
+static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target, manner how,
                        kiln_blob **out_blob, kiln_origin *out_origin)
 {
-    *out_blob = NULL;
     *out_origin = KILN_ORIGIN_NONE;
-    if (stack->memory != NULL) {
-        *out_blob = kn_mem_get(stack->memory, key);
-        if (*out_blob != NULL) {
-            *out_origin = KILN_ORIGIN_MEMORY;
-            return KILN_OK;
-        }
+    *out_blob = get_from_memory(stack, key, how.note);
+    if (*out_blob != NULL) {
+        *out_origin = KILN_ORIGIN_MEMORY;
+        return KILN_OK;
     }
     for (size_t i = 0; i < stack->count; i++) {
         const kn_tier *tier = &stack->tiers[i];
-        if (tier->ops->caps & not_in) {
+        if (tier->ops->caps & how.not_in) {
             continue;
         }
         kiln_diag diag = KILN_DIAG_INIT;
         kiln_status status = tier->ops->get(tier->self, key, target, out_blob, &diag);
         if (status == KILN_OK) {
-            count_hit(stack, tier->ops->origin, *out_blob);
+            if (!how.note) {
+                count_hit(stack, tier->ops->origin, *out_blob);
+            }
             promote(stack, key, *out_blob, i);
             *out_origin = tier->ops->origin;
             return KILN_OK;
@@ -127,13 +139,18 @@ static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target,
 kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *target,
                          kiln_blob **out_blob, kiln_origin *out_origin)
 {
-    return get(stack, key, target, 0, out_blob, out_origin);
+    return get(stack, key, target, (manner){0, false}, out_blob, out_origin);
 }
 
-kiln_status kn_stack_get_near(kn_stack *stack, const kiln_key *key, const char *target,
+kiln_status kn_stack_get_note(kn_stack *stack, const kiln_key *key, const char *target, bool far,
                               kiln_blob **out_blob, kiln_origin *out_origin)
 {
-    return get(stack, key, target, KN_TIER_FAR, out_blob, out_origin);
+    const manner how = {.not_in = far ? 0 : KN_TIER_FAR, .note = true};
+    kiln_status status = get(stack, key, target, how, out_blob, out_origin);
+    if (status == KILN_OK) {
+        kn_stats_add(stack->stats, KN_COUNT_note_hits, 1);
+    }
+    return status;
 }
 
 void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write)

@@ -430,7 +430,7 @@ static void notes_stay_on_this_machine(void **state)
     kiln_blob *blob = NULL;
     kiln_origin origin;
     kn_stack_put(&stack, &what, true);
-    assert_int_equal(kn_stack_get_near(&stack, &key, NULL, &blob, &origin), KILN_MISS);
+    assert_int_equal(kn_stack_get_note(&stack, &key, NULL, false, &blob, &origin), KILN_MISS);
     kn_stack_deinit(&stack);
     assert_int_equal(server.gets + server.puts, 0);
     kiln_recipe_destroy(note);
