@@ -2,7 +2,8 @@
  * plain files, LMDB, SQLite in WAL mode and a hash map under a read-write lock; tables in Markdown,
  * and the ratios against DESIGN's budgets. FOLDER chooses the file system (default: the temporary
  * folder).
- * --quick shows only that all of it runs. PART: storm, memory, disk, put, open or size. */
+ * --quick shows only that all of it runs. PART: storm, memory, disk, put, open, size or
+ * scale. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,9 @@ static bool measure_all(const char *self, const char *root, bool quick, const ch
     }
     if (all || strcmp(only, "size") == 0) {
         good = cache_bench_size(self, root) && good;
+    }
+    if (all || strcmp(only, "scale") == 0) {
+        good = cache_bench_scale(root, quick ? 1000 : 100000) && good;
     }
     return good;
 }

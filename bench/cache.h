@@ -16,6 +16,7 @@ bool cache_bench_disk(const char *root, int rounds);
 bool cache_bench_put(const char *root, int rounds);
 bool cache_bench_open(const char *self, const char *root, int entries, int rounds);
 bool cache_bench_storm(const char *root, int processes, int compile_ms, int rounds);
+bool cache_bench_scale(const char *root, int entries);
 bool cache_bench_size(const char *self, const char *root);
 
 /* What fresh processes do: print numbers. */
