@@ -151,7 +151,7 @@ static kiln_status keep_report(void *user, const kiln_remote_report *report)
 static kiln_remote_report check(const fixture *f, const char *host, const char *path,
                                 const char *options)
 {
-    char url[1024];
+    char url[2048];
     kiln_remote_report report;
     memset(&report, 0, sizeof report);
     (void)snprintf(url, sizeof url, "%s://%s:%d%s?%s", f->redis ? "rediss" : "https", host,
@@ -214,7 +214,7 @@ static void a_strangers_certificate_is_refused(void **state)
 {
     fixture *f = *state;
     ks_compile compile = {0};
-    char url[1024];
+    char url[2048];
     start(f, &f->stranger_id, false);
     kiln_remote_report report = check(f, "127.0.0.1", "", f->options);
     expect_refused(&report);
