@@ -130,3 +130,24 @@ kn_access kn_access_of(HANDLE handle, char out_who[WHO_SIZE])
     (void)LocalFree(whole);
     return access;
 }
+
+void kn_access_user(char *text, size_t size)
+{
+    sid own;
+    wchar_t *number = NULL;
+    char *narrow = NULL;
+    HANDLE token = NULL;
+    TOKEN_ELEVATION raised = {0};
+    DWORD got = 0;
+    if (own_sid(&own) && ConvertSidToStringSidW(own.u.bytes, &number) != 0) {
+        narrow = kn_narrow(number);
+        (void)LocalFree(number);
+    }
+    if (OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token) != 0) {
+        (void)GetTokenInformation(token, TokenElevation, &raised, sizeof raised, &got);
+        (void)CloseHandle(token);
+    }
+    kn_text_putf(text, size, "%s:%s", narrow != NULL ? narrow : "?",
+                 raised.TokenIsElevated != 0 ? "administrator" : "");
+    free(narrow);
+}

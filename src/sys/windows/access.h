@@ -18,4 +18,7 @@ typedef enum kn_access {
  * name or number. */
 kn_access kn_access_of(HANDLE handle, char out_who[128]);
 
+/* The number of this process's user ("S-1-5-..."), and whether it has an administrator's rights. */
+void kn_access_user(char *text, size_t size);
+
 #endif

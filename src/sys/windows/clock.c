@@ -18,12 +18,29 @@ uint64_t kn_clock_now(void)
     return count / rate * NS_PER_S + count % rate * NS_PER_S / rate;
 }
 
+uint64_t kn_clock_now_roughly(void)
+{
+    return kn_clock_now(); /* the ticks of GetTickCount64 begin elsewhere */
+}
+
+static int64_t since_1970(const FILETIME *time)
+{
+    int64_t steps = (int64_t)((uint64_t)time->dwHighDateTime << 32 | time->dwLowDateTime);
+    return (steps - EPOCH_1970) * 100;
+}
+
 int64_t kn_clock_wall(void)
 {
     FILETIME time;
     GetSystemTimePreciseAsFileTime(&time);
-    int64_t steps = (int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime);
-    return (steps - EPOCH_1970) * 100;
+    return since_1970(&time);
+}
+
+int64_t kn_clock_wall_roughly(void)
+{
+    FILETIME time;
+    GetSystemTimeAsFileTime(&time);
+    return since_1970(&time);
 }
 
 void kn_clock_sleep(uint64_t ns)

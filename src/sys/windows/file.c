@@ -9,6 +9,7 @@
 #include "sys/windows/wide.h"
 
 #define EPOCH_1970 INT64_C(116444736000000000) /* in steps of 100 ns since 1601 */
+#define CACHE_LINE 64u
 #define MAX_READ ((DWORD)1 << 30)
 
 struct kn_file {
@@ -112,12 +113,32 @@ static bool read_fully(HANDLE handle, char *data, size_t size, size_t *out_got)
     return true;
 }
 
-static kiln_status read_open_file(HANDLE handle, const char *path, size_t limit, void **out_data,
-                                  size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
+/* Where a file is read to. */
+typedef struct room {
+    size_t before; /* free bytes in front of it; 0: it begins where the memory does */
+    char *memory;
+    size_t at, size;
+} room;
+
+static bool make_room(room *to, uint64_t file_size)
+{
+    size_t total = 0;
+    const size_t slack = to->before > 0 ? to->before + CACHE_LINE : 0;
+    if (file_size > SIZE_MAX / 2 || !kn_add_size((size_t)file_size, slack + 1, &total)) {
+        return false;
+    }
+    to->memory = malloc(total);
+    if (to->memory != NULL && to->before > 0) {
+        const uintptr_t start = (uintptr_t)to->memory + to->before;
+        to->at = to->before + (size_t)(-start & (CACHE_LINE - 1));
+    }
+    return to->memory != NULL;
+}
+
+static kiln_status read_open_file(HANDLE handle, const char *path, size_t limit, room *to,
+                                  kn_file_facts *out_facts, kiln_diag *diag)
 {
     kn_file_facts facts;
-    size_t size = 0;
-    size_t got = 0;
     if (!kn_file_take_facts(handle, &facts)) {
         return kn_fail(diag, KILN_E_IO, last_error(), "cannot look at", path);
     }
@@ -128,35 +149,28 @@ static kiln_status read_open_file(HANDLE handle, const char *path, size_t limit,
     }
     if (facts.size > limit) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, path,
-                             "it has %llu bytes, more than the %llu allowed",
-                             (unsigned long long)facts.size, (unsigned long long)limit);
+                             "it has %llu bytes, more than the %zu that are allowed",
+                             (unsigned long long)facts.size, limit);
     }
-    if (!kn_add_size((size_t)facts.size, 1, &size)) {
+    if (!make_room(to, facts.size)) {
         return kn_fail_nomem(diag, "cannot read", path);
     }
-    char *data = malloc(size);
-    if (data == NULL) {
-        return kn_fail_nomem(diag, "cannot read", path);
-    }
-    if (!read_fully(handle, data, size - 1, &got)) {
+    if (!read_fully(handle, to->memory + to->at, (size_t)facts.size, &to->size)) {
         int error = last_error();
-        free(data);
+        free(to->memory);
+        *to = (room){.before = to->before};
         return kn_fail(diag, KILN_E_IO, error, "cannot read", path);
     }
-    data[got] = '\0';
-    *out_data = data;
-    *out_size = got;
+    to->memory[to->at + to->size] = '\0';
     if (out_facts != NULL) {
         *out_facts = facts;
     }
     return KILN_OK;
 }
 
-kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
-                         size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
+static kiln_status read_file(const char *path, size_t limit, bool nofollow, room *to,
+                             kn_file_facts *out_facts, kiln_diag *diag)
 {
-    *out_data = NULL;
-    *out_size = 0;
     if (out_facts != NULL) {
         *out_facts = (kn_file_facts){0};
     }
@@ -167,8 +181,30 @@ kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **o
                    ? KILN_MISS
                    : kn_fail(diag, KILN_E_IO, last_error(), "cannot open", path);
     }
-    kiln_status status = read_open_file(handle, path, limit, out_data, out_size, out_facts, diag);
+    kiln_status status = read_open_file(handle, path, limit, to, out_facts, diag);
     (void)CloseHandle(handle); /* nothing was written */
+    return status;
+}
+
+kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
+                         size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
+{
+    room to = {.before = 0};
+    kiln_status status = read_file(path, limit, nofollow, &to, out_facts, diag);
+    *out_data = to.memory;
+    *out_size = to.size;
+    return status;
+}
+
+kiln_status kn_file_read_behind(const char *path, size_t limit, size_t before, void **out_memory,
+                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
+                                kiln_diag *diag)
+{
+    room to = {.before = before};
+    kiln_status status = read_file(path, limit, true, &to, out_facts, diag);
+    *out_memory = to.memory;
+    *out_at = to.at;
+    *out_size = to.size;
     return status;
 }
 
@@ -195,11 +231,11 @@ char *kn_path_resolve(const char *path)
         return NULL;
     }
     char *resolved = NULL;
-    DWORD room = GetFinalPathNameByHandleW(handle, NULL, 0, FILE_NAME_NORMALIZED);
-    wchar_t *wide = room > 0 ? malloc(((size_t)room + 1) * sizeof *wide) : NULL;
+    DWORD needed = GetFinalPathNameByHandleW(handle, NULL, 0, FILE_NAME_NORMALIZED);
+    wchar_t *wide = needed > 0 ? malloc(((size_t)needed + 1) * sizeof *wide) : NULL;
     if (wide != NULL) {
-        DWORD length = GetFinalPathNameByHandleW(handle, wide, room + 1, FILE_NAME_NORMALIZED);
-        resolved = length > 0 && length <= room ? kn_narrow_path(wide) : NULL;
+        DWORD length = GetFinalPathNameByHandleW(handle, wide, needed + 1, FILE_NAME_NORMALIZED);
+        resolved = length > 0 && length <= needed ? kn_narrow_path(wide) : NULL;
     }
     free(wide);
     (void)CloseHandle(handle);

@@ -142,6 +142,29 @@ static void list_add(module_list *list, HMODULE module)
     list->modules[list->count++] = module;
 }
 
+/* All modules of the process, each held. */
+static bool list_all(module_list *list)
+{
+    HMODULE *found = malloc(MAX_MODULES * sizeof(HMODULE));
+    DWORD bytes = 0;
+    if (found == NULL || !list_init(list)) {
+        free(found);
+        return false;
+    }
+    if (EnumProcessModules(GetCurrentProcess(), found, MAX_MODULES * sizeof(HMODULE), &bytes) ==
+        0) {
+        bytes = 0;
+    }
+    for (size_t i = 0; i < bytes / sizeof(HMODULE) && i < MAX_MODULES; i++) {
+        HMODULE held = hold((const void *)found[i]); /* it may be gone by now */
+        if (held != NULL) {
+            list_add(list, held);
+        }
+    }
+    free(found);
+    return true;
+}
+
 static void visit_all(const module_list *list, kn_module_visit *visit, void *user)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -169,31 +192,6 @@ bool kn_module_of_address(const void *address, char *path, size_t path_size, cha
     }
     kn_text_put(build_id, build_id_size, id);
     (void)FreeLibrary(module);
-    return true;
-}
-
-bool kn_module_each(kn_module_visit *visit, void *user)
-{
-    module_list list;
-    HMODULE *found = malloc(MAX_MODULES * sizeof(HMODULE));
-    DWORD bytes = 0;
-    if (found == NULL || !list_init(&list)) {
-        free(found);
-        return false;
-    }
-    if (EnumProcessModules(GetCurrentProcess(), found, MAX_MODULES * sizeof(HMODULE), &bytes) ==
-        0) {
-        bytes = 0;
-    }
-    for (size_t i = 0; i < bytes / sizeof(HMODULE) && i < MAX_MODULES; i++) {
-        HMODULE held = hold((const void *)found[i]); /* it may be gone by now */
-        if (held != NULL) {
-            list_add(&list, held);
-        }
-    }
-    visit_all(&list, visit, user);
-    list_deinit(&list);
-    free(found);
     return true;
 }
 
@@ -228,6 +226,63 @@ static void add_needed(module_list *list, HMODULE module)
     }
 }
 
+/* What those from the `first` on need, and what these need, and so on. */
+static void add_closure(module_list *list, size_t first)
+{
+    for (size_t i = first; i < list->count; i++) {
+        add_needed(list, list->modules[i]);
+    }
+}
+
+bool kn_module_each(kn_module_visit *visit, void *user)
+{
+    module_list list;
+    if (!list_all(&list)) {
+        return false;
+    }
+    visit_all(&list, visit, user);
+    list_deinit(&list);
+    return true;
+}
+
+/* Those that are wanted with what they need come first, so that what is wanted alone cannot hide
+ * what it is needed for. */
+bool kn_module_select(kn_module_choose *choose, kn_module_visit *visit, void *user)
+{
+    module_list all;
+    module_list chosen;
+    if (!list_all(&all)) {
+        return false;
+    }
+    unsigned char *wanted = calloc(all.count + 1, 1);
+    if (wanted == NULL || !list_init(&chosen)) {
+        free(wanted);
+        list_deinit(&all);
+        return false;
+    }
+    for (size_t i = 0; i < all.count; i++) {
+        char path[PATH_ROOM];
+        (void)read_path(all.modules[i], path, sizeof path);
+        wanted[i] = (unsigned char)choose(user, path);
+        if (wanted[i] == KN_MODULE_WITH_NEEDED) {
+            list_add(&chosen, hold(all.modules[i]));
+        }
+    }
+    add_closure(&chosen, 0);
+    for (size_t i = 0; i < all.count; i++) {
+        if (wanted[i] == KN_MODULE_ITSELF) {
+            list_add(&chosen, hold(all.modules[i]));
+        }
+    }
+    if (visit != NULL) {
+        visit_all(&chosen, visit, user);
+    }
+    list_deinit(&chosen);
+    list_deinit(&all);
+    free(wanted);
+    return true;
+}
+
 bool kn_module_closure(const void *address, kn_module_visit *visit, void *user)
 {
     module_list list;
@@ -238,9 +293,7 @@ bool kn_module_closure(const void *address, kn_module_visit *visit, void *user)
     if (first != NULL) {
         list_add(&list, first);
     }
-    for (size_t i = 0; i < list.count; i++) {
-        add_needed(&list, list.modules[i]);
-    }
+    add_closure(&list, 0);
     visit_all(&list, visit, user);
     list_deinit(&list);
     return true;

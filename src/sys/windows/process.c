@@ -14,6 +14,7 @@
 #include "sys/file.h"
 #include "sys/paths.h"
 #include "sys/random.h"
+#include "sys/windows/access.h"
 #include "sys/windows/command.h"
 #include "sys/windows/wide.h"
 
@@ -270,6 +271,11 @@ void kn_process_result_deinit(kn_process_result *result)
     free(result->out);
     free(result->err);
     *result = (kn_process_result){.exit_code = -1};
+}
+
+void kn_process_rights(char *text, size_t size)
+{
+    kn_access_user(text, size);
 }
 
 uint32_t kn_process_id(void)

@@ -116,6 +116,13 @@ void kn_publish_write(kn_publish *publish, const void *data, size_t size)
     }
 }
 
+void kn_publish_write_parts(kn_publish *publish, const kn_span *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        kn_publish_write(publish, parts[i].data, parts[i].length);
+    }
+}
+
 /* Who may read it is inherited from its folder. */
 void kn_publish_share(kn_publish *publish)
 {

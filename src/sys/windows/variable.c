@@ -1,8 +1,9 @@
-/* One environment variable, as it is; see env.h. The system keeps them in UTF-16, so what is handed
+/* Environment variables as they are; see env.h. The system keeps them in UTF-16, so what is handed
  * out is a copy. It is kept for as long as the process lives, once for each value that was ever
  * seen: callers borrow it as they borrow from the environment elsewhere. */
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "base/text.h"
 #include "sys/env.h"
@@ -56,4 +57,20 @@ const char *kn_env_get(const char *name)
     }
     free(wide_name);
     return kept;
+}
+
+void kn_env_each(kn_env_visit *visit, void *user)
+{
+    wchar_t *all = GetEnvironmentStringsW();
+    for (const wchar_t *at = all; at != NULL && *at != L'\0'; at += wcslen(at) + 1) {
+        /* The system's own, such as "=C:=C:\\folder", are nobody's. */
+        char *variable = *at != L'=' ? kn_narrow(at) : NULL;
+        if (variable != NULL) {
+            visit(user, variable);
+        }
+        free(variable);
+    }
+    if (all != NULL) {
+        (void)FreeEnvironmentStringsW(all);
+    }
 }

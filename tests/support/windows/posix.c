@@ -1,11 +1,13 @@
-/* The environment, for tests; see posix.h. */
+/* POSIX for tests; see posix.h. */
 #include "support/windows/posix.h"
 
-#include <malloc.h>
-#include <stdlib.h>
 #include <windows.h>
 
+#include "support/cmocka.h"
+#include "sys/file.h"
 #include "sys/windows/wide.h"
+
+#define EPOCH_1970 INT64_C(116444736000000000) /* in steps of 100 ns since 1601 */
 
 int setenv(const char *name, const char *value, int replace)
 {
@@ -31,4 +33,118 @@ int unsetenv(const char *name)
 void *aligned_alloc(size_t alignment, size_t size)
 {
     return _aligned_malloc(size, alignment);
+}
+
+int kt_stat(const char *path, struct kt_stat *out_facts)
+{
+    kn_file_facts facts;
+    if (kn_file_stat(path, true, &facts, NULL) != KILN_OK) {
+        return -1;
+    }
+    *out_facts = (struct kt_stat){
+        .st_mode = facts.kind == KN_FILE_FOLDER ? S_IFDIR : S_IFREG,
+        .st_size = (int64_t)facts.size,
+        .st_mtim = {.tv_sec = (time_t)(facts.mtime_ns / 1000000000),
+                    .tv_nsec = (long)(facts.mtime_ns % 1000000000)},
+    };
+    return 0;
+}
+
+int kt_mkdir(const char *path, unsigned mode)
+{
+    (void)mode;
+    wchar_t *wide = kn_wide_path(path);
+    int result = wide != NULL && CreateDirectoryW(wide, NULL) != 0 ? 0 : -1;
+    free(wide);
+    return result;
+}
+
+int kt_unlink(const char *path)
+{
+    return kn_file_remove(path, NULL) == KILN_OK ? 0 : -1;
+}
+
+int kt_open(const char *path, int flags)
+{
+    HANDLE handle = kn_open(path, GENERIC_READ, OPEN_EXISTING, 0, KN_RETRY_READ_MS);
+    return handle != INVALID_HANDLE_VALUE ? _open_osfhandle((intptr_t)handle, flags | _O_BINARY)
+                                          : -1;
+}
+
+int utimensat(int folder, const char *path, const struct timespec times[2], int flags)
+{
+    (void)folder;
+    (void)flags;
+    HANDLE handle = kn_open(path, FILE_WRITE_ATTRIBUTES, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS,
+                            KN_RETRY_READ_MS);
+    if (handle == INVALID_HANDLE_VALUE) {
+        return -1;
+    }
+    uint64_t steps =
+        (uint64_t)(times[1].tv_sec * INT64_C(10000000) + times[1].tv_nsec / 100 + EPOCH_1970);
+    FILETIME when = {.dwLowDateTime = (DWORD)steps, .dwHighDateTime = (DWORD)(steps >> 32)};
+    int result = SetFileTime(handle, NULL, NULL, &when) != 0 ? 0 : -1;
+    (void)CloseHandle(handle);
+    return result;
+}
+
+/* ---- what Windows has not, or not so ---- */
+
+int kt_chmod(const char *path, int mode)
+{
+    (void)path;
+    (void)mode;
+    skip();
+    return -1;
+}
+
+int kt_system(const char *command)
+{
+    (void)command;
+    skip();
+    return -1;
+}
+
+int symlink(const char *target, const char *path)
+{
+    (void)target;
+    (void)path;
+    skip();
+    return -1;
+}
+
+int chown(const char *path, int user, int group)
+{
+    (void)path;
+    (void)user;
+    (void)group;
+    skip();
+    return -1;
+}
+
+pid_t fork(void)
+{
+    skip();
+    return -1;
+}
+
+pid_t waitpid(pid_t pid, int *status, int flags)
+{
+    (void)pid;
+    (void)flags;
+    *status = 0;
+    return -1;
+}
+
+unsigned geteuid(void)
+{
+    return 0;
+}
+
+int setresuid(int real, int effective, int saved)
+{
+    (void)real;
+    (void)effective;
+    (void)saved;
+    return -1;
 }

