@@ -181,7 +181,6 @@ static bool make_question(const char *path, kn_strbuf *text)
     return kn_strbuf_ok(text);
 }
 
-/* What the memo of an earlier process says; it may hold no longer. */
 static cpu_toolchain *remembered(const kiln_host *host, const char *question)
 {
     void *data = NULL;
@@ -192,6 +191,10 @@ static cpu_toolchain *remembered(const kiln_host *host, const char *question)
     }
     found = kn_cpu_toolchain_decode(question, (const char *)data, size);
     free(data);
+    if (found != NULL && !kn_cpu_toolchain_holds(found)) {
+        kn_cpu_toolchain_destroy(found);
+        found = NULL;
+    }
     return found;
 }
 
@@ -209,8 +212,7 @@ static void remember(const kiln_host *host, const cpu_toolchain *toolchain)
 static kiln_status renew(cpu_tools *tools, const char *path, const char *question, kiln_diag *diag)
 {
     cpu_toolchain *found = remembered(tools->host, question);
-    if (found == NULL || !kn_cpu_toolchain_holds(found)) {
-        kn_cpu_toolchain_destroy(found);
+    if (found == NULL) {
         found = kn_cpu_toolchain_create(question);
         if (found == NULL) {
             return out_of_memory(diag);
