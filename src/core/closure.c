@@ -156,6 +156,14 @@ static kiln_status find_anew(closure *c)
     return status;
 }
 
+/* Whether there is any folder to look into. Where there is none, following the includes takes less
+ * time than a manifest does. */
+static bool looks_on_disk(const kn_closure_request *request)
+{
+    return request->folder != NULL || request->source->include_dir_count > 0 ||
+           request->system_dir_count > 0;
+}
+
 static kiln_status find(closure *c, kiln_diag *diag)
 {
     kn_closure *view = &c->view;
@@ -173,7 +181,7 @@ static kiln_status find(closure *c, kiln_diag *diag)
         return no_memory(diag);
     }
     c->has_path = true;
-    status = make_recipe(c, diag);
+    status = looks_on_disk(&c->request) ? make_recipe(c, diag) : KILN_OK;
     if (status != KILN_OK) {
         return status;
     }
