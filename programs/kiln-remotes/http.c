@@ -279,6 +279,18 @@ static kiln_status refused(kiln_remote_call *call, long code)
     return KILN_E_IO;
 }
 
+static void put_url(const connection *c, const char *name, char *url, size_t room)
+{
+    const char *layout = c->server->layout;
+    if (strcmp(layout, "bazel") == 0) {
+        (void)snprintf(url, room, "%s/ac/%s", c->base, name);
+    } else if (strcmp(layout, "flat") == 0) {
+        (void)snprintf(url, room, "%s/%s", c->base, name);
+    } else {
+        (void)snprintf(url, room, "%s/%.2s/%s", c->base, name, name + 2);
+    }
+}
+
 /* One request; `data` NULL: none is sent. The body is the caller's to free in every case. */
 static kiln_status request(connection *c, kiln_remote_call *call, const char *method,
                            const char *name, const void *data, size_t size, bool replace,
@@ -286,11 +298,7 @@ static kiln_status request(connection *c, kiln_remote_call *call, const char *me
 {
     char url[URL_ROOM + 80];
     struct curl_slist *headers = NULL;
-    if (name != NULL) {
-        (void)snprintf(url, sizeof url, "%s/%.2s/%s", c->base, name, name + 2);
-    } else {
-        (void)snprintf(url, sizeof url, "%s/", c->base);
-    }
+    put_url(c, name, url, sizeof url);
     set_up(c, call, url, answer, &headers);
     if (strcmp(method, "HEAD") == 0) {
         (void)curl_easy_setopt(c->easy, CURLOPT_NOBODY, 1L);

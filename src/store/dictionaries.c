@@ -6,6 +6,7 @@
 
 #include <zstd.h>
 
+#include "base/checked.h"
 #include "key/recipe.h"
 
 void kn_dictionaries_init(kn_dictionaries *set, kn_disk *disk)
@@ -96,41 +97,61 @@ static const kn_dictionary *keep(kn_dictionaries *set, const kiln_key *key, kiln
     return kept;
 }
 
-const kn_dictionary *kn_dictionaries_find(kn_dictionaries *set, const kiln_key *key)
-{
-    kiln_blob *content = NULL;
-    kn_mutex_lock(&set->mutex);
-    const kn_dictionary *found = find_kept(set, key);
-    kn_mutex_unlock(&set->mutex);
-    if (found != NULL || set->disk == NULL ||
-        kn_disk_ops.get(set->disk, key, KN_WIRE_TARGET, &content, NULL) != KILN_OK) {
-        return found;
-    }
-    found = keep(set, key, content);
-    kiln_blob_release(content);
-    return found;
-}
-
-const kn_dictionary *kn_dictionaries_keep(kn_dictionaries *set, const kiln_key *key,
-                                          kiln_blob *content)
+/* The recipe of what is what its key says; NULL otherwise. */
+static kiln_recipe *prove(const kiln_key *key, const kiln_blob *content)
 {
     kiln_recipe *recipe = NULL;
-    const kn_dictionary *kept = NULL;
     if (kiln_blob_size(content) > KN_DICTIONARY_LIMIT ||
         kn_dictionary_recipe(kiln_blob_data(content), kiln_blob_size(content), &recipe, NULL) !=
             KILN_OK) {
         return NULL;
     }
     const kiln_key own = kiln_recipe_key(recipe);
-    if (memcmp(&own, key, sizeof own) == 0) {
-        kept = keep(set, key, content);
+    if (memcmp(&own, key, sizeof own) != 0) {
+        kiln_recipe_destroy(recipe);
+        return NULL;
     }
+    return recipe;
+}
+
+/* A packet may name any key: what lies on disk under it need not be a dictionary. */
+static const kn_dictionary *find_on_disk(kn_dictionaries *set, const kiln_key *key)
+{
+    kiln_blob *content = NULL;
+    const kn_dictionary *found = NULL;
+    if (set->disk == NULL ||
+        kn_disk_ops.get(set->disk, key, KN_WIRE_TARGET, &content, NULL) != KILN_OK) {
+        return NULL;
+    }
+    kiln_recipe *recipe = prove(key, content);
+    if (recipe != NULL) {
+        found = keep(set, key, content);
+    }
+    kiln_recipe_destroy(recipe);
+    kiln_blob_release(content);
+    return found;
+}
+
+const kn_dictionary *kn_dictionaries_find(kn_dictionaries *set, const kiln_key *key)
+{
+    kn_mutex_lock(&set->mutex);
+    const kn_dictionary *found = find_kept(set, key);
+    kn_mutex_unlock(&set->mutex);
+    return found != NULL ? found : find_on_disk(set, key);
+}
+
+const kn_dictionary *kn_dictionaries_keep(kn_dictionaries *set, const kiln_key *key,
+                                          kiln_blob *content)
+{
+    kiln_recipe *recipe = prove(key, content);
+    const kn_dictionary *kept = recipe != NULL ? keep(set, key, content) : NULL;
     if (kept != NULL && set->disk != NULL && !set->disk->read_only) {
         const kn_tier_put what = {.key = key,
                                   .target = KN_WIRE_TARGET,
                                   .recipe = kn_recipe_span(recipe),
                                   .blob = content};
-        (void)kn_disk_ops.put(set->disk, &what, NULL); /* without it the next process asks again */
+        /* Without it the next process asks again. */
+        kn_ignore(kn_disk_ops.put(set->disk, &what, NULL));
     }
     kiln_recipe_destroy(recipe);
     return kept;

@@ -135,6 +135,7 @@ static const struct option_row {
     {"prefix", TEXT, offsetof(kn_remote_url, server.prefix)},
     {"region", TEXT, offsetof(kn_remote_url, server.region)},
     {"endpoint", TEXT, offsetof(kn_remote_url, server.endpoint)},
+    {"layout", TEXT, offsetof(kn_remote_url, server.layout)},
     {"ca-file", TEXT, offsetof(kn_remote_url, server.ca_file)},
     {"cert-file", TEXT, offsetof(kn_remote_url, server.cert_file)},
     {"key-file", TEXT, offsetof(kn_remote_url, server.key_file)},
@@ -284,6 +285,7 @@ static void set_defaults(kn_remote_url *url)
     s->scheme = s->user = s->password = s->host = s->path = s->token = s->ca_file = s->cert_file =
         s->key_file = s->region = s->endpoint = empty;
     s->prefix = "kiln:";
+    s->layout = "subdirs";
     s->connect_ms = 100;
     s->max_bytes = 64 * MIB;
     url->reads = url->writes = true;
@@ -314,6 +316,11 @@ static kiln_status check_whole(const kn_remote_url *url, kiln_diag *diag)
     if (url->limit_ms == 0 || url->server.connect_ms == 0 || url->upload_ms == 0 ||
         url->server.max_bytes == 0) {
         return bad(diag, "a time-out or a size is 0");
+    }
+    const char *layout = url->server.layout;
+    if (strcmp(layout, "subdirs") != 0 && strcmp(layout, "flat") != 0 &&
+        strcmp(layout, "bazel") != 0) {
+        return bad(diag, "its layout is none of subdirs, flat and bazel");
     }
     return KILN_OK;
 }

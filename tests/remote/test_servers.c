@@ -162,6 +162,29 @@ static void a_token_is_needed_and_taken(void **state)
     free(token);
 }
 
+/* The names that other stores want. */
+static void layouts_are_kept(void **state)
+{
+    static const char *const layouts[] = {"subdirs", "flat", "bazel"};
+    fixture *f = *state;
+    char hex[KILN_KEY_TEXT_SIZE], url[256], path[512];
+    kiln_recipe *recipe = ks_recipe("a");
+    const kiln_key key = kiln_recipe_key(recipe);
+    kiln_key_format(&key, hex);
+    for (int i = 0; i < 3; i++) {
+        ks_compile compile = {0};
+        (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/l%d?layout=%s&" PATIENT,
+                       f->server.port, i, layouts[i]);
+        kiln_cache *cache = ks_machine(f->roots[i], url);
+        (void)ks_get(cache, "a", &compile);
+        kiln_cache_destroy(cache);
+        (void)snprintf(path, sizeof path, "%s/files/l%d/%s%.2s%s%s", f->server.folder, i,
+                       i == 2 ? "ac/" : "", hex, i == 0 ? "/" : "", hex + 2);
+        assert_int_equal(access(path, R_OK), 0);
+    }
+    kiln_recipe_destroy(recipe);
+}
+
 static void a_server_that_refuses_is_let_be(void **state)
 {
     static const char *const places[] = {"closed", "broken", "moved"};
@@ -193,6 +216,47 @@ static void a_wrong_password_is_let_be(void **state)
     assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
     assert_true(ks_own(cache).remote_errors >= 1);
     kiln_cache_destroy(cache);
+}
+
+static kiln_status keep_report(void *user, const kiln_remote_report *report)
+{
+    *(kiln_remote_report *)user = *report;
+    return KILN_OK;
+}
+
+static kiln_remote_report check(const char *url)
+{
+    kiln_remote_report report;
+    memset(&report, 0, sizeof report);
+    assert_int_equal(kiln_remote_check(url, keep_report, &report, NULL), KILN_OK);
+    return report;
+}
+
+/* The rights that docs/remote.md names are enough. */
+static void a_user_of_few_rights_does(void **state)
+{
+    fixture *f = *state;
+    char command[512], url[256];
+    ks_compile compile = {0};
+    (void)snprintf(command, sizeof command,
+                   "redis-cli -p %d -a s3cr3t --no-auth-warning acl setuser kiln on '>pw' "
+                   "'~kiln:*' +get +set +del +eval +pexpire +select +time >/dev/null",
+                   f->server.port);
+    if (system(command) != 0) {
+        kn_test_skip("redis", "redis-cli is not installed");
+    }
+    (void)snprintf(url, sizeof url, "redis://kiln:pw@127.0.0.1:%d/3?ttl=1h&" PATIENT,
+                   f->server.port);
+    for (int i = 0; i < 2; i++) {
+        kiln_cache *cache = ks_machine(f->roots[i], url);
+        (void)ks_get(cache, "a", &compile);
+        assert_int_equal(ks_own(cache).remote_errors, 0);
+        kiln_cache_destroy(cache);
+    }
+    assert_int_equal(compile.runs, 1);
+    kiln_remote_report report = check(url);
+    assert_string_equal(report.why, "");
+    assert_true(report.readable && report.writable);
 }
 
 /* --- trust -------------------------------------------------------------------------------------
@@ -286,20 +350,6 @@ static void S7_a_signed_entry_moved_to_another_key_is_refused(void **state)
 
 /* --- looking at them ---------------------------------------------------------------------------
  */
-
-static kiln_status keep_report(void *user, const kiln_remote_report *report)
-{
-    *(kiln_remote_report *)user = *report;
-    return KILN_OK;
-}
-
-static kiln_remote_report check(const char *url)
-{
-    kiln_remote_report report;
-    memset(&report, 0, sizeof report);
-    assert_int_equal(kiln_remote_check(url, keep_report, &report, NULL), KILN_OK);
-    return report;
-}
 
 static void a_check_tells_what_works(void **state)
 {
@@ -479,8 +529,10 @@ int main(void)
         NGINX(a_large_entry_travels),
         NGINX(a_tampered_entry_is_compiled_again),
         NGINX(a_token_is_needed_and_taken),
+        NGINX(layouts_are_kept),
         NGINX(a_server_that_refuses_is_let_be),
         REDIS(a_wrong_password_is_let_be),
+        REDIS(a_user_of_few_rights_does),
         REDIS(S7_only_trusted_signatures_are_taken),
         NGINX(S7_only_trusted_signatures_are_taken),
         NGINX(S7_an_entry_moved_to_another_key_is_refused),

@@ -39,6 +39,7 @@ typedef struct kiln_remote_server {
     uint64_t max_bytes;    /* larger answers are refused */
     const char *cert_file; /* what to show in TLS when the server asks who this is, or "" */
     const char *key_file;  /* its private key; "": in cert_file */
+    const char *layout;    /* of names on HTTP and S3: "subdirs", "flat", "bazel" */
 } kiln_remote_server;
 
 /* One request: when it must be over, and what it says on failure. `stop` is asked at least every

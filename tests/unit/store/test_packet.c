@@ -221,6 +221,19 @@ static void a_dictionary_outlives_the_process_on_disk(void **state)
     assert_true(kn_dictionaries_ready(&f->set, found));
 }
 
+/* A packet may name any key: that of another entry on disk, too. */
+static void another_entry_is_no_dictionary(void **state)
+{
+    fixture *f = *state;
+    kiln_recipe *recipe = ks_recipe("something else");
+    const kiln_key key = kiln_recipe_key(recipe);
+    const kn_tier_put what = {
+        .key = &key, .target = "test-target", .recipe = kn_recipe_span(recipe), .blob = f->content};
+    assert_int_equal(kn_disk_ops.put(f->disk, &what, NULL), KILN_OK);
+    assert_null(kn_dictionaries_find(&f->set, &key));
+    kiln_recipe_destroy(recipe);
+}
+
 static void there_is_room_for_few(void **state)
 {
     fixture *f = *state;
@@ -387,6 +400,7 @@ int main(void)
         CASE(a_header_that_lies_is_refused),
         CASE(a_dictionary_is_what_its_key_says),
         CASE(a_dictionary_outlives_the_process_on_disk),
+        CASE(another_entry_is_no_dictionary),
         CASE(there_is_room_for_few),
         CASE(S7_every_tampered_byte_of_a_packet_is_refused),
         CASE(damage_without_a_signature_is_noticed),

@@ -12,10 +12,12 @@ static void a_whole_url_is_taken_apart(void **state)
 {
     kn_remote_url url;
     (void)state;
-    assert_int_equal(parse("redis://us%65r:p%40ss:w@[::1]:6380/3?read-only&timeout=1500ms&connect-"
-                           "timeout=2s&max-bytes=3M&prefix=a%20b:&ttl=2h&flush=0&lease=5s",
-                           &url, NULL),
-                     KILN_OK);
+    assert_int_equal(
+        parse("redis://us%65r:p%40ss:w@[::1]:6380/3?read-only&timeout=1500ms&connect-"
+              "timeout=2s&max-bytes=3M&prefix=a%20b:&ttl=2h&flush=0&lease=5s&layout=bazel&"
+              "ca-file=/ca.pem&cert-file=/me.pem&key-file=/me.key",
+              &url, NULL),
+        KILN_OK);
     assert_string_equal(url.server.scheme, "redis");
     assert_string_equal(url.server.user, "user");
     assert_string_equal(url.server.password, "p@ss:w");
@@ -23,6 +25,10 @@ static void a_whole_url_is_taken_apart(void **state)
     assert_int_equal(url.server.port, 6380);
     assert_string_equal(url.server.path, "/3");
     assert_string_equal(url.server.prefix, "a b:");
+    assert_string_equal(url.server.layout, "bazel");
+    assert_string_equal(url.server.ca_file, "/ca.pem");
+    assert_string_equal(url.server.cert_file, "/me.pem");
+    assert_string_equal(url.server.key_file, "/me.key");
     assert_int_equal(url.server.connect_ms, 2000);
     assert_int_equal(url.server.ttl_ms, 2 * 3600 * 1000);
     assert_int_equal(url.server.max_bytes, 3 << 20);
@@ -89,6 +95,7 @@ static void what_is_wrong_is_refused_without_telling_secrets(void **state)
         "redis://host?max-bytes=0",
         "redis://host?read-only=hunter2",
         "redis://host?read-only&write-only",
+        "http://host?layout=hunter2",
     };
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
