@@ -101,9 +101,11 @@ static kiln_status open_one(kn_remotes *remotes, const char *text, size_t length
     }
     char shown[sizeof url.shown];
     memcpy(shown, url.shown, sizeof shown);
-    status = kn_remote_open(&url, &remotes->trust, stats, &remotes->list[remotes->count], &own);
-    if (status == KILN_OK) {
-        remotes->list[remotes->count++]->dictionaries = &remotes->dictionaries;
+    kn_remote *remote = NULL;
+    status = kn_remote_open(&url, &remotes->trust, stats, &remote, &own);
+    if (remote != NULL) {
+        remote->dictionaries = &remotes->dictionaries;
+        remotes->list[remotes->count++] = remote;
     } else if (status != KILN_E_NOMEM) {
         kn_log_once(KILN_LOG_WARN, "kiln works without the remote %s: %s%s%s", shown, own.why,
                     own.fix[0] != '\0' ? "; " : "", own.fix);

@@ -42,6 +42,16 @@ static inline void kc_write(const kc_identity *one)
     assert_int_equal(fclose(file), 0);
 }
 
+/* Another one for each name. */
+static inline long kc_serial(const char *name)
+{
+    long serial = 1;
+    for (; *name != '\0'; name++) {
+        serial = serial * 31 % 1000003 + *name;
+    }
+    return serial;
+}
+
 /* In `folder`, as <name>.crt and <name>.key. `issuer` NULL: an authority. `names` is what the
  * certificate is good for ("IP:127.0.0.1"); it runs out `seconds` from now. */
 static inline kc_identity kc_make(const char *folder, const char *name, const kc_identity *issuer,
@@ -54,7 +64,7 @@ static inline kc_identity kc_make(const char *folder, const char *name, const kc
     const kc_identity *by = issuer != NULL ? issuer : &one;
     X509_NAME *subject = X509_get_subject_name(one.certificate);
     assert_int_equal(X509_set_version(one.certificate, 2), 1);
-    assert_int_equal(ASN1_INTEGER_set(X509_get_serialNumber(one.certificate), rand() + 1L), 1);
+    assert_int_equal(ASN1_INTEGER_set(X509_get_serialNumber(one.certificate), kc_serial(name)), 1);
     assert_non_null(X509_gmtime_adj(X509_getm_notBefore(one.certificate), -24L * 3600));
     assert_non_null(X509_gmtime_adj(X509_getm_notAfter(one.certificate), seconds));
     assert_int_equal(X509_set_pubkey(one.certificate, one.key), 1);
