@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/failalloc.h"
+#include "sys/thread.h"
 
 /* --- bad requests ------------------------------------------------------------------------------
  */
@@ -156,6 +157,65 @@ static void progress_is_told(void **state)
     bench_close(&b);
 }
 
+/* --- side by side ------------------------------------------------------------------------------
+ */
+
+typedef struct worker {
+    bench b; /* a kernel and buffers of its own, on the first one's runtime */
+    bool tunes;
+    size_t bad;
+} worker;
+
+static void run_worker(void *user)
+{
+    worker *w = user;
+    for (int i = 0; i < 4; i++) {
+        kiln_tuning tuning = {0};
+        kiln_status status = KILN_OK;
+        if (w->tunes) {
+            w->b.options.again = i % 2 == 1;
+            status = kiln_tune(w->b.r->device, &w->b.kernel, &w->b.options, &tuning, NULL);
+            w->bad += status != KILN_OK || tuning.variant != 2;
+        } else {
+            status = bench_build(&w->b, &tuning);
+            w->bad += status != KILN_OK || (tuning.variant != 2 && tuning.known);
+        }
+    }
+}
+
+/* Some tune the same kernel while others build it: each gets the choice, or, before there is one,
+ * the baseline. */
+static void many_threads_may_tune_and_build(void **state)
+{
+    enum { WORKERS = 4 };
+    worker *workers = calloc(WORKERS, sizeof(*workers));
+    kn_thread *threads[WORKERS] = {NULL};
+    assert_non_null(workers);
+    for (size_t i = 0; i < WORKERS; i++) {
+        if (i == 0) {
+            bench_open(&workers[0].b, state);
+        } else {
+            bench_share(&workers[i].b, &workers[0].b);
+        }
+        bench_add_usual(&workers[i].b);
+        workers[i].tunes = i % 2 == 0;
+    }
+    for (size_t i = 0; i < WORKERS; i++) {
+        assert_int_equal(kn_thread_start(run_worker, &workers[i], &threads[i], NULL), KILN_OK);
+    }
+    for (size_t i = 0; i < WORKERS; i++) {
+        kn_thread_join(threads[i]);
+        assert_int_equal(workers[i].bad, 0);
+    }
+    assert_int_equal(bench_picked(&workers[0].b), 2);
+    for (size_t i = 1; i < WORKERS; i++) {
+        kiln_buffer_destroy(workers[i].b.x);
+        kiln_buffer_destroy(workers[i].b.y);
+    }
+    bench_close(&workers[0].b);
+    free(workers);
+}
+
 /* With any allocation failing there is a choice, or KILN_E_NOMEM; a variant that found no memory to
  * compile is left out at worst. */
 static bool tune_body(void *user)
@@ -200,6 +260,7 @@ int main(void)
         TEST(a_lost_device_ends_it),
         TEST(without_a_cache_it_is_measured_each_time),
         TEST(progress_is_told),
+        TEST(many_threads_may_tune_and_build),
         TEST(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

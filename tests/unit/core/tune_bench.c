@@ -20,13 +20,12 @@ void bench_add(bench *b, const char *name, const char *text, uint64_t local)
     b->kernel.variants = b->variants;
 }
 
-void bench_open(bench *b, void **state)
+/* Buffers, arguments and options on the runtime that is open. */
+static void fill(bench *b)
 {
     float x[ITEMS];
     float y[ITEMS];
     kiln_queue *queue = NULL;
-    *b = (bench){.r = *state, .sizes = {1000, 64}};
-    rig_open(b->r, NULL);
     RIG_OK(kiln_queue_create(b->r->device, &queue, &diag));
     RIG_OK(kiln_buffer_create(b->r->device, sizeof(x), &b->x, &diag));
     RIG_OK(kiln_buffer_create(b->r->device, sizeof(y), &b->y, &diag));
@@ -53,6 +52,19 @@ void bench_open(bench *b, void **state)
                                      .output_count = 1,
                                      .budget_ms = 3600000, /* counts, not times, decide here */
                                      .rows = b->rows};
+}
+
+void bench_open(bench *b, void **state)
+{
+    *b = (bench){.r = *state, .sizes = {1000, 64}};
+    rig_open(b->r, NULL);
+    fill(b);
+}
+
+void bench_share(bench *b, const bench *owner)
+{
+    *b = (bench){.r = owner->r, .sizes = {1000, 64}};
+    fill(b);
 }
 
 void bench_close(bench *b)

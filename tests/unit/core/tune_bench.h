@@ -25,6 +25,8 @@ typedef struct bench {
 
 /* A runtime, two buffers with 0, 1, 2 ... in x and ones in y, and a kernel without variants. */
 void bench_open(bench *b, void **state);
+/* The same on the runtime of another bench, which closes it; the buffers are the caller's. */
+void bench_share(bench *b, const bench *owner);
 void bench_close(bench *b);
 void bench_add(bench *b, const char *name, const char *text, uint64_t local);
 /* plain, quick, and quick8: the fastest, for it makes fewer groups. */
