@@ -244,10 +244,11 @@ static exit_code watch_all(run_state *run)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     size_t devices = run->options->all_devices ? kiln_runtime_device_count(run->runtime) : 1;
-    run_watches watches = {pool_array(run->context->pool,
-                                      run->manifest.count * (devices > 0 ? devices : 1),
-                                      sizeof(run_watch)),
-                           0};
+    run_watches watches = {
+        pool_array(run->context->pool,
+                   run->manifest.count * (devices > 0 ? devices : 1) * KILN_VARIANTS_MAX,
+                   sizeof(run_watch)),
+        0};
     if (watches.items == NULL) {
         return cmd_no_memory(run->context);
     }

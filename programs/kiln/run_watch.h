@@ -13,12 +13,13 @@ typedef struct run_watch {
 } run_watch;
 
 typedef struct run_watches {
-    run_watch *items; /* room for all */
+    run_watch *items; /* room for KILN_VARIANTS_MAX a kernel and device */
     size_t count;
 } run_watches;
 
-/* Follows the first of the kernel's sources that the device takes; a kernel without a file is not
- * followed. The program must have been built, or have failed to, just now. */
+/* Follows the first of the kernel's sources that the device takes, and those of its variants; a
+ * kernel without a file is not followed. The program must have been built, or have failed to, just
+ * now. */
 kiln_status run_watches_add(run_watches *watches, cli_kernel *kernel, kiln_device *device,
                             kiln_diag *diag);
 /* One look: `run` is called for each kernel that has another program now; what does not compile is
