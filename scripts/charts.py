@@ -124,18 +124,23 @@ class Chart:
 
 def backends():
     chart = Chart("backends", "Cold and warm start, time to first result", "ms, logarithmic",
-                  "kiln on software drivers (demo, two busy cores) and on an H200. docs/benchmarks.md, 2026-11-21")
+                  "kiln; software drivers on two shared cores, and one NVIDIA H200. docs/benchmarks.md, 2026-11-21")
     rows = [(row[0], number(row[1]), number(row[2])) for row in
-            table("The demo: cold and warm on every backend", "backend")[1:]]
+            table("The demo: cold and warm on every backend", "backend")[1:]
+            if row[0].startswith(("opencl", "cpu"))]
     for row in table("Vulkan and OpenGL: warm start in a fresh process", "driver")[1:]:
-        if row[0].startswith("NVIDIA"):
-            driver = row[0].split(",")
-            rows.append((f"{driver[-1].strip()}: {driver[0]}", number(row[4]), number(row[1])))
+        driver = row[0].split(",")
+        if driver[0] in ("lavapipe", "llvmpipe"):
+            name = {"lavapipe": "vulkan", "llvmpipe": "opengl"}[driver[0]] + f": {row[0]}"
+        else:
+            name = f"{driver[-1].strip().lower()}: {driver[0]}"
+        if driver[0] != "the same":
+            rows.append((name, number(row[4]), number(row[1])))
     kernel = ""
     for row in table("CUDA: on an H200", "kernel")[1:]:
         kernel = row[0] or kernel
         if row[1] == "kiln":
-            rows.append((f"CUDA: NVIDIA H200, {kernel[:3]}", number(row[2]), number(row[3])))
+            rows.append((f"cuda: NVIDIA H200, kernel {kernel[:3]}", number(row[2]), number(row[3])))
     chart.legend([("a", "cold"), ("b", "warm")])
     chart.axis(0.1, 10000, len(rows), 0, True)
     for label, cold, warm in rows:

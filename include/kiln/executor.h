@@ -42,7 +42,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_executor_create(kiln_device *device,
                                                           kiln_diag *diag);
 
 /* Cancels what has not begun (KILN_E_CANCELLED on its ticket, and from a kiln_executor_submit that
- * waits for room), finishes what has, and ends the threads. Tickets outlive it. NULL is allowed.
+ * waits for room), finishes what has, and ends the threads. Tickets outlive it.
  * Threads: any but the executor's own (a callback), once, with no later call on the executor.
  * Blocks: until the work begun is done.   Owns: the executor ends.   Fails: never. */
 KILN_API void kiln_executor_destroy(kiln_executor *executor);
@@ -131,7 +131,7 @@ KILN_API bool kiln_ticket_done(kiln_ticket *ticket);
  * Fails: the submission's own failure; KILN_E_CANCELLED if the executor was destroyed first. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_ticket_wait(kiln_ticket *ticket, kiln_diag *diag);
 
-/* Another reference; one reference less (NULL is allowed).
+/* Another reference; one reference less.
  * Threads: any.   Blocks: never.
  * Owns: a released ticket is not the caller's any more; the work goes on.   Fails: never. */
 KILN_API kiln_ticket *kiln_ticket_retain(kiln_ticket *ticket);

@@ -2,7 +2,12 @@
  *
  * A status says what kind of thing happened; the caller's kiln_diag says what, why and what to do.
  * There is no thread-local "last error": an asynchronous job fails on another thread than the one
- * that asks. The library never prints and never exits; it speaks to the log hook only. */
+ * that asks. The library never prints and never exits; it speaks to the log hook only.
+ *
+ * In all headers: destroy, release and close end an object and take NULL; retain gives another
+ * reference, and NULL for NULL. Nothing else takes NULL unless it says so. Out parameters are
+ * zeroed on entry and filled on success only. Text is UTF-8 and ends with NUL, sizes are in bytes,
+ * and a name says the unit of a time: _ns, _ms, _s. */
 #ifndef KILN_STATUS_H
 #define KILN_STATUS_H
 

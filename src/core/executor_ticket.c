@@ -87,9 +87,11 @@ kiln_status kiln_ticket_wait(kiln_ticket *ticket, kiln_diag *diag)
 
 kiln_ticket *kiln_ticket_retain(kiln_ticket *ticket)
 {
-    kn_mutex_lock(&ticket->executor->mutex);
-    ticket->references++;
-    kn_mutex_unlock(&ticket->executor->mutex);
+    if (ticket != NULL) {
+        kn_mutex_lock(&ticket->executor->mutex);
+        ticket->references++;
+        kn_mutex_unlock(&ticket->executor->mutex);
+    }
     return ticket;
 }
 

@@ -363,7 +363,9 @@ kiln_status kiln_event_elapsed(kiln_event *event, uint64_t *out_ns, kiln_diag *d
 
 kiln_event *kiln_event_retain(kiln_event *event)
 {
-    (void)atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
+    if (event != NULL) {
+        (void)atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
+    }
     return event;
 }
 

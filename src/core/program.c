@@ -149,7 +149,9 @@ kiln_status kiln_program_build(kiln_device *device, const kiln_source *sources, 
 
 kiln_program *kiln_program_retain(kiln_program *program)
 {
-    (void)atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
+    if (program != NULL) {
+        (void)atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
+    }
     return program;
 }
 
