@@ -8,7 +8,11 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 # shellcheck disable=SC1091
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-mirror=${KILN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+# The archive that this machine's packages come from has the sources as well.
+# shellcheck disable=SC2016 # the words in the format are apt's
+mirror=$(apt-get indextargets --format '$(SITE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' |
+    awk -v release="$release" '$2 == release && $3 == "main" { print $1; exit }')
+[ -n "$mirror" ] || { echo "fetch_sources: apt knows no archive of $release" >&2; exit 1; }
 
 work=$folder/partial
 rm -rf "$work"
