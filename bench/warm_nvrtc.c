@@ -40,14 +40,16 @@ int warm_nvrtc_child(const char *kernel, const char *save)
     kiln_cache *cache = NULL;
     kiln_nvrtc_result *result = NULL;
     kiln_nvrtc_result *second = NULL;
+    static char text[1 << 16];
     size_t size = 0;
     unsigned char *bytes = bench_read(kernel, &size);
-    char *text = bytes != NULL ? strndup((const char *)bytes, size) : NULL;
-    free(bytes);
-    if (text == NULL) {
+    if (bytes == NULL || size >= sizeof(text)) {
         fprintf(stderr, "bench_warm: no %s\n", kernel);
+        free(bytes);
         return 1;
     }
+    memcpy(text, bytes, size);
+    free(bytes);
     const kiln_nvrtc_request request = {.struct_size = sizeof(request),
                                         .text = text,
                                         .name = kernel,
@@ -79,7 +81,6 @@ int warm_nvrtc_child(const char *kernel, const char *save)
     kiln_nvrtc_result_destroy(second);
     kiln_nvrtc_result_destroy(result);
     kiln_cache_destroy(cache);
-    free(text);
     return 0;
 }
 

@@ -314,9 +314,9 @@ static kiln_status get_rows(kn_span bytes, kn_manifest *manifest)
     const unsigned char *row = (const unsigned char *)bytes.data + HEAD_SIZE;
     const unsigned char *folders =
         row + manifest->header_capacity * HEADER_SIZE + manifest->absent_capacity * ABSENT_SIZE;
-    manifest->headers = malloc((manifest->header_capacity + 1) * sizeof *manifest->headers);
-    manifest->absent = malloc((manifest->absent_capacity + 1) * sizeof *manifest->absent);
-    manifest->folders = malloc((manifest->folder_capacity + 1) * sizeof *manifest->folders);
+    manifest->headers = calloc(manifest->header_capacity + 1, sizeof *manifest->headers);
+    manifest->absent = calloc(manifest->absent_capacity + 1, sizeof *manifest->absent);
+    manifest->folders = calloc(manifest->folder_capacity + 1, sizeof *manifest->folders);
     if (manifest->headers == NULL || manifest->absent == NULL || manifest->folders == NULL) {
         return KILN_E_NOMEM;
     }

@@ -1,6 +1,7 @@
 /* Folders. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +10,7 @@
 #include "support/cmocka.h"
 #include "support/failalloc.h"
 #include "support/tmpdir.h"
-#include "sys/file.h"
+#include "sys/folder.h"
 
 static void all_parents_are_made_private(void **state)
 {
@@ -140,13 +141,56 @@ static void want_of_memory_is_said(void **state)
     free(path);
 }
 
+static void names_are_looked_at_in_an_opened_folder(void **state)
+{
+    char *inside = kt_path(*state, "a/x");
+    char *folder = kt_path(*state, "a");
+    char *moved = kt_path(*state, "b");
+    char *link = kt_path(*state, "a/link");
+    kn_file_facts facts, same;
+    kn_folder opened;
+    assert_int_equal(kn_folder_open(folder, &opened), KILN_MISS);
+    assert_int_equal(kn_file_make_folder(folder, NULL), KILN_OK);
+    kt_file_write(inside, "four", 4);
+    assert_int_equal(symlink("x", link), 0);
+    assert_int_equal(kn_folder_open(inside, &opened), KILN_MISS); /* no folder */
+    assert_int_equal(kn_folder_open(folder, &opened), KILN_OK);
+    assert_int_equal(kn_folder_stat(&opened, "x", true, &facts), KILN_OK);
+    assert_int_equal(kn_file_stat(inside, true, &same, NULL), KILN_OK);
+    assert_int_equal(facts.inode, same.inode);
+    assert_int_equal(facts.mtime_ns, same.mtime_ns);
+    assert_int_equal(facts.size, 4);
+    assert_int_equal(kn_folder_stat(&opened, "link", true, &facts), KILN_OK);
+    assert_int_equal(facts.kind, KN_FILE_REGULAR);
+    assert_int_equal(kn_folder_stat(&opened, "link", false, &facts), KILN_OK);
+    assert_int_equal(facts.kind, KN_FILE_LINK);
+    assert_int_equal(kn_folder_stat(&opened, "y", true, &facts), KILN_MISS);
+    assert_int_equal(kn_folder_stat(&opened, "x/y", true, &facts), KILN_MISS);
+    /* What is in it is looked up each time; the folder itself is the one that was opened. */
+    assert_int_equal(unlink(inside), 0);
+    assert_int_equal(kn_folder_stat(&opened, "x", true, &facts), KILN_MISS);
+    assert_int_equal(kn_folder_stat(&opened, "link", true, &facts), KILN_MISS);
+    assert_int_equal(rename(folder, moved), 0);
+    assert_int_equal(kn_folder_stat(&opened, "link", false, &facts), KILN_OK);
+    kn_folder_close(&opened);
+    kn_folder_close(&opened); /* nothing is left to close */
+    free(inside);
+    free(folder);
+    free(moved);
+    free(link);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(all_parents_are_made_private),    TEST(a_file_in_the_way_is_named),
-        TEST(only_an_empty_folder_is_removed), TEST(listing_visits_each_name_once),
-        TEST(C1_makers_and_removers_may_race), TEST(want_of_memory_is_said),
+        TEST(all_parents_are_made_private),
+        TEST(a_file_in_the_way_is_named),
+        TEST(only_an_empty_folder_is_removed),
+        TEST(listing_visits_each_name_once),
+        TEST(C1_makers_and_removers_may_race),
+        TEST(want_of_memory_is_said),
+        TEST(names_are_looked_at_in_an_opened_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

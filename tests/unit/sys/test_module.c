@@ -163,6 +163,59 @@ static void the_closure_is_complete_and_in_order(void **state)
     assert_int_equal(again.total, 0);
 }
 
+static kn_module_choice choose_toys(void *user, const char *path)
+{
+    const char *name = kn_path_name(path);
+    (void)user;
+    if (strcmp(name, "libkt_middle.so") == 0) {
+        return KN_MODULE_ITSELF;
+    }
+    return strcmp(name, kn_path_name(KT_TOP)) == 0 ? KN_MODULE_WITH_NEEDED : KN_MODULE_NO;
+}
+
+static kn_module_choice choose_middle(void *user, const char *path)
+{
+    (void)user;
+    return strcmp(kn_path_name(path), "libkt_middle.so") == 0 ? KN_MODULE_ITSELF : KN_MODULE_NO;
+}
+
+static kn_module_choice choose_none(void *user, const char *path)
+{
+    *(size_t *)user += path[0] != '\0';
+    return KN_MODULE_NO;
+}
+
+static void those_that_are_wanted_are_visited_once(void **state)
+{
+    visited closure = {0};
+    visited v = {0};
+    size_t asked = 0;
+    (void)state;
+    kn_dylib *lib = open_one(KT_TOP);
+    assert_true(kn_module_closure(kn_dylib_symbol(lib, "toy_extra"), note, &closure));
+
+    /* One that is wanted by itself, and needed by another, brings what it needs all the same. */
+    assert_true(kn_module_select(choose_toys, note, &v));
+    assert_int_equal(v.count, closure.count);
+    for (size_t i = 0; i < closure.count; i++) {
+        size_t found = 0;
+        for (size_t j = 0; j < v.count; j++) {
+            found +=
+                strcmp(closure.names[i], v.names[j]) == 0 && strcmp(closure.ids[i], v.ids[j]) == 0;
+        }
+        assert_int_equal(found, 1);
+    }
+
+    v = (visited){0};
+    assert_true(kn_module_select(choose_middle, note, &v));
+    assert_int_equal(v.count, 1);
+    assert_string_equal(v.names[0], "libkt_middle.so");
+
+    assert_true(kn_module_select(choose_none, NULL, &asked));
+    assert_true(asked > closure.count); /* this program and the C library, too */
+    kn_dylib_close(lib);
+}
+
 static void each_visits_all_that_is_mapped(void **state)
 {
     visited v = {0};
@@ -225,6 +278,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_id_is_of_the_image_in_memory, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test(the_closure_is_complete_and_in_order),
+        cmocka_unit_test(those_that_are_wanted_are_visited_once),
         cmocka_unit_test(each_visits_all_that_is_mapped),
         cmocka_unit_test(a_visitor_may_load_libraries),
         cmocka_unit_test(want_of_memory_visits_nothing),
