@@ -17,6 +17,7 @@
 #include "kiln/status.h"
 #include "kiln/tune.h"
 #include "kiln/version.h"
+#include "kiln/warm.h"
 #include "kiln/watch.h"
 
 #endif

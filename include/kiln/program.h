@@ -18,6 +18,16 @@ typedef struct kiln_build_options {
     kiln_progress_fn *progress; /* may be NULL */
     void *user;
     bool cache_only; /* never compile: a miss is KILN_MISS with a diag that names the stage */
+    /* Do not wait for a compile. What the cache does not have is compiled in the background, and
+     * the program that is returned runs something else until that is ready: the first of `fallback`
+     * that the device takes (a variant that compiles at once), or that or the program itself on
+     * another device of the runtime, the processor: buffers go there and back with each launch.
+     * Then it switches, for good, between two launches. Where there is no such thing the build
+     * waits. `progress` is not called for what goes on in the background. kiln_program_wait. */
+    bool background;
+    const kiln_source *fallback; /* may be NULL; borrowed for the call */
+    size_t fallback_count;
+    const char *fallback_entry; /* what every entry is called in `fallback`; NULL: the same */
 } kiln_build_options;
 
 /* Builds the first of `sources` whose language the device's backend takes, from the cache when it
@@ -35,6 +45,15 @@ kiln_program_build(kiln_device *device, const kiln_source *sources, size_t sourc
 KILN_API kiln_program *kiln_program_retain(kiln_program *program);
 KILN_API void kiln_program_release(kiln_program *program);
 
+/* Whether a program that was built with options.background is what was asked for by now: KILN_OK
+ * for ever after, and for every other program. kiln_program_wait waits for the end of the compile.
+ * Threads: any.   Blocks: ready: never; wait: until the compile has ended.   Owns: nothing.
+ * Fails: ready: KILN_E_BUSY (no diag) while it is compiled. Both: what the compile failed with,
+ * each time; the fallback stays. It was also logged, once. KILN_E_CANCELLED if the runtime went
+ * first. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_program_ready(kiln_program *program, kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_program_wait(kiln_program *program, kiln_diag *diag);
+
 /* How the program came to be. Times are nanoseconds; `origin` is the last stage's, `compiles` how
  * many stages this call compiled itself (0 on a warm start). */
 typedef struct kiln_build_info {
@@ -50,7 +69,7 @@ typedef struct kiln_build_info {
     const char *log; /* compiler's warnings, "" if none; the same on a hit as on a compile */
 } kiln_build_info;
 
-/* How this program came to be.
+/* How this program came to be; of one that is built in the background: of what it runs now.
  * Threads: any.   Blocks: never.   Owns: borrowed from the program.   Fails: never. */
 KILN_API const kiln_build_info *kiln_program_info(const kiln_program *program);
 

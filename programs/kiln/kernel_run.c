@@ -31,8 +31,10 @@ static kiln_status build(const cli_kernel *kernel, kiln_device *device,
                          const kernel_run_options *options, kernel_built *built,
                          kernel_result *result, kiln_diag *diag)
 {
-    kiln_build_options build_options = {sizeof(build_options), console_on_progress,
-                                        options->console, options->cache_only};
+    kiln_build_options build_options = {.struct_size = sizeof(build_options),
+                                        .progress = console_on_progress,
+                                        .user = options->console,
+                                        .cache_only = options->cache_only};
     kiln_status status = kernel_build(kernel, device, &build_options, built, diag);
     if (built->form != NULL) {
         result->language = built->form->language;

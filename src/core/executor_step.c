@@ -205,8 +205,11 @@ static void trace_kernel(const kn_slot *slot, const kiln_device *device)
 kiln_status kn_slot_complete(kn_slot *slot, kiln_executor *executor, kiln_diag *diag)
 {
     const kiln_device *device = executor->device;
-    kiln_status status = kn_hal_event_wait(&device->driver->in, device->handle, slot->event, diag);
-    if (device->runtime->trace != NULL && status == KILN_OK) {
+    kiln_status status = KILN_OK;
+    if (slot->event != NULL) { /* else the launch was done when it returned */
+        status = kn_hal_event_wait(&device->driver->in, device->handle, slot->event, diag);
+    }
+    if (device->runtime->trace != NULL && status == KILN_OK && slot->event != NULL) {
         trace_kernel(slot, device);
     }
     for (size_t i = 0; i < slot->launch.arg_count && status == KILN_OK; i++) {

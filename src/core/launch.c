@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/background.h"
 #include "core/buffer.h"
 #include "core/capture.h"
+#include "core/detour.h"
 #include "core/program.h"
 
 #define ARGS_ON_STACK 32
@@ -16,7 +18,8 @@
 struct kiln_event {
     atomic_uint references;
     kiln_device *device;
-    void *handle;
+    void *handle; /* NULL: it was done when the launch returned */
+    uint64_t ns;  /* of such a one: how long it took */
 };
 
 static const char *kind_name(kiln_arg_kind kind)
@@ -246,10 +249,11 @@ static kiln_status check_launch(const kiln_queue *queue, const kiln_program *pro
     return KILN_OK;
 }
 
-/* Puts the launch in the queue; arguments are resolved into `args`. */
-static kiln_status submit(kiln_queue *queue, kiln_program *program, const char *entry,
-                          const kiln_launch *launch, kiln_sys_arg *args, void **out_handle,
-                          kiln_diag *diag)
+/* Puts the launch of a program of the queue's device in the queue; arguments are resolved into
+ * `args`. */
+static kiln_status submit_here(kiln_queue *queue, kiln_program *program, const char *entry,
+                               const kiln_launch *launch, kiln_sys_arg *args, void **out_handle,
+                               kiln_diag *diag)
 {
     kiln_sys_launch sys = {.program = program->handle,
                            .entry = entry,
@@ -277,16 +281,33 @@ static kiln_status submit(kiln_queue *queue, kiln_program *program, const char *
     return status;
 }
 
+/* The launch of whatever stands for the program now; elsewhere, it is done on return and leaves no
+ * handle. */
+static kiln_status submit(kiln_queue *queue, kiln_program *program, const char *entry,
+                          const kiln_launch *launch, kiln_sys_arg *args, void **out_handle,
+                          uint64_t *out_ns, kiln_diag *diag)
+{
+    kiln_program *now = kn_program_now(program);
+    entry = kn_program_entry_now(program, now, entry);
+    *out_ns = 0;
+    if (now->device != queue->device) {
+        return kn_detour_launch(queue, now, entry, launch, out_ns, diag);
+    }
+    kiln_status status = submit_here(queue, now, entry, launch, args, out_handle, diag);
+    if (status == KILN_OK) {
+        kn_capture_consider(now);
+    }
+    return status;
+}
+
 kiln_status kn_launch_put(kiln_queue *queue, kiln_program *program, const char *entry,
                           const kiln_launch *launch, kiln_sys_arg *room, void **out_handle,
                           kiln_diag *diag)
 {
+    uint64_t took = 0;
     kiln_status status = check_launch(queue, program, entry, launch, diag);
     if (status == KILN_OK) {
-        status = submit(queue, program, entry, launch, room, out_handle, diag);
-    }
-    if (status == KILN_OK) {
-        kn_capture_consider(program);
+        status = submit(queue, program, entry, launch, room, out_handle, &took, diag);
     }
     return status;
 }
@@ -297,6 +318,7 @@ kiln_status kiln_queue_launch(kiln_queue *queue, kiln_program *program, const ch
     kiln_sys_arg on_stack[ARGS_ON_STACK];
     kiln_sys_arg *args = on_stack;
     kiln_event *event = NULL;
+    uint64_t took = 0;
     if (out_event != NULL) {
         *out_event = NULL;
     }
@@ -314,16 +336,14 @@ kiln_status kiln_queue_launch(kiln_queue *queue, kiln_program *program, const ch
         status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, entry, "out of memory");
     } else {
         status = submit(queue, program, entry, launch, args, event != NULL ? &event->handle : NULL,
-                        diag);
+                        &took, diag);
     }
-    if (status == KILN_OK) {
-        kn_capture_consider(program);
-        if (event != NULL) {
-            atomic_init(&event->references, 1);
-            event->device = queue->device;
-            *out_event = event;
-            event = NULL;
-        }
+    if (status == KILN_OK && event != NULL) {
+        atomic_init(&event->references, 1);
+        event->device = queue->device;
+        event->ns = took;
+        *out_event = event;
+        event = NULL;
     }
     free(event);
     if (args != on_stack) {
@@ -339,6 +359,9 @@ kiln_status kiln_queue_wait_event(kiln_queue *queue, kiln_event *event, kiln_dia
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "ordering two queues",
                              "the event is of another device than the queue");
     }
+    if (event->handle == NULL) {
+        return KILN_OK;
+    }
     return kn_instance_can(in, KILN_CAP_QUEUE_WAIT)
                ? kn_hal_queue_wait(in, queue->handle, event->handle, diag)
                : kiln_event_wait(event, diag);
@@ -346,15 +369,18 @@ kiln_status kiln_queue_wait_event(kiln_queue *queue, kiln_event *event, kiln_dia
 
 kiln_status kiln_event_wait(kiln_event *event, kiln_diag *diag)
 {
+    if (event->handle == NULL) {
+        return KILN_OK;
+    }
     return kn_hal_event_wait(&event->device->driver->in, event->device->handle, event->handle,
                              diag);
 }
 
 kiln_status kiln_event_elapsed(kiln_event *event, uint64_t *out_ns, kiln_diag *diag)
 {
-    *out_ns = 0;
+    *out_ns = event->ns;
     kiln_status status = kiln_event_wait(event, diag);
-    if (status == KILN_OK) {
+    if (status == KILN_OK && event->handle != NULL) {
         status = kn_hal_event_elapsed(&event->device->driver->in, event->device->handle,
                                       event->handle, out_ns, diag);
     }
@@ -373,7 +399,9 @@ void kiln_event_release(kiln_event *event)
 {
     if (event != NULL &&
         atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) == 1) {
-        kn_hal_event_destroy(&event->device->driver->in, event->device->handle, event->handle);
+        if (event->handle != NULL) {
+            kn_hal_event_destroy(&event->device->driver->in, event->device->handle, event->handle);
+        }
         free(event);
     }
 }

@@ -6,6 +6,8 @@
 
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "core/background.h"
+#include "core/uses.h"
 
 /* Device and keys of all stages. 0 if the program cannot be shared: a stage went past the cache, or
  * there are none. */
@@ -46,6 +48,11 @@ kiln_program *kn_program_find(kiln_device *device, const kn_build *build)
 
 static void destroy_program(kiln_program *program)
 {
+    if (program->background != NULL) {
+        kn_background_release(program->background);
+        free(program);
+        return;
+    }
     kn_hal_program_unload(&program->device->driver->in, program->device->handle, program->handle);
     kn_reflection *next = atomic_load(&program->reflections);
     while (next != NULL) {
@@ -76,6 +83,8 @@ static kiln_program *create_program(kiln_device *device, kn_build *build, void *
         kn_stage_run *last = &build->runs[build->stage_count - 1];
         program->info.origin = last->origin;
         program->info.key = last->key;
+        program->first_key =
+            build->runs[0].bypass[0] == '\0' ? build->runs[0].key : program->first_key;
         program->compile_ns = last->blob != NULL ? kiln_blob_compile_ns(last->blob) : 0;
         if (last->bypass[0] == '\0' && kn_instance_can(&device->driver->in, KILN_CAP_CAPTURE)) {
             program->recipe = last->recipe;
@@ -120,31 +129,56 @@ kiln_status kn_program_adopt(kiln_device *device, kn_build *build, void *handle,
     return KILN_OK;
 }
 
+const kiln_source *kn_source_taken(const kiln_device *device, const kiln_source *sources,
+                                   size_t source_count)
+{
+    const kn_instance *in = &device->driver->in;
+    for (size_t i = 0; i < source_count; i++) {
+        size_t count = 0;
+        if (kn_hal_stages(in, in->handle, &device->target, sources[i].language, &count) != NULL) {
+            return &sources[i];
+        }
+    }
+    return NULL;
+}
+
+static kiln_status refuse_languages(const kiln_device *device, const kiln_source *sources,
+                                    size_t source_count, kiln_diag *diag)
+{
+    kn_strbuf list;
+    kn_strbuf_init(&list, 0);
+    for (size_t i = 0; i < source_count; i++) {
+        kn_strbuf_printf(&list, "%s%s", i > 0 ? ", " : "", kiln_language_name(sources[i].language));
+    }
+    (void)kiln_diag_set(diag, KILN_E_UNSUPPORTED, "add a source in a language it takes",
+                        "building a program", "%s takes none of: %s", device->info.backend,
+                        source_count > 0 ? kn_strbuf_text(&list) : "(no source given)");
+    kn_strbuf_deinit(&list);
+    return KILN_E_UNSUPPORTED;
+}
+
 kiln_status kiln_program_build(kiln_device *device, const kiln_source *sources, size_t source_count,
                                const kiln_build_options *options, kiln_program **out_program,
                                kiln_diag *diag)
 {
     *out_program = NULL;
-    kn_strbuf list;
     kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
     if (status != KILN_OK) {
         return status;
     }
-    kn_strbuf_init(&list, 0);
-    const kn_instance *in = &device->driver->in;
-    for (size_t i = 0; i < source_count; i++) {
-        size_t count = 0;
-        if (kn_hal_stages(in, in->handle, &device->target, sources[i].language, &count) != NULL) {
-            kn_strbuf_deinit(&list);
-            return kn_build_program(device, &sources[i], options, out_program, diag);
-        }
-        kn_strbuf_printf(&list, "%s%s", i > 0 ? ", " : "", kiln_language_name(sources[i].language));
+    const kiln_source *source = kn_source_taken(device, sources, source_count);
+    if (source == NULL) {
+        return refuse_languages(device, sources, source_count, diag);
     }
-    (void)kiln_diag_set(diag, KILN_E_UNSUPPORTED, "add a source in a language it takes",
-                        "building a program", "%s takes none of: %s", in->backend->name,
-                        source_count > 0 ? kn_strbuf_text(&list) : "(no source given)");
-    kn_strbuf_deinit(&list);
-    return KILN_E_UNSUPPORTED;
+    const bool background = options != NULL && options->struct_size >= sizeof(*options) &&
+                            options->background && !options->cache_only;
+    status = background ? kn_background_build(device, source, sources, source_count, options,
+                                              out_program, diag)
+                        : kn_build_program(device, source, options, out_program, diag);
+    if (status == KILN_OK) {
+        kn_uses_note(*out_program);
+    }
+    return status;
 }
 
 kiln_program *kiln_program_retain(kiln_program *program)
@@ -174,11 +208,12 @@ void kiln_program_release(kiln_program *program)
 
 const kiln_build_info *kiln_program_info(const kiln_program *program)
 {
-    return &program->info;
+    return &kn_program_now(program)->info;
 }
 
 const char *kiln_program_entry(const kiln_program *program, size_t index)
 {
+    program = kn_program_now(program);
     const kn_instance *in = &program->device->driver->in;
     return kn_instance_can(in, KILN_CAP_REFLECT)
                ? kn_hal_program_entry(in, program->device->handle, program->handle, index)
@@ -211,6 +246,7 @@ static kiln_status unknown_entry(const kiln_program *program, const char *entry,
 kiln_status kn_program_reflect(kiln_program *program, const char *entry,
                                const kiln_param **out_params, size_t *out_count, kiln_diag *diag)
 {
+    program = kn_program_now(program);
     const kn_instance *in = &program->device->driver->in;
     if (!kn_instance_can(in, KILN_CAP_REFLECT)) {
         return KILN_E_UNSUPPORTED;

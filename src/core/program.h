@@ -19,10 +19,14 @@ typedef struct kn_reflection {
     char entry[];
 } kn_reflection;
 
+struct kn_background;
+
 struct kiln_program {
     atomic_uint references;
     kiln_device *device;
     void *handle;
+    struct kn_background *background; /* it stands for another program, and has no handle */
+    kiln_key first_key;               /* of the first stage; zeros where that went past the cache */
     kiln_build_info info;
     char *log;
     unsigned char share_key[KN_SHARE_KEY_MAX];
@@ -43,6 +47,10 @@ kiln_program *kn_program_find(kiln_device *device, const kn_build *build);
  * meanwhile, that one is given and this handle unloaded. */
 kiln_status kn_program_adopt(kiln_device *device, kn_build *build, void *handle,
                              kiln_program **out_program, kiln_diag *diag);
+
+/* The first source whose language the (open) device takes, or NULL. */
+const kiln_source *kn_source_taken(const kiln_device *device, const kiln_source *sources,
+                                   size_t source_count);
 
 /* The parameters of an entry, asked once. KILN_E_UNSUPPORTED without KILN_CAP_REFLECT (no diag);
  * KILN_MISS for an unknown entry. */

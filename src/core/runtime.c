@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/capture.h"
+#include "core/uses.h"
 #include "hal/registry.h"
+#include "sys/env.h"
 
 static void add_report(void *user, const kiln_probe_report *report)
 {
@@ -225,6 +227,7 @@ kiln_status kiln_runtime_create(const kiln_runtime_options *options, kiln_runtim
     kn_mutex_init(&runtime->mutex);
     kn_mutex_init(&runtime->drivers_mutex);
     kn_map_init(&runtime->programs);
+    kn_map_init(&runtime->uses);
     atomic_init(&runtime->capture_stop, false);
     status = copy_options(runtime, options, diag);
     if (status == KILN_OK && options->trace != NULL) {
@@ -247,8 +250,11 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
     if (runtime == NULL) {
         return;
     }
+    kn_crew_destroy(runtime->crew); /* first: what it runs builds programs */
     kn_capture_finish(runtime);
+    kn_uses_flush(runtime);
     kn_listing_clear(runtime);
+    kn_map_deinit(&runtime->uses);
     kn_map_deinit(&runtime->programs);
     if (runtime->owns_cache) {
         kiln_cache_destroy(runtime->cache);
@@ -261,6 +267,33 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
     free(runtime->device);
     free(runtime->backend);
     free(runtime);
+}
+
+static void name_thread(void *user)
+{
+    kn_trace_thread((kn_trace *)user, "compiles in the background");
+}
+
+static kiln_status count_jobs(uint64_t *out_jobs, kiln_diag *diag)
+{
+    const uint64_t room = kn_memory_limit() >> 30;
+    *out_jobs = kn_thread_processors();
+    *out_jobs = room < *out_jobs ? room : *out_jobs;
+    *out_jobs = *out_jobs > 0 ? *out_jobs : 1;
+    return kn_env_u64("KILN_COMPILE_JOBS", 1, KN_CREW_MAX, out_jobs, diag);
+}
+
+kn_crew *kn_runtime_crew(kiln_runtime *runtime, kiln_diag *diag)
+{
+    uint64_t jobs = 1;
+    kn_mutex_lock(&runtime->mutex);
+    if (runtime->crew == NULL && count_jobs(&jobs, diag) == KILN_OK) {
+        /* Out of memory: the next one who asks may have more luck. */
+        (void)kn_crew_create((uint32_t)jobs, name_thread, runtime->trace, &runtime->crew, diag);
+    }
+    kn_crew *crew = runtime->crew;
+    kn_mutex_unlock(&runtime->mutex);
+    return crew;
 }
 
 kiln_cache *kiln_runtime_cache(kiln_runtime *runtime)

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "core/driver.h"
 #include "core/trace.h"
+#include "exec/crew.h"
 #include "sys/thread.h"
 
 #define KN_DRIVERS_MAX 32
@@ -52,11 +53,18 @@ struct kiln_runtime {
     kiln_device **devices; /* best first */
     size_t device_count;
 
-    kn_mutex mutex;            /* programs, capture_worker */
+    kn_mutex mutex;            /* programs, capture_worker, crew, uses */
     kn_map programs;           /* (device, keys of all stages) -> kiln_program, weak */
     kn_worker *capture_worker; /* started with the first capture */
     atomic_bool capture_stop;  /* the runtime goes: give pending captures up */
+    kn_crew *crew;             /* compiles that nobody waits for; started with the first */
+    kn_map uses;               /* key of a program's first stage -> builds of it, as a number */
 };
+
+/* The runtime's threads for compiles in the background: as many as $KILN_COMPILE_JOBS, else one a
+ * processor and at most one a GiB of memory. NULL when out of memory, or the variable is malformed
+ * (diag). */
+kn_crew *kn_runtime_crew(kiln_runtime *runtime, kiln_diag *diag);
 
 /* Opens the device if nobody did yet. Blocks: driver. */
 kiln_status kn_device_handle(kiln_device *device, void **out_handle, kiln_diag *diag);

@@ -294,7 +294,8 @@ kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel,
 {
     const uint64_t start = kn_clock_now();
     *out_tuning = (kiln_tuning){0};
-    kiln_status status = kn_kernel_check(device, kernel, diag);
+    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
+    status = status == KILN_OK ? kn_kernel_check(device, kernel, diag) : status;
     if (status == KILN_OK) {
         status = check_options(kernel, options, diag);
     }

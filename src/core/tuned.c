@@ -301,7 +301,8 @@ kiln_status kiln_tuned_find(kiln_device *device, const kiln_kernel *kernel, kiln
 {
     kn_tune_record record;
     *out_tuning = (kiln_tuning){0};
-    kiln_status status = kn_kernel_check(device, kernel, diag);
+    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
+    status = status == KILN_OK ? kn_kernel_check(device, kernel, diag) : status;
     if (status == KILN_OK && device->runtime->untuned) {
         return KILN_MISS;
     }
@@ -382,7 +383,8 @@ kiln_status kiln_tuned_build(kiln_device *device, const kiln_kernel *kernel,
     if (out_tuning != NULL) {
         *out_tuning = tuning;
     }
-    kiln_status status = kn_kernel_check(device, kernel, diag);
+    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
+    status = status == KILN_OK ? kn_kernel_check(device, kernel, diag) : status;
     if (status != KILN_OK) {
         return status;
     }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "core/build.h"
 #include "core/program.h"
+#include "core/source_copy.h"
 #include "sys/file.h"
 
 #define SOURCE_MAX ((size_t)64 << 20)
@@ -27,8 +28,7 @@ typedef struct place_list {
 
 struct kiln_watch {
     kiln_device *device;
-    kiln_source source; /* lists and text in `copy` */
-    char *copy;
+    kn_source_copy copy; /* without a text: that is read anew */
     kiln_build_options options;
     kiln_program *program;
     place_list places; /* the source file is the first */
@@ -36,74 +36,6 @@ struct kiln_watch {
     bool young;        /* a change may hide behind equal times: look again */
     int64_t looked_ns; /* wall clock before the last build */
 };
-
-/* --- copying a source: counted first, then copied into one block -------------------------------
- */
-
-typedef struct block {
-    char *base; /* NULL: only count */
-    size_t used;
-} block;
-
-static void *put(block *b, const void *data, size_t size)
-{
-    char *to = b->base != NULL ? b->base + b->used : NULL;
-    if (to != NULL && size > 0) {
-        memcpy(to, data, size);
-    }
-    b->used += (size + 15) / 16 * 16;
-    return to;
-}
-
-static char *put_text(block *b, const char *text)
-{
-    return text != NULL ? (char *)put(b, text, strlen(text) + 1) : NULL;
-}
-
-static const char *const *put_texts(block *b, const char *const *texts, size_t count)
-{
-    const char **list = (const char **)put(b, texts, count * sizeof(*texts));
-    for (size_t i = 0; i < count; i++) {
-        const char *text = put_text(b, texts[i]);
-        if (list != NULL) {
-            list[i] = text;
-        }
-    }
-    return list;
-}
-
-static kiln_source put_source(block *b, const kiln_source *from)
-{
-    kiln_source to = *from;
-    to.text = NULL;
-    to.length = 0;
-    to.name = put_text(b, from->name);
-    to.options = put_texts(b, from->options, from->option_count);
-    to.include_dirs = put_texts(b, from->include_dirs, from->include_dir_count);
-    to.entries = put_texts(b, from->entries, from->entry_count);
-    kiln_define *defines =
-        (kiln_define *)put(b, from->defines, from->define_count * sizeof(kiln_define));
-    for (size_t i = 0; i < from->define_count; i++) {
-        kiln_define define = {put_text(b, from->defines[i].name),
-                              put_text(b, from->defines[i].value)};
-        if (defines != NULL) {
-            defines[i] = define;
-        }
-    }
-    to.defines = defines;
-    kiln_header *headers =
-        (kiln_header *)put(b, from->headers, from->header_count * sizeof(kiln_header));
-    for (size_t i = 0; i < from->header_count; i++) {
-        const kiln_header *header = &from->headers[i];
-        kiln_header copy = {put_text(b, header->name),
-                            (const char *)put(b, header->text, header->length), header->length};
-        if (headers != NULL) {
-            headers[i] = copy;
-        }
-    }
-    to.headers = headers;
-    return to;
-}
 
 /* --- places ------------------------------------------------------------------------------------
  */
@@ -231,7 +163,7 @@ static kiln_status build(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
     kiln_program *program = NULL;
     place_list places = {.whole = true};
     sighting seen = {.places = &places};
-    kiln_source source = watch->source;
+    kiln_source source = watch->copy.source;
     watch->looked_ns = kn_clock_wall();
     kiln_status status =
         kn_file_read(source.name, SOURCE_MAX, false, &text, &source.length, &facts, diag);
@@ -296,19 +228,12 @@ kiln_status kiln_watch_create(kiln_device *device, const kiln_source *source,
     if (status != KILN_OK) {
         return status;
     }
-    block counted = {NULL, 0};
-    (void)put_source(&counted, source);
     kiln_watch *watch = (kiln_watch *)calloc(1, sizeof(*watch));
-    char *copy = (char *)malloc(counted.used > 0 ? counted.used : 1);
-    if (watch == NULL || copy == NULL) {
-        free(copy);
+    if (watch == NULL || !kn_source_copy_init(&watch->copy, source, false)) {
         free(watch);
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, source->name, "out of memory");
     }
-    block filled = {copy, 0};
     watch->device = device;
-    watch->copy = copy;
-    watch->source = put_source(&filled, source);
     watch->options = options != NULL
                          ? *options
                          : (kiln_build_options){.struct_size = sizeof(kiln_build_options)};
@@ -322,7 +247,7 @@ void kiln_watch_destroy(kiln_watch *watch)
     if (watch != NULL) {
         places_deinit(&watch->places);
         kiln_program_release(watch->program);
-        free(watch->copy);
+        kn_source_copy_deinit(&watch->copy);
         free(watch);
     }
 }

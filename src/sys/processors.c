@@ -177,3 +177,20 @@ uint32_t kn_thread_processors(void)
     uint32_t quota = kn_thread_quota("/proc/self/cgroup", "/sys/fs/cgroup");
     return quota < processors ? quota : processors;
 }
+
+uint64_t kn_memory_limit(void)
+{
+    static const char *const files[] = {"/sys/fs/cgroup/memory.max",
+                                        "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long page = sysconf(_SC_PAGESIZE);
+    uint64_t least = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char text[64];
+        if (read_text(files[i], text, sizeof text) && text[0] >= '0' && text[0] <= '9') {
+            const uint64_t limit = strtoull(text, NULL, 10);
+            least = limit != 0 && limit < least ? limit : least;
+        }
+    }
+    return least;
+}

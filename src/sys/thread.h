@@ -58,6 +58,9 @@ void kn_thread_join(kn_thread *thread);
 
 /* Processors this process may run on, at least 1 (affinity and cgroup quota respected). */
 uint32_t kn_thread_processors(void);
+/* Bytes of memory this process may use: the machine's, bounded by the limit of its container's
+ * control group. */
+uint64_t kn_memory_limit(void);
 /* The quota part of it, in whole processors; UINT32_MAX: none. Both arguments are for tests:
  * /proc/self/cgroup and /sys/fs/cgroup. */
 uint32_t kn_thread_quota(const char *groups_file, const char *mount);
