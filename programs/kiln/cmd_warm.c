@@ -4,19 +4,19 @@
 #include <string.h>
 
 #include "host.h"
-#include "kernel_build.h"
 #include "manifest.h"
 #include "parallel.h"
 #include "session.h"
 #include "targets.h"
 #include "warm.h"
+#include "warm_order.h"
 
 typedef struct warm_options {
     session_options session;
     opt_list targets;
     const char *pack;
-    opt_number jobs;
-    bool all;
+    opt_number jobs, most;
+    bool all, used;
 } warm_options;
 
 static const opt_spec specs[] = {
@@ -26,12 +26,14 @@ static const opt_spec specs[] = {
      "write a pack of exactly these entries, too"},
     {"jobs", 'j', OPT_COUNT, offsetof(warm_options, jobs), "N",
      "compile N at once (default: one a processor, at most one a GiB of memory)"},
+    {"used", 'u', OPT_FLAG, offsetof(warm_options, used), NULL,
+     "those first that are used most, by the cache's records"},
+    {"max", 'm', OPT_COUNT, offsetof(warm_options, most), "N", "make only the first N of all"},
     {"all", 0, OPT_FLAG, offsetof(warm_options, all), NULL, "fail if anything had to be skipped"},
     SESSION_CACHE_ROW(warm_options),
     SESSION_JSON_ROW(warm_options),
     OPT_END};
 
-static const size_t max_source = (size_t)64 << 20;
 typedef struct warm_work {
     const cmd_context *context;
     const warm_options *options;
@@ -75,19 +77,13 @@ static kiln_status make_form(warm_work *work, warm_item *item, const kernel_form
                              kiln_diag *diag)
 {
     const cli_target *target = &work->targets.items[item->target];
-    const struct kiln_cpu_kernel *builtin = NULL;
     kiln_source source;
     kiln_origin origin = KILN_ORIGIN_NONE;
     kiln_blob *blob = NULL;
     char *text = NULL;
     char name[1024];
-    if (form->path == NULL || !kernel_source_init(item->kernel, form, &source, &builtin)) {
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, item->kernel->name,
-                             "it is built into the program: there is nothing to compile");
-    }
-    kiln_status status = host_read_file(form->path, max_source, &text, &source.length, diag);
-    source.text = text;
-    source.name = host_spell(form->path, name, sizeof(name));
+    kiln_status status =
+        warm_form_read(item->kernel, form, &source, &text, name, sizeof(name), diag);
     if (status == KILN_OK) {
         status = kiln_compile(target->runtime, target->name, &source, &blob, &origin, diag);
     }
@@ -219,8 +215,25 @@ static exit_code tell(const warm_work *work, const warm_result *result)
     return work->code;
 }
 
+/* Puts what is used most first, and leaves the rest out where only so many are wanted. */
+static void choose(warm_work *work)
+{
+    const warm_options *options = work->options;
+    for (size_t i = 0; options->used && i < work->count; i++) {
+        const cli_target *target = &work->targets.items[work->items[i].target];
+        warm_find_uses(target->runtime, target->name, work->cache, &work->items[i]);
+    }
+    if (options->used) {
+        warm_order(work->items, work->count);
+    }
+    if (options->most.given && options->most.value < work->count) {
+        work->count = (size_t)options->most.value;
+    }
+}
+
 static exit_code compile_all(warm_work *work)
 {
+    choose(work);
     kiln_diag diag = KILN_DIAG_INIT;
     size_t jobs = 1;
     warm_result result = {.targets = work->names,
@@ -292,7 +305,9 @@ const cli_command cmd_warm = {
         "Fills the cache, and with --pack a pack, when an app or an image is built. SPIR-V\n"
         "(vulkan:spirv), CUBIN (cuda:sm_90) and CPU code (cpu:x86-64-v3) need no GPU; what does\n"
         "need a device that is not here is told and skipped. A second run compiles nothing.\n"
-        "KILN_COMPILE_JOBS is what --jobs is when it is not given.",
+        "With --used the kernels that programs built most often on this machine are made first, "
+        "and\n"
+        "with --max only so many. KILN_COMPILE_JOBS is what --jobs is when it is not given.",
     .options = specs,
     .options_size = sizeof(warm_options),
     .min_arguments = 1,

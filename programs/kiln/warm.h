@@ -25,6 +25,8 @@ typedef struct warm_item {
     uint64_t size, compile_ns;
     bool unpacked; /* made, but nothing that a pack can hold: it goes past the cache */
     const char *reason;
+    kiln_use uses; /* with --used */
+    size_t place;
 } warm_item;
 
 typedef struct warm_result {

@@ -15,4 +15,11 @@ struct kiln_queue {
     void *handle;
 };
 
+/* kiln_queue_write and kiln_queue_read that leave the copy to the queue: the bytes must live until
+ * the backend's event is done. `size` is not 0. */
+kiln_status kn_queue_begin_write(kiln_queue *queue, kiln_buffer *buffer, size_t offset,
+                                 const void *data, size_t size, void **out_handle, kiln_diag *diag);
+kiln_status kn_queue_begin_read(kiln_queue *queue, kiln_buffer *buffer, size_t offset, void *data,
+                                size_t size, void **out_handle, kiln_diag *diag);
+
 #endif

@@ -257,6 +257,9 @@ static kiln_status start(kiln_executor *executor, kiln_diag *diag)
 {
     kiln_device *device = executor->device;
     kiln_status status = kiln_queue_create(device, &executor->up, diag);
+    const kn_instance *in = &device->driver->in;
+    executor->async =
+        kn_instance_can(in, KILN_CAP_ASYNC_COPY) && kn_instance_can(in, KILN_CAP_QUEUE_WAIT);
     if (status == KILN_OK) {
         status = kiln_queue_create(device, &executor->run, diag);
     }

@@ -2,7 +2,8 @@
  * flight. It goes FREE -> queued -> (front thread: upload, launch) -> launched -> (back thread:
  * wait for the kernel, download) -> FREE. The front never waits for a kernel, so that kernels
  * follow one another in their queue without a gap; the back never uploads. What fails leaves the
- * line at once.
+ * line at once. Where the device copies by itself (KILN_CAP_ASYNC_COPY) the front does not wait for
+ * uploads either: the launch is put behind them.
  *
  * executor.c has the line and its threads, executor_step.c what is done to one submission,
  * executor_ticket.c the tickets. */
@@ -34,7 +35,9 @@ typedef struct kn_slot {
     void *user;
     char *bytes; /* the entry's name and the values */
     size_t capacity;
-    void *event; /* the backend's, of the launch */
+    void *event;                       /* the backend's, of the launch */
+    void *uploads[KILN_WORK_ARGS_MAX]; /* the same of copies that the launch is behind */
+    uint32_t upload_count;
     kiln_work_arg work[KILN_WORK_ARGS_MAX];
     kiln_arg args[KILN_WORK_ARGS_MAX];
     kiln_sys_arg resolved[KILN_WORK_ARGS_MAX];
@@ -49,6 +52,7 @@ typedef struct kn_line {
 struct kiln_executor {
     kiln_device *device;
     kiln_queue *up, *run, *down;
+    bool async; /* copies are left to their queues, as launches are */
     kn_thread *front, *back;
 
     kn_mutex mutex;    /* everything below, and the tickets */

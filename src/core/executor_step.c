@@ -1,9 +1,11 @@
-/* What is done to one submission, on whichever of the executor's threads it is. Copies wait for
- * their end on that thread; only the launch is left to its queue. */
+/* What is done to one submission, on whichever of the executor's threads it is. The launch is left
+ * to its queue; copies are where the device makes them by itself, and else wait for their end on
+ * that thread. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "core/buffer.h"
 #include "core/executor.h"
 #include "core/launch.h"
 
@@ -94,6 +96,7 @@ kiln_status kn_slot_fill(kn_slot *slot, const kiln_executor *executor, const kil
     slot->done = work->done;
     slot->user = work->user;
     slot->event = NULL;
+    slot->upload_count = 0;
     slot->program = kiln_program_retain(work->program);
     return KILN_OK;
 }
@@ -172,15 +175,31 @@ static kiln_status take_buffers(kn_slot *slot, kiln_executor *executor, kiln_dia
 /* --- the steps ---------------------------------------------------------------------------------
  */
 
+static kiln_status upload(kn_slot *slot, const kiln_executor *executor, size_t index,
+                          kiln_diag *diag)
+{
+    const kiln_work_arg *arg = &slot->work[index];
+    void **event = executor->async ? &slot->uploads[slot->upload_count] : NULL;
+    kiln_status status =
+        kn_queue_begin_write(executor->up, slot->args[index].buffer, slot->args[index].offset,
+                             arg->input, arg->size, event, diag);
+    slot->upload_count += event != NULL && *event != NULL;
+    return status;
+}
+
 kiln_status kn_slot_start(kn_slot *slot, kiln_executor *executor, kiln_diag *diag)
 {
     kiln_status status = take_buffers(slot, executor, diag);
     for (size_t i = 0; i < slot->launch.arg_count && status == KILN_OK; i++) {
         const kiln_work_arg *arg = &slot->work[i];
         if (arg->kind == KILN_ARG_BUFFER && arg->input != NULL) {
-            status = kiln_queue_write(executor->up, slot->args[i].buffer, slot->args[i].offset,
-                                      arg->input, arg->size, diag);
+            status = upload(slot, executor, i, diag);
         }
+    }
+    if (status == KILN_OK && slot->upload_count > 0) {
+        /* The queue is in order: behind its last copy is behind all. */
+        status = kn_hal_queue_wait(&executor->device->driver->in, executor->run->handle,
+                                   slot->uploads[slot->upload_count - 1], diag);
     }
     if (status == KILN_OK) {
         status = kn_launch_put(executor->run, slot->program, slot->entry, &slot->launch,
@@ -202,29 +221,68 @@ static void trace_kernel(const kn_slot *slot, const kiln_device *device)
     }
 }
 
+/* Waits for the uploads: for their own failures, and for what `input` points to to be free again.
+ */
+static kiln_status finish_uploads(kn_slot *slot, const kiln_device *device, kiln_diag *diag)
+{
+    const kn_instance *in = &device->driver->in;
+    kiln_status first = KILN_OK;
+    for (uint32_t i = 0; i < slot->upload_count; i++) {
+        kiln_status status =
+            kn_hal_event_wait(in, device->handle, slot->uploads[i], first == KILN_OK ? diag : NULL);
+        kn_hal_event_destroy(in, device->handle, slot->uploads[i]);
+        slot->uploads[i] = NULL;
+        first = first == KILN_OK ? status : first;
+    }
+    slot->upload_count = 0;
+    return first;
+}
+
+/* Puts all downloads into their queue, then waits for each. */
+static kiln_status download(kn_slot *slot, const kiln_executor *executor, kiln_diag *diag)
+{
+    const kiln_device *device = executor->device;
+    void *events[KILN_WORK_ARGS_MAX];
+    size_t count = 0;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < slot->launch.arg_count && status == KILN_OK; i++) {
+        const kiln_work_arg *arg = &slot->work[i];
+        if (arg->kind == KILN_ARG_BUFFER && arg->output != NULL) {
+            events[count] = NULL;
+            status = kn_queue_begin_read(executor->down, slot->args[i].buffer, slot->args[i].offset,
+                                         arg->output, arg->size,
+                                         executor->async ? &events[count] : NULL, diag);
+            count += events[count] != NULL;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        kiln_status one = kn_hal_event_wait(&device->driver->in, device->handle, events[i],
+                                            status == KILN_OK ? diag : NULL);
+        kn_hal_event_destroy(&device->driver->in, device->handle, events[i]);
+        status = status == KILN_OK ? one : status;
+    }
+    return status;
+}
+
 kiln_status kn_slot_complete(kn_slot *slot, kiln_executor *executor, kiln_diag *diag)
 {
     const kiln_device *device = executor->device;
-    kiln_status status = KILN_OK;
+    kiln_status status = finish_uploads(slot, device, diag);
     if (slot->event != NULL) { /* else the launch was done when it returned */
-        status = kn_hal_event_wait(&device->driver->in, device->handle, slot->event, diag);
+        kiln_status launch = kn_hal_event_wait(&device->driver->in, device->handle, slot->event,
+                                               status == KILN_OK ? diag : NULL);
+        status = status == KILN_OK ? launch : status;
     }
     if (device->runtime->trace != NULL && status == KILN_OK && slot->event != NULL) {
         trace_kernel(slot, device);
     }
-    for (size_t i = 0; i < slot->launch.arg_count && status == KILN_OK; i++) {
-        const kiln_work_arg *arg = &slot->work[i];
-        if (arg->kind == KILN_ARG_BUFFER && arg->output != NULL) {
-            status = kiln_queue_read(executor->down, slot->args[i].buffer, slot->args[i].offset,
-                                     arg->output, arg->size, diag);
-        }
-    }
-    return status;
+    return status == KILN_OK ? download(slot, executor, diag) : status;
 }
 
 void kn_slot_empty(kn_slot *slot, kiln_executor *executor)
 {
     const kiln_device *device = executor->device;
+    kn_ignore(finish_uploads(slot, device, NULL)); /* of what failed on the way: told already */
     if (slot->event != NULL) {
         kn_hal_event_destroy(&device->driver->in, device->handle, slot->event);
         slot->event = NULL;

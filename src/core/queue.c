@@ -59,8 +59,8 @@ static void trace_copy(const kiln_queue *queue, uint64_t start, const char *name
                  &(kn_trace_about){.device = queue->device, .bytes = size});
 }
 
-kiln_status kiln_queue_write(kiln_queue *queue, kiln_buffer *buffer, size_t offset,
-                             const void *data, size_t size, kiln_diag *diag)
+kiln_status kn_queue_begin_write(kiln_queue *queue, kiln_buffer *buffer, size_t offset,
+                                 const void *data, size_t size, void **out_handle, kiln_diag *diag)
 {
     kiln_status status = check_range(queue, buffer, offset, size, "writing a buffer", diag);
     if (status != KILN_OK || size == 0) {
@@ -68,13 +68,13 @@ kiln_status kiln_queue_write(kiln_queue *queue, kiln_buffer *buffer, size_t offs
     }
     const uint64_t start = kn_trace_begin(queue->device->runtime->trace);
     status = kn_hal_queue_write(&queue->device->driver->in, queue->handle, buffer->handle, offset,
-                                data, size, NULL, diag);
+                                data, size, out_handle, diag);
     trace_copy(queue, start, "upload", size);
     return status;
 }
 
-kiln_status kiln_queue_read(kiln_queue *queue, kiln_buffer *buffer, size_t offset, void *data,
-                            size_t size, kiln_diag *diag)
+kiln_status kn_queue_begin_read(kiln_queue *queue, kiln_buffer *buffer, size_t offset, void *data,
+                                size_t size, void **out_handle, kiln_diag *diag)
 {
     kiln_status status = check_range(queue, buffer, offset, size, "reading a buffer", diag);
     if (status != KILN_OK || size == 0) {
@@ -82,9 +82,21 @@ kiln_status kiln_queue_read(kiln_queue *queue, kiln_buffer *buffer, size_t offse
     }
     const uint64_t start = kn_trace_begin(queue->device->runtime->trace);
     status = kn_hal_queue_read(&queue->device->driver->in, queue->handle, buffer->handle, offset,
-                               data, size, NULL, diag);
+                               data, size, out_handle, diag);
     trace_copy(queue, start, "download", size);
     return status;
+}
+
+kiln_status kiln_queue_write(kiln_queue *queue, kiln_buffer *buffer, size_t offset,
+                             const void *data, size_t size, kiln_diag *diag)
+{
+    return kn_queue_begin_write(queue, buffer, offset, data, size, NULL, diag);
+}
+
+kiln_status kiln_queue_read(kiln_queue *queue, kiln_buffer *buffer, size_t offset, void *data,
+                            size_t size, kiln_diag *diag)
+{
+    return kn_queue_begin_read(queue, buffer, offset, data, size, NULL, diag);
 }
 
 /* For a device that cannot fill: the pattern is written out on the host. */

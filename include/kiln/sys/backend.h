@@ -47,6 +47,8 @@ enum {
     KILN_CAP_COOPERATIVE = 1u << 12,   /* launches with `cooperative` */
     KILN_CAP_CLUSTERS = 1u << 13,      /* launches with `cluster` */
     KILN_CAP_QUEUE_WAIT = 1u << 14,    /* queue_wait */
+    KILN_CAP_ASYNC_COPY = 1u << 20,    /* queue_write and queue_read with an event return before the
+                                          copy is done, and go on beside launches of other queues */
     /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header and uncacheable_option
      * may come from any thread all the same; they tell what is known and touch no context. */
     KILN_CAP_FACTS_ANY_THREAD = 1u << 15,

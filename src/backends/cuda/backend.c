@@ -65,9 +65,10 @@ const kiln_backend kn_backend_cuda = {
     .size = sizeof(kiln_backend),
     .name = "cuda",
     .summary = "NVIDIA GPUs through NVRTC and the CUDA driver",
-    .caps = KILN_CAP_ANY_THREAD | KILN_CAP_QUEUE_WAIT | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL |
-            KILN_CAP_COPY | KILN_CAP_REFLECT | KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN |
-            KILN_CAP_PRECOMPILE | KILN_CAP_COOPERATIVE | KILN_CAP_CLUSTERS,
+    .caps = KILN_CAP_ANY_THREAD | KILN_CAP_QUEUE_WAIT | KILN_CAP_ASYNC_COPY |
+            KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_REFLECT |
+            KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN | KILN_CAP_PRECOMPILE |
+            KILN_CAP_COOPERATIVE | KILN_CAP_CLUSTERS,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_cuda_open,

@@ -27,3 +27,9 @@ uint32_t kn_thread_processors(void)
     }
     return count > 0 ? count : 1;
 }
+
+uint64_t kn_memory_limit(void)
+{
+    MEMORYSTATUSEX memory = {.dwLength = sizeof memory};
+    return GlobalMemoryStatusEx(&memory) != 0 ? memory.ullTotalPhys : UINT64_MAX;
+}

@@ -16,6 +16,12 @@ t warm app/a.json --target fake:0
 t warm app/a.json app/b.json --target fake:0 --target fake:1, -j 3 --pack app.kpack
 t warm app/a.json app/b.json --target fake:0 --all --json
 "$KILN" pack list app.kpack --json | grep '"target"' | sort | uniq -c
+# By use: "two" is run twice, "one" once.
+for kernel in two one two; do
+    "$KILN" run app/a.json --kernel $kernel --backend fake >/dev/null 2>&1
+done
+"$KILN" warm app/a.json app/b.json --target fake:0 --used --json -j1 | grep -E '"(kernel|uses)"'
+"$KILN" warm app/a.json app/b.json --target fake:0 --used --max 1 -j1 | grep fake:0
 mkdir elsewhere
 (
     export HOME=$PWD/elsewhere KILN_CACHE_DIR=$PWD/elsewhere/cache KILN_PACKS=$PWD/app.kpack
