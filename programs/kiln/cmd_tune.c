@@ -102,7 +102,9 @@ static kiln_status measure(tune_work *work, const kernel_variants *list, kiln_de
 {
     kiln_tune_output outputs[KERNEL_MAX_ARGS];
     kernel_launch launch = {0};
-    kiln_build_options build = {sizeof(build), console_on_progress, work->context->console, false};
+    kiln_build_options build = {.struct_size = sizeof(build),
+                                .progress = console_on_progress,
+                                .user = work->context->console};
     kiln_tune_options options = {.struct_size = sizeof(options),
                                  .args = launch.args,
                                  .arg_count = kernel->arg_count,
