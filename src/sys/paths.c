@@ -286,9 +286,12 @@ char *kn_paths_module(const char *name)
     return find_own(name, is_file);
 }
 
+/* Longer ones are none: the system takes no longer paths. */
+#define PROGRAM_PATH 4096
+
 char *kn_paths_find_program(const char *name)
 {
-    if (name[0] == '\0') {
+    if (name[0] == '\0' || strlen(name) >= PROGRAM_PATH - 1) {
         return NULL;
     }
     if (strchr(name, '/') != NULL) {
@@ -296,15 +299,19 @@ char *kn_paths_find_program(const char *name)
     }
     const char *list = kn_env_get("PATH");
     list = list != NULL ? list : "/usr/local/bin:/usr/bin:/bin";
+    const size_t name_size = strlen(name) + 1;
     while (list[0] != '\0') {
+        char path[PROGRAM_PATH];
         size_t length = strcspn(list, ":");
-        char *folder = list[0] == '/' ? kn_text_copy_n(list, length) : NULL; /* never the cwd */
-        char *path = folder != NULL ? kn_path_join(folder, name) : NULL;
-        free(folder);
-        if (path != NULL && is_program(path)) {
-            return path;
+        if (list[0] == '/' && length < sizeof path - name_size) { /* never the cwd */
+            memcpy(path, list, length);
+            const size_t gap = path[length - 1] == '/' ? 0 : 1;
+            path[length] = '/';
+            memcpy(path + length + gap, name, name_size);
+            if (is_program(path)) {
+                return kn_text_copy(path);
+            }
         }
-        free(path);
         list += length + (list[length] != '\0' ? 1 : 0);
     }
     return NULL;

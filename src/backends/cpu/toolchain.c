@@ -172,11 +172,17 @@ void kn_cpu_tools_deinit(cpu_tools *tools)
 /* The memo's name: what was asked, framed by lines, unset told from empty. */
 static bool make_question(const char *path, kn_strbuf *text)
 {
-    kn_strbuf_printf(text, "cpu.toolchain 1\n%s\n", path);
+    kn_strbuf_append_text(text, "cpu.toolchain 1\n");
+    kn_strbuf_append_text(text, path);
+    kn_strbuf_append_char(text, '\n');
     for (size_t i = 0; i < sizeof(guiding_variables) / sizeof(guiding_variables[0]); i++) {
         const char *value = kn_env_get(guiding_variables[i]);
-        kn_strbuf_printf(text, "%s%s%s\n", guiding_variables[i], value != NULL ? "=" : "",
-                         value != NULL ? value : "");
+        kn_strbuf_append_text(text, guiding_variables[i]);
+        if (value != NULL) {
+            kn_strbuf_append_char(text, '=');
+            kn_strbuf_append_text(text, value);
+        }
+        kn_strbuf_append_char(text, '\n');
     }
     return kn_strbuf_ok(text);
 }
