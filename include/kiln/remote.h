@@ -17,7 +17,7 @@ typedef struct kiln_remote_report {
     bool readable;
     bool writable;          /* false too where the URL says read-only */
     bool leases;            /* one compile over all machines */
-    bool has_clock;         /* the kind of server tells its clock */
+    bool has_clock;         /* the server told its clock; over HTTP to half a second */
     uint64_t latency_ns;    /* of the quickest of three questions */
     int64_t clock_ahead_ns; /* the server's clock less this machine's */
     char why[256];          /* of the first thing that is not as it should be; "" */

@@ -3,11 +3,12 @@
  * A loadable library of its own: it knows kiln/sys/remote.h and nothing else of kiln.
  *
  * Redirects are not followed: they would send the credentials, or the entry, somewhere else. */
-#include <kiln/sys/remote.h>
+#include "http.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include <curl/curl.h>
@@ -22,6 +23,8 @@ typedef struct connection {
     const kiln_remote_server *server;
     char base[URL_ROOM];
     char detail[CURL_ERROR_SIZE]; /* libcurl's own words */
+    const char *local_path;       /* of a socket to use instead of the network, or NULL */
+    int64_t date_s;               /* of the last answer's "Date:"; 0: it had none */
 } connection;
 
 /* An answer's body, bounded. */
@@ -67,6 +70,22 @@ static size_t take_body(char *data, size_t one, size_t count, void *user)
     }
     memcpy(b->data + b->size, data, size);
     b->size += size;
+    return size;
+}
+
+/* A header of the answer. Of all of them only the date is looked at. */
+static size_t take_header(char *data, size_t one, size_t count, void *user)
+{
+    static const char name[] = "date:";
+    connection *c = user;
+    char text[64];
+    const size_t size = one * count, start = sizeof name - 1;
+    if (size > start && size - start < sizeof text && strncasecmp(data, name, start) == 0) {
+        memcpy(text, data + start, size - start);
+        text[size - start] = '\0';
+        const time_t date = curl_getdate(text, NULL);
+        c->date_s = date > 0 ? (int64_t)date : 0;
+    }
     return size;
 }
 
@@ -132,6 +151,16 @@ static kiln_status http_connect(const kiln_remote_server *server, kiln_remote_ca
     return KILN_OK;
 }
 
+kiln_status http_connect_local(const char *path, const kiln_remote_server *server,
+                               kiln_remote_call *call, void **out_connection)
+{
+    kiln_status status = http_connect(server, call, out_connection);
+    if (status == KILN_OK) {
+        ((connection *)*out_connection)->local_path = path;
+    }
+    return status;
+}
+
 /* --- one request -------------------------------------------------------------------------------
  */
 
@@ -185,6 +214,9 @@ static void set_up(connection *c, const kiln_remote_call *call, const char *url,
     (void)curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, take_body);
     (void)curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, answer);
     (void)curl_easy_setopt(c->easy, CURLOPT_USERAGENT, "kiln");
+    (void)curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, take_header);
+    (void)curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, c);
+    c->date_s = 0;
     c->detail[0] = '\0';
     (void)curl_easy_setopt(c->easy, CURLOPT_ERRORBUFFER, c->detail);
     if (s->ca_file[0] != '\0') {
@@ -194,6 +226,9 @@ static void set_up(connection *c, const kiln_remote_call *call, const char *url,
         (void)curl_easy_setopt(c->easy, CURLOPT_SSLCERT, s->cert_file);
         (void)curl_easy_setopt(c->easy, CURLOPT_SSLKEY,
                                s->key_file[0] != '\0' ? s->key_file : s->cert_file);
+    }
+    if (c->local_path != NULL) {
+        (void)curl_easy_setopt(c->easy, CURLOPT_UNIX_SOCKET_PATH, c->local_path);
     }
     set_up_login(c, headers);
     if (strcmp(s->scheme, "s3") == 0) {
@@ -328,9 +363,17 @@ static kiln_status http_ping(void *self, kiln_remote_call *call, int64_t *out_cl
     *out_clock_ns = 0;
     /* A name that nobody has: any answer but a server's own trouble will do. */
     static const char nobody[] = "0000000000000000000000000000000000000000000000000000000000000000";
+    const connection *c = self;
     kiln_status status = request(self, call, "HEAD", nobody, NULL, 0, true, &answer, &code);
     free(answer.data);
-    return status != KILN_OK ? status : code >= 500 ? refused(call, code) : KILN_OK;
+    if (status == KILN_OK && code >= 500) {
+        status = refused(call, code);
+    }
+    if (status == KILN_OK && c->date_s > 0 && c->date_s < INT64_C(4000000000)) {
+        /* Whole seconds: half of one is the best guess. */
+        *out_clock_ns = c->date_s * INT64_C(1000000000) + INT64_C(500000000);
+    }
+    return status;
 }
 
 static kiln_status http_get(void *self, kiln_remote_call *call, const char *name, void **out_data,
@@ -389,7 +432,7 @@ static const kiln_remote_module_ops ops = {
     .struct_size = sizeof ops,
     .name = "http",
     .schemes = "http https s3",
-    .caps = 0,
+    .caps = KILN_REMOTE_CLOCK,
     .connect = http_connect,
     .disconnect = http_disconnect,
     .ping = http_ping,
@@ -397,8 +440,6 @@ static const kiln_remote_module_ops ops = {
     .put = http_put,
     .remove = http_remove,
 };
-
-KILN_API const kiln_remote_module_ops *kiln_remote_module(void);
 
 const kiln_remote_module_ops *kiln_remote_module(void)
 {

@@ -46,6 +46,7 @@ static bool ping(inspection *i)
         const uint64_t took = kn_clock_now() - start;
         if (n == 0 || took < i->report->latency_ns) {
             i->report->latency_ns = took;
+            i->report->has_clock = (i->remote->ops->caps & KILN_REMOTE_CLOCK) != 0 && clock != 0;
             i->report->clock_ahead_ns =
                 i->report->has_clock ? clock + (int64_t)(took / 2) - kn_clock_wall() : 0;
         }
@@ -91,7 +92,6 @@ static void inspect(kn_remote *remote, kiln_remote_report *report)
     kn_remote_key_name(&key, i.name);
     report->leases = (remote->ops->caps & KILN_REMOTE_LEASES) != 0 && remote->url.lease_ms > 0 &&
                      remote->url.reads && remote->url.writes;
-    report->has_clock = (remote->ops->caps & KILN_REMOTE_CLOCK) != 0;
     kiln_status status = kn_remote_enter(remote, remote->url.upload_ms, &i.session);
     if (note(&i, status, "connecting") && ping(&i)) {
         report->reachable = true;

@@ -114,6 +114,21 @@ static void a_server_that_turns_bad_harms_nobody(void **state)
     }
 }
 
+/* One for the look-ups and one for the uploads, however many there are. */
+static void connections_are_kept(void **state)
+{
+    fixture *f = *state;
+    kt_turncoat honest;
+    kt_turncoat_start(&honest, KT_CUT, f->server.port, 1 << 30);
+    kiln_cache *cache = machine(f, 1, honest.port, PATIENT);
+    assert_int_equal(ask(cache, ENTRIES), ENTRIES);
+    kiln_cache_stats own = ks_own(cache);
+    kiln_cache_destroy(cache);
+    assert_int_equal(own.remote_errors + own.remote_timeouts, 0);
+    assert_true(atomic_load(&honest.accepted) <= 2);
+    kt_turncoat_end(&honest);
+}
+
 static void a_server_stopped_and_continued_is_used_again(void **state)
 {
     fixture *f = *state;
@@ -193,6 +208,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         REDIS(a_server_that_turns_bad_harms_nobody),
         NGINX(a_server_that_turns_bad_harms_nobody),
+        REDIS(connections_are_kept),
+        NGINX(connections_are_kept),
         REDIS(a_server_stopped_and_continued_is_used_again),
         NGINX(a_server_stopped_and_continued_is_used_again),
         NGINX(a_full_disk_at_the_server_costs_nothing),

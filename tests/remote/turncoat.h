@@ -18,7 +18,8 @@ typedef struct kt_turncoat {
     int real_port, port, listener;
     _Atomic int honest; /* answers until it turns */
     atomic_bool stop;
-    atomic_int turned; /* answers since */
+    atomic_int turned;   /* answers since */
+    atomic_int accepted; /* connections */
     pthread_t thread;
 } kt_turncoat;
 
@@ -124,6 +125,7 @@ static inline void *kt_turncoat_run(void *user)
         if (client >= 0 &&
             pthread_create(&guests[count].thread, NULL, kt_serve, &guests[count]) == 0) {
             count++;
+            atomic_fetch_add(&t->accepted, 1);
         }
     }
     for (size_t i = 0; i < count; i++) {
@@ -139,6 +141,7 @@ static inline void kt_turncoat_start(kt_turncoat *t, kt_turn turn, int real_port
     t->real_port = real_port;
     atomic_init(&t->honest, honest);
     atomic_init(&t->turned, 0);
+    atomic_init(&t->accepted, 0);
     atomic_init(&t->stop, false);
     t->listener = ks_listen(0, &t->port);
     assert_int_equal(pthread_create(&t->thread, NULL, kt_turncoat_run, t), 0);

@@ -69,7 +69,8 @@ typedef struct kiln_remote_module_ops {
     kiln_status (*connect)(const kiln_remote_server *server, kiln_remote_call *call,
                            void **out_connection);
     void (*disconnect)(void *connection);
-    /* KILN_OK when the server answers. `out_clock_ns` (ns since 1970) only with the capability. */
+    /* KILN_OK when the server answers. `out_clock_ns` (ns since 1970; 0: it did not say) only with
+     * the capability. */
     kiln_status (*ping)(void *connection, kiln_remote_call *call, int64_t *out_clock_ns);
     /* malloc'ed bytes, or KILN_MISS. */
     kiln_status (*get)(void *connection, kiln_remote_call *call, const char *name, void **out_data,

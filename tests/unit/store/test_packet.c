@@ -60,6 +60,22 @@ static kiln_blob *train(void)
     return blob;
 }
 
+static kiln_blob *trained; /* once: it takes a while */
+
+static int set_up_group(void **state)
+{
+    (void)state;
+    trained = train();
+    return 0;
+}
+
+static int tear_down_group(void **state)
+{
+    (void)state;
+    kiln_blob_release(trained);
+    return 0;
+}
+
 static void open_disk(fixture *f)
 {
     const kn_disk_options options = {
@@ -82,7 +98,7 @@ static int setup(void **state)
     f->folder = kt_tmpdir_create();
     f->key_file = kt_path(f->folder, "key.pem");
     kn_stats_init(&f->stats);
-    f->content = train();
+    f->content = kiln_blob_retain(trained);
     assert_int_equal(
         kn_dictionary_recipe(kiln_blob_data(f->content), kiln_blob_size(f->content), &recipe, NULL),
         KILN_OK);
@@ -407,5 +423,5 @@ int main(void)
         CASE(without_its_dictionary_an_entry_is_a_miss),
         CASE(packing_lives_without_memory),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up_group, tear_down_group);
 }
