@@ -50,7 +50,8 @@ typedef struct kn_bench_output {
 typedef struct kn_bench_entry {
     kiln_program *program; /* NULL: out of the race */
     bool has_key;
-    kiln_key key; /* of the program's first stage */
+    kiln_key key;   /* of the program's first stage */
+    uint32_t batch; /* launches a sample */
 } kn_bench_entry;
 
 typedef struct kn_bench {
@@ -62,7 +63,6 @@ typedef struct kn_bench {
     kn_bench_entry *entries; /* one a variant */
     kiln_tune_row *rows;     /* the same */
     kiln_tune_row *own_rows; /* rows, where the caller gave none */
-    uint32_t batch;          /* launches a sample */
     uint64_t launches;
     kiln_diag *diag; /* of the call */
 } kn_bench;

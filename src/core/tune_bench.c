@@ -45,8 +45,7 @@ static kiln_status open_output(kn_bench *bench, kn_bench_output *output, kiln_di
 kiln_status kn_bench_init(kn_bench *bench, kiln_device *device, const kiln_kernel *kernel,
                           const kiln_tune_options *options, kiln_diag *diag)
 {
-    *bench = (kn_bench){
-        .device = device, .kernel = kernel, .options = options, .batch = 1, .diag = diag};
+    *bench = (kn_bench){.device = device, .kernel = kernel, .options = options, .diag = diag};
     bench->outputs = (kn_bench_output *)calloc(options->output_count, sizeof(*bench->outputs));
     bench->entries = (kn_bench_entry *)calloc(kernel->variant_count, sizeof(*bench->entries));
     bench->rows = options->rows;
@@ -203,10 +202,12 @@ static kiln_status compute(kn_bench *bench, size_t index, bool wanted, kiln_diag
                                  wanted ? output->wanted : output->got, output->size, diag);
     }
     if (status == KILN_OK) { /* once more, warm: how many launches make a sample */
+        uint32_t *batch = &bench->entries[index].batch;
         ns = 0;
+        *batch = 1;
         status = launch(bench, index, 1, &ns, diag);
-        while (status == KILN_OK && bench->batch < BATCH_MAX && ns * bench->batch < sample_ns) {
-            bench->batch++;
+        while (*batch < BATCH_MAX && ns * *batch < sample_ns) {
+            (*batch)++;
         }
     }
     return status;
@@ -262,8 +263,9 @@ kiln_status kn_bench_measure(void *user, size_t index, uint64_t *out_ns)
     kn_bench *bench = (kn_bench *)user;
     kiln_diag own = KILN_DIAG_INIT;
     uint64_t ns = 0;
-    kiln_status status = launch(bench, index, bench->batch, &ns, &own);
-    *out_ns = ns / bench->batch;
+    const uint32_t batch = bench->entries[index].batch;
+    kiln_status status = launch(bench, index, batch, &ns, &own);
+    *out_ns = ns / batch;
     if (status != KILN_OK) {
         (void)kiln_diag_set(bench->diag, status, own.fix, own.what, "%s", own.why);
         leave_out(bench, index, KILN_TUNE_FAILED, status, &own);
