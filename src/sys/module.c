@@ -26,6 +26,7 @@
 /* Its parts belong to the loader: good while it holds its lock and its counts are the same. */
 typedef struct module {
     struct dl_phdr_info info;
+    const char *file; /* the path's last part; "" for the program itself */
     bool queued, queued_with_needed;
 } module;
 
@@ -183,8 +184,7 @@ static module *find_module(const search *s, const char *name)
 {
     const char *file = kn_path_name(name);
     for (size_t i = 0; i < s->count; i++) {
-        const char *path = s->modules[i].info.dlpi_name;
-        if (path != NULL && path[0] != '\0' && strcmp(kn_path_name(path), file) == 0) {
+        if (strcmp(s->modules[i].file, file) == 0) {
             return &s->modules[i];
         }
     }
@@ -212,7 +212,8 @@ static int list_module(struct dl_phdr_info *info, size_t size, void *user)
         s->modules = modules;
         s->capacity = capacity;
     }
-    s->modules[s->count++] = (module){.info = *info};
+    s->modules[s->count++] = (module){
+        .info = *info, .file = info->dlpi_name != NULL ? kn_path_name(info->dlpi_name) : ""};
     return 0;
 }
 
