@@ -226,6 +226,8 @@ def opencl_arms(bench):
 def mesa_arms(bench, group):
     arms = driver_arms(bench, group)
     arms.append(Arm("Mesa's shader cache", plain(bench, group), ("MESA_SHADER_CACHE_DIR",)))
+    arms.insert(1, Arm("kiln, and Mesa's shader cache", arms[0].command,
+                       ("KILN_CACHE_DIR", "MESA_SHADER_CACHE_DIR"), column=2, compiles=3))
     return arms
 
 
