@@ -58,22 +58,19 @@ class Bench:
     def __init__(self, build, work, rounds, crowd):
         self.build, self.work, self.rounds, self.crowd = build, work, rounds, crowd
         self.child = str(build / "bench" / "bench_warm")
-        self.number = 0
         self.reasons = []
 
-    def fresh(self):
-        self.number += 1
-        place = self.work / f"fresh-{self.number}"
+    def fresh(self, slot):
+        """An empty folder, at the same path each time: a variable that changes is not what is measured."""
+        place = self.work / f"fresh-{slot}"
+        shutil.rmtree(place, ignore_errors=True)
         place.mkdir(mode=0o700)
         return place
 
-    def start(self, arm, kept):
-        fresh = self.fresh()
-        process = subprocess.Popen(arm.command, env=environment(arm, kept, fresh), text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
-        process.fresh = fresh
-        return process
+    def start(self, arm, kept, slot=0):
+        return subprocess.Popen(arm.command, env=environment(arm, kept, self.fresh(slot)), text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
 
     def end(self, arm, process):
         """Its numbers and its processor time, in ms; None and the reason when it failed."""
@@ -82,7 +79,6 @@ class Bench:
         process.returncode = os.waitstatus_to_exitcode(status)
         process.stdout.close()
         process.stderr.close()
-        shutil.rmtree(process.fresh, ignore_errors=True)
         numbers = out.split()
         if process.returncode != 0 or len(numbers) <= arm.column:
             return None, (err or out).strip().splitlines()[-1:] or [f"exit {process.returncode}"]
@@ -94,9 +90,9 @@ class Bench:
     def alone(self, arms):
         """{(arm, state): [(first result, processor)]}, all in ms; arms that fail are taken out."""
         samples = {}
-        for number in range(self.rounds):
+        for _ in range(self.rounds):
             for arm in list(arms):
-                kept = self.work / f"kept-{number}-{arms.index(arm)}"
+                kept = self.work / "kept"
                 for state in arm.states:
                     numbers, cpu = self.once(arm, kept)
                     if numbers is None:
@@ -111,12 +107,12 @@ class Bench:
     def together(self, arms, rounds):
         """{(arm, state): [(until the last ends, processor of all, compiles)]}"""
         samples = {}
-        for number in range(rounds):
+        for _ in range(rounds):
             for arm in arms:
-                kept = self.work / f"crowd-{number}-{arms.index(arm)}"
+                kept = self.work / "kept"
                 for state in arm.states:
                     start = time.perf_counter()
-                    processes = [self.start(arm, kept) for _ in range(self.crowd)]
+                    processes = [self.start(arm, kept, slot) for slot in range(self.crowd)]
                     results = [self.end(arm, process) for process in processes]
                     took = (time.perf_counter() - start) * 1000
                     if any(numbers is None for numbers, _ in results):
@@ -267,7 +263,7 @@ def run_group(bench, group):
 def device_name(bench, group):
     out = subprocess.run([str(bench.build / "programs" / "kiln" / "kiln"), "devices"], text=True,
                          capture_output=True, check=False,
-                         env=dict(os.environ, KILN_CACHE_DIR=str(bench.fresh()))).stdout
+                         env=dict(os.environ, KILN_CACHE_DIR=str(bench.fresh(0)))).stdout
     lines = [line for line in out.splitlines() if line.startswith(f"{group}:0 ")]
     return "  ".join(part for part in (lines[0].split("  ") if lines else []) if part)[len(group) + 3:].split("  ")[0]
 
