@@ -25,7 +25,7 @@ typedef struct kiln_ticket kiln_ticket;     /* retain/release */
 #define KILN_IN_FLIGHT_MAX 64u
 #define KILN_WORK_ARGS_MAX 64u
 
-/* Zero it first. */
+/* Zero it and set struct_size; then what you want. */
 typedef struct kiln_executor_options {
     size_t struct_size;
     uint32_t in_flight;  /* submissions accepted and not done; 0: 3; at most KILN_IN_FLIGHT_MAX */

@@ -26,7 +26,7 @@ typedef struct kiln_opengl_shader {
 /* Any function of OpenGL. */
 typedef void (*kiln_opengl_function)(void);
 
-/* Zero it first. All of it may be left zero. */
+/* Zero it and set struct_size; all else may be left zero. */
 typedef struct kiln_opengl_options {
     size_t struct_size;
     /* Finds OpenGL's functions; NULL: through EGL or GLX, whichever has the context. */

@@ -92,7 +92,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_extract(kiln_pack *pack, kiln_cac
 #define KILN_PACK_LEVEL_DEFAULT 12
 #define KILN_PACK_LEVEL_MAX 22
 
-/* Zero it first; all of it may be left zero but struct_size. */
+/* Zero it and set struct_size; then what you want. */
 typedef struct kiln_pack_writer_options {
     size_t struct_size;
     int level;       /* of zstd, 1 to 22; 0: KILN_PACK_LEVEL_DEFAULT */

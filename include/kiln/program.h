@@ -12,7 +12,7 @@ typedef struct kiln_program kiln_program; /* retain/release */
  * a wait for another process goes on. May be called on another thread. */
 typedef void kiln_progress_fn(void *user, const char *what, double seconds);
 
-/* Zero it first. */
+/* Zero it and set struct_size; then what you want. */
 typedef struct kiln_build_options {
     size_t struct_size;
     kiln_progress_fn *progress; /* may be NULL */

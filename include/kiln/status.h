@@ -6,8 +6,9 @@
  *
  * In all headers: destroy, release and close end an object and take NULL; retain gives another
  * reference, and NULL for NULL. Nothing else takes NULL unless it says so. Out parameters are
- * zeroed on entry and filled on success only. Text is UTF-8 and ends with NUL, sizes are in bytes,
- * and a name says the unit of a time: _ns, _ms, _s. */
+ * zeroed on entry and filled on success only. A struct_size is sizeof the struct, and must be set.
+ * Text is UTF-8 and ends with NUL, sizes are in bytes, and a name says the unit of a time: _ns,
+ * _ms, _s. */
 #ifndef KILN_STATUS_H
 #define KILN_STATUS_H
 

@@ -107,7 +107,7 @@ typedef struct kiln_tune_row {
 typedef void kiln_tune_progress_fn(void *user, const char *what, uint32_t round,
                                    uint32_t round_limit);
 
-/* With what to measure, and how long. Zero it first. */
+/* With what to measure, and how long. Zero it and set struct_size first. */
 typedef struct kiln_tune_options {
     size_t struct_size;
     const kiln_arg *args; /* real ones, with data in the buffers */
