@@ -26,6 +26,20 @@ typedef struct kn_symbol {
     int need;
 } kn_symbol;
 
+/* The names of a vendor's library: first Windows' one, which is in the system's folder, then those
+ * of the other systems. */
+#ifdef _WIN32
+#define KN_LIBRARY_NAMES(dll, ...)                                                                 \
+    {                                                                                              \
+        dll, NULL                                                                                  \
+    }
+#else
+#define KN_LIBRARY_NAMES(dll, ...)                                                                 \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
+#endif
+
 /* Opens the first of `names` (NULL-terminated; sonames or absolute paths, never relative ones) that
  * loads, with RTLD_NOW | RTLD_LOCAL. On failure `*out_outcome` tells missing from unusable (wrong
  * ELF class, unresolved symbol) and the diag names the file and the loader's words. Returns

@@ -14,16 +14,11 @@
 
 /* The soname first; then where WSL, NixOS and containers keep the driver; the toolkit's stub, which
  * the bare name may find, is recognised by what cuInit says. */
-static const char *const driver_names[] = {
-    "libcuda.so.1",
-    "/usr/lib/wsl/lib/libcuda.so.1",
-    "/run/opengl-driver/lib/libcuda.so.1",
-    "/usr/local/nvidia/lib64/libcuda.so.1",
+static const char *const driver_names[] = KN_LIBRARY_NAMES(
+    "nvcuda.dll", "libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1",
+    "/run/opengl-driver/lib/libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
     "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-    "/usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.1",
-    "/usr/lib64/libcuda.so.1",
-    NULL,
-};
+    "/usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.1", "/usr/lib64/libcuda.so.1");
 
 const char *const *kn_cuda_driver_names(void)
 {

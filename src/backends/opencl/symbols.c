@@ -6,12 +6,9 @@
 #include "base/text.h"
 
 /* The soname first: the name without a number belongs to development packages. */
-static const char *const library_names[] = {
-    "libOpenCL.so.1",
-    "/usr/lib/wsl/lib/libOpenCL.so.1",
-    "/run/opengl-driver/lib/libOpenCL.so.1",
-    NULL,
-};
+static const char *const library_names[] =
+    KN_LIBRARY_NAMES("OpenCL.dll", "libOpenCL.so.1", "/usr/lib/wsl/lib/libOpenCL.so.1",
+                     "/run/opengl-driver/lib/libOpenCL.so.1");
 
 static const kn_symbol symbols[] = {
 #define X(since, need, result, name, args) {#name, offsetof(kn_opencl_api, name), since, need},

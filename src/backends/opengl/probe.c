@@ -104,7 +104,7 @@ static void report_units(const kn_gl *gl, kiln_probe_report *report)
 
 static void open_egl(kn_gl *gl, kiln_probe_report *report)
 {
-    static const char *const names[] = {"libEGL.so.1", NULL};
+    static const char *const names[] = KN_LIBRARY_NAMES("libEGL.dll", "libEGL.so.1");
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_probe_outcome outcome = KILN_PROBE_FAILED;
     if (kn_dylib_open(names, &gl->library, &outcome, &diag) != KILN_OK) {

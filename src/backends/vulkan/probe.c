@@ -14,7 +14,7 @@ const kn_symbol kn_shaderc_symbols[] = {
 #undef X
 const size_t kn_shaderc_symbol_count = sizeof(kn_shaderc_symbols) / sizeof(kn_shaderc_symbols[0]);
 
-static const char *const loader_names[] = {"libvulkan.so.1", NULL};
+static const char *const loader_names[] = KN_LIBRARY_NAMES("vulkan-1.dll", "libvulkan.so.1");
 
 static void answer(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
                    const char *why)
