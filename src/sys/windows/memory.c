@@ -10,20 +10,22 @@
 #include "base/checked.h"
 #include "sys/processor.h"
 
+enum { POINTER = sizeof(void *) };
+
 void *kn_memory_create(size_t alignment, size_t size)
 {
     size_t total = 0;
-    if (!kn_add_size(size, alignment + sizeof(void *), &total)) {
+    if (!kn_add_size(size, alignment + POINTER, &total)) {
         return NULL;
     }
     char *whole = malloc(total);
     if (whole == NULL) {
         return NULL;
     }
-    uintptr_t first = (uintptr_t)whole + sizeof(void *);
+    uintptr_t first = (uintptr_t)whole + POINTER;
     uintptr_t aligned = (first + alignment - 1) & ~(uintptr_t)(alignment - 1);
     char *memory = whole + (aligned - (uintptr_t)whole);
-    memcpy(memory - sizeof(void *), &whole, sizeof(void *));
+    memcpy(memory - POINTER, &whole, POINTER);
     return memory;
 }
 
@@ -31,7 +33,7 @@ void kn_memory_destroy(void *memory)
 {
     if (memory != NULL) {
         void *whole = NULL;
-        memcpy(&whole, (char *)memory - sizeof(void *), sizeof(void *));
+        memcpy(&whole, (char *)memory - POINTER, POINTER);
         free(whole);
     }
 }
