@@ -121,10 +121,14 @@ bool tune_print_table(const tune_result *result, cli_pool *pool)
                                          {"GFLOP/s", true}, {"GB/s", true},     {"from", false}};
     out_table table;
     out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    size_t rows = 0;
     for (size_t i = 0; i < result->count; i++) {
-        add_row(&table, pool, &result->items[i]);
+        if (!result->items[i].skipped) { /* these are told below, with their reason */
+            add_row(&table, pool, &result->items[i]);
+            rows++;
+        }
     }
-    if (result->count > 0 && !out_table_print(&table, stdout)) {
+    if (rows > 0 && !out_table_print(&table, stdout)) {
         return false;
     }
     if (result->all_rows && !print_variants(result, pool)) {

@@ -45,6 +45,9 @@ t $run
 KILN_FAKE_DRIVER=9.9 "$KILN" tune m.json -b fake --budget 1h --json | grep '"from"'
 KILN_FAKE_DRIVER=9.8 picked $run
 t tune m.json --all-devices -b fake --budget 1h
+# A device that takes none of the languages is told, and is no failure where all are tried.
+sed 's/{"fake": "slow/{"cuda": "slow/; s/{"fake": \[/{"cuda": [/' m.json >cuda.json
+t tune cuda.json --all-devices -b fake
 # A pack carries it to another cache, where nothing is measured and nothing compiled.
 "$KILN" pack create a.kpack >/dev/null
 KILN_PACKS="$PWD/a.kpack" KILN_CACHE_DIR="$PWD/other" t tune m.json -b fake
