@@ -200,7 +200,7 @@ static void a_server_that_refuses_is_let_be(void **state)
             assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
         }
         kiln_cache_stats own = ks_own(cache);
-        assert_true(own.remote_errors >= 1 && own.remote_errors <= 10);
+        assert_true(own.remote_errors >= 1 && own.remote_errors <= 20); /* not one for each of 40 */
         assert_int_equal(own.remote_uploads, 0);
         kiln_cache_destroy(cache);
     }

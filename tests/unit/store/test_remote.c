@@ -20,8 +20,8 @@ static struct server {
     char *data[ROOM];
     size_t sizes[ROOM];
     char lease[KN_REMOTE_TOKEN];
-    kiln_status get_fails, put_fails, connect_fails;
-    uint64_t slow_ns; /* gets take so long, or until they are told to stop */
+    _Atomic kiln_status get_fails, put_fails, connect_fails;
+    _Atomic uint64_t slow_ns; /* gets take so long, or until they are told to stop */
     _Atomic int gets, puts, replaced, pings, connects, open, renewals, drops, lease_asks;
 } server;
 
@@ -302,12 +302,20 @@ static void a_miss_is_not_asked_for_again_at_once(void **state)
 {
     fixture *f = *state;
     f->remote = open_remote(f, "fake://h?timeout=5s");
-    assert_int_equal(get(f), KILN_MISS);
-    assert_int_equal(get(f), KILN_MISS);
-    assert_int_equal(server.gets, 1);
+    uint64_t took = UINT64_MAX;
+    int before = 0;
+    while (took >= KN_REMOTE_MISS_NS) { /* a busy machine may need so long for two look-ups */
+        kn_remote_forget_miss(f->remote, &f->key);
+        before = server.gets;
+        const uint64_t start = kn_clock_now();
+        assert_int_equal(get(f), KILN_MISS);
+        assert_int_equal(get(f), KILN_MISS);
+        took = kn_clock_now() - start;
+    }
+    assert_int_equal(server.gets, before + 1);
     kn_remote_forget_miss(f->remote, &f->key);
     assert_int_equal(get(f), KILN_MISS);
-    assert_int_equal(server.gets, 2);
+    assert_int_equal(server.gets, before + 2);
     assert_int_equal(count(f, KN_COUNT_remote_errors), 0);
 }
 
@@ -348,6 +356,7 @@ static void a_dead_server_costs_its_delay_once(void **state)
     fixture *f = *state;
     f->remote = open_remote(f, "fake://h?timeout=30ms");
     server.slow_ns = 3600 * 1000 * MS;
+    server.get_fails = KILN_E_TIMEOUT; /* of the thread's questions, however often it asks */
     for (int i = 0; i < 50; i++) {
         kn_remote_forget_miss(f->remote, &f->key);
         assert_int_equal(get(f), KILN_MISS);
@@ -403,7 +412,7 @@ static void uploads_that_fail_are_dropped_and_never_waited_for(void **state)
     kn_remote_flush(f->remote);
     assert_int_equal(count(f, KN_COUNT_remote_uploads), 0);
     assert_int_equal(count(f, KN_COUNT_remote_upload_failures), 20);
-    assert_true(server.puts <= 4);
+    assert_true(server.puts < 15); /* three, and one after each pause */
 }
 
 static void the_queue_is_bounded(void **state)
