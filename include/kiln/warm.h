@@ -3,8 +3,7 @@
  *
  *     kiln_warm_start(device, items, count, NULL, &warm, &diag);     returns at once
  *     ... kiln_program_build as ever: a program that is being warmed is waited for, not built twice
- *     kiln_warm_destroy(warm);                                      what has not begun is called
- * off
+ *     kiln_warm_destroy(warm);                        what has not begun is called off
  *
  * How often a program is used is counted by the key of its first stage when a runtime goes, in a
  * small table of the cache's folder. */
@@ -40,13 +39,14 @@ typedef struct kiln_warm_state {
 typedef void kiln_warm_fn(void *user, size_t index, kiln_status status, const kiln_diag *diag,
                           const kiln_warm_state *state);
 
+/* Zero it and set struct_size; then what you want. */
 typedef struct kiln_warm_options {
     size_t struct_size;
-    uint32_t
-        jobs;      /* built at once; 0 and at most: what $KILN_COMPILE_JOBS says, else one a
-                      processor and at most one a GiB of memory, all warmings of a runtime together */
-    bool in_order; /* as the items are given, not by use */
-    bool release;  /* fill the cache, keep no program loaded */
+    /* Built at once; 0 and at most: what $KILN_COMPILE_JOBS says, else one a processor and at most
+     * one a GiB of memory, all warmings of a runtime together. */
+    uint32_t jobs;
+    bool in_order;          /* as the items are given, not by use */
+    bool release;           /* fill the cache, keep no program loaded */
     kiln_warm_fn *progress; /* may be NULL */
     void *user;
 } kiln_warm_options;
@@ -83,8 +83,8 @@ KILN_API void kiln_warm_destroy(kiln_warm *warm);
 /* How often programs were used (kiln_program_build of a runtime that has gone by now), and when
  * last, in nanoseconds since 1970; zeros where nothing is known. A key is that of a program's first
  * stage (kiln_compile_plan tells it). A table of a fixed size: what is rarely used may be
- * forgotten. Threads: any.   Blocks: disk.   Owns: `out_uses` has room for `count`.   Fails: never.
- */
+ * forgotten.
+ * Threads: any.   Blocks: disk.   Owns: `out_uses` has room for `count`.   Fails: never. */
 typedef struct kiln_use {
     uint64_t count;
     int64_t last_ns;
