@@ -79,19 +79,15 @@ class Reader:
         self.words = {"6379": free_port(), "cache.example": "127.0.0.1", "/opt/app": f"{folder}/app",
                       "/tmp/my-engine": f"{folder}/my-engine"}
         self.exports, self.there = {}, {}
-        for made in (self.work, self.home, folder / "bin", folder / "app"):
+        for made in (self.work, self.home, folder / "app"):
             made.mkdir()
         subprocess.run(["cmake", "--install", build, "--prefix", self.prefix], check=True,
                        stdout=subprocess.DEVNULL)
         library = next(self.prefix.rglob("libkiln.so")).parent
-        # The installed kiln.pc names the prefix that was configured, not this one.
-        wrapper = folder / "bin/pkg-config"
-        wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("pkg-config")} --define-prefix "$@"\n')
-        wrapper.chmod(0o755)
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith(("KILN_", "AWS_", "XDG_"))}
         self.environment.update(
-            PATH=f"{folder}/bin:{self.prefix}/bin:{os.environ['PATH']}", HOME=str(self.home),
+            PATH=f"{self.prefix}/bin:{os.environ['PATH']}", HOME=str(self.home),
             TMPDIR=str(folder), LD_LIBRARY_PATH=str(library), LC_ALL="C.UTF-8", TERM="dumb",
             PKG_CONFIG_PATH=str(library / "pkgconfig"), CMAKE_PREFIX_PATH=str(self.prefix),
             CMAKE_GENERATOR="Ninja", CFLAGS="-Wall -Wextra -Werror", CXXFLAGS="-Wall -Wextra -Werror",
