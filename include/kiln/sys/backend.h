@@ -10,7 +10,8 @@
  *  - Every handle is a `void *` that only the backend looks into. Out parameters are filled on
  *    success only; the caller has zeroed them.
  *  - Calls may come from any thread when KILN_CAP_ANY_THREAD is set; otherwise every call for one
- *    instance comes from one and the same thread, which core provides.
+ *    instance comes from one and the same thread, which core provides (but see
+ *    KILN_CAP_FACTS_ANY_THREAD).
  *  - Diags may be NULL. Text that a backend hands over is copied by the helper functions below. */
 #ifndef KILN_SYS_BACKEND_H
 #define KILN_SYS_BACKEND_H
