@@ -200,6 +200,23 @@ static void tune_on(tune_work *work, const cli_kernel *kernel, const kernel_vari
     kiln_diag_clear(&diag);
 }
 
+static void tune_everywhere(tune_work *work, const cli_kernel *kernel, const kernel_variants *list,
+                            kernel_data *data)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    const size_t before = work->count;
+    size_t skipped = 0;
+    for (size_t i = 0; i < kiln_runtime_device_count(work->runtime); i++) {
+        tune_on(work, kernel, list, data, kiln_runtime_device(work->runtime, i));
+        skipped += work->items[work->count - 1].skipped;
+    }
+    if (work->count - before == skipped) {
+        (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln devices lists what there is",
+                            kernel->name, "no device can run it");
+        fail_with(work, cmd_fail(work->context, &diag));
+    }
+}
+
 static void tune_kernel(tune_work *work, cli_kernel *kernel)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -217,13 +234,10 @@ static void tune_kernel(tune_work *work, cli_kernel *kernel)
         work->items[work->count++] = (tune_item){
             .kernel = kernel->name, .status = status, .reason = keep_line(work, &diag, status)};
         fail_with(work, cmd_fail(work->context, &diag));
-    } else if (device != NULL) {
+    } else if (work->options->all_devices) {
+        tune_everywhere(work, kernel, list, &data);
+    } else {
         tune_on(work, kernel, list, &data, device);
-    }
-    for (size_t i = 0; status == KILN_OK && work->options->all_devices &&
-                       i < kiln_runtime_device_count(work->runtime);
-         i++) {
-        tune_on(work, kernel, list, &data, kiln_runtime_device(work->runtime, i));
     }
     kernel_variants_destroy(list);
     kernel_data_deinit(&data);
