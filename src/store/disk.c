@@ -17,6 +17,7 @@
 #include "sys/publish.h"
 
 #define FRESH_LISTING_NS INT64_C(2000000000)
+#define JANITOR_GRACE_NS UINT64_C(250000000)
 
 static const char tag[] =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -60,6 +61,8 @@ kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_dis
     disk->sync = options->sync;
     disk->stats = stats;
     kn_mutex_init(&disk->mutex);
+    kn_cond_init(&disk->janitor.changed);
+    disk->janitor.grace_ns = JANITOR_GRACE_NS;
     disk_facts(disk);
     *out_disk = disk;
     return KILN_OK;
@@ -70,6 +73,8 @@ void kn_disk_close(kn_disk *disk)
     if (disk == NULL) {
         return;
     }
+    kn_disk_janitor_end(disk);
+    kn_cond_deinit(&disk->janitor.changed);
     kn_disk_target *target = atomic_load(&disk->targets);
     while (target != NULL) {
         kn_disk_target *next = target->next;
@@ -363,7 +368,7 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
     }
     kn_disk_entry_path(disk, what->target, what->key, path);
     const kn_totals coming = {.files = 1, .bytes = (int64_t)weight};
-    kn_disk_make_room(disk, what->key, &coming);
+    const bool due = kn_disk_make_room(disk, what->key, &coming);
     bool replaces = kn_file_stat(path, false, &old, NULL) == KILN_OK;
     status = publish_parts(disk, path, &parts, diag);
     if (status == KILN_OK) {
@@ -376,6 +381,9 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
     if (status != KILN_OK || replaces) {
         uint64_t gone = status != KILN_OK ? weight : kn_disk_weight(old.size);
         kn_stats_moved(disk->stats, &(kn_totals){.files = -1, .bytes = -(int64_t)gone});
+    }
+    if (due) {
+        kn_disk_janitor_start(disk);
     }
 cleanup:
     kn_entry_parts_deinit(&parts);

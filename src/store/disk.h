@@ -36,6 +36,15 @@ typedef struct kn_disk_target {
     char name[KN_TARGET_LENGTH + 1];
 } kn_disk_target;
 
+/* What is due is done beside the puts; guarded by the disk's mutex. */
+typedef struct kn_disk_janitor {
+    kn_thread *thread; /* NULL: not started */
+    bool done;
+    kn_cond changed;
+    _Atomic bool stop;
+    uint64_t grace_ns; /* how long closing waits for it before it stops it */
+} kn_disk_janitor;
+
 typedef struct kn_disk {
     char *root;
     size_t root_length;
@@ -59,6 +68,7 @@ typedef struct kn_disk {
     int64_t listed_mtime_ns, listed_at_ns;
     uint64_t root_inode, root_device; /* of the folder that was claimed; 0: not yet seen */
     _Atomic uint32_t owner;
+    kn_disk_janitor janitor;
 } kn_disk;
 
 typedef struct kn_disk_options {
@@ -91,12 +101,17 @@ kiln_status kn_disk_check_root(kn_disk *disk, kiln_diag *diag);
 kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag *diag);
 
 /* Before a put of `coming` (files and bytes): adds it to the totals, so that a writer that is
- * killed leaves them too high and not too low, and then counts afresh, evicts or sweeps where they
- * say that it is time. One process at a time: while there is no room, the others wait for it a
- * moment, so that no writer is ahead by more than one entry. A small store is evicted down to 90%;
- * a large one in slices, from the folder of `key` on, so that no put waits for a walk over all of
+ * killed leaves them too high and not too low, and then evicts or sweeps where they say that it is
+ * time. One process at a time: while there is no room, the others wait for it a moment, so that no
+ * writer is ahead by more than one entry. A small store is evicted down to 90%, or, where that
+ * takes long, as far as it must; a large one in slices, from the folder of `key` on, so that no put
+ * waits for a walk over all of it. True when the janitor is due: after the put, so that it finds
  * it. */
-void kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming);
+bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming);
+/* Counts the store afresh and drops what is too old, on a thread of its own, unless another process
+ * is at it. */
+void kn_disk_janitor_start(kn_disk *disk);
+void kn_disk_janitor_end(kn_disk *disk);
 /* Whether this object's user has pinned the key. */
 bool kn_disk_is_pinned(const kn_disk *disk, const kiln_key *key);
 /* Moves the stamp of an entry that was used elsewhere, if it is an hour old. */

@@ -12,6 +12,7 @@
 
 #define MS UINT64_C(1000000)
 #define DAY_NS (24 * KN_HOUR_NS)
+#define LONG_NS (7 * DAY_NS)
 #define FLUSH_PATIENCE (20 * MS)
 /* How long a writer waits for another one to make room. */
 #define ROOM_PATIENCE (250 * MS)
@@ -96,6 +97,11 @@ static int64_t oldest_allowed(const kn_disk *disk, int64_t now_ns)
     return disk->max_age_ns > 0 ? now_ns - disk->max_age_ns : INT64_MIN;
 }
 
+static uint64_t rest(uint64_t of, int64_t without)
+{
+    return of > (uint64_t)without ? of - (uint64_t)without : 0;
+}
+
 /* Counts afresh and evicts what is over the caps or too old. `before` is what the totals said when
  * the walk began: the difference corrects them. `coming` is in them and not yet on disk. */
 static void count_and_evict(kn_disk *disk, const kn_record *before, const kn_totals *coming)
@@ -115,7 +121,10 @@ static void count_and_evict(kn_disk *disk, const kn_record *before, const kn_tot
                                                       : 0,
             .files = over ? places - (uint64_t)coming->files : UINT64_MAX,
             .used_after_ns = oldest_allowed(disk, list.now_ns),
-            .spare_pinned = true};
+            .spare_pinned = true,
+            .until_ns = kn_clock_now() + SLICES_NS,
+            .then_bytes = rest(disk->max_bytes, coming->bytes),
+            .then_files = rest(disk->max_files, coming->files)};
         status = kn_victims_remove(disk, &list, &limit, &removed, &diag);
         kn_stats_moved(disk->stats, &(kn_totals){.files = (int64_t)files - (int64_t)before->files -
                                                           (int64_t)removed.entries,
@@ -132,8 +141,8 @@ static void count_and_evict(kn_disk *disk, const kn_record *before, const kn_tot
 }
 
 /* Takes an eighth of one folder of each target, at least one entry; all that is too old. */
-static kiln_status evict_slice(kn_disk *disk, int folder, kn_victims_removed *out_removed,
-                               kiln_diag *diag)
+static kiln_status evict_slice(kn_disk *disk, int folder, const kn_totals *coming,
+                               uint64_t until_ns, kn_victims_removed *out_removed, kiln_diag *diag)
 {
     kn_victims list;
     *out_removed = (kn_victims_removed){0};
@@ -142,7 +151,10 @@ static kiln_status evict_slice(kn_disk *disk, int folder, kn_victims_removed *ou
         const kn_victims_bounds limit = {.bytes = list.bytes - list.bytes / 8,
                                          .files = list.count - list.count / 8 - (list.count < 8),
                                          .used_after_ns = oldest_allowed(disk, list.now_ns),
-                                         .spare_pinned = true};
+                                         .spare_pinned = true,
+                                         .until_ns = until_ns,
+                                         .then_bytes = rest(list.bytes, coming->bytes),
+                                         .then_files = rest(list.count, coming->files)};
         status = kn_victims_remove(disk, &list, &limit, out_removed, diag);
     }
     kn_victims_deinit(&list);
@@ -155,14 +167,16 @@ static bool is_over(const kn_disk *disk, uint64_t bytes, uint64_t files)
 }
 
 /* Keys are digests: every folder is a fair sample of the store. */
-static void evict_slices(kn_disk *disk, const kn_record *record, const kiln_key *key)
+static void evict_slices(kn_disk *disk, const kn_record *record, const kiln_key *key,
+                         const kn_totals *coming)
 {
     uint64_t bytes = record->bytes, files = record->files;
     uint64_t end = kn_clock_now() + SLICES_NS;
     for (int i = 0; i < SLICES && is_over(disk, bytes, files) && kn_clock_now() < end; i++) {
         kn_victims_removed removed;
         kiln_diag diag = KILN_DIAG_INIT;
-        if (evict_slice(disk, (key->bytes[0] + i) % SLICES, &removed, &diag) != KILN_OK) {
+        if (evict_slice(disk, (key->bytes[0] + i) % SLICES, coming, end, &removed, &diag) !=
+            KILN_OK) {
             tell_trouble(disk, &diag);
         }
         kiln_diag_clear(&diag);
@@ -215,9 +229,10 @@ static bool is_due(int64_t since_ns, int64_t now_ns, int64_t period_ns)
     return age > period_ns || age < -DAY_NS; /* from the future: somebody's clock was wrong */
 }
 
+/* While the totals are not known, or have not been put right for long, a put does that itself. */
 static bool must_count(const kn_record *record, int64_t now_ns)
 {
-    return record->counted_ns == 0 || is_due(record->counted_ns, now_ns, DAY_NS);
+    return record->counted_ns == 0 || is_due(record->counted_ns, now_ns, LONG_NS);
 }
 
 /* As the evictor, by what the totals say now. */
@@ -229,7 +244,7 @@ static void maintain(kn_disk *disk, const kn_record *record, const kiln_key *key
     if (must_count(record, now) || (over && record->files <= SMALL_STORE)) {
         count_and_evict(disk, record, coming);
     } else if (over) {
-        evict_slices(disk, record, key);
+        evict_slices(disk, record, key, coming);
     }
     if (is_due(record->swept_ns, now, KN_HOUR_NS)) {
         (void)kn_disk_sweep(disk);
@@ -237,14 +252,14 @@ static void maintain(kn_disk *disk, const kn_record *record, const kiln_key *key
     }
 }
 
-void kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming)
+bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming)
 {
     kn_record record;
     kn_lock_file *lock = NULL;
     kn_stats_moved(disk->stats, coming);
     /* What could not be added stays pending and goes with the next flush. */
     if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &record, NULL) != KILN_OK) {
-        return;
+        return false;
     }
     int64_t now = kn_clock_wall();
     bool over = is_over(disk, record.bytes, record.files);
@@ -257,4 +272,5 @@ void kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *comi
         }
         retire(lock);
     }
+    return !must_count(&record, now) && is_due(record.counted_ns, now, DAY_NS);
 }

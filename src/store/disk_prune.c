@@ -62,7 +62,10 @@ static void remove_precompiled(const kn_disk *disk, kiln_prune_result *result)
 
 static kn_victims_bounds bounds_of(const kiln_prune_options *options, int64_t now_ns)
 {
-    kn_victims_bounds limit = {options->max_bytes, UINT64_MAX, INT64_MIN, true};
+    kn_victims_bounds limit = {.bytes = options->max_bytes,
+                               .files = UINT64_MAX,
+                               .used_after_ns = INT64_MIN,
+                               .spare_pinned = true};
     uint64_t now = now_ns > 0 ? (uint64_t)now_ns : 0;
     if (options->max_age_ns != 0 && options->max_age_ns < now) {
         limit.used_after_ns = (int64_t)(now - options->max_age_ns);
@@ -80,7 +83,7 @@ kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool
                         everything ? KN_VICTIMS_AS_FOUND : KN_VICTIMS_BY_USE, &list, diag);
     *out_result = (kiln_prune_result){.entries_seen = list.count, .bytes_seen = list.bytes};
     if (status == KILN_OK) {
-        const kn_victims_bounds none = {0, 0, INT64_MIN, false};
+        const kn_victims_bounds none = {.used_after_ns = INT64_MIN};
         const kn_victims_bounds limit = everything ? none : bounds_of(options, list.now_ns);
         list.ticker.done = 0;
         list.ticker.total = list.count;

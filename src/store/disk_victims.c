@@ -117,6 +117,10 @@ kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_
     for (size_t i = 0; i < list->count; i++) {
         const kn_victim *item = &list->items[i];
         kn_disk_tick(&list->ticker);
+        if (limit->until_ns != 0 && kn_clock_now() >= limit->until_ns &&
+            bytes <= limit->then_bytes && files <= limit->then_files) {
+            break;
+        }
         if (bytes <= limit->bytes && files <= limit->files &&
             item->used_ns >= limit->used_after_ns) {
             continue; /* one behind it may be older, where the order is not by use */

@@ -11,7 +11,10 @@
 
 void kn_cache_flush_rarely(kiln_cache *cache)
 {
-    kn_stats_flush_rarely(cache->stats);
+    /* Below a root that was exchanged for a stranger's nothing is written. */
+    if (kn_stats_is_due(cache->stats) && kn_disk_check_root(cache->disk, NULL) == KILN_OK) {
+        kn_stats_flush_rarely(cache->stats);
+    }
     kn_cache_stamp(cache, false);
 }
 

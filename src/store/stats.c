@@ -284,10 +284,15 @@ kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out
     return status;
 }
 
-void kn_stats_flush_rarely(kn_stats *stats)
+bool kn_stats_is_due(const kn_stats *stats)
 {
     uint64_t due = atomic_load_explicit(&stats->flush_due, memory_order_relaxed);
-    if (stats->path != NULL && kn_clock_now_roughly() >= due) {
+    return stats->path != NULL && kn_clock_now_roughly() >= due;
+}
+
+void kn_stats_flush_rarely(kn_stats *stats)
+{
+    if (kn_stats_is_due(stats)) {
         /* Hits are worth a try, not a wait: the next flush takes them along. */
         (void)kn_stats_flush(stats, 0, NULL, NULL);
     }

@@ -28,7 +28,7 @@ enum kn_counter {
 #define KN_RECORD_COUNTERS 55 /* room for those to come */
 
 /* Bytes of the lock file that are not keys'. */
-enum { KN_LOCK_EVICT = 0, KN_LOCK_STATS = 1 };
+enum { KN_LOCK_EVICT = 0, KN_LOCK_STATS = 1, KN_LOCK_COUNT = 2 };
 
 typedef struct kn_record {
     uint64_t files, bytes; /* of the disk tier, as it counts them */
@@ -74,6 +74,7 @@ void kn_stats_moved(kn_stats *stats, const kn_totals *totals);
 kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
                            kiln_diag *diag);
 /* The same for hits: only when the last flush is seconds ago. */
+bool kn_stats_is_due(const kn_stats *stats);
 void kn_stats_flush_rarely(kn_stats *stats);
 /* Reads the file without changing it; zeros when there is none. KILN_E_IO, KILN_E_CORRUPT. */
 kiln_status kn_stats_read(const kn_stats *stats, kn_record *out_record, kiln_diag *diag);

@@ -193,6 +193,34 @@ static void C2_a_lost_rename_race_is_no_failure(void **state)
     free(tmp);
 }
 
+/* Where a removal takes long, a put removes no more than it must: the rest is for those after it.
+ */
+static void S3_no_put_waits_for_a_slow_eviction(void **state)
+{
+    enum { FILES = 40 };
+    ks_compile compile = {0};
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = *state;
+    options.no_fsync = true;
+    options.disk_max_files = FILES;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    for (int i = 0; i < FILES; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "n%d", i);
+        (void)ks_get(cache, name, &compile);
+    }
+    assert_int_equal(ks_own(cache).evicted, 0);
+    kt_faultfs_set(*state, "unlink:*:sleep-50");
+    (void)ks_get(cache, "one more", &compile);
+    assert_int_equal(ks_own(cache).evicted, 1);
+    kt_faultfs_set("", "");
+    (void)ks_get(cache, "another", &compile);
+    assert_true(ks_own(cache).evicted > 1); /* down to 90 % */
+    kiln_cache_destroy(cache);
+}
+
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
@@ -206,6 +234,7 @@ int main(void)
         IN_FOLDER(S4_a_store_that_never_works_is_only_slow),
         IN_FOLDER(S8_what_could_not_be_stored_is_counted),
         IN_FOLDER(C2_a_lost_rename_race_is_no_failure),
+        IN_FOLDER(S3_no_put_waits_for_a_slow_eviction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
