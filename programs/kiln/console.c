@@ -12,6 +12,7 @@ struct cli_console {
     host_mutex *lock;
     bool bar;     /* standard error is a terminal that can draw one */
     bool notes;   /* show console_note */
+    bool warned;  /* a warning of the library's was shown */
     bool drawn;   /* a bar stands on the current line */
     size_t done;  /* of the last console_progress */
     size_t total; /* 0: nothing to draw */
@@ -33,6 +34,7 @@ static void on_log(void *user, kiln_log_level level, const char *line)
     wipe(console);
     const char *kind = level == KILN_LOG_ERROR ? "error: " : "";
     if (level == KILN_LOG_WARN) {
+        console->warned = true;
         kind = "warning: ";
     }
     (void)fprintf(stderr, "kiln: %s%s\n", kind, line);
@@ -59,6 +61,14 @@ cli_console *console_create(void)
         kiln_log_set(on_log, console, KILN_LOG_WARN);
     }
     return console;
+}
+
+bool console_has_warned(cli_console *console)
+{
+    host_mutex_lock(console->lock);
+    const bool warned = console->warned;
+    host_mutex_unlock(console->lock);
+    return warned;
 }
 
 void console_destroy(cli_console *console)

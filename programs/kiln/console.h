@@ -14,6 +14,7 @@ typedef struct cli_console cli_console; /* create/destroy */
  * otherwise. */
 cli_console *console_create(void);
 void console_destroy(cli_console *console);
+bool console_has_warned(cli_console *console); /* a warning of the library's was shown */
 
 /* A line of our own, "kiln: ..."; and a diag with its compiler log behind it. `where` may be "". */
 void console_say(cli_console *console, const char *format, ...) KILN_PRINTF(2, 3);

@@ -9,6 +9,10 @@ static kiln_status need_disk(const kiln_cache *cache, bool to_write, kiln_diag *
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "the cache has no disk tier", "%s",
                              cache->disk_reason);
     }
+    if (to_write && cache->disk_reason[0] != '\0') {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "the cache is only read", "%s",
+                             cache->disk_reason);
+    }
     if (to_write && cache->disk->read_only) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "unset KILN_READONLY", "changing the cache",
                              "it is open read-only");
