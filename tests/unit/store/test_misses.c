@@ -221,6 +221,48 @@ static void U4_many_variants_share_a_place(void **state)
     }
 }
 
+static bool holds(const char *root, const char *name, const char *text)
+{
+    char *path = kt_path(root, name);
+    size_t size = 0;
+    char *bytes = kt_file_exists(path) ? kt_file_read(path, &size) : NULL;
+    bool found = false;
+    for (size_t i = 0; bytes != NULL && i + strlen(text) <= size && !found; i++) {
+        found = memcmp(bytes + i, text, strlen(text)) == 0;
+    }
+    free(bytes);
+    free(path);
+    return found;
+}
+
+/* Neither the entry nor any table beside it holds the text that was compiled. */
+static void S6_a_source_is_not_kept(void **state)
+{
+    static const char secret[] = "float trade_secret(float x)";
+    ks_compile compile = {.text = "binary"};
+    kiln_recipe *recipe = NULL;
+    kiln_blob *blob = NULL;
+    kiln_cache *cache = ks_cache(*state);
+    assert_int_equal(kiln_recipe_create("test.kernel", 1, &recipe, NULL), KILN_OK);
+    assert_int_equal(kiln_recipe_add_bytes(recipe, "source", secret, sizeof secret - 1, NULL),
+                     KILN_OK);
+    assert_int_equal(kiln_recipe_add_text(recipe, "option", "-told", 5, NULL), KILN_OK);
+    assert_int_equal(
+        kiln_cache_get_or_compile(cache, recipe, ks_compile_run, &compile, &blob, NULL, NULL),
+        KILN_OK);
+    char *entry = ks_only_entry(cache);
+    const char *in_root = entry + strlen(kiln_cache_root(cache)) + 1;
+    assert_true(holds(*state, in_root, "-told"));
+    assert_false(holds(*state, in_root, "trade_secret"));
+    assert_false(holds(*state, "kin", "trade_secret"));
+    assert_false(holds(*state, "stats", "trade_secret"));
+    assert_false(holds(*state, "losses", "trade_secret"));
+    free(entry);
+    kiln_blob_release(blob);
+    kiln_recipe_destroy(recipe);
+    kiln_cache_destroy(cache);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
@@ -230,6 +272,7 @@ int main(void)
         TEST(U4_what_was_dropped_counts_as_that),
         TEST(U4_notes_are_not_counted_among_kernels),
         TEST(D1_a_damaged_table_of_kin_costs_only_reasons),
+        TEST(S6_a_source_is_not_kept),
         TEST(U4_many_variants_share_a_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
