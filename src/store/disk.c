@@ -17,6 +17,7 @@
 #include "sys/publish.h"
 
 #define FRESH_LISTING_NS INT64_C(2000000000)
+#define HITS_TO_HOLD 4u
 #define JANITOR_GRACE_NS UINT64_C(250000000)
 
 static const char tag[] =
@@ -78,6 +79,7 @@ void kn_disk_close(kn_disk *disk)
     kn_disk_target *target = atomic_load(&disk->targets);
     while (target != NULL) {
         kn_disk_target *next = target->next;
+        kn_held_folder_close(atomic_load(&target->folder));
         free(target);
         target = next;
     }
@@ -95,21 +97,27 @@ static char *put(char *at, const char *text, size_t length)
     return at + length;
 }
 
+/* "ab/cdef.kiln". Not by a format, which costs a hit as much as its system calls for opening and
+ * closing. */
+static void put_name(char *at, const kiln_key *key)
+{
+    char hex[KILN_KEY_TEXT_SIZE];
+    kiln_key_format(key, hex);
+    at = put(at, hex, 2);
+    *at++ = '/';
+    at = put(at, hex + 2, KILN_KEY_TEXT_SIZE - 3);
+    (void)put(at, ".kiln", sizeof ".kiln");
+}
+
 void kn_disk_entry_path(const kn_disk *disk, const char *target, const kiln_key *key,
                         char path[KN_DISK_PATH])
 {
-    /* Not by a format, which costs a hit as much as its system calls for opening and closing. */
-    char hex[KILN_KEY_TEXT_SIZE];
-    kiln_key_format(key, hex);
     char *at = put(path, disk->root, disk->root_length); /* at most KN_DISK_ROOT */
     at = put(at, "/v1/", 4);
     const size_t target_length = strlen(target);
     at = put(at, target, target_length < KN_TARGET_LENGTH ? target_length : KN_TARGET_LENGTH);
     *at++ = '/';
-    at = put(at, hex, 2);
-    *at++ = '/';
-    at = put(at, hex + 2, KILN_KEY_TEXT_SIZE - 3);
-    (void)put(at, ".kiln", sizeof ".kiln");
+    put_name(at, key);
 }
 
 void kn_disk_path(const kn_disk *disk, const char *name, char path[KN_DISK_PATH])
@@ -125,21 +133,20 @@ uint64_t kn_disk_weight(uint64_t file_size)
 /* --- targets -----------------------------------------------------------------------------------
  */
 
-static bool is_known(kn_disk *disk, const char *name)
+static kn_disk_target *find_target(kn_disk *disk, const char *name)
 {
-    for (kn_disk_target *t = atomic_load(&disk->targets); t != NULL; t = t->next) {
-        if (strcmp(t->name, name) == 0) {
-            return true;
-        }
+    kn_disk_target *target = atomic_load(&disk->targets);
+    while (target != NULL && strcmp(target->name, name) != 0) {
+        target = target->next;
     }
-    return false;
+    return target;
 }
 
 /* With the mutex held. Out of memory: its entries are not found by key alone. */
 static kiln_status add_target(void *user, const char *name)
 {
     kn_disk *disk = user;
-    if (kn_target_valid(name) && !is_known(disk, name)) {
+    if (kn_target_valid(name) && find_target(disk, name) == NULL) {
         kn_disk_target *target = calloc(1, sizeof *target);
         if (target != NULL) {
             kn_text_put(target->name, sizeof target->name, name);
@@ -253,17 +260,71 @@ static void drop(kn_disk *disk, const char *path, uint64_t size)
     }
 }
 
+/* An entry's file as it was read, behind room for its blob. */
+typedef struct image {
+    void *memory;
+    size_t at, size;
+    kn_file_facts facts;
+} image;
+
+static kiln_status read_image(const kn_held_folder *folder, const char *path, image *out,
+                              kiln_diag *diag)
+{
+    return kn_file_read_behind(folder, path, KN_ENTRY_LIMIT, KN_BLOB_ROOM, &out->memory, &out->at,
+                               &out->size, &out->facts, diag);
+}
+
+/* After some hits: a program that reads one kernel has no use for it. */
+static void hold_open(kn_disk *disk, const char *name, kn_disk_target *target)
+{
+    char path[KN_DISK_PATH];
+    kn_held_folder *folder = NULL;
+    if (target == NULL) {
+        kn_mutex_lock(&disk->mutex);
+        (void)add_target(disk, name);
+        kn_mutex_unlock(&disk->mutex);
+    } else if (atomic_fetch_add_explicit(&target->hits, 1, memory_order_relaxed) + 1 ==
+               HITS_TO_HOLD) {
+        kn_text_putf(path, sizeof path, "%s/v1/%.64s", disk->root, target->name);
+        if (kn_held_folder_open(path, &folder, NULL) == KILN_OK) {
+            atomic_store(&target->folder, folder);
+        }
+    }
+}
+
+/* By the folder that is held open, and by the path where that does not have it. */
+static kiln_status find_image(kn_disk *disk, const char *name, const kiln_key *key,
+                              const char *path, image *out, kiln_diag *diag)
+{
+    kn_disk_target *target = find_target(disk, name);
+    const kn_held_folder *folder =
+        target != NULL && !atomic_load_explicit(&target->stale, memory_order_relaxed)
+            ? atomic_load_explicit(&target->folder, memory_order_acquire)
+            : NULL;
+    if (folder != NULL) {
+        char in_folder[KILN_KEY_TEXT_SIZE + sizeof "/.kiln"];
+        put_name(in_folder, key);
+        if (read_image(folder, in_folder, out, NULL) == KILN_OK) {
+            return KILN_OK;
+        }
+    }
+    kiln_status status = read_image(NULL, path, out, diag);
+    if (status == KILN_OK && folder != NULL) {
+        atomic_store(&target->stale, true);
+    } else if (status == KILN_OK) {
+        hold_open(disk, name, target);
+    }
+    return status;
+}
+
 static kiln_status try_get(kn_disk *disk, const char *target, void *user)
 {
     const lookup *what = user;
     char path[KN_DISK_PATH];
-    void *memory = NULL;
-    size_t at = 0, size = 0;
-    kn_file_facts facts;
+    image file = {.memory = NULL};
     kn_entry entry;
     kn_disk_entry_path(disk, target, what->key, path);
-    kiln_status status = kn_file_read_behind(path, KN_ENTRY_LIMIT, KN_BLOB_ROOM, &memory, &at,
-                                             &size, &facts, what->diag);
+    kiln_status status = find_image(disk, target, what->key, path, &file, what->diag);
     if (status == KILN_E_INVALID) {
         /* A link, a folder, or something huge: nothing that kiln has put there. */
         drop(disk, path, 0);
@@ -272,22 +333,23 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
     if (status != KILN_OK) {
         return status;
     }
-    if (facts.owner != atomic_load_explicit(&disk->owner, memory_order_relaxed)) {
+    if (file.facts.owner != atomic_load_explicit(&disk->owner, memory_order_relaxed)) {
         status = kiln_diag_set(what->diag, KILN_E_CORRUPT, NULL, "reading an entry",
-                               "it belongs to user %lu", (unsigned long)facts.owner);
+                               "it belongs to user %lu", (unsigned long)file.facts.owner);
     } else {
+        status = kn_entry_parse(kn_span_of((char *)file.memory + file.at, file.size), what->key,
+                                &entry, what->diag);
+    }
+    if (status == KILN_OK) {
         status =
-            kn_entry_parse(kn_span_of((char *)memory + at, size), what->key, &entry, what->diag);
-    }
-    if (status == KILN_OK) {
-        status = kn_entry_load_in(memory, at + size, &entry, what->out_blob, what->diag);
+            kn_entry_load_in(file.memory, file.at + file.size, &entry, what->out_blob, what->diag);
     } else {
-        free(memory);
+        free(file.memory);
     }
     if (status == KILN_OK) {
-        stamp(disk, path, facts.mtime_ns);
+        stamp(disk, path, file.facts.mtime_ns);
     } else if (status == KILN_E_CORRUPT) {
-        drop(disk, path, facts.size);
+        drop(disk, path, file.facts.size);
         if (!disk->read_only) {
             kn_losses_note_one(disk->root, what->key, KN_LOSS_CORRUPT);
         }

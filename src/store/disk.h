@@ -31,9 +31,13 @@ struct kn_entry;
 #define KN_TARGET_LENGTH 64u /* of a target's name, at most */
 #define KN_HOUR_NS INT64_C(3600000000000)
 
+/* Where entries of a target are read over and over, its folder is held open. */
 typedef struct kn_disk_target {
     struct kn_disk_target *next;
     char name[KN_TARGET_LENGTH + 1];
+    _Atomic uint32_t hits;
+    _Atomic(struct kn_held_folder *) folder; /* opened once; NULL: not yet */
+    _Atomic bool stale;                      /* the path leads elsewhere by now */
 } kn_disk_target;
 
 /* What is due is done beside the puts; guarded by the disk's mutex. */

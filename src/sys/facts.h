@@ -4,6 +4,8 @@
 
 #include "sys/file.h"
 
+int kn_held_folder_handle(const kn_held_folder *folder);
+
 struct stat;
 void kn_file_take_facts(const struct stat *from, kn_file_facts *out);
 

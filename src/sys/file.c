@@ -53,11 +53,11 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
     return KILN_OK;
 }
 
-static int open_retrying(const char *path, int flags, mode_t mode)
+static int open_retrying(int folder, const char *path, int flags, mode_t mode)
 {
     int fd;
     do {
-        fd = open(path, flags, mode);
+        fd = openat(folder, path, flags, mode);
     } while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -137,7 +137,7 @@ static kiln_status read_open_file(int fd, const char *path, size_t limit, room *
     return KILN_OK;
 }
 
-static kiln_status read_file(const char *path, size_t limit, bool nofollow, room *to,
+static kiln_status read_file(int folder, const char *path, size_t limit, bool nofollow, room *to,
                              kn_file_facts *out_facts, kiln_diag *diag)
 {
     if (out_facts != NULL) {
@@ -145,7 +145,7 @@ static kiln_status read_file(const char *path, size_t limit, bool nofollow, room
     }
     /* O_NONBLOCK: a planted FIFO must not hang the open. It changes nothing for regular files. */
     int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (nofollow ? O_NOFOLLOW : 0);
-    int fd = open_retrying(path, flags, 0);
+    int fd = open_retrying(folder, path, flags, 0);
     if (fd < 0 && means_missing(errno)) {
         return KILN_MISS;
     }
@@ -164,18 +164,19 @@ kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **o
                          size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag)
 {
     room to = {.before = 0};
-    kiln_status status = read_file(path, limit, nofollow, &to, out_facts, diag);
+    kiln_status status = read_file(AT_FDCWD, path, limit, nofollow, &to, out_facts, diag);
     *out_data = to.memory;
     *out_size = to.size;
     return status;
 }
 
-kiln_status kn_file_read_behind(const char *path, size_t limit, size_t before, void **out_memory,
-                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
-                                kiln_diag *diag)
+kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, size_t limit,
+                                size_t before, void **out_memory, size_t *out_at, size_t *out_size,
+                                kn_file_facts *out_facts, kiln_diag *diag)
 {
     room to = {.before = before};
-    kiln_status status = read_file(path, limit, true, &to, out_facts, diag);
+    const int at = folder != NULL ? kn_held_folder_handle(folder) : AT_FDCWD;
+    kiln_status status = read_file(at, path, limit, true, &to, out_facts, diag);
     *out_memory = to.memory;
     *out_at = to.at;
     *out_size = to.size;
@@ -210,7 +211,8 @@ kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, ki
     struct stat facts;
     *out_file = NULL;
     int flags = writable ? O_RDWR | O_CREAT : O_RDONLY;
-    int fd = open_retrying(path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
+    int fd =
+        open_retrying(AT_FDCWD, path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0 && !writable && means_missing(errno)) {
         return KILN_MISS;
     }

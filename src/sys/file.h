@@ -38,12 +38,20 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
 kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
                          size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag);
 
-/* The same without following a link, into memory whose first bytes, `before` at least, are the
- * caller's: the file lies after them at *out_at, on a line of the processor's caches. One
- * allocation holds what is read and what stands for it. */
-kiln_status kn_file_read_behind(const char *path, size_t limit, size_t before, void **out_memory,
-                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
-                                kiln_diag *diag);
+/* A folder that is held open: files in it are found without walking the path to it, each part of
+ * which the system would look up again. By now it may be gone, or no longer what its path leads to.
+ * A link is not followed. KILN_MISS, KILN_E_IO, KILN_E_NOMEM. */
+typedef struct kn_held_folder kn_held_folder;
+kiln_status kn_held_folder_open(const char *path, kn_held_folder **out_folder, kiln_diag *diag);
+void kn_held_folder_close(kn_held_folder *folder);
+
+/* As kn_file_read without following a link, into memory whose first bytes, `before` at least, are
+ * the caller's: the file lies after them at *out_at, on a line of the processor's caches. One
+ * allocation holds what is read and what stands for it. `path` is relative to `folder` unless that
+ * is NULL. */
+kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, size_t limit,
+                                size_t before, void **out_memory, size_t *out_at, size_t *out_size,
+                                kn_file_facts *out_facts, kiln_diag *diag);
 
 /* Makes a folder with all its parents, each 0700 (Windows: inherited); existing ones are fine. */
 kiln_status kn_file_make_folder(const char *path, kiln_diag *diag);

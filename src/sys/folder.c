@@ -200,3 +200,53 @@ kiln_status kn_folder_stat(const kn_folder *folder, const char *name, bool follo
     kn_file_take_facts(&facts, out_facts);
     return KILN_OK;
 }
+
+struct kn_held_folder {
+    int fd;
+    dev_t device;
+    ino_t inode;
+};
+
+kiln_status kn_held_folder_open(const char *path, kn_held_folder **out_folder, kiln_diag *diag)
+{
+    struct stat facts;
+    *out_folder = NULL;
+    int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ESTALE)) {
+        return KILN_MISS;
+    }
+    if (fd < 0 || fstat(fd, &facts) != 0) {
+        kiln_status status = kn_fail(diag, KILN_E_IO, errno, "cannot open folder", path);
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return status;
+    }
+    kn_held_folder *folder = malloc(sizeof *folder);
+    if (folder == NULL) {
+        (void)close(fd);
+        return kn_fail_nomem(diag, "cannot open folder", path);
+    }
+    *folder = (kn_held_folder){.fd = fd, .device = facts.st_dev, .inode = facts.st_ino};
+    *out_folder = folder;
+    return KILN_OK;
+}
+
+void kn_held_folder_close(kn_held_folder *folder)
+{
+    struct stat facts;
+    if (folder == NULL) {
+        return;
+    }
+    /* A program that closes all descriptors may have something else under this number by now. */
+    if (fstat(folder->fd, &facts) == 0 && facts.st_dev == folder->device &&
+        facts.st_ino == folder->inode) {
+        (void)close(folder->fd);
+    }
+    free(folder);
+}
+
+int kn_held_folder_handle(const kn_held_folder *folder)
+{
+    return folder->fd;
+}

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,7 +49,7 @@ static void a_file_is_read_behind_room_for_its_reader(void **state)
         size_t at = 0, size = 0;
         kt_file_write(path, "hello", 5);
         assert_int_equal(
-            kn_file_read_behind(path, 5, before[i], (void **)&memory, &at, &size, NULL, NULL),
+            kn_file_read_behind(NULL, path, 5, before[i], (void **)&memory, &at, &size, NULL, NULL),
             KILN_OK);
         assert_int_equal(size, 5);
         assert_true(at >= before[i]);
@@ -57,11 +58,44 @@ static void a_file_is_read_behind_room_for_its_reader(void **state)
         assert_string_equal((char *)memory + at, "hello");
         free(memory);
         assert_int_equal(
-            kn_file_read_behind(path, 4, before[i], (void **)&memory, &at, &size, NULL, NULL),
+            kn_file_read_behind(NULL, path, 4, before[i], (void **)&memory, &at, &size, NULL, NULL),
             KILN_E_INVALID);
         assert_null(memory);
     }
     free(path);
+}
+
+static void a_folder_held_open_stays_what_it_was(void **state)
+{
+    kn_held_folder *folder = NULL;
+    char *memory = NULL;
+    size_t at = 0, size = 0;
+    char *here = kt_path(*state, "here"), *there = kt_path(*state, "there");
+    char *file = kt_path(here, "a"), *moved = kt_path(there, "a");
+    assert_int_equal(kn_held_folder_open(here, &folder, NULL), KILN_MISS);
+    assert_int_equal(mkdir(here, 0700), 0);
+    kt_file_write(file, "hello", 5);
+    assert_int_equal(kn_held_folder_open(file, &folder, NULL), KILN_MISS);
+    assert_int_equal(symlink(here, there), 0);
+    assert_int_not_equal(kn_held_folder_open(there, &folder, NULL), KILN_OK);
+    assert_int_equal(unlink(there), 0);
+    assert_int_equal(kn_held_folder_open(here, &folder, NULL), KILN_OK);
+    assert_int_equal(rename(here, there), 0);
+    assert_int_equal(
+        kn_file_read_behind(folder, "a", 9, 8, (void **)&memory, &at, &size, NULL, NULL), KILN_OK);
+    assert_string_equal(memory + at, "hello");
+    free(memory);
+    assert_int_equal(unlink(moved), 0);
+    assert_int_equal(rmdir(there), 0);
+    assert_int_equal(
+        kn_file_read_behind(folder, "a", 9, 8, (void **)&memory, &at, &size, NULL, NULL),
+        KILN_MISS);
+    kn_held_folder_close(folder);
+    kn_held_folder_close(NULL);
+    free(here);
+    free(there);
+    free(file);
+    free(moved);
 }
 
 static void what_is_not_there_is_a_miss_without_words(void **state)
@@ -237,6 +271,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_file_is_read_whole_with_its_facts),
         TEST(a_file_is_read_behind_room_for_its_reader),
+        TEST(a_folder_held_open_stays_what_it_was),
         TEST(what_is_not_there_is_a_miss_without_words),
         TEST(only_regular_files_within_the_limit_are_read),
         TEST(S9_names_may_be_long_and_of_any_script),
