@@ -1,9 +1,9 @@
-/* bench_cache [--quick] [--only PART] [FOLDER]: the cache of level 1 side by side in one run with
- * plain files, LMDB, SQLite in WAL mode and a hash map under a read-write lock; tables in Markdown,
- * and the ratios against DESIGN's budgets. FOLDER chooses the file system (default: the temporary
- * folder).
- * --quick shows only that all of it runs. PART: storm, memory, disk, put, open, size or
- * scale. */
+/* bench_cache [--quick] [--only PART] [FOLDER]: the cache of level 1 side by
+ * side in one run with plain files, LMDB, SQLite in WAL mode and a hash map
+ * under a read-write lock; tables in Markdown, and the ratios against DESIGN's
+ * budgets. FOLDER chooses the file system (default: the temporary folder).
+ * --quick shows only that all of it runs. PART: storm, memory, disk, put, open,
+ * size or scale. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,31 +65,62 @@ static void print_load(void)
     }
 }
 
+static bool storm(const char *self, const char *root, bool quick)
+{
+    (void)self;
+    return cache_bench_storm(root, quick ? 4 : 16, quick ? 50 : 500, quick ? 1 : 7);
+}
+
+static bool memory(const char *self, const char *root, bool quick)
+{
+    (void)self;
+    (void)root;
+    return cache_bench_memory(quick ? 2 : 31);
+}
+
+static bool disk(const char *self, const char *root, bool quick)
+{
+    (void)self;
+    return cache_bench_disk(root, quick ? 2 : 31);
+}
+
+static bool put(const char *self, const char *root, bool quick)
+{
+    (void)self;
+    return cache_bench_put(root, quick ? 3 : 61);
+}
+
+static bool opening(const char *self, const char *root, bool quick)
+{
+    return cache_bench_open(self, root, quick ? 500 : 100000, quick ? 2 : 31);
+}
+
+static bool size(const char *self, const char *root, bool quick)
+{
+    (void)quick;
+    return cache_bench_size(self, root);
+}
+
+static bool scale(const char *self, const char *root, bool quick)
+{
+    (void)self;
+    return cache_bench_scale(root, quick ? 1000 : 100000);
+}
+
+/* The storm first: it forks, and no thread has run yet. */
+static const struct part {
+    const char *name;
+    bool (*measure)(const char *self, const char *root, bool quick);
+} parts[] = {{"storm", storm},  {"memory", memory}, {"disk", disk},  {"put", put},
+             {"open", opening}, {"size", size},     {"scale", scale}};
+
 static bool measure_all(const char *self, const char *root, bool quick, const char *only)
 {
-    const bool all = only == NULL;
     bool good = true;
-    /* The storm first: it forks, and no thread has run yet. */
-    if (all || strcmp(only, "storm") == 0) {
-        good = cache_bench_storm(root, quick ? 4 : 16, quick ? 50 : 500, quick ? 1 : 7);
-    }
-    if (all || strcmp(only, "memory") == 0) {
-        good = cache_bench_memory(quick ? 2 : 31) && good;
-    }
-    if (all || strcmp(only, "disk") == 0) {
-        good = cache_bench_disk(root, quick ? 2 : 31) && good;
-    }
-    if (all || strcmp(only, "put") == 0) {
-        good = cache_bench_put(root, quick ? 3 : 61) && good;
-    }
-    if (all || strcmp(only, "open") == 0) {
-        good = cache_bench_open(self, root, quick ? 500 : 100000, quick ? 2 : 31) && good;
-    }
-    if (all || strcmp(only, "size") == 0) {
-        good = cache_bench_size(self, root) && good;
-    }
-    if (all || strcmp(only, "scale") == 0) {
-        good = cache_bench_scale(root, quick ? 1000 : 100000) && good;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        if (only == NULL || strcmp(only, parts[i].name) == 0) {
+            good = parts[i].measure(self, root, quick) && good;
+        }
     }
     return good;
 }

@@ -1,5 +1,5 @@
-/* Lists entries and removes those that go first. Must not read entries: whoever has one open keeps
- * it. */
+/* Lists entries and removes those that go first. Must not read entries: whoever
+ * has one open keeps it. */
 #include "store/disk_victims.h"
 
 #include <stdlib.h>
@@ -49,7 +49,8 @@ static kiln_status collect(void *user, const kn_disk_file *file)
     if (!add_name(list, file->target)) {
         return KILN_E_NOMEM;
     }
-    /* A stamp from the future (another host's clock) must not make an entry immortal. */
+    /* A stamp from the future (another host's clock) must not make an entry
+     * immortal. */
     bool future = file->used_ns > list->now_ns + KN_HOUR_NS;
     list->items[list->count++] = (kn_victim){.key = file->key,
                                              .weight = kn_disk_weight(file->size),
@@ -106,6 +107,13 @@ kiln_status kn_victims_list(kn_disk *disk, const char *target, int folder, kn_vi
     return status;
 }
 
+/* It has taken long, and is within the wider bounds. */
+static bool will_do(const kn_victims_bounds *limit, uint64_t bytes, uint64_t files)
+{
+    return limit->until_ns != 0 && bytes <= limit->then_bytes && files <= limit->then_files &&
+           kn_clock_now() >= limit->until_ns;
+}
+
 kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_bounds *limit,
                               kn_victims_removed *out_removed, kiln_diag *diag)
 {
@@ -117,8 +125,7 @@ kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_
     for (size_t i = 0; i < list->count; i++) {
         const kn_victim *item = &list->items[i];
         kn_disk_tick(&list->ticker);
-        if (limit->until_ns != 0 && kn_clock_now() >= limit->until_ns &&
-            bytes <= limit->then_bytes && files <= limit->then_files) {
+        if (will_do(limit, bytes, files)) {
             break;
         }
         if (bytes <= limit->bytes && files <= limit->files &&
