@@ -265,7 +265,7 @@ def device_name(bench, group):
                          capture_output=True, check=False,
                          env=dict(os.environ, KILN_CACHE_DIR=str(bench.fresh(0)))).stdout
     lines = [line for line in out.splitlines() if line.startswith(f"{group}:0 ")]
-    return "  ".join(part for part in (lines[0].split("  ") if lines else []) if part)[len(group) + 3:].split("  ")[0]
+    return lines[0][len(group) + 2:].strip().split("  ")[0] if lines else "?"
 
 
 def run_cuda(bench):
@@ -289,7 +289,7 @@ def main():
     parser.add_argument("groups", nargs="*", default=[])
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--crowd", type=int, default=8, help="processes that start at once")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     groups = options.groups or ["opencl", "vulkan", "opengl", "cuda"]
     with tempfile.TemporaryDirectory() as work:
         bench = Bench(options.build.resolve(), Path(work), options.rounds, options.crowd)
