@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "sys/fail.h"
 #include "sys/windows/facts.h"
 #include "sys/windows/wide.h"
@@ -196,12 +197,50 @@ kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **o
     return status;
 }
 
-kiln_status kn_file_read_behind(const char *path, size_t limit, size_t before, void **out_memory,
-                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
-                                kiln_diag *diag)
+/* Remembers where it is: Windows opens by whole paths. */
+struct kn_held_folder {
+    char *path;
+};
+
+kiln_status kn_held_folder_open(const char *path, kn_held_folder **out_folder, kiln_diag *diag)
+{
+    kn_file_facts facts;
+    *out_folder = NULL;
+    kiln_status status = kn_file_stat(path, false, &facts, diag);
+    if (status != KILN_OK || facts.kind != KN_FILE_FOLDER) {
+        return status != KILN_OK ? status : KILN_MISS;
+    }
+    kn_held_folder *folder = malloc(sizeof *folder);
+    char *copy = kn_text_copy(path);
+    if (folder == NULL || copy == NULL) {
+        free(copy);
+        free(folder);
+        return kn_fail_nomem(diag, "cannot open folder", path);
+    }
+    folder->path = copy;
+    *out_folder = folder;
+    return KILN_OK;
+}
+
+void kn_held_folder_close(kn_held_folder *folder)
+{
+    if (folder != NULL) {
+        free(folder->path);
+        free(folder);
+    }
+}
+
+kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, size_t limit,
+                                size_t before, void **out_memory, size_t *out_at, size_t *out_size,
+                                kn_file_facts *out_facts, kiln_diag *diag)
 {
     room to = {.before = before};
-    kiln_status status = read_file(path, limit, true, &to, out_facts, diag);
+    char *whole = folder != NULL ? kn_path_join(folder->path, path) : NULL;
+    kiln_status status =
+        folder != NULL && whole == NULL
+            ? kn_fail_nomem(diag, "cannot read", path)
+            : read_file(whole != NULL ? whole : path, limit, true, &to, out_facts, diag);
+    free(whole);
     *out_memory = to.memory;
     *out_at = to.at;
     *out_size = to.size;
