@@ -45,8 +45,9 @@ exit_code session_open_disk(const cmd_context *context, const session_options *o
     if (code == EXIT_FINE && *kiln_cache_root(*out_cache) == '\0') {
         kiln_diag diag = KILN_DIAG_INIT;
         /* Where there was a warning, it has told the reason. */
-        const char *reason =
-            console_has_warned(context->console) ? "the warning above says why" : kiln_cache_disk_reason(*out_cache);
+        const char *reason = console_has_warned(context->console)
+                                 ? "the warning above says why"
+                                 : kiln_cache_disk_reason(*out_cache);
         (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln doctor tells more",
                             "the cache on disk is off", "%s", reason);
         kiln_cache_destroy(*out_cache);

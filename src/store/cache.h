@@ -67,8 +67,8 @@ void kn_cache_flush_rarely(kiln_cache *cache);
  * entries every few minutes, or `now`. */
 void kn_cache_stamp(kiln_cache *cache, bool now);
 
-/* Counts a miss and its reason, as far as it is known without searching: of what was dropped before,
- * and, by its `recipe` (empty: only the key is known), of what has kin in the store. */
+/* Counts a miss and its reason, as far as it is known without searching: of what was dropped
+ * before, and, by its `recipe` (empty: only the key is known), of what has kin in the store. */
 void kn_cache_count_miss(kiln_cache *cache, const kiln_key *key, kn_span recipe, bool note);
 /* Counts a binary that a driver refused; and anything. */
 void kn_cache_count_rejected(kiln_cache *cache);

@@ -201,7 +201,8 @@ static void work_for_ever(crowd *c, int who)
 /* What killed writers leave is swept, nothing else lies about, and the cap holds. */
 static void expect_tidy(const crowd *c)
 {
-    static const char *const known[] = {"v1", "tmp", "stats", "losses", "kin", "lock", "CACHEDIR.TAG"};
+    static const char *const known[] = {"v1",  "tmp",  "stats",       "losses",
+                                        "kin", "lock", "CACHEDIR.TAG"};
     const kiln_prune_options nothing = {.max_bytes = UINT64_MAX};
     kiln_prune_result result;
     uint64_t weight = 0;
