@@ -64,6 +64,8 @@ bool suite_has_main(kiln_device *device);
     X(two_queues_do_not_disturb_each_other)                                                        \
     X(a_queue_waits_for_another)                                                                   \
     X(a_stream_of_submissions_is_right)                                                            \
+    X(a_program_behind_a_fallback_switches)                                                        \
+    X(a_program_being_warmed_is_compiled_once)                                                     \
     X(a_refused_binary_is_made_again)
 
 #define SUITE_DECLARE(name) void name(suite *s);

@@ -351,3 +351,63 @@ void a_refused_binary_is_made_again(suite *s)
     kiln_program_release(program);
     suite_close(&fresh);
 }
+
+/* The real compiler, behind a variant that is there already. */
+void a_program_behind_a_fallback_switches(suite *s)
+{
+    suite_fresh fresh;
+    suite_sources fast;
+    suite_sources generic;
+    kiln_program *program = NULL;
+    const char *dir = write_header(s, "#define SCALE 1\n");
+    const kiln_define seven = {"VALUE", "7"};
+    const kiln_define eight = {"VALUE", "8"};
+    suite_open(s, "behind", 0, &fresh);
+    suite_load("value", &fast);
+    suite_load("value", &generic);
+    suite_adorn(&fast, &seven, 1, &dir);
+    suite_adorn(&generic, &eight, 1, &dir);
+    kiln_program *ready = suite_build(fresh.device, "value", &eight, 1, &dir);
+    const kiln_build_options options = {.struct_size = sizeof(options),
+                                        .background = true,
+                                        .fallback = generic.sources,
+                                        .fallback_count = generic.count};
+    OK(kiln_program_build(fresh.device, fast.sources, fast.count, &options, &program, &diag));
+    suite_unload(&fast); /* they were copied */
+    suite_unload(&generic);
+    const int first = suite_value(fresh.device, program);
+    assert_true(first == 8 || first == 7);
+    OK(kiln_program_wait(program, &diag));
+    OK(kiln_program_ready(program, &diag));
+    assert_int_equal(suite_value(fresh.device, program), 7);
+    kiln_program_release(program);
+    kiln_program_release(ready);
+    suite_close(&fresh);
+}
+
+void a_program_being_warmed_is_compiled_once(suite *s)
+{
+    suite_fresh fresh;
+    suite_sources sources;
+    kiln_warm *warm = NULL;
+    kiln_cache_stats stats;
+    kiln_warm_state state = {.struct_size = sizeof(state)};
+    const char *dir = write_header(s, "#define SCALE 1\n");
+    const kiln_define nine = {"VALUE", "9"};
+    suite_open(s, "warm", 0, &fresh);
+    suite_load("value", &sources);
+    suite_adorn(&sources, &nine, 1, &dir);
+    const kiln_warm_item item = {sources.sources, sources.count};
+    OK(kiln_warm_start(fresh.device, &item, 1, NULL, &warm, &diag));
+    suite_unload(&sources);
+    kiln_program *program = suite_build(fresh.device, "value", &nine, 1, &dir);
+    assert_int_equal(suite_value(fresh.device, program), 9);
+    kiln_warm_wait(warm);
+    OK(kiln_warm_get_state(warm, &state, &diag));
+    assert_int_equal(state.built, 1);
+    kiln_cache_stats_own(fresh.cache, &stats);
+    assert_int_equal(stats.compiles, kiln_program_info(program)->stage_count);
+    kiln_program_release(program);
+    kiln_warm_destroy(warm);
+    suite_close(&fresh);
+}

@@ -247,12 +247,99 @@ static void the_end_while_submits_wait(void **state)
     rig_close(r);
 }
 
+/* --- programs that switch, and warming, while all of that goes on --------------------------------
+ */
+
+/* Two kernels with one result, so that a launch is right before the switch and after it. */
+static const char saxpy_again[] = "kernel saxpy a:float x:floats y:floats\ny = y a x * +\n";
+
+static void one_switching_round(rig *r, uint64_t *random, uint64_t *counts, unsigned round)
+{
+    char faults[160], texts[8][128];
+    kiln_source sources[8];
+    kiln_warm_item items[8];
+    kiln_warm *warm = NULL;
+    kiln_program *program = NULL;
+    kiln_executor *executor = NULL;
+    /* Also the compile behind the fallback fails now and then: it stays. */
+    (void)snprintf(faults, sizeof(faults),
+                   "link=fail@%u,launch=lost@%u,write=fail@%u,load=nomem@%u",
+                   (unsigned)draw(random, 8) + 2, (unsigned)draw(random, 30) + 1,
+                   (unsigned)draw(random, 30) + 1, (unsigned)draw(random, 8) + 2);
+    (void)setenv("KILN_FAKE_FAULTS", faults, 1);
+    rig_open(r, NULL);
+    for (int i = 0; i < 8; i++) {
+        (void)snprintf(texts[i], sizeof(texts[i]),
+                       "kernel saxpy a:float x:floats y:floats\ny = a x * y + %u + %u -\n",
+                       round * 8 + (unsigned)i, round * 8 + (unsigned)i);
+        sources[i] = rig_source(texts[i]);
+        items[i] = (kiln_warm_item){&sources[i], 1};
+    }
+    const kiln_source generic = rig_source(saxpy_again);
+    const kiln_build_options options = {.struct_size = sizeof(options),
+                                        .background = true,
+                                        .fallback = &generic,
+                                        .fallback_count = 1};
+    const kiln_executor_options small = {.struct_size = sizeof(small),
+                                         .in_flight = (uint32_t)draw(random, 3) + 1};
+    kiln_status status = kiln_warm_start(r->device, items, 8, NULL, &warm, NULL);
+    assert_int_equal(status, KILN_OK);
+    status = kiln_program_build(r->device, &sources[draw(random, 8)], 1, &options, &program, NULL);
+    assert_true((status == KILN_OK) == (program != NULL)); /* else a scripted fault */
+    if (program != NULL) {
+        RIG_OK(kiln_executor_create(r->device, &small, &executor, &diag));
+        submitter *all = calloc(2, sizeof(*all));
+        kn_thread *threads[2] = {NULL};
+        assert_non_null(all);
+        for (int i = 0; i < 2; i++) {
+            all[i] = (submitter){.executor = executor, .program = program};
+            all[i].random = draw(random, UINT64_MAX) | 1;
+            RIG_OK(kn_thread_start(submit_all, &all[i], &threads[i], &diag));
+        }
+        if (draw(random, 2) == 0) {
+            kiln_warm_cancel(warm);
+        }
+        for (int i = 0; i < 2; i++) {
+            kn_thread_join(threads[i]);
+        }
+        kiln_executor_destroy(executor);
+        check(&all[0], counts);
+        check(&all[1], counts);
+        free(all);
+    }
+    /* The end, in either order, with compiles waiting or running. */
+    if (draw(random, 2) == 0) {
+        kiln_program_release(program);
+        kiln_warm_destroy(warm);
+    } else {
+        kiln_warm_destroy(warm);
+        kiln_program_release(program);
+    }
+    rig_close(r);
+}
+
+static void programs_that_switch_and_warming_at_once(void **state)
+{
+    rig *r = *state;
+    const char *given = getenv("KILN_TEST_SEED");
+    uint64_t random = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    uint64_t counts[3] = {0, 0, 0};
+    printf("KILN_TEST_SEED=%llu\n", (unsigned long long)random);
+    random = random * 2654435761u | 1;
+    for (unsigned i = 0; i < 25; i++) {
+        one_switching_round(r, &random, counts, i);
+    }
+    assert_true(counts[1] > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(failures_full_queues_and_the_end_at_any_point, rig_setup,
                                         rig_teardown),
         cmocka_unit_test_setup_teardown(the_end_while_submits_wait, rig_setup, rig_teardown),
+        cmocka_unit_test_setup_teardown(programs_that_switch_and_warming_at_once, rig_setup,
+                                        rig_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
