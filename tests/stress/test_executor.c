@@ -253,6 +253,19 @@ static void the_end_while_submits_wait(void **state)
 /* Two kernels with one result, so that a launch is right before the switch and after it. */
 static const char saxpy_again[] = "kernel saxpy a:float x:floats y:floats\ny = y a x * +\n";
 
+/* The end, in either order, with compiles waiting or running. */
+static void end_either_way(rig *r, kiln_program *program, kiln_warm *warm, bool program_first)
+{
+    if (program_first) {
+        kiln_program_release(program);
+    }
+    kiln_warm_destroy(warm);
+    if (!program_first) {
+        kiln_program_release(program);
+    }
+    rig_close(r);
+}
+
 static void one_switching_round(rig *r, uint64_t *random, uint64_t *counts, unsigned round)
 {
     char faults[160], texts[8][128];
@@ -307,15 +320,7 @@ static void one_switching_round(rig *r, uint64_t *random, uint64_t *counts, unsi
         check(&all[1], counts);
         free(all);
     }
-    /* The end, in either order, with compiles waiting or running. */
-    if (draw(random, 2) == 0) {
-        kiln_program_release(program);
-        kiln_warm_destroy(warm);
-    } else {
-        kiln_warm_destroy(warm);
-        kiln_program_release(program);
-    }
-    rig_close(r);
+    end_either_way(r, program, warm, draw(random, 2) == 0);
 }
 
 static void programs_that_switch_and_warming_at_once(void **state)
