@@ -43,11 +43,12 @@ void warm_find_uses(kiln_runtime *runtime, const char *target, kiln_cache *cache
         char name[1024];
         kiln_status status = warm_form_read(item->kernel, &item->kernel->forms[i], &source, &text,
                                             name, sizeof(name), NULL);
-        if (status == KILN_OK) {
-            status = kiln_compile_plan(runtime, target, &source, take_first, &key, NULL);
-        }
+        /* take_first ends the walk: that it says so is no failure. */
+        const bool planned =
+            status == KILN_OK &&
+            kiln_compile_plan(runtime, target, &source, take_first, &key, NULL) != KILN_E_NOMEM;
         free(text);
-        if (memcmp(&key, &none, sizeof(key)) != 0) {
+        if (planned && memcmp(&key, &none, sizeof(key)) != 0) {
             kiln_cache_uses(cache, &key, 1, &item->uses);
             return;
         }

@@ -10,6 +10,8 @@
 /* A buffer of the launch and what stands for it on the other device. */
 typedef struct pair {
     kiln_buffer *here, *there;
+    const void *handle; /* here */
+    size_t size;
 } pair;
 
 typedef struct detour {
@@ -24,7 +26,7 @@ static kiln_buffer *other_of(const detour *d, const kiln_buffer *here)
 {
     for (size_t i = 0; i < d->pair_count; i++) {
         /* Two views of one buffer are one buffer. */
-        if (d->pairs[i].here->handle == here->handle) {
+        if (d->pairs[i].handle == here->handle) {
             return d->pairs[i].there;
         }
     }
@@ -41,6 +43,8 @@ static kiln_status bring(detour *d, kiln_buffer *here, kiln_buffer **out_there, 
         status = kiln_buffer_create(d->there->device, here->size, &p->there, diag);
         if (status == KILN_OK) {
             p->here = here;
+            p->handle = here->handle;
+            p->size = here->size;
             d->pair_count++;
             *out_there = p->there;
             status = kiln_queue_read(d->here, here, 0, d->bytes, here->size, diag);
@@ -57,9 +61,9 @@ static kiln_status bring_back(const detour *d, kiln_diag *diag)
     kiln_status status = KILN_OK;
     for (size_t i = 0; status == KILN_OK && i < d->pair_count; i++) {
         const pair *p = &d->pairs[i];
-        status = kiln_queue_read(d->there, p->there, 0, d->bytes, p->here->size, diag);
+        status = kiln_queue_read(d->there, p->there, 0, d->bytes, p->size, diag);
         if (status == KILN_OK) {
-            status = kiln_queue_write(d->here, p->here, 0, d->bytes, p->here->size, diag);
+            status = kiln_queue_write(d->here, p->here, 0, d->bytes, p->size, diag);
         }
     }
     return status;
