@@ -97,9 +97,11 @@ static void add_content(kn_strbuf *out, const char *path)
     free(data);
 }
 
-void kn_surroundings_add_file(kn_strbuf *out, const char *path)
+/* Appends the file's line; true for a small regular file. */
+static bool add_facts(kn_strbuf *out, const char *path)
 {
     kn_file_facts facts;
+    bool small = false;
     kn_strbuf_printf(out, "%s ", path);
     if (has_no_times(path)) {
         add_content(out, path);
@@ -113,8 +115,42 @@ void kn_surroundings_add_file(kn_strbuf *out, const char *path)
                          (int)facts.kind, facts.kind == KN_FILE_REGULAR ? facts.size : 0,
                          facts.mtime_ns, facts.ctime_ns, facts.inode, (unsigned)facts.mode,
                          (unsigned)facts.owner);
+        small = facts.kind == KN_FILE_REGULAR && facts.size <= CONTENT_MAX;
     }
     kn_strbuf_append_char(out, '\n');
+    return small;
+}
+
+/* A driver's configuration names its library, often by an absolute path, which need not be there
+ * yet. */
+static void add_named_files(kn_strbuf *out, const char *path)
+{
+    static const char *const ends = "\" \t\r\n";
+    char text[CONTENT_MAX + 1];
+    void *data = NULL;
+    size_t size = 0;
+    if (kn_file_read(path, CONTENT_MAX, false, &data, &size, NULL, NULL) != KILN_OK) {
+        return;
+    }
+    kn_text_putf(text, sizeof(text), "%.*s", (int)size, (const char *)data);
+    free(data);
+    for (char *word = text; *word != '\0';) {
+        const size_t length = strcspn(word, ends);
+        char *next = word + length + (word[length] != '\0');
+        word[length] = '\0';
+        if (word[0] == '/' && length > 1) {
+            (void)add_facts(out, word);
+        }
+        word = next;
+    }
+}
+
+void kn_surroundings_add_file(kn_strbuf *out, const char *path)
+{
+    const bool small = add_facts(out, path);
+    if (small && (kn_text_ends(path, ".icd") || kn_text_ends(path, ".json"))) {
+        add_named_files(out, path);
+    }
 }
 
 typedef struct listing {

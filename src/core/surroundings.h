@@ -6,8 +6,9 @@
 #include "base/strbuf.h"
 #include "kiln/sys/backend.h"
 
-/* One line for a file's or folder's facts, or that there is none. Times of devices are left out:
- * they move with use. */
+/* One line for a file's or folder's facts, or that there is none, and one for each absolute path
+ * that a driver's configuration (.icd, .json) names. Times of devices are left out: they move with
+ * use. */
 void kn_surroundings_add_file(kn_strbuf *out, const char *path);
 
 /* Everything that `basis` names and what counts for every backend, as text that is equal as long as

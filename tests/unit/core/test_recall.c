@@ -294,12 +294,28 @@ static void write_icd(rig *r, const char *name, const char *text)
     free(icd);
 }
 
+/* Names a library by its whole path, which is not there yet; or puts it there. */
+static void install_late(rig *r, bool library)
+{
+    char text[512];
+    char *path = kt_path(r->folder, "libfar.so");
+    (void)snprintf(text, sizeof(text), "{\"library_path\": \"%s\"}\n", path);
+    if (library) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_int_equal(fclose(file), 0);
+    } else {
+        write_icd(r, "far.json", text);
+    }
+    free(path);
+}
+
 /* What decides a probe changes: everything is probed again, and remembered again. */
 static void a_change_around_a_driver_is_probed_again(void **state)
 {
     rig *r = *state;
     start(r);
-    for (int change = 0; change < 5; change++) {
+    for (int change = 0; change < 7; change++) {
         start(r);
         assert_int_equal(all_opens(), 1);
         switch (change) {
@@ -320,6 +336,10 @@ static void a_change_around_a_driver_is_probed_again(void **state)
             free(icd);
             break;
         }
+        case 4:
+        case 5:
+            install_late(r, change == 5);
+            break;
         default:
             assert_int_equal(unsetenv("KILN_TEST_ICD"), 0);
             break;
