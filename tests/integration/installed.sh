@@ -38,10 +38,10 @@ cc -std=c17 -o "$folder/static" "$folder/hello.c" $(pkg-config --cflags kiln) \
 "$folder/static"
 echo "installed headers, shared and static library: fine"
 
-# The examples of docs/examples, as somebody's CMake project, each run twice: the second time nothing
+# The examples of examples/installed, as somebody's CMake project, each run twice: the second time nothing
 # is compiled.
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
-cmake -G Ninja -S "$source_dir/docs/examples" -B "$folder/examples" -DCMAKE_PREFIX_PATH="$folder/usr" \
+cmake -G Ninja -S "$source_dir/examples/installed" -B "$folder/examples" -DCMAKE_PREFIX_PATH="$folder/usr" \
     -DCMAKE_BUILD_TYPE=Debug >"$folder/log" || { cat "$folder/log"; exit 1; }
 cmake --build "$folder/examples" >"$folder/log" || { cat "$folder/log"; exit 1; }
 KILN_CACHE_DIR=$folder/cache
@@ -54,8 +54,8 @@ for example in cache runtime runtime_static cpp; do
     cat "$folder/second"
 done
 if command -v python3 >/dev/null; then
-    python3 "$source_dir/docs/examples/cache.py" "$LD_LIBRARY_PATH/libkiln.so"
-    python3 "$source_dir/docs/examples/cache.py" "$LD_LIBRARY_PATH/libkiln.so" | grep disk
+    python3 "$source_dir/examples/installed/cache.py" "$LD_LIBRARY_PATH/libkiln.so"
+    python3 "$source_dir/examples/installed/cache.py" "$LD_LIBRARY_PATH/libkiln.so" | grep disk
 fi
 # kiln.hpp, by the compilers that there are.
 for compiler in c++ clang++ clang++-14; do
