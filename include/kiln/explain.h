@@ -15,7 +15,7 @@ KILN_BEGIN_DECLS
 #define KILN_WHY_MAP(X)                                                                            \
     X(KILN_WHY_HIT, "hit")                                                                         \
     X(KILN_WHY_BYPASS, "never cached")                                                             \
-    X(KILN_WHY_NOT_YET, "not known before the stage before it was made")                           \
+    X(KILN_WHY_NOT_YET, "not known until the stage before it is made")                             \
     X(KILN_WHY_EVICTED, "evicted")                                                                 \
     X(KILN_WHY_CORRUPT, "damaged")                                                                 \
     X(KILN_WHY_NEW, "new")                                                                         \

@@ -109,7 +109,7 @@ static kiln_status ask_text(connection *c, kiln_remote_call *call, uint64_t dead
 static kiln_status nonsense(kiln_remote_call *call, redisReply *reply)
 {
     freeReplyObject(reply);
-    return fail(call, KILN_E_CORRUPT, "the server's answer makes no sense");
+    return fail(call, KILN_E_CORRUPT, "the answer is not the Redis protocol");
 }
 
 static bool is_ok(const redisReply *reply)

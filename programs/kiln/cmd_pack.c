@@ -234,7 +234,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         }
         return actions[i].run(&work);
     }
-    (void)kiln_diag_set(&diag, KILN_E_INVALID, "create, add, list, extract or verify", "",
+    (void)kiln_diag_set(&diag, KILN_E_INVALID, "give create, add, list, extract or verify", "",
                         "kiln pack does not know \"%.60s\"", arguments->items[0]);
     return cmd_fail(context, &diag);
 }

@@ -136,7 +136,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     kiln_diag diag = KILN_DIAG_INIT;
     if ((options->name != NULL) == (arguments->count > 0)) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "give manifests, or --name NAME", "",
-                            "what is to be pulled?");
+                            "nothing says what to pull");
         return cmd_fail(context, &diag);
     }
     exit_code code = transfer_open(context, options, &t);

@@ -101,7 +101,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     remote_work work = {.context = context, .json = options->session.json, .all_good = true};
     kiln_diag diag = KILN_DIAG_INIT;
     if (strcmp(arguments->items[0], "check") != 0) {
-        (void)kiln_diag_set(&diag, KILN_E_INVALID, "check", "",
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give check", "",
                             "kiln remote does not know \"%.60s\"", arguments->items[0]);
         return cmd_fail(context, &diag);
     }

@@ -32,7 +32,7 @@ kiln_status run_file_check(const run_file_options *options, bool is_manifest, ki
     }
     if (!is_manifest && options->global == NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, "give --global, for example --global 1024", "",
-                             "how many work-items there are to be is missing");
+                             "the number of work-items is missing");
     }
     return KILN_OK;
 }

@@ -88,7 +88,9 @@ void kn_capture_finish(kiln_runtime *runtime)
     kn_mutex_unlock(&runtime->mutex);
     if (worker != NULL) {
         if (!kn_worker_drain(worker, kn_clock_now() + FINISH_LIMIT_NS)) {
-            kn_log(KILN_LOG_WARN, "captures take too long: those still waiting are given up");
+            kn_log(KILN_LOG_WARN, "fetching binaries from the driver takes too long: those still "
+                                  "waiting are left out "
+                                  "of the cache");
             atomic_store(&runtime->capture_stop, true);
         }
         kn_worker_destroy(worker);

@@ -149,8 +149,9 @@ static kiln_status make_result(const kn_build *build, const kiln_nvrtc_request *
         kn_text_putf(fact, sizeof(fact), "lowered:%s", request->expressions[i]);
         result->lowered[i] = (const char *)kn_host.artifact_fact(&artifact->base, fact, &fact_size);
         if (result->lowered[i] == NULL) {
-            status = kiln_diag_set(diag, KILN_E_INTERNAL, "clear the cache",
-                                   request->expressions[i], "the entry has no lowered name for it");
+            status =
+                kiln_diag_set(diag, KILN_E_INTERNAL, "clear the cache", request->expressions[i],
+                              "the cached entry lacks its lowered name");
         }
     }
     if (status != KILN_OK) {

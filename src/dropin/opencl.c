@@ -206,8 +206,9 @@ static kiln_status read_again(kn_opencl_request *request, const kiln_blob *store
          memcmp(kiln_blob_data(*out_blob), kiln_blob_data(stored), KN_POCL_HEADER) != 0)) {
         kiln_blob_release(*out_blob);
         *out_blob = NULL;
-        status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "capturing an OpenCL program",
-                               "PoCL does not find the program again (POCL_KERNEL_CACHE is 0?)");
+        status =
+            kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "capturing an OpenCL program",
+                          "PoCL does not find the program again: perhaps POCL_KERNEL_CACHE is 0");
     }
     return status;
 }

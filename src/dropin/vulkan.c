@@ -471,8 +471,10 @@ kiln_status kiln_vulkan_pipeline_cache_save(kiln_cache *cache, const kiln_vulkan
                       size == kiln_blob_size(stored) &&
                       memcmp(data, kiln_blob_data(stored), size) == 0;
     if (status == KILN_OK && size > limit) {
-        kn_log(KILN_LOG_WARN, "Vulkan: the pipeline cache '%s' has %zu bytes and is not saved",
-               name, size);
+        kn_log(KILN_LOG_WARN,
+               "Vulkan: the pipeline cache '%s' is not saved: it has %zu bytes, at most %zu are "
+               "allowed",
+               name, size, limit);
     } else if (status == KILN_OK && !same) {
         status = kiln_blob_create(data, size, NULL, 0, &fresh, diag);
         if (status == KILN_OK) {

@@ -229,9 +229,10 @@ static kiln_status choose_root(kiln_cache *cache, kiln_diag *diag)
     kiln_status status = KILN_OK;
     if (cache->options.flags & KILN_CACHE_DISABLED) {
         (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, NULL, "the cache is turned off",
-                            "KILN_NO_CACHE or KILN_CACHE_DISABLED");
+                            "KILN_NO_CACHE or KILN_CACHE_DISABLED is set");
     } else if (cache->options.flags & KILN_CACHE_NO_DISK) {
-        (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, NULL, "memory only", "KILN_CACHE_NO_DISK");
+        (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, NULL, "the cache is in memory only",
+                            "KILN_CACHE_NO_DISK is set");
     } else {
         status = find_root(cache, &reason);
         if (status == KILN_OK && strlen(cache->root) > KN_DISK_ROOT) {

@@ -196,7 +196,7 @@ static kiln_status need_dictionary(kiln_pack *pack, const ZSTD_DDict **out_dicti
     ZSTD_DDict *nobody = NULL;
     made = ZSTD_createDDict(bytes.data, bytes.length);
     if (made == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, pack->path, "reading its dictionary");
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, pack->path, "no memory for its dictionary");
     }
     if (!atomic_compare_exchange_strong(&pack->dictionary, &nobody, made)) {
         (void)ZSTD_freeDDict(made);
@@ -220,7 +220,7 @@ static kiln_status unpack_body(kiln_pack *pack, const kn_pack_record *record, ch
     ZSTD_DCtx *context = atomic_exchange(&pack->spare, NULL);
     context = context != NULL ? context : ZSTD_createDCtx();
     if (context == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, pack->path, "unpacking an entry");
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, pack->path, "no memory to unpack an entry");
     }
     size_t got =
         dictionary != NULL
@@ -232,7 +232,7 @@ static kiln_status unpack_body(kiln_pack *pack, const kn_pack_record *record, ch
         (void)ZSTD_freeDCtx(context);
     }
     if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, pack->path, "unpacking an entry");
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, pack->path, "no memory to unpack an entry");
     }
     return !ZSTD_isError(got) && got == size
                ? KILN_OK
@@ -271,7 +271,7 @@ static kiln_status unpack(kiln_pack *pack, const kn_pack_record *record,
     }
     char *memory = malloc(layout->total);
     if (memory == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, pack->path, "unpacking an entry");
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, pack->path, "no memory to unpack an entry");
     }
     kiln_status status = unpack_body(pack, record, memory, layout->total, diag);
     if (status == KILN_OK && !kn_pack_body_sound(record, memory)) {

@@ -206,7 +206,7 @@ static kiln_status take_options(kn_remote_url *url, url_cutter *cutter, const ch
         if (name == NULL || value == NULL || !take_option(url, cutter, name, value, diag)) {
             /* The value may be a secret in the wrong place: only the name is told. */
             return kiln_diag_set(diag, KILN_E_INVALID, "see docs/remote.md", "the URL of a remote",
-                                 "the option \"%s\" or its value is not known",
+                                 "there is no option \"%s\", or its value is wrong",
                                  name != NULL ? name : "?");
         }
         at = stop < end ? stop + 1 : end;
@@ -320,7 +320,7 @@ static kiln_status check_whole(const kn_remote_url *url, kiln_diag *diag)
     const char *layout = url->server.layout;
     if (strcmp(layout, "subdirs") != 0 && strcmp(layout, "flat") != 0 &&
         strcmp(layout, "bazel") != 0) {
-        return bad(diag, "its layout is none of subdirs, flat and bazel");
+        return bad(diag, "its layout is not subdirs, flat or bazel");
     }
     return KILN_OK;
 }

@@ -107,7 +107,7 @@ kiln_status kn_sign_generate(const char *path, kn_public_key *out_public, kiln_d
     long size = made ? BIO_get_mem_data(bio, &data) : 0;
     kiln_status status =
         size > 0 ? publish(path, data, (size_t)size, diag)
-                 : kiln_diag_set(diag, KILN_E_INTERNAL, NULL, "making a key", "OpenSSL could not");
+                 : kiln_diag_set(diag, KILN_E_INTERNAL, NULL, "making a key", "OpenSSL made none");
     if (size > 0) {
         OPENSSL_cleanse(data, (size_t)size);
     }

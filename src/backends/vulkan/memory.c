@@ -58,7 +58,7 @@ kiln_status kn_vk_buffer_create(void *opaque, size_t size, void **out_buffer, ki
     kn_vk_device *device = (kn_vk_device *)opaque;
     *out_buffer = NULL;
     if (size > device->physical->properties.limits.maxStorageBufferRange) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, "split it", "buffer",
+        return kiln_diag_set(diag, KILN_E_NOMEM, "split it into several", "creating a buffer",
                              "%zu bytes; this device's buffers have at most %u", size,
                              device->physical->properties.limits.maxStorageBufferRange);
     }
