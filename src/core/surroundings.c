@@ -18,6 +18,22 @@
 static const char *const common_variables[] = {"LD_LIBRARY_PATH", "LD_PRELOAD", "LD_BIND_NOW",
                                                NULL};
 
+/* Where drivers keep what they compiled, and how much of it: no probe finds anything else for it,
+ * and some programs have another folder in every process. What turns such a cache off is not among
+ * them (without Mesa's OpenGL gives no program binaries), nor is PoCL's folder (without it there is
+ * no device). */
+static const char *const ignored_variables[] = {"CUDA_CACHE_MAXSIZE",
+                                                "CUDA_CACHE_PATH",
+                                                "MESA_GLSL_CACHE_DIR",
+                                                "MESA_GLSL_CACHE_MAX_SIZE",
+                                                "MESA_SHADER_CACHE_DIR",
+                                                "MESA_SHADER_CACHE_MAX_SIZE",
+                                                "MESA_SHADER_CACHE_SHOW_STATS",
+                                                "__GL_SHADER_DISK_CACHE_PATH",
+                                                "__GL_SHADER_DISK_CACHE_SIZE",
+                                                "__GL_SHADER_DISK_CACHE_SKIP_CLEANUP",
+                                                NULL};
+
 /* Where libraries come and go: a new one moves its folder's time. */
 static const char *const common_places[] = {"/etc/ld.so.cache",
                                             "/lib",
@@ -256,7 +272,8 @@ static bool is_named(const char *variable, const char *const *names)
 static void take_variable(void *user, const char *variable)
 {
     gathering *g = (gathering *)user;
-    if (is_named(variable, common_variables) || is_named(variable, g->names)) {
+    if (is_named(variable, common_variables) ||
+        (is_named(variable, g->names) && !is_named(variable, ignored_variables))) {
         texts_add(&g->found, variable);
     }
 }

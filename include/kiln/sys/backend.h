@@ -301,7 +301,8 @@ typedef struct kiln_device_ops {
  * were mapped then and none of the system's folders of libraries has changed. Lists end with NULL.
  */
 typedef struct kiln_probe_basis {
-    /* Environment variables; "MESA_*": all that begin so. */
+    /* Environment variables; "MESA_*": all that begin so. Folders and sizes of drivers' own caches
+     * (MESA_SHADER_CACHE_DIR) are left out of it. */
     const char *const *variables;
     /* Files and folders: "/etc/x" that file's or folder's own facts, "/etc/x/" those of everything
      * in it too, "/dev/x*" those of all whose names begin so, "$NAME/x" the same for each path in a

@@ -74,7 +74,8 @@ DRIVER(0)
 DRIVER(1)
 DRIVER(2)
 
-static const char *const variables[] = {"KILN_FAKE*", "KILN_TEST_ICD", NULL};
+static const char *const variables[] = {"KILN_FAKE*", "KILN_TEST_ICD", "MESA_*", "CUDA_*",
+                                        "POCL_*",     "__GL*",         NULL};
 static const char *const places[] = {"$KILN_TEST_ICD/", NULL};
 static const kiln_probe_basis basis = {variables, places, false};
 
@@ -355,6 +356,35 @@ static void a_change_around_a_driver_is_probed_again(void **state)
     assert_int_equal(all_opens(), 1);
 }
 
+static void a_folder_of_the_drivers_own_cache_is_no_change(void **state)
+{
+    static const struct {
+        const char *name;
+        bool counts;
+    } changes[] = {{"MESA_SHADER_CACHE_DIR", false},
+                   {"MESA_SHADER_CACHE_MAX_SIZE", false},
+                   {"MESA_GLSL_CACHE_DIR", false},
+                   {"CUDA_CACHE_PATH", false},
+                   {"__GL_SHADER_DISK_CACHE_PATH", false},
+                   {"MESA_SHADER_CACHE_DIRS", true},
+                   {"MESA_SHADER_CACHE", true},
+                   {"MESA_SHADER_CACHE_DISABLE", true},
+                   {"MESA_EXTENSION_OVERRIDE", true},
+                   {"POCL_CACHE_DIR", true}};
+    rig *r = *state;
+    start(r);
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        assert_int_equal(setenv(changes[i].name, r->folder, 1), 0);
+        start(r);
+        assert_int_equal(all_opens(), changes[i].counts ? DRIVERS : 1);
+        start(r);
+        assert_int_equal(all_opens(), 1);
+    }
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        assert_int_equal(unsetenv(changes[i].name), 0);
+    }
+}
+
 static void a_device_that_went_is_not_listed(void **state)
 {
     rig *r = *state;
@@ -477,6 +507,7 @@ int main(void)
         TEST(another_backend_opens_when_it_is_used),
         TEST(selection_gives_the_answer_of_a_full_probe),
         TEST(a_change_around_a_driver_is_probed_again),
+        TEST(a_folder_of_the_drivers_own_cache_is_no_change),
         TEST(a_device_that_went_is_not_listed),
         TEST(what_does_not_open_is_not_trusted),
         TEST(a_later_one_that_does_not_open_is_passed_over),
