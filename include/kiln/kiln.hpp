@@ -26,8 +26,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -300,6 +302,13 @@ class cache : public owner<kiln_cache, kiln_cache_destroy>
         kiln_cache_contains(get(), keys.data(), keys.size(), there.get());
         return std::vector<bool>(there.get(), there.get() + keys.size());
     }
+    /* How often programs were used, by the keys of their first stages. */
+    std::vector<kiln_use> uses(const std::vector<kiln_key> &keys)
+    {
+        std::vector<kiln_use> found(keys.size());
+        kiln_cache_uses(get(), keys.data(), keys.size(), found.data());
+        return found;
+    }
     kiln_cache_stats stats() const
     {
         kiln_cache_stats own;
@@ -434,6 +443,7 @@ class sources
 class program : public owner<kiln_program, kiln_program_release>
 {
   public:
+    program() = default;
     explicit program(kiln_program *taken) : owner(taken)
     {
     }
@@ -567,7 +577,45 @@ struct shape {
         local = {x, y, z};
         return *this;
     }
+    /* Without arguments. */
+    kiln_launch launch() const
+    {
+        kiln_launch how{};
+        how.struct_size = sizeof(how);
+        how.dims = dims;
+        for (std::size_t i = 0; i < 3; i++) {
+            how.global[i] = global[i];
+            how.local[i] = local[i];
+        }
+        return how;
+    }
 };
+
+/* What a launch takes: buffers, local_memory, or plain values of exactly the kernel's types. */
+inline kiln_arg argument(const buffer &b)
+{
+    kiln_arg arg{};
+    arg.kind = KILN_ARG_BUFFER;
+    arg.buffer = b.get();
+    return arg;
+}
+inline kiln_arg argument(const local_memory &memory)
+{
+    kiln_arg arg{};
+    arg.kind = KILN_ARG_LOCAL;
+    arg.size = memory.bytes;
+    return arg;
+}
+template <typename T> kiln_arg argument(const T &value)
+{
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>,
+                  "an argument is a buffer, local_memory or a plain value");
+    kiln_arg arg{};
+    arg.kind = KILN_ARG_VALUE;
+    arg.value = &value;
+    arg.size = sizeof(T);
+    return arg;
+}
 
 /* Work in order. */
 class queue : public owner<kiln_queue, kiln_queue_destroy>
@@ -606,13 +654,7 @@ class queue : public owner<kiln_queue, kiln_queue_destroy>
     {
         check c;
         const std::array<kiln_arg, sizeof...(Args) + 1> list{argument(args)..., kiln_arg{}};
-        kiln_launch how{};
-        how.struct_size = sizeof(how);
-        how.dims = s.dims;
-        for (std::size_t i = 0; i < 3; i++) {
-            how.global[i] = s.global[i];
-            how.local[i] = s.local[i];
-        }
+        kiln_launch how = s.launch();
         how.args = list.data();
         how.arg_count = sizeof...(Args);
         kiln_event *made = nullptr;
@@ -624,34 +666,405 @@ class queue : public owner<kiln_queue, kiln_queue_destroy>
         check c;
         c(kiln_queue_finish(get(), c));
     }
+};
+
+/* --- variants ----------------------------------------------------------------------------------
+ */
+
+/* A kernel with its variants, the baseline first. Keeps copies; the sources' texts are borrowed. */
+class kernel
+{
+  public:
+    explicit kernel(std::string name) : name_(std::move(name))
+    {
+    }
+    kernel &variant(std::string name, const source &code, std::string entry, const shape &how)
+    {
+        const kept &v = *kept_.emplace_back(
+            std::make_unique<kept>(kept{std::move(name), std::move(entry), {code}, how}));
+        list_.push_back(
+            {sizeof(kiln_variant), v.name.c_str(), v.code.data(), v.entry.c_str(), v.how.launch()});
+        return *this;
+    }
+    /* Of the problem, one after the other. */
+    kernel &size(std::uint64_t value)
+    {
+        sizes_.push_back(value);
+        return *this;
+    }
+    /* Of a launch. */
+    kernel &amounts(double flops, double bytes)
+    {
+        flops_ = flops;
+        bytes_ = bytes;
+        return *this;
+    }
+    const char *entry(std::size_t index) const
+    {
+        return list_.at(index).entry;
+    }
+    const shape &how(std::size_t index) const
+    {
+        return kept_.at(index)->how;
+    }
+    /* As long as this is neither changed nor moved. */
+    kiln_kernel get() const
+    {
+        kiln_kernel k{};
+        k.struct_size = sizeof(k);
+        k.name = name_.c_str();
+        k.variants = list_.data();
+        k.variant_count = list_.size();
+        k.sizes = sizes_.data();
+        k.size_count = sizes_.size();
+        k.flops = flops_;
+        k.bytes = bytes_;
+        return k;
+    }
 
   private:
-    static kiln_arg argument(const buffer &b)
+    struct kept {
+        std::string name, entry;
+        sources code;
+        shape how;
+    };
+    std::string name_;
+    std::vector<std::unique_ptr<kept>> kept_;
+    std::vector<kiln_variant> list_;
+    std::vector<std::uint64_t> sizes_;
+    double flops_ = 0, bytes_ = 0;
+};
+
+/* What a kernel writes, and how long to measure. */
+struct tune_options : kiln_tune_options {
+    std::vector<kiln_tune_output> written;
+    tune_options() : kiln_tune_options()
     {
-        kiln_arg arg{};
-        arg.kind = KILN_ARG_BUFFER;
-        arg.buffer = b.get();
-        return arg;
+        struct_size = sizeof(kiln_tune_options);
     }
-    static kiln_arg argument(const local_memory &memory)
+    /* The argument with this index. */
+    tune_options &writes(std::size_t index, kiln_element element, double absolute = 0,
+                         double relative = 0, bool is_input = false)
     {
-        kiln_arg arg{};
-        arg.kind = KILN_ARG_LOCAL;
-        arg.size = memory.bytes;
-        return arg;
-    }
-    template <typename T> static kiln_arg argument(const T &value)
-    {
-        static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>,
-                      "an argument is a buffer, local_memory or a plain value");
-        kiln_arg arg{};
-        arg.kind = KILN_ARG_VALUE;
-        arg.value = &value;
-        arg.size = sizeof(T);
-        return arg;
+        written.push_back({index, element, absolute, relative, is_input});
+        return *this;
     }
 };
 
+/* Measures, with arguments as for queue::launch; where it is known already nothing is measured. */
+template <typename... Args>
+kiln_tuning tune(const device &on, const kernel &k, const tune_options &options,
+                 const Args &...args)
+{
+    check c;
+    const std::array<kiln_arg, sizeof...(Args) + 1> list{argument(args)..., kiln_arg{}};
+    const kiln_kernel what = k.get();
+    kiln_tune_options how = options;
+    how.args = list.data();
+    how.arg_count = sizeof...(Args);
+    how.outputs = options.written.data();
+    how.output_count = options.written.size();
+    kiln_tuning tuning{};
+    c(kiln_tune(on.get(), &what, &how, &tuning, c));
+    return tuning;
+}
+
+/* Empty where nothing was measured. */
+inline std::optional<kiln_tuning> find_tuning(const device &on, const kernel &k)
+{
+    check c;
+    const kiln_kernel what = k.get();
+    kiln_tuning tuning{};
+    if (!c.found(kiln_tuned_find(on.get(), &what, &tuning, c))) {
+        return std::nullopt;
+    }
+    return tuning;
+}
+
+/* The variant that was found fastest, else the baseline:
+ *     const kiln::tuned best(device, kernel);
+ *     queue.launch(best, best.entry(), best.how(), x, y); */
+class tuned : public program
+{
+  public:
+    tuned(const device &on, const kernel &k, const kiln_build_options *options = nullptr)
+    {
+        check c;
+        const kiln_kernel what = k.get();
+        kiln_program *made = nullptr;
+        c(kiln_tuned_build(on.get(), &what, options, &made, &tuning_, c));
+        object_.reset(made);
+        entry_ = k.entry(tuning_.variant);
+        how_ = k.how(tuning_.variant);
+    }
+    const kiln_tuning &tuning() const
+    {
+        return tuning_;
+    }
+    const char *entry() const
+    {
+        return entry_.c_str();
+    }
+    const shape &how() const
+    {
+        return how_;
+    }
+
+  private:
+    kiln_tuning tuning_{};
+    std::string entry_;
+    shape how_ = 1;
+};
+
+/* --- in the background, and again and again ----------------------------------------------------
+ */
+
+/* Programs that are built in the background; what has not begun is called off at its end. */
+class warm : public owner<kiln_warm, kiln_warm_destroy>
+{
+  public:
+    warm(const device &on, const std::vector<std::reference_wrapper<const sources>> &programs,
+         const kiln_warm_options *options = nullptr)
+    {
+        check c;
+        std::vector<kiln_warm_item> items;
+        for (const sources &one : programs) {
+            items.push_back({one.data(), one.size()});
+        }
+        kiln_warm *made = nullptr;
+        c(kiln_warm_start(on.get(), items.data(), items.size(), options, &made, c));
+        object_.reset(made);
+    }
+    void cancel()
+    {
+        kiln_warm_cancel(get());
+    }
+    void wait()
+    {
+        kiln_warm_wait(get());
+    }
+    kiln_warm_state state() const
+    {
+        check c;
+        kiln_warm_state state{};
+        state.struct_size = sizeof(state);
+        c(kiln_warm_get_state(get(), &state, c));
+        return state;
+    }
+};
+
+/* A program that follows its file, which the source's name names. */
+class watch : public owner<kiln_watch, kiln_watch_destroy>
+{
+  public:
+    watch(const device &on, const source &file, const kiln_build_options *options = nullptr)
+    {
+        check c;
+        const sources list{file};
+        kiln_watch *made = nullptr;
+        c(kiln_watch_create(on.get(), list.data(), options, &made, c));
+        object_.reset(made);
+    }
+    /* True if there is another program now. What does not compile is thrown once; go on then. */
+    bool poll()
+    {
+        check c;
+        bool changed = false;
+        c(kiln_watch_poll(get(), &changed, c));
+        return changed;
+    }
+    /* The last one that compiled; empty if there has been none. */
+    program latest() const
+    {
+        return program(kiln_watch_program(get()));
+    }
+    std::size_t place_count() const
+    {
+        return kiln_watch_place_count(get());
+    }
+};
+
+/* A buffer of an executor, with the host's data: input(x), output(y), inout(z). What they point to
+ * must live until the work is done. */
+struct host_data {
+    const void *in;
+    void *out;
+    std::size_t size;
+};
+template <typename T> host_data input(const std::vector<T> &data)
+{
+    static_assert(std::is_trivially_copyable_v<T>, "devices take plain bytes");
+    return {data.data(), nullptr, data.size() * sizeof(T)};
+}
+template <typename T> host_data output(std::vector<T> &data)
+{
+    static_assert(std::is_trivially_copyable_v<T>, "devices give plain bytes");
+    return {nullptr, data.data(), data.size() * sizeof(T)};
+}
+template <typename T> host_data inout(std::vector<T> &data)
+{
+    static_assert(std::is_trivially_copyable_v<T>, "devices take and give plain bytes");
+    return {data.data(), data.data(), data.size() * sizeof(T)};
+}
+
+/* A piece of work; empty where the executor had no room. */
+class ticket : public owner<kiln_ticket, kiln_ticket_release>
+{
+  public:
+    ticket() = default;
+    explicit ticket(kiln_ticket *taken) : owner(taken)
+    {
+    }
+    ticket share() const
+    {
+        return ticket(kiln_ticket_retain(get()));
+    }
+    bool done() const
+    {
+        return kiln_ticket_done(get());
+    }
+    /* Throws what the work failed with. */
+    void wait() const
+    {
+        check c;
+        c(kiln_ticket_wait(get(), c));
+    }
+};
+
+/* Launches with their data, several in flight. */
+class executor : public owner<kiln_executor, kiln_executor_destroy>
+{
+  public:
+    explicit executor(const device &on, const kiln_executor_options *options = nullptr)
+    {
+        check c;
+        kiln_executor *made = nullptr;
+        c(kiln_executor_create(on.get(), options, &made, c));
+        object_.reset(made);
+    }
+    /* Arguments as for queue::launch, and host_data. Waits for room. */
+    template <typename... Args>
+    ticket submit(const program &p, const char *entry, const shape &s, const Args &...args)
+    {
+        return submit_by(kiln_executor_submit, p, entry, s, args...);
+    }
+    /* Empty without room. */
+    template <typename... Args>
+    ticket try_submit(const program &p, const char *entry, const shape &s, const Args &...args)
+    {
+        return submit_by(kiln_executor_try_submit, p, entry, s, args...);
+    }
+    void drain()
+    {
+        kiln_executor_drain(get());
+    }
+    kiln_executor_stats stats() const
+    {
+        check c;
+        kiln_executor_stats figures{};
+        figures.struct_size = sizeof(figures);
+        c(kiln_executor_get_stats(get(), &figures, c));
+        return figures;
+    }
+
+  private:
+    static kiln_work_arg work_argument(const host_data &data)
+    {
+        kiln_work_arg arg{};
+        arg.kind = KILN_ARG_BUFFER;
+        arg.input = data.in;
+        arg.output = data.out;
+        arg.size = data.size;
+        return arg;
+    }
+    template <typename T> static kiln_work_arg work_argument(const T &value)
+    {
+        const kiln_arg plain = argument(value);
+        kiln_work_arg arg{};
+        arg.kind = plain.kind;
+        arg.buffer = plain.buffer;
+        arg.value = plain.value;
+        arg.size = plain.size;
+        return arg;
+    }
+    template <typename Submit, typename... Args>
+    ticket submit_by(Submit call, const program &p, const char *entry, const shape &s,
+                     const Args &...args)
+    {
+        check c;
+        const std::array<kiln_work_arg, sizeof...(Args) + 1> list{work_argument(args)...,
+                                                                  kiln_work_arg{}};
+        kiln_work work{};
+        work.struct_size = sizeof(work);
+        work.program = p.get();
+        work.entry = entry;
+        work.dims = s.dims;
+        for (std::size_t i = 0; i < 3; i++) {
+            work.global[i] = s.global[i];
+            work.local[i] = s.local[i];
+        }
+        work.args = list.data();
+        work.arg_count = sizeof...(Args);
+        kiln_ticket *made = nullptr;
+        const kiln_status status = call(get(), &work, &made, c);
+        if (status != KILN_E_BUSY) {
+            c(status);
+        }
+        return ticket(made);
+    }
+};
+
+/* --- remotes -----------------------------------------------------------------------------------
+ */
+
+/* Asks each remote of the list; none given: those of $KILN_REMOTE. */
+inline std::vector<kiln_remote_report> check_remotes(const char *list = nullptr)
+{
+    check c;
+    std::vector<kiln_remote_report> reports;
+    /* An exception must not pass through C. */
+    auto keep = [](void *user, const kiln_remote_report *report) noexcept -> kiln_status {
+        try {
+            static_cast<std::vector<kiln_remote_report> *>(user)->push_back(*report);
+            return KILN_OK;
+        } catch (...) {
+            return KILN_E_NOMEM;
+        }
+    };
+    c(kiln_remote_check(list, keep, &reports, c));
+    return reports;
+}
+
+/* Entries between a cache and remotes. The cache must outlive it. */
+class transfer : public owner<kiln_transfer, kiln_transfer_close>
+{
+  public:
+    explicit transfer(const cache &of, const char *list = nullptr)
+    {
+        check c;
+        kiln_transfer *made = nullptr;
+        c(kiln_transfer_open(list, of.get(), &made, c));
+        object_.reset(made);
+    }
+    /* False where there is no such entry here. */
+    bool push(const kiln_key &key, bool replace = false)
+    {
+        check c;
+        return c.found(kiln_transfer_push(get(), nullptr, &key, replace, c));
+    }
+    /* False where no remote has it. */
+    bool pull(const kiln_key &key)
+    {
+        check c;
+        return c.found(kiln_transfer_pull(get(), &key, nullptr, c));
+    }
+    kiln_transfer_counts counts() const
+    {
+        kiln_transfer_counts counts{};
+        kiln_transfer_get_counts(get(), &counts);
+        return counts;
+    }
+};
 } /* namespace kiln */
 
 #endif

@@ -63,7 +63,7 @@ for compiler in c++ clang++ clang++-14; do
     # shellcheck disable=SC2046
     $compiler -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -o "$folder/wrapper" \
         "$source_dir/tests/integration/wrapper.cpp" $(pkg-config --cflags --libs kiln)
-    "$folder/wrapper"
+    "$folder/wrapper" "$folder/watched.c"
 done
 # A component that there is not is named; a version that there is not is refused.
 for wrong in "COMPONENTS cache teapot" "99"; do

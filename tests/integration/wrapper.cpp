@@ -1,10 +1,13 @@
 /* kiln.hpp: misses are empty, failures are exceptions that carry the diag, what a compile throws
- * comes out, objects move. */
+ * comes out, objects move; variants, warming, watching, executor and remotes on the cpu backend. */
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <kiln/kiln.hpp>
 
@@ -87,10 +90,156 @@ static void test_errors()
     }
 }
 
-int main()
+static const char twice_text[] =
+    "#include <kiln_kernel.h>\n"
+    "KILN_KERNEL(twice, KILN_IN(int, x), KILN_OUT(int, y)) { KILN_ITEMS_X(i) { y[i] = FACTOR * "
+    "x[i]; } }\n";
+
+static kiln::source twice(const char *factor)
+{
+    return kiln::source(KILN_LANG_C, "twice.c", twice_text).define("FACTOR", factor);
+}
+
+static kiln::runtime cpu_runtime()
+{
+    kiln_runtime_options options{};
+    kiln::check check;
+    check(kiln_runtime_options_init(&options, check));
+    options.backend = "cpu";
+    return kiln::runtime(&options);
+}
+
+static void test_variants(const kiln::device &device)
+{
+    const std::vector<int> x(256, 21);
+    std::vector<int> y(256, 0);
+    const kiln::buffer in(device, 1024);
+    const kiln::buffer out(device, 1024);
+    kiln::queue queue(device);
+    queue.write(in, x);
+    kiln::kernel two("wrapper.twice");
+    two.variant("plain", twice("2"), "twice", kiln::shape(256).groups(64))
+        .variant("sum", twice("1 + 1"), "twice", kiln::shape(256).groups(64)) /* differs */
+        .size(256)
+        .amounts(256, 2048);
+    const kiln::kernel kernel = std::move(two);
+    std::vector<kiln_tune_row> rows(2);
+    kiln::tune_options options;
+    options.writes(1, KILN_ELEMENT_I32);
+    options.rows = rows.data();
+    options.again = true;
+    const kiln_tuning tuning = kiln::tune(device, kernel, options, in, out);
+    CHECK(tuning.known && tuning.variant == 0);
+    CHECK(rows[0].outcome == KILN_TUNE_CHOSEN && rows[1].outcome == KILN_TUNE_DIFFERS);
+    const std::optional<kiln_tuning> found = kiln::find_tuning(device, kernel);
+    CHECK(found && found->known && found->variant == 0);
+    kiln::kernel other("wrapper.other");
+    other.variant("plain", twice("3"), "twice", 256);
+    CHECK(!kiln::find_tuning(device, other));
+    const kiln::tuned best(device, kernel);
+    CHECK(best.tuning().known && best.how().local[0] == 64);
+    queue.launch(best, best.entry(), best.how(), in, out);
+    queue.read(out, y);
+    CHECK(y[0] == 42 && y[255] == 42);
+    try {
+        (void)kiln::tune(device, kernel, kiln::tune_options(), in, out);
+        CHECK(false);
+    } catch (const kiln::error &e) {
+        CHECK(e.status() == KILN_E_INVALID);
+    }
+}
+
+static void test_warm(const kiln::device &device)
+{
+    const kiln::sources one{twice("5")};
+    const kiln::sources two{twice("6")};
+    const kiln::sources wrong{kiln::source(KILN_LANG_C, "wrong.c", "this is no C;")};
+    kiln::warm warm(device, {one, two, wrong});
+    warm.wait();
+    const kiln_warm_state state = warm.state();
+    CHECK(state.total == 3 && state.built == 2 && state.failed == 1 && state.running == 0);
+    warm.cancel();
+}
+
+static void test_watch(const kiln::device &device, const std::string &path)
+{
+    std::ofstream(path) << twice_text;
+    kiln::watch watch(device,
+                      kiln::source(KILN_LANG_C, path, {}).define("FACTOR", "2").entry("twice"));
+    CHECK(!watch.latest());
+    CHECK(watch.poll());
+    CHECK(!watch.poll() && watch.latest() && watch.place_count() > 0);
+    std::ofstream(path) << "this is no C any more;";
+    try {
+        (void)watch.poll();
+        CHECK(false);
+    } catch (const kiln::error &e) {
+        CHECK(e.status() == KILN_E_COMPILE && watch.latest());
+    }
+    CHECK(!watch.poll());
+    (void)std::remove(path.c_str());
+}
+
+static void test_executor(const kiln::device &device)
+{
+    const kiln::program program = device.build({twice("2")});
+    const std::vector<int> x(64, 4);
+    std::vector<int> y(64, 0);
+    std::vector<int> z(64, 0);
+    kiln::executor executor(device);
+    const kiln::ticket first =
+        executor.submit(program, "twice", 64, kiln::input(x), kiln::output(y));
+    first.wait();
+    CHECK(first.done() && y[63] == 8);
+    const kiln::ticket second =
+        executor.try_submit(program, "twice", 64, kiln::inout(y), kiln::output(z));
+    CHECK(second);
+    executor.drain();
+    CHECK(second.share().done() && y[0] == 8 && z[0] == 16);
+    const kiln::ticket wrong = executor.submit(program, "no such entry", 64, kiln::input(x));
+    try {
+        wrong.wait();
+        CHECK(false);
+    } catch (const kiln::error &e) {
+        CHECK(e.status() == KILN_E_INVALID);
+    }
+    CHECK(executor.stats().completed == 2 && executor.stats().failed == 1);
+}
+
+static void test_remotes()
+{
+    kiln::cache_options options;
+    options.flags |= KILN_CACHE_NO_DISK;
+    kiln::cache cache(options);
+    const kiln_key key = recipe_of("one").key();
+    CHECK(cache.uses({key}).at(0).count == 0);
+    try {
+        kiln::transfer transfer(cache, "");
+        CHECK(false);
+    } catch (const kiln::error &e) {
+        CHECK(e.status() == KILN_E_UNAVAILABLE);
+    }
+    const std::vector<kiln_remote_report> reports = kiln::check_remotes("gopher://nowhere");
+    CHECK(reports.size() == 1 && !reports[0].reachable && reports[0].why[0] != '\0');
+    try {
+        (void)kiln::check_remotes("nowhere");
+        CHECK(false);
+    } catch (const kiln::error &e) {
+        CHECK(e.status() == KILN_E_INVALID);
+    }
+}
+
+int main(int argc, char **argv)
 {
     test_cache();
     test_errors();
+    const kiln::runtime runtime = cpu_runtime();
+    const kiln::device device = runtime.devices().at(0);
+    test_variants(device);
+    test_warm(device);
+    test_watch(device, argc > 1 ? argv[1] : "wrapper_watched.c");
+    test_executor(device);
+    test_remotes();
     std::printf("kiln.hpp: %s\n", failures == 0 ? "fine" : "FAILED");
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
