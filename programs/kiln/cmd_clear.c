@@ -16,7 +16,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     kiln_cache *cache = NULL;
     kiln_prune_result result = {0, 0, 0, 0, 0};
     (void)arguments; /* takes none */
-    exit_code code = session_open_disk(context, &options->session, &cache);
+    exit_code code = session_open_disk_to_write(context, &options->session, &cache);
     if (code != EXIT_FINE) {
         return code;
     }

@@ -114,7 +114,7 @@ static kiln_status examine_cache(const cmd_context *context, kiln_cache *cache,
     kiln_status status = listing_make(cache, NULL, context->pool, &listing, diag);
     if (status == KILN_OK) {
         findings->entries = listing.count;
-        findings->bytes = listing.bytes;
+        findings->bytes = listing.disk_bytes;
         status = kiln_cache_stats_total(cache, &findings->stats, diag);
     }
     return status;

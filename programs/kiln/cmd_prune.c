@@ -41,7 +41,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     } else if (!options->max_age.given) {
         prune.max_bytes = 0;
     }
-    exit_code code = session_open_disk(context, &options->session, &cache);
+    exit_code code = session_open_disk_to_write(context, &options->session, &cache);
     if (code != EXIT_FINE) {
         return code;
     }

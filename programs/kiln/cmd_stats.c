@@ -94,7 +94,7 @@ static void print_counters(const cmd_context *context, const kiln_cache_stats *s
 static bool print_text(const cmd_context *context, const char *root, const cli_listing *listing,
                        const kiln_cache_stats *stats)
 {
-    const char *bytes = out_bytes(context->pool, listing->bytes);
+    const char *bytes = out_bytes(context->pool, listing->disk_bytes);
     if (bytes == NULL) {
         return false;
     }
@@ -117,7 +117,7 @@ static bool print_json(const char *root_dir, const cli_listing *listing,
     json_t *counters = json_object();
     out_json_set(&root, "root", out_json_text(root_dir));
     out_json_set(&root, "entries", out_json_u64(listing->count));
-    out_json_set(&root, "bytes", out_json_u64(listing->bytes));
+    out_json_set(&root, "bytes", out_json_u64(listing->disk_bytes));
     out_json_set(&root, "hits", out_json_u64(hits_of(stats)));
     out_json_set(&root, "hit_rate", out_json_real(rate_of(stats)));
 #define COUNTER_VALUE(name, text) out_json_set(&counters, #name, out_json_u64(stats->name));
@@ -146,7 +146,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         const char *root = kiln_cache_root(cache);
         bool good = true;
         if (options->openmetrics) {
-            stats_print_metrics(stdout, root, listing.count, listing.bytes, &stats);
+            stats_print_metrics(stdout, root, listing.count, listing.disk_bytes, &stats);
         } else {
             good = options->session.json ? print_json(root, &listing, &stats)
                                          : print_text(context, root, &listing, &stats);

@@ -44,7 +44,9 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     kiln_verify_result result = {0, 0, 0};
     kiln_diag diag = KILN_DIAG_INIT;
     (void)arguments; /* takes none */
-    exit_code code = session_open_disk(context, &options->session, &cache);
+    exit_code code = options->remove
+                         ? session_open_disk_to_write(context, &options->session, &cache)
+                         : session_open_disk(context, &options->session, &cache);
     if (code != EXIT_FINE) {
         return code;
     }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BLOCK 4096u
+
 static kiln_status add(void *user, const kiln_entry_info *info)
 {
     cli_listing *listing = user;
@@ -33,6 +35,7 @@ static kiln_status add(void *user, const kiln_entry_info *info)
     entry->stored_size = info->stored_size;
     entry->used_ns = info->used_ns;
     listing->bytes += info->stored_size;
+    listing->disk_bytes += (info->stored_size + BLOCK - 1) / BLOCK * BLOCK;
     listing->count++;
     return KILN_OK;
 }
@@ -50,7 +53,7 @@ static int compare(const void *left, const void *right)
 kiln_status listing_make(kiln_cache *cache, const char *target, cli_pool *pool,
                          cli_listing *out_listing, kiln_diag *diag)
 {
-    *out_listing = (cli_listing){pool, NULL, 0, 0, 0};
+    *out_listing = (cli_listing){.pool = pool};
     kiln_status status = kiln_cache_walk(cache, target, add, out_listing, diag);
     if (status == KILN_E_NOMEM) {
         return kiln_diag_set(diag, status, NULL, "listing the cache", "out of memory");

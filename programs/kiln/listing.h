@@ -17,7 +17,8 @@ typedef struct cli_listing {
     cli_pool *pool;
     listing_entry *entries; /* last used first, then by key */
     size_t count, capacity;
-    uint64_t bytes;
+    uint64_t bytes;      /* of the files */
+    uint64_t disk_bytes; /* that they take: whole blocks, as the limits count them */
 } cli_listing;
 
 /* Lists the entries of `target` (NULL: all). */

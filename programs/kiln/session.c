@@ -38,21 +38,34 @@ static void on_cache_progress(void *user, uint64_t done, uint64_t total)
     }
 }
 
+/* Gives the cache up. Where there was a warning, it has told the reason. */
+static exit_code refuse(const cmd_context *context, const char *what, kiln_cache **cache)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    const char *reason = console_has_warned(context->console) ? "the warning above says why"
+                                                              : kiln_cache_disk_reason(*cache);
+    (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln doctor tells more", what, "%s", reason);
+    kiln_cache_destroy(*cache);
+    *cache = NULL;
+    return cmd_fail_as(context, EXIT_CACHE, &diag);
+}
+
+exit_code session_open_disk_to_write(const cmd_context *context, const session_options *options,
+                                     kiln_cache **out_cache)
+{
+    exit_code code = session_open_disk(context, options, out_cache);
+    if (code == EXIT_FINE && *kiln_cache_disk_reason(*out_cache) != '\0') {
+        return refuse(context, "the cache on disk is only read", out_cache);
+    }
+    return code;
+}
+
 exit_code session_open_disk(const cmd_context *context, const session_options *options,
                             kiln_cache **out_cache)
 {
     exit_code code = session_open_cache(context, options, out_cache);
     if (code == EXIT_FINE && *kiln_cache_root(*out_cache) == '\0') {
-        kiln_diag diag = KILN_DIAG_INIT;
-        /* Where there was a warning, it has told the reason. */
-        const char *reason = console_has_warned(context->console)
-                                 ? "the warning above says why"
-                                 : kiln_cache_disk_reason(*out_cache);
-        (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln doctor tells more",
-                            "the cache on disk is off", "%s", reason);
-        kiln_cache_destroy(*out_cache);
-        *out_cache = NULL;
-        return cmd_fail_as(context, EXIT_CACHE, &diag);
+        return refuse(context, "the cache on disk is off", out_cache);
     }
     if (code == EXIT_FINE) {
         kiln_cache_on_progress(*out_cache, on_cache_progress, (void *)(uintptr_t)context);

@@ -61,6 +61,9 @@ exit_code session_open_cache(const cmd_context *context, const session_options *
 /* The same, but a cache without a disk tier is a failure: for the commands that look into it. */
 exit_code session_open_disk(const cmd_context *context, const session_options *options,
                             kiln_cache **out_cache);
+/* The same, and one that can only be read is a failure as well. */
+exit_code session_open_disk_to_write(const cmd_context *context, const session_options *options,
+                                     kiln_cache **out_cache);
 /* Opens a runtime on `cache`. A backend or device named on the command line must be there: asking
  * for one by hand and getting another is never wanted, so this is strict. */
 exit_code session_open_runtime(const cmd_context *context, const session_options *options,

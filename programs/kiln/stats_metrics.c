@@ -66,7 +66,7 @@ void stats_print_metrics(FILE *file, const char *root, uint64_t entries, uint64_
                          const kiln_cache_stats *stats)
 {
     put_gauge(file, root, "entries", NULL, "entries on disk", entries);
-    put_gauge(file, root, "size_bytes", "bytes", "their size", bytes);
+    put_gauge(file, root, "size_bytes", "bytes", "what they take on disk", bytes);
 #define COUNTER_SAMPLE(name, text) put_counter(file, root, #name, (text), stats->name);
     KILN_CACHE_COUNTERS(COUNTER_SAMPLE)
 #undef COUNTER_SAMPLE

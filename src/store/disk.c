@@ -254,7 +254,8 @@ typedef struct lookup {
 
 static void drop(kn_disk *disk, const char *path, uint64_t size)
 {
-    if (!disk->read_only && kn_file_remove(path, NULL) == KILN_OK) {
+    if (!disk->read_only &&
+        (kn_file_remove(path, NULL) == KILN_OK || kn_file_remove_folder(path) == KILN_OK)) {
         kn_stats_moved(disk->stats,
                        &(kn_totals){.files = -1, .bytes = -(int64_t)kn_disk_weight(size)});
     }
@@ -432,6 +433,10 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
     const kn_totals coming = {.files = 1, .bytes = (int64_t)weight};
     const bool due = kn_disk_make_room(disk, what->key, &coming);
     bool replaces = kn_file_stat(path, false, &old, NULL) == KILN_OK;
+    if (replaces && old.kind == KN_FILE_FOLDER) { /* no rename replaces it */
+        replaces = false;
+        (void)kn_file_remove_folder(path); /* one that holds something is somebody's */
+    }
     status = publish_parts(disk, path, &parts, diag);
     if (status == KILN_OK) {
         kn_stats_add(disk->stats, KN_COUNT_put_bytes, kn_entry_parts_size(&parts));

@@ -61,7 +61,7 @@ code=0
 # shellcheck source=/dev/null
 (set +e; . "$cases/$name.sh") 3>&1 >"$folder/raw" 2>&1 || code=$?
 if [ "$code" != 0 ]; then
-    [ "$code" = 77 ] && echo "SKIP: the backend that this case needs has no device" && exit 77
+    [ "$code" = 77 ] && echo "SKIP: what this case needs is not there" && exit 77
     cat "$folder/raw"
     exit 1
 fi

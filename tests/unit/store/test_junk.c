@@ -1,0 +1,216 @@
+/* What may lie where an entry should: folders, pipes, links, devices, zeros, and the entries of a
+ * kiln that is not yet written. Nothing of it is an error, and nothing of it stays in the way. */
+#include "unit/store/support.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* Each replaces the entry at `path`, whose size is `size`; false where that cannot be made here. */
+static bool put_nothing(const char *path, size_t size)
+{
+    (void)size;
+    kt_file_write(path, "", 0);
+    return true;
+}
+
+static bool put_zeros(const char *path, size_t size)
+{
+    char *zeros = calloc(1, size);
+    assert_non_null(zeros);
+    kt_file_write(path, zeros, size);
+    free(zeros);
+    return true;
+}
+
+static bool put_folder(const char *path, size_t size)
+{
+    (void)size;
+    return unlink(path) == 0 && mkdir(path, 0700) == 0;
+}
+
+static bool put_pipe(const char *path, size_t size)
+{
+    (void)size;
+    return unlink(path) == 0 && mkfifo(path, 0600) == 0;
+}
+
+static bool put_dangling_link(const char *path, size_t size)
+{
+    (void)size;
+    return unlink(path) == 0 && symlink("nowhere", path) == 0;
+}
+
+static bool put_link_to_itself(const char *path, size_t size)
+{
+    (void)size;
+    return unlink(path) == 0 && symlink(path, path) == 0;
+}
+
+static bool put_link_to_a_device(const char *path, size_t size)
+{
+    (void)size;
+    return unlink(path) == 0 && symlink("/dev/zero", path) == 0;
+}
+
+static bool put_device(const char *path, size_t size)
+{
+    (void)size;
+    return unlink(path) == 0 && mknod(path, S_IFCHR | 0600, makedev(1, 5)) == 0;
+}
+
+typedef bool replace_fn(const char *path, size_t size);
+static replace_fn *const junk[] = {
+    put_nothing,       put_zeros,          put_folder,           put_pipe,
+    put_dangling_link, put_link_to_itself, put_link_to_a_device, put_device};
+
+static char *make_entry(const char *root, size_t *out_size)
+{
+    ks_compile compile = {0};
+    struct stat facts;
+    kiln_cache *cache = ks_cache(root);
+    (void)ks_get(cache, "x", &compile);
+    char *entry = ks_only_entry(cache);
+    assert_int_equal(stat(entry, &facts), 0);
+    *out_size = (size_t)facts.st_size;
+    kiln_cache_destroy(cache);
+    return entry;
+}
+
+static void D1_anything_in_an_entrys_place_is_a_miss_and_heals(void **state)
+{
+    size_t size;
+    for (size_t i = 0; i < sizeof junk / sizeof *junk; i++) {
+        ks_compile compile = {0};
+        char *entry = make_entry(*state, &size);
+        bool made = junk[i](entry, size);
+        kiln_cache *cache = ks_cache(*state);
+        assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+        assert_int_equal(ks_own(cache).corrupt, made ? 1 : 0);
+        assert_int_equal(ks_own(cache).put_failures, 0);
+        kiln_cache_destroy(cache);
+        cache = ks_cache(*state);
+        assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
+        assert_int_equal(compile.runs, 1);
+        kiln_cache_destroy(cache);
+        free(entry);
+    }
+}
+
+/* Who only puts asks for nothing before. */
+static void D1_a_put_replaces_whatever_is_there(void **state)
+{
+    size_t size;
+    for (size_t i = 0; i < sizeof junk / sizeof *junk; i++) {
+        char *entry = make_entry(*state, &size);
+        (void)junk[i](entry, size);
+        kiln_recipe *recipe = ks_recipe("x");
+        const kiln_key key = kiln_recipe_key(recipe);
+        kiln_blob *blob = ks_blob("x");
+        kiln_cache *cache = ks_cache(*state);
+        assert_int_equal(kiln_cache_put(cache, recipe, blob, 1, NULL), KILN_OK);
+        kiln_cache_destroy(cache);
+        kiln_blob_release(blob);
+        blob = NULL;
+        cache = ks_cache(*state);
+        assert_int_equal(kiln_cache_get(cache, &key, &blob, NULL, NULL), KILN_OK);
+        assert_int_equal(ks_own(cache).hits_disk, 1);
+        kiln_cache_destroy(cache);
+        kiln_blob_release(blob);
+        kiln_recipe_destroy(recipe);
+        free(entry);
+    }
+}
+
+/* A folder with something in it is nobody's to remove: the cache goes on without that entry. */
+static void a_strangers_folder_in_an_entrys_place_stays(void **state)
+{
+    size_t size;
+    ks_compile compile = {0};
+    char *entry = make_entry(*state, &size);
+    assert_true(put_folder(entry, size));
+    char *kept = kt_path(entry, "kept");
+    kt_file_write(kept, "mine", 4);
+    for (int i = 1; i <= 2; i++) {
+        kiln_cache *cache = ks_cache(*state);
+        assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+        assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_MEMORY);
+        assert_int_equal(compile.runs, i);
+        kiln_cache_destroy(cache);
+    }
+    assert_true(kt_file_exists(kept));
+    free(kept);
+    free(entry);
+}
+
+/* Two versions of kiln share a root: a later format lives beside `v1`, under whatever name, and
+ * nothing that removes entries touches it. */
+static void entries_of_another_format_are_left_alone(void **state)
+{
+    ks_compile compile = {0};
+    kiln_prune_result removed;
+    kiln_verify_result verified;
+    static const char *const folders[] = {"v2", "v2/test-target", "v2/test-target/ab"};
+    char *other = kt_path(*state, "v2/test-target/ab/cd.kiln");
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = *state;
+    options.no_fsync = true;
+    options.disk_max_files = 4;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char *folder = kt_path(*state, folders[i]);
+        assert_int_equal(mkdir(folder, 0700), 0);
+        free(folder);
+    }
+    kt_file_write(other, "of tomorrow", 11);
+    for (int i = 0; i < 20; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "n%d", i);
+        (void)ks_get(cache, name, &compile);
+    }
+    assert_true(ks_own(cache).evicted > 0);
+    assert_int_equal(kiln_cache_verify(cache, true, &verified, NULL), KILN_OK);
+    assert_int_equal(verified.entries_bad, 0);
+    const kiln_prune_options all = {1, 0, NULL};
+    assert_int_equal(kiln_cache_prune(cache, &all, &removed, NULL), KILN_OK);
+    assert_int_equal(kiln_cache_clear(cache, &removed, NULL), KILN_OK);
+    assert_true(kt_file_exists(other));
+    kiln_cache_destroy(cache);
+    free(other);
+}
+
+/* Whatever the user's mask lets through. */
+static void S6_no_mask_opens_the_cache_to_others(void **state)
+{
+    size_t size;
+    struct stat facts;
+    char *root = kt_path(*state, "root");
+    mode_t mask = umask(0);
+    char *entry = make_entry(root, &size);
+    (void)umask(mask);
+    assert_int_equal(stat(root, &facts), 0);
+    assert_int_equal(facts.st_mode & 07777, 0700);
+    assert_int_equal(stat(entry, &facts), 0);
+    assert_int_equal(facts.st_mode & 07777, 0600);
+    *strrchr(entry, '/') = '\0';
+    assert_int_equal(stat(entry, &facts), 0);
+    assert_int_equal(facts.st_mode & 07777, 0700);
+    free(entry);
+    free(root);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(D1_anything_in_an_entrys_place_is_a_miss_and_heals),
+        TEST(D1_a_put_replaces_whatever_is_there),
+        TEST(a_strangers_folder_in_an_entrys_place_stays),
+        TEST(entries_of_another_format_are_left_alone),
+        TEST(S6_no_mask_opens_the_cache_to_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
