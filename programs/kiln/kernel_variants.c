@@ -93,7 +93,7 @@ static kiln_status add(kernel_variants *list, const cli_kernel *kernel, const ke
 static kiln_status evaluate(const cli_kernel *kernel, const char *text, double *out_value,
                             kiln_diag *diag)
 {
-    expression_error error;
+    expression_error error = {0};
     if (!expression_evaluate(text, kernel, out_value, &error)) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, kernel->name, "\"%.80s\": %s", text,
                              error.why);

@@ -174,7 +174,7 @@ static bool is_plain_name(const char *name)
 {
     size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                  "0123456789._-");
-    return name[length] == '\0' && length <= 64;
+    return length <= 64 && name[length] == '\0';
 }
 
 static kiln_status read_variants(const cli_reader *reader, const json_node *kernel_node,
@@ -221,7 +221,7 @@ static kiln_status read_amount(const cli_reader *reader, const json_node *node,
                                const cli_kernel *kernel, const char **out_text)
 {
     double value = 0;
-    expression_error error;
+    expression_error error = {0};
     if (json_is_number(node->json)) {
         *out_text = pool_format(reader->pool, "%.17g", json_number_value(node->json));
         if (*out_text == NULL) {
