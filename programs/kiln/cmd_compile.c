@@ -6,8 +6,9 @@
 #include "host.h"
 #include "out.h"
 #include "parallel.h"
-#include "run_file.h"
 #include "session.h"
+#include "source_file.h"
+#include "targets.h"
 
 typedef struct compile_options {
     session_options session;
@@ -15,11 +16,7 @@ typedef struct compile_options {
     const char *arch;
     opt_number jobs;
     const char *output;
-    const char *language;
-    opt_list entries;
-    opt_list defines;
-    opt_list include_dirs;
-    opt_list compiler_options;
+    source_file_options file;
 } compile_options;
 
 static const opt_spec specs[] = {
@@ -31,21 +28,11 @@ static const opt_spec specs[] = {
      "compile N files at once (default: one a processor, at most one a GiB of memory)"},
     {"output", 'o', OPT_TEXT, offsetof(compile_options, output), "PATH",
      "write the binary to PATH; a folder for several files"},
-    {NULL, 'I', OPT_LIST, offsetof(compile_options, include_dirs), "DIR",
-     "look for headers in DIR"},
-    {NULL, 'D', OPT_LIST, offsetof(compile_options, defines), "NAME[=VALUE]", "define a macro"},
-    {"option", 'X', OPT_LIST, offsetof(compile_options, compiler_options), "OPTION",
-     "pass OPTION to the compiler"},
-    {"entry", 'e', OPT_LIST, offsetof(compile_options, entries), "NAME",
-     "a kernel that must be in the binary (may be repeated)"},
-    {"language", 'x', OPT_TEXT, offsetof(compile_options, language), "NAME",
-     "c, opencl-c, ... (default: by the file's name)"},
+    SOURCE_FILE_ROWS(compile_options, ""),
     SESSION_DEVICE_ROWS(compile_options),
     SESSION_CACHE_ROW(compile_options),
     SESSION_JSON_ROW(compile_options),
     OPT_END};
-
-static const size_t max_source = (size_t)64 << 20;
 
 /* What became of one file. */
 typedef struct compiled_file {
@@ -70,21 +57,6 @@ typedef struct compile_job {
     size_t done;
     exit_code code; /* of the first failure */
 } compile_job;
-
-static void describe(const compile_job *job, const char *path, kiln_source *source)
-{
-    const compile_options *options = job->options;
-    *source = (kiln_source)KILN_SOURCE_INIT;
-    source->name = path;
-    source->defines = job->defines;
-    source->define_count = options->defines.count;
-    source->options = options->compiler_options.items;
-    source->option_count = options->compiler_options.count;
-    source->include_dirs = options->include_dirs.items;
-    source->include_dir_count = options->include_dirs.count;
-    source->entries = options->entries.items;
-    source->entry_count = options->entries.count;
-}
 
 /* Where the binary of `path` goes. NULL with *out_good false: no memory. */
 static const char *output_for(const compile_job *job, const char *path, bool *out_good)
@@ -124,13 +96,12 @@ static kiln_status compile_file(const compile_job *job, compiled_file *file, kil
     kiln_blob *blob = NULL;
     char *text = NULL;
     char name[1024];
-    describe(job, host_spell(file->file, name, sizeof(name)), &source);
     kiln_status status =
-        run_file_language(job->options->language, file->file, &source.language, diag);
+        source_file_describe(&job->options->file, job->defines, file->file, &source, diag);
+    source.name = host_spell(file->file, name, sizeof(name));
     if (status == KILN_OK) {
-        status = host_read_file(file->file, max_source, &text, &source.length, diag);
+        status = source_file_read(file->file, &source, &text, diag);
     }
-    source.text = text;
     uint64_t begin = host_now();
     if (status == KILN_OK) {
         status = kiln_compile(job->runtime, job->target, &source, &blob, &file->origin, diag);
@@ -271,12 +242,6 @@ static bool print_json(const compile_job *job)
 /* --- starting ----------------------------------------------------------------------------------
  */
 
-/* "opencl" of "opencl:0": the only backend that has to be opened. */
-static const char *backend_of(const cmd_context *context, const char *target)
-{
-    return pool_text(context->pool, target, strcspn(target, ":"));
-}
-
 static kiln_status check(const compile_options *options, const opt_list *files, kiln_diag *diag)
 {
     const char *output = options->output;
@@ -301,9 +266,8 @@ static kiln_status choose_target(compile_job *job, kiln_diag *diag)
 {
     kiln_source source;
     kiln_device *device = NULL;
-    describe(job, job->files[0].file, &source);
     kiln_status status =
-        run_file_language(job->options->language, job->files[0].file, &source.language, diag);
+        source_file_describe(&job->options->file, job->defines, job->files[0].file, &source, diag);
     const session_options *session = &job->options->session;
     if (status == KILN_OK && session->backend != NULL && session->device == NULL &&
         (job->options->arch != NULL || kiln_runtime_device_count(job->runtime) == 0)) {
@@ -319,8 +283,7 @@ static kiln_status choose_target(compile_job *job, kiln_diag *diag)
         status = kiln_runtime_select(job->runtime, &source, 1, &device, diag);
     }
     if (status == KILN_OK) {
-        const kiln_device_info *info = kiln_device_get_info(device);
-        job->target = pool_format(job->context->pool, "%s:%u", info->backend, info->index);
+        job->target = targets_of_device(device, job->context->pool);
         if (job->target == NULL) {
             status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--target", "out of memory");
         }
@@ -333,7 +296,7 @@ static exit_code work(compile_job *job, const opt_list *arguments)
     kiln_diag diag = KILN_DIAG_INIT;
     job->files = pool_array(job->context->pool, arguments->count, sizeof(*job->files));
     if (job->files == NULL ||
-        !run_file_defines(&job->options->defines, job->context->pool, &job->defines)) {
+        !source_file_defines(&job->options->file.defines, job->context->pool, &job->defines)) {
         return cmd_no_memory(job->context);
     }
     job->count = arguments->count;
@@ -369,20 +332,16 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     }
     session.compile_only = true;
     if (options->target != NULL) {
-        session.backend = backend_of(context, options->target);
+        session.backend = targets_backend(options->target, context->pool);
         if (session.backend == NULL) {
             return cmd_no_memory(context);
         }
     }
-    exit_code code = session_open_cache(context, &session, &cache);
-    if (code == EXIT_FINE) {
-        code = session_open_runtime(context, &session, cache, &job.runtime);
-    }
+    exit_code code = session_open(context, &session, &cache, &job.runtime);
     if (code == EXIT_FINE) {
         code = work(&job, arguments);
     }
-    kiln_runtime_destroy(job.runtime);
-    kiln_cache_destroy(cache);
+    session_close(cache, job.runtime);
     return code;
 }
 

@@ -143,8 +143,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     if (code == EXIT_FINE && !options->session.json) {
         (void)printf("\n%s\n", kiln_runtime_summary(runtime));
     }
-    kiln_runtime_destroy(runtime);
-    kiln_cache_destroy(cache);
+    session_close(cache, runtime);
     return code;
 }
 

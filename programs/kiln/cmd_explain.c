@@ -8,35 +8,23 @@
 #include "host.h"
 #include "listing.h"
 #include "out.h"
-#include "run_file.h"
 #include "session.h"
+#include "source_file.h"
+#include "targets.h"
 
 typedef struct explain_options {
     session_options session;
     const char *target;
-    const char *language;
-    opt_list defines, include_dirs, compiler_options, entries;
+    source_file_options file;
 } explain_options;
 
 static const opt_spec specs[] = {{"target", 't', OPT_TEXT, offsetof(explain_options, target),
                                   "TARGET", "files: for BACKEND:NAME, as kiln compile"},
-                                 {NULL, 'I', OPT_LIST, offsetof(explain_options, include_dirs),
-                                  "DIR", "files: look for headers in DIR"},
-                                 {NULL, 'D', OPT_LIST, offsetof(explain_options, defines),
-                                  "NAME[=VALUE]", "files: define a macro"},
-                                 {"option", 'X', OPT_LIST,
-                                  offsetof(explain_options, compiler_options), "OPTION",
-                                  "files: pass OPTION to the compiler"},
-                                 {"entry", 'e', OPT_LIST, offsetof(explain_options, entries),
-                                  "NAME", "files: a kernel that the binary must have"},
-                                 {"language", 'x', OPT_TEXT, offsetof(explain_options, language),
-                                  "NAME", "files: c, opencl-c, ... (default: by the file's name)"},
+                                 SOURCE_FILE_ROWS(explain_options, "files: "),
                                  SESSION_DEVICE_ROWS(explain_options),
                                  SESSION_CACHE_ROW(explain_options),
                                  SESSION_JSON_ROW(explain_options),
                                  OPT_END};
-
-static const size_t max_source = (size_t)64 << 20;
 
 typedef struct explain_work {
     const cmd_context *context;
@@ -141,27 +129,6 @@ static kiln_status tell(void *user, const kiln_explanation *explanation)
 /* --- files -------------------------------------------------------------------------------------
  */
 
-static kiln_status describe(const explain_work *work, const char *path, kiln_source *source,
-                            char **out_text, kiln_diag *diag)
-{
-    const explain_options *options = work->options;
-    *source = (kiln_source)KILN_SOURCE_INIT;
-    source->defines = work->defines;
-    source->define_count = options->defines.count;
-    source->options = options->compiler_options.items;
-    source->option_count = options->compiler_options.count;
-    source->include_dirs = options->include_dirs.items;
-    source->include_dir_count = options->include_dirs.count;
-    source->entries = options->entries.items;
-    source->entry_count = options->entries.count;
-    kiln_status status = run_file_language(options->language, path, &source->language, diag);
-    if (status == KILN_OK) {
-        status = host_read_file(path, max_source, out_text, &source->length, diag);
-    }
-    source->text = *out_text;
-    return status;
-}
-
 static exit_code need_runtime(explain_work *work)
 {
     session_options session = work->options->session;
@@ -170,8 +137,7 @@ static exit_code need_runtime(explain_work *work)
     }
     session.compile_only = true;
     if (work->options->target != NULL) {
-        session.backend = pool_text(work->context->pool, work->options->target,
-                                    strcspn(work->options->target, ":"));
+        session.backend = targets_backend(work->options->target, work->context->pool);
         if (session.backend == NULL) {
             return cmd_no_memory(work->context);
         }
@@ -190,8 +156,7 @@ static kiln_status choose_target(const explain_work *work, const kiln_source *so
     }
     kiln_status status = kiln_runtime_select(work->runtime, source, 1, &device, diag);
     if (status == KILN_OK) {
-        const kiln_device_info *info = kiln_device_get_info(device);
-        *out_target = pool_format(work->context->pool, "%s:%u", info->backend, info->index);
+        *out_target = targets_of_device(device, work->context->pool);
         status = *out_target != NULL ? KILN_OK : KILN_E_NOMEM;
     }
     return status;
@@ -208,7 +173,11 @@ static exit_code explain_file(explain_work *work, const char *path)
     if (code != EXIT_FINE) {
         return code;
     }
-    kiln_status status = describe(work, path, &source, &text, &diag);
+    kiln_status status =
+        source_file_describe(&work->options->file, work->defines, path, &source, &diag);
+    if (status == KILN_OK) {
+        status = source_file_read(path, &source, &text, &diag);
+    }
     if (status == KILN_OK) {
         source.name = host_spell(path, name, sizeof(name));
         status = choose_target(work, &source, &target, &diag);
@@ -252,7 +221,7 @@ static exit_code explain_key(explain_work *work, const char *text)
 static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     explain_work work = {.context = context, .options = fields};
-    if (!run_file_defines(&work.options->defines, context->pool, &work.defines)) {
+    if (!source_file_defines(&work.options->file.defines, context->pool, &work.defines)) {
         return cmd_no_memory(context);
     }
     work.rows = work.options->session.json ? json_array() : NULL;
@@ -268,8 +237,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     } else {
         json_decref(work.rows);
     }
-    kiln_runtime_destroy(work.runtime);
-    kiln_cache_destroy(work.cache);
+    session_close(work.cache, work.runtime);
     return code;
 }
 

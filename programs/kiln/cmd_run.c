@@ -304,10 +304,7 @@ static exit_code start(const cmd_context *context, void *fields, const opt_list 
     const session_options *session = &run.options->session;
     exit_code code = read_input(&run, arguments->items[0]);
     if (code == EXIT_FINE) {
-        code = session_open_cache(context, session, &run.cache);
-    }
-    if (code == EXIT_FINE) {
-        code = session_open_runtime(context, session, run.cache, &run.runtime);
+        code = session_open(context, session, &run.cache, &run.runtime);
     }
     if (code == EXIT_FINE) {
         run.reference.cache = run.cache;
@@ -317,8 +314,7 @@ static exit_code start(const cmd_context *context, void *fields, const opt_list 
         code = watch_all(&run);
     }
     reference_host_deinit(&run.reference);
-    kiln_runtime_destroy(run.runtime);
-    kiln_cache_destroy(run.cache);
+    session_close(run.cache, run.runtime);
     return code;
 }
 

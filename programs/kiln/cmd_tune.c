@@ -322,15 +322,11 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     if (read_input(&work, arguments->items[0], &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
     }
-    exit_code code = session_open_cache(context, session, &work.cache);
-    if (code == EXIT_FINE) {
-        code = session_open_runtime(context, session, work.cache, &work.runtime);
-    }
+    exit_code code = session_open(context, session, &work.cache, &work.runtime);
     if (code == EXIT_FINE) {
         code = tune_all(&work);
     }
-    kiln_runtime_destroy(work.runtime);
-    kiln_cache_destroy(work.cache);
+    session_close(work.cache, work.runtime);
     return code;
 }
 

@@ -7,6 +7,7 @@
 #include "host.h"
 #include "kernel_arg.h"
 #include "kernel_data.h"
+#include "source_file.h"
 
 kiln_status run_file_check(const run_file_options *options, bool is_manifest, kiln_diag *diag)
 {
@@ -35,40 +36,6 @@ kiln_status run_file_check(const run_file_options *options, bool is_manifest, ki
                              "the number of work-items is missing");
     }
     return KILN_OK;
-}
-
-kiln_status run_file_language(const char *language, const char *path, kiln_language *out_language,
-                              kiln_diag *diag)
-{
-    *out_language = language != NULL ? kiln_language_parse(language) : kiln_language_of_path(path);
-    if (*out_language == KILN_LANG_BUILTIN) {
-        *out_language = KILN_LANG_NONE; /* not in a file */
-    }
-    if (*out_language != KILN_LANG_NONE) {
-        return KILN_OK;
-    }
-    if (language != NULL) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "c, opencl-c, cuda, glsl, spirv, ptx, ...",
-                             "--language", "\"%.60s\" is not a language that kiln knows", language);
-    }
-    return kiln_diag_set(diag, KILN_E_INVALID, "give --language", path,
-                         "its name does not say which language it is in");
-}
-
-bool run_file_defines(const opt_list *list, cli_pool *pool, const kiln_define **out_defines)
-{
-    kiln_define *defines = pool_array(pool, list->count + 1, sizeof(*defines));
-    for (size_t i = 0; i < list->count && defines != NULL; i++) {
-        const char *text = list->items[i];
-        size_t length = strcspn(text, "=");
-        defines[i].name = pool_text(pool, text, length);
-        defines[i].value = text[length] == '=' ? text + length + 1 : NULL;
-        if (defines[i].name == NULL) {
-            return false;
-        }
-    }
-    *out_defines = defines;
-    return defines != NULL;
 }
 
 static kiln_status read_shape(const run_file_options *options, kernel_shape *shape, kiln_diag *diag)
@@ -167,12 +134,12 @@ kiln_status run_file_describe(const run_file_options *options, const char *path,
     kernel->include_dirs = options->include_dirs.items;
     kernel->include_dir_count = options->include_dirs.count;
     kernel->define_count = options->defines.count;
-    kiln_status status = run_file_language(options->language, path, &form->language, diag);
+    kiln_status status = source_file_language(options->language, path, &form->language, diag);
     if (status == KILN_OK && !host_exists(path)) {
         /* Before any device is looked for: this is what the user wants to hear first. */
         status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "no such file");
     }
-    if (status == KILN_OK && !run_file_defines(&options->defines, pool, &kernel->defines)) {
+    if (status == KILN_OK && !source_file_defines(&options->defines, pool, &kernel->defines)) {
         status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "-D", "out of memory");
     }
     if (status == KILN_OK) {

@@ -59,11 +59,4 @@ kiln_status run_file_check(const run_file_options *options, bool is_manifest, ki
 kiln_status run_file_describe(const run_file_options *options, const char *path, cli_pool *pool,
                               cli_kernel *kernel, kiln_diag *diag);
 
-/* NAME[=VALUE] of -D, for a list of them. False: no memory. */
-bool run_file_defines(const opt_list *list, cli_pool *pool, const kiln_define **out_defines);
-
-/* The language of a file: by name (`language` may be NULL), else by the file's. */
-kiln_status run_file_language(const char *language, const char *path, kiln_language *out_language,
-                              kiln_diag *diag);
-
 #endif

@@ -73,6 +73,21 @@ exit_code session_open_disk(const cmd_context *context, const session_options *o
     return code;
 }
 
+exit_code session_open(const cmd_context *context, const session_options *options,
+                       kiln_cache **out_cache, kiln_runtime **out_runtime)
+{
+    *out_runtime = NULL;
+    exit_code code = session_open_cache(context, options, out_cache);
+    return code == EXIT_FINE ? session_open_runtime(context, options, *out_cache, out_runtime)
+                             : code;
+}
+
+void session_close(kiln_cache *cache, kiln_runtime *runtime)
+{
+    kiln_runtime_destroy(runtime);
+    kiln_cache_destroy(cache);
+}
+
 exit_code session_open_runtime(const cmd_context *context, const session_options *options,
                                kiln_cache *cache, kiln_runtime **out_runtime)
 {

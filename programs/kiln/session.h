@@ -64,6 +64,11 @@ exit_code session_open_disk(const cmd_context *context, const session_options *o
 /* The same, and one that can only be read is a failure as well. */
 exit_code session_open_disk_to_write(const cmd_context *context, const session_options *options,
                                      kiln_cache **out_cache);
+/* Opens a cache, and a runtime on it as session_open_runtime does. What was opened is the caller's
+ * on failure, too: session_close, which takes NULL for either. */
+exit_code session_open(const cmd_context *context, const session_options *options,
+                       kiln_cache **out_cache, kiln_runtime **out_runtime);
+void session_close(kiln_cache *cache, kiln_runtime *runtime);
 /* Opens a runtime on `cache`. A backend or device named on the command line must be there: asking
  * for one by hand and getting another is never wanted, so this is strict. */
 exit_code session_open_runtime(const cmd_context *context, const session_options *options,

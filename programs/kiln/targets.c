@@ -3,6 +3,17 @@
 
 #include <string.h>
 
+char *targets_backend(const char *target, cli_pool *pool)
+{
+    return pool_text(pool, target, strcspn(target, ":"));
+}
+
+char *targets_of_device(const kiln_device *device, cli_pool *pool)
+{
+    const kiln_device_info *info = kiln_device_get_info(device);
+    return pool_format(pool, "%s:%u", info->backend, info->index);
+}
+
 static kiln_status add(cli_targets *targets, const char *at, size_t length, cli_pool *pool,
                        kiln_diag *diag)
 {
@@ -46,7 +57,7 @@ static kiln_status open_one(cli_target *target, kiln_cache *cache, cli_pool *poo
     if (status != KILN_OK) {
         return status;
     }
-    options.backend = pool_text(pool, target->name, strcspn(target->name, ":"));
+    options.backend = targets_backend(target->name, pool);
     options.device = NULL;
     options.strict = true;
     options.compile_only = true;

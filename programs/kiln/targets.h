@@ -28,4 +28,8 @@ kiln_status targets_read(const opt_list *list, cli_pool *pool, cli_targets *out_
 kiln_status targets_open(cli_targets *targets, kiln_cache *cache, cli_pool *pool, kiln_diag *diag);
 void targets_close(cli_targets *targets);
 
+/* "opencl" of "opencl:0", and "opencl:0" of a device. NULL: no memory. */
+char *targets_backend(const char *target, cli_pool *pool);
+char *targets_of_device(const kiln_device *device, cli_pool *pool);
+
 #endif
