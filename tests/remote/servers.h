@@ -254,6 +254,41 @@ static inline void ks_rogue_end(ks_rogue *rogue)
     (void)close(rogue->listener);
 }
 
+/* --- what most of these tests begin with -------------------------------------------------------
+ */
+
+#define KS_PATIENT "timeout=20s&connect-timeout=20s&upload-timeout=20s&flush=20s"
+
+/* A test with each server: of a file with setup_redis, setup_nginx and teardown. */
+#define KS_REDIS(name)                                                                             \
+    {                                                                                              \
+        "redis: " #name, name, setup_redis, teardown, NULL                                         \
+    }
+#define KS_NGINX(name)                                                                             \
+    {                                                                                              \
+        "nginx: " #name, name, setup_nginx, teardown, NULL                                         \
+    }
+
+/* A folder with a place for the cache of each machine. */
+static inline char *ks_roots_create(char **roots, int count)
+{
+    char *folder = kt_tmpdir_create();
+    for (int i = 0; i < count; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "m%d", i);
+        roots[i] = kt_path(folder, name);
+    }
+    return folder;
+}
+
+static inline void ks_roots_remove(char *folder, char **roots, int count)
+{
+    for (int i = 0; i < count; i++) {
+        free(roots[i]);
+    }
+    kt_tmpdir_remove(folder);
+}
+
 /* --- a machine: a cache with a folder of its own -----------------------------------------------
  */
 

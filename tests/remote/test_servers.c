@@ -13,17 +13,6 @@ typedef struct fixture {
     bool redis;
 } fixture;
 
-static int make_roots(fixture *f)
-{
-    f->folder = kt_tmpdir_create();
-    for (int i = 0; i < 4; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "m%d", i);
-        f->roots[i] = kt_path(f->folder, name);
-    }
-    return 0;
-}
-
 static int setup_redis(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
@@ -32,7 +21,8 @@ static int setup_redis(void **state)
     ks_redis(&f->server);
     (void)snprintf(f->url, sizeof f->url, "redis://:s3cr3t@127.0.0.1:%d/2?ttl=1h&" PATIENT,
                    f->server.port);
-    return make_roots(f);
+    f->folder = ks_roots_create(f->roots, 4);
+    return 0;
 }
 
 static int setup_nginx(void **state)
@@ -41,24 +31,23 @@ static int setup_nginx(void **state)
     *state = f;
     ks_nginx(&f->server);
     (void)snprintf(f->url, sizeof f->url, "http://127.0.0.1:%d/kiln/a?" PATIENT, f->server.port);
-    return make_roots(f);
+    f->folder = ks_roots_create(f->roots, 4);
+    return 0;
 }
 
 static int setup_none(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
     *state = f;
-    return make_roots(f);
+    f->folder = ks_roots_create(f->roots, 4);
+    return 0;
 }
 
 static int teardown(void **state)
 {
     fixture *f = *state;
     ks_end(&f->server);
-    for (int i = 0; i < 4; i++) {
-        free(f->roots[i]);
-    }
-    kt_tmpdir_remove(f->folder);
+    ks_roots_remove(f->folder, f->roots, 4);
     free(f);
     return 0;
 }
@@ -534,41 +523,33 @@ static void a_wrong_url_is_told_and_a_missing_module_is_not_fatal(void **state)
 
 int main(void)
 {
-#define REDIS(name)                                                                                \
-    {                                                                                              \
-        "redis: " #name, name, setup_redis, teardown, NULL                                         \
-    }
-#define NGINX(name)                                                                                \
-    {                                                                                              \
-        "nginx: " #name, name, setup_nginx, teardown, NULL                                         \
-    }
 #define NONE(name)                                                                                 \
     {                                                                                              \
 #name, name, setup_none, teardown, NULL                                                    \
     }
     const struct CMUnitTest tests[] = {
-        REDIS(another_machine_does_not_compile),
-        NGINX(another_machine_does_not_compile),
-        REDIS(a_large_entry_travels),
-        NGINX(a_large_entry_travels),
-        NGINX(a_tampered_entry_is_compiled_again),
-        NGINX(a_token_is_needed_and_taken),
-        NGINX(layouts_are_kept),
-        NGINX(a_server_that_refuses_is_let_be),
-        REDIS(a_wrong_password_is_let_be),
-        REDIS(names_are_as_the_url_says),
-        REDIS(a_user_of_few_rights_does),
-        REDIS(S7_only_trusted_signatures_are_taken),
-        NGINX(S7_only_trusted_signatures_are_taken),
-        NGINX(S7_an_entry_moved_to_another_key_is_refused),
-        NGINX(S7_a_signed_entry_moved_to_another_key_is_refused),
-        REDIS(a_check_tells_what_works),
-        NGINX(a_check_tells_what_works),
-        REDIS(a_server_killed_in_the_middle_harms_nobody),
-        NGINX(a_server_killed_in_the_middle_harms_nobody),
-        REDIS(a_stopped_server_costs_its_timeout_once),
-        NGINX(a_stopped_server_costs_its_timeout_once),
-        REDIS(a_full_server_costs_nothing),
+        KS_REDIS(another_machine_does_not_compile),
+        KS_NGINX(another_machine_does_not_compile),
+        KS_REDIS(a_large_entry_travels),
+        KS_NGINX(a_large_entry_travels),
+        KS_NGINX(a_tampered_entry_is_compiled_again),
+        KS_NGINX(a_token_is_needed_and_taken),
+        KS_NGINX(layouts_are_kept),
+        KS_NGINX(a_server_that_refuses_is_let_be),
+        KS_REDIS(a_wrong_password_is_let_be),
+        KS_REDIS(names_are_as_the_url_says),
+        KS_REDIS(a_user_of_few_rights_does),
+        KS_REDIS(S7_only_trusted_signatures_are_taken),
+        KS_NGINX(S7_only_trusted_signatures_are_taken),
+        KS_NGINX(S7_an_entry_moved_to_another_key_is_refused),
+        KS_NGINX(S7_a_signed_entry_moved_to_another_key_is_refused),
+        KS_REDIS(a_check_tells_what_works),
+        KS_NGINX(a_check_tells_what_works),
+        KS_REDIS(a_server_killed_in_the_middle_harms_nobody),
+        KS_NGINX(a_server_killed_in_the_middle_harms_nobody),
+        KS_REDIS(a_stopped_server_costs_its_timeout_once),
+        KS_NGINX(a_stopped_server_costs_its_timeout_once),
+        KS_REDIS(a_full_server_costs_nothing),
         NONE(a_misbehaving_server_changes_nothing),
         NONE(a_wrong_url_is_told_and_a_missing_module_is_not_fatal),
     };

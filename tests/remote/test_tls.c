@@ -6,7 +6,6 @@
 
 #include "remote/certificates.h"
 
-#define PATIENT "timeout=20s&connect-timeout=20s&upload-timeout=20s&flush=20s"
 #define YEAR (365L * 24 * 3600)
 
 typedef struct fixture {
@@ -32,7 +31,7 @@ static int make(void **state, bool redis)
     f->old_id = kc_make(f->folder, "old", &f->ca, "IP:127.0.0.1", -3600);
     f->stranger_id = kc_make(f->folder, "stranger", &f->stranger_ca, "IP:127.0.0.1", YEAR);
     f->client_id = kc_make(f->folder, "client", &f->ca, NULL, YEAR);
-    (void)snprintf(f->options, sizeof f->options, PATIENT "&ca-file=%s", f->ca.cert_file);
+    (void)snprintf(f->options, sizeof f->options, KS_PATIENT "&ca-file=%s", f->ca.cert_file);
     return 0;
 }
 
@@ -251,7 +250,7 @@ static void the_systems_list_does_not_know_a_private_authority(void **state)
 {
     fixture *f = *state;
     start(f, &f->server_id, false);
-    kiln_remote_report report = check(f, "127.0.0.1", "", PATIENT);
+    kiln_remote_report report = check(f, "127.0.0.1", "", KS_PATIENT);
     expect_refused(&report);
 }
 
@@ -260,7 +259,7 @@ static void a_ca_file_that_is_none_is_told(void **state)
     fixture *f = *state;
     char options[256];
     start(f, &f->server_id, false);
-    (void)snprintf(options, sizeof options, PATIENT "&ca-file=%s/nothing.pem", f->folder);
+    (void)snprintf(options, sizeof options, KS_PATIENT "&ca-file=%s/nothing.pem", f->folder);
     kiln_remote_report report = check(f, "127.0.0.1", "", options);
     assert_false(report.reachable);
     assert_true(report.why[0] != '\0');
@@ -346,34 +345,26 @@ static void netrc_tells_user_and_password(void **state)
 
 int main(void)
 {
-#define REDIS(name)                                                                                \
-    {                                                                                              \
-        "rediss: " #name, name, setup_redis, teardown, NULL                                        \
-    }
-#define NGINX(name)                                                                                \
-    {                                                                                              \
-        "https: " #name, name, setup_nginx, teardown, NULL                                         \
-    }
     const struct CMUnitTest tests[] = {
-        REDIS(machines_share_over_tls),
-        NGINX(machines_share_over_tls),
-        REDIS(a_strangers_certificate_is_refused),
-        NGINX(a_strangers_certificate_is_refused),
-        REDIS(a_certificate_of_another_host_is_refused),
-        NGINX(a_certificate_of_another_host_is_refused),
-        REDIS(an_old_certificate_is_refused),
-        NGINX(an_old_certificate_is_refused),
-        REDIS(the_systems_list_does_not_know_a_private_authority),
-        NGINX(the_systems_list_does_not_know_a_private_authority),
-        REDIS(a_ca_file_that_is_none_is_told),
-        NGINX(a_ca_file_that_is_none_is_told),
-        REDIS(a_client_shows_its_own_certificate),
-        NGINX(a_client_shows_its_own_certificate),
-        REDIS(tls_and_plain_do_not_meet),
-        REDIS(a_tls_server_killed_in_the_middle_harms_nobody),
-        NGINX(a_tls_server_killed_in_the_middle_harms_nobody),
-        NGINX(http_two_is_spoken),
-        NGINX(netrc_tells_user_and_password),
+        KS_REDIS(machines_share_over_tls),
+        KS_NGINX(machines_share_over_tls),
+        KS_REDIS(a_strangers_certificate_is_refused),
+        KS_NGINX(a_strangers_certificate_is_refused),
+        KS_REDIS(a_certificate_of_another_host_is_refused),
+        KS_NGINX(a_certificate_of_another_host_is_refused),
+        KS_REDIS(an_old_certificate_is_refused),
+        KS_NGINX(an_old_certificate_is_refused),
+        KS_REDIS(the_systems_list_does_not_know_a_private_authority),
+        KS_NGINX(the_systems_list_does_not_know_a_private_authority),
+        KS_REDIS(a_ca_file_that_is_none_is_told),
+        KS_NGINX(a_ca_file_that_is_none_is_told),
+        KS_REDIS(a_client_shows_its_own_certificate),
+        KS_NGINX(a_client_shows_its_own_certificate),
+        KS_REDIS(tls_and_plain_do_not_meet),
+        KS_REDIS(a_tls_server_killed_in_the_middle_harms_nobody),
+        KS_NGINX(a_tls_server_killed_in_the_middle_harms_nobody),
+        KS_NGINX(http_two_is_spoken),
+        KS_NGINX(netrc_tells_user_and_password),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

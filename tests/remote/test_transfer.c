@@ -5,7 +5,6 @@
 #include "kiln/pack.h"
 #include "kiln/remote.h"
 
-#define PATIENT "timeout=20s&connect-timeout=20s&upload-timeout=20s&flush=20s"
 enum { ENTRIES = 40, SIZE = 2000 };
 
 typedef struct fixture {
@@ -14,24 +13,15 @@ typedef struct fixture {
     char url[256];
 } fixture;
 
-static int make_roots(fixture *f)
-{
-    f->folder = kt_tmpdir_create();
-    for (int i = 0; i < 3; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "m%d", i);
-        f->roots[i] = kt_path(f->folder, name);
-    }
-    return 0;
-}
-
 static int setup_redis(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
     *state = f;
     ks_redis(&f->server);
-    (void)snprintf(f->url, sizeof f->url, "redis://:s3cr3t@127.0.0.1:%d?" PATIENT, f->server.port);
-    return make_roots(f);
+    (void)snprintf(f->url, sizeof f->url, "redis://:s3cr3t@127.0.0.1:%d?" KS_PATIENT,
+                   f->server.port);
+    f->folder = ks_roots_create(f->roots, 3);
+    return 0;
 }
 
 static int setup_nginx(void **state)
@@ -39,18 +29,16 @@ static int setup_nginx(void **state)
     fixture *f = calloc(1, sizeof *f);
     *state = f;
     ks_nginx(&f->server);
-    (void)snprintf(f->url, sizeof f->url, "http://127.0.0.1:%d/kiln?" PATIENT, f->server.port);
-    return make_roots(f);
+    (void)snprintf(f->url, sizeof f->url, "http://127.0.0.1:%d/kiln?" KS_PATIENT, f->server.port);
+    f->folder = ks_roots_create(f->roots, 3);
+    return 0;
 }
 
 static int teardown(void **state)
 {
     fixture *f = *state;
     ks_end(&f->server);
-    for (int i = 0; i < 3; i++) {
-        free(f->roots[i]);
-    }
-    kt_tmpdir_remove(f->folder);
+    ks_roots_remove(f->folder, f->roots, 3);
     free(f);
     return 0;
 }
@@ -326,26 +314,18 @@ static void a_dead_server_is_told(void **state)
 
 int main(void)
 {
-#define REDIS(name)                                                                                \
-    {                                                                                              \
-        "redis: " #name, name, setup_redis, teardown, NULL                                         \
-    }
-#define NGINX(name)                                                                                \
-    {                                                                                              \
-        "nginx: " #name, name, setup_nginx, teardown, NULL                                         \
-    }
     const struct CMUnitTest tests[] = {
-        REDIS(what_is_pushed_can_be_pulled),
-        NGINX(what_is_pushed_can_be_pulled),
-        REDIS(a_pack_travels_too),
-        REDIS(a_dictionary_makes_everything_smaller),
-        NGINX(a_dictionary_makes_everything_smaller),
-        NGINX(a_lost_dictionary_costs_a_compile),
-        REDIS(S7_a_pull_takes_only_what_is_trusted),
-        NGINX(S7_a_pull_takes_only_what_is_trusted),
-        NGINX(S7_a_tampered_entry_is_not_pulled),
-        REDIS(a_dead_server_is_told),
-        NGINX(a_dead_server_is_told),
+        KS_REDIS(what_is_pushed_can_be_pulled),
+        KS_NGINX(what_is_pushed_can_be_pulled),
+        KS_REDIS(a_pack_travels_too),
+        KS_REDIS(a_dictionary_makes_everything_smaller),
+        KS_NGINX(a_dictionary_makes_everything_smaller),
+        KS_NGINX(a_lost_dictionary_costs_a_compile),
+        KS_REDIS(S7_a_pull_takes_only_what_is_trusted),
+        KS_NGINX(S7_a_pull_takes_only_what_is_trusted),
+        KS_NGINX(S7_a_tampered_entry_is_not_pulled),
+        KS_REDIS(a_dead_server_is_told),
+        KS_NGINX(a_dead_server_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,6 @@
 #include "kiln/remote.h"
 
 #define HASTY "timeout=300ms&connect-timeout=300ms&upload-timeout=300ms&flush=300ms"
-#define PATIENT "timeout=20s&connect-timeout=20s&upload-timeout=20s&flush=20s"
 enum { ENTRIES = 30 };
 
 typedef struct fixture {
@@ -21,12 +20,7 @@ static int make(void **state, bool redis)
     fixture *f = calloc(1, sizeof *f);
     *state = f;
     f->redis = redis;
-    f->folder = kt_tmpdir_create();
-    for (int i = 0; i < 8; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "m%d", i);
-        f->roots[i] = kt_path(f->folder, name);
-    }
+    f->folder = ks_roots_create(f->roots, 8);
     if (redis) {
         ks_redis(&f->server);
     } else {
@@ -49,10 +43,7 @@ static int teardown(void **state)
 {
     fixture *f = *state;
     ks_end(&f->server);
-    for (int i = 0; i < 8; i++) {
-        free(f->roots[i]);
-    }
-    kt_tmpdir_remove(f->folder);
+    ks_roots_remove(f->folder, f->roots, 8);
     free(f);
     return 0;
 }
@@ -85,7 +76,7 @@ static int ask(kiln_cache *cache, int count)
 
 static void fill(const fixture *f)
 {
-    kiln_cache *cache = machine(f, 0, f->server.port, PATIENT);
+    kiln_cache *cache = machine(f, 0, f->server.port, KS_PATIENT);
     assert_int_equal(ask(cache, ENTRIES), ENTRIES);
     kiln_cache_destroy(cache);
 }
@@ -103,7 +94,7 @@ static void a_server_that_turns_bad_harms_nobody(void **state)
     for (int i = 0; i < 5; i++) {
         kt_turncoat turncoat;
         kt_turncoat_start(&turncoat, turns[i].turn, f->server.port, 10);
-        kiln_cache *cache = machine(f, 1 + i, turncoat.port, turns[i].by_time ? HASTY : PATIENT);
+        kiln_cache *cache = machine(f, 1 + i, turncoat.port, turns[i].by_time ? HASTY : KS_PATIENT);
         (void)ask(cache, ENTRIES); /* which looks at every byte */
         kiln_cache_stats own = ks_own(cache);
         kiln_cache_destroy(cache);
@@ -120,7 +111,7 @@ static void connections_are_kept(void **state)
     fixture *f = *state;
     kt_turncoat honest;
     kt_turncoat_start(&honest, KT_CUT, f->server.port, 1 << 30);
-    kiln_cache *cache = machine(f, 1, honest.port, PATIENT);
+    kiln_cache *cache = machine(f, 1, honest.port, KS_PATIENT);
     assert_int_equal(ask(cache, ENTRIES), ENTRIES);
     kiln_cache_stats own = ks_own(cache);
     kiln_cache_destroy(cache);
@@ -160,7 +151,7 @@ static void a_full_disk_at_the_server_costs_nothing(void **state)
         free(files);
         kn_test_skip("mount", "no tmpfs can be mounted here (no root)");
     }
-    kiln_cache *cache = machine(f, 0, f->server.port, PATIENT);
+    kiln_cache *cache = machine(f, 0, f->server.port, KS_PATIENT);
     static char name[8000];
     ks_compile compile = {0};
     uint32_t seed = 1;
@@ -179,7 +170,7 @@ static void a_full_disk_at_the_server_costs_nothing(void **state)
     kiln_cache_destroy(cache);
     /* What is there is whole. */
     seed = 1;
-    cache = machine(f, 1, f->server.port, PATIENT "&read-only");
+    cache = machine(f, 1, f->server.port, KS_PATIENT "&read-only");
     for (int i = 0; i < ENTRIES; i++) {
         for (size_t at = 0; at < sizeof name - 1; at++) {
             seed = seed * 1664525u + 1013904223u;
@@ -197,22 +188,14 @@ static void a_full_disk_at_the_server_costs_nothing(void **state)
 
 int main(void)
 {
-#define REDIS(name)                                                                                \
-    {                                                                                              \
-        "redis: " #name, name, setup_redis, teardown, NULL                                         \
-    }
-#define NGINX(name)                                                                                \
-    {                                                                                              \
-        "nginx: " #name, name, setup_nginx, teardown, NULL                                         \
-    }
     const struct CMUnitTest tests[] = {
-        REDIS(a_server_that_turns_bad_harms_nobody),
-        NGINX(a_server_that_turns_bad_harms_nobody),
-        REDIS(connections_are_kept),
-        NGINX(connections_are_kept),
-        REDIS(a_server_stopped_and_continued_is_used_again),
-        NGINX(a_server_stopped_and_continued_is_used_again),
-        NGINX(a_full_disk_at_the_server_costs_nothing),
+        KS_REDIS(a_server_that_turns_bad_harms_nobody),
+        KS_NGINX(a_server_that_turns_bad_harms_nobody),
+        KS_REDIS(connections_are_kept),
+        KS_NGINX(connections_are_kept),
+        KS_REDIS(a_server_stopped_and_continued_is_used_again),
+        KS_NGINX(a_server_stopped_and_continued_is_used_again),
+        KS_NGINX(a_full_disk_at_the_server_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,25 +124,14 @@ static void other_backends_refuse(void **state)
     free(root);
 }
 
-static int set_up(void **state)
-{
-    *state = kt_tmpdir_create();
-    return *state != NULL ? 0 : 1;
-}
-
-static int tear_down(void **state)
-{
-    kt_tmpdir_remove((char *)*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(cooperation_and_clusters_reach_the_driver, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(the_first_launch_struct_is_still_taken, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_backends_refuse, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(cooperation_and_clusters_reach_the_driver, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(the_first_launch_struct_is_still_taken, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(other_backends_refuse, kt_tmpdir_setup, kt_tmpdir_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

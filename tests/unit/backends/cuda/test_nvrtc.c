@@ -177,18 +177,6 @@ static void a_precompiled_header_changes_no_byte(void **state)
     free(root);
 }
 
-static int set_up(void **state)
-{
-    *state = kt_tmpdir_create();
-    return *state != NULL ? 0 : 1;
-}
-
-static int tear_down(void **state)
-{
-    kt_tmpdir_remove((char *)*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,5 +185,5 @@ int main(void)
         cmocka_unit_test(K1_the_current_folder_is_not_searched),
         cmocka_unit_test(a_precompiled_header_changes_no_byte),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
 }

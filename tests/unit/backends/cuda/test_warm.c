@@ -199,18 +199,6 @@ static void C8_a_forked_child_is_told_and_its_cache_works(void **state)
     free(root);
 }
 
-static int set_up(void **state)
-{
-    *state = kt_tmpdir_create();
-    return *state != NULL ? 0 : 1;
-}
-
-static int tear_down(void **state)
-{
-    kt_tmpdir_remove((char *)*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,5 +210,5 @@ int main(void)
         cmocka_unit_test(PTX_is_a_stage_and_the_drivers_compile_another),
         cmocka_unit_test(C8_a_forked_child_is_told_and_its_cache_works),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
 }

@@ -75,6 +75,10 @@ void rig_close(rig *r)
     kn_backend_opencl.close(r->instance);
 }
 
+const char rig_two_kernels[] =
+    "__kernel void add(__global float *a, float v) { a[get_global_id(0)] += v; }\n"
+    "__kernel void scale(__global float *a, float v) { a[get_global_id(0)] *= v; }\n";
+
 kiln_source rig_source(const char *text)
 {
     kiln_source source = KILN_SOURCE_INIT;
@@ -182,5 +186,21 @@ float rig_item(rig *r, void *buffer, size_t index)
     rig_ok(kn_backend_opencl.device->queue_read(r->queue, buffer, index * sizeof(float), &value,
                                                 sizeof(value), NULL, &diag),
            &diag);
+    return value;
+}
+
+float rig_compile_and_run(rig *r, const kiln_source *source)
+{
+    const kiln_device_ops *ops = kn_backend_opencl.device;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    void *program = NULL;
+    rig_ok(rig_compile(r, source, &artifact, &program, &diag), &diag);
+    void *buffer = rig_buffer(r, 64);
+    (void)rig_launch(r, program, "k", buffer, 1.0F, 64, 0);
+    float value = rig_item(r, buffer, 63);
+    ops->buffer_destroy(r->device, buffer);
+    ops->program_unload(r->device, program);
+    kn_artifact_deinit(&artifact);
     return value;
 }

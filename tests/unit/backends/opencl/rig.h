@@ -17,8 +17,9 @@ typedef struct rig {
 bool rig_open(rig *r, const char *platform);
 void rig_close(rig *r);
 
-/* The request for OpenCL C. */
+/* The request for OpenCL C; and a text with add(buffer, value) and scale(buffer, value). */
 kiln_source rig_source(const char *text);
+extern const char rig_two_kernels[];
 
 kiln_status rig_compile(rig *r, const kiln_source *source, kn_artifact *artifact, void **out_live,
                         kiln_diag *diag);
@@ -39,5 +40,8 @@ void rig_ok(kiln_status status, kiln_diag *diag);
 /* A buffer of floats, all zero, and one of its items as it is now. */
 void *rig_buffer(rig *r, size_t items);
 float rig_item(rig *r, void *buffer, size_t index);
+
+/* The last item after k(buffer, 1.0F) ran over 64 zeros. */
+float rig_compile_and_run(rig *r, const kiln_source *source);
 
 #endif

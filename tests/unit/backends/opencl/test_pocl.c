@@ -21,10 +21,6 @@
 
 #define ITEMS 4096u
 
-static const char two_kernels[] =
-    "__kernel void add(__global float *a, float v) { a[get_global_id(0)] += v; }\n"
-    "__kernel void scale(__global float *a, float v) { a[get_global_id(0)] *= v; }\n";
-
 static rig shared;
 
 static const kiln_device_ops *device(void)
@@ -80,7 +76,7 @@ static void compiles_launches_and_loads_from_the_binary(void **state)
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *cold = NULL, *warm = NULL;
-    kiln_source source = rig_source(two_kernels);
+    kiln_source source = rig_source(rig_two_kernels);
     rig_ok(rig_compile(&shared, &source, &artifact, &cold, &diag), &diag);
     assert_non_null(cold);
     assert_true(artifact.base.size > 1000);
@@ -96,28 +92,13 @@ static void compiles_launches_and_loads_from_the_binary(void **state)
     kn_artifact_deinit(&artifact);
 }
 
-static float compile_and_run(const kiln_source *source)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    kn_artifact artifact;
-    void *program = NULL;
-    rig_ok(rig_compile(&shared, source, &artifact, &program, &diag), &diag);
-    void *buffer = rig_buffer(&shared, 64);
-    (void)rig_launch(&shared, program, "k", buffer, 1.0F, 64, 0);
-    float value = rig_item(&shared, buffer, 63);
-    device()->buffer_destroy(shared.device, buffer);
-    device()->program_unload(shared.device, program);
-    kn_artifact_deinit(&artifact);
-    return value;
-}
-
 static void D1_damaged_binaries_are_refused_and_never_reach_the_driver(void **state)
 {
     (void)state;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact, damaged;
     void *program = NULL;
-    kiln_source source = rig_source(two_kernels);
+    kiln_source source = rig_source(rig_two_kernels);
     rig_ok(rig_compile(&shared, &source, &artifact, NULL, &diag), &diag);
     const size_t cuts[] = {0, 1, 20, 77, 200, artifact.base.size / 2, artifact.base.size - 1};
     for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
@@ -138,7 +119,7 @@ static void D4_a_binary_for_another_device_is_rejected(void **state)
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact, other;
     void *program = NULL;
-    kiln_source source = rig_source(two_kernels);
+    kiln_source source = rig_source(rig_two_kernels);
     rig_ok(rig_compile(&shared, &source, &artifact, NULL, &diag), &diag);
     unsigned char *bytes = malloc(artifact.base.size);
     assert_non_null(bytes);
@@ -161,7 +142,7 @@ static void D4_a_binary_whose_kernels_do_not_fit_its_facts_is_rejected(void **st
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *program = NULL;
-    kiln_source source = rig_source(two_kernels);
+    kiln_source source = rig_source(rig_two_kernels);
     rig_ok(rig_compile(&shared, &source, &artifact, NULL, &diag), &diag);
     assert_int_equal(
         kn_host.artifact_set_fact(&artifact.base, KN_OPENCL_FACT_PARAMS, "other\t0\n", 8), KILN_OK);
@@ -274,7 +255,7 @@ static void bad_launches_are_one_clear_error(void **state)
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *program = NULL;
-    kiln_source source = rig_source(two_kernels);
+    kiln_source source = rig_source(rig_two_kernels);
     rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
     void *buffer = rig_buffer(&shared, 64);
     const double wide = 1.0;
@@ -317,7 +298,7 @@ static void offsets_events_copies_and_timing_work(void **state)
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     void *program = NULL, *event = NULL;
-    kiln_source source = rig_source(two_kernels);
+    kiln_source source = rig_source(rig_two_kernels);
     rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
     void *buffer = rig_buffer(&shared, ITEMS);
     void *copy = rig_buffer(&shared, ITEMS);
@@ -361,7 +342,7 @@ static void reqd_work_group_size_is_taken_when_nothing_is_asked(void **state)
     kiln_source source = rig_source(
         "__kernel __attribute__((reqd_work_group_size(16, 1, 1)))"
         "void k(__global float *a, float v) { a[get_global_id(0)] = get_local_size(0) + v; }\n");
-    assert_true(compile_and_run(&source) == 17.0F);
+    assert_true(rig_compile_and_run(&shared, &source) == 17.0F);
 }
 
 #define THREADS 4
@@ -388,7 +369,7 @@ static void launches_from_many_threads_keep_their_arguments(void **state)
     void *program = NULL;
     racer racers[THREADS];
     kn_thread *threads[THREADS];
-    kiln_source source = rig_source(two_kernels);
+    kiln_source source = rig_source(rig_two_kernels);
     rig_ok(rig_compile(&shared, &source, &artifact, &program, &diag), &diag);
     for (int i = 0; i < THREADS; i++) {
         racers[i] = (racer){program, rig_buffer(&shared, 64), (float)(i + 1)};

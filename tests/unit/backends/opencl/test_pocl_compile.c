@@ -18,30 +18,11 @@
 #include "sys/thread.h"
 #include "unit/backends/opencl/rig.h"
 
-static const char two_kernels[] =
-    "__kernel void add(__global float *a, float v) { a[get_global_id(0)] += v; }\n"
-    "__kernel void scale(__global float *a, float v) { a[get_global_id(0)] *= v; }\n";
-
 static rig shared;
 
 static const kiln_device_ops *device(void)
 {
     return kn_backend_opencl.device;
-}
-
-static float compile_and_run(const kiln_source *source)
-{
-    kiln_diag diag = KILN_DIAG_INIT;
-    kn_artifact artifact;
-    void *program = NULL;
-    rig_ok(rig_compile(&shared, source, &artifact, &program, &diag), &diag);
-    void *buffer = rig_buffer(&shared, 64);
-    (void)rig_launch(&shared, program, "k", buffer, 1.0F, 64, 0);
-    float value = rig_item(&shared, buffer, 63);
-    device()->buffer_destroy(shared.device, buffer);
-    device()->program_unload(shared.device, program);
-    kn_artifact_deinit(&artifact);
-    return value;
 }
 
 static void check_params(void *program)
@@ -112,7 +93,7 @@ static void an_unknown_option_is_told_with_the_log(void **state)
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     const char *const options[] = {"-cl-no-such-thing"};
-    kiln_source source = rig_source(two_kernels);
+    kiln_source source = rig_source(rig_two_kernels);
     source.options = options;
     source.option_count = 1;
     assert_int_equal(rig_compile(&shared, &source, &artifact, NULL, &diag), KILN_E_COMPILE);
@@ -137,7 +118,7 @@ static void S9_folders_with_blanks_and_letters_of_any_script_are_searched(void *
                                     "{ a[get_global_id(0)] = VALUE + OTHER + v; }\n");
     source.include_dirs = dirs;
     source.include_dir_count = 2;
-    assert_true(compile_and_run(&source) == 108.0F);
+    assert_true(rig_compile_and_run(&shared, &source) == 108.0F);
     free(other_header);
     free(plain_header);
     free(odd_header);
@@ -166,7 +147,7 @@ static void headers_in_memory_and_odd_definitions_reach_the_compiler(void **stat
     source.header_count = 2;
     source.defines = defines;
     source.define_count = 4;
-    assert_true(compile_and_run(&source) == 10.0F);
+    assert_true(rig_compile_and_run(&shared, &source) == 10.0F);
     assert_int_equal(rmdir(temporary), 0); /* nothing is left in it */
     assert_int_equal(mkdir(temporary, 0700), 0);
     assert_int_equal(before != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
@@ -179,7 +160,7 @@ static void a_header_outside_its_folder_is_refused(void **state)
     kiln_diag diag = KILN_DIAG_INIT;
     kn_artifact artifact;
     const kiln_header headers[] = {{"a/../../x.h", "", 0}};
-    kiln_source source = rig_source(two_kernels);
+    kiln_source source = rig_source(rig_two_kernels);
     source.headers = headers;
     source.header_count = 1;
     assert_int_equal(rig_compile(&shared, &source, &artifact, NULL, &diag), KILN_E_INVALID);
@@ -204,7 +185,7 @@ static void K1_the_current_folder_is_searched_first_and_the_target_says_so(void 
     source.include_dirs = dirs;
     source.include_dir_count = 1;
     assert_int_equal(chdir((const char *)*state), 0);
-    bool current_first = compile_and_run(&source) == 51.0F;
+    bool current_first = rig_compile_and_run(&shared, &source) == 51.0F;
     assert_int_equal(before != NULL ? chdir(before) : -1, 0);
     assert_int_equal(shared.target.searches_current, current_first);
     free(stray);
