@@ -9,6 +9,7 @@
 #include "session.h"
 #include "targets.h"
 #include "warm.h"
+#include "warm_list.h"
 #include "warm_order.h"
 
 typedef struct warm_options {
@@ -16,7 +17,7 @@ typedef struct warm_options {
     opt_list targets;
     const char *pack;
     opt_number jobs, most;
-    bool all, used;
+    bool all, used, variants;
 } warm_options;
 
 static const opt_spec specs[] = {
@@ -28,6 +29,8 @@ static const opt_spec specs[] = {
      "compile N at once (default: one a processor, at most one a GiB of memory)"},
     {"used", 'u', OPT_FLAG, offsetof(warm_options, used), NULL,
      "those first that are used most, by the cache's records"},
+    {"variants", 0, OPT_FLAG, offsetof(warm_options, variants), NULL,
+     "every variant that kiln tune would measure, too"},
     {"max", 'm', OPT_COUNT, offsetof(warm_options, most), "N", "make only the first N of all"},
     {"all", 0, OPT_FLAG, offsetof(warm_options, all), NULL, "fail if anything had to be skipped"},
     SESSION_CACHE_ROW(warm_options),
@@ -40,8 +43,9 @@ typedef struct warm_work {
     kiln_cache *cache;
     cli_targets targets;
     const char *names[TARGETS_MAX];
-    warm_item *items;
-    size_t count, done;
+    cli_manifest *manifests;
+    size_t manifest_count, done;
+    warm_list list;
     kiln_pack_writer *writer; /* NULL: no pack */
     host_mutex *mutex; /* pool, console, writer and `done`, while compiles run side by side */
     exit_code code;
@@ -73,33 +77,29 @@ static kiln_status pack_stage(void *user, const kiln_explanation *stage)
 }
 
 /* One language. */
-static kiln_status make_form(warm_work *work, warm_item *item, const kernel_form *form,
-                             kiln_diag *diag)
+static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kiln_diag *diag)
 {
     const cli_target *target = &work->targets.items[item->target];
-    kiln_source source;
+    warm_source own;
     kiln_origin origin = KILN_ORIGIN_NONE;
     kiln_blob *blob = NULL;
-    char *text = NULL;
-    char name[1024];
-    kiln_status status =
-        warm_form_read(item->kernel, form, &source, &text, name, sizeof(name), diag);
+    kiln_status status = warm_source_read(item, index, &own, diag);
     if (status == KILN_OK) {
-        status = kiln_compile(target->runtime, target->name, &source, &blob, &origin, diag);
+        status = kiln_compile(target->runtime, target->name, &own.source, &blob, &origin, diag);
     }
     if (status == KILN_OK) {
         item->outcome = origin == KILN_ORIGIN_COMPILED ? WARM_COMPILED : WARM_THERE;
-        item->language = form->language;
+        item->language = own.form.language;
         item->size = kiln_blob_size(blob);
         item->compile_ns = kiln_blob_compile_ns(blob);
         if (work->writer != NULL) {
             packing p = {work, item, diag};
             status =
-                kiln_compile_plan(target->runtime, target->name, &source, pack_stage, &p, diag);
+                kiln_compile_plan(target->runtime, target->name, &own.source, pack_stage, &p, diag);
         }
     }
     kiln_blob_release(blob);
-    free(text);
+    warm_source_deinit(&own);
     return status;
 }
 
@@ -113,9 +113,9 @@ static bool cannot_be_made(kiln_status status)
 static kiln_status make(warm_work *work, warm_item *item, kiln_diag *diag)
 {
     kiln_status status = KILN_E_UNSUPPORTED;
-    for (size_t i = 0; cannot_be_made(status) && i < item->kernel->form_count; i++) {
+    for (size_t i = 0; cannot_be_made(status) && i < warm_form_count(item); i++) {
         kiln_diag own = KILN_DIAG_INIT;
-        kiln_status one = make_form(work, item, &item->kernel->forms[i], &own);
+        kiln_status one = make_form(work, item, i, &own);
         if (diag->status == KILN_OK || one != KILN_E_UNSUPPORTED) {
             kiln_diag_clear(diag);
             *diag = own;
@@ -138,6 +138,9 @@ static void finish(warm_work *work, warm_item *item, kiln_status status, kiln_di
     item->reason = pool_text(work->context->pool, line, strlen(line));
     item->reason = item->reason != NULL ? item->reason : kiln_status_text(status);
     item->outcome = cannot_be_made(status) ? WARM_SKIPPED : WARM_FAILED;
+    if (status == KILN_E_UNSUPPORTED && item->form != NULL) {
+        item->outcome = WARM_PASSED_OVER;
+    }
     if (item->outcome == WARM_FAILED) {
         exit_code code = cmd_fail(work->context, diag);
         work->code = work->code == EXIT_FINE ? code : work->code;
@@ -147,12 +150,12 @@ static void finish(warm_work *work, warm_item *item, kiln_status status, kiln_di
 static void warm_one(void *user, size_t index)
 {
     warm_work *work = user;
-    warm_item *item = &work->items[index];
+    warm_item *item = &work->list.items[index];
     const cli_target *target = &work->targets.items[item->target];
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = KILN_E_UNAVAILABLE;
     host_mutex_lock(work->mutex);
-    console_progress(work->context->console, work->done, work->count, item->kernel->name, 0);
+    console_progress(work->context->console, work->done, work->list.count, item->kernel->name, 0);
     host_mutex_unlock(work->mutex);
     if (target->runtime != NULL) {
         status = make(work, item, &diag);
@@ -172,31 +175,27 @@ static void warm_one(void *user, size_t index)
 static kiln_status read_manifests(warm_work *work, const opt_list *paths, kiln_diag *diag)
 {
     cli_pool *pool = work->context->pool;
-    cli_manifest *manifests = pool_array(pool, paths->count, sizeof(*manifests));
-    size_t kernels = 0;
-    if (manifests == NULL) {
+    work->manifests = pool_array(pool, paths->count, sizeof(*work->manifests));
+    if (work->manifests == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading manifests", "out of memory");
     }
-    for (size_t i = 0; i < paths->count; i++) {
-        kiln_status status = manifest_read(paths->items[i], pool, &manifests[i], diag);
-        if (status != KILN_OK) {
-            return status;
-        }
-        kernels += manifests[i].count;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < paths->count && status == KILN_OK; i++) {
+        status = manifest_read(paths->items[i], pool, &work->manifests[i], diag);
     }
-    work->items = pool_array(pool, kernels * work->targets.count + 1, sizeof(*work->items));
-    if (work->items == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading manifests", "out of memory");
+    work->manifest_count = paths->count;
+    return status;
+}
+
+static kiln_status open_targets(warm_work *work, kiln_diag *diag)
+{
+    cli_pool *pool = work->context->pool;
+    kiln_status status = targets_open(&work->targets, work->cache, pool, diag);
+    if (status == KILN_OK) {
+        status = warm_list_make(work->manifests, work->manifest_count, &work->targets,
+                                work->options->variants, pool, &work->list, diag);
     }
-    for (size_t t = 0; t < work->targets.count; t++) {
-        for (size_t i = 0; i < paths->count; i++) {
-            for (size_t k = 0; k < manifests[i].count; k++) {
-                work->items[work->count++] =
-                    (warm_item){.kernel = &manifests[i].kernels[k], .target = t};
-            }
-        }
-    }
-    return KILN_OK;
+    return status;
 }
 
 /* --- the command -------------------------------------------------------------------------------
@@ -219,15 +218,16 @@ static exit_code tell(const warm_work *work, const warm_result *result)
 static void choose(warm_work *work)
 {
     const warm_options *options = work->options;
-    for (size_t i = 0; options->used && i < work->count; i++) {
-        const cli_target *target = &work->targets.items[work->items[i].target];
-        warm_find_uses(target->runtime, target->name, work->cache, &work->items[i]);
+    warm_list *list = &work->list;
+    for (size_t i = 0; options->used && i < list->count; i++) {
+        const cli_target *target = &work->targets.items[list->items[i].target];
+        warm_find_uses(target->runtime, target->name, work->cache, &list->items[i]);
     }
     if (options->used) {
-        warm_order(work->items, work->count);
+        warm_order(list->items, list->count);
     }
-    if (options->most.given && options->most.value < work->count) {
-        work->count = (size_t)options->most.value;
+    if (options->most.given && options->most.value < list->count) {
+        list->count = (size_t)options->most.value;
     }
 }
 
@@ -236,29 +236,28 @@ static exit_code compile_all(warm_work *work)
     choose(work);
     kiln_diag diag = KILN_DIAG_INIT;
     size_t jobs = 1;
-    warm_result result = {.targets = work->names,
-                          .target_count = work->targets.count,
-                          .items = work->items,
-                          .count = work->count,
-                          .pack = work->options->pack};
+    warm_result result = {
+        .targets = work->names, .target_count = work->targets.count, .pack = work->options->pack};
     uint64_t begin = host_now();
     kiln_status status = parallel_choose(&work->options->jobs, &jobs, &diag);
     if (status == KILN_OK && result.pack != NULL) {
         status = kiln_pack_writer_create(result.pack, NULL, &work->writer, &diag);
     }
     if (status == KILN_OK) {
-        parallel_each(work->count, jobs, warm_one, work);
+        parallel_each(work->list.count, jobs, warm_one, work);
         if (work->writer != NULL && work->code != EXIT_FINE) {
             console_say(work->context->console, "no pack is written: a kernel failed");
             result.pack = NULL;
         } else if (work->writer != NULL) {
-            console_progress(work->context->console, work->count, work->count, "writing the pack",
-                             0);
+            console_progress(work->context->console, work->done, work->done, "writing the pack", 0);
             status = kiln_pack_writer_finish(work->writer, &result.info, &diag);
         }
         console_progress_end(work->context->console);
     }
     kiln_pack_writer_destroy(work->writer);
+    warm_list_settle(&work->list);
+    result.items = work->list.items;
+    result.count = work->list.count;
     result.total_ns = host_now() - begin;
     return status == KILN_OK ? tell(work, &result) : cmd_fail(work->context, &diag);
 }
@@ -284,7 +283,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         code = session_open_disk(context, &options->session, &work.cache);
     }
     if (status == KILN_OK && code == EXIT_FINE) {
-        status = targets_open(&work.targets, work.cache, context->pool, &diag);
+        status = open_targets(&work, &diag);
     }
     if (status != KILN_OK) {
         code = work.mutex != NULL ? cmd_fail(context, &diag) : cmd_no_memory(context);
@@ -307,7 +306,10 @@ const cli_command cmd_warm = {
         "need a device that is not here is told and skipped. A second run compiles nothing.\n"
         "With --used the kernels that programs built most often on this machine are made first, "
         "and\n"
-        "with --max only so many. KILN_COMPILE_JOBS is what --jobs is when it is not given.",
+        "with --max only so many. Of a kernel with variants the variant that kiln tune chose for "
+        "a\n"
+        "target's device is made, too; with --variants all are, in the languages that a target\n"
+        "takes. KILN_COMPILE_JOBS is what --jobs is when it is not given.",
     .options = specs,
     .options_size = sizeof(warm_options),
     .min_arguments = 1,

@@ -9,17 +9,21 @@
 
 typedef enum warm_outcome {
     WARM_COMPILED,
-    WARM_THERE,   /* found in the cache */
-    WARM_SKIPPED, /* cannot be made here: `reason` */
-    WARM_FAILED,  /* does not compile: `reason` */
+    WARM_THERE,       /* found in the cache */
+    WARM_SKIPPED,     /* cannot be made here: `reason` */
+    WARM_FAILED,      /* does not compile: `reason` */
+    WARM_PASSED_OVER, /* a variant in a language that is not for its target */
 } warm_outcome;
 
-/* "compiled", "there", "skipped", "failed". */
+/* "compiled", "there", "skipped", "failed", "passed over". */
 const char *warm_outcome_name(warm_outcome outcome);
 
 typedef struct warm_item {
     const cli_kernel *kernel;
-    size_t target; /* index */
+    size_t target;                 /* index */
+    const kernel_form *form;       /* NULL: the first one that works */
+    const kernel_variant *variant; /* of that form; NULL: the form's own shape */
+    const char *variant_name;      /* "opencl-c/tile32"; "": the kernel itself */
     warm_outcome outcome;
     kiln_language language;
     uint64_t size, compile_ns;

@@ -10,21 +10,45 @@
 
 static const size_t max_source = (size_t)64 << 20;
 
-kiln_status warm_form_read(const cli_kernel *kernel, const kernel_form *form,
-                           kiln_source *out_source, char **out_text, char *name, size_t name_size,
-                           kiln_diag *diag)
+size_t warm_form_count(const warm_item *item)
+{
+    return item->form != NULL ? 1 : item->kernel->form_count;
+}
+
+kiln_status warm_source_read(const warm_item *item, size_t index, warm_source *out_source,
+                             kiln_diag *diag)
 {
     const struct kiln_cpu_kernel *builtin = NULL;
-    *out_text = NULL;
-    if (form->path == NULL || !kernel_source_init(kernel, form, out_source, &builtin)) {
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, kernel->name,
+    const kernel_variant *variant = item->variant;
+    kernel_form *form = &out_source->form;
+    kiln_source *source = &out_source->source;
+    memset(out_source, 0, sizeof(*out_source));
+    *form = item->form != NULL ? *item->form : item->kernel->forms[index];
+    if (variant != NULL) {
+        form->path = variant->path;
+        form->entry = variant->entry;
+        form->options = variant->options;
+        form->option_count = variant->option_count;
+    }
+    if (form->path == NULL || !kernel_source_init(item->kernel, form, source, &builtin)) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, item->kernel->name,
                              "it is built into the program: there is nothing to compile");
     }
+    if (variant != NULL) {
+        source->defines = variant->defines;
+        source->define_count = variant->define_count;
+    }
     kiln_status status =
-        host_read_file(form->path, max_source, out_text, &out_source->length, diag);
-    out_source->text = *out_text;
-    out_source->name = host_spell(form->path, name, name_size);
+        host_read_file(form->path, max_source, &out_source->text, &source->length, diag);
+    source->text = out_source->text;
+    source->name = host_spell(form->path, out_source->name, sizeof(out_source->name));
     return status;
+}
+
+void warm_source_deinit(warm_source *source)
+{
+    free(source->text);
+    source->text = NULL;
 }
 
 static kiln_status take_first(void *user, const kiln_explanation *stage)
@@ -36,19 +60,15 @@ static kiln_status take_first(void *user, const kiln_explanation *stage)
 void warm_find_uses(kiln_runtime *runtime, const char *target, kiln_cache *cache, warm_item *item)
 {
     static const kiln_key none;
-    for (size_t i = 0; runtime != NULL && i < item->kernel->form_count; i++) {
-        kiln_source source;
+    for (size_t i = 0; runtime != NULL && i < warm_form_count(item); i++) {
+        warm_source own;
         kiln_key key = none;
-        char *text = NULL;
-        char name[1024];
-        kiln_status status = warm_form_read(item->kernel, &item->kernel->forms[i], &source, &text,
-                                            name, sizeof(name), NULL);
-        /* take_first ends the walk: that it says so is no failure. */
-        const bool planned =
-            status == KILN_OK &&
-            kiln_compile_plan(runtime, target, &source, take_first, &key, NULL) != KILN_E_NOMEM;
-        free(text);
-        if (planned && memcmp(&key, &none, sizeof(key)) != 0) {
+        kiln_status status = warm_source_read(item, i, &own, NULL);
+        if (status == KILN_OK) {
+            status = kiln_compile_plan(runtime, target, &own.source, take_first, &key, NULL);
+        }
+        warm_source_deinit(&own);
+        if (status == KILN_MISS && memcmp(&key, &none, sizeof(key)) != 0) {
             kiln_cache_uses(cache, &key, 1, &item->uses);
             return;
         }

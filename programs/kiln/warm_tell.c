@@ -6,7 +6,7 @@
 
 const char *warm_outcome_name(warm_outcome outcome)
 {
-    static const char *const names[] = {"compiled", "there", "skipped", "failed"};
+    static const char *const names[] = {"compiled", "there", "skipped", "failed", "passed over"};
     return names[outcome];
 }
 
@@ -19,13 +19,31 @@ size_t warm_count(const warm_result *result, warm_outcome outcome)
     return count;
 }
 
+static bool has_variants(const warm_result *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        if (*result->items[i].variant_name != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "gemm", or "gemm opencl-c/tile32". */
+static void print_what(const char *before, const warm_item *item)
+{
+    (void)printf("%s%s%s%s", before, item->kernel->name, *item->variant_name != '\0' ? " " : "",
+                 item->variant_name);
+}
+
 bool warm_print_table(const warm_result *result, cli_pool *pool)
 {
-    static const out_column columns[] = {{"kernel", false},    {"target", false},
-                                         {"result", false},    {"language", false},
-                                         {"compile ms", true}, {"size", true}};
+    static const out_column columns[] = {
+        {"kernel", false},    {"target", false}, {"result", false}, {"language", false},
+        {"compile ms", true}, {"size", true},    {"variant", false}};
     out_table table;
-    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    out_table_init(&table, pool, columns,
+                   sizeof(columns) / sizeof(columns[0]) - !has_variants(result));
     for (size_t i = 0; i < result->count; i++) {
         const warm_item *item = &result->items[i];
         bool good = item->outcome == WARM_COMPILED || item->outcome == WARM_THERE;
@@ -34,7 +52,8 @@ bool warm_print_table(const warm_result *result, cli_pool *pool)
                                warm_outcome_name(item->outcome),
                                good ? kiln_language_name(item->language) : "-",
                                good ? out_ms(pool, item->compile_ns) : "-",
-                               good ? out_bytes(pool, item->size) : "-"};
+                               good ? out_bytes(pool, item->size) : "-",
+                               *item->variant_name != '\0' ? item->variant_name : "-"};
         out_table_add(&table, cells);
     }
     const char *time = out_time(pool, result->total_ns);
@@ -45,11 +64,11 @@ bool warm_print_table(const warm_result *result, cli_pool *pool)
     for (size_t i = 0; i < result->count; i++) {
         const warm_item *item = &result->items[i];
         if (item->outcome == WARM_SKIPPED) {
-            (void)printf("skipped %s for %s: %s\n", item->kernel->name,
-                         result->targets[item->target], item->reason);
+            print_what("skipped ", item);
+            (void)printf(" for %s: %s\n", result->targets[item->target], item->reason);
         } else if (item->unpacked) {
-            (void)printf("not in the pack: %s for %s goes past the cache\n", item->kernel->name,
-                         result->targets[item->target]);
+            print_what("not in the pack: ", item);
+            (void)printf(" for %s goes past the cache\n", result->targets[item->target]);
         }
     }
     (void)printf("%zu there, %zu compiled, %zu skipped, %zu failed, %s\n",
@@ -69,6 +88,7 @@ bool warm_print_json(const warm_result *result)
         const warm_item *item = &result->items[i];
         json_t *row = json_object();
         out_json_set(&row, "kernel", out_json_text(item->kernel->name));
+        out_json_set(&row, "variant", out_json_text(item->variant_name));
         out_json_set(&row, "target", out_json_text(result->targets[item->target]));
         out_json_set(&row, "result", out_json_text(warm_outcome_name(item->outcome)));
         out_json_set(&row, "language", out_json_text(kiln_language_name(item->language)));

@@ -45,3 +45,51 @@ unset KILN_COMPILE_JOBS
 printf '#include "h.fake"\nkernel two x:floats\nx = x 1 +\n' >app/two.fake
 t warm app/a.json --target fake:0 --pack /dev/null/app.kpack
 t warm app/a.json --target fake:0 --cache-dir /dev/null/nowhere
+# Variants: the kernel's own form alone, until kiln tune chose another one; all with --variants. What
+# is tuned and run then compiles nothing.
+cat >app/slow.fake <<'END'
+kernel f x:floats y:floats
+y = x 1 + x + 0 + 0 + 0 +
+END
+cat >app/quick.fake <<'END'
+kernel f x:floats y:floats
+y = x FACTOR * 1 +
+END
+cat >app/v.json <<'END'
+{"kiln_manifest": 1, "kernels": [
+  {"name": "f", "sources": {"fake": "slow.fake", "opencl-c": "other.cl"}, "defines": {"FACTOR": "2"},
+   "args": [{"name": "x", "kind": "in", "type": "f32", "shape": [64], "init": {"range": [0, 1]}},
+            {"name": "y", "kind": "out", "type": "f32", "shape": [64]}],
+   "launch": {"global": [64], "local": [4]},
+   "variants": {"fake": [
+     {"name": "group8", "launch": {"local": [8]}},
+     {"name": "quick", "source": "quick.fake"},
+     {"name": "wrong", "source": "quick.fake", "defines": {"FACTOR": "0.5"}}],
+    "opencl-c": [{"name": "group16", "launch": {"local": [16]}}]}},
+  {"name": "g", "sources": {"opencl-c": "other.cl"},
+   "args": [{"name": "x", "kind": "inout", "type": "f32", "shape": [64]}], "launch": {"global": [64]},
+   "variants": {"opencl-c": [{"name": "group16", "launch": {"local": [16]}}]}}]}
+END
+KILN_CACHE_DIR=$PWD/variants
+export KILN_CACHE_DIR
+compiles() { "$KILN" stats --json | grep '"compiles"'; }
+t warm app/v.json --target fake:0 -j1
+t warm app/v.json --target fake:0,fake:1 --variants -j1 --pack variants.kpack
+t warm app/v.json --target fake:0 --variants --used --max 3 -j1
+KILN_FAKE_PROBE='library missing' t warm app/v.json --target fake:0 --variants -j1
+"$KILN" warm app/v.json --target fake:0 --variants -j1 --json | grep -E '"(variant|skipped|there)"'
+compiles
+"$KILN" tune app/v.json -b fake --kernel f --budget 1h --json | grep -E '^      "(variant|from)"'
+compiles
+# Elsewhere, by the choice alone.
+"$KILN" pack create tuned.kpack >/dev/null
+KILN_CACHE_DIR=$PWD/chosen
+KILN_PACKS=$PWD/tuned.kpack
+export KILN_PACKS
+t warm app/v.json --target fake:0 -j1
+t warm app/v.json --target fake:1 -j1
+"$KILN" run app/v.json -b fake --kernel f --repeat 1 --json | grep -E '"(variant|origin|compiles)"'
+unset KILN_PACKS
+# A variant that does not compile is told like a kernel.
+echo 'y = nothing' >app/quick.fake
+t warm app/v.json --target fake:0 --variants -j1
