@@ -253,26 +253,6 @@ const char *kn_recipe_target(const kiln_recipe *recipe)
     return recipe->target;
 }
 
-kiln_status kn_recipe_clone(const kiln_recipe *recipe, kiln_recipe **out_recipe, kiln_diag *diag)
-{
-    *out_recipe = NULL;
-    kiln_recipe *clone = calloc(1, sizeof *clone);
-    if (clone == NULL || !kn_digest_init(&clone->digest)) {
-        free(clone);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "copying a recipe", NULL);
-    }
-    kn_strbuf_init(&clone->text, MAX_TEXT);
-    kn_strbuf_append(&clone->text, kn_strbuf_text(&recipe->text), recipe->text.length);
-    memcpy(clone->target, recipe->target, sizeof clone->target);
-    clone->failed = recipe->failed;
-    if (!kn_strbuf_ok(&clone->text)) {
-        kiln_recipe_destroy(clone);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "copying a recipe", NULL);
-    }
-    *out_recipe = clone;
-    return KILN_OK;
-}
-
 /* Takes the part of `rest` before `end` off it. */
 static bool take_until(kn_span *rest, char end, kn_span *out)
 {

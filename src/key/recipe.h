@@ -30,9 +30,6 @@ bool kn_recipe_ok(const kiln_recipe *recipe);
 const char *kn_recipe_target(const kiln_recipe *recipe);
 kn_span kn_recipe_span(const kiln_recipe *recipe); /* the text */
 
-/* A recipe of its own with the same fields; KILN_E_NOMEM. */
-kiln_status kn_recipe_clone(const kiln_recipe *recipe, kiln_recipe **out_recipe, kiln_diag *diag);
-
 /* The rules for names of stages, fields and targets: 1 to 64 letters, digits, '.', '-', '_'. A
  * target is a folder and must not start with a dot besides. */
 bool kn_name_valid(const char *name);

@@ -184,26 +184,3 @@ void *kn_dylib_symbol(kn_dylib *lib, const char *name)
 {
     return symbol_of(lib->handle, name);
 }
-
-kiln_status kn_dylib_bind(kn_dylib *lib, const kn_symbol *symbols, size_t count, uint32_t version,
-                          void *table, kiln_diag *diag)
-{
-    const kn_symbol *absent = NULL;
-
-    for (size_t i = 0; i < count; i++) {
-        void *address = symbol_of(lib->handle, symbols[i].name);
-        memcpy((char *)table + symbols[i].offset, &address, sizeof address);
-        bool newer = version != 0 && symbols[i].since > version;
-        if (address == NULL && symbols[i].need == KN_REQUIRED && !newer && absent == NULL) {
-            absent = &symbols[i];
-        }
-    }
-    if (absent == NULL) {
-        return KILN_OK;
-    }
-    for (size_t i = 0; i < count; i++) {
-        memset((char *)table + symbols[i].offset, 0, sizeof(void *));
-    }
-    return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install a newer or complete version of it",
-                         lib->path, "it has no function %s", absent->name);
-}
