@@ -83,6 +83,9 @@ void console_destroy(cli_console *console)
 
 static void say(cli_console *console, const char *format, va_list args)
 {
+    if (host_is_ending()) {
+        return;
+    }
     host_mutex_lock(console->lock);
     wipe(console);
     (void)fputs("kiln: ", stderr);

@@ -1,4 +1,5 @@
-/* POSIX. Nothing else in the command includes a header of the operating system. */
+/* POSIX. Nothing else in the command but host_interrupt.c includes a header of the operating
+ * system. */
 #include "host.h"
 
 #include <dirent.h>

@@ -52,4 +52,12 @@ char *host_join(cli_pool *pool, const char *folder, const char *path);
 bool host_folder_size(const char *path, uint64_t *out_bytes, uint64_t *out_files);
 bool host_is_writable(const char *path);
 
+/* From now on Ctrl-C and its like are passed on to the programs that the library has started, and
+ * then end this one as ever. What is ignored stays ignored. */
+void host_pass_on_interrupts(void);
+/* Such a signal has come: whatever fails now need not be told. */
+bool host_is_ending(void);
+/* Then does not return: the exit code is the signal's. */
+void host_end_if_interrupted(void);
+
 #endif

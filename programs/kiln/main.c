@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "host.h"
 
 static exit_code usage_error(const cmd_context *context, kiln_diag *diag)
 {
@@ -80,6 +81,7 @@ int main(int argc, char **argv)
         return EXIT_TROUBLE;
     }
     exit_code code = dispatch(&context, argc, argv);
+    host_end_if_interrupted();
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
         console_say(context.console, "cannot write to standard output");
         code = code == EXIT_FINE ? EXIT_TROUBLE : code;

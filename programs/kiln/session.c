@@ -130,6 +130,7 @@ exit_code session_open_runtime_isolated(const cmd_context *context, const sessio
         return cmd_fail(context, &diag);
     }
     runtime.cache = cache;
+    host_pass_on_interrupts(); /* from here on there may be compilers */
     runtime.isolate_probe = runtime.isolate_probe || isolate || forgets(cache);
     apply(options, &runtime);
     kiln_status status = kiln_runtime_create(&runtime, out_runtime, &diag);

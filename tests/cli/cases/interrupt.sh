@@ -1,0 +1,64 @@
+# shellcheck shell=sh
+# Ctrl-C ends the command by its signal, and the compiler that it runs with it.
+need cpu
+cat >k.c <<'CODE'
+#include <kiln_kernel.h>
+
+KILN_KERNEL(one, KILN_OUT(float, y))
+{
+    KILN_ITEMS_X(i)
+    {
+        y[i] = 1.0f;
+    }
+}
+CODE
+cat >slow-cc <<'CODE'
+#!/bin/sh
+case " $* " in
+*" -shared "*) echo $$ >"$STARTED.new" && mv "$STARTED.new" "$STARTED" && exec sleep 1000 ;;
+esac
+exec cc "$@"
+CODE
+chmod 755 slow-cc
+KILN_CC=$PWD/slow-cc
+export KILN_CC STARTED="$PWD/started"
+# Waits until a command succeeds; a minute is a hang.
+until_it() {
+    turns=0
+    until "$@"; do
+        turns=$((turns + 1))
+        [ $turns -lt 600 ] || { echo "hangs: $*" && return 1; }
+        sleep 0.1
+    done
+}
+gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
+for signal in INT TERM HUP; do
+    rm -f started
+    # A background job of sh ignores SIGINT; python does not hand that on.
+    python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$KILN" compile k.c -b cpu >out 2>err </dev/null &
+    job=$!
+    until_it test -e started
+    compiler=$(cat started)
+    kill -s $signal $job
+    wait $job 2>/dev/null
+    echo "$signal: $(($? - 128))"
+    until_it gone "$compiler" && echo "the compiler ended, too"
+    cat err # a compiler that was ended so is no failure to tell
+done
+# What is ignored stays so.
+rm -f started
+(
+    trap '' HUP
+    exec "$KILN" compile k.c -b cpu >out 2>err </dev/null
+) &
+job=$!
+until_it test -e started
+kill -s HUP $job
+kill -s TERM $job
+wait $job 2>/dev/null
+echo "ignored: $(($? - 128))"
+# Nothing is stuck: the same is compiled by whoever comes next.
+unset KILN_CC
+"$KILN" compile k.c -b cpu | awk 'NR == 2 { print $1, $2 }'
