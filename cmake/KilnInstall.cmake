@@ -15,7 +15,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
     PATTERN "man" EXCLUDE PATTERN "decisions" EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
-    REGEX "examples/CMakeLists.txt$" EXCLUDE)
+    REGEX "examples/CMakeLists.txt$" EXCLUDE PATTERN "twice.sh" EXCLUDE)
 
 # A system's own package names its prefix; everything else counts from where kiln.pc is.
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
