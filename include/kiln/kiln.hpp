@@ -336,7 +336,8 @@ class cache : public owner<kiln_cache, kiln_cache_destroy>
                 return kiln_diag_set(diag, KILN_E_COMPILE, nullptr, "compiling", "%s", e.what());
             } catch (...) {
                 self->thrown = std::current_exception();
-                return kiln_diag_set(diag, KILN_E_COMPILE, nullptr, "compiling", "an exception");
+                return kiln_diag_set(diag, KILN_E_COMPILE, nullptr, "compiling",
+                                     "it threw what is no std::exception");
             }
         }
     };
