@@ -51,7 +51,8 @@ def main():
     bad = []
     for path in sorted((ROOT / "include/kiln").rglob("*.h")):
         bad += check(path) + check_types(path)
-    bad += check_types(ROOT / "include/kiln/kiln.hpp")
+    for path in sorted((ROOT / "include/kiln").rglob("*.hpp")):
+        bad += check_types(path)
     print("\n".join(bad))
     return 1 if bad else 0
 

@@ -10,8 +10,11 @@ for header in include/kiln/*.h include/kiln/sys/*.h; do
     printf '#include "%s"\n' "$name" |
         g++ -std=c++17 -pedantic -Wall -Wextra -Werror -I include -fsyntax-only -x c++ - || rc=1
 done
-for options in "g++ -std=c++17" "g++ -std=c++20"; do
-    printf '#include "kiln/kiln.hpp"\n' |
-        $options -pedantic -Wall -Wextra -Werror -Wshadow -I include -fsyntax-only -x c++ - || rc=1
+for header in include/kiln/kiln.hpp include/kiln/cpp/*.hpp; do
+    for options in "g++ -std=c++17" "g++ -std=c++20"; do
+        printf '#include "%s"\n' "${header#include/}" |
+            $options -pedantic -Wall -Wextra -Werror -Wshadow -I include -fsyntax-only -x c++ - ||
+            rc=1
+    done
 done
 exit $rc

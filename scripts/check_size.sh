@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 rc=0
-files=$(git ls-files -- '*.c' '*.h' '*.def' '*.py' '*.sh' '*.cl' '*.cu' '*.comp' dev | grep -v '^tests/golden/')
+files=$(git ls-files -- '*.c' '*.h' '*.hpp' '*.def' '*.py' '*.sh' '*.cl' '*.cu' '*.comp' dev | grep -v '^tests/golden/')
 # shellcheck disable=SC2086
 wc -l $files | awk '$2 != "total" && $1 > 600 { print $2 ": " $1 " lines, at most 600"; bad = 1 }
     END { exit bad }' || rc=1
