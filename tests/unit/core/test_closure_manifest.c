@@ -310,7 +310,9 @@ static void K1_a_manifest_that_is_none_or_names_no_place_is_replaced(void **stat
 
         kn_manifest manifest;
         kn_manifest_init(&manifest);
-        kn_manifest_header row = {.place = {(kn_place_base)base, 1000, 0, 3}, .written_length = 3};
+        kn_manifest_header row = {
+            .place = {.base = (kn_place_base)base, .index = 1000, .name_length = 3},
+            .written_length = 3};
         assert_true(kn_manifest_add_name(&manifest, kn_span_of_text("a.h"), &row.place.name));
         if (base == KN_PLACE_SHIPS) {
             assert_true(kn_manifest_add_absent(&manifest, &row.place));
