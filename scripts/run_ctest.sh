@@ -5,19 +5,27 @@ set -eu
 build=$1
 shift
 rm -f "$build/ctest.closing"
+: >"$build/ctest.skipped"
 {
     rc=0
     ctest --test-dir "$build" --output-on-failure --no-tests=error "$@" </dev/null 2>&1 || rc=$?
     echo "$rc" >"$build/ctest.rc"
-} | awk -v closing="$build/ctest.closing" '
+} | awk -v closing="$build/ctest.closing" -v skipped="$build/ctest.skipped" '
     /% tests passed/ { held = 1 }
     held { print > closing; next }
+    /\*\*\*Skipped/ { print $4 > skipped }
     { print; fflush() }'
 rc=$(cat "$build/ctest.rc")
-awk '/^[0-9]+\/[0-9]+ Test: / { name = $3; last = "" }
-     /^(SKIP|skip)/ { last = $0 }
-     /^Test Skipped/ { print "skipped: " name ": " (last == "" ? "no reason given" : last) }' \
-    "$build/Testing/Temporary/LastTest.log" >"$build/skipped.txt" || true
+# CTest's log has what a skipped test printed, but not that it was skipped. The reason is its line
+# that begins with SKIP, else its last.
+awk 'FILENAME ~ /ctest.skipped$/ { is_skipped[$1] = 1; next }
+     /^[0-9]+\/[0-9]+ Test: / { name = $3; last = ""; told = 0 }
+     /^(SKIP|skip)/ { last = $0; told = 1 }
+     /^<end of output>/ && is_skipped[name] {
+         print "skipped: " name ": " (last == "" ? "no reason given" : last)
+     }
+     !told && !/^(-+|Output:|"|Command:|Directory:)/ && NF > 0 { last = $0 }' \
+    "$build/ctest.skipped" "$build/Testing/Temporary/LastTest.log" >"$build/skipped.txt" || true
 cat "$build/skipped.txt"
 [ ! -f "$build/ctest.closing" ] || cat "$build/ctest.closing"
 exit "$rc"
