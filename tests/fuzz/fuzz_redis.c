@@ -8,58 +8,28 @@
 
 #include "programs/kiln-remotes/redis.h"
 
-#include "store/trust.h"
+#include "fuzz/remote_ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MOST ((size_t)64 << 10) /* a socket's buffer holds that */
-#define NAME "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-
-static void unseal(void *bytes, size_t size)
-{
-    kn_trust trust = {.policy = KN_TRUST_ANY};
-    const kn_dictionary_source nowhere = {0};
-    kiln_blob *blob = NULL;
-    kiln_key key;
-    memset(&key, 0, sizeof key);
-    if (kn_signer_create(NULL, NULL, &trust.signer, NULL) != KILN_OK) {
-        free(bytes);
-        return;
-    }
-    (void)kn_trust_unseal(&trust, true, &nowhere, &key, bytes, size, &blob, NULL);
-    kiln_blob_release(blob);
-    kn_trust_close(&trust);
-}
 
 static void ask(const kiln_remote_module_ops *ops, void *connection, unsigned what)
 {
     kiln_remote_call call = {.limit_ms = 60000};
-    void *bytes = NULL;
-    size_t size = 0;
-    int64_t clock = 0;
-    switch (what % 7) {
-    case 0:
-        if (ops->get(connection, &call, NAME, &bytes, &size) == KILN_OK) {
-            unseal(bytes, size);
-        }
+    const unsigned question = what % (REMOTE_QUESTIONS + 3);
+    switch (question) {
+    case REMOTE_QUESTIONS:
+        (void)ops->lease(connection, &call, REMOTE_NAME, "token", 1000);
         break;
-    case 1:
-        (void)ops->ping(connection, &call, &clock);
+    case REMOTE_QUESTIONS + 1:
+        (void)ops->renew(connection, &call, REMOTE_NAME, "token", 1000);
         break;
-    case 2:
-        (void)ops->put(connection, &call, NAME, "bytes", 5, (what & 128) != 0);
-        break;
-    case 3:
-        (void)ops->remove(connection, &call, NAME);
-        break;
-    case 4:
-        (void)ops->lease(connection, &call, NAME, "token", 1000);
-        break;
-    case 5:
-        (void)ops->renew(connection, &call, NAME, "token", 1000);
+    case REMOTE_QUESTIONS + 2:
+        (void)ops->drop(connection, &call, REMOTE_NAME, "token");
         break;
     default:
-        (void)ops->drop(connection, &call, NAME, "token");
+        remote_ask(ops, connection, &call, question, (what & 128) != 0);
         break;
     }
     if (memchr(call.why, '\0', sizeof call.why) == NULL || strchr(call.why, '\n') != NULL) {

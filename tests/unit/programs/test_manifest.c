@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "unit/programs/manifest_broken.h"
 #include "where.h"
 
 static void the_example_manifest_is_read(void **state)
@@ -87,23 +88,9 @@ static void every_key_is_understood(void **state)
     pool_deinit(&pool);
 }
 
-/* Replaces `from` in the whole manifest by `to` and expects the complaint. */
 static void broken(const char *from, const char *to, const char *place, const char *why)
 {
-    cli_pool pool = POOL_INIT;
-    kiln_diag diag = KILN_DIAG_INIT;
-    cli_manifest manifest;
-    const char *at = strstr(whole, from);
-    assert_non_null(at);
-    char *text = pool_format(&pool, "%.*s%s%s", (int)(at - whole), whole, to, at + strlen(from));
-    assert_non_null(text);
-    assert_int_equal(manifest_parse(text, strlen(text), "m.json", &pool, &manifest, &diag),
-                     KILN_E_INVALID);
-    assert_string_equal(diag.what, place);
-    if (strstr(diag.why, why) == NULL) {
-        fail_msg("\"%s\" where \"%s\" was expected", diag.why, why);
-    }
-    pool_deinit(&pool);
+    manifest_broken(whole, from, to, place, why);
 }
 
 static void mistakes_are_told_with_their_place(void **state)

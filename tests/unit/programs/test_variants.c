@@ -11,6 +11,7 @@
 #include "support/cmocka.h"
 #include "support/failalloc.h"
 #include "support/tmpdir.h"
+#include "unit/programs/manifest_broken.h"
 
 static const char whole[] =
     "{\"kiln_manifest\": 1, \"kernels\": [{\n"
@@ -76,20 +77,7 @@ static void variants_complete_their_form(void **state)
 
 static void broken(const char *from, const char *to, const char *place, const char *why)
 {
-    cli_pool pool = POOL_INIT;
-    kiln_diag diag = KILN_DIAG_INIT;
-    cli_manifest manifest;
-    const char *at = strstr(whole, from);
-    assert_non_null(at);
-    char *text = pool_format(&pool, "%.*s%s%s", (int)(at - whole), whole, to, at + strlen(from));
-    assert_non_null(text);
-    assert_int_equal(parse(text, &pool, &manifest, &diag), KILN_E_INVALID);
-    assert_string_equal(diag.what, place);
-    if (strstr(diag.why, why) == NULL) {
-        fail_msg("\"%s\" where \"%s\" was expected", diag.why, why);
-    }
-    assert_null(strchr(diag.why, '\n'));
-    pool_deinit(&pool);
+    manifest_broken(whole, from, to, place, why);
 }
 
 static void mistakes_are_told_with_their_place(void **state)
