@@ -137,7 +137,8 @@ static void *compile(const kn_cuda_toolkit *toolkit, const char *kernel, size_t 
     (void)snprintf(options[2], sizeof(options[2]), "-I%s", toolkit->include[0]);
     const char *list[] = {options[0], options[1], options[2]};
     need(rtc.nvrtcCreateProgram(&program, text, name_of(kernel), 0, NULL, NULL), "create");
-    need(rtc.nvrtcCompileProgram(program, toolkit->include[1][0] != '\0' ? 3 : 1, list), "compile");
+    const bool searches = strstr(text, "#include") != NULL && toolkit->include[1][0] != '\0';
+    need(rtc.nvrtcCompileProgram(program, searches ? 3 : 1, list), "compile");
     need(rtc.nvrtcGetCUBINSize(program, out_size), "size");
     void *cubin = malloc(*out_size);
     if (cubin == NULL) {

@@ -2,7 +2,10 @@
 """first_result.py cupy|cuda.core|triton KERNEL: one sample in a fresh process, from a ready context to the
 first result on the host, in milliseconds on standard output. Caches lie where the environment says
 (CUPY_CACHE_DIR; CORE_CACHE_DIR; TRITON_CACHE_DIR). The answer is checked. Triton has a language of
-its own: it takes part in the trivial kernel alone, written again below."""
+its own: it takes part in the trivial kernel alone, written again below. Include folders are given only to
+the kernels that include something. cuda.core then makes no key unless its caller brings a digest of
+what the headers hold; it gets the toolkit's version, as from somebody who trusts what is installed."""
+import hashlib
 import os
 import sys
 import time
@@ -11,7 +14,8 @@ from pathlib import Path
 WAY, KERNEL = sys.argv[1], Path(sys.argv[2])
 TEXT = KERNEL.read_text()
 THREADS = 32 if "mma" in KERNEL.name else 64 if "sort" in KERNEL.name else 256
-INCLUDES = [part for part in os.environ.get("TOOLKIT_INCLUDES", "").split(":") if part]
+INCLUDES = [part for part in os.environ.get("TOOLKIT_INCLUDES", "").split(":")
+            if part and "#include" in TEXT]
 
 
 def numbers():
@@ -49,41 +53,51 @@ def cupy_way():
     return took
 
 
+def toolkit_version():
+    """The line of the toolkit's headers that says which they are: no other line of them is looked at."""
+    for name, start in (("cuda.h", "#define CUDA_VERSION "), ("cuda_runtime_api.h", "#define CUDART_VERSION ")):
+        for folder in INCLUDES:
+            try:
+                with open(Path(folder, name), encoding="utf-8", errors="replace") as header:
+                    for line in header:
+                        if line.startswith(start):
+                            return line.encode()
+            except OSError:
+                continue
+    sys.exit("no version in the toolkit's headers")
+
+
 def core_way():
-    try:
-        from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
-    except ImportError:
-        from cuda.core.experimental import Device, LaunchConfig, Program, ProgramOptions, launch
-    cache_class = None
-    for place in ("cuda.core.utils", "cuda.core", "cuda.core.experimental.utils",
-                  "cuda.core.experimental"):
-        try:
-            cache_class = getattr(__import__(place, fromlist=["x"]), "FileStreamProgramCache")
-            break
-        except (ImportError, AttributeError):
-            continue
-    if cache_class is None:
-        sys.exit("this cuda.core has no FileStreamProgramCache")
     import ctypes
+    from cuda.bindings import driver
+    from cuda.core import Device, LaunchConfig, ObjectCode, Program, ProgramOptions, launch
+    from cuda.core.utils import FileStreamProgramCache, make_program_cache_key
     device = Device(0)
     device.set_current()
     stream = device.create_stream()
     host = (ctypes.c_float * 256)(*numbers())
     out = (ctypes.c_float * 256)()
-    from cuda.bindings import driver
     driver.cuMemAlloc(4)
     start = time.perf_counter()
-    cache = cache_class(os.environ["CORE_CACHE_DIR"])
-    options = ProgramOptions(arch=f"sm_{device.arch}", include_path=INCLUDES)
-    program = Program(TEXT, "c++", options)
-    code = program.compile("cubin", cache=cache)
+    options = ProgramOptions(arch=f"sm_{device.arch}", include_path=INCLUDES or None)
+    digest = hashlib.sha256(toolkit_version()).digest() if INCLUDES else None
+    key = make_program_cache_key(code=TEXT, code_type="c++", options=options, target_type="cubin",
+                                 extra_digest=digest)
+    cache = FileStreamProgramCache(os.environ["CORE_CACHE_DIR"])
+    binary = cache.get(key)
+    if binary is not None:
+        code = ObjectCode.from_cubin(binary)
+    else:
+        code = Program(TEXT, "c++", options).compile("cubin")
+        cache[key] = code
     kernel = code.get_kernel("run")
     given = driver.cuMemAlloc(1024)[1]
     made = driver.cuMemAlloc(1024)[1]
-    driver.cuMemcpyHtoD(given, ctypes.addressof(host), 1024)
+    # On the launch's own stream, which waits for no other.
+    driver.cuMemcpyHtoDAsync(given, ctypes.addressof(host), 1024, stream.handle)
     launch(stream, LaunchConfig(grid=1, block=THREADS), kernel, int(given), int(made))
+    driver.cuMemcpyDtoHAsync(ctypes.addressof(out), made, 1024, stream.handle)
     stream.sync()
-    driver.cuMemcpyDtoH(ctypes.addressof(out), made, 1024)
     took = time.perf_counter() - start
     check(list(out))
     return took
