@@ -144,9 +144,9 @@ static kiln_status make_result(const kn_build *build, const kiln_nvrtc_request *
     kiln_status status =
         result->lowered != NULL ? take_binary(result, artifact, diag) : no_memory(diag);
     for (size_t i = 0; status == KILN_OK && i < request->expression_count; i++) {
-        char fact[600];
+        char fact[32];
         size_t fact_size = 0;
-        kn_text_putf(fact, sizeof(fact), "lowered:%s", request->expressions[i]);
+        kn_text_putf(fact, sizeof(fact), "lowered:%zu", i); /* as the backend names it */
         result->lowered[i] = (const char *)kn_host.artifact_fact(&artifact->base, fact, &fact_size);
         if (result->lowered[i] == NULL) {
             status =

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "sys/file.h"
 
-enum { MAX_OPTIONS = 1024, FACT_NAME = 600 };
+enum { MAX_OPTIONS = 1024 };
 
 /* The option list: borrowed strings, and made ones in `owned`. */
 typedef struct option_list {
@@ -255,6 +255,11 @@ static kiln_status fail(const kn_cuda *cuda, const kn_cuda_answer *answer, const
     return status;
 }
 
+void kn_cuda_lowered_fact(char out_name[KN_CUDA_FACT], size_t entry)
+{
+    kn_text_putf(out_name, KN_CUDA_FACT, "lowered:%zu", entry);
+}
+
 /* Output, log and each entry's lowered name, by which C++ entries are found in the loaded code. */
 static kiln_status keep(kn_cuda *cuda, const kiln_compile_request *request,
                         const kn_cuda_unit *unit, const kn_cuda_answer *answer,
@@ -273,8 +278,8 @@ static kiln_status keep(kn_cuda *cuda, const kiln_compile_request *request,
                                     answer->output, answer->output_size);
     }
     for (size_t i = 0; status == KILN_OK && i < unit->expression_count; i++) {
-        char fact[FACT_NAME];
-        kn_text_putf(fact, sizeof(fact), "lowered:%s", unit->expressions[i]);
+        char fact[KN_CUDA_FACT];
+        kn_cuda_lowered_fact(fact, i);
         status = host->artifact_set_fact(artifact, fact, answer->lowered[i],
                                          strlen(answer->lowered[i]) + 1);
     }

@@ -60,13 +60,13 @@ static bool copy_entries(cuda_program *program, const kiln_load_request *request
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        char fact[600];
+        char fact[KN_CUDA_FACT];
         program->entries[i] = kn_text_copy(source->entries[i]);
         if (program->entries[i] == NULL) {
             return false;
         }
         program->entry_count++;
-        kn_text_putf(fact, sizeof(fact), "lowered:%s", source->entries[i]);
+        kn_cuda_lowered_fact(fact, i);
         for (size_t j = 0; j < request->artifact_count && program->lowered[i] == NULL; j++) {
             size_t size = 0;
             const char *name = (const char *)program->device->cuda->host->artifact_fact(

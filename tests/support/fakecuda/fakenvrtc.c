@@ -86,7 +86,7 @@ EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
 
 EXPORT nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char *name)
 {
-    char lowered[300] = "";
+    char lowered[2000] = "";
     size_t used = 0;
     bool plain = true;
     for (const char *p = name; *p != '\0' && used < sizeof(lowered) - 8; p++) {

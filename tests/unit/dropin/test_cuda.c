@@ -1,4 +1,5 @@
 /* kiln/cuda.h on the fake NVRTC. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,41 @@ static void K9_a_hit_gives_what_a_compile_gave(void **state)
     free(header);
 }
 
+/* Expressions longer than any buffer, alike for a page: each has its own lowered name, made and
+ * found. */
+static void K9_long_name_expressions_keep_theirs(void **state)
+{
+    enum { LENGTH = 700 };
+    static const char *const sm_90[] = {"-arch=sm_90"};
+    static const char spaces[] = "scale<                    float>";
+    char one[LENGTH + 8];
+    char other[LENGTH + 8];
+    (void)snprintf(one, sizeof(one), "scale<%*sfloat>", LENGTH - 14, "");
+    (void)snprintf(other, sizeof(other), "scale<%*sint>", LENGTH - 14, "");
+    const char *const list[] = {one, other, spaces};
+    kiln_nvrtc_request request = request_for(sm_90, 1);
+    request.text = "template <class T> __global__ void scale(T *x) { x[threadIdx.x] *= 2; }\n";
+    request.expressions = list;
+    request.expression_count = 3;
+    for (int round = 0; round < 2; round++) {
+        kiln_diag diag = KILN_DIAG_INIT;
+        kiln_nvrtc_result *result = NULL;
+        kiln_cache *cache = open_cache((const char *)*state, "long");
+        const kiln_status status = kiln_nvrtc_compile(cache, &request, &result, &diag);
+        if (status != KILN_OK) {
+            print_error("%s\n", diag.why);
+        }
+        assert_int_equal(status, KILN_OK);
+        assert_int_equal(result->origin, round == 0 ? KILN_ORIGIN_COMPILED : KILN_ORIGIN_DISK);
+        assert_non_null(strstr(result->lowered[0], "_float_"));
+        assert_non_null(strstr(result->lowered[1], "_int_"));
+        assert_non_null(strstr(result->lowered[2], "_float_"));
+        assert_string_not_equal(result->lowered[0], result->lowered[2]);
+        kiln_nvrtc_result_destroy(result);
+        kiln_cache_destroy(cache);
+    }
+}
+
 static void headers_in_memory_and_PTX(void **state)
 {
     static const char *const options[] = {"-arch", "compute_80"};
@@ -117,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(K9_a_hit_gives_what_a_compile_gave),
+        cmocka_unit_test(K9_long_name_expressions_keep_theirs),
         cmocka_unit_test(headers_in_memory_and_PTX),
         cmocka_unit_test(wrong_requests_are_refused),
     };
