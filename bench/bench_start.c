@@ -6,6 +6,7 @@
  *     bench_start [--quick] [--backend NAME] */
 #include "bench/bench.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +164,24 @@ typedef struct exporting {
     const char *folder;
     int number, stage;
     size_t last_size;
+    kiln_diag *diag;
 } exporting;
+
+/* What a program that was made a moment ago is not found for. */
+static kiln_status say_missing(const exporting *e, const kiln_explanation *stage)
+{
+    kiln_status status = kiln_diag_set(e->diag, KILN_MISS, NULL, stage->stage,
+                                       "program %d was built and is not in the cache: %s%s%s",
+                                       e->number, kiln_why_text(stage->why),
+                                       stage->detail[0] != '\0' ? ", " : "", stage->detail);
+    for (size_t i = 0; i < stage->difference_count; i++) {
+        const kiln_difference *d = &stage->differences[i];
+        (void)fprintf(stderr, "bench_start: %s was %s, is %s\n", d->field,
+                      d->then != NULL ? d->then : "not there",
+                      d->now != NULL ? d->now : "not there");
+    }
+    return status;
+}
 
 /* Each stage's payload and facts, as plain files. */
 static kiln_status export_stage(void *user, const kiln_explanation *stage)
@@ -171,18 +189,31 @@ static kiln_status export_stage(void *user, const kiln_explanation *stage)
     exporting *e = user;
     char path[512];
     kiln_blob *blob = NULL;
-    if (stage->why != KILN_WHY_HIT ||
-        kiln_cache_get(e->cache, &stage->key, &blob, NULL, NULL) != KILN_OK) {
-        return KILN_E_IO;
+    if (stage->why != KILN_WHY_HIT) {
+        return say_missing(e, stage);
+    }
+    kiln_status status = kiln_cache_get(e->cache, &stage->key, &blob, NULL, e->diag);
+    if (status == KILN_MISS) {
+        return kiln_diag_set(e->diag, status, NULL, stage->stage,
+                             "program %d was in the cache and could not be read", e->number);
+    }
+    if (status != KILN_OK) {
+        return status;
     }
     (void)snprintf(path, sizeof(path), "%s/%03d.%d.data", e->folder, e->number, e->stage);
     bool good = write_file(path, kiln_blob_data(blob), kiln_blob_size(blob));
-    (void)snprintf(path, sizeof(path), "%s/%03d.%d.facts", e->folder, e->number, e->stage);
-    good = good && write_file(path, kiln_blob_facts(blob), kiln_blob_facts_size(blob));
+    if (good) {
+        (void)snprintf(path, sizeof(path), "%s/%03d.%d.facts", e->folder, e->number, e->stage);
+        good = write_file(path, kiln_blob_facts(blob), kiln_blob_facts_size(blob));
+    }
+    if (!good) {
+        status =
+            kiln_diag_set(e->diag, KILN_E_IO, NULL, path, "cannot be written: %s", strerror(errno));
+    }
     e->last_size = kiln_blob_size(blob);
     e->stage++;
     kiln_blob_release(blob);
-    return good ? KILN_OK : KILN_E_IO;
+    return status;
 }
 
 /* Runs each once, so that what a driver finishes at a first launch is in the cache. */
@@ -253,9 +284,9 @@ static int child_fill(const form *f, const char *folder)
     double bytes = 0;
     for (int i = 0; i < PROGRAMS; i++) {
         char target[64];
-        exporting e = {kiln_runtime_cache(runtime), folder, i, 0, 0};
+        exporting e = {kiln_runtime_cache(runtime), folder, i, 0, 0, &diag};
         (void)snprintf(target, sizeof(target), "%s:0", f->backend);
-        if (kiln_compile_plan(runtime, target, &sources[i], export_stage, &e, &diag) != KILN_OK) {
+        if (kiln_explain(runtime, target, &sources[i], export_stage, &e, &diag) != KILN_OK) {
             return complain("export", &diag);
         }
         bytes += (double)e.last_size;
@@ -419,7 +450,7 @@ static void measure(const form *f, int runs, const char *root)
     (void)snprintf(cache, sizeof(cache), "%s/cache-%s", root, f->backend);
     (void)setenv("KILN_CACHE_DIR", cache, 1);
     if (child("fill", f->backend, folder, size) != 1) {
-        printf("%-8s not here\n", f->backend);
+        printf("%-8s not here, or not filled: see above\n", f->backend);
         return;
     }
     double hits = 0, compiles = 0;
