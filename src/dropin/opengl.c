@@ -144,7 +144,7 @@ static kiln_status make_recipe(request *r, kiln_diag *diag)
         status = kiln_recipe_set_target(r->recipe, r->facts.es ? "opengl-es" : "opengl", diag);
     }
     if (status == KILN_OK) {
-        status = kn_gl_modules_find(&modules, diag);
+        status = kn_gl_modules_find(&r->facts, &modules, diag);
     }
     if (status == KILN_OK) {
         sink = (kn_identity_sink){r->recipe, diag, KILN_OK};

@@ -44,8 +44,9 @@ typedef struct kn_gl_facts {
 } kn_gl_facts;
 
 void kn_gl_facts_query(const kn_gl_api *gl, kn_gl_facts *out_facts);
-/* The code-generating libraries behind the context, as sorted lines "name build-id"; malloc'ed. */
-kiln_status kn_gl_modules_find(char **out_modules, kiln_diag *diag);
+/* The code-generating libraries behind the context, as sorted lines "name build-id"; malloc'ed. ""
+ * for a driver whose version text says it all. */
+kiln_status kn_gl_modules_find(const kn_gl_facts *facts, char **out_modules, kiln_diag *diag);
 /* Emits everything that a program binary depends on besides its source. */
 void kn_gl_identify_context(const kn_gl_facts *facts, const char *modules,
                             const kiln_identity *identity);

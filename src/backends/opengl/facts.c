@@ -67,23 +67,33 @@ void kn_gl_facts_query(const kn_gl_api *gl, kn_gl_facts *out_facts)
 /* --- modules ------------------------------------------------------------------------------------
  */
 
-/* Drivers as they are called on disk, and whether what they need (LLVM above all) is taken in. */
+typedef enum family { MESA, NVIDIA, OTHER } family;
+
+static family family_of(const kn_gl_facts *facts)
+{
+    return strstr(facts->version, "Mesa") != NULL     ? MESA
+           : strstr(facts->version, "NVIDIA") != NULL ? NVIDIA
+                                                      : OTHER;
+}
+
+/* Drivers as they are called on disk, and whether what they need (LLVM above all) is taken in. For
+ * a context of Mesa only Mesa's count: which others are mapped is a matter of what else the process
+ * does, and would make a miss of a hit. NVIDIA has no row: its version text is that of the whole
+ * driver, whose parts refuse each other's versions, while which parts are mapped depends on Vulkan,
+ * GLX and whether something was compiled before. Of a driver that is none of these all rows count.
+ */
 static const struct {
     const char *prefix, *suffix;
+    family family;
     bool needed;
 } drivers[] = {
-    {"libEGL_", "", true},
-    {"", "_dri.so", true},
-    {"libgallium", "", false},
-    {"libnvidia-eglcore", "", false},
-    {"libnvidia-glcore", "", false},
-    {"libnvidia-glsi", "", false},
-    {"libnvidia-gpucomp", "", false},
-    {"libamdxc", "", false},
-    {"libmali", "", false},
+    {"libEGL_mesa", "", MESA, true}, {"", "_dri.so", MESA, true},
+    {"libgallium", "", MESA, false}, {"libEGL_", "", OTHER, true},
+    {"libamdxc", "", OTHER, false},  {"libmali", "", OTHER, false},
 };
 
 typedef struct line_list {
+    family family;
     char **lines;
     size_t count, capacity;
     bool failed;
@@ -115,9 +125,10 @@ static void add_module(void *user, const char *path, const char *build_id)
 static kn_module_choice choose_driver(void *user, const char *path)
 {
     const char *name = kn_path_name(path);
-    (void)user;
+    const line_list *list = (const line_list *)user;
     for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
-        if (kn_text_starts(name, drivers[i].prefix) && kn_text_ends(name, drivers[i].suffix)) {
+        if ((drivers[i].family == list->family || list->family == OTHER) &&
+            kn_text_starts(name, drivers[i].prefix) && kn_text_ends(name, drivers[i].suffix)) {
             return drivers[i].needed ? KN_MODULE_WITH_NEEDED : KN_MODULE_ITSELF;
         }
     }
@@ -129,9 +140,9 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-kiln_status kn_gl_modules_find(char **out_modules, kiln_diag *diag)
+kiln_status kn_gl_modules_find(const kn_gl_facts *facts, char **out_modules, kiln_diag *diag)
 {
-    line_list list = {0};
+    line_list list = {.family = family_of(facts)};
     kn_strbuf out;
     *out_modules = NULL;
     kn_strbuf_init(&out, 0);

@@ -42,7 +42,8 @@ const kiln_stage *kn_gl_stages(void *instance, const kiln_target *target, kiln_l
 kiln_status kn_gl_unit_modules(kn_gl *gl, kn_gl_unit *unit, kiln_diag *diag)
 {
     kn_mutex_lock(&gl->lock);
-    kiln_status status = unit->modules == NULL ? kn_gl_modules_find(&unit->modules, diag) : KILN_OK;
+    kiln_status status =
+        unit->modules == NULL ? kn_gl_modules_find(&unit->facts, &unit->modules, diag) : KILN_OK;
     kn_mutex_unlock(&gl->lock);
     return status;
 }

@@ -85,7 +85,7 @@ static void row_89_every_fact_of_the_context_is_in_the_key(void **state)
     (void)state;
     const kn_gl_facts facts = gl->units[0].facts;
     char *modules = NULL;
-    assert_int_equal(kn_gl_modules_find(&modules, NULL), KILN_OK);
+    assert_int_equal(kn_gl_modules_find(&facts, &modules, NULL), KILN_OK);
     char *before = identity_of(&facts, modules);
     assert_non_null(strstr(before, "gl.module="));
     if (strstr(facts.renderer, "llvmpipe") != NULL) {
