@@ -35,6 +35,17 @@ void host_sleep(uint64_t ns)
     (void)nanosleep(&time, NULL); /* a signal may cut it short */
 }
 
+void host_keep_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            /* The wrong way round, so that using it fails as it would have: the lowest number that
+             * is free is this one. Where even this fails there is nothing better. */
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
 bool host_is_terminal(FILE *file)
 {
     int descriptor = fileno(file);

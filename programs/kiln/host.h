@@ -17,6 +17,9 @@ uint64_t host_now(void);
 int64_t host_wall(void);
 void host_sleep(uint64_t ns);
 
+/* Takes the places of standard streams that the command was started without, so that no file that
+ * is opened later gets them: what is printed would be written into it. */
+void host_keep_streams(void);
 bool host_is_terminal(FILE *file);
 /* Columns of the terminal, 80 if unknown. */
 unsigned host_columns(void);

@@ -75,6 +75,7 @@ static exit_code dispatch(cmd_context *context, int argc, char **argv)
 int main(int argc, char **argv)
 {
     cli_pool pool = POOL_INIT;
+    host_keep_streams();
     cmd_context context = {NULL, &pool, console_create()};
     if (context.console == NULL) {
         (void)fputs("kiln: out of memory\n", stderr);
