@@ -111,13 +111,13 @@ static kiln_status read_launch(const cli_reader *reader, const json_node *kernel
 static kiln_status add_form(const cli_reader *reader, const json_node *kernel_node,
                             cli_kernel *kernel, kiln_language language, const json_node *source)
 {
-    kernel_form *form = &kernel->forms[kernel->form_count];
     json_node options = reader_get(kernel_node, "options");
-    form->language = language;
     kiln_status status = KILN_OK;
     if (kernel->form_count == KERNEL_MAX_FORMS) {
         return reader_refuse(reader, source, NULL, "is one language too many");
     }
+    kernel_form *form = &kernel->forms[kernel->form_count];
+    form->language = language;
     if (language != KILN_LANG_BUILTIN) {
         status = reader_path(reader, source, &form->path);
     }

@@ -157,9 +157,29 @@ static void places_are_found(void **state)
     assert_int_equal(column, 8);
 }
 
+/* Nine languages that kiln knows, and room for eight: nothing may be written behind it. */
+static void a_language_too_many_is_refused(void **state)
+{
+    static const char text[] =
+        "{\"kiln_manifest\": 1, \"kernels\": [{\"name\": \"k\", \"sources\": {\"c\": \"a\", "
+        "\"opencl-c\": \"a\", \"cuda\": \"a\", \"glsl\": \"a\", \"spirv\": \"a\", \"ptx\": \"a\", "
+        "\"cubin\": \"a\", \"fatbin\": \"a\", \"fake\": \"a\"}, \"args\": [], \"launch\": "
+        "{\"global\": [1]}}]}";
+    cli_pool pool = POOL_INIT;
+    kiln_diag diag = KILN_DIAG_INIT;
+    cli_manifest manifest;
+    (void)state;
+    assert_int_equal(manifest_parse(text, strlen(text), "m.json", &pool, &manifest, &diag),
+                     KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "is one language too many"));
+    assert_int_equal(manifest.kernels[0].form_count, KERNEL_MAX_FORMS);
+    pool_deinit(&pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_language_too_many_is_refused),
         cmocka_unit_test(the_example_manifest_is_read),
         cmocka_unit_test(every_key_is_understood),
         cmocka_unit_test(mistakes_are_told_with_their_place),
