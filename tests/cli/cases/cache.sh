@@ -51,3 +51,11 @@ t stats --cache-dir /dev/null/nowhere
 t $run --cache-dir /dev/null/nowhere
 t $run --cache-dir other
 t ls --cache-dir other
+# What is not written is no success.
+key=$("$KILN" ls --cache-dir other --target fake-0 --full | sed -n '2s/ .*//p')
+KILN_RECACHE=1
+export KILN_RECACHE
+"$KILN" show "$key" --cache-dir other -o payload >/dev/null
+echo "[$?]"
+unset KILN_RECACHE
+"$KILN" show "$key" --cache-dir other -o payload >/dev/null && [ -s payload ] && echo there
