@@ -242,13 +242,45 @@ static bool print_json(const compile_job *job)
 /* --- starting ----------------------------------------------------------------------------------
  */
 
-static kiln_status check(const compile_options *options, const opt_list *files, kiln_diag *diag)
+static int compare_names(const void *left, const void *right)
+{
+    const char *const *a = left;
+    const char *const *b = right;
+    return strcmp(host_name_of(*a), host_name_of(*b));
+}
+
+/* Files of one name, from several folders, would take each other's place in one. */
+static kiln_status check_names(const opt_list *files, cli_pool *pool, kiln_diag *diag)
+{
+    const char **sorted = pool_array(pool, files->count, sizeof(*sorted));
+    if (sorted == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--output", "out of memory");
+    }
+    memcpy(sorted, files->items, files->count * sizeof(*sorted));
+    qsort(sorted, files->count, sizeof(*sorted), compare_names);
+    for (size_t i = 1; i < files->count; i++) {
+        if (compare_names(&sorted[i - 1], &sorted[i]) == 0 &&
+            strcmp(sorted[i - 1], sorted[i]) != 0) {
+            return kiln_diag_set(diag, KILN_E_INVALID, "compile them into folders of their own",
+                                 "--output", "%.100s and %.100s would both become %.60s.bin",
+                                 sorted[i - 1], sorted[i], host_name_of(sorted[i]));
+        }
+    }
+    return KILN_OK;
+}
+
+static kiln_status check(const compile_options *options, const opt_list *files, cli_pool *pool,
+                         kiln_diag *diag)
 {
     const char *output = options->output;
     if (options->target != NULL &&
         (options->session.backend != NULL || options->session.device != NULL)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "leave the others out", "--target",
                              "says the same as --backend and --device");
+    }
+    if (options->arch != NULL && options->session.device != NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "leave one of them out", "--arch",
+                             "names a target, and so does --device");
     }
     if (options->arch != NULL && options->session.backend == NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, "give --backend too, or --target BACKEND:NAME",
@@ -258,37 +290,20 @@ static kiln_status check(const compile_options *options, const opt_list *files, 
         return kiln_diag_set(diag, KILN_E_INVALID, "give a folder that is there", output,
                              "is not a folder, and there are %zu files", files->count);
     }
-    return KILN_OK;
+    return output != NULL && files->count > 1 ? check_names(files, pool, diag) : KILN_OK;
 }
 
 /* The target's name when it was not given: the best device for the first file's language. */
 static kiln_status choose_target(compile_job *job, kiln_diag *diag)
 {
     kiln_source source;
-    kiln_device *device = NULL;
+    const compile_options *options = job->options;
+    const targets_wish wish = {options->session.backend, options->session.device, options->arch};
     kiln_status status =
-        source_file_describe(&job->options->file, job->defines, job->files[0].file, &source, diag);
-    const session_options *session = &job->options->session;
-    if (status == KILN_OK && session->backend != NULL && session->device == NULL &&
-        (job->options->arch != NULL || kiln_runtime_device_count(job->runtime) == 0)) {
-        job->target =
-            job->options->arch == NULL
-                ? session->backend
-                : pool_format(job->context->pool, "%s:%s", session->backend, job->options->arch);
-        return job->target != NULL
-                   ? KILN_OK
-                   : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--target", "out of memory");
-    }
-    if (status == KILN_OK) {
-        status = kiln_runtime_select(job->runtime, &source, 1, &device, diag);
-    }
-    if (status == KILN_OK) {
-        job->target = targets_of_device(device, job->context->pool);
-        if (job->target == NULL) {
-            status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--target", "out of memory");
-        }
-    }
-    return status;
+        source_file_describe(&options->file, job->defines, job->files[0].file, &source, diag);
+    return status == KILN_OK ? targets_choose(job->runtime, &wish, &source, job->context->pool,
+                                              &job->target, diag)
+                             : status;
 }
 
 static exit_code work(compile_job *job, const opt_list *arguments)
@@ -327,7 +342,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache *cache = NULL;
     compile_job job = {.context = context, .options = options, .target = options->target};
-    if (check(options, arguments, &diag) != KILN_OK) {
+    if (check(options, arguments, context->pool, &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
     }
     session.compile_only = true;

@@ -149,17 +149,12 @@ static exit_code need_runtime(explain_work *work)
 static kiln_status choose_target(const explain_work *work, const kiln_source *source,
                                  const char **out_target, kiln_diag *diag)
 {
-    kiln_device *device = NULL;
+    const session_options *session = &work->options->session;
+    const targets_wish wish = {session->backend, session->device, NULL};
     *out_target = work->options->target;
-    if (*out_target != NULL) {
-        return KILN_OK;
-    }
-    kiln_status status = kiln_runtime_select(work->runtime, source, 1, &device, diag);
-    if (status == KILN_OK) {
-        *out_target = targets_of_device(device, work->context->pool);
-        status = *out_target != NULL ? KILN_OK : KILN_E_NOMEM;
-    }
-    return status;
+    return *out_target != NULL ? KILN_OK
+                               : targets_choose(work->runtime, &wish, source, work->context->pool,
+                                                out_target, diag);
 }
 
 static exit_code explain_file(explain_work *work, const char *path)

@@ -14,6 +14,28 @@ char *targets_of_device(const kiln_device *device, cli_pool *pool)
     return pool_format(pool, "%s:%u", info->backend, info->index);
 }
 
+kiln_status targets_choose(kiln_runtime *runtime, const targets_wish *wish,
+                           const kiln_source *source, cli_pool *pool, const char **out_target,
+                           kiln_diag *diag)
+{
+    kiln_device *device = NULL;
+    *out_target = NULL;
+    if (wish->backend != NULL && wish->device == NULL &&
+        (wish->arch != NULL || kiln_runtime_device_count(runtime) == 0)) {
+        *out_target = wish->arch == NULL ? wish->backend
+                                         : pool_format(pool, "%s:%s", wish->backend, wish->arch);
+    } else {
+        kiln_status status = kiln_runtime_select(runtime, source, 1, &device, diag);
+        if (status != KILN_OK) {
+            return status;
+        }
+        *out_target = targets_of_device(device, pool);
+    }
+    return *out_target != NULL
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--target", "out of memory");
+}
+
 static kiln_status add(cli_targets *targets, const char *at, size_t length, cli_pool *pool,
                        kiln_diag *diag)
 {

@@ -28,6 +28,17 @@ kiln_status targets_read(const opt_list *list, cli_pool *pool, cli_targets *out_
 kiln_status targets_open(cli_targets *targets, kiln_cache *cache, cli_pool *pool, kiln_diag *diag);
 void targets_close(cli_targets *targets);
 
+/* What the command line says where it does not say --target; NULL: nothing. */
+typedef struct targets_wish {
+    const char *backend, *device, *arch;
+} targets_wish;
+
+/* The target to compile one source for: what was wished for, else the best device that takes it. A
+ * backend without a device compiles for its own default. As kiln_runtime_select; KILN_E_NOMEM. */
+kiln_status targets_choose(kiln_runtime *runtime, const targets_wish *wish,
+                           const kiln_source *source, cli_pool *pool, const char **out_target,
+                           kiln_diag *diag);
+
 /* "opencl" of "opencl:0", and "opencl:0" of a device. NULL: no memory. */
 char *targets_backend(const char *target, cli_pool *pool);
 char *targets_of_device(const kiln_device *device, cli_pool *pool);
