@@ -48,6 +48,9 @@ static const char *const variables[] = {"KILN_CACHE_DIR",
                                         "KILN_RECACHE",
                                         "KILN_READONLY",
                                         "KILN_FSYNC",
+                                        "KILN_TRUST",
+                                        "KILN_SIGNING_KEY",
+                                        "KILN_TRUSTED_KEYS",
                                         "KILN_BACKEND",
                                         "KILN_DEVICE",
                                         "KILN_STRICT",
@@ -56,6 +59,13 @@ static const char *const variables[] = {"KILN_CACHE_DIR",
                                         "KILN_REMOTE",
                                         "KILN_BACKEND_PATH",
                                         "KILN_TRACE",
+                                        "KILN_UNTUNED",
+                                        "KILN_FRESH_PROBE",
+                                        "KILN_COMPILE_JOBS",
+                                        "KILN_CC",
+                                        "KILN_CC_TIMEOUT",
+                                        "KILN_CPU_FEATURES",
+                                        "KILN_CUDA_PCH",
                                         NULL};
 
 static kiln_status probe_one(const cmd_context *context, const doctor_options *options,
@@ -103,15 +113,19 @@ static kiln_status examine_cache(const cmd_context *context, kiln_cache *cache,
                                  doctor_findings *findings, kiln_diag *diag)
 {
     cli_listing listing;
-    const char *off = getenv("KILN_NO_CACHE");
+    kiln_cache_options asked = {0};
+    kiln_status status = kiln_cache_options_init(&asked, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
     findings->root = kiln_cache_root(cache);
     findings->reason = kiln_cache_disk_reason(cache);
     findings->disk = *findings->root != '\0';
-    findings->wanted = off == NULL || strcmp(off, "1") != 0;
+    findings->wanted = (asked.flags & KILN_CACHE_DISABLED) == 0;
     if (!findings->disk) {
         return KILN_OK;
     }
-    kiln_status status = listing_make(cache, NULL, context->pool, &listing, diag);
+    status = listing_make(cache, NULL, context->pool, &listing, diag);
     if (status == KILN_OK) {
         findings->entries = listing.count;
         findings->bytes = listing.disk_bytes;
@@ -201,15 +215,43 @@ static bool print_drivers(cli_pool *pool, const doctor_findings *findings)
     return out_table_print(&table, stdout);
 }
 
+/* URLs, without the names and passwords before their '@': what the doctor says is shown around. */
+static void print_urls(const char *list)
+{
+    for (const char *at = list; *at != '\0';) {
+        const size_t blanks = strspn(at, " \t\r\n");
+        const size_t length = strcspn(at + blanks, " \t\r\n");
+        const char *url = at + blanks;
+        size_t secret_end = length;
+        while (secret_end > 0 && url[secret_end - 1] != '@') {
+            secret_end--;
+        }
+        const char *scheme = strstr(url, "://");
+        size_t shown = scheme != NULL && scheme < url + length ? (size_t)(scheme - url) + 3 : 0;
+        shown = secret_end > 0 ? shown : length;
+        (void)printf("%.*s%.*s%s%.*s", (int)blanks, at, (int)shown, url,
+                     secret_end > 0 ? "...@" : "", (int)(secret_end > 0 ? length - secret_end : 0),
+                     url + secret_end);
+        at = url + length;
+    }
+}
+
 static void print_variables(void)
 {
     bool any = false;
     for (size_t i = 0; variables[i] != NULL; i++) {
         const char *value = getenv(variables[i]);
-        if (value != NULL) {
-            (void)printf("%s  %s=%s\n", any ? "" : "\nEnvironment\n", variables[i], value);
-            any = true;
+        if (value == NULL) {
+            continue;
         }
+        (void)printf("%s  %s=", any ? "" : "\nEnvironment\n", variables[i]);
+        if (strcmp(variables[i], "KILN_REMOTE") == 0) {
+            print_urls(value);
+        } else {
+            (void)fputs(value, stdout);
+        }
+        (void)putchar('\n');
+        any = true;
     }
 }
 

@@ -29,3 +29,8 @@ for fault in open=crash open=hang; do
     export KILN_FAKE_FAULTS
     "$KILN" doctor --backend fake --timeout 500ms | sed -n 2,4p
 done
+unset KILN_FAKE_FAULTS
+KILN_NO_CACHE=yes "$KILN" doctor --backend fake >/dev/null
+echo "[$?]"
+# Names and passwords stay here; what the doctor says is shown around.
+KILN_REMOTE='redis://:hunter2@127.0.0.1:1/0  https://host/x http://me:hunter2@127.0.0.1:1/z' "$KILN" doctor --backend fake 2>/dev/null | grep KILN_REMOTE
