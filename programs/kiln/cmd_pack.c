@@ -120,7 +120,8 @@ static exit_code write_pack(pack_work *work, bool extend)
     kiln_pack *base = NULL;
     kiln_pack_copied copied = {0, 0, 0};
     kiln_pack_info info;
-    if (work->options->level.value > KILN_PACK_LEVEL_MAX) {
+    const opt_number *level = &work->options->level;
+    if (level->given && (level->value < 1 || level->value > KILN_PACK_LEVEL_MAX)) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, NULL, "--level", "is not 1 to %d",
                             KILN_PACK_LEVEL_MAX);
         return cmd_fail(context, &diag);

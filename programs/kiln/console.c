@@ -54,6 +54,7 @@ cli_console *console_create(void)
     }
     const char *terminal = getenv("TERM");
     const char *log = getenv("KILN_LOG");
+    log = log != NULL && *log != '\0' ? log : NULL; /* an empty one counts as unset */
     console->bar = host_is_terminal(stderr) && terminal != NULL && strcmp(terminal, "dumb") != 0;
     console->notes = host_is_terminal(stderr) ||
                      (log != NULL && (strcmp(log, "info") == 0 || strcmp(log, "debug") == 0));

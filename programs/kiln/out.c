@@ -252,6 +252,7 @@ bool out_json(FILE *file, json_t *root)
     if (good) {
         (void)fputc('\n', file); /* main looks at the stream's error flag */
     }
+    good = good || (root != NULL && ferror(file) != 0); /* and tells of it */
     json_decref(root);
     return good;
 }

@@ -12,6 +12,11 @@ exit_code session_open_cache(const cmd_context *context, const session_options *
     if (kiln_cache_options_init(&cache, &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
     }
+    if (options->cache_dir != NULL && *options->cache_dir == '\0') {
+        /* The current folder it would be: a variable in a script that is not set. */
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give a folder", "--cache-dir", "is empty");
+        return cmd_fail(context, &diag);
+    }
     if (options->cache_dir != NULL) {
         cache.root = host_absolute(context->pool, options->cache_dir);
         if (cache.root == NULL) {

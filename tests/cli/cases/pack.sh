@@ -62,3 +62,4 @@ t pack shrink a.kpack
 t pack list a.kpack b.kpack
 t pack create a.kpack --level 23
 t pack create a.kpack 0000
+t pack create a.kpack --level 0
