@@ -103,7 +103,7 @@ void kn_strbuf_vprintf(kn_strbuf *buffer, const char *format, va_list args)
             *end = '\0';
         }
     } else {
-        if ((size_t)length >= room && length > 0) {
+        if ((size_t)length >= room) { /* an empty text, too: new memory wants its NUL */
             (void)vsnprintf(buffer->data + buffer->length, (size_t)length + 1, format, again);
         }
         buffer->length += (size_t)length;

@@ -28,6 +28,23 @@ static void it_grows_and_stays_terminated(void **state)
     assert_string_equal(kn_strbuf_text(&b), "");
 }
 
+/* Memory that was used before, so that nothing looks terminated by chance. */
+static void printing_nothing_first_terminates(void **state)
+{
+    (void)state;
+    char *used = malloc(64);
+    assert_non_null(used);
+    memset(used, 'x', 64);
+    free(used);
+    kn_strbuf b;
+    kn_strbuf_init(&b, 0);
+    kn_strbuf_printf(&b, "%s", "");
+    assert_true(kn_strbuf_ok(&b));
+    assert_int_equal(b.length, 0);
+    assert_string_equal(kn_strbuf_text(&b), "");
+    kn_strbuf_deinit(&b);
+}
+
 static void bytes_may_be_zero(void **state)
 {
     kn_strbuf b;
@@ -110,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_grows_and_stays_terminated),
+        cmocka_unit_test(printing_nothing_first_terminates),
         cmocka_unit_test(bytes_may_be_zero),
         cmocka_unit_test(the_limit_is_exact_and_sticky),
         cmocka_unit_test(detach_hands_the_bytes_over),
