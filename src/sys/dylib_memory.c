@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/facts.h"
+#include "sys/fail.h"
 #include "sys/paths.h"
 #include "sys/random.h"
 
@@ -170,6 +172,9 @@ kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *cons
     *out_lib = NULL;
     if (size == 0) {
         return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "loading an object", "it is empty");
+    }
+    if (!kn_file_may_reach(size)) {
+        return kn_fail(diag, KILN_E_UNAVAILABLE, errno, "cannot load", "an object");
     }
     if (folders == NULL) {
         settled = place_memory(&p) && load_from(&p, data, size, out_lib, &status, diag);

@@ -12,6 +12,8 @@ static const char *fix_for(int error)
     case ENOSPC:
     case EDQUOT:
         return "free some space there, or choose a folder on another file system";
+    case EFBIG:
+        return "raise the limit on the size of files (ulimit -f)";
     case EACCES:
     case EPERM:
         return "check the owner and the permissions of it and of the folders above it";

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -262,9 +263,23 @@ kiln_status kn_file_read_at(kn_file *file, uint64_t offset, void *data, size_t s
     return KILN_OK;
 }
 
+bool kn_file_may_reach(uint64_t size)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        size <= limit.rlim_cur) {
+        return true;
+    }
+    errno = EFBIG;
+    return false;
+}
+
 kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, size_t size)
 {
     const char *from = data;
+    if (!kn_file_may_reach(offset + size)) {
+        return KILN_E_IO;
+    }
     while (size > 0) {
         ssize_t n = pwrite(file->fd, from, size, (off_t)offset);
         if (n > 0) {

@@ -20,6 +20,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "sys/clock.h"
+#include "sys/facts.h"
 #include "sys/fail.h"
 #include "sys/paths.h"
 
@@ -91,6 +92,9 @@ static int open_input(const kn_process_request *request)
     int fd = move_up(unnamed_file());
     const char *from = request->input;
     size_t left = request->input_size;
+    if (!kn_file_may_reach(left)) {
+        close_fd(&fd);
+    }
     while (fd >= 0 && left > 0) {
         ssize_t n = write(fd, from, left);
         if (n > 0) {

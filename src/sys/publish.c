@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "sys/facts.h"
 #include "sys/fail.h"
 #include "sys/file.h"
 #include "sys/random.h"
@@ -104,6 +105,19 @@ static size_t advance(struct iovec *parts, size_t count, size_t written)
     return done;
 }
 
+/* Behind what is written already. */
+static void check_limit(kn_publish *publish, const kn_span *parts, size_t count)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < count; i++) {
+        size += parts[i].length;
+    }
+    const off_t at = lseek(publish->handle, 0, SEEK_CUR);
+    if (at >= 0 && !kn_file_may_reach((uint64_t)at + size)) {
+        set_failure(publish, errno);
+    }
+}
+
 void kn_publish_write_parts(kn_publish *publish, const kn_span *parts, size_t count)
 {
     struct iovec left[KN_PUBLISH_PARTS];
@@ -113,6 +127,7 @@ void kn_publish_write_parts(kn_publish *publish, const kn_span *parts, size_t co
                                  .iov_len = parts[i].length};
     }
     first = advance(left, count, 0); /* empty ones */
+    check_limit(publish, parts, count);
     while (first < count && publish->failure == KILN_OK) {
         ssize_t n = writev(publish->handle, left + first, (int)(count - first));
         if (n > 0) {

@@ -3,6 +3,7 @@
 #include "unit/store/support.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -436,6 +437,34 @@ static void long_work_tells_how_far_it_is(void **state)
     kiln_cache_destroy(cache);
 }
 
+/* A write past the limit would end this program by SIGXFSZ. */
+static void S4_a_limit_on_the_size_of_files_kills_nobody(void **state)
+{
+    static const rlim_t bounds[] = {0, 100, 600, 4096, 16384, 300000};
+    struct rlimit before;
+    char name[20001];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        const struct rlimit low = {.rlim_cur = bounds[i], .rlim_max = before.rlim_max};
+        char folder[16];
+        (void)snprintf(folder, sizeof folder, "limit%zu", i);
+        char *root = kt_path(*state, folder);
+        ks_compile compile = {0};
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+        kiln_cache *cache = ks_cache(root);
+        assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
+        assert_int_equal(ks_get(cache, "small", &compile), KILN_ORIGIN_COMPILED);
+        const kiln_cache_stats own = ks_own(cache);
+        kiln_cache_destroy(cache);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(own.puts, (bounds[i] > 500) + (bounds[i] > 30000));
+        assert_int_equal(own.puts + own.put_failures, 2);
+        free(root);
+    }
+}
+
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
@@ -451,6 +480,7 @@ int main(void)
         IN_FOLDER(S3_a_large_store_is_evicted_in_slices),
         IN_FOLDER(S6_a_root_made_again_is_checked_again),
         IN_FOLDER(S6_entries_of_another_user_are_not_read),
+        IN_FOLDER(S4_a_limit_on_the_size_of_files_kills_nobody),
         IN_FOLDER(long_work_tells_how_far_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,6 +132,24 @@ static void nowhere_to_put_it_is_told(void **state)
     kiln_diag_clear(&diag);
 }
 
+/* Past the limit a write would end this program by SIGXFSZ. */
+static void a_limit_on_the_size_of_files_is_told(void **state)
+{
+    const object *o = *state;
+    kn_dylib *lib = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    struct rlimit before, low;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    low = (struct rlimit){.rlim_cur = o->size - 1, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+    const kiln_status status = kn_dylib_open_memory(o->data, o->size, NULL, &lib, &diag);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, KILN_E_UNAVAILABLE);
+    assert_null(lib);
+    assert_non_null(strstr(diag.fix, "ulimit -f"));
+    kiln_diag_clear(&diag);
+}
+
 /* In a child with a mount of its own: 0 good, 77 no right to mount, else the number of the step. */
 static int in_noexec_folder(const object *o, const char *folder)
 {
@@ -185,6 +204,7 @@ int main(void)
         cmocka_unit_test(a_folder_serves_and_stays_empty),
         cmocka_unit_test(what_is_no_object_is_rejected),
         cmocka_unit_test(nowhere_to_put_it_is_told),
+        cmocka_unit_test(a_limit_on_the_size_of_files_is_told),
         cmocka_unit_test(a_noexec_temporary_folder_is_no_trouble),
     };
     return cmocka_run_group_tests(tests, make_object, free_object);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +104,27 @@ static void input_of_any_size_is_read_or_not(void **state)
     assert_int_equal(r.exit_code, 0);
     kn_process_result_deinit(&r);
     free(input);
+}
+
+/* Past the limit a write would end this program by SIGXFSZ. */
+static void input_over_the_limit_on_files_is_refused(void **state)
+{
+    static const char *const argv[] = {"/bin/cat", NULL};
+    static char input[20000];
+    struct rlimit before, low;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_process_result r;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    low = (struct rlimit){.rlim_cur = sizeof input - 1, .rlim_max = before.rlim_max};
+    const kn_process_request request = {.argv = argv, .input = input, .input_size = sizeof input};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+    const kiln_status status = kn_process_run(&request, &r, &diag);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, KILN_E_UNAVAILABLE);
+    assert_int_equal(diag.vendor_code, EFBIG);
+    assert_non_null(strstr(diag.fix, "ulimit -f"));
+    kiln_diag_clear(&diag);
 }
 
 static void output_is_bounded_and_the_rest_dropped(void **state)
@@ -327,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_signal_is_told),
         cmocka_unit_test(what_cannot_start_is_unavailable),
         cmocka_unit_test(input_of_any_size_is_read_or_not),
+        cmocka_unit_test(input_over_the_limit_on_files_is_refused),
         cmocka_unit_test(output_is_bounded_and_the_rest_dropped),
         cmocka_unit_test(P2_the_limit_ends_the_whole_group),
         cmocka_unit_test(P2_a_child_that_never_stops_writing_is_limited),
