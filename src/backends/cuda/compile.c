@@ -268,8 +268,8 @@ static kiln_status keep(kn_cuda *cuda, const kiln_compile_request *request,
     const kiln_host *host = cuda->host;
     kiln_status status = KILN_OK;
     if (unit->kind == 'l') {
-        status = kn_cuda_lto_link(cuda, (const kn_cuda_target *)request->target->handle,
-                                  answer->output, answer->output_size, unit->shown, artifact, diag);
+        status = kn_cuda_lto_link(cuda, request, answer->output, answer->output_size, unit->shown,
+                                  artifact, diag);
         if (status != KILN_OK) {
             return status;
         }

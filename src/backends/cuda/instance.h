@@ -124,7 +124,7 @@ kiln_status kn_cuda_compile(void *instance, const kiln_compile_request *request,
                             kiln_artifact *artifact, void **out_live, kiln_diag *diag);
 kiln_status kn_cuda_jit(kn_cuda *cuda, const kiln_compile_request *request, kiln_artifact *artifact,
                         kiln_diag *diag);
-kiln_status kn_cuda_lto_link(kn_cuda *cuda, const kn_cuda_target *target, const void *ir,
+kiln_status kn_cuda_lto_link(kn_cuda *cuda, const kiln_compile_request *request, const void *ir,
                              size_t size, const char *name, kiln_artifact *artifact,
                              kiln_diag *diag);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/instance.h"
+#include "backends/cuda/link_options.h"
 #include "base/text.h"
 
 enum { LOG_SIZE = 64 << 10 };
@@ -102,23 +103,29 @@ static kiln_status fail_link(const kn_cuda_nvjitlink *link, nvJitLinkHandle hand
     return status;
 }
 
-kiln_status kn_cuda_lto_link(kn_cuda *cuda, const kn_cuda_target *target, const void *ir,
+kiln_status kn_cuda_lto_link(kn_cuda *cuda, const kiln_compile_request *request, const void *ir,
                              size_t size, const char *name, kiln_artifact *artifact,
                              kiln_diag *diag)
 {
+    const kn_cuda_target *target = (const kn_cuda_target *)request->target->handle;
     const kn_cuda_nvjitlink *link = NULL;
     kiln_status status = kn_cuda_nvjitlink_get(cuda, &link, diag);
     if (status != KILN_OK) {
         return status;
     }
     char arch[32];
-    kn_text_putf(arch, sizeof(arch), "-arch=sm_%d%.1s", target->arch,
+    kn_cuda_link_options options;
+    kn_text_putf(arch, sizeof(arch), "sm_%d%.1s", target->arch,
                  target->suffix != '\0' ? &target->suffix : "");
-    const char *options[] = {"-lto", arch};
+    kn_cuda_link_options_init(&options, request->source, arch);
+    if (options.failed) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give fewer or shorter ones", name,
+                             "too many or too long options for nvJitLink");
+    }
     nvJitLinkHandle handle = NULL;
     void *cubin = NULL;
     size_t cubin_size = 0;
-    nvJitLinkResult result = link->nvJitLinkCreate(&handle, 2, options);
+    nvJitLinkResult result = link->nvJitLinkCreate(&handle, options.count, options.items);
     if (result == NVJITLINK_SUCCESS) {
         result = link->nvJitLinkAddData(handle, NVJITLINK_INPUT_LTOIR, ir, size, name);
     }

@@ -84,6 +84,45 @@ static void every_target_compiles(void **state)
     free(root);
 }
 
+static kiln_blob *compile_with(const char *const *options, size_t count)
+{
+    static const char text[] = "extern \"C\" __global__ void k(float *x, float a, float b)\n"
+                               "{ x[0] = x[1] * a + b; x[2] = x[3] / a; x[4] = sqrtf(x[5]); }\n";
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_blob *blob = NULL;
+    kiln_source source = world_source(text, NULL, 0);
+    source.options = options;
+    source.option_count = count;
+    ok(kiln_compile(runtime, "cuda:sm_90", &source, &blob, NULL, &diag), &diag);
+    return blob;
+}
+
+/* NVRTC only parses then: what steers code has to be said to nvJitLink, too. */
+static void options_hold_in_link_time_optimisation(void **state)
+{
+    static const char *const plain[] = {"-dlto"};
+    static const char *const rows[][3] = {
+        {"-dlto", "-fmad=false", NULL},      {"-dlto", "--fmad", "false"},
+        {"-dlto", "-use_fast_math", NULL},   {"-dlto", "-prec-div=false", NULL},
+        {"-dlto", "-maxrregcount=16", NULL}, {"-dlto", "-lineinfo", NULL},
+        {"-dlto", "-Xptxas=-O0", NULL},
+    };
+    char *root = kt_path((const char *)*state, "lto");
+    open_on(root);
+    kiln_blob *without = compile_with(plain, 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        kiln_blob *with = compile_with(rows[i], rows[i][2] != NULL ? 3 : 2);
+        if (kiln_blob_size(with) == kiln_blob_size(without) &&
+            memcmp(kiln_blob_data(with), kiln_blob_data(without), kiln_blob_size(with)) == 0) {
+            fail_msg("%s changes nothing", rows[i][1]);
+        }
+        kiln_blob_release(with);
+    }
+    kiln_blob_release(without);
+    close_all();
+    free(root);
+}
+
 /* NVRTC by itself would find it there, and no key would know. */
 static void K1_the_current_folder_is_not_searched(void **state)
 {
@@ -182,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heavy_headers_are_followed_and_hit),
         cmocka_unit_test(every_target_compiles),
+        cmocka_unit_test(options_hold_in_link_time_optimisation),
         cmocka_unit_test(K1_the_current_folder_is_not_searched),
         cmocka_unit_test(a_precompiled_header_changes_no_byte),
     };
