@@ -64,8 +64,9 @@ static void build_options(const kn_cuda *cuda, const kiln_compile_request *reque
                      target->suffix != '\0' ? &target->suffix : "");
         add_joined(list, "--gpu-architecture=", "sm_", number);
     } else {
-        kn_text_putf(number, sizeof(number), "%d",
-                     kn_cuda_virtual_arch(&cuda->toolkit, target->arch));
+        const int arch = kn_cuda_virtual_arch(&cuda->toolkit, target->arch);
+        kn_text_putf(number, sizeof(number), "%d%.1s", arch,
+                     arch == target->arch && target->suffix != '\0' ? &target->suffix : "");
         add_joined(list, "--gpu-architecture=", "compute_", number);
     }
     for (size_t i = 0; i < source->define_count; i++) {

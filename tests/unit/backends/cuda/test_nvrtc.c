@@ -84,6 +84,21 @@ static void every_target_compiles(void **state)
     free(root);
 }
 
+/* What a suffix stands for is there in PTX as in machine code. */
+static void a_suffix_is_not_lost(void **state)
+{
+    static const char text[] = "#ifndef __CUDA_ARCH_FEAT_SM90_ALL\n"
+                               "#error features of sm_90a are missing\n"
+                               "#endif\n"
+                               "extern \"C\" __global__ void NAME(int *x) { x[0] = 1; }\n";
+    char *root = kt_path((const char *)*state, "suffix");
+    open_on(root);
+    assert_int_equal(compile(text, "a", "cuda:sm_90a"), KILN_ORIGIN_COMPILED);
+    assert_int_equal(compile(text, "a", "cuda:compute_90a"), KILN_ORIGIN_COMPILED);
+    close_all();
+    free(root);
+}
+
 static kiln_blob *compile_with(const char *const *options, size_t count)
 {
     static const char text[] = "extern \"C\" __global__ void k(float *x, float a, float b)\n"
@@ -221,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heavy_headers_are_followed_and_hit),
         cmocka_unit_test(every_target_compiles),
+        cmocka_unit_test(a_suffix_is_not_lost),
         cmocka_unit_test(options_hold_in_link_time_optimisation),
         cmocka_unit_test(K1_the_current_folder_is_not_searched),
         cmocka_unit_test(a_precompiled_header_changes_no_byte),
