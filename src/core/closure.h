@@ -96,8 +96,9 @@ kiln_status kn_closure_places(const kn_closure *closure, kn_closure_place_fn *vi
  * met before a bypass. */
 kiln_status kn_closure_watch(const kn_closure *closure, kn_closure_place_fn *visit, void *user);
 
-/* After a compile: true if what was found still is what is there, so that the output belongs to
- * the key. Costs one stat a place; reads only files too new to trust their times. */
+/* After a compile: true if what was found still is what is there, untouched meanwhile, so that the
+ * output belongs to the key. Costs one stat a place; reads only files too new to trust their times.
+ */
 bool kn_closure_still_true(kn_closure *closure);
 
 /* Writes the manifest if it is new or the next start would profit; call it off the critical path

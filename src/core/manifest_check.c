@@ -92,6 +92,12 @@ static kiln_status read_header(check *c, kn_manifest_header *row)
     return same ? KILN_OK : KILN_MISS;
 }
 
+/* A file that was written and written back in between has other times, if the clock tells. */
+static bool same_times(const kn_stamp *then, const kn_stamp *now)
+{
+    return then->mtime_ns == now->mtime_ns && then->ctime_ns == now->ctime_ns;
+}
+
 static kiln_status check_header(check *c, const kn_folder *folder, kn_manifest_header *row)
 {
     kn_include_file file;
@@ -102,6 +108,9 @@ static kiln_status check_header(check *c, const kn_folder *folder, kn_manifest_h
         }
         if (kn_stamp_holds(&row->stamp, &file.stamp, c->manifest->recorded_ns)) {
             return KILN_OK;
+        }
+        if (!c->refresh && !same_times(&row->stamp, &file.stamp)) {
+            return KILN_MISS;
         }
     }
     return read_header(c, row);

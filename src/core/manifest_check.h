@@ -10,7 +10,9 @@
 
 /* KILN_OK: every header is what it was, and nothing is where nothing was. KILN_MISS: no longer.
  * KILN_E_NOMEM. A header whose times do not tell is read; with `refresh` its stamp is renewed then,
- * and *out_pays is true if keeping the manifest spares the next check the reading. */
+ * and *out_pays is true if keeping the manifest spares the next check the reading. Without, the
+ * question is whether anything was touched since the headers were read: equal content with other
+ * times is KILN_MISS, as a compile in between may have seen something else. */
 kiln_status kn_manifest_check(kn_include_path *path, kn_manifest *manifest, bool refresh,
                               bool *out_pays);
 

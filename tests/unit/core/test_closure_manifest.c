@@ -357,6 +357,35 @@ static void K1_an_edit_during_the_compile_is_seen(void **state)
     assert_false(cw_find_good(w).facts.from_manifest);
 }
 
+/* A branch is switched and switched back while the compiler runs: what it read is not known. */
+static void K1_an_edit_that_is_taken_back_during_the_compile_is_seen(void **state)
+{
+    static const char *const names[] = {"src/a.h", "sys/c.h"};
+    world *w = *state;
+    cw_add_cache(w);
+    make_tree(w);
+    for (size_t i = 0; i < 4; i++) {
+        kiln_recipe *recipe = cw_first_recipe(w);
+        w->request.first = recipe;
+        kn_closure *closure;
+        assert_int_equal(kn_closure_find(&w->request, &closure, NULL), KILN_OK);
+        assert_true(kn_closure_still_true(closure));
+        char *path = kt_path(w->root, names[i % 2]);
+        size_t size = 0;
+        char *text = kt_file_read(path, &size);
+        cw_write_text(w, names[i % 2], "other");
+        kt_file_write(path, text, size);
+        cw_set_mtime(w, names[i % 2], 1600000000 + (time_t)i);
+        free(text);
+        free(path);
+        assert_false(kn_closure_still_true(closure));
+        assert_false(closure->save_pays);
+        kn_closure_destroy(closure);
+        kiln_recipe_destroy(recipe);
+        (void)cw_find_good(w); /* the next time around begins with a manifest */
+    }
+}
+
 static bool find_without_memory(void *user)
 {
     world *w = user;
@@ -395,6 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(K6_a_warm_start_reads_nothing),
         T(K6_a_touch_changes_no_key),
+        T(K1_an_edit_that_is_taken_back_during_the_compile_is_seen),
         T(K1_a_shadowing_file_is_noticed),
         T(K1_a_folder_that_appears_is_noticed),
         T(K1_a_shadowing_header_in_memory_is_noticed),
