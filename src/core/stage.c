@@ -17,6 +17,8 @@
 #define SYSTEM_DIRS_MAX 64
 #define TRIES_MAX 3
 
+static const char no_binary[] = "the driver gives no binary of it";
+
 void kn_stage_run_deinit(kn_stage_run *run)
 {
     kn_artifact_deinit(&run->artifact);
@@ -207,22 +209,49 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
     return status;
 }
 
+/* Whether toolchain, driver and variables are what the key says: a compiler may be replaced while
+ * a compile waits for its turn, or runs. What the backend emits follows one another in a recipe. */
+static bool identity_holds(const kn_build *build, size_t index)
+{
+    const kiln_stage *stage = &build->stages[index];
+    kiln_recipe *now = NULL;
+    kiln_status status = kiln_recipe_create(stage->name, stage->revision, &now, NULL);
+    const size_t begin = status == KILN_OK ? strlen(kiln_recipe_text(now)) : 0;
+    if (status == KILN_OK) {
+        status = kn_target_add_to(build->driver, stage, build->target, now, NULL);
+    }
+    const bool holds = status == KILN_OK && strstr(kiln_recipe_text(build->runs[index].recipe),
+                                                   kiln_recipe_text(now) + begin) != NULL;
+    kiln_recipe_destroy(now);
+    return holds;
+}
+
+/* Why what has just been compiled does not belong to the stage's key: right for this caller, wrong
+ * for whoever finds it later. NULL if it does. */
+static const char *find_change(const kn_build *build, size_t index)
+{
+    kn_closure *closure = build->runs[index].closure;
+    if (closure != NULL && !kn_closure_still_true(closure)) {
+        return "a header changed during the compile";
+    }
+    return identity_holds(build, index) ? NULL : "the compiler changed during the compile";
+}
+
 static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     compile_call *call = (compile_call *)user;
-    kn_stage_run *run = &call->build->runs[call->index];
     kiln_blob *blob = NULL;
     kiln_status status = run_compiler(call, &blob, diag);
     if (status == KILN_OK && call->live_only) {
-        call->reason = "the driver gives no binary of it";
+        call->reason = no_binary;
         return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build), "%s",
                              call->reason);
     }
-    if (status == KILN_OK && run->closure != NULL && !kn_closure_still_true(run->closure)) {
-        /* Compiled from headers that are not those in the key: right for this caller, wrong for
-         * whoever finds it later. */
+    if (status == KILN_OK) {
+        call->reason = find_change(call->build, call->index);
+    }
+    if (call->reason != NULL) {
         call->unpublished = blob;
-        call->reason = "a header changed during the compile";
         return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build), "%s",
                              call->reason);
     }
@@ -242,6 +271,21 @@ static kiln_status compile_past_cache(kn_build *build, size_t index, const char 
     kiln_cache_count_bypass(build->cache, source_name(build), reason);
     run->origin = KILN_ORIGIN_COMPILED;
     return run_compiler(&call, &run->blob, diag);
+}
+
+/* Puts what this walk compiled by itself in the place of an entry that was dropped. */
+static kiln_status replace_entry(kn_build *build, size_t index, uint64_t took)
+{
+    kn_stage_run *run = &build->runs[index];
+    const char *reason = run->blob == NULL ? no_binary : find_change(build, index);
+    if (reason != NULL) {
+        kn_text_put(run->bypass, sizeof(run->bypass), reason);
+        kiln_cache_count_bypass(build->cache, source_name(build), reason);
+    } else {
+        kn_ignore(
+            kiln_cache_put(build->cache, run->recipe, run->blob, took, NULL)); /* we have it */
+    }
+    return run->blob != NULL ? kn_artifact_of_blob(&run->artifact, run->blob) : KILN_OK;
 }
 
 /* --- get ---------------------------------------------------------------------------------------
@@ -300,12 +344,8 @@ static kiln_status take_artifact(kn_build *build, size_t index, kn_ticker *ticke
     run->blob = NULL;
     const uint64_t before = build->info.compile_ns;
     status = compile_past_cache(build, index, "its entry is not an artifact", ticker, diag);
-    if (status == KILN_OK && run->blob != NULL) {
-        kn_ignore(kiln_cache_put(build->cache, run->recipe, run->blob,
-                                 build->info.compile_ns - before, NULL)); /* we have it */
-        status = kn_artifact_of_blob(&run->artifact, run->blob);
-    }
-    return status;
+    return status == KILN_OK ? replace_entry(build, index, build->info.compile_ns - before)
+                             : status;
 }
 
 kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag)
@@ -373,9 +413,7 @@ kiln_status kn_stage_redo(kn_build *build, size_t index, kiln_diag *diag)
         status = run_compiler(&call, &run->blob, diag);
         run->origin = KILN_ORIGIN_COMPILED;
         if (status == KILN_OK) {
-            kn_ignore(kiln_cache_put(build->cache, run->recipe, run->blob,
-                                     build->info.compile_ns - before, NULL)); /* we have it */
-            status = kn_artifact_of_blob(&run->artifact, run->blob);
+            status = replace_entry(build, index, build->info.compile_ns - before);
         }
     }
     kiln_blob_release(refused);

@@ -138,21 +138,26 @@ static void D4_a_refused_binary_is_rebuilt_once_and_replaced(void **state)
 }
 
 /* An entry that is whole, under the right key, and yet no artifact: put there by something else. */
-static void D1_an_entry_that_is_no_artifact_is_made_again(void **state)
+static void plant_junk(rig *r, const kiln_source *source)
 {
-    rig *r = *state;
-    kiln_source source = rig_source(rig_saxpy);
-    fill_cache(r, &source);
-    rig_open(r, NULL);
     kn_build build;
     kiln_blob *blob = NULL;
-    RIG_OK(kn_build_init(&build, r->cache, r->device->driver, &r->device->target, NULL, &source,
+    RIG_OK(kn_build_init(&build, r->cache, r->device->driver, &r->device->target, NULL, source,
                          NULL, &diag));
     RIG_OK(kn_stage_key(&build, 0, &diag));
     RIG_OK(kiln_blob_create("not an artifact", 15, "x", 1, &blob, &diag));
     RIG_OK(kiln_cache_put(r->cache, build.runs[0].recipe, blob, 0, &diag));
     kiln_blob_release(blob);
     kn_build_deinit(&build);
+}
+
+static void D1_an_entry_that_is_no_artifact_is_made_again(void **state)
+{
+    rig *r = *state;
+    kiln_source source = rig_source(rig_saxpy);
+    fill_cache(r, &source);
+    rig_open(r, NULL);
+    plant_junk(r, &source);
     rig_log_start();
     kiln_program *program = rig_build(r, &source);
     assert_non_null(strstr(rig_log_stop(), "is not an artifact"));
@@ -379,6 +384,73 @@ static void K1_a_header_edited_during_the_compile_is_not_stored(void **state)
     free(header);
 }
 
+/* Told when a compile starts: in time to change something below it. */
+typedef struct meddler {
+    char *header;
+    bool done;
+} meddler;
+
+static void meddle(void *user, const char *what, double seconds)
+{
+    meddler *m = user;
+    (void)what;
+    if (m->done || seconds > 0) {
+        return;
+    }
+    m->done = true;
+    if (m->header != NULL) {
+        kt_file_write(m->header, "#define SCALE 4\n", 16);
+    } else {
+        assert_int_equal(setenv("KILN_FAKE_CODEGEN", "other", 1), 0);
+    }
+}
+
+static void build_and_meddle(rig *r, const kiln_source *source, char *header)
+{
+    meddler m = {header, false};
+    kiln_build_options options = {.struct_size = sizeof(options), .progress = meddle, .user = &m};
+    kiln_program *program = NULL;
+    RIG_OK(kiln_program_build(r->device, source, 1, &options, &program, &diag));
+    assert_true(m.done);
+    kiln_program_release(program);
+}
+
+/* An upgrade between the key and the compile: what the new compiler makes is not the old one's. */
+static void K2_a_compiler_replaced_during_the_compile_is_not_stored(void **state)
+{
+    rig *r = *state;
+    kiln_source source = rig_source(rig_saxpy);
+    uint32_t compiles = 0;
+    rig_open(r, NULL);
+    build_and_meddle(r, &source, NULL);
+    assert_int_equal(rig_stats(r).bypassed, 1);
+    assert_int_equal(unsetenv("KILN_FAKE_CODEGEN"), 0);
+    (void)rig_key(r, &source, &compiles);
+    assert_int_equal(compiles, 2); /* the code, and the binary, whose key was made afterwards */
+    (void)rig_key(r, &source, &compiles);
+    assert_int_equal(compiles, 0);
+}
+
+/* The same for what is compiled in the place of an entry that was none. */
+static void K1_a_header_edited_while_an_entry_is_replaced_is_not_stored(void **state)
+{
+    rig *r = *state;
+    char *header = kt_path(r->folder, "scale.inc");
+    const char *dirs[] = {r->folder};
+    kiln_source source = rig_source("#include \"scale.inc\"\nkernel value out:ints\nout = SCALE\n");
+    source.include_dirs = dirs;
+    source.include_dir_count = 1;
+    kt_file_write(header, "#define SCALE 3\n", 16);
+    rig_open(r, NULL);
+    plant_junk(r, &source);
+    build_and_meddle(r, &source, header);
+    kt_file_write(header, "#define SCALE 3\n", 16);
+    uint32_t compiles = 0;
+    (void)rig_key(r, &source, &compiles);
+    assert_int_equal(compiles, 2);
+    free(header);
+}
+
 /* --- threads ----------------------------------------------------------------------------------
  */
 
@@ -509,6 +581,8 @@ int main(void)
         TEST(unsound_sources_are_refused),
         TEST(what_cannot_be_known_goes_past_the_cache),
         TEST(K1_a_header_edited_during_the_compile_is_not_stored),
+        TEST(K2_a_compiler_replaced_during_the_compile_is_not_stored),
+        TEST(K1_a_header_edited_while_an_entry_is_replaced_is_not_stored),
         TEST(K13_many_threads_compile_once),
         TEST(one_thread_backends_get_a_thread),
         TEST(building_survives_want_of_memory),
