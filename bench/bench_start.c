@@ -47,6 +47,12 @@ static const form forms[] = {
      "};\n__kernel void work(__global float *x)\n{\n    int i = get_global_id(0);\n"
      "    x[i] += (float)table[(int)x[i] & 4095];\n}\n",
      6000},
+    {"cuda", KILN_LANG_CUDA, "work.cu", "work", "",
+     "__device__ const int table[] = {",
+     "};\nextern \"C\" __global__ void work(float *x)\n{\n"
+     "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+     "    x[i] += (float)table[(int)x[i] & 4095];\n}\n",
+     22000},
     {"vulkan", KILN_LANG_GLSL, "work.comp", "main",
      "#version 450\n#include <kiln.glsl>\nlayout(local_size_x = 8) in;\n"
      "KILN_BUFFER(0, float, x)\n",
