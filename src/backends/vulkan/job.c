@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Staging memory that may wait for the device on behalf of calls that have returned. */
+#define STAGED_MAX ((size_t)8 << 20)
+
 static void destroy_job(kn_vk_job *job)
 {
     const kn_vk_device *device = job->queue->device;
@@ -25,28 +28,12 @@ static kiln_status create_job(kn_vk_queue *queue, kn_vk_job **out_job, kiln_diag
                                                   NULL, queue->pool,
                                                   VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
     const VkFenceCreateInfo fence = {VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, NULL, 0};
-    const VkDescriptorPoolSize sizes[] = {
-        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, KN_SPIRV_MAX_BINDINGS},
-        {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, KN_SPIRV_MAX_BINDINGS},
-    };
-    const VkDescriptorPoolCreateInfo pool = {
-        VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, NULL, 0, 1, 2, sizes};
-    const VkQueryPoolCreateInfo times = {
-        VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, NULL, 0, VK_QUERY_TYPE_TIMESTAMP, 2, 0};
     const char *what = "vkAllocateCommandBuffers";
     VkResult result =
         device->fn.vkAllocateCommandBuffers(device->handle, &commands, &job->commands);
     if (result == VK_SUCCESS) {
         what = "vkCreateFence";
         result = device->fn.vkCreateFence(device->handle, &fence, NULL, &job->fence);
-    }
-    if (result == VK_SUCCESS) {
-        what = "vkCreateDescriptorPool";
-        result = device->fn.vkCreateDescriptorPool(device->handle, &pool, NULL, &job->descriptors);
-    }
-    if (result == VK_SUCCESS && device->physical->timestamp_bits > 0) {
-        what = "vkCreateQueryPool";
-        result = device->fn.vkCreateQueryPool(device->handle, &times, NULL, &job->times);
     }
     if (result != VK_SUCCESS) {
         destroy_job(job); /* its command buffer goes with the pool */
@@ -62,6 +49,7 @@ static void drop_job(kn_vk_job *job)
     if (--job->refs > 0) {
         return;
     }
+    job->queue->staged -= job->staging.size;
     kn_vk_buffer_deinit(job->queue->device, &job->staging);
     job->next = job->queue->idle;
     job->queue->idle = job;
@@ -207,7 +195,42 @@ kiln_status kn_vk_job_stage(kn_vk_job *job, size_t size, kiln_diag *diag)
         kn_vk_buffer_deinit(job->queue->device, &job->staging);
         status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "staging memory", "it cannot be mapped");
     }
+    job->queue->staged += job->staging.size;
     return status;
+}
+
+kiln_status kn_vk_queue_make_room(kn_vk_queue *queue, size_t size, kiln_diag *diag)
+{
+    kn_mutex_lock(&queue->lock);
+    const bool full = queue->staged > 0 && (size > STAGED_MAX || queue->staged > STAGED_MAX - size);
+    kiln_status status = full ? collect(queue, NULL, true, diag) : KILN_OK;
+    kn_mutex_unlock(&queue->lock);
+    return status;
+}
+
+kiln_status kn_vk_job_equip(kn_vk_job *job, bool timed, kiln_diag *diag)
+{
+    const kn_vk_device *device = job->queue->device;
+    const VkDescriptorPoolSize sizes[] = {
+        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, KN_SPIRV_MAX_BINDINGS},
+        {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, KN_SPIRV_MAX_BINDINGS},
+    };
+    const VkDescriptorPoolCreateInfo pool = {
+        VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, NULL, 0, 1, 2, sizes};
+    const VkQueryPoolCreateInfo times = {
+        VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, NULL, 0, VK_QUERY_TYPE_TIMESTAMP, 2, 0};
+    VkResult result = VK_SUCCESS;
+    job->timed = timed && device->physical->timestamp_bits > 0;
+    if (job->descriptors == VK_NULL_HANDLE) {
+        result = device->fn.vkCreateDescriptorPool(device->handle, &pool, NULL, &job->descriptors);
+    }
+    if (result != VK_SUCCESS) {
+        return kn_vk_fail(result, "vkCreateDescriptorPool", diag);
+    }
+    if (job->timed && job->times == VK_NULL_HANDLE) {
+        result = device->fn.vkCreateQueryPool(device->handle, &times, NULL, &job->times);
+    }
+    return result == VK_SUCCESS ? KILN_OK : kn_vk_fail(result, "vkCreateQueryPool", diag);
 }
 
 kiln_status kn_vk_queue_drain(kn_vk_queue *queue, kiln_diag *diag)

@@ -19,8 +19,8 @@ typedef struct kn_vk_job {
     kn_vk_queue *queue;
     VkCommandBuffer commands;
     VkFence fence;
-    VkDescriptorPool descriptors;
-    VkQueryPool times; /* two time stamps; VK_NULL_HANDLE where the device has none */
+    VkDescriptorPool descriptors; /* these two by kn_vk_job_equip: copies need neither */
+    VkQueryPool times;            /* two time stamps */
     bool timed;
     bool done;
     kiln_status result; /* valid when done */
@@ -36,6 +36,7 @@ struct kn_vk_queue {
     kn_mutex lock;
     kn_vk_job *flying, **flying_end; /* oldest first */
     kn_vk_job *idle;
+    size_t staged;     /* bytes of staging memory that jobs hold */
     unsigned int refs; /* the owner, and jobs whose events outlive it */
 };
 
@@ -46,5 +47,11 @@ void kn_vk_job_abandon(kn_vk_job *job);
 kiln_status kn_vk_queue_drain(kn_vk_queue *queue, kiln_diag *diag);
 /* Gives the job `size` bytes of mapped staging memory. */
 kiln_status kn_vk_job_stage(kn_vk_job *job, size_t size, kiln_diag *diag);
+/* Before staging `size` bytes that nobody will wait for: waits for what is in flight if too much
+ * staging memory would pile up. The queue is not locked. */
+kiln_status kn_vk_queue_make_room(kn_vk_queue *queue, size_t size, kiln_diag *diag);
+/* Gives the job of a launch its descriptor pool and, with `timed` and where the device has them,
+ * its time stamps. */
+kiln_status kn_vk_job_equip(kn_vk_job *job, bool timed, kiln_diag *diag);
 
 #endif

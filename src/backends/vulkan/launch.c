@@ -149,7 +149,6 @@ static void record(kn_vk_job *job, const kn_vk_program *program, const kn_vk_pip
         fn->vkCmdPushConstants(job->commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, push_size,
                                bound->push);
     }
-    job->timed = job->times != VK_NULL_HANDLE;
     if (job->timed) {
         fn->vkCmdResetQueryPool(job->commands, job->times, 0, 2);
         fn->vkCmdWriteTimestamp(job->commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, job->times, 0);
@@ -182,13 +181,15 @@ kiln_status kn_vk_queue_launch(void *handle, const kiln_sys_launch *launch, void
     kn_vk_job *job = NULL;
     VkDescriptorSet set = VK_NULL_HANDLE;
     status = kn_vk_job_begin(queue, &job, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = kn_vk_job_equip(job, out_event != NULL, diag); /* times are asked of events */
     if (status == KILN_OK && bound.buffer_count > 0) {
         status = write_descriptors(job, program, &bound, &set, diag);
-        if (status != KILN_OK) {
-            kn_vk_job_abandon(job);
-        }
     }
     if (status != KILN_OK) {
+        kn_vk_job_abandon(job);
         return status;
     }
     record(job, program, pipeline, &bound, set, groups);

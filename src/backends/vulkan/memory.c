@@ -51,6 +51,7 @@ void kn_vk_buffer_deinit(kn_vk_device *device, kn_vk_buffer *buffer)
         buffer->handle = VK_NULL_HANDLE;
     }
     kn_vk_pool_put(device->memory, &buffer->memory);
+    buffer->size = 0;
 }
 
 kiln_status kn_vk_buffer_create(void *opaque, size_t size, void **out_buffer, kiln_diag *diag)

@@ -1,6 +1,7 @@
 /* Copies between host and device, fills, and copies on the device. Where the device is the host's
  * own processor or shares its memory, a blocking copy is a memcpy once the queue is empty;
- * elsewhere it goes through staging memory. */
+ * elsewhere it goes through staging memory: a write is over for its caller when its bytes are
+ * there, for all work of a device goes through one VkQueue, in order. */
 #include <string.h>
 
 #include "backends/vulkan/job.h"
@@ -23,11 +24,18 @@ static void flush_staging(const kn_vk_job *job)
     }
 }
 
-static kiln_status submit_and_wait(kn_vk_job *job, void **out_event, kiln_diag *diag)
+/* A job with `size` bytes of staging memory. */
+static kiln_status begin_staged(kn_vk_queue *queue, size_t size, kn_vk_job **out_job,
+                                kiln_diag *diag)
 {
-    kn_vk_queue *queue = job->queue;
-    kiln_status status = kn_vk_job_submit(job, out_event, diag);
-    return status == KILN_OK && out_event == NULL ? kn_vk_queue_drain(queue, diag) : status;
+    kiln_status status = kn_vk_job_begin(queue, out_job, diag);
+    if (status == KILN_OK) {
+        status = kn_vk_job_stage(*out_job, size, diag);
+        if (status != KILN_OK) {
+            kn_vk_job_abandon(*out_job);
+        }
+    }
+    return status;
 }
 
 kiln_status kn_vk_queue_write(void *handle, void *to, size_t offset, const void *data, size_t size,
@@ -43,20 +51,18 @@ kiln_status kn_vk_queue_write(void *handle, void *to, size_t offset, const void 
         return status;
     }
     kn_vk_job *job = NULL;
-    kiln_status status = kn_vk_job_begin(queue, &job, diag);
-    if (status != KILN_OK) {
-        return status;
+    kiln_status status = out_event == NULL ? kn_vk_queue_make_room(queue, size, diag) : KILN_OK;
+    if (status == KILN_OK) {
+        status = begin_staged(queue, size, &job, diag);
     }
-    status = kn_vk_job_stage(job, size, diag);
     if (status != KILN_OK) {
-        kn_vk_job_abandon(job);
         return status;
     }
     memcpy(job->staging.memory.mapped, data, size);
     flush_staging(job);
     const VkBufferCopy copy = {0, offset, size};
     queue->device->fn.vkCmdCopyBuffer(job->commands, job->staging.handle, buffer->handle, 1, &copy);
-    return submit_and_wait(job, out_event, diag);
+    return kn_vk_job_submit(job, out_event, diag);
 }
 
 kiln_status kn_vk_queue_read(void *handle, void *from, size_t offset, void *data, size_t size,
@@ -72,13 +78,8 @@ kiln_status kn_vk_queue_read(void *handle, void *from, size_t offset, void *data
         return status;
     }
     kn_vk_job *job = NULL;
-    kiln_status status = kn_vk_job_begin(queue, &job, diag);
+    kiln_status status = begin_staged(queue, size, &job, diag);
     if (status != KILN_OK) {
-        return status;
-    }
-    status = kn_vk_job_stage(job, size, diag);
-    if (status != KILN_OK) {
-        kn_vk_job_abandon(job);
         return status;
     }
     const VkBufferCopy copy = {offset, 0, size};
@@ -90,7 +91,8 @@ kiln_status kn_vk_queue_read(void *handle, void *from, size_t offset, void *data
                                            NULL);
     job->read_to = data;
     job->read_size = size;
-    return submit_and_wait(job, out_event, diag);
+    status = kn_vk_job_submit(job, out_event, diag);
+    return status == KILN_OK && out_event == NULL ? kn_vk_queue_drain(queue, diag) : status;
 }
 
 /* vkCmdFillBuffer repeats one word over whole words; anything else is written out in staging
@@ -100,23 +102,23 @@ kiln_status kn_vk_queue_fill(void *handle, void *to, size_t offset, size_t size,
 {
     kn_vk_queue *queue = (kn_vk_queue *)handle;
     const kn_vk_buffer *buffer = (const kn_vk_buffer *)to;
+    const bool in_words = pattern_size <= 4 && offset % 4 == 0 && size % 4 == 0;
     kn_vk_job *job = NULL;
-    kiln_status status = kn_vk_job_begin(queue, &job, diag);
+    kiln_status status = in_words ? KILN_OK : kn_vk_queue_make_room(queue, size, diag);
+    if (status == KILN_OK) {
+        status =
+            in_words ? kn_vk_job_begin(queue, &job, diag) : begin_staged(queue, size, &job, diag);
+    }
     if (status != KILN_OK) {
         return status;
     }
-    if (pattern_size <= 4 && offset % 4 == 0 && size % 4 == 0) {
+    if (in_words) {
         uint32_t word = 0;
         for (size_t i = 0; i < 4; i += pattern_size) {
             memcpy((char *)&word + i, pattern, pattern_size);
         }
         queue->device->fn.vkCmdFillBuffer(job->commands, buffer->handle, offset, size, word);
         return kn_vk_job_submit(job, NULL, diag);
-    }
-    status = kn_vk_job_stage(job, size, diag);
-    if (status != KILN_OK) {
-        kn_vk_job_abandon(job);
-        return status;
     }
     for (size_t i = 0; i < size; i += pattern_size) {
         memcpy((char *)job->staging.memory.mapped + i, pattern, pattern_size);
