@@ -198,12 +198,47 @@ static kiln_status walk(kiln_device *device, kn_build *build, kn_build_extra *ex
     return status;
 }
 
+/* Stages and load. With KILN_OK *out_program is a program that this process has already, or
+ * *out_loaded is a new one. */
+static kiln_status attempt(kiln_device *device, kn_build *build, kn_build_extra *extra,
+                           kiln_program **out_program, void **out_loaded, kiln_diag *diag)
+{
+    kiln_status status = walk(device, build, extra, out_program, diag);
+    if (status == KILN_OK && *out_program == NULL) {
+        /* the driver loads it; what it refuses is made once more */
+        status = load_or_redo(build, out_loaded, diag);
+    }
+    /* the headers are what they were taken for */
+    const kiln_status settled = kn_stage_settle(build);
+    return settled == KILN_OK ? status : settled;
+}
+
+/* Once more, with headers looked at before anything is made of them. */
+static kiln_status start_over(kiln_device *device, kn_build *build, kn_build_extra *extra,
+                              kiln_program **out_program, void **out_loaded, kiln_diag *diag)
+{
+    if (*out_loaded != NULL) {
+        kn_hal_program_unload(&build->driver->in, build->device, *out_loaded);
+        *out_loaded = NULL;
+    }
+    kiln_program_release(*out_program);
+    *out_program = NULL;
+    for (size_t i = KILN_STAGE_MAX; i > 0; i--) {
+        kn_stage_run_deinit(&build->runs[i - 1]);
+    }
+    kiln_diag_clear(diag);
+    build->assume = false;
+    build->mistaken = false;
+    return attempt(device, build, extra, out_program, out_loaded, diag);
+}
+
 kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *source,
                                    const kiln_build_options *options, kn_build_extra *extra,
                                    kiln_program **out_program, kiln_diag *diag)
 {
     kn_build build;
     void *handle = NULL;
+    void *loaded = NULL;
     uint64_t start = kn_clock_now();
     kiln_status status = kn_device_handle(device, &handle, diag);
     if (status != KILN_OK) {
@@ -214,19 +249,18 @@ kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *sourc
     status = kn_build_init(&build, device->runtime->cache, device->driver, &device->target, handle,
                            source, options, diag);
     build.want_live = true;
+    build.assume = extra->expected == NULL;
     build.trace = device->runtime->trace;
     build.on = device;
     if (status == KILN_OK) {
-        status = walk(device, &build, extra, out_program, diag);
+        status = attempt(device, &build, extra, out_program, &loaded, diag);
+        if (build.mistaken) {
+            status = start_over(device, &build, extra, out_program, &loaded, diag);
+        }
     }
     if (status == KILN_OK && *out_program == NULL) {
-        /* the driver loads it; what it refuses is made once more */
-        void *loaded = NULL;
-        status = load_or_redo(&build, &loaded, diag);
-        if (status == KILN_OK) {
-            build.info.total_ns = kn_clock_now() - start;
-            status = kn_program_adopt(device, &build, loaded, out_program, diag);
-        }
+        build.info.total_ns = kn_clock_now() - start;
+        status = kn_program_adopt(device, &build, loaded, out_program, diag);
     }
     if (extra->seen != NULL) {
         extra->seen(extra->user, &build);

@@ -32,6 +32,8 @@ typedef struct kn_build {
     size_t stage_count;
     kn_stage_run runs[KILN_STAGE_MAX];
     bool want_live; /* the artifact will be loaded */
+    bool assume;    /* long lists of headers are looked at while their program is loaded */
+    bool mistaken;  /* one was not as assumed: nothing that the walk has is of use */
     void *live;     /* a loaded program that the last compile gave beside its artifact */
     kiln_build_info info;
     kn_trace *trace;       /* NULL: no trace */
@@ -50,6 +52,10 @@ kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag);
 /* The driver refused what kn_stage_get got: drops the entry and gets another. KILN_E_REJECTED if
  * what was refused had just been compiled. */
 kiln_status kn_stage_redo(kn_build *build, size_t index, kiln_diag *diag);
+
+/* Ends assuming: KILN_OK if all headers are what the keys were made of, else `mistaken` is set. No
+ * compile begins and nobody gets a program before this. */
+kiln_status kn_stage_settle(kn_build *build);
 
 void kn_stage_run_deinit(kn_stage_run *run);
 

@@ -60,6 +60,9 @@ typedef struct kn_closure_request {
     /* Everything but headers: source text, options, defines, toolchain and target identity. Used
      * during kn_closure_find only; its key finds the manifest. May be NULL without a cache. */
     const kiln_recipe *first;
+    /* What a long manifest says is taken as so and looked at meanwhile, in a thread of its own;
+     * the caller asks kn_closure_settle before anybody relies on it. */
+    bool assume;
 } kn_closure_request;
 
 /* Readable; made and changed by the functions below only. */
@@ -71,6 +74,7 @@ typedef struct kn_closure {
     size_t files_statted; /* looked for, found or not */
     bool from_manifest;   /* the list came from a manifest that still holds */
     bool save_pays;       /* kn_closure_save has something to write */
+    bool assumed;         /* kn_closure_settle has yet to be asked */
 } kn_closure;
 
 /* Finds the closure of a source.
@@ -80,6 +84,12 @@ typedef struct kn_closure {
 kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_closure,
                             kiln_diag *diag);
 void kn_closure_destroy(kn_closure *closure);
+
+/* Of a closure that was assumed: waits for the look at its files. KILN_OK: it is so, and the
+ * closure is like any other from now on; KILN_MISS: it is not, and nothing that was made of it may
+ * be used: the closure is found anew, without assuming. KILN_E_NOMEM. Of any other closure:
+ * KILN_OK. */
+kiln_status kn_closure_settle(kn_closure *closure);
 
 /* Adds one "header" field for each file (name as written, SHA-256) in the order in which they are
  * reached, those of system dirs left out, and an "includes" field that fixes which include reaches

@@ -63,6 +63,7 @@ static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *di
         .user = build,
         .cache = build->cache,
         .first = run->recipe,
+        .assume = build->assume,
     };
     kiln_status status = kn_closure_find(&request, &run->closure, diag);
     if (status == KILN_OK && run->closure->bypass) {
@@ -141,6 +142,19 @@ kiln_status kn_stage_key(kn_build *build, size_t index, kiln_diag *diag)
     return status;
 }
 
+kiln_status kn_stage_settle(kn_build *build)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < build->stage_count; i++) {
+        if (build->runs[i].closure != NULL) {
+            const kiln_status one = kn_closure_settle(build->runs[i].closure);
+            status = status == KILN_OK ? one : status;
+        }
+    }
+    build->mistaken = build->mistaken || status != KILN_OK;
+    return status;
+}
+
 /* --- compile -----------------------------------------------------------------------------------
  */
 
@@ -173,6 +187,10 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
     const kiln_stage *stage = &build->stages[call->index];
     bool last = call->index + 1 == build->stage_count;
     kn_artifact artifact;
+    kiln_status status = kn_stage_settle(build);
+    if (status != KILN_OK) {
+        return status;
+    }
     kn_artifact_init(&artifact);
     kiln_compile_request request = {
         .stage = stage,
@@ -188,8 +206,8 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
     request.precompile = precompile.view.path != NULL ? &precompile.view : NULL;
     kn_ticker_compile(call->ticker);
     uint64_t start = kn_clock_now();
-    kiln_status status = kn_hal_compile(in, in->handle, &request, &artifact.base,
-                                        request.want_live ? &build->live : NULL, diag);
+    status = kn_hal_compile(in, in->handle, &request, &artifact.base,
+                            request.want_live ? &build->live : NULL, diag);
     tell_compiled(build, stage, status, kn_clock_now() - start);
     kn_trace_end(
         build->trace, start, "compile",
@@ -242,6 +260,10 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     compile_call *call = (compile_call *)user;
     kiln_blob *blob = NULL;
     kiln_status status = run_compiler(call, &blob, diag);
+    if (call->build->mistaken) {
+        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build),
+                             "a header is not what it was at the last start");
+    }
     if (status == KILN_OK && call->live_only) {
         call->reason = no_binary;
         return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build), "%s",
@@ -309,7 +331,7 @@ static kiln_status get_or_compile(kn_build *build, size_t index, kn_ticker *tick
         compile_call call = {.build = build, .index = index, .ticker = ticker};
         kiln_status status = kiln_cache_get_or_compile(build->cache, run->recipe, compile_for_store,
                                                        &call, &run->blob, &run->origin, diag);
-        if (status != KILN_E_CANCELLED) {
+        if (status != KILN_E_CANCELLED || build->mistaken) {
             return status;
         }
         if (call.unpublished != NULL || call.live_only) {
