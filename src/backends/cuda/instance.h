@@ -163,11 +163,13 @@ typedef struct kn_cuda_function {
     CUfunction function;
     size_t param_count; /* SIZE_MAX where the driver cannot tell */
     int max_threads;
-    int shared_limit; /* dynamic shared memory allowed so far */
+    int shared_limit; /* dynamic shared memory allowed so far; under the program's lock */
     kiln_param *params;
 } kn_cuda_function;
 kiln_status kn_cuda_program_function(void *program, const char *entry,
                                      kn_cuda_function **out_function, kiln_diag *diag);
+/* Asks for that much dynamic shared memory where it is more than a launch gets without. */
+CUresult kn_cuda_program_allow_shared(void *program, kn_cuda_function *function, int bytes);
 
 typedef struct kn_cuda_queue {
     kn_cuda_device *device;

@@ -279,20 +279,6 @@ static kiln_status shape(const kiln_sys_launch *launch, const kn_cuda_function *
     return KILN_OK;
 }
 
-/* More than 48 KiB of dynamic shared memory has to be asked for, once a function. */
-static CUresult allow_shared(const kn_cuda_driver *driver, kn_cuda_function *function, int bytes)
-{
-    if (bytes <= function->shared_limit) {
-        return CUDA_SUCCESS;
-    }
-    CUresult result = driver->cuFuncSetAttribute(
-        function->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
-    if (result == CUDA_SUCCESS) {
-        function->shared_limit = bytes;
-    }
-    return result;
-}
-
 static bool has_cluster(const kiln_sys_launch *launch)
 {
     return launch->cluster[0] != 0;
@@ -356,8 +342,9 @@ static kiln_status launch_entered(kn_cuda_queue *queue, const kiln_sys_launch *l
         return status;
     }
     const uint64_t shared = params.local_bytes + launch->shared_bytes;
-    CUresult result = shared > INT_MAX ? CUDA_ERROR_INVALID_VALUE
-                                       : allow_shared(&cuda->driver, function, (int)shared);
+    CUresult result = shared > INT_MAX
+                          ? CUDA_ERROR_INVALID_VALUE
+                          : kn_cuda_program_allow_shared(launch->program, function, (int)shared);
     if (result != CUDA_SUCCESS) {
         return kn_cuda_fail(cuda, result, "dynamic shared memory", diag);
     }

@@ -8,6 +8,9 @@
 #include "base/text.h"
 #include "sys/thread.h"
 
+/* The shared memory, static and dynamic, that every kernel may use without asking. */
+enum { SHARED_FREE = 48 << 10 };
+
 typedef struct cuda_program {
     kn_cuda_device *device;
     CUlibrary library; /* NULL when it was loaded as a module */
@@ -229,7 +232,12 @@ static kiln_status find_function(cuda_program *program, const char *entry,
                                    function->function) != CUDA_SUCCESS) {
         function->max_threads = 1024;
     }
-    function->shared_limit = 48 << 10; /* what every kernel may use without asking */
+    int fixed = 0;
+    if (driver->cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                                   function->function) != CUDA_SUCCESS) {
+        fixed = SHARED_FREE; /* then every launch asks */
+    }
+    function->shared_limit = SHARED_FREE - fixed;
     return reflect(program->device->cuda, function, diag);
 }
 
@@ -258,6 +266,28 @@ kiln_status kn_cuda_program_function(void *handle, const char *entry,
     kn_mutex_unlock(&program->lock);
     *out_function = function;
     return status;
+}
+
+/* The driver keeps the last limit that was set, not the largest: two threads must not set theirs in
+ * between each other. */
+CUresult kn_cuda_program_allow_shared(void *handle, kn_cuda_function *function, int bytes)
+{
+    cuda_program *program = (cuda_program *)handle;
+    const kn_cuda_driver *driver = &program->device->cuda->driver;
+    CUresult result = CUDA_SUCCESS;
+    if (bytes == 0) {
+        return CUDA_SUCCESS;
+    }
+    kn_mutex_lock(&program->lock);
+    if (bytes > function->shared_limit) {
+        result = driver->cuFuncSetAttribute(function->function,
+                                            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);
+        if (result == CUDA_SUCCESS) {
+            function->shared_limit = bytes;
+        }
+    }
+    kn_mutex_unlock(&program->lock);
+    return result;
 }
 
 const char *kn_cuda_program_entry(void *device, void *handle, size_t index)

@@ -4,8 +4,10 @@
  *   FAKE_VERSION=n       cuDriverGetVersion gives n
  *   FAKE_WITHOUT_LAUNCH  cuLaunchKernel is missing
  *   FAKE_WITHOUT_LIBRARY no cuLibrary*, no cuLaunchKernelEx, no cuFuncGetParamInfo: a driver
- * of 11.0 $FAKECUDA_REFUSE=n refuses the first n binaries of this process; $FAKECUDA_LOG=path gets
- * a line for every launch with attributes, and for cuInit. */
+ *                        of 11.0
+ * $FAKECUDA_REFUSE=n refuses the first n binaries of this process; $FAKECUDA_LOG=path gets
+ * a line for every launch with attributes, and for cuInit; $FAKECUDA_STATIC_SHARED=n: kernels have
+ * n bytes of static shared memory. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,6 +37,7 @@ struct CUfunc_st {
     void (*call)(void **args);
     int (*param)(size_t index, size_t *offset, size_t *size);
     struct CUmod_st *module;
+    int fixed_shared, shared_limit;
 };
 struct CUmod_st {
     void *library;
@@ -409,23 +412,29 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const
     memcpy(&made->call, &call, sizeof(call));
     memcpy(&made->param, &param, sizeof(param));
     made->module = module;
+    const char *fixed = getenv("FAKECUDA_STATIC_SHARED");
+    made->fixed_shared = fixed != NULL ? atoi(fixed) : 0;
+    made->shared_limit = (48 << 10) - made->fixed_shared;
     *function = made;
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function)
 {
-    (void)attribute;
-    (void)function;
-    *value = 1024;
+    *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024
+             : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES   ? function->fixed_shared
+                                                                  : 0;
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
 {
-    (void)function;
     (void)attribute;
-    return value <= 227 << 10 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (value > (227 << 10) - function->fixed_shared) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    function->shared_limit = value;
+    return CUDA_SUCCESS;
 }
 
 #ifndef FAKE_WITHOUT_LAUNCH
@@ -439,6 +448,9 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigne
     (void)stream;
     (void)extra;
     IN_CONTEXT();
+    if ((int)shared > function->shared_limit) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     function->module->run(function->call, arguments, grid, block, shared);
     return CUDA_SUCCESS;
 }

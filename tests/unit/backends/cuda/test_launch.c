@@ -63,6 +63,28 @@ static void cooperation_and_clusters_reach_the_driver(void **state)
 }
 
 /* A caller built against the struct as it was before. */
+/* What a launch gets without asking is 48 KiB, static and dynamic together. */
+static void dynamic_shared_memory_is_asked_for_beside_static(void **state)
+{
+    static const char fixed[] = "40960";
+    kiln_diag diag = KILN_DIAG_INIT;
+    run r;
+    assert_int_equal(setenv("FAKECUDA_STATIC_SHARED", fixed, 1), 0);
+    start(&r, (const char *)*state);
+    for (uint32_t bytes = 4096; bytes <= 65536; bytes *= 2) {
+        r.launch.shared_bytes = bytes;
+        ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+    }
+    r.launch.shared_bytes = 16384; /* less than was asked for: still allowed */
+    ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+    r.launch.shared_bytes = 227 << 10;
+    assert_int_equal(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag),
+                     KILN_E_INVALID);
+    kiln_diag_clear(&diag);
+    end(&r);
+    (void)unsetenv("FAKECUDA_STATIC_SHARED");
+}
+
 static void the_first_launch_struct_is_still_taken(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -129,6 +151,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(cooperation_and_clusters_reach_the_driver, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(dynamic_shared_memory_is_asked_for_beside_static,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(the_first_launch_struct_is_still_taken, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(other_backends_refuse, kt_tmpdir_setup, kt_tmpdir_teardown),
