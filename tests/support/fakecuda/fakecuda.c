@@ -7,7 +7,7 @@
  *                        of 11.0
  * $FAKECUDA_REFUSE=n refuses the first n binaries of this process; $FAKECUDA_LOG=path gets
  * a line for every launch with attributes, and for cuInit; $FAKECUDA_STATIC_SHARED=n: kernels have
- * n bytes of static shared memory. */
+ * n bytes of static shared memory; $FAKECUDA_SYNCHRONIZE=n: waiting for a stream gives n. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -297,9 +297,10 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 
 EXPORT CUresult cuStreamSynchronize(CUstream stream)
 {
+    const char *result = getenv("FAKECUDA_SYNCHRONIZE");
     (void)stream;
     IN_CONTEXT();
-    return CUDA_SUCCESS;
+    return result != NULL ? atoi(result) : CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuEventCreate(CUevent *event, unsigned int flags)

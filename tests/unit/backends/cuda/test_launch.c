@@ -85,6 +85,27 @@ static void dynamic_shared_memory_is_asked_for_beside_static(void **state)
     (void)unsetenv("FAKECUDA_STATIC_SHARED");
 }
 
+/* What a kernel did comes out at the next wait; from then on the context is lost, whichever of its
+ * faults it was. */
+static void a_kernels_fault_loses_the_device(void **state)
+{
+    static const char *const faults[] = {"214", "220", "700", "702", "709", "710",
+                                         "714", "715", "716", "717", "718", "719"};
+    kiln_diag diag = KILN_DIAG_INIT;
+    run r;
+    start(&r, (const char *)*state);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        assert_int_equal(setenv("FAKECUDA_SYNCHRONIZE", faults[i], 1), 0);
+        assert_int_equal(kiln_queue_finish(r.w.queue, &diag), KILN_E_DEVICE_LOST);
+        assert_int_equal(diag.vendor_code, atoi(faults[i]));
+    }
+    assert_int_equal(setenv("FAKECUDA_SYNCHRONIZE", "720", 1), 0); /* the grid's fault, not its */
+    assert_int_equal(kiln_queue_finish(r.w.queue, &diag), KILN_E_INVALID);
+    (void)unsetenv("FAKECUDA_SYNCHRONIZE");
+    kiln_diag_clear(&diag);
+    end(&r);
+}
+
 static void the_first_launch_struct_is_still_taken(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -153,6 +174,8 @@ int main(void)
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(dynamic_shared_memory_is_asked_for_beside_static,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(a_kernels_fault_loses_the_device, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(the_first_launch_struct_is_still_taken, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(other_backends_refuse, kt_tmpdir_setup, kt_tmpdir_teardown),
