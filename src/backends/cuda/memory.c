@@ -62,8 +62,20 @@ static kiln_status finish_copy(kn_cuda_queue *queue, void **out_event, kiln_diag
                    ? KILN_OK
                    : kn_cuda_fail(queue->device->cuda, result, "cuStreamSynchronize", diag);
     }
-    kiln_status status = kn_cuda_event_begin(queue, false, out_event, diag);
-    return status == KILN_OK ? kn_cuda_event_end(queue, *out_event, diag) : status;
+    void *event = NULL;
+    kiln_status status = kn_cuda_event_begin(queue, false, &event, diag);
+    if (status == KILN_OK) {
+        status = kn_cuda_event_end(queue, event, diag);
+    }
+    if (status != KILN_OK) {
+        /* The copy is under way, and the caller, who is told that it is not, may free its memory.
+         */
+        (void)queue->device->cuda->driver.cuStreamSynchronize(queue->stream);
+        kn_cuda_event_destroy(queue->device, event);
+        return status;
+    }
+    *out_event = event;
+    return KILN_OK;
 }
 
 kiln_status kn_cuda_queue_write(void *opaque, void *buffer, size_t offset, const void *data,
