@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <openssl/bio.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
@@ -34,6 +35,19 @@ static bool make_message(const kiln_key *key, kn_span entry, unsigned char out[M
     return kn_digest_of(entry.data, entry.length, out + CONTEXT_SIZE + 32);
 }
 
+/* OpenSSL keeps what went wrong in a list of the thread, where a program that uses it for its own
+ * connections would take ours for theirs: every call of ours begins with a mark and ends by going
+ * back to it. */
+static void begin_errors(void)
+{
+    (void)ERR_set_mark(); /* an empty list has none: it is emptied again */
+}
+
+static void drop_errors(void)
+{
+    (void)ERR_pop_to_mark();
+}
+
 /* --- key files ---------------------------------------------------------------------------------
  */
 
@@ -43,6 +57,16 @@ static bool public_of(EVP_PKEY *key, kn_public_key *out_public)
     return EVP_PKEY_id(key) == EVP_PKEY_ED25519 &&
            EVP_PKEY_get_raw_public_key(key, out_public->bytes, &size) == 1 &&
            size == sizeof out_public->bytes;
+}
+
+/* A key with a password is refused: a library asks nobody at a terminal. */
+static int no_password(char *buffer, int size, int writing, void *user)
+{
+    (void)buffer;
+    (void)size;
+    (void)writing;
+    (void)user;
+    return -1;
 }
 
 static kiln_status load_private(const char *path, EVP_PKEY **out_key, kn_public_key *out_public,
@@ -62,15 +86,18 @@ static kiln_status load_private(const char *path, EVP_PKEY **out_key, kn_public_
         return kiln_diag_set(diag, KILN_E_INVALID, "chmod 600 it", path,
                              "others may read or change this signing key");
     }
+    begin_errors();
     BIO *bio = BIO_new_mem_buf(data, (int)size);
-    EVP_PKEY *key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL) : NULL;
+    EVP_PKEY *key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
     BIO_free(bio);
     OPENSSL_cleanse(data, size);
     free(data);
-    if (key == NULL || !public_of(key, out_public)) {
+    const bool good = key != NULL && public_of(key, out_public);
+    drop_errors();
+    if (!good) {
         EVP_PKEY_free(key);
         return kiln_diag_set(diag, KILN_E_INVALID, "kiln key generate makes one", path,
-                             "it is no Ed25519 private key in PEM");
+                             "it is no Ed25519 private key in PEM without a password");
     }
     *out_key = key;
     return KILN_OK;
@@ -99,12 +126,14 @@ kiln_status kn_sign_generate(const char *path, kn_public_key *out_public, kiln_d
                              "there is something already, and a key is never replaced");
     }
     char *data = NULL;
+    begin_errors();
     EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
     BIO *bio = BIO_new(BIO_s_mem());
     bool made = key != NULL && bio != NULL &&
                 PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1 &&
                 public_of(key, out_public);
     long size = made ? BIO_get_mem_data(bio, &data) : 0;
+    drop_errors();
     kiln_status status =
         size > 0 ? publish(path, data, (size_t)size, diag)
                  : kiln_diag_set(diag, KILN_E_INTERNAL, NULL, "making a key", "OpenSSL made none");
@@ -207,12 +236,14 @@ kiln_status kn_signer_sign(const kn_signer *signer, const kiln_key *key, kn_span
     if (signer->own == NULL) {
         return KILN_E_UNSUPPORTED;
     }
+    begin_errors();
     EVP_MD_CTX *work = EVP_MD_CTX_new();
     bool good = work != NULL && make_message(key, entry, message) &&
                 EVP_DigestSignInit(work, NULL, NULL, NULL, signer->own) == 1 &&
                 EVP_DigestSign(work, out_signature, &size, message, sizeof message) == 1 &&
                 size == KN_SIGNATURE;
     EVP_MD_CTX_free(work);
+    drop_errors();
     *out_public = signer->own_public;
     return good ? KILN_OK : KILN_E_INTERNAL;
 }
@@ -228,6 +259,7 @@ bool kn_signer_verify(const kn_signer *signer, const kiln_key *key, kn_span entr
     if (!trusted || !make_message(key, entry, message)) {
         return false;
     }
+    begin_errors();
     EVP_PKEY *theirs =
         EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, public_key->bytes, KN_PUBLIC_KEY);
     EVP_MD_CTX *work = EVP_MD_CTX_new();
@@ -236,5 +268,6 @@ bool kn_signer_verify(const kn_signer *signer, const kiln_key *key, kn_span entr
                 EVP_DigestVerify(work, signature, KN_SIGNATURE, message, sizeof message) == 1;
     EVP_MD_CTX_free(work);
     EVP_PKEY_free(theirs);
+    drop_errors();
     return good;
 }

@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include <openssl/err.h>
+
 #include "key/recipe.h"
 #include "store/trust.h"
 
@@ -227,6 +229,36 @@ static void key_files_are_looked_at(void **state)
     free(open_key);
 }
 
+/* A program that uses OpenSSL itself asks this list whether its own calls failed. */
+static void what_fails_here_is_not_left_in_the_programs_list(void **state)
+{
+    fixture *f = *state;
+    kn_public_key public_key;
+    size_t size = 0;
+    char *path = kt_path(f->folder, "nonsense.pem");
+    char *data = seal(f, &f->signs, f->recipe, &size);
+    kt_file_write(path, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", 61);
+    assert_int_equal(chmod(path, 0600), 0);
+    for (int theirs = 0; theirs < 2; theirs++) {
+        ERR_clear_error();
+        if (theirs != 0) {
+            ERR_raise(ERR_LIB_USER, 7);
+        }
+        const unsigned long before = ERR_peek_last_error();
+        assert_int_equal(kn_sign_public(path, &public_key, NULL), KILN_E_INVALID);
+        assert_int_equal(ERR_peek_last_error(), before);
+        data[size - KN_SEAL_SIZE + SEAL_SIGNATURE + 63] ^= (char)0xff;
+        assert_int_equal(unseal(&f->signs, &f->key, data, size), KILN_E_REJECTED);
+        assert_int_equal(ERR_peek_last_error(), before);
+        data[size - KN_SEAL_SIZE + SEAL_SIGNATURE + 63] ^= (char)0xff;
+        assert_int_equal(unseal(&f->signs, &f->key, data, size), KILN_OK);
+        assert_int_equal(ERR_peek_last_error(), before);
+    }
+    ERR_clear_error();
+    free(data);
+    free(path);
+}
+
 static void policies_come_from_the_environment(void **state)
 {
     fixture *f = *state;
@@ -258,6 +290,7 @@ int main(void)
         cmocka_unit_test(S7_local_takes_nothing),
         cmocka_unit_test(S7_native_code_needs_a_signature),
         cmocka_unit_test(key_files_are_looked_at),
+        cmocka_unit_test(what_fails_here_is_not_left_in_the_programs_list),
         cmocka_unit_test(policies_come_from_the_environment),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
