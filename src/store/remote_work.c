@@ -155,7 +155,9 @@ static void ping(kn_remote *remote)
     int64_t clock = 0;
     kiln_status status = kn_remote_enter(remote, remote->url.limit_ms, &session);
     if (status == KILN_OK) {
-        status = remote->ops->ping(session.connection, &session.call, &clock);
+        do {
+            status = remote->ops->ping(session.connection, &session.call, &clock);
+        } while (kn_remote_again(&session, status));
     }
     kn_mutex_lock(&remote->mutex);
     if (status == KILN_OK) {
@@ -177,8 +179,10 @@ static void renew(kn_remote *remote, kn_lease *lease)
     kn_remote_key_name(&copy.key, name);
     kiln_status status = kn_remote_enter(remote, remote->url.limit_ms, &session);
     if (status == KILN_OK) {
-        status = remote->ops->renew(session.connection, &session.call, name, copy.token,
-                                    remote->url.lease_ms);
+        do {
+            status = remote->ops->renew(session.connection, &session.call, name, copy.token,
+                                        remote->url.lease_ms);
+        } while (kn_remote_again(&session, status));
     }
     kn_remote_leave(&session, status);
     kn_mutex_lock(&remote->mutex);

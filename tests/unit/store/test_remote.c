@@ -23,35 +23,43 @@ static struct server {
     _Atomic kiln_status get_fails, put_fails, connect_fails;
     _Atomic uint64_t slow_ns; /* gets take so long, or until they are told to stop */
     _Atomic int gets, puts, replaced, pings, connects, open, renewals, drops, lease_asks;
+    _Atomic int hung_up; /* on the first so many connections */
 } server;
+
+enum { LINES = 64 };
+static char lines[LINES]; /* connections: which of them is all that there is to know */
+
+static bool has_hung_up(const void *self)
+{
+    return (const char *)self - lines < atomic_load(&server.hung_up);
+}
 
 static kiln_status fake_connect(const kiln_remote_server *s, kiln_remote_call *call, void **out)
 {
     (void)s;
-    atomic_fetch_add(&server.connects, 1);
+    const int line = atomic_fetch_add(&server.connects, 1) % LINES;
     *out = NULL;
     if (server.connect_fails != KILN_OK) {
         (void)snprintf(call->why, sizeof call->why, "nobody there");
         return server.connect_fails;
     }
     atomic_fetch_add(&server.open, 1);
-    *out = &server;
+    *out = &lines[line];
     return KILN_OK;
 }
 
 static void fake_disconnect(void *self)
 {
-    assert_ptr_equal(self, &server);
+    assert_true((char *)self >= lines && (char *)self < lines + LINES);
     atomic_fetch_sub(&server.open, 1);
 }
 
 static kiln_status fake_ping(void *self, kiln_remote_call *call, int64_t *out_clock)
 {
-    (void)self;
     (void)call;
     *out_clock = 0;
     atomic_fetch_add(&server.pings, 1);
-    return server.get_fails;
+    return has_hung_up(self) ? KILN_E_UNAVAILABLE : server.get_fails;
 }
 
 static int find(const char *name)
@@ -67,8 +75,10 @@ static int find(const char *name)
 static kiln_status fake_get(void *self, kiln_remote_call *call, const char *name, void **out_data,
                             size_t *out_size)
 {
-    (void)self;
     atomic_fetch_add(&server.gets, 1);
+    if (has_hung_up(self)) {
+        return KILN_E_UNAVAILABLE;
+    }
     const uint64_t end =
         kn_clock_now() +
         (server.slow_ns < call->limit_ms * MS ? server.slow_ns : call->limit_ms * MS);
@@ -401,6 +411,34 @@ static void the_thread_finds_out_when_a_server_is_back(void **state)
     assert_int_equal(server.gets, asked + 1); /* nobody had to find out by waiting */
 }
 
+/* A server that was started anew has hung up on every connection that is kept: none of them says
+ * that it is still away, nor makes the pause before the next question longer. */
+static void kept_connections_do_not_keep_a_server_away(void **state)
+{
+    fixture *f = *state;
+    kn_remote_session sessions[3];
+    f->remote = open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
+    put(f);
+    kn_remote_flush(f->remote);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(kn_remote_enter(f->remote, 5000, &sessions[i]), KILN_OK);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        kn_remote_leave(&sessions[i], KILN_OK);
+    }
+    server.hung_up = server.connects + 1;
+    assert_int_equal(get(f), KILN_MISS); /* on one of them, and then on a new one: away */
+    const uint64_t end = kn_clock_now() + 60000 * MS;
+    kiln_status status = KILN_MISS;
+    while (status != KILN_OK && kn_clock_now() < end) {
+        kn_clock_sleep(20 * MS);
+        kn_remote_forget_miss(f->remote, &f->key);
+        status = get(f);
+    }
+    assert_int_equal(status, KILN_OK);
+    assert_int_equal(server.pings, 2); /* the first on a kept one, the second on a new one */
+}
+
 static void uploads_that_fail_are_dropped_and_never_waited_for(void **state)
 {
     fixture *f = *state;
@@ -562,6 +600,7 @@ int main(void)
         TEST(a_dead_server_costs_its_delay_once),
         TEST(an_answering_server_has_three_tries),
         TEST(the_thread_finds_out_when_a_server_is_back),
+        TEST(kept_connections_do_not_keep_a_server_away),
         TEST(uploads_that_fail_are_dropped_and_never_waited_for),
         TEST(the_queue_is_bounded),
         TEST(notes_stay_on_this_machine),
