@@ -103,6 +103,13 @@ static void put_authority(const kiln_remote_server *s, char *out, size_t room)
     (void)snprintf(out, room, "%s%s%s%s", bare ? "[" : "", s->host, bare ? "]" : "", port);
 }
 
+/* Whom the bucket is asked for, and what is signed: the same. */
+static const char *region_of(const kiln_remote_server *s)
+{
+    const char *region = s->region[0] != '\0' ? s->region : getenv("AWS_REGION");
+    return region != NULL && region[0] != '\0' ? region : "us-east-1";
+}
+
 static bool make_base(connection *c)
 {
     const kiln_remote_server *s = c->server;
@@ -114,9 +121,8 @@ static bool make_base(connection *c)
     } else if (s->endpoint[0] != '\0') {
         length = snprintf(c->base, sizeof c->base, "%s/%s%s", s->endpoint, s->host, s->path);
     } else {
-        const char *region = s->region[0] != '\0' ? s->region : "us-east-1";
         length = snprintf(c->base, sizeof c->base, "https://%s.s3.%s.amazonaws.com%s", s->host,
-                          region, s->path);
+                          region_of(s), s->path);
     }
     return length > 0 && (size_t)length < sizeof c->base;
 }
@@ -164,29 +170,44 @@ kiln_status http_connect_local(const char *path, const kiln_remote_server *serve
 /* --- one request -------------------------------------------------------------------------------
  */
 
-static void set_up_login(connection *c, struct curl_slist **headers)
+/* Adds "NAME: VALUE", however long that is: session tokens have no bound. False: no memory. */
+static bool add_header(struct curl_slist **headers, const char *name, const char *value)
+{
+    const size_t room = strlen(name) + strlen(value) + 3;
+    char *line = malloc(room);
+    if (line == NULL) {
+        return false;
+    }
+    (void)snprintf(line, room, "%s: %s", name, value);
+    struct curl_slist *longer = curl_slist_append(*headers, line);
+    *headers = longer != NULL ? longer : *headers;
+    free(line);
+    return longer != NULL;
+}
+
+static bool set_up_s3(connection *c, struct curl_slist **headers)
+{
+    const char *id = getenv("AWS_ACCESS_KEY_ID"), *secret = getenv("AWS_SECRET_ACCESS_KEY");
+    const char *session = getenv("AWS_SESSION_TOKEN");
+    char scope[300];
+    if (id == NULL || secret == NULL) {
+        return true; /* a public bucket */
+    }
+    (void)snprintf(scope, sizeof scope, "aws:amz:%.250s:s3", region_of(c->server));
+    (void)curl_easy_setopt(c->easy, CURLOPT_AWS_SIGV4, scope);
+    (void)curl_easy_setopt(c->easy, CURLOPT_USERNAME, id);
+    (void)curl_easy_setopt(c->easy, CURLOPT_PASSWORD, secret);
+    /* S3 wants it, libcurl before 8 does not send it by itself. */
+    return add_header(headers, "x-amz-content-sha256", "UNSIGNED-PAYLOAD") &&
+           (session == NULL || session[0] == '\0' ||
+            add_header(headers, "x-amz-security-token", session));
+}
+
+static bool set_up_login(connection *c, struct curl_slist **headers)
 {
     const kiln_remote_server *s = c->server;
-    char line[1200];
     if (strcmp(s->scheme, "s3") == 0) {
-        const char *id = getenv("AWS_ACCESS_KEY_ID"), *secret = getenv("AWS_SECRET_ACCESS_KEY");
-        const char *session = getenv("AWS_SESSION_TOKEN"), *region = getenv("AWS_REGION");
-        region = s->region[0] != '\0' ? s->region : region;
-        if (id == NULL || secret == NULL) {
-            return; /* a public bucket */
-        }
-        (void)snprintf(line, sizeof line, "aws:amz:%s:s3",
-                       region != NULL && region[0] != '\0' ? region : "us-east-1");
-        (void)curl_easy_setopt(c->easy, CURLOPT_AWS_SIGV4, line);
-        /* S3 wants it, libcurl before 8 does not send it by itself. */
-        *headers = curl_slist_append(*headers, "x-amz-content-sha256: UNSIGNED-PAYLOAD");
-        (void)curl_easy_setopt(c->easy, CURLOPT_USERNAME, id);
-        (void)curl_easy_setopt(c->easy, CURLOPT_PASSWORD, secret);
-        if (session != NULL && session[0] != '\0' && strlen(session) < sizeof line - 64) {
-            (void)snprintf(line, sizeof line, "x-amz-security-token: %s", session);
-            *headers = curl_slist_append(*headers, line);
-        }
-        return;
+        return set_up_s3(c, headers);
     }
     if (s->user[0] != '\0') {
         (void)curl_easy_setopt(c->easy, CURLOPT_USERNAME, s->user);
@@ -198,9 +219,10 @@ static void set_up_login(connection *c, struct curl_slist **headers)
     if (s->netrc) {
         (void)curl_easy_setopt(c->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
     }
+    return true;
 }
 
-static void set_up(connection *c, const kiln_remote_call *call, const char *url, body *answer,
+static bool set_up(connection *c, const kiln_remote_call *call, const char *url, body *answer,
                    struct curl_slist **headers)
 {
     const kiln_remote_server *s = c->server;
@@ -230,13 +252,13 @@ static void set_up(connection *c, const kiln_remote_call *call, const char *url,
     if (c->local_path != NULL) {
         (void)curl_easy_setopt(c->easy, CURLOPT_UNIX_SOCKET_PATH, c->local_path);
     }
-    set_up_login(c, headers);
     if (strcmp(s->scheme, "s3") == 0) {
         /* An "Expect:" would be signed and not sent. */
         (void)curl_easy_setopt(c->easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 50L);
     } else {
         *headers = curl_slist_append(*headers, "Expect:");
     }
+    return set_up_login(c, headers);
 }
 
 static kiln_status meaning_of(const connection *c, CURLcode code, const body *answer,
@@ -334,7 +356,10 @@ static kiln_status request(connection *c, kiln_remote_call *call, const char *me
     char url[URL_ROOM + 80];
     struct curl_slist *headers = NULL;
     put_url(c, name, url, sizeof url);
-    set_up(c, call, url, answer, &headers);
+    if (!set_up(c, call, url, answer, &headers)) {
+        curl_slist_free_all(headers);
+        return fail(call, KILN_E_NOMEM, "out of memory");
+    }
     if (strcmp(method, "HEAD") == 0) {
         (void)curl_easy_setopt(c->easy, CURLOPT_NOBODY, 1L);
     } else if (data != NULL) {

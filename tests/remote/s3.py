@@ -14,7 +14,8 @@ import tempfile
 import threading
 import urllib.parse
 
-ID, SECRET, REGION, TOKEN = "AKIAEXAMPLE", "secret/with+odd=signs", "eu-test-1", "session/token="
+ID, SECRET, REGION = "AKIAEXAMPLE", "secret/with+odd=signs", "eu-test-1"
+TOKEN = "session/token=" + 200 * "0123456789" # those of some roles are as long
 KERNEL = "kernel saxpy a:float x:floats y:floats\ny = a x * y +\n"
 
 
@@ -42,7 +43,7 @@ def signature(request, date, scope, names):
 
 class Store(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    objects, refused, kept = {}, 0, 0
+    objects, refused, kept, asked_for = {}, 0, 0, []
 
     def allowed(self):
         kind, _, rest = self.headers.get("Authorization", "").partition(" ")
@@ -83,6 +84,11 @@ class Store(http.server.BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_DELETE = handle_request
 
+    def do_CONNECT(self):
+        """As a proxy: nobody is asked for anything, only who it would be is kept."""
+        Store.asked_for.append(self.path)
+        self.answer(502)
+
     def log_message(self, *_):
         pass
 
@@ -98,12 +104,13 @@ def main():
         with open(source, "w", encoding="ascii") as file:
             file.write(KERNEL)
 
-        def run(machine, secret, *words):
+        def run(machine, secret, *words, **more):
             environment = {name: value for name, value in os.environ.items()
                            if not name.startswith(("KILN_", "AWS_")) or name == "KILN_LIBEXEC"}
             environment.update(KILN_REMOTE=url, AWS_ACCESS_KEY_ID=ID, AWS_SECRET_ACCESS_KEY=secret,
                                AWS_SESSION_TOKEN=TOKEN, KILN_CACHE_DIR=os.path.join(folder, machine),
                                HOME=folder)
+            environment.update(more)
             return subprocess.run([kiln, *words], env=environment, capture_output=True, text=True,
                                   check=False)
 
@@ -119,6 +126,13 @@ def main():
         result = run("m0", "wrong", "remote", "check")
         assert result.returncode == 4 and Store.refused > 0, result.stdout
         assert SECRET not in result.stdout + result.stderr
+
+        # Amazon's own: the bucket is asked for where AWS_REGION says, as requests are signed.
+        proxy = f"http://127.0.0.1:{server.server_port}"
+        run("m0", SECRET, "remote", "check", AWS_REGION=REGION, https_proxy=proxy, no_proxy="",
+            KILN_REMOTE="s3://bucket/x?connect-timeout=20s")
+        assert Store.asked_for and set(Store.asked_for) == {
+            f"bucket.s3.{REGION}.amazonaws.com:443"}, Store.asked_for
 
         first = counters("m1", SECRET)
         assert first["compiles"] > 0 and first["remote_uploads"] == first["compiles"], first
