@@ -59,6 +59,23 @@ static const char *cut(url_cutter *cutter, const char *from, size_t length)
     return start;
 }
 
+/* Copies bytes as they are, but for control characters, which no token has. */
+static const char *keep(url_cutter *cutter, const char *from, size_t length)
+{
+    char *start = cutter->at;
+    if (length >= (size_t)(cutter->end - cutter->at)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)from[i] < 0x20 || from[i] == 0x7f) {
+            return NULL;
+        }
+        *cutter->at++ = from[i];
+    }
+    *cutter->at++ = '\0';
+    return start;
+}
+
 static bool to_ms(const char *text, uint64_t max, uint64_t *out)
 {
     static const struct {
@@ -112,7 +129,7 @@ static const char *read_token(url_cutter *cutter, const char *path, kiln_diag *d
         kn_file_read(path, KN_REMOTE_TEXT, false, &data, &size, NULL, diag) != KILN_OK) {
         return NULL;
     }
-    const char *token = cut(cutter, data, strcspn(data, "\r\n"));
+    const char *token = keep(cutter, data, strcspn(data, "\r\n"));
     free(data);
     return token;
 }
@@ -203,7 +220,12 @@ static kiln_status take_options(kn_remote_url *url, url_cutter *cutter, const ch
         const char *name = cut(cutter, at, (size_t)(name_end - at));
         const char *value =
             equals != NULL ? cut(cutter, equals + 1, (size_t)(stop - equals - 1)) : "";
-        if (name == NULL || value == NULL || !take_option(url, cutter, name, value, diag)) {
+        const bool good =
+            name != NULL && value != NULL && take_option(url, cutter, name, value, diag);
+        if (!good && name != NULL && strcmp(name, "token-file") == 0) {
+            return bad(diag, "its \"token-file\" is no absolute path of a file that can be read");
+        }
+        if (!good) {
             /* The value may be a secret in the wrong place: only the name is told. */
             return kiln_diag_set(diag, KILN_E_INVALID, "see docs/remote.md", "the URL of a remote",
                                  "there is no option \"%s\", or its value is wrong",

@@ -67,7 +67,14 @@ static void a_token_comes_from_a_file(void **state)
     assert_int_equal(parse(text, &url, NULL), KILN_OK);
     assert_string_equal(url.server.token, "s3cr3t");
     kn_remote_url_deinit(&url);
-    assert_int_equal(parse("http://h/?token-file=/nowhere/at/all", &url, NULL), KILN_E_INVALID);
+    kt_file_write(path, "100%41 % and %4\nmore", 20); /* a token is no URL */
+    assert_int_equal(parse(text, &url, NULL), KILN_OK);
+    assert_string_equal(url.server.token, "100%41 % and %4");
+    kn_remote_url_deinit(&url);
+    kiln_diag diag = KILN_DIAG_INIT;
+    assert_int_equal(parse("http://h/?token-file=/nowhere/at/all", &url, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "can be read"));
+    kiln_diag_clear(&diag);
     free(path);
 }
 
