@@ -65,20 +65,21 @@ static void read_and_write(inspection *i)
     if (i->remote->url.writes) {
         wrote = note(i, ops->put(connection, call, i->name, text, sizeof text, true), "writing");
     }
-    kiln_status status = ops->get(connection, call, i->name, &data, &size);
-    bool same = size == sizeof text && memcmp(data, text, sizeof text) == 0;
-    free(data);
-    if (wrote) {
-        status = status == KILN_MISS || (status == KILN_OK && !same) ? KILN_E_CORRUPT : status;
-    } else {
-        status = status == KILN_MISS ? KILN_OK : status;
+    if (i->remote->url.reads) { /* who only writes need not be allowed to read */
+        kiln_status status = ops->get(connection, call, i->name, &data, &size);
+        const bool same = size == sizeof text && memcmp(data, text, sizeof text) == 0;
+        free(data);
+        if (wrote) {
+            status = status == KILN_MISS || (status == KILN_OK && !same) ? KILN_E_CORRUPT : status;
+        } else {
+            status = status == KILN_MISS ? KILN_OK : status;
+        }
+        i->report->readable = note(i, status, "reading");
     }
-    bool read = note(i, status, "reading");
     if (wrote) {
         (void)note(i, ops->remove(connection, call, i->name), "removing");
     }
-    i->report->readable = read && i->remote->url.reads;
-    i->report->writable = wrote && read;
+    i->report->writable = wrote && (i->report->readable || !i->remote->url.reads);
 }
 
 static void inspect(kn_remote *remote, kiln_remote_report *report)

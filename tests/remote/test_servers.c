@@ -273,6 +273,25 @@ static void a_user_of_few_rights_does(void **state)
     assert_true(report.readable && report.writable);
 }
 
+/* And of one who only writes: it is not asked for what it need not be able to do. */
+static void who_only_writes_need_not_read(void **state)
+{
+    fixture *f = *state;
+    char command[512], url[256];
+    (void)snprintf(command, sizeof command,
+                   "redis-cli -p %d -a s3cr3t --no-auth-warning acl setuser giver on '>pw' "
+                   "'~kiln:*' +set +del +select +time >/dev/null",
+                   f->server.port);
+    if (system(command) != 0) {
+        kn_test_skip("redis", "redis-cli is not installed");
+    }
+    (void)snprintf(url, sizeof url, "redis://giver:pw@127.0.0.1:%d/3?write-only&" PATIENT,
+                   f->server.port);
+    const kiln_remote_report report = check(url);
+    assert_string_equal(report.why, "");
+    assert_true(report.reachable && report.writable && !report.readable);
+}
+
 /* --- trust -------------------------------------------------------------------------------------
  */
 
@@ -539,6 +558,7 @@ int main(void)
         KS_REDIS(a_wrong_password_is_let_be),
         KS_REDIS(names_are_as_the_url_says),
         KS_REDIS(a_user_of_few_rights_does),
+        KS_REDIS(who_only_writes_need_not_read),
         KS_REDIS(S7_only_trusted_signatures_are_taken),
         KS_NGINX(S7_only_trusted_signatures_are_taken),
         KS_NGINX(S7_an_entry_moved_to_another_key_is_refused),
