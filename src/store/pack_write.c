@@ -404,6 +404,7 @@ kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer, kiln_pack_info *ou
         return status;
     }
     kn_publish_share(&writer->publish);
+    kn_publish_insist(&writer->publish);
     status = kn_publish_commit(&writer->publish, true, diag);
     if (status == KILN_OK && out_info != NULL) {
         *out_info = (kiln_pack_info){.entries = trailer.count,

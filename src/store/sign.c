@@ -111,6 +111,7 @@ static kiln_status publish(const char *path, const char *data, size_t size, kiln
                                         : kiln_diag_set(diag, KILN_E_NOMEM, NULL, path, NULL);
     if (status == KILN_OK) {
         kn_publish_write(&publish, data, size);
+        kn_publish_insist(&publish);
         status = kn_publish_commit(&publish, true, diag);
     }
     free(folder);

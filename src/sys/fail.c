@@ -24,6 +24,8 @@ static const char *fix_for(int error)
         return "raise the limit on open files (ulimit -n)";
     case ENAMETOOLONG:
         return "use a shorter path";
+    case EBUSY:
+        return "choose another name, if something is mounted there";
     case EXDEV:
         return "keep both on one file system";
     default:

@@ -153,6 +153,21 @@ void kn_publish_share(kn_publish *publish)
     }
 }
 
+void kn_publish_insist(kn_publish *publish)
+{
+    struct stat facts;
+    if (publish->failure != KILN_OK) {
+        return;
+    }
+    if (fstat(publish->handle, &facts) != 0) {
+        set_failure(publish, errno);
+        return;
+    }
+    publish->insists = true;
+    publish->device = facts.st_dev;
+    publish->inode = facts.st_ino;
+}
+
 /* Closes the temporary. An error on close is one of writing: NFS tells of a full disk only here. */
 static void finish_writing(kn_publish *publish, bool sync)
 {
@@ -176,11 +191,13 @@ static bool is_lost_race(int error)
     return error == EEXIST || error == ESTALE || error == ENOENT || error == EBUSY;
 }
 
-/* Another publisher's file is as good as ours. */
-static bool is_published(const char *path)
+/* Another publisher's file is as good as ours, unless it must be ours. */
+static bool is_published(const kn_publish *publish)
 {
     struct stat facts;
-    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+    return stat(publish->final_path, &facts) == 0 && S_ISREG(facts.st_mode) &&
+           (!publish->insists ||
+            (facts.st_dev == publish->device && facts.st_ino == publish->inode));
 }
 
 /* 0 or errno. */
@@ -211,7 +228,7 @@ static void move_into_place(kn_publish *publish)
         if (!is_lost_race(error)) {
             break;
         }
-        if (is_published(publish->final_path)) {
+        if (is_published(publish)) {
             (void)unlink(publish->temporary);
             return;
         }

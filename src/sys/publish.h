@@ -9,13 +9,15 @@
  * The temporary has a name that is unique by construction (O_EXCL, process id and counter and
  * random bits), lies in `tmp_folder` on the same file system, and is made 0600. Commit writes,
  * optionally syncs, and renames. Losing a race is success: if the rename fails with EEXIST, ESTALE,
- * ENOENT or EBUSY and the final path exists afterwards, commit returns KILN_OK. A temporary is
+ * ENOENT or EBUSY and the final path exists afterwards, commit returns KILN_OK: whoever publishes
+ * there publishes the same. Where that is not so, insist (kn_publish_insist). A temporary is
  * never left by a return; one left by a killed process is swept by its age. */
 #ifndef KILN_SYS_PUBLISH_H
 #define KILN_SYS_PUBLISH_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kiln/status.h"
 
@@ -27,6 +29,8 @@ typedef struct kn_publish {
     char *final_path;
     kiln_status failure; /* the first one; sticky */
     int failure_errno;
+    bool insists;
+    uint64_t device, inode; /* of the file, where it insists */
 } kn_publish;
 
 kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
@@ -38,6 +42,9 @@ void kn_publish_write(kn_publish *publish, const void *data, size_t size);
 void kn_publish_write_parts(kn_publish *publish, const kn_span *parts, size_t count);
 /* The file is meant for other users too: readable by all (0644) instead of 0600. */
 void kn_publish_share(kn_publish *publish);
+/* Only this very file will do: what another writer has put there, or what was there before and
+ * cannot be replaced (a file that is mounted over its name), is a failure. */
+void kn_publish_insist(kn_publish *publish);
 /* Ends the publish either way. Makes the final path's folder if that is what is missing. */
 kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag);
 void kn_publish_abort(kn_publish *publish);

@@ -129,6 +129,11 @@ void kn_publish_share(kn_publish *publish)
     (void)publish;
 }
 
+void kn_publish_insist(kn_publish *publish)
+{
+    publish->insists = true;
+}
+
 static void close_handle(kn_publish *publish)
 {
     if (publish->handle != NO_HANDLE) {
@@ -240,7 +245,8 @@ static void move_into_place(kn_publish *publish)
     if (error == ERROR_SUCCESS) {
         error = rename_patiently(publish, from, to);
     }
-    if (error != ERROR_SUCCESS && is_overtaken(facts.mtime_ns, publish->final_path)) {
+    if (error != ERROR_SUCCESS && !publish->insists &&
+        is_overtaken(facts.mtime_ns, publish->final_path)) {
         remove_temporary(publish);
         error = ERROR_SUCCESS;
     } else if (error == ERROR_ACCESS_DENIED || error == ERROR_SHARING_VIOLATION ||

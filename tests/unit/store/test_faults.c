@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include "kiln/pack.h"
+
 #include "support/faultfs.h"
 
 static const char *const ops[] = {"open",   "write", "read",  "fsync",
@@ -193,6 +195,45 @@ static void C2_a_lost_rename_race_is_no_failure(void **state)
     free(tmp);
 }
 
+static kiln_status write_pack(const char *path, kiln_cache *cache, kiln_diag *diag)
+{
+    kiln_pack_writer *writer = NULL;
+    kiln_pack_copied copied;
+    assert_int_equal(kiln_pack_writer_create(path, NULL, &writer, NULL), KILN_OK);
+    assert_int_equal(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, NULL),
+                     KILN_OK);
+    kiln_status status = kiln_pack_writer_finish(writer, NULL, diag);
+    kiln_pack_writer_destroy(writer);
+    return status;
+}
+
+/* A container's file that is mounted over the pack's name answers every rename with EBUSY. */
+static void a_pack_that_could_not_be_put_in_place_says_so(void **state)
+{
+    ks_compile compile = {0};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_pack *pack = NULL;
+    kiln_pack_info info;
+    char *path = kt_path(*state, "app.kpack"), *root = kt_path(*state, "root");
+    kiln_cache *cache = open_cache(root);
+    (void)ks_get(cache, "x", &compile);
+    assert_int_equal(write_pack(path, cache, NULL), KILN_OK);
+    (void)ks_get(cache, "y", &compile);
+    kt_faultfs_set(*state, "rename:*:EBUSY");
+    const kiln_status status = write_pack(path, cache, &diag);
+    kt_faultfs_set(NULL, NULL);
+    assert_int_equal(status, KILN_E_IO);
+    assert_non_null(strstr(diag.fix, "mounted"));
+    assert_int_equal(kiln_pack_open(path, &pack, NULL), KILN_OK);
+    kiln_pack_get_info(pack, &info);
+    assert_int_equal(info.entries, 1);
+    kiln_pack_close(pack);
+    kiln_diag_clear(&diag);
+    kiln_cache_destroy(cache);
+    free(root);
+    free(path);
+}
+
 /* Where a removal takes long, a put removes no more than it must: the rest is for those after it.
  */
 static void S3_no_put_waits_for_a_slow_eviction(void **state)
@@ -234,6 +275,7 @@ int main(void)
         IN_FOLDER(S4_a_store_that_never_works_is_only_slow),
         IN_FOLDER(S8_what_could_not_be_stored_is_counted),
         IN_FOLDER(C2_a_lost_rename_race_is_no_failure),
+        IN_FOLDER(a_pack_that_could_not_be_put_in_place_says_so),
         IN_FOLDER(S3_no_put_waits_for_a_slow_eviction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

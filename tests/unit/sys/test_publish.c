@@ -286,6 +286,35 @@ static void C2_losing_the_race_is_success(void **state)
     }
 }
 
+static void one_that_insists_takes_no_other_file_for_its_own(void **state)
+{
+    static const struct {
+        const char *rules;
+        kiln_status status;
+        const char *there;
+    } rows[] = {
+        {"rename:*:EBUSY", KILN_E_IO, "old"}, /* a file that is mounted over its name */
+        {"rename:*:ENOENT", KILN_E_IO, "old"},
+        {"rename:1:EEXIST", KILN_OK, "new"},
+        {"rename:1:late-ESTALE", KILN_OK, "new"},
+    };
+    const place *p = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kn_publish publish;
+        kiln_diag diag = KILN_DIAG_INIT;
+        assert_int_equal(publish_text(p, "old", true, NULL), KILN_OK);
+        assert_int_equal(kn_publish_begin(&publish, p->tmp, p->final_path, NULL), KILN_OK);
+        kn_publish_write(&publish, "new", 3);
+        kn_publish_insist(&publish);
+        kt_faultfs_set(p->root, rows[i].rules);
+        assert_int_equal(kn_publish_commit(&publish, true, &diag), rows[i].status);
+        kt_faultfs_set("", "");
+        assert_int_equal(diag.status, rows[i].status);
+        assert_published(p, rows[i].there);
+        kiln_diag_clear(&diag);
+    }
+}
+
 static void C2_a_rename_that_worked_and_said_otherwise_is_success(void **state)
 {
     const place *p = *state;
@@ -369,6 +398,7 @@ int main(void)
         TEST(D2_data_is_on_disk_before_it_has_its_name),
         TEST(S5_a_killed_writer_leaves_only_a_temporary),
         TEST(C2_losing_the_race_is_success),
+        TEST(one_that_insists_takes_no_other_file_for_its_own),
         TEST(C2_a_rename_that_worked_and_said_otherwise_is_success),
         TEST(C2_a_refusal_that_passes_is_tried_again),
     };
