@@ -395,8 +395,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_clear(kiln_cache *cache,
 
 /* Reads and verifies every entry on disk. With `remove`, bad ones are removed.
  * Threads: any.   Blocks: disk.   Owns: nothing.
- * Fails: KILN_E_IO, KILN_E_UNAVAILABLE without a disk tier; bad entries are counted, not a failure.
- */
+ * Fails: KILN_E_IO (also when an entry could not be read: it is left, and the others are verified),
+ * KILN_E_UNAVAILABLE without a disk tier; bad entries are counted, not a failure. */
 typedef struct kiln_verify_result {
     uint64_t entries_good, entries_bad, bytes;
 } kiln_verify_result;

@@ -109,6 +109,8 @@ typedef struct verification {
     kn_disk *disk;
     bool remove;
     kiln_verify_result result;
+    kiln_diag *diag;
+    kiln_status failure; /* the first entry that could not be read */
     kn_disk_ticker ticker;
 } verification;
 
@@ -120,7 +122,16 @@ static kiln_status verify_one(void *user, const kn_disk_file *file)
     kn_entry entry;
     kiln_blob *blob = NULL;
     kn_disk_tick(&v->ticker);
-    kiln_status status = kn_file_read(file->path, KN_ENTRY_LIMIT, true, &data, &size, NULL, NULL);
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = kn_file_read(file->path, KN_ENTRY_LIMIT, true, &data, &size, NULL, &diag);
+    if (status == KILN_E_IO && v->failure == KILN_OK) {
+        (void)kiln_diag_set(v->diag, status, diag.fix, diag.what, "%s", diag.why);
+    }
+    kiln_diag_clear(&diag);
+    if (status == KILN_E_IO) { /* which says nothing about what is in it */
+        v->failure = status;
+        return KILN_OK;
+    }
     if (status == KILN_MISS) {
         return KILN_OK; /* vanished meanwhile */
     }
@@ -154,10 +165,10 @@ static kiln_status verify_one(void *user, const kn_disk_file *file)
 kiln_status kn_disk_verify(kn_disk *disk, bool remove, kiln_verify_result *out_result,
                            kiln_diag *diag)
 {
-    verification v = {.disk = disk, .remove = remove};
+    verification v = {.disk = disk, .remove = remove, .diag = diag};
     kn_disk_ticker_start(&v.ticker, disk);
     kiln_status status = kn_disk_scan(disk, NULL, -1, verify_one, &v, diag);
     kn_disk_ticker_end(&v.ticker);
     *out_result = v.result;
-    return status;
+    return status == KILN_OK ? v.failure : status;
 }

@@ -195,6 +195,32 @@ static void C2_a_lost_rename_race_is_no_failure(void **state)
     free(tmp);
 }
 
+/* What cannot be read just now (no descriptor left, a network that is down) is not damaged. */
+static void verifying_removes_nothing_that_it_could_not_read(void **state)
+{
+    static const char *const rules[] = {"open:*:EMFILE:.kiln", "read:*:EIO:.kiln",
+                                        "open:*:EACCES:.kiln"};
+    ks_compile compile = {0};
+    kiln_verify_result result;
+    kiln_cache *cache = open_cache(*state);
+    (void)ks_get(cache, "x", &compile);
+    (void)ks_get(cache, "y", &compile);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        kiln_diag diag = KILN_DIAG_INIT;
+        kt_faultfs_set(*state, rules[i]);
+        assert_int_equal(kiln_cache_verify(cache, true, &result, &diag), KILN_E_IO);
+        assert_true(kt_faultfs_hits() > 0);
+        kt_faultfs_set(NULL, NULL);
+        assert_int_equal(result.entries_bad, 0);
+        assert_int_equal(diag.status, KILN_E_IO);
+        kiln_diag_clear(&diag);
+        assert_int_equal(kiln_cache_verify(cache, true, &result, NULL), KILN_OK);
+        assert_int_equal(result.entries_good, 2);
+    }
+    assert_int_equal(ks_own(cache).corrupt, 0);
+    kiln_cache_destroy(cache);
+}
+
 static kiln_status write_pack(const char *path, kiln_cache *cache, kiln_diag *diag)
 {
     kiln_pack_writer *writer = NULL;
@@ -275,6 +301,7 @@ int main(void)
         IN_FOLDER(S4_a_store_that_never_works_is_only_slow),
         IN_FOLDER(S8_what_could_not_be_stored_is_counted),
         IN_FOLDER(C2_a_lost_rename_race_is_no_failure),
+        IN_FOLDER(verifying_removes_nothing_that_it_could_not_read),
         IN_FOLDER(a_pack_that_could_not_be_put_in_place_says_so),
         IN_FOLDER(S3_no_put_waits_for_a_slow_eviction),
     };
