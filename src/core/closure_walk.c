@@ -135,9 +135,12 @@ static bool has_room(const walk *w)
            w->node_count < KN_CLOSURE_MAX_FILES && w->manifest->names.length < NAMES_BOUND;
 }
 
-static bool add_node_row(walk *w, kn_place place, const char *name, kn_span written)
+static bool add_node_row(walk *w, kn_place place, const char *name, kn_span written,
+                         const kn_stamp *stamp)
 {
-    kn_manifest_header row = {.place = place, .written_length = (uint32_t)written.length};
+    /* The stamp for one who watches: a walk that is refused may end before the file is read. */
+    kn_manifest_header row = {
+        .place = place, .written_length = (uint32_t)written.length, .stamp = *stamp};
     kn_span full = kn_span_of(name, place.name_length);
     if (!kn_manifest_add_name(w->manifest, full, &row.place.name)) {
         return false;
@@ -204,7 +207,8 @@ static kiln_status add_node(walk *w, kn_place place, const char *name, kn_span w
         free(added);
         return KILN_E_NOMEM;
     }
-    if (!add_node_row(w, place, name, written) || !find_alias(w, added, place, name) ||
+    if (!add_node_row(w, place, name, written, &file->stamp) ||
+        !find_alias(w, added, place, name) ||
         !kn_map_put(&w->places, w->key.data, w->key.length, added, NULL)) {
         return KILN_E_NOMEM;
     }

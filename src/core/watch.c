@@ -13,6 +13,7 @@
 #include "sys/file.h"
 
 #define SOURCE_MAX ((size_t)64 << 20)
+#define SETTLED_NS ((int64_t)2500000000) /* after it, times say whether a file changed */
 
 typedef struct place {
     char *path;
@@ -34,6 +35,8 @@ struct kiln_watch {
     place_list places; /* the source file is the first */
     bool begun;        /* there was a build */
     bool young;        /* a change may hide behind equal times: look again */
+    bool uncached;     /* the last build went past the cache: another one is another compile */
+    bool again;        /* that build was due to young files alone */
     int64_t looked_ns; /* wall clock before the last build */
 };
 
@@ -97,6 +100,7 @@ static bool place_changed(const place *p, int64_t looked_ns, bool *out_young)
 static bool is_due(kiln_watch *watch)
 {
     bool young = false;
+    watch->again = false;
     if (!watch->begun) {
         return true;
     }
@@ -105,8 +109,10 @@ static bool is_due(kiln_watch *watch)
             return true;
         }
     }
-    /* Once more, after the times have become sure. */
-    return watch->young;
+    /* Once more, after the times have become sure; until then, where that costs no compile. */
+    const int64_t age = kn_clock_wall() - watch->looked_ns;
+    watch->again = watch->young && (!watch->uncached || age < 0 || age > SETTLED_NS);
+    return watch->again;
 }
 
 /* --- building ----------------------------------------------------------------------------------
@@ -115,6 +121,7 @@ static bool is_due(kiln_watch *watch)
 typedef struct sighting {
     place_list *places;
     bool followed; /* the walk got as far as the headers */
+    bool uncached;
 } sighting;
 
 /* The places of a walk: what its first stage's closure looked at. */
@@ -122,6 +129,7 @@ static void see(void *user, const kn_build *build)
 {
     sighting *s = (sighting *)user;
     for (size_t i = 0; i < build->stage_count; i++) {
+        s->uncached = s->uncached || build->runs[i].bypass[0] != '\0';
         if (build->runs[i].closure != NULL) {
             s->followed =
                 kn_closure_watch(build->runs[i].closure, places_add, s->places) == KILN_OK;
@@ -183,7 +191,9 @@ static kiln_status build(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
     }
     keep_places(watch, &places, seen.followed);
     /* What failed is told once: it is looked at again when something changes. */
-    watch->young = status == KILN_OK && any_young(&watch->places, watch->looked_ns);
+    watch->uncached = seen.uncached;
+    watch->young = status == KILN_OK && !(watch->again && watch->uncached) &&
+                   any_young(&watch->places, watch->looked_ns);
     watch->begun = watch->places.whole && watch->places.count > 0;
     if (status == KILN_OK) {
         *out_changed = program != watch->program;

@@ -149,6 +149,34 @@ static void what_does_not_compile_keeps_the_old_program(void **state)
     free(dir);
 }
 
+/* A source that goes past the cache: each build is a compile and another program, so that polls
+ * must not build while nothing changes. */
+static void what_is_not_cached_is_not_compiled_at_every_poll(void **state)
+{
+    rig *r = *state;
+    char *path = NULL;
+    char *dir = NULL;
+    write_text(r, "src/main.fake",
+               "#include \"dated.h\"\n#include \"value.h\"\nkernel f y:floats\ny = V\n");
+    write_text(r, "inc/dated.h", "#define WHEN __DATE__\n");
+    write_text(r, "inc/value.h", "#define V 1\n"); /* not read: the walk ends before it */
+    kiln_watch *watch = open_watch(r, &path, &dir);
+    assert_true(poll_fine(watch));
+    assert_true(result(r, watch) == 1);
+    const uint64_t compiles = rig_calls(r, FAKE_COMPILE);
+    for (int i = 0; i < 20; i++) {
+        (void)poll_fine(watch);
+    }
+    /* Once more at most: when the times of young files have become sure. */
+    assert_in_range(rig_calls(r, FAKE_COMPILE), compiles, compiles + 1);
+    write_text(r, "inc/value.h", "#define V 22\n");
+    assert_true(poll_fine(watch));
+    assert_true(result(r, watch) == 22);
+    kiln_watch_destroy(watch);
+    free(path);
+    free(dir);
+}
+
 static void what_cannot_be_watched_is_refused(void **state)
 {
     rig *r = *state;
@@ -170,6 +198,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_edited_header_gives_the_new_result, rig_setup,
                                         rig_teardown),
         cmocka_unit_test_setup_teardown(what_does_not_compile_keeps_the_old_program, rig_setup,
+                                        rig_teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_cached_is_not_compiled_at_every_poll, rig_setup,
                                         rig_teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_watched_is_refused, rig_setup, rig_teardown),
     };
