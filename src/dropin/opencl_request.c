@@ -7,6 +7,7 @@
 #include "backends/opencl/options.h"
 #include "backends/opencl/status.h"
 #include "base/text.h"
+#include "core/include_scan.h"
 #include "core/target.h"
 
 #define STAGE "opencl.program"
@@ -67,8 +68,11 @@ static kiln_status read_token(kn_opencl_request *request, const char *token, boo
         return KILN_OK;
     }
     const char *reason = kn_opencl_option_reason(token);
+    const char *word = kn_include_scan_words(kn_span_of_text(token));
     if (reason != NULL) {
         kn_text_putf(request->bypass, sizeof(request->bypass), "%s: %s", token, reason);
+    } else if (word != NULL) { /* -DWHEN=__TIME__ */
+        kn_text_putf(request->bypass, sizeof(request->bypass), "%s in an option", word);
     }
     return kiln_recipe_add_text(request->recipe, "option", token, strlen(token), diag);
 }

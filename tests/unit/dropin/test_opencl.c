@@ -294,6 +294,12 @@ static void what_cannot_be_followed_goes_past_the_cache(void **state)
     expect(folder, "build", "-DX=\"a", "KILN_"); /* PoCL's to judge */
     assert_non_null(strstr(output, "hits=0 compiles=0 bypassed=1"));
     assert_non_null(strstr(output, "puts=0"));
+    /* What makes a text change with time, given by an option. */
+    static const char *const timely[] = {"-DWHEN=__TIME__", "-D WHEN=__DATE__",
+                                         "-DHAS(x)=__has_include(x)"};
+    for (size_t i = 0; i < 3; i++) {
+        expect(folder, "build", timely[i], "KILN_OK value=0 files=0 hits=0 compiles=0 bypassed=1");
+    }
 }
 
 static void an_error_gives_the_log_and_nothing_is_kept(void **state)
