@@ -41,9 +41,9 @@ typedef struct kiln_opengl_options {
 } kiln_opengl_options;
 
 /* A linked program: from the cache through glProgramBinary, or from source, storing what was
- * linked. Where a driver gives no program binaries it is made from source each time, which is
- * counted and logged. State that linking sets back (uniform values, block bindings) is as after a
- * link.
+ * linked. Where a driver gives no program binaries, or a shader has an #include
+ * (ARB_shading_language_include), it is made from source each time, which is counted and logged.
+ * State that linking sets back (uniform values, block bindings) is as after a link.
  * Threads: the one that has the context current; equal requests of processes share one compile.
  * Blocks: disk, another's compile, driver.
  * Owns: *out_program is yours, glDeleteProgram(). `cache` NULL: the default cache, opened for the

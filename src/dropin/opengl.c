@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "core/include_scan.h"
 #include "core/target.h"
 #include "store/cache.h"
 #include "sys/clock.h"
@@ -154,6 +155,30 @@ static kiln_status make_recipe(request *r, kiln_diag *diag)
     }
     free(modules);
     return status == KILN_OK ? add_shaders(r, diag) : status;
+}
+
+static kiln_status note_include(void *user, const kn_include *include)
+{
+    (void)include;
+    *(bool *)user = true;
+    return KILN_OK;
+}
+
+/* ARB_shading_language_include: what is included are strings of the context, which it cannot be
+ * asked for by the text alone and which the program may replace. What the scan cannot read may
+ * hide an include. */
+static const char *find_include(const request *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        kn_scan_stop stop;
+        bool includes = false;
+        const kn_span text = kn_span_of(r->shaders[i].text, length_of(&r->shaders[i]));
+        if (kn_include_scan(text, false, note_include, &includes, &stop) != KILN_OK || includes ||
+            stop.why != NULL) {
+            return "a shader includes named strings, or holds text that cannot be followed";
+        }
+    }
+    return NULL;
 }
 
 /* --- building -----------------------------------------------------------------------------------
@@ -329,8 +354,10 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
     if (status == KILN_OK) {
         status = bind_context(&r, diag);
     }
-    if (status == KILN_OK && r.facts.format_count == 0) {
-        kiln_cache_count_bypass(r.cache, what, "this driver gives no program binaries");
+    const char *reason =
+        r.facts.format_count == 0 ? "this driver gives no program binaries" : find_include(&r);
+    if (status == KILN_OK && reason != NULL) {
+        kiln_cache_count_bypass(r.cache, what, reason);
         status = build(&r, diag);
         program = r.program;
     } else if (status == KILN_OK) {

@@ -230,6 +230,41 @@ static void without_binaries_programs_are_linked_each_time(void **state)
     no_formats = false;
 }
 
+static bool has_extension(const char *name)
+{
+    PFNGLGETSTRINGIPROC get_string = (PFNGLGETSTRINGIPROC)real_get("glGetStringi");
+    GLint count = 0;
+    real_integer(GL_NUM_EXTENSIONS, &count);
+    for (GLint i = 0; i < count; i++) {
+        if (strcmp((const char *)get_string(GL_EXTENSIONS, (GLuint)i), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What #include names is in the context, not in the text: a string that the program can replace. */
+static void K1_shaders_that_include_go_past_the_cache(void **state)
+{
+    static const char including[] = "#version 430 core\n"
+                                    "#extension GL_ARB_shading_language_include : require\n"
+                                    "#include \"/shade.glsl\"\nout vec4 colour;\n"
+                                    "void main() { colour = vec4(SHADE); }\n";
+    const char *folder = (const char *)*state;
+    kiln_cache_stats stats;
+    if (!has_extension("GL_ARB_shading_language_include")) {
+        skip();
+    }
+    PFNGLNAMEDSTRINGARBPROC name = (PFNGLNAMEDSTRINGARBPROC)real_get("glNamedStringARB");
+    name(GL_SHADER_INCLUDE_ARB, -1, "/shade.glsl", -1, "#define SHADE 0.25\n");
+    assert_int_equal(build(folder, including, 3, false, &stats), 3);
+    assert_int_equal(stats.bypassed, 1);
+    name(GL_SHADER_INCLUDE_ARB, -1, "/shade.glsl", -1, "#define SHADE 0.75\n");
+    assert_int_equal(build(folder, including, 3, false, &stats), 3);
+    assert_int_equal(links, 1);
+    assert_int_equal(stats.puts, 0);
+}
+
 static void errors_have_their_log(void **state)
 {
     const char *folder = (const char *)*state;
@@ -260,6 +295,7 @@ int main(void)
         TEST(programs_are_linked_once),
         TEST(row_74_refused_binaries_are_made_again),
         TEST(without_binaries_programs_are_linked_each_time),
+        TEST(K1_shaders_that_include_go_past_the_cache),
         TEST(errors_have_their_log),
     };
     return cmocka_run_group_tests(tests, open_opengl, NULL);
