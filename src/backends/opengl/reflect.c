@@ -102,6 +102,17 @@ static GLint resource_count(const kn_gl_api *gl, GLuint program, GLenum kind)
     return count;
 }
 
+/* Blocks that share a binding are views of one buffer. */
+static bool is_bound(const kn_gl_interface *in, GLint binding, bool uniform)
+{
+    for (size_t i = 0; i < in->binding_count; i++) {
+        if (in->bindings[i].uniform == uniform && (GLint)in->bindings[i].binding == binding) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static kiln_status add_blocks(const kn_gl_api *gl, GLuint program, bool uniform, const char *name,
                               kn_gl_interface *out, kiln_diag *diag)
 {
@@ -111,6 +122,9 @@ static kiln_status add_blocks(const kn_gl_api *gl, GLuint program, bool uniform,
     for (GLint i = 0; i < count; i++) {
         GLint binding = 0;
         gl->glGetProgramResourceiv(program, kind, (GLuint)i, 1, wanted, 1, NULL, &binding);
+        if (is_bound(out, binding, uniform)) {
+            continue;
+        }
         if (out->binding_count == KN_GL_MAX_BUFFERS || binding < 0) {
             return refuse(name, "it takes more than 32 buffers", diag);
         }

@@ -19,21 +19,26 @@ static kiln_status bind_buffer(const kn_vk_device *device, const kn_spirv *modul
                                kiln_diag *diag)
 {
     const kiln_sys_arg *arg = &launch->args[index];
-    const VkDeviceSize alignment =
-        device->physical->properties.limits.minStorageBufferOffsetAlignment;
+    const VkPhysicalDeviceLimits *limits = &device->physical->properties.limits;
     if (bound->buffer_count == module->binding_count) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, launch->entry,
                              "argument %zu: the shader has %zu buffers, more were given", index,
                              module->binding_count);
     }
+    const bool uniform = module->bindings[bound->buffer_count].uniform;
+    const VkDeviceSize alignment =
+        uniform ? limits->minUniformBufferOffsetAlignment : limits->minStorageBufferOffsetAlignment;
     if (alignment > 0 && arg->offset % alignment != 0) {
         return kiln_diag_set(diag, KILN_E_INVALID, "align the offset, or pass it as a value",
                              launch->entry,
                              "argument %zu: buffer offset %zu is not a multiple of %llu", index,
                              arg->offset, (unsigned long long)alignment);
     }
-    bound->buffers[bound->buffer_count++] = (VkDescriptorBufferInfo){
-        ((const kn_vk_buffer *)arg->buffer)->handle, arg->offset, VK_WHOLE_SIZE};
+    /* No block is larger than the limit: what of a buffer lies behind it is out of reach. */
+    const bool whole = !uniform || arg->size <= limits->maxUniformBufferRange;
+    bound->buffers[bound->buffer_count++] =
+        (VkDescriptorBufferInfo){((const kn_vk_buffer *)arg->buffer)->handle, arg->offset,
+                                 whole ? VK_WHOLE_SIZE : limits->maxUniformBufferRange};
     return KILN_OK;
 }
 

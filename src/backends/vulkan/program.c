@@ -159,9 +159,9 @@ static kiln_status create_pipeline(kn_vk_program *program, const kn_spirv_entry 
     VkSpecializationMapEntry map[3];
     uint32_t count = 0;
     for (uint32_t i = 0; i < 3; i++) {
-        if (program->module.local_specialised[i]) {
+        if (entry->specialised[i]) {
             map[count++] = (VkSpecializationMapEntry){
-                program->module.local_spec_id[i], i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t)};
+                entry->spec_id[i], i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t)};
         }
     }
     const VkSpecializationInfo specialization = {count, map, 3 * sizeof(uint32_t), local};
@@ -229,9 +229,12 @@ static kiln_status choose_local(const kn_vk_program *program, const kn_spirv_ent
     uint64_t budget =
         limits->maxComputeWorkGroupInvocations < 256 ? limits->maxComputeWorkGroupInvocations : 256;
     uint64_t items = 1;
+    for (uint32_t i = 0; i < 3; i++) { /* what the shader fixes is used up already */
+        budget /= !entry->specialised[i] && entry->local[i] > 0 ? entry->local[i] : 1;
+    }
     for (uint32_t i = 0; i < 3; i++) {
         const uint64_t wanted = asked[0] != 0 ? asked[i] : 0;
-        if (!program->module.local_specialised[i]) {
+        if (!entry->specialised[i]) {
             local[i] = entry->local[i];
             if (wanted != 0 && wanted != local[i]) {
                 return kiln_diag_set(diag, KILN_E_INVALID,
@@ -251,7 +254,7 @@ static kiln_status choose_local(const kn_vk_program *program, const kn_spirv_ent
             }
         }
         items *= local[i];
-        budget /= local[i] > 0 ? local[i] : 1;
+        budget /= entry->specialised[i] && local[i] > 0 ? local[i] : 1;
     }
     if (items == 0 || items > limits->maxComputeWorkGroupInvocations) {
         return kiln_diag_set(diag, KILN_E_INVALID, "use smaller work-groups", entry->name,
@@ -300,14 +303,12 @@ static kiln_status create_fixed_pipelines(kn_vk_program *program, kiln_diag *dia
     static const uint64_t one[3] = {1, 1, 1};
     const kn_spirv *module = &program->module;
     kiln_status status = KILN_OK;
-    if (module->local_specialised[0] || module->local_specialised[1] ||
-        module->local_specialised[2]) {
-        return KILN_OK;
-    }
     for (size_t i = 0; i < module->entry_count && status == KILN_OK; i++) {
+        const kn_spirv_entry *entry = &module->entries[i];
         const kn_vk_pipeline *pipeline = NULL;
-        status =
-            kn_vk_program_pipeline(program, module->entries[i].name, any, one, &pipeline, diag);
+        if (!entry->specialised[0] && !entry->specialised[1] && !entry->specialised[2]) {
+            status = kn_vk_program_pipeline(program, entry->name, any, one, &pipeline, diag);
+        }
     }
     program->grew = false;
     return status;

@@ -62,8 +62,8 @@ typedef struct reader {
     id_facts *ids;
     const char *name;
     kiln_diag *diag;
-    bool local_size_id; /* LocalSizeId was used; its ids: */
-    uint32_t local_ids[3];
+    /* Of the entries with LocalSizeId: the ids, else 0, which is none. */
+    uint32_t local_ids[KN_SPIRV_MAX_ENTRIES][3];
 } reader;
 
 static kiln_status bad(const reader *r, const char *why)
@@ -157,6 +157,9 @@ static kiln_status note_entry(const reader *r, size_t at, uint32_t length, kn_sp
     if (!read_string(r, at + 3, at + length, entry->name, sizeof(entry->name))) {
         return bad(r, "an entry point's name is damaged");
     }
+    if (strlen((const char *)(r->words + at + 3)) >= sizeof(entry->name)) {
+        return bad(r, "an entry point's name is longer than 255 bytes");
+    }
     module->entry_count++;
     return KILN_OK;
 }
@@ -170,11 +173,8 @@ static void note_mode(reader *r, size_t at, uint32_t length, kn_spirv *module)
     for (size_t i = 0; i < module->entry_count; i++) {
         for (size_t j = 0; j < 3 && module->entries[i].id == r->words[at + 1]; j++) {
             module->entries[i].local[j] = by_id ? 0 : r->words[at + 3 + j];
+            r->local_ids[i][j] = by_id ? r->words[at + 3 + j] : 0;
         }
-    }
-    if (by_id) {
-        r->local_size_id = true;
-        memcpy(r->local_ids, r->words + at + 3, sizeof(r->local_ids));
     }
 }
 
@@ -307,6 +307,13 @@ static kiln_status add_binding(const reader *r, uint32_t id, bool uniform, kn_sp
     if (facts->set != 0 && facts->set != NONE) {
         return bad(r, "it uses a descriptor set other than 0; put all buffers in set 0");
     }
+    for (size_t i = 0; i < module->binding_count; i++) {
+        if (module->bindings[i].binding == facts->binding) {
+            return module->bindings[i].uniform == uniform
+                       ? KILN_OK
+                       : bad(r, "a storage buffer and a uniform block share a binding");
+        }
+    }
     if (module->binding_count == KN_SPIRV_MAX_BINDINGS || facts->binding == NONE) {
         return bad(r, "it has more than 32 buffers, or one without a binding");
     }
@@ -336,26 +343,32 @@ static kiln_status add_variable(const reader *r, size_t at, kn_spirv *module)
     if (storage == CLASS_PUSH_CONSTANT) {
         return add_push_constants(r, type, module);
     }
+    if (defined_by(r, type, OP_TYPE_STRUCT, 2) == 0) {
+        return bad(r, "it has an array of buffers under one binding, which kiln does not bind");
+    }
     const bool buffer_block = type < r->bound && r->ids[type].buffer_block;
     return add_binding(r, id, storage == CLASS_UNIFORM && !buffer_block, module);
 }
 
-/* One component of the work-group size: a specialisation constant, or a plain one. */
-static void set_local(const reader *r, uint32_t id, size_t dimension, kn_spirv *module)
+/* One component of an entry's work-group size: a specialisation constant, or a plain one. */
+static void set_local(const reader *r, uint32_t id, size_t dimension, kn_spirv_entry *entry)
 {
     size_t at = defined_by(r, id, OP_SPEC_CONSTANT, 4);
-    if (at != 0 && r->ids[id].spec_id != NONE) {
-        module->local_specialised[dimension] = true;
-        module->local_spec_id[dimension] = r->ids[id].spec_id;
-    }
+    entry->specialised[dimension] = at != 0 && r->ids[id].spec_id != NONE;
+    entry->spec_id[dimension] = entry->specialised[dimension] ? r->ids[id].spec_id : 0;
     at = at != 0 ? at : defined_by(r, id, OP_CONSTANT, 4);
-    for (size_t i = 0; i < module->entry_count && at != 0; i++) {
-        module->entries[i].local[dimension] = r->words[at + 3];
+    if (at != 0) {
+        entry->local[dimension] = r->words[at + 3];
     }
 }
 
 static kiln_status second_pass(const reader *r, kn_spirv *module)
 {
+    for (size_t i = 0; i < 3 * module->entry_count; i++) {
+        if (r->local_ids[i / 3][i % 3] != 0) {
+            set_local(r, r->local_ids[i / 3][i % 3], i % 3, &module->entries[i / 3]);
+        }
+    }
     for (size_t at = HEADER_WORDS; at < r->count; at += length_at(r, at)) {
         const uint32_t length = length_at(r, at);
         const uint32_t opcode = opcode_at(r, at);
@@ -365,16 +378,14 @@ static kiln_status second_pass(const reader *r, kn_spirv *module)
                 return status;
             }
         }
-        /* The constant decorated WorkgroupSize overrides LocalSize (Vulkan, "WorkgroupSize"). */
+        /* The constant decorated WorkgroupSize overrides both modes, of all entries (SPIR-V,
+         * "Decoration"). */
         if ((opcode == OP_SPEC_CONSTANT_COMPOSITE || opcode == OP_CONSTANT_COMPOSITE) &&
             length >= 6 && r->words[at + 2] < r->bound && r->ids[r->words[at + 2]].workgroup_size) {
-            for (size_t i = 0; i < 3; i++) {
-                set_local(r, r->words[at + 3 + i], i, module);
+            for (size_t i = 0; i < 3 * module->entry_count; i++) {
+                set_local(r, r->words[at + 3 + i % 3], i % 3, &module->entries[i / 3]);
             }
         }
-    }
-    for (size_t i = 0; i < 3 && r->local_size_id; i++) {
-        set_local(r, r->local_ids[i], i, module);
     }
     return module->entry_count > 0 ? KILN_OK : bad(r, "it has no compute entry point");
 }

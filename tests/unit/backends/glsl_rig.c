@@ -14,6 +14,17 @@ const char glsl_increment[] = "#version 450\n"
                               "KILN_BUFFER(0, uint, data)\n"
                               "void main() { data[gl_GlobalInvocationID.x] += amount; }\n";
 
+const char glsl_two_views[] = "#version 450\n"
+                              "#include <kiln.glsl>\n"
+                              "layout(local_size_x_id = 0) in;\n"
+                              "KILN_VALUES_BEGIN\n"
+                              "KILN_VALUE(0, uint, amount)\n"
+                              "KILN_VALUES_END\n"
+                              "KILN_BUFFER(0, uint, data)\n"
+                              "KILN_BUFFER(0, int, view)\n"
+                              "void main() { data[gl_GlobalInvocationID.x] = "
+                              "uint(view[gl_GlobalInvocationID.x]) + amount; }\n";
+
 static void ok(kiln_status status, kiln_diag *diag)
 {
     if (status != KILN_OK) {

@@ -14,6 +14,9 @@ typedef struct glsl_rig {
 /* Adds one to 64 numbers; the size of its work-groups is left open. */
 extern const char glsl_increment[];
 
+/* The same, through two blocks of one binding. */
+extern const char glsl_two_views[];
+
 /* Leaves the test program (77) if the backend is not here. */
 void glsl_open(glsl_rig *rig, const char *backend, const char *cache_folder);
 void glsl_close(glsl_rig *rig);

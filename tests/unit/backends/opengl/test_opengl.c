@@ -327,6 +327,20 @@ static void all_sizes_launched_are_kept(void **state)
     kn_artifact_deinit(&artifact);
 }
 
+/* Blocks that share a binding, as two views of packed weights do, are one argument. */
+static void two_views_are_one_buffer(void **state)
+{
+    (void)state;
+    char *folder = kt_tmpdir_create();
+    glsl_rig rig;
+    glsl_open(&rig, "opengl", folder);
+    kiln_program *program = glsl_build(&rig, glsl_two_views);
+    glsl_run(&rig, program, 8);
+    kiln_program_release(program);
+    glsl_close(&rig);
+    kt_tmpdir_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +350,7 @@ int main(void)
         cmocka_unit_test(errors_name_file_and_line),
         cmocka_unit_test(damaged_entries_are_made_again),
         cmocka_unit_test(all_sizes_launched_are_kept),
+        cmocka_unit_test(two_views_are_one_buffer),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -32,9 +32,9 @@ static void a_module_is_described(void **state)
     assert_int_equal(kn_spirv_reflect(module, module_size, "module", &facts, NULL), KILN_OK);
     assert_int_equal(facts.entry_count, 1);
     assert_string_equal(facts.entries[0].name, "main");
-    assert_true(facts.local_specialised[0]);
-    assert_int_equal(facts.local_spec_id[0], 3);
-    assert_false(facts.local_specialised[1]);
+    assert_true(facts.entries[0].specialised[0]);
+    assert_int_equal(facts.entries[0].spec_id[0], 3);
+    assert_false(facts.entries[0].specialised[1]);
     assert_int_equal(facts.entries[0].local[1], 2);
     assert_int_equal(facts.entries[0].local[2], 1);
     assert_int_equal(facts.binding_count, 3);
@@ -92,12 +92,167 @@ static void a_flipped_bit_does_no_harm(void **state)
     assert_int_equal(reflect_copy(module, module_size, NULL), KILN_OK);
 }
 
+/* --- modules put together word by word ----------------------------------------------------------
+ */
+
+typedef struct words {
+    uint32_t data[512];
+    size_t count;
+} words;
+
+static void put(words *w, uint32_t opcode, size_t count, const uint32_t *operands)
+{
+    w->data[w->count++] = (uint32_t)(count + 1) << 16 | opcode;
+    for (size_t i = 0; i < count; i++) {
+        w->data[w->count++] = operands[i];
+    }
+}
+#define PUT(w, opcode, ...)                                                                        \
+    put(w, opcode, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t),                     \
+        (const uint32_t[]){__VA_ARGS__})
+
+/* An entry point `id` of that name. */
+static void put_entry(words *w, uint32_t id, const char *name)
+{
+    uint32_t operands[130] = {5, id};
+    memcpy(&operands[2], name, strlen(name));
+    put(w, 15, 3 + strlen(name) / 4, operands);
+}
+
+static void begin(words *w)
+{
+    static const uint32_t header[] = {0x07230203, 0x00010000, 0, 100, 0};
+    memset(w, 0, sizeof(*w));
+    memcpy(w->data, header, sizeof(header));
+    w->count = 5;
+}
+
+/* A variable `id` of a block in set 0; `class` 12: a storage buffer, 2: a uniform block. */
+static void put_buffer(words *w, uint32_t id, uint32_t class, uint32_t binding, bool array)
+{
+    PUT(w, 71, id, 34, 0);
+    PUT(w, 71, id, 33, binding);
+    PUT(w, 30, id + 1, 99);
+    if (array) {
+        PUT(w, 28, id + 2, id + 1, 98);
+    }
+    PUT(w, 32, id + 3, class, array ? id + 2 : id + 1);
+    PUT(w, 59, id + 3, id, class);
+}
+
+static kiln_status reflect(const words *w, kn_spirv *facts, kiln_diag *diag)
+{
+    return kn_spirv_reflect(w->data, w->count * sizeof(uint32_t), "made", facts, diag);
+}
+
+/* Two views of one buffer, as quantised weights are often read: one argument, one binding. */
+static void variables_of_one_binding_are_one_buffer(void **state)
+{
+    (void)state;
+    words w;
+    kn_spirv facts;
+    kiln_diag diag = KILN_DIAG_INIT;
+    begin(&w);
+    put_entry(&w, 1, "main");
+    PUT(&w, 16, 1, 17, 1, 1, 1);
+    put_buffer(&w, 10, 12, 1, false);
+    put_buffer(&w, 20, 12, 0, false);
+    put_buffer(&w, 30, 12, 1, false);
+    assert_int_equal(reflect(&w, &facts, &diag), KILN_OK);
+    assert_int_equal(facts.binding_count, 2);
+    assert_int_equal(facts.bindings[0].binding, 0);
+    assert_int_equal(facts.bindings[1].binding, 1);
+    put_buffer(&w, 40, 2, 0, false); /* of another kind: no layout has both */
+    assert_int_equal(reflect(&w, &facts, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "share a binding"));
+    kiln_diag_clear(&diag);
+}
+
+static void an_array_of_buffers_is_refused(void **state)
+{
+    (void)state;
+    words w;
+    kn_spirv facts;
+    kiln_diag diag = KILN_DIAG_INIT;
+    begin(&w);
+    put_entry(&w, 1, "main");
+    PUT(&w, 16, 1, 17, 1, 1, 1);
+    put_buffer(&w, 10, 12, 0, true);
+    assert_int_equal(reflect(&w, &facts, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "array of buffers"));
+    kiln_diag_clear(&diag);
+}
+
+/* A driver is told the whole name, or nothing. */
+static void names_of_entries_are_not_cut(void **state)
+{
+    (void)state;
+    words w;
+    kn_spirv facts;
+    kiln_diag diag = KILN_DIAG_INIT;
+    char name[257];
+    memset(name, 'k', sizeof(name));
+    for (size_t length = 60; length <= 256; length += 65) { /* 60, 125, 190, 255 */
+        name[length] = '\0';
+        begin(&w);
+        put_entry(&w, 1, name);
+        PUT(&w, 16, 1, 17, 1, 1, 1);
+        assert_int_equal(reflect(&w, &facts, &diag), KILN_OK);
+        assert_string_equal(facts.entries[0].name, name);
+        name[length] = 'k';
+    }
+    name[256] = '\0';
+    begin(&w);
+    put_entry(&w, 1, name);
+    assert_int_equal(reflect(&w, &facts, &diag), KILN_E_INVALID);
+    kiln_diag_clear(&diag);
+}
+
+/* LocalSizeId belongs to one entry; the constant that is WorkgroupSize to all. */
+static void each_entry_has_its_own_size(void **state)
+{
+    (void)state;
+    words w;
+    kn_spirv facts;
+    begin(&w);
+    put_entry(&w, 1, "fixed");
+    put_entry(&w, 2, "by_id");
+    put_entry(&w, 3, "open");
+    PUT(&w, 16, 1, 17, 64, 1, 1);
+    PUT(&w, 331, 2, 38, 10, 11, 11);
+    PUT(&w, 331, 3, 38, 12, 11, 11);
+    PUT(&w, 71, 12, 1, 7);
+    PUT(&w, 21, 9, 32, 0);
+    PUT(&w, 43, 9, 10, 8);
+    PUT(&w, 43, 9, 11, 1);
+    PUT(&w, 50, 9, 12, 16);
+    assert_int_equal(reflect(&w, &facts, NULL), KILN_OK);
+    assert_int_equal(facts.entries[0].local[0], 64);
+    assert_int_equal(facts.entries[1].local[0], 8);
+    assert_int_equal(facts.entries[2].local[0], 16);
+    assert_false(facts.entries[0].specialised[0]);
+    assert_false(facts.entries[1].specialised[0]);
+    assert_true(facts.entries[2].specialised[0]);
+    assert_int_equal(facts.entries[2].spec_id[0], 7);
+    PUT(&w, 71, 13, 11, 25);
+    PUT(&w, 44, 8, 13, 10, 10, 11);
+    assert_int_equal(reflect(&w, &facts, NULL), KILN_OK);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(facts.entries[i].local[1], 8);
+        assert_false(facts.entries[i].specialised[0]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_module_is_described),
         cmocka_unit_test(a_truncated_module_does_no_harm),
         cmocka_unit_test(a_flipped_bit_does_no_harm),
+        cmocka_unit_test(variables_of_one_binding_are_one_buffer),
+        cmocka_unit_test(an_array_of_buffers_is_refused),
+        cmocka_unit_test(names_of_entries_are_not_cut),
+        cmocka_unit_test(each_entry_has_its_own_size),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

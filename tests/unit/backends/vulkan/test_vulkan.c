@@ -218,6 +218,130 @@ static void all_sizes_launched_are_kept(void **state)
     kt_tmpdir_remove(folder);
 }
 
+/* Blocks that share a binding, as two views of packed weights do, are one argument. */
+static void two_views_are_one_buffer(void **state)
+{
+    (void)state;
+    char *folder = kt_tmpdir_create();
+    glsl_rig rig;
+    glsl_open(&rig, "vulkan", folder);
+    kiln_program *program = glsl_build(&rig, glsl_two_views);
+    glsl_run(&rig, program, 8);
+    kiln_program_release(program);
+    glsl_close(&rig);
+    kt_tmpdir_remove(folder);
+}
+
+/* A size of which the shader leaves one dimension open: what is chosen fits beside the fixed ones.
+ */
+static void a_chosen_size_fits_beside_fixed_ones(void **state)
+{
+    (void)state;
+    static const char text[] = "#version 450\n"
+                               "#include <kiln.glsl>\n"
+                               "layout(local_size_x_id = 0, local_size_y = 64) in;\n"
+                               "KILN_BUFFER(0, uint, data)\n"
+                               "void main() { data[gl_GlobalInvocationID.x] = 7u; }\n";
+    char *folder = kt_tmpdir_create();
+    kiln_diag diag = KILN_DIAG_INIT;
+    glsl_rig rig;
+    kiln_queue *queue = NULL;
+    kiln_buffer *buffer = NULL;
+    uint32_t data[256] = {0};
+    glsl_open(&rig, "vulkan", folder);
+    kiln_program *program = glsl_build(&rig, text);
+    assert_int_equal(kiln_queue_create(rig.device, &queue, &diag), KILN_OK);
+    assert_int_equal(kiln_buffer_create(rig.device, sizeof(data), &buffer, &diag), KILN_OK);
+    const kiln_arg arg = {.kind = KILN_ARG_BUFFER, .buffer = buffer};
+    const kiln_launch launch = {.struct_size = sizeof(launch),
+                                .dims = 2,
+                                .global = {256, 64},
+                                .args = &arg,
+                                .arg_count = 1};
+    assert_int_equal(kiln_queue_launch(queue, program, "main", &launch, NULL, &diag), KILN_OK);
+    assert_int_equal(kiln_queue_read(queue, buffer, 0, data, sizeof(data), &diag), KILN_OK);
+    assert_int_equal(data[255], 7);
+    kiln_buffer_destroy(buffer);
+    kiln_queue_destroy(queue);
+    kiln_program_release(program);
+    glsl_close(&rig);
+    kt_tmpdir_remove(folder);
+}
+
+/* --- launches -----------------------------------------------------------------------------------
+ */
+
+static VkDeviceSize uniform_range;
+static PFN_vkUpdateDescriptorSets real_update;
+
+static void VKAPI_PTR spy_update(VkDevice handle, uint32_t count,
+                                 const VkWriteDescriptorSet *writes, uint32_t copy_count,
+                                 const VkCopyDescriptorSet *copies)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (writes[i].descriptorType == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER) {
+            uniform_range = writes[i].pBufferInfo->range;
+        }
+    }
+    real_update(handle, count, writes, copy_count, copies);
+}
+
+/* A uniform block has an alignment and a largest range of its own. */
+static void a_uniform_block_keeps_to_its_limits(void **state)
+{
+    (void)state;
+    const kiln_device_ops *ops = kn_backend_vulkan.device;
+    VkPhysicalDeviceLimits *limits =
+        &((kn_vk *)instance)->physical[0].properties.limits; /* also of `device` */
+    const VkDeviceSize keep = limits->minUniformBufferOffsetAlignment;
+    const size_t large = 2 * (size_t)limits->maxUniformBufferRange;
+    const float a = 1.0F;
+    const uint32_t n = 1;
+    kn_artifact artifact;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_source source = KILN_SOURCE_INIT;
+    size_t size = 0;
+    void *queue = NULL, *program = NULL, *plain = NULL, *block = NULL;
+    char *module = kt_file_read(KILN_SPIRV_MODULE, &size);
+    source.language = KILN_LANG_SPIRV;
+    source.text = module;
+    source.length = size;
+    make(&source, &artifact);
+    const kiln_artifact *list[] = {&artifact.base};
+    const kiln_load_request request = {.source = &source, .artifacts = list, .artifact_count = 1};
+    assert_int_equal(ops->program_load(device, &request, &program, &diag), KILN_OK);
+    assert_int_equal(ops->queue_create(device, &queue, &diag), KILN_OK);
+    assert_int_equal(ops->buffer_create(device, 4096, &plain, &diag), KILN_OK);
+    assert_int_equal(ops->buffer_create(device, large, &block, &diag), KILN_OK);
+    kiln_sys_arg args[] = {{.kind = KILN_ARG_BUFFER, .buffer = plain, .size = 4096},
+                           {.kind = KILN_ARG_BUFFER, .buffer = block, .size = large},
+                           {.kind = KILN_ARG_BUFFER, .buffer = plain, .size = 4096},
+                           {.kind = KILN_ARG_VALUE, .value = &a, .size = sizeof(a)},
+                           {.kind = KILN_ARG_VALUE, .value = &n, .size = sizeof(n)}};
+    const kiln_sys_launch launch = {.program = program,
+                                    .entry = "main",
+                                    .dims = 2,
+                                    .global = {8, 2, 1},
+                                    .args = args,
+                                    .arg_count = 5};
+    real_update = device->fn.vkUpdateDescriptorSets;
+    device->fn.vkUpdateDescriptorSets = spy_update;
+    assert_int_equal(ops->queue_launch(queue, &launch, NULL, &diag), KILN_OK);
+    assert_int_equal(uniform_range, limits->maxUniformBufferRange);
+    limits->minUniformBufferOffsetAlignment = 4 * limits->minStorageBufferOffsetAlignment;
+    args[1].offset = (size_t)limits->minStorageBufferOffsetAlignment;
+    assert_int_equal(ops->queue_launch(queue, &launch, NULL, &diag), KILN_E_INVALID);
+    limits->minUniformBufferOffsetAlignment = keep;
+    device->fn.vkUpdateDescriptorSets = real_update;
+    ops->queue_destroy(device, queue);
+    ops->program_unload(device, program);
+    ops->buffer_destroy(device, plain);
+    ops->buffer_destroy(device, block);
+    kiln_diag_clear(&diag);
+    kn_artifact_deinit(&artifact);
+    free(module);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +350,9 @@ int main(void)
         cmocka_unit_test(row_88_foreign_pipeline_data_stays_out),
         cmocka_unit_test(damaged_entries_are_made_again),
         cmocka_unit_test(all_sizes_launched_are_kept),
+        cmocka_unit_test(two_views_are_one_buffer),
+        cmocka_unit_test(a_chosen_size_fits_beside_fixed_ones),
+        cmocka_unit_test(a_uniform_block_keeps_to_its_limits),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
