@@ -332,7 +332,8 @@ cleanup:
 
 static kiln_status refused(kiln_remote_call *call, long code)
 {
-    (void)snprintf(call->why, sizeof call->why, "the server answers %ld", code);
+    (void)snprintf(call->why, sizeof call->why, "the server answers %ld%s", code,
+                   code == 401 ? ": it wants to know who asks (netrc, token-file)" : "");
     return KILN_E_IO;
 }
 
@@ -437,7 +438,17 @@ static kiln_status http_put(void *self, kiln_remote_call *call, const char *name
     }
     /* 412 and 409: there is one already, or another writer was first. */
     bool there = !replace && (code == 412 || code == 409);
-    return (code >= 200 && code < 300) || there ? KILN_OK : refused(call, code);
+    if ((code >= 200 && code < 300) || there) {
+        return KILN_OK;
+    }
+    const connection *c = self;
+    status = refused(call, code);
+    if (code == 400 && strcmp(c->server->layout, "bazel") == 0) {
+        (void)snprintf(call->why, sizeof call->why,
+                       "the server answers 400: bazel-remote takes entries with "
+                       "--disable_http_ac_validation");
+    }
+    return status;
 }
 
 static kiln_status http_remove(void *self, kiln_remote_call *call, const char *name)
@@ -448,6 +459,10 @@ static kiln_status http_remove(void *self, kiln_remote_call *call, const char *n
     free(answer.data);
     if (status != KILN_OK) {
         return status;
+    }
+    if (code == 405 || code == 501) {
+        (void)refused(call, code);
+        return KILN_E_UNSUPPORTED; /* bazel-remote: what is old goes by itself */
     }
     return code == 404 ? KILN_MISS : code >= 200 && code < 300 ? KILN_OK : refused(call, code);
 }

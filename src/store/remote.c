@@ -82,7 +82,8 @@ void kn_remote_leave(kn_remote_session *session, kiln_status status)
     if (connection == NULL) {
         return;
     }
-    if (status == KILN_OK || status == KILN_MISS || status == KILN_E_BUSY || status == KILN_E_IO) {
+    if (status == KILN_OK || status == KILN_MISS || status == KILN_E_BUSY ||
+        status == KILN_E_UNSUPPORTED || status == KILN_E_IO) {
         kn_mutex_lock(&remote->mutex);
         if (remote->connection_count < KN_REMOTE_IDLE) {
             remote->connections[remote->connection_count++] = connection;
@@ -98,7 +99,8 @@ void kn_remote_leave(kn_remote_session *session, kiln_status status)
 void kn_remote_result(kn_remote *remote, kn_breaker *breaker, const char *doing, kiln_status status,
                       const char *why)
 {
-    bool failed = status != KILN_OK && status != KILN_MISS && status != KILN_E_BUSY;
+    bool failed = status != KILN_OK && status != KILN_MISS && status != KILN_E_BUSY &&
+                  status != KILN_E_UNSUPPORTED;
     if (status == KILN_E_CANCELLED) {
         return;
     }

@@ -143,6 +143,7 @@ static inline void ks_nginx(ks_server *server)
                    "client_max_body_size 64m;\n"
                    "server { listen 127.0.0.1:%d; root %s/files;\n"
                    "location / { dav_methods PUT DELETE; create_full_put_path on; }\n"
+                   "location /keeps/ { dav_methods PUT; create_full_put_path on; }\n"
                    "location /closed/ { return 403; }\n"
                    "location /broken/ { return 500; }\n"
                    "location /moved/ { return 302 http://127.0.0.1:%d/; }\n"

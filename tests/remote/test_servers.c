@@ -407,6 +407,41 @@ static void a_check_tells_what_works(void **state)
     assert_true(report.why[0] != '\0');
 }
 
+/* bazel-remote knows no DELETE: what it is asked to remove in vain does not count against it. */
+static void a_server_that_removes_nothing_is_in_order(void **state)
+{
+    fixture *f = *state;
+    char url[256], name[16];
+    ks_compile compile = {0};
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/keeps?" PATIENT, f->server.port);
+    kiln_remote_report report = check(url);
+    assert_string_equal(report.why, "");
+    assert_true(report.readable && report.writable);
+    kiln_recipe *recipe = ks_recipe("a");
+    const kiln_key key = kiln_recipe_key(recipe);
+    kiln_cache *cache = ks_machine(f->roots[0], url);
+    for (int n = 0; n < 20; n++) {
+        assert_int_equal(kiln_cache_remove(cache, &key, NULL), KILN_MISS);
+    }
+    kiln_cache_destroy(cache); /* all are sent */
+    cache = ks_machine(f->roots[0], url);
+    for (int n = 0; n < 20; n++) {
+        kiln_status status = kiln_cache_remove(cache, &key, NULL);
+        assert_true(status == KILN_OK || status == KILN_MISS);
+        (void)snprintf(name, sizeof name, "%d", n);
+        assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
+    }
+    assert_int_equal(ks_own(cache).remote_errors, 0);
+    kiln_cache_destroy(cache);
+    cache = ks_machine(f->roots[1], url);
+    for (int n = 0; n < 20; n++) {
+        (void)snprintf(name, sizeof name, "%d", n);
+        assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_REMOTE);
+    }
+    kiln_cache_destroy(cache);
+    kiln_recipe_destroy(recipe);
+}
+
 /* --- trouble -----------------------------------------------------------------------------------
  */
 
@@ -565,6 +600,7 @@ int main(void)
         KS_NGINX(S7_a_signed_entry_moved_to_another_key_is_refused),
         KS_REDIS(a_check_tells_what_works),
         KS_NGINX(a_check_tells_what_works),
+        KS_NGINX(a_server_that_removes_nothing_is_in_order),
         KS_REDIS(a_server_killed_in_the_middle_harms_nobody),
         KS_NGINX(a_server_killed_in_the_middle_harms_nobody),
         KS_REDIS(a_stopped_server_costs_its_timeout_once),

@@ -78,6 +78,7 @@ typedef struct kiln_remote_module_ops {
     /* Without `replace`, what is there stays there, and that is KILN_OK. */
     kiln_status (*put)(void *connection, kiln_remote_call *call, const char *name, const void *data,
                        size_t size, bool replace);
+    /* KILN_E_UNSUPPORTED: the server keeps what it has, and nothing is wrong with it. */
     kiln_status (*remove)(void *connection, kiln_remote_call *call, const char *name);
     /* A lease on a name for `ttl_ms`: KILN_OK, or KILN_E_BUSY when another token holds it. Renew
      * and drop act only on a lease with this token; KILN_MISS when it is not there any more. */
