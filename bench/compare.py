@@ -198,7 +198,9 @@ def occa_arm(bench, source):
     if built.returncode != 0:
         bench.reasons.append(f"OCCA: {built.stderr.strip().splitlines()[0][:200]}")
         return []
-    return [Arm("OCCA, its own cache", [str(program), str(source)], ("OCCA_CACHE_DIR",))]
+    command = [str(program), str(source)]
+    return [Arm("OCCA, its own cache", command, ("OCCA_CACHE_DIR",)),
+            Arm("OCCA, and PoCL's", command, ("OCCA_CACHE_DIR", "POCL_CACHE_DIR"))]
 
 
 def opencl_arms(bench):
