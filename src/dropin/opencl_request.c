@@ -77,6 +77,22 @@ static kiln_status read_token(kn_opencl_request *request, const char *token, boo
     return kiln_recipe_add_text(request->recipe, "option", token, strlen(token), diag);
 }
 
+/* A token that has quotes, as it stands in the options. Drivers that take them off and those (PoCL)
+ * that do not read another option there: the key must tell it from the one without. A folder in
+ * quotes is not the folder that PoCL looks into. */
+static kiln_status read_quoted(kn_opencl_request *request, const char *raw, size_t length,
+                               bool folder, kiln_diag *diag)
+{
+    if (memchr(raw, '"', length) == NULL) {
+        return KILN_OK;
+    }
+    if (folder && request->unit.is_pocl) {
+        kn_text_put(request->bypass, sizeof(request->bypass),
+                    "an include folder is in quotes, which PoCL does not take off");
+    }
+    return kiln_recipe_add_text(request->recipe, "option.quoted", raw, length, diag);
+}
+
 static kiln_status read_options(kn_opencl_request *request, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
@@ -88,10 +104,18 @@ static kiln_status read_options(kn_opencl_request *request, kiln_diag *diag)
         status = add_folder(request, ".", diag);
     }
     kn_strbuf_init(&token, 0);
+    const char *raw = at;
     while (status == KILN_OK && kn_opencl_option_next(&at, &token, &odd)) {
+        const size_t folders = request->folder_count;
         status = kn_strbuf_ok(&token)
                      ? read_token(request, kn_strbuf_text(&token), &folder_next, diag)
                      : out_of_memory(diag);
+        if (status == KILN_OK) {
+            const bool folder = folder_next || request->folder_count != folders;
+            raw += strspn(raw, " \t\r\n\v\f");
+            status = read_quoted(request, raw, (size_t)(at - raw), folder, diag);
+        }
+        raw = at;
     }
     kn_strbuf_deinit(&token);
     if (odd || folder_next) {

@@ -254,6 +254,20 @@ static void K3_options_are_framed(void **state)
     expect(folder, "run", "-DFACTOR=7", "KILN_OK value=70");
 }
 
+/* Drivers differ in whether they take the quotes off: to PoCL "1" is a string. */
+static void K3_quotes_in_options_are_kept(void **state)
+{
+    const char *folder = (const char *)*state;
+    write_file(folder, "source.cl",
+               "__kernel void scale(__global int *d) "
+               "{ d[get_global_id(0)] *= (int)sizeof(FACTOR); }\n");
+    expect(folder, "run", "-DFACTOR=1", "KILN_OK value=40");
+    expect(folder, "run", "-DFACTOR=\"1\"", "KILN_OK value=20");
+    expect(folder, "build", "-DFACTOR=\"1\"", "KILN_OK value=0 files=0" FOUND);
+    expect(folder, "build", "\"-DFACTOR=1\"", "KILN_");
+    assert_non_null(strstr(output, "hits=0"));
+}
+
 static void K1_headers_behind_I_are_in_the_key(void **state)
 {
     const char *folder = (const char *)*state;
@@ -421,6 +435,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest on_pocl[] = {
         TEST(the_second_process_finds_it),
         TEST(K3_options_are_framed),
+        TEST(K3_quotes_in_options_are_kept),
         TEST(K1_headers_behind_I_are_in_the_key),
         TEST(what_cannot_be_followed_goes_past_the_cache),
         TEST(an_error_gives_the_log_and_nothing_is_kept),
