@@ -204,7 +204,9 @@ static kiln_status attach(const request *r, GLuint program, size_t index, GLuint
 static void set_parameters(const request *r, GLuint program)
 {
     r->gl.glProgramParameteri(program, GL_PROGRAM_BINARY_RETRIEVABLE_HINT, GL_TRUE);
-    r->gl.glProgramParameteri(program, GL_PROGRAM_SEPARABLE, r->options.separable);
+    if (r->options.separable) { /* off by itself, and ES 3.0 does not know it */
+        r->gl.glProgramParameteri(program, GL_PROGRAM_SEPARABLE, GL_TRUE);
+    }
 }
 
 static kiln_status build(request *r, kiln_diag *diag)

@@ -21,7 +21,8 @@ static PFNGLLINKPROGRAMPROC real_link;
 static PFNGLPROGRAMBINARYPROC real_binary;
 static PFNGLGETINTEGERVPROC real_integer;
 static size_t links, binaries;
-static bool spoil, no_formats;
+static PFNGLPROGRAMPARAMETERIPROC real_parameter;
+static bool spoil, no_formats, no_separable;
 
 static void APIENTRY spy_link(GLuint program)
 {
@@ -43,8 +44,17 @@ static void APIENTRY spy_integer(GLenum name, GLint *value)
     }
 }
 
+/* OpenGL ES 3.0 knows one parameter. */
+static void APIENTRY spy_parameter(GLuint program, GLenum name, GLint value)
+{
+    real_parameter(program, no_separable && name == GL_PROGRAM_SEPARABLE ? GL_NONE : name, value);
+}
+
 static kiln_opengl_function get(const char *name)
 {
+    if (strcmp(name, "glProgramParameteri") == 0) {
+        return (kiln_opengl_function)spy_parameter;
+    }
     if (strcmp(name, "glLinkProgram") == 0) {
         return (kiln_opengl_function)spy_link;
     }
@@ -115,6 +125,7 @@ static int open_opengl(void **state)
     real_link = (PFNGLLINKPROGRAMPROC)real_get("glLinkProgram");
     real_binary = (PFNGLPROGRAMBINARYPROC)real_get("glProgramBinary");
     real_integer = (PFNGLGETINTEGERVPROC)real_get("glGetIntegerv");
+    real_parameter = (PFNGLPROGRAMPARAMETERIPROC)real_get("glProgramParameteri");
     GLint formats = 0;
     real_integer(GL_NUM_PROGRAM_BINARY_FORMATS, &formats);
     if (formats == 0) {
@@ -230,6 +241,18 @@ static void without_binaries_programs_are_linked_each_time(void **state)
     no_formats = false;
 }
 
+static void contexts_without_separable_programs_do(void **state)
+{
+    const char *folder = (const char *)*state;
+    kiln_cache_stats stats;
+    no_separable = true;
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+        assert_int_equal(stats.compiles, round == 0);
+    }
+    no_separable = false;
+}
+
 static bool has_extension(const char *name)
 {
     PFNGLGETSTRINGIPROC get_string = (PFNGLGETSTRINGIPROC)real_get("glGetStringi");
@@ -295,6 +318,7 @@ int main(void)
         TEST(programs_are_linked_once),
         TEST(row_74_refused_binaries_are_made_again),
         TEST(without_binaries_programs_are_linked_each_time),
+        TEST(contexts_without_separable_programs_do),
         TEST(K1_shaders_that_include_go_past_the_cache),
         TEST(errors_have_their_log),
     };
