@@ -14,6 +14,8 @@
  * Where a header is looked for, in this order (the order of gcc, clang and NVRTC):
  *   "x"  a header in memory of exactly that name; the includer's folder; the include dirs; the
  *        system dirs. If both of the first two exist, both count, since compilers differ there.
+ *        In a header in memory "x" may be, and all count: one in memory beside it, the same below
+ *        the current folder, the first on the search path.
  *   <x>  as above without the includer's folder.
  *   include_next: every dir of the path that has the name counts.
  *   An include dir that is also a system dir keeps the system dir's place only.

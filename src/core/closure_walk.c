@@ -297,7 +297,30 @@ static kiln_status try_memory(walk *w, const kn_include *include)
                                        : KILN_OK;
 }
 
-/* The folder of the text at hand. */
+static bool in_memory(const walk *w)
+{
+    return w->from != NULL &&
+           w->manifest->headers[w->from->ordinal - 1].place.base == KN_PLACE_MEMORY;
+}
+
+/* Tries "<start><folder of the text at hand><name>". */
+static kiln_status try_in_folder(walk *w, kn_place_base base, size_t index, const char *start,
+                                 const kn_include *include)
+{
+    const kn_manifest_header *row = &w->manifest->headers[w->from->ordinal - 1];
+    const char *name = kn_manifest_name(w->manifest, row->place.name);
+    kn_strbuf_clear(&w->scratch);
+    kn_strbuf_append_text(&w->scratch, start);
+    kn_strbuf_append(&w->scratch, name, (size_t)(kn_path_name(name) - name));
+    kn_strbuf_append(&w->scratch, include->name.data, include->name.length);
+    if (!kn_strbuf_ok(&w->scratch)) {
+        return KILN_E_NOMEM;
+    }
+    return try_place(w, base, index, kn_span_of(w->scratch.data, w->scratch.length), include);
+}
+
+/* The folder of the text at hand. One in memory has none; yet compilers that take its name for a
+ * path look below the current folder (NVRTC does). */
 static kiln_status try_beside(walk *w, const kn_include *include)
 {
     if (w->from == NULL) {
@@ -305,34 +328,29 @@ static kiln_status try_beside(walk *w, const kn_include *include)
                    ? try_place(w, KN_PLACE_FOLDER, 0, include->name, include)
                    : KILN_OK;
     }
-    const kn_manifest_header *row = &w->manifest->headers[w->from->ordinal - 1];
-    const char *name = kn_manifest_name(w->manifest, row->place.name);
-    size_t folder = (size_t)(kn_path_name(name) - name);
-    if (row->place.base == KN_PLACE_MEMORY && folder == 0) {
-        return KILN_OK; /* the exact name, which has been tried */
+    const kn_place place = w->manifest->headers[w->from->ordinal - 1].place;
+    kiln_status status = try_in_folder(w, place.base, place.index, "", include);
+    if (status == KILN_OK && place.base == KN_PLACE_MEMORY) {
+        const char *name = kn_manifest_name(w->manifest, place.name);
+        status =
+            try_in_folder(w, KN_PLACE_ABSOLUTE, 0, kn_path_is_absolute(name) ? "" : "./", include);
     }
-    kn_strbuf_clear(&w->scratch);
-    kn_strbuf_append(&w->scratch, name, folder);
-    kn_strbuf_append(&w->scratch, include->name.data, include->name.length);
-    if (!kn_strbuf_ok(&w->scratch)) {
-        return KILN_E_NOMEM;
-    }
-    return try_place(w, row->place.base, row->place.index,
-                     kn_span_of(w->scratch.data, w->scratch.length), include);
+    return status;
 }
 
 /* The search path; its first match, or every one. */
 static kiln_status try_dirs(walk *w, const kn_include *include, bool all)
 {
+    const size_t before = w->targets;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < w->source->include_dir_count && status == KILN_OK; i++) {
-        if (!w->path->skipped[i] && (all || w->targets == 0)) {
+        if (!w->path->skipped[i] && (all || w->targets == before)) {
             status = try_place(w, KN_PLACE_INCLUDE, i, include->name, include);
         }
     }
     size_t system_dir_count = w->path->request->system_dir_count;
     for (size_t i = 0; i < system_dir_count && status == KILN_OK; i++) {
-        if (all || w->targets == 0) {
+        if (all || w->targets == before) {
             status = try_place(w, KN_PLACE_SYSTEM, i, include->name, include);
         }
     }
@@ -342,13 +360,16 @@ static kiln_status try_dirs(walk *w, const kn_include *include, bool all)
 static kiln_status try_all(walk *w, const kn_include *include)
 {
     kiln_status status = try_memory(w, include);
+    const bool exact = w->targets > 0;
     if (status == KILN_OK && kn_path_is_absolute(include->name.data)) {
         return try_place(w, KN_PLACE_ABSOLUTE, 0, include->name, include);
     }
     if (status == KILN_OK && include->quoted && !include->next) {
         status = try_beside(w, include);
     }
-    if (status == KILN_OK && (include->next || w->targets == 0)) {
+    /* What is beside one in memory is found by some compilers before the search path, by some after
+     * it, by some never. */
+    if (status == KILN_OK && (include->next || w->targets == 0 || (in_memory(w) && !exact))) {
         status = try_dirs(w, include, include->next);
     }
     return status;

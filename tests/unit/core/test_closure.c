@@ -233,6 +233,50 @@ static void K1_headers_in_memory_change_the_key(void **state)
     cw_expect_bypass(w, "c.h:1: __TIME__");
 }
 
+/* NVRTC takes a header's name for a path below the current folder, and looks there and on the
+ * search path before it asks for one in memory beside it. */
+static void K1_whatever_a_header_in_memory_may_reach_counts(void **state)
+{
+    static const char *const names[] = {"lib/c.h", "inc/c.h"};
+    world *w = *state;
+    char *before = getcwd(NULL, 0);
+    kiln_header headers[] = {{"lib/b.h", "#include \"c.h\"\n", 15}, {"lib/c.h", "1", 1}};
+    w->source.headers = headers;
+    w->request.folder = NULL;
+    assert_non_null(before);
+    assert_int_equal(chdir(w->root), 0);
+    cw_add_dir(w, "inc");
+    cw_add_cache(w);
+    cw_set_source(w, "#include \"lib/b.h\"\n");
+    for (size_t count = 1; count <= 2; count++) {
+        w->source.header_count = count;
+        for (size_t i = 0; i < 2; i++) {
+            answer without = {0};
+            if (count == 2) {
+                without = cw_find_good(w);
+            }
+            cw_write_text(w, names[i], "1");
+            answer first = cw_find_good(w);
+            cw_write_text(w, names[i], "2");
+            assert_false(cw_same(first, cw_find_good(w)));
+            assert_false(cw_same(first, without));
+            cw_write_text(w, names[i], "1");
+            assert_true(cw_same(first, cw_find_good(w)));
+            cw_remove_file(w, names[i]);
+        }
+    }
+    answer last = cw_find_good(w);
+    headers[1].text = "2";
+    assert_false(cw_same(last, cw_find_good(w)));
+    /* By its exact name it is the one in memory and no other. */
+    headers[1].name = "c.h";
+    last = cw_find_good(w);
+    cw_write_text(w, "inc/c.h", "3");
+    assert_true(cw_same(last, cw_find_good(w)));
+    assert_int_equal(chdir(before), 0);
+    free(before);
+}
+
 static void K1_a_header_in_memory_and_a_file_of_its_name_both_count(void **state)
 {
     world *w = *state;
@@ -378,6 +422,7 @@ int main(void)
         T(K1_include_next_counts_every_dir_that_has_it),
         T(an_include_dir_that_is_a_system_dir_comes_last),
         T(K1_headers_in_memory_change_the_key),
+        T(K1_whatever_a_header_in_memory_may_reach_counts),
         T(K1_a_header_in_memory_and_a_file_of_its_name_both_count),
         T(K1_what_cannot_be_known_bypasses),
         T(K1_headers_of_the_toolchain_are_its_identitys_business),
