@@ -1,7 +1,10 @@
 /* kiln.hpp: misses are empty, failures are exceptions that carry the diag, what a compile throws
- * comes out, objects move; variants, warming, watching, executor and remotes on the cpu backend. */
+ * comes out, objects move; packs, explaining, variants, warming, watching, executor and remotes on
+ * the cpu backend. */
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <stdexcept>
@@ -32,7 +35,9 @@ static void test_cache()
     options.flags |= KILN_CACHE_NO_DISK;
     kiln::cache cache(options);
     const kiln::recipe one = recipe_of("one");
-    CHECK(!cache.find(one.key()));
+    const kiln::blob none = cache.find(one.key());
+    CHECK(!none && none.size() == 0 && none.data() == nullptr);
+    CHECK(none.bytes().empty() && none.facts().empty() && !none.share());
     CHECK(kiln::to_text(one.key()).size() == 64);
     int runs = 0;
     kiln_origin origin{};
@@ -88,6 +93,79 @@ static void test_errors()
     } catch (const kiln::error &e) {
         CHECK(e.status() == KILN_E_COMPILE && e.log().find("broken.c") != std::string::npos);
     }
+}
+
+/* A cache on disk of its own. */
+static kiln::cache disk_cache(const std::filesystem::path &folder, const char *name)
+{
+    kiln::cache_options options;
+    const std::string root = (folder / name).string();
+    options.root = root.c_str();
+    return kiln::cache(options);
+}
+
+static void test_packs(const std::filesystem::path &folder)
+{
+    const kiln::cache here = disk_cache(folder, "here");
+    kiln::cache there = disk_cache(folder, "there");
+    const std::string path = (folder / "it.kpack").string();
+    kiln::cache filled = disk_cache(folder, "here"); /* the same one */
+    filled.put(recipe_of("one"), kiln::blob("first", "facts"));
+    filled.put(recipe_of("two"), kiln::blob("second"));
+    try {
+        const kiln::pack absent(path);
+        CHECK(false);
+    } catch (const kiln::error &e) {
+        CHECK(e.status() == KILN_MISS && std::string(e.what()).find(path) != std::string::npos);
+    }
+    kiln::pack_writer writer(path);
+    bool added = false;
+    CHECK(writer.add(here, recipe_of("one").key(), &added) && added);
+    CHECK(writer.add(here, recipe_of("one").key(), &added) && !added);
+    CHECK(!writer.add(here, recipe_of("absent").key()));
+    CHECK(writer.add(recipe_of("own"), kiln::blob("mine")));
+    CHECK(!writer.add(recipe_of("own"), kiln::blob("mine")));
+    const kiln_pack_copied copied = writer.add_all(here);
+    CHECK(copied.added == 1 && copied.present == 1);
+    CHECK(writer.finish().entries == 3);
+    const kiln::pack pack(path);
+    CHECK(pack.info().entries == 3 && pack.verify().entries_good == 3);
+    CHECK(pack.find(recipe_of("one").key()).facts() == "facts");
+    CHECK(pack.find(recipe_of("own").key()).bytes() == "mine");
+    CHECK(!pack.find(recipe_of("absent").key()));
+    std::vector<std::string> keys;
+    pack.walk([&](const kiln_entry_info &info) { keys.push_back(kiln::to_text(info.key)); },
+              "here");
+    CHECK(keys.size() == 3 && keys[0] < keys[1] && keys[1] < keys[2]);
+    int visits = 0;
+    try {
+        pack.walk([&](const kiln_entry_info &) {
+            visits++;
+            throw std::runtime_error("enough");
+        });
+        CHECK(false);
+    } catch (const std::runtime_error &e) {
+        CHECK(visits == 1 && std::string(e.what()) == "enough");
+    }
+    CHECK(pack.extract(there).added == 3 && pack.extract(there).present == 3);
+    CHECK(there.find(recipe_of("two").key()).bytes() == "second");
+}
+
+static void test_explaining(const std::filesystem::path &folder)
+{
+    kiln::cache cache = disk_cache(folder, "explained");
+    cache.put(recipe_of("one"), kiln::blob("first"));
+    CHECK(kiln::explain(cache, recipe_of("one")).hit());
+    const kiln::explanation two = kiln::explain(cache, recipe_of("two"));
+    CHECK(!two.hit() && two.stage == "test" && two.nearest_target == "here");
+    CHECK(two.nearest && kiln::to_text(*two.nearest) == kiln::to_text(recipe_of("one").key()));
+    CHECK(two.differences.size() == 2); /* "text", and the one byte of "bytes" */
+    for (const kiln::difference &d : two.differences) {
+        CHECK((d.field == "text" || d.field == "bytes") && d.then && d.now && *d.then != *d.now);
+    }
+    CHECK(kiln::explain(cache, recipe_of("one").key()).hit());
+    const kiln::explanation gone = kiln::explain(cache, recipe_of("two").key());
+    CHECK(gone.why == KILN_WHY_NEW && gone.recipe.empty());
 }
 
 static const char twice_text[] =
@@ -180,6 +258,25 @@ static void test_watch(const kiln::device &device, const std::string &path)
     (void)std::remove(path.c_str());
 }
 
+/* What a build would look up, before it and after it. */
+static void test_plan(const kiln::runtime &runtime)
+{
+    const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+    const kiln::source own = twice("11").entry("twice").define("NEVER_BEFORE", std::to_string(now));
+    const kiln::explanations before = kiln::plan(runtime, "cpu:0", own);
+    CHECK(before.size() == 1 && !before.at(0).hit());
+    (void)runtime.devices().at(0).build({own});
+    const kiln::explanations after = kiln::explain(runtime, "cpu:0", own);
+    CHECK(after.size() == 1 && after.at(0).hit() && !after.at(0).recipe.empty());
+    CHECK(kiln::to_text(after.at(0).key) == kiln::to_text(before.at(0).key));
+    try {
+        (void)kiln::plan(runtime, "teapot:0", own);
+        CHECK(false);
+    } catch (const kiln::error &e) {
+        CHECK(!e.why().empty());
+    }
+}
+
 static void test_executor(const kiln::device &device)
 {
     const kiln::program program = device.build({twice("2")});
@@ -233,11 +330,19 @@ int main(int argc, char **argv)
 {
     test_cache();
     test_errors();
+    const std::string watched = argc > 1 ? argv[1] : "wrapper_watched.c";
+    const std::filesystem::path folder = std::filesystem::absolute(watched + ".caches");
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    test_packs(folder);
+    test_explaining(folder);
+    std::filesystem::remove_all(folder);
     const kiln::runtime runtime = cpu_runtime();
     const kiln::device device = runtime.devices().at(0);
     test_variants(device);
     test_warm(device);
-    test_watch(device, argc > 1 ? argv[1] : "wrapper_watched.c");
+    test_watch(device, watched);
+    test_plan(runtime);
     test_executor(device);
     test_remotes();
     std::printf("kiln.hpp: %s\n", failures == 0 ? "fine" : "FAILED");

@@ -71,7 +71,7 @@ class recipe : public owner<kiln_recipe, kiln_recipe_destroy>
     }
 };
 
-/* Bytes and facts; empty after a miss. */
+/* Bytes and facts; empty after a miss: then there are no bytes, and no facts. */
 class blob : public owner<kiln_blob, kiln_blob_release>
 {
   public:
@@ -92,15 +92,15 @@ class blob : public owner<kiln_blob, kiln_blob_release>
     }
     blob share() const
     {
-        return blob(kiln_blob_retain(get()));
+        return *this ? blob(kiln_blob_retain(get())) : blob();
     }
     const void *data() const
     {
-        return kiln_blob_data(get());
+        return *this ? kiln_blob_data(get()) : nullptr;
     }
     std::size_t size() const
     {
-        return kiln_blob_size(get());
+        return *this ? kiln_blob_size(get()) : 0;
     }
     std::string_view bytes() const
     {
@@ -108,6 +108,9 @@ class blob : public owner<kiln_blob, kiln_blob_release>
     }
     std::string_view facts() const
     {
+        if (!*this) {
+            return {};
+        }
         return {static_cast<const char *>(kiln_blob_facts(get())), kiln_blob_facts_size(get())};
     }
 };
