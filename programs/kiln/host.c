@@ -117,8 +117,9 @@ static kiln_status read_all(const char *path, FILE *file, size_t size, char **ou
     return KILN_OK;
 }
 
-kiln_status host_read_file(const char *path, size_t limit, char **out_data, size_t *out_size,
-                           kiln_diag *diag)
+/* `whole`: a longer file than `limit` is refused; else no more of it is read. */
+static kiln_status read_regular(const char *path, size_t limit, bool whole, char **out_data,
+                                size_t *out_size, kiln_diag *diag)
 {
     *out_data = NULL;
     *out_size = 0;
@@ -138,13 +139,26 @@ kiln_status host_read_file(const char *path, size_t limit, char **out_data, size
         status = refuse(path, diag, strerror(errno));
     } else if (!S_ISREG(info.st_mode)) {
         status = refuse(path, diag, S_ISDIR(info.st_mode) ? "is a folder" : "is not a file");
-    } else if ((uint64_t)info.st_size > limit) {
+    } else if (whole && (uint64_t)info.st_size > limit) {
         status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "larger than %zu bytes", limit);
     } else {
-        status = read_all(path, file, (size_t)info.st_size, out_data, out_size, diag);
+        const size_t size = (uint64_t)info.st_size < limit ? (size_t)info.st_size : limit;
+        status = read_all(path, file, size, out_data, out_size, diag);
     }
     (void)fclose(file); /* nothing was written */
     return status;
+}
+
+kiln_status host_read_file(const char *path, size_t limit, char **out_data, size_t *out_size,
+                           kiln_diag *diag)
+{
+    return read_regular(path, limit, true, out_data, out_size, diag);
+}
+
+kiln_status host_read_start(const char *path, size_t most, char **out_data, size_t *out_size,
+                            kiln_diag *diag)
+{
+    return read_regular(path, most, false, out_data, out_size, diag);
 }
 
 kiln_status host_write_file(const char *path, const void *data, size_t size, kiln_diag *diag)

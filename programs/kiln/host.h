@@ -28,6 +28,9 @@ unsigned host_columns(void);
  * KILN_E_INVALID with a diag that names the file and the cause. */
 kiln_status host_read_file(const char *path, size_t limit, char **out_data, size_t *out_size,
                            kiln_diag *diag);
+/* The same for the first `most` bytes of a file of any length. */
+kiln_status host_read_start(const char *path, size_t most, char **out_data, size_t *out_size,
+                            kiln_diag *diag);
 /* Writes a whole file, replacing it. KILN_E_IO. */
 kiln_status host_write_file(const char *path, const void *data, size_t size, kiln_diag *diag);
 

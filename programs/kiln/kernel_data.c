@@ -37,19 +37,39 @@ static kiln_status match(const kernel_arg *arg, const npy_array *array, const ch
     return KILN_OK;
 }
 
+/* The shape that a file has becomes the argument's. */
+static kiln_status settle(kernel_arg *arg, const npy_array *array, kiln_diag *diag)
+{
+    arg->type = arg->type == DATA_TYPE_COUNT ? array->type : arg->type;
+    arg->rank = array->rank;
+    memcpy(arg->shape, array->shape, sizeof(arg->shape));
+    arg->count = array->count;
+    arg->shape_from_file = false;
+    return array->count > 0
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_INVALID, NULL, arg->init.file, "holds no elements");
+}
+
+kiln_status kernel_data_settle(cli_kernel *kernel, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < kernel->arg_count && status == KILN_OK; i++) {
+        kernel_arg *arg = &kernel->args[i];
+        npy_array array = {0};
+        if (arg->shape_from_file) {
+            status = npy_read_head(arg->init.file, &array, diag);
+            status = status == KILN_OK ? settle(arg, &array, diag) : status;
+        }
+    }
+    return status;
+}
+
 static kiln_status read_initial(kernel_arg *arg, kernel_content *content, kiln_diag *diag)
 {
     npy_array array = {0};
     kiln_status status = npy_read(arg->init.file, &array, diag);
     if (status == KILN_OK && arg->shape_from_file) {
-        arg->type = arg->type == DATA_TYPE_COUNT ? array.type : arg->type;
-        arg->rank = array.rank;
-        memcpy(arg->shape, array.shape, sizeof(arg->shape));
-        arg->count = array.count;
-        arg->shape_from_file = false;
-        if (array.count == 0) {
-            status = kiln_diag_set(diag, KILN_E_INVALID, NULL, arg->init.file, "holds no elements");
-        }
+        status = settle(arg, &array, diag);
     }
     if (status == KILN_OK) {
         status = match(arg, &array, arg->init.file, diag);

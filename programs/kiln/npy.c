@@ -225,14 +225,14 @@ static size_t measure(const unsigned char *bytes, size_t size, size_t *out_heade
     return prefix;
 }
 
-kiln_status npy_parse(const void *bytes, size_t size, const char *name, npy_array *out_array,
-                      kiln_diag *diag)
+/* All but the data, which begins at out_array->data. */
+static kiln_status parse_head(const void *bytes, size_t size, const char *name,
+                              npy_array *out_array, kiln_diag *diag)
 {
     const unsigned char *file = bytes;
     npy_cursor cursor = {NULL, NULL, name, diag};
     npy_array array = {0};
     size_t header = 0;
-    *out_array = array;
     if (size < PREFIX || memcmp(file, magic, sizeof(magic)) != 0) {
         return refuse(&cursor, NULL, "is not a .npy file");
     }
@@ -256,13 +256,44 @@ kiln_status npy_parse(const void *bytes, size_t size, const char *name, npy_arra
     }
     array.size = array.count * element;
     array.data = cursor.end;
-    size_t rest = size - prefix - header;
+    *out_array = array;
+    return KILN_OK;
+}
+
+kiln_status npy_parse(const void *bytes, size_t size, const char *name, npy_array *out_array,
+                      kiln_diag *diag)
+{
+    npy_array array = {0};
+    *out_array = array;
+    kiln_status status = parse_head(bytes, size, name, &array, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    const size_t rest = size - (size_t)((const char *)array.data - (const char *)bytes);
     if (rest != array.size) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, name,
                              "holds %zu bytes of data where its shape needs %zu", rest, array.size);
     }
     *out_array = array;
     return KILN_OK;
+}
+
+kiln_status npy_read_head(const char *path, npy_array *out_array, kiln_diag *diag)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    npy_array array = {0};
+    *out_array = array;
+    kiln_status status = host_read_start(path, PREFIX + 4 + MAX_HEADER, &bytes, &size, diag);
+    if (status == KILN_OK) {
+        status = parse_head(bytes, size, path, &array, diag);
+    }
+    if (status == KILN_OK) {
+        array.data = NULL;
+        *out_array = array;
+    }
+    free(bytes);
+    return status;
 }
 
 kiln_status npy_read(const char *path, npy_array *out_array, kiln_diag *diag)

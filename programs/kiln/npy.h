@@ -25,6 +25,9 @@ kiln_status npy_parse(const void *bytes, size_t size, const char *name, npy_arra
 /* Reads a file; npy_deinit afterwards. KILN_E_INVALID, KILN_E_NOMEM. */
 kiln_status npy_read(const char *path, npy_array *out_array, kiln_diag *diag);
 void npy_deinit(npy_array *array);
+/* Type, shape and size alone, from the beginning of a file: `data` is NULL. Whether as much follows
+ * is not looked at. KILN_E_INVALID, KILN_E_NOMEM. */
+kiln_status npy_read_head(const char *path, npy_array *out_array, kiln_diag *diag);
 
 /* Writes version 1.0. KILN_E_IO, KILN_E_NOMEM. */
 kiln_status npy_write(const char *path, const npy_array *array, kiln_diag *diag);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel_data.h"
 #include "kernel_variants.h"
 
 static size_t most_items(const cli_kernel *kernel)
@@ -75,7 +76,7 @@ static bool add_chosen(warm_list *list, const warm_item *common, kiln_device *de
     return good;
 }
 
-static bool add_kernel(warm_list *list, const cli_kernel *kernel, const cli_targets *targets,
+static bool add_kernel(warm_list *list, cli_kernel *kernel, const cli_targets *targets,
                        size_t target, bool variants, cli_pool *pool)
 {
     const warm_item common = {.kernel = kernel, .target = target, .variant_name = ""};
@@ -89,10 +90,12 @@ static bool add_kernel(warm_list *list, const cli_kernel *kernel, const cli_targ
     }
     kiln_device *device = find_device(to);
     list->items[list->count++] = common;
-    return device == NULL || add_chosen(list, &common, device, pool);
+    /* Without the data files that sizes come from there is no knowing what was chosen for these. */
+    const bool known = kernel_data_settle(kernel, NULL) == KILN_OK || kernel->size_count == 0;
+    return device == NULL || !known || add_chosen(list, &common, device, pool);
 }
 
-kiln_status warm_list_make(const cli_manifest *manifests, size_t manifest_count,
+kiln_status warm_list_make(cli_manifest *manifests, size_t manifest_count,
                            const cli_targets *targets, bool variants, cli_pool *pool,
                            warm_list *out_list, kiln_diag *diag)
 {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -132,6 +133,17 @@ static void what_is_written_is_read(void **state)
             assert_memory_equal(read.data, data, array.size);
             assert_int_equal(((const char *)read.data - read.owned) % 64, 0);
             npy_deinit(&read);
+            /* The head alone, and of a file whose data is cut off. */
+            for (int cut = 0; cut < 2; cut++) {
+                assert_int_equal(npy_read_head(path, &read, NULL), KILN_OK);
+                assert_int_equal(read.type, array.type);
+                assert_int_equal(read.count, array.count);
+                assert_memory_equal(read.shape, array.shape, sizeof(array.shape));
+                assert_null(read.data);
+                assert_int_equal(truncate(path, 128), 0);
+            }
+            assert_int_equal(truncate(path, 20), 0);
+            assert_int_equal(npy_read_head(path, &read, NULL), KILN_E_INVALID);
         }
     }
     free(path);
