@@ -333,7 +333,7 @@ cleanup:
 static kiln_status refused(kiln_remote_call *call, long code)
 {
     (void)snprintf(call->why, sizeof call->why, "the server answers %ld%s", code,
-                   code == 401 ? ": it wants to know who asks (netrc, token-file)" : "");
+                   code == 401 ? ": it wants to know who asks (netrc, token-file, cert-file)" : "");
     return KILN_E_IO;
 }
 
