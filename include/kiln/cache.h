@@ -125,7 +125,7 @@ KILN_API uint64_t kiln_blob_compile_ns(const kiln_blob *blob);
 
 /* Fill it with kiln_cache_options_init, then change what you want. */
 typedef struct kiln_cache_options {
-    size_t struct_size;        /* sizeof(kiln_cache_options) */
+    size_t struct_size;
     const char *root;          /* disk tier, an absolute path; NULL: the user's folder for caches */
     uint32_t flags;            /* KILN_CACHE_* */
     uint64_t disk_max_bytes;   /* 0: 2 GiB */
@@ -134,7 +134,6 @@ typedef struct kiln_cache_options {
     uint32_t memory_max_count; /* 0: 4,096 */
     uint32_t wait_ms;          /* longest wait for another process's compile; 0: 10 minutes */
     bool no_fsync;             /* KILN_FSYNC=0: publish without fsync; checksums find torn files */
-    /* Fields are appended: a smaller struct_size means defaults for what it does not reach. */
     const char *packs;       /* KILN_PACKS: read-only packs (kiln/pack.h), absolute paths in order,
                                 between them ':' (Windows: ';'); NULL: none */
     uint64_t disk_max_age_s; /* entries not used for so long are evicted; 0: any age */
@@ -146,12 +145,18 @@ typedef struct kiln_cache_options {
 
 /* Fills `options` with defaults, then with what the environment says (KILN_CACHE_DIR,
  * KILN_CACHE_MAX_SIZE, KILN_CACHE_MAX_AGE, KILN_CACHE_MIN_FREE, KILN_NO_CACHE, KILN_RECACHE,
- * KILN_READONLY, KILN_FSYNC, KILN_PACKS, KILN_REMOTE).
+ * KILN_READONLY, KILN_FSYNC, KILN_PACKS, KILN_REMOTE). The library is told how large the caller's
+ * struct is, and writes no further: `size` is sizeof(kiln_cache_options).
  * Threads: any, while nobody changes the environment.   Blocks: never.
  * Owns: `root`, `packs` and `remote` borrow from the environment.
  * Fails: KILN_E_INVALID names the malformed variable; `options` then holds usable defaults. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_cache_options_init(kiln_cache_options *options,
-                                                             kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_options_init_sized(kiln_cache_options *options,
+                                                                   size_t size, kiln_diag *diag);
+static inline KILN_MUST_CHECK kiln_status kiln_cache_options_init(kiln_cache_options *options,
+                                                                  kiln_diag *diag)
+{
+    return kiln_cache_options_init_sized(options, sizeof(*options), diag);
+}
 
 /* Opens a cache. NULL options mean kiln_cache_options_init's. A disk tier that cannot be used is
  * left out, logged, and told by kiln_cache_disk_reason; a pack that cannot be used is left out and

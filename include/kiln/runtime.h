@@ -48,12 +48,18 @@ typedef struct kiln_runtime_options {
     bool fresh_probe;  /* KILN_FRESH_PROBE: probe every backend, whatever is remembered of them */
 } kiln_runtime_options;
 
-/* Fills `options` with defaults, then with what the environment says.
+/* Fills `options` with defaults, then with what the environment says. The library is told how large
+ * the caller's struct is, and writes no further: `size` is sizeof(kiln_runtime_options).
  * Threads: any, while nobody changes the environment.   Blocks: never.
  * Owns: strings borrow from the environment.
  * Fails: KILN_E_INVALID names the malformed variable; `options` then holds usable defaults. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_options_init(kiln_runtime_options *options,
-                                                               kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_options_init_sized(kiln_runtime_options *options,
+                                                                     size_t size, kiln_diag *diag);
+static inline KILN_MUST_CHECK kiln_status kiln_runtime_options_init(kiln_runtime_options *options,
+                                                                    kiln_diag *diag)
+{
+    return kiln_runtime_options_init_sized(options, sizeof(*options), diag);
+}
 
 /* Probes the backends and lists their devices. A backend that cannot work is reported, not fatal;
  * an empty list of devices is possible only when the cpu backend was not asked for. What a probe

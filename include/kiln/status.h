@@ -6,9 +6,19 @@
  *
  * In all headers: destroy, release and close end an object and take NULL; retain gives another
  * reference, and NULL for NULL. Nothing else takes NULL unless it says so. Out parameters are
- * zeroed on entry and filled on success only. A struct_size is sizeof the struct, and must be set.
- * Text is UTF-8 and ends with NUL, sizes are in bytes, and a name says the unit of a time: _ns,
- * _ms, _s. */
+ * zeroed on entry and filled on success only. Text is UTF-8 and ends with NUL, sizes are in bytes,
+ * and a name says the unit of a time: _ns, _ms, _s.
+ *
+ * Growth. A struct that begins with a struct_size may get members at its end with a later version;
+ * one without never changes. struct_size is sizeof the struct, as the program was compiled, and
+ * must be set. A program compiled with older headers (0.1.0's and later) runs with a newer library:
+ * what it does not have is as if it were zero. A program compiled with newer headers runs with an
+ * older library as long as what that library does not know is zero: otherwise the call fails with
+ * KILN_E_INVALID, and the diag names the struct and both sizes. In a list, all have the struct_size
+ * of the first. What the library fills is filled as far as the caller's struct_size reaches, and
+ * zeroed behind what the library knows; where the library owns the struct (kiln_device_info,
+ * kiln_nvrtc_result, what a callback is shown), struct_size is the library's, and what lies behind
+ * it is not there. */
 #ifndef KILN_STATUS_H
 #define KILN_STATUS_H
 

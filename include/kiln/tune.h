@@ -32,7 +32,7 @@ typedef struct kiln_variant {
     const kiln_source *source; /* in one language; a language that the device does not take passes
                                   the variant over */
     const char *entry;
-    kiln_launch launch; /* shape alone: `args` are not looked at */
+    kiln_launch launch; /* shape alone: `args` are not looked at; nothing will follow it */
 } kiln_variant;
 
 /* A kernel with its variants. */

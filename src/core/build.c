@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "core/program.h"
 #include "core/runtime.h"
 #include "sys/clock.h"
@@ -20,14 +21,14 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
     build->driver = driver;
     build->target = target;
     build->device = device;
-    build->options = options != NULL ? options : &no_options;
+    build->options = kn_sized_view(KN_SIZED_kiln_build_options,
+                                   options != NULL ? options : &no_options, &build->room, diag);
     for (size_t i = 0; i < KILN_STAGE_MAX; i++) {
         kn_artifact_init(&build->runs[i].artifact);
     }
-    if (build->options->struct_size < sizeof(kiln_build_options)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_build_options)",
-                             "building a program", "options.struct_size is %zu",
-                             build->options->struct_size);
+    if (build->options == NULL) {
+        build->options = &no_options;
+        return KILN_E_INVALID;
     }
     kiln_status status = kn_source_resolve(source, &build->source, diag);
     if (status != KILN_OK) {

@@ -27,6 +27,7 @@ typedef struct kn_build {
     const kiln_target *target;
     void *device; /* the backend's handle, or NULL when compiling for a named target */
     const kiln_build_options *options; /* never NULL */
+    kiln_build_options room;           /* for options of another version */
     kn_resolved source;
     const kiln_stage *stages;
     size_t stage_count;

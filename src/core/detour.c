@@ -113,9 +113,7 @@ kiln_status kn_detour_launch(kiln_queue *queue, kiln_program *program, const cha
         status = bring_all(&d, launch, diag);
     }
     if (status == KILN_OK) {
-        memset(&there, 0, sizeof(there));
-        memcpy(&there, launch,
-               launch->struct_size < sizeof(there) ? launch->struct_size : sizeof(there));
+        there = *launch;
         there.args = d.args;
         status = kiln_queue_launch(d.there, program, entry, &there, NULL, diag);
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "core/launch.h"
 
 #define IN_FLIGHT_DEFAULT 3u
@@ -216,23 +217,18 @@ void kiln_executor_drain(kiln_executor *executor)
 kiln_status kiln_executor_get_stats(kiln_executor *executor, kiln_executor_stats *out_stats,
                                     kiln_diag *diag)
 {
-    if (out_stats->struct_size < sizeof(*out_stats)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_executor_stats)",
-                             "reading statistics", "struct_size is %zu", out_stats->struct_size);
-    }
     kn_mutex_lock(&executor->mutex);
     const kn_buffer_pool *pool = &executor->pool;
-    *out_stats = executor->stats;
-    out_stats->struct_size = sizeof(*out_stats);
-    out_stats->pool_buffers = pool->count;
-    out_stats->pool_creates = pool->creates;
-    out_stats->pool_reuses = pool->reuses;
-    out_stats->pool_bytes = pool->bytes;
-    out_stats->pool_bytes_high = pool->bytes_high;
-    out_stats->used_bytes = pool->used;
-    out_stats->used_bytes_high = pool->used_high;
+    kiln_executor_stats stats = executor->stats;
+    stats.pool_buffers = pool->count;
+    stats.pool_creates = pool->creates;
+    stats.pool_reuses = pool->reuses;
+    stats.pool_bytes = pool->bytes;
+    stats.pool_bytes_high = pool->bytes_high;
+    stats.used_bytes = pool->used;
+    stats.used_bytes_high = pool->used_high;
     kn_mutex_unlock(&executor->mutex);
-    return KILN_OK;
+    return kn_sized_give(KN_SIZED_kiln_executor_stats, &stats, out_stats, diag);
 }
 
 /* --- life --------------------------------------------------------------------------------------
@@ -240,11 +236,6 @@ kiln_status kiln_executor_get_stats(kiln_executor *executor, kiln_executor_stats
 
 static kiln_status check_options(const kiln_executor_options *options, kiln_diag *diag)
 {
-    if (options->struct_size < sizeof(*options)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_executor_options)",
-                             "creating an executor", "options.struct_size is %zu",
-                             options->struct_size);
-    }
     if (options->in_flight > KILN_IN_FLIGHT_MAX) {
         return kiln_diag_set(diag, KILN_E_INVALID, "use 2 to 4", "creating an executor",
                              "%u submissions in flight; at most %u", (unsigned)options->in_flight,
@@ -279,9 +270,11 @@ kiln_status kiln_executor_create(kiln_device *device, const kiln_executor_option
                                  kiln_executor **out_executor, kiln_diag *diag)
 {
     static const kiln_executor_options none = {.struct_size = sizeof(kiln_executor_options)};
-    options = options != NULL ? options : &none;
+    kiln_executor_options room;
     *out_executor = NULL;
-    kiln_status status = check_options(options, diag);
+    options = kn_sized_view(KN_SIZED_kiln_executor_options, options != NULL ? options : &none,
+                            &room, diag);
+    kiln_status status = options != NULL ? check_options(options, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }

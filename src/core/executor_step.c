@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/sized.h"
 #include "core/buffer.h"
 #include "core/executor.h"
 #include "core/launch.h"
@@ -20,9 +21,6 @@ static kiln_status refuse(const kiln_work *work, const char *fix, const char *wh
 
 static kiln_status check(const kiln_executor *executor, const kiln_work *work, kiln_diag *diag)
 {
-    if (work->struct_size < sizeof(kiln_work)) {
-        return refuse(work, "set it to sizeof(kiln_work)", "its struct_size is too small", diag);
-    }
     if (work->entry == NULL || work->entry[0] == '\0') {
         return refuse(work, "name the kernel", "no entry is named", diag);
     }
@@ -61,7 +59,9 @@ static bool reserve(kn_slot *slot, const kiln_work *work)
 kiln_status kn_slot_fill(kn_slot *slot, const kiln_executor *executor, const kiln_work *work,
                          kiln_diag *diag)
 {
-    kiln_status status = check(executor, work, diag);
+    kiln_work room;
+    work = kn_sized_view(KN_SIZED_kiln_work, work, &room, diag);
+    kiln_status status = work != NULL ? check(executor, work, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "core/background.h"
 #include "core/buffer.h"
 #include "core/capture.h"
@@ -197,17 +198,11 @@ static kiln_status take_shape(const kiln_device *device, const char *entry,
     return chosen ? check_group(device, entry, out, diag) : KILN_OK;
 }
 
-/* The size of kiln_launch before it had `cooperative` and `cluster`: still taken. */
-#define LAUNCH_FIRST_SIZE (offsetof(kiln_launch, shared_bytes) + sizeof(uint32_t))
-
 /* What only some backends have. */
 static kiln_status take_attributes(const kiln_device *device, const char *entry,
                                    const kiln_launch *launch, kiln_sys_launch *out, kiln_diag *diag)
 {
     const kn_instance *in = &device->driver->in;
-    if (launch->struct_size < sizeof(kiln_launch)) {
-        return KILN_OK;
-    }
     bool clusters = false;
     for (uint32_t i = 0; i < 3; i++) {
         clusters = clusters || launch->cluster[i] != 0;
@@ -233,10 +228,6 @@ static kiln_status check_launch(const kiln_queue *queue, const kiln_program *pro
     const char *what = entry != NULL ? entry : "a launch";
     if (entry == NULL || entry[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_INVALID, "name the kernel", what, "no entry is named");
-    }
-    if (launch->struct_size < LAUNCH_FIRST_SIZE) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_launch)", what,
-                             "launch.struct_size is %zu", launch->struct_size);
     }
     if (program->device != queue->device) {
         return kiln_diag_set(diag, KILN_E_INVALID, "build it for the queue's device", what,
@@ -318,11 +309,14 @@ kiln_status kiln_queue_launch(kiln_queue *queue, kiln_program *program, const ch
     kiln_sys_arg on_stack[ARGS_ON_STACK];
     kiln_sys_arg *args = on_stack;
     kiln_event *event = NULL;
+    kiln_launch room;
     uint64_t took = 0;
     if (out_event != NULL) {
         *out_event = NULL;
     }
-    kiln_status status = check_launch(queue, program, entry, launch, diag);
+    launch = kn_sized_view(KN_SIZED_kiln_launch, launch, &room, diag);
+    kiln_status status =
+        launch != NULL ? check_launch(queue, program, entry, launch, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }

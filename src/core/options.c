@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "core/runtime.h"
 #include "sys/env.h"
 #include "sys/file.h"
@@ -34,7 +35,8 @@ static const option_row rows[] = {
     ROW("KILN_FRESH_PROBE", OPTION_BOOL, fresh_probe),
 };
 
-kiln_status kiln_runtime_options_init(kiln_runtime_options *options, kiln_diag *diag)
+/* `options` holds usable defaults in any case. */
+static kiln_status read_environment(kiln_runtime_options *options, kiln_diag *diag)
 {
     memset(options, 0, sizeof(*options));
     options->struct_size = sizeof(*options);
@@ -63,6 +65,17 @@ kiln_status kiln_runtime_options_init(kiln_runtime_options *options, kiln_diag *
     return first;
 }
 
+kiln_status kiln_runtime_options_init_sized(kiln_runtime_options *options, size_t size,
+                                            kiln_diag *diag)
+{
+    kiln_runtime_options filled;
+    kiln_status status = read_environment(&filled, diag);
+    options->struct_size = size;
+    kiln_status given = kn_sized_give(KN_SIZED_kiln_runtime_options, &filled, options,
+                                      status == KILN_OK ? diag : NULL);
+    return status == KILN_OK ? given : status;
+}
+
 /* The variable, if that is where the value came from. */
 static const char *origin_of(const option_row *row, const char *value)
 {
@@ -72,11 +85,6 @@ static const char *origin_of(const option_row *row, const char *value)
 
 kiln_status kn_options_check(const kiln_runtime_options *options, kiln_diag *diag)
 {
-    if (options->struct_size < sizeof(kiln_runtime_options)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "call kiln_runtime_options_init first",
-                             "creating a runtime", "options.struct_size is %zu",
-                             options->struct_size);
-    }
     if (options->backend != NULL && !kn_request_sound(options->backend)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "give names like opencl,cpu",
                              origin_of(&rows[0], options->backend),

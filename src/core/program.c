@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "core/background.h"
@@ -157,24 +158,54 @@ static kiln_status refuse_languages(const kiln_device *device, const kiln_source
     return KILN_E_UNSUPPORTED;
 }
 
+/* Sources and options are this library's structs. */
+static kiln_status build(kiln_device *device, const kiln_source *sources, size_t source_count,
+                         const kiln_build_options *options, kiln_program **out_program,
+                         kiln_diag *diag)
+{
+    const void *list = NULL;
+    void *copy = NULL;
+    const kiln_source *source = kn_source_taken(device, sources, source_count);
+    if (source == NULL) {
+        return refuse_languages(device, sources, source_count, diag);
+    }
+    if (!options->background || options->cache_only) {
+        return kn_build_program(device, source, options, out_program, diag);
+    }
+    kiln_build_options later = *options;
+    kiln_status status = kn_sized_list(KN_SIZED_kiln_source, options->fallback,
+                                       options->fallback_count, &list, &copy, diag);
+    if (status == KILN_OK) {
+        later.fallback = (const kiln_source *)list;
+        status =
+            kn_background_build(device, source, sources, source_count, &later, out_program, diag);
+    }
+    free(copy);
+    return status;
+}
+
 kiln_status kiln_program_build(kiln_device *device, const kiln_source *sources, size_t source_count,
                                const kiln_build_options *options, kiln_program **out_program,
                                kiln_diag *diag)
 {
+    static const kiln_build_options none = {.struct_size = sizeof(none)};
+    kiln_build_options room;
+    const void *list = NULL;
+    void *copy = NULL;
     *out_program = NULL;
     kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
     if (status != KILN_OK) {
         return status;
     }
-    const kiln_source *source = kn_source_taken(device, sources, source_count);
-    if (source == NULL) {
-        return refuse_languages(device, sources, source_count, diag);
+    options =
+        kn_sized_view(KN_SIZED_kiln_build_options, options != NULL ? options : &none, &room, diag);
+    status = options != NULL
+                 ? kn_sized_list(KN_SIZED_kiln_source, sources, source_count, &list, &copy, diag)
+                 : KILN_E_INVALID;
+    if (status == KILN_OK) {
+        status = build(device, (const kiln_source *)list, source_count, options, out_program, diag);
     }
-    const bool background = options != NULL && options->struct_size >= sizeof(*options) &&
-                            options->background && !options->cache_only;
-    status = background ? kn_background_build(device, source, sources, source_count, options,
-                                              out_program, diag)
-                        : kn_build_program(device, source, options, out_program, diag);
+    free(copy);
     if (status == KILN_OK) {
         kn_uses_note(*out_program);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/capture.h"
 #include "core/uses.h"
@@ -212,7 +213,8 @@ kiln_status kiln_runtime_create(const kiln_runtime_options *options, kiln_runtim
         status = kiln_runtime_options_init(&defaults, diag);
         options = &defaults;
     } else {
-        status = kn_options_check(options, diag);
+        options = kn_sized_view(KN_SIZED_kiln_runtime_options, options, &defaults, diag);
+        status = options != NULL ? kn_options_check(options, diag) : KILN_E_INVALID;
     }
     if (status == KILN_OK) {
         status = kn_options_show_hidden(&hidden, diag);

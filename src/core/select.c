@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sized.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "core/runtime.h"
@@ -208,11 +209,10 @@ static kiln_status nothing_fits(const kiln_runtime *runtime, const kiln_source *
     return KILN_E_UNAVAILABLE;
 }
 
-kiln_status kiln_runtime_select(kiln_runtime *runtime, const kiln_source *sources,
-                                size_t source_count, kiln_device **out_device, kiln_diag *diag)
+static kiln_status choose(kiln_runtime *runtime, const kiln_source *sources, size_t source_count,
+                          kiln_device **out_device, kiln_diag *diag)
 {
     kiln_device *fallback = NULL;
-    *out_device = NULL;
     for (size_t i = 0; i < runtime->device_count; i++) {
         kiln_device *device = runtime->devices[i];
         if (!takes_any(device, sources, source_count)) {
@@ -232,4 +232,19 @@ kiln_status kiln_runtime_select(kiln_runtime *runtime, const kiln_source *source
                 runtime->device != NULL ? runtime->device : "any", fallback->info.name);
     *out_device = fallback;
     return KILN_OK;
+}
+
+kiln_status kiln_runtime_select(kiln_runtime *runtime, const kiln_source *sources,
+                                size_t source_count, kiln_device **out_device, kiln_diag *diag)
+{
+    const void *list = NULL;
+    void *copy = NULL;
+    *out_device = NULL;
+    kiln_status status =
+        kn_sized_list(KN_SIZED_kiln_source, sources, source_count, &list, &copy, diag);
+    if (status == KILN_OK) {
+        status = choose(runtime, (const kiln_source *)list, source_count, out_device, diag);
+    }
+    free(copy);
+    return status;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "base/text.h"
 #include "sys/file.h"
 
@@ -89,10 +90,6 @@ static kiln_status check_lists(const kiln_source *source, kiln_diag *diag)
 
 kiln_status kn_source_check(const kiln_source *source, kiln_diag *diag)
 {
-    if (source->struct_size < sizeof(kiln_source)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "start from KILN_SOURCE_INIT", "a source",
-                             "its struct_size is %zu", source->struct_size);
-    }
     if (source->language == KILN_LANG_NONE) {
         return refuse(source, "its language is not set", diag);
     }
@@ -108,8 +105,10 @@ kiln_status kn_source_check(const kiln_source *source, kiln_diag *diag)
 
 kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolved, kiln_diag *diag)
 {
+    kiln_source room;
     memset(out_resolved, 0, sizeof(*out_resolved));
-    kiln_status status = kn_source_check(source, diag);
+    source = kn_sized_view(KN_SIZED_kiln_source, source, &room, diag);
+    kiln_status status = source != NULL ? kn_source_check(source, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }

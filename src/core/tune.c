@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "core/runtime.h"
 #include "store/cache.h"
 #include "sys/clock.h"
@@ -53,10 +54,6 @@ static kiln_status check_options(const kiln_kernel *kernel, const kiln_tune_opti
                                  kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
-    if (options->struct_size < sizeof(kiln_tune_options)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_tune_options)",
-                             kernel->name, "options.struct_size is %zu", options->struct_size);
-    }
     if (options->arg_count > 0 && options->args == NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, kernel->name, "its arguments are missing");
     }
@@ -289,16 +286,12 @@ static bool is_known(kiln_device *device, const kiln_kernel *kernel,
     return true;
 }
 
-kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel,
-                      const kiln_tune_options *options, kiln_tuning *out_tuning, kiln_diag *diag)
+/* Kernel and options are this library's structs. */
+static kiln_status tune(kiln_device *device, const kiln_kernel *kernel,
+                        const kiln_tune_options *options, kiln_tuning *out_tuning, kiln_diag *diag)
 {
     const uint64_t start = kn_clock_now();
-    *out_tuning = (kiln_tuning){0};
-    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
-    status = status == KILN_OK ? kn_kernel_check(device, kernel, diag) : status;
-    if (status == KILN_OK) {
-        status = check_options(kernel, options, diag);
-    }
+    kiln_status status = check_options(kernel, options, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -316,5 +309,21 @@ kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel,
     if (status != KILN_OK) {
         *out_tuning = (kiln_tuning){0};
     }
+    return status;
+}
+
+kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel,
+                      const kiln_tune_options *options, kiln_tuning *out_tuning, kiln_diag *diag)
+{
+    kn_kernel taken;
+    kiln_tune_options room;
+    *out_tuning = (kiln_tuning){0};
+    kiln_status status = kn_kernel_take(device, kernel, &taken, diag);
+    if (status == KILN_OK) {
+        options = kn_sized_view(KN_SIZED_kiln_tune_options, options, &room, diag);
+        status = options != NULL ? tune(device, &taken.kernel, options, out_tuning, diag)
+                                 : KILN_E_INVALID;
+    }
+    kn_kernel_drop(&taken);
     return status;
 }

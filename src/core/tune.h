@@ -8,15 +8,28 @@
 
 #include "tune/record.h"
 
-/* --- what was found (tuned.c) ------------------------------------------------------------------
+/* --- the list (tune_kernel.c) ------------------------------------------------------------------
  */
+
+/* A kernel as this library knows it; texts are still the caller's. */
+typedef struct kn_kernel {
+    kiln_kernel kernel;
+    kiln_variant *variants; /* the same list */
+    kiln_source *sources;   /* of those that came in another size */
+} kn_kernel;
 
 /* Whether the device's backend takes the variant's language. */
 bool kn_variant_taken(const kiln_device *device, const kiln_variant *variant);
 
 /* Refuses a list that says nothing sensible: KILN_E_INVALID; opens the device's driver
- * (KILN_E_UNAVAILABLE); KILN_E_UNSUPPORTED if the device takes none of it. */
-kiln_status kn_kernel_check(kiln_device *device, const kiln_kernel *kernel, kiln_diag *diag);
+ * (KILN_E_UNAVAILABLE); KILN_E_UNSUPPORTED if the device takes none of it; KILN_E_NOMEM.
+ * kn_kernel_drop in any case. */
+kiln_status kn_kernel_take(kiln_device *device, const kiln_kernel *given, kn_kernel *out_taken,
+                           kiln_diag *diag);
+void kn_kernel_drop(kn_kernel *taken);
+
+/* --- what was found (tuned.c) ------------------------------------------------------------------
+ */
 
 /* The recipe that a choice is kept under: the kernel's name, the bucket of its size, the device
  * with its driver, and every variant that the device takes. Headers and compilers are not in it:

@@ -1,5 +1,4 @@
 /* What was measured before: its key, looking it up, and building the variant it names. */
-#include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -12,88 +11,6 @@
 #include "kiln/cpu.h"
 #include "store/cache.h"
 #include "sys/dylib.h"
-
-/* --- the list ----------------------------------------------------------------------------------
- */
-
-bool kn_variant_taken(const kiln_device *device, const kiln_variant *variant)
-{
-    const kn_instance *in = &device->driver->in;
-    size_t count = 0;
-    return kn_hal_stages(in, in->handle, &device->target, variant->source->language, &count) !=
-           NULL;
-}
-
-static kiln_status refuse(const kiln_kernel *kernel, const char *why, kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_INVALID, NULL,
-                         kernel->name != NULL ? kernel->name : "a kernel's variants", "%s", why);
-}
-
-static kiln_status check_variant(const kiln_kernel *kernel, size_t index, kiln_diag *diag)
-{
-    const kiln_variant *variant = &kernel->variants[index];
-    const char *why = NULL;
-    if (variant->struct_size < sizeof(kiln_variant) ||
-        variant->launch.struct_size < sizeof(kiln_launch)) {
-        why = "a variant's struct_size, or its launch's, is not set";
-    } else if (variant->name == NULL || variant->name[0] == '\0' ||
-               strlen(variant->name) > KN_TUNE_NAME_MAX) {
-        why = "a variant's name is missing, or longer than 255 bytes";
-    } else if (variant->source == NULL || variant->entry == NULL || variant->entry[0] == '\0') {
-        why = "a variant has no source or no entry";
-    }
-    for (size_t i = 0; why == NULL && i < index; i++) {
-        why = strcmp(kernel->variants[i].name, variant->name) == 0
-                  ? "two variants have the same name"
-                  : NULL;
-    }
-    return why != NULL ? refuse(kernel, why, diag) : kn_source_check(variant->source, diag);
-}
-
-static kiln_status check_variants(const kiln_device *device, const kiln_kernel *kernel,
-                                  kiln_diag *diag)
-{
-    bool any = false;
-    for (size_t i = 0; i < kernel->variant_count; i++) {
-        kiln_status status = check_variant(kernel, i, diag);
-        if (status != KILN_OK) {
-            return status;
-        }
-        any = any || kn_variant_taken(device, &kernel->variants[i]);
-    }
-    return any ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_UNSUPPORTED, "add a variant in a language it takes",
-                               kernel->name, "%s takes none of its variants", device->info.backend);
-}
-
-static bool is_amount(double value)
-{
-    return isfinite(value) && value >= 0;
-}
-
-kiln_status kn_kernel_check(kiln_device *device, const kiln_kernel *kernel, kiln_diag *diag)
-{
-    if (kernel->struct_size < sizeof(kiln_kernel)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_kernel)",
-                             "a kernel's variants", "struct_size is %zu", kernel->struct_size);
-    }
-    if (kernel->name == NULL || !kn_name_valid(kernel->name)) {
-        return refuse(kernel, "its name is not 1 to 64 letters, digits, '.', '-', '_'", diag);
-    }
-    if (kernel->variants == NULL || kernel->variant_count == 0 ||
-        kernel->variant_count > KILN_VARIANTS_MAX) {
-        return refuse(kernel, "it has no variants, or more than 64", diag);
-    }
-    if (kernel->size_count > KILN_SIZES_MAX || (kernel->size_count > 0 && kernel->sizes == NULL)) {
-        return refuse(kernel, "its list of sizes is missing, or has more than 8", diag);
-    }
-    if (!is_amount(kernel->flops) || !is_amount(kernel->bytes)) {
-        return refuse(kernel, "flops or bytes is no amount", diag);
-    }
-    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
-    return status == KILN_OK ? check_variants(device, kernel, diag) : status;
-}
 
 /* --- the key -----------------------------------------------------------------------------------
  */
@@ -300,18 +217,19 @@ kiln_status kiln_tuned_find(kiln_device *device, const kiln_kernel *kernel, kiln
                             kiln_diag *diag)
 {
     kn_tune_record record;
+    kn_kernel taken;
     *out_tuning = (kiln_tuning){0};
-    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
-    status = status == KILN_OK ? kn_kernel_check(device, kernel, diag) : status;
+    kiln_status status = kn_kernel_take(device, kernel, &taken, diag);
     if (status == KILN_OK && device->runtime->untuned) {
-        return KILN_MISS;
+        status = KILN_MISS;
     }
     if (status == KILN_OK) {
-        status = kn_tuned_look(device, kernel, false, &record, out_tuning, diag);
+        status = kn_tuned_look(device, &taken.kernel, false, &record, out_tuning, diag);
     }
     if (status == KILN_OK) {
-        out_tuning->baseline = first_taken(device, kernel);
+        out_tuning->baseline = first_taken(device, &taken.kernel);
     }
+    kn_kernel_drop(&taken);
     return status;
 }
 
@@ -372,22 +290,15 @@ static kiln_status build_baseline(kiln_device *device, const kiln_kernel *kernel
     return status;
 }
 
-kiln_status kiln_tuned_build(kiln_device *device, const kiln_kernel *kernel,
-                             const kiln_build_options *options, kiln_program **out_program,
-                             kiln_tuning *out_tuning, kiln_diag *diag)
+/* `kernel` is this library's struct. */
+static kiln_status build_tuned(kiln_device *device, const kiln_kernel *kernel,
+                               const kiln_build_options *options, kiln_program **out_program,
+                               kiln_tuning *out_tuning, kiln_diag *diag)
 {
     kn_tune_record record;
     kiln_tuning tuning = {0};
+    kiln_status status = KILN_OK;
     kiln_status found = KILN_MISS;
-    *out_program = NULL;
-    if (out_tuning != NULL) {
-        *out_tuning = tuning;
-    }
-    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
-    status = status == KILN_OK ? kn_kernel_check(device, kernel, diag) : status;
-    if (status != KILN_OK) {
-        return status;
-    }
     if (!device->runtime->untuned) {
         found = kn_tuned_look(device, kernel, false, &record, &tuning, diag);
     }
@@ -406,5 +317,22 @@ kiln_status kiln_tuned_build(kiln_device *device, const kiln_kernel *kernel,
     if (status == KILN_OK && out_tuning != NULL) {
         *out_tuning = tuning;
     }
+    return status;
+}
+
+kiln_status kiln_tuned_build(kiln_device *device, const kiln_kernel *kernel,
+                             const kiln_build_options *options, kiln_program **out_program,
+                             kiln_tuning *out_tuning, kiln_diag *diag)
+{
+    kn_kernel taken;
+    *out_program = NULL;
+    if (out_tuning != NULL) {
+        *out_tuning = (kiln_tuning){0};
+    }
+    kiln_status status = kn_kernel_take(device, kernel, &taken, diag);
+    if (status == KILN_OK) {
+        status = build_tuned(device, &taken.kernel, options, out_program, out_tuning, diag);
+    }
+    kn_kernel_drop(&taken);
     return status;
 }

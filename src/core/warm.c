@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sized.h"
 #include "core/build.h"
 #include "core/program.h"
 #include "core/source_copy.h"
@@ -235,6 +236,26 @@ static kiln_status no_memory(kiln_diag *diag)
     return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "warming programs", "out of memory");
 }
 
+/* Copies the source that counts. */
+static kiln_status take_item(kiln_device *device, const kiln_warm_item *given, item *it,
+                             kiln_diag *diag)
+{
+    const void *list = NULL;
+    void *copy = NULL;
+    kiln_status status = kn_sized_list(KN_SIZED_kiln_source, given->sources, given->source_count,
+                                       &list, &copy, diag);
+    if (status == KILN_OK) {
+        const kiln_source *source =
+            kn_source_taken(device, (const kiln_source *)list, given->source_count);
+        it->taken = source != NULL;
+        if (it->taken && !kn_source_copy_init(&it->copy, source, true)) {
+            status = no_memory(diag);
+        }
+    }
+    free(copy);
+    return status;
+}
+
 static kiln_status take_items(kiln_warm *warm, const kiln_warm_item *items, size_t count,
                               kiln_diag *diag)
 {
@@ -250,36 +271,24 @@ static kiln_status take_items(kiln_warm *warm, const kiln_warm_item *items, size
         item *it = &warm->items[i];
         warm->state.total++;
         it->index = i;
-        const kiln_source *source =
-            kn_source_taken(warm->device, items[i].sources, items[i].source_count);
-        it->taken = source != NULL;
-        if (it->taken && !kn_source_copy_init(&it->copy, source, true)) {
-            return no_memory(diag);
+        kiln_status status = take_item(warm->device, &items[i], it, diag);
+        if (status != KILN_OK) {
+            return status;
         }
     }
     return KILN_OK;
-}
-
-static kiln_status check_options(const kiln_warm_options *options, kiln_diag *diag)
-{
-    return options->struct_size >= sizeof(*options)
-               ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_warm_options)",
-                               "warming programs", "options.struct_size is %zu",
-                               options->struct_size);
 }
 
 kiln_status kiln_warm_start(kiln_device *device, const kiln_warm_item *items, size_t count,
                             const kiln_warm_options *options, kiln_warm **out_warm, kiln_diag *diag)
 {
     static const kiln_warm_options none = {.struct_size = sizeof(kiln_warm_options)};
+    kiln_warm_options room;
     void *handle = NULL;
-    options = options != NULL ? options : &none;
     *out_warm = NULL;
-    kiln_status status = check_options(options, diag);
-    if (status == KILN_OK) {
-        status = kn_device_handle(device, &handle, diag);
-    }
+    options =
+        kn_sized_view(KN_SIZED_kiln_warm_options, options != NULL ? options : &none, &room, diag);
+    kiln_status status = options != NULL ? kn_device_handle(device, &handle, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }
@@ -330,15 +339,10 @@ void kiln_warm_wait(kiln_warm *warm)
 
 kiln_status kiln_warm_get_state(kiln_warm *warm, kiln_warm_state *out_state, kiln_diag *diag)
 {
-    if (out_state->struct_size < sizeof(*out_state)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "set it to sizeof(kiln_warm_state)",
-                             "asking how far warming is", "struct_size is %zu",
-                             out_state->struct_size);
-    }
     kn_mutex_lock(&warm->mutex);
-    *out_state = warm->state;
+    const kiln_warm_state state = warm->state;
     kn_mutex_unlock(&warm->mutex);
-    return KILN_OK;
+    return kn_sized_give(KN_SIZED_kiln_warm_state, &state, out_state, diag);
 }
 
 void kiln_warm_destroy(kiln_warm *warm)

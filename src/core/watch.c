@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/build.h"
 #include "core/program.h"
@@ -215,8 +216,7 @@ static kiln_status check(kiln_device *device, const kiln_source *source, kiln_di
     if (status != KILN_OK) {
         return status;
     }
-    if (source->struct_size < sizeof(kiln_source) || source->name == NULL ||
-        source->name[0] == '\0') {
+    if (source->name == NULL || source->name[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_INVALID, "start from KILN_SOURCE_INIT, and set name",
                              "watching a source", "it does not name a file");
     }
@@ -233,8 +233,15 @@ kiln_status kiln_watch_create(kiln_device *device, const kiln_source *source,
                               const kiln_build_options *options, kiln_watch **out_watch,
                               kiln_diag *diag)
 {
+    static const kiln_build_options none = {.struct_size = sizeof(none)};
+    kiln_source source_room;
+    kiln_build_options room;
     *out_watch = NULL;
-    kiln_status status = check(device, source, diag);
+    source = kn_sized_view(KN_SIZED_kiln_source, source, &source_room, diag);
+    options = source != NULL ? kn_sized_view(KN_SIZED_kiln_build_options,
+                                             options != NULL ? options : &none, &room, diag)
+                             : NULL;
+    kiln_status status = options != NULL ? check(device, source, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }
@@ -244,9 +251,7 @@ kiln_status kiln_watch_create(kiln_device *device, const kiln_source *source,
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, source->name, "out of memory");
     }
     watch->device = device;
-    watch->options = options != NULL
-                         ? *options
-                         : (kiln_build_options){.struct_size = sizeof(kiln_build_options)};
+    watch->options = *options;
     watch->places.whole = true;
     *out_watch = watch;
     return KILN_OK;

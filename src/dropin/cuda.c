@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/build.h"
 #include "core/driver.h"
@@ -73,9 +74,7 @@ static kiln_status parse_options(const kiln_nvrtc_request *request, parsed_optio
 static kiln_status check(const kiln_nvrtc_request *request, kiln_diag *diag)
 {
     const char *why = NULL;
-    if (request == NULL || request->struct_size < sizeof(*request)) {
-        why = "the request's struct_size is not set";
-    } else if (request->text == NULL) {
+    if (request->text == NULL) {
         why = "there is no text";
     } else if ((request->option_count > 0 && request->options == NULL) ||
                (request->expression_count > 0 && request->expressions == NULL)) {
@@ -222,8 +221,14 @@ kiln_status kiln_nvrtc_compile(kiln_cache *cache, const kiln_nvrtc_request *requ
     kiln_probe_report report;
     parsed_options parsed = {0};
     kiln_cache *own = NULL;
+    kiln_nvrtc_request room;
     *out_result = NULL;
-    kiln_status status = check(request, diag);
+    if (request == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "kiln_nvrtc_compile",
+                             "there is no request");
+    }
+    request = kn_sized_view(KN_SIZED_kiln_nvrtc_request, request, &room, diag);
+    kiln_status status = request != NULL ? check(request, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }

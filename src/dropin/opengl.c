@@ -8,6 +8,7 @@
 #include "backends/opengl/api.h"
 #include "base/checked.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/include_scan.h"
 #include "core/target.h"
@@ -323,8 +324,6 @@ static kiln_status check(const kiln_opengl_shader *shaders, size_t count,
     const char *why = NULL;
     if (shaders == NULL || count == 0 || count > 16) {
         why = "it has no shaders, or more than 16";
-    } else if (options != NULL && options->struct_size < sizeof(*options)) {
-        why = "options.struct_size is not sizeof(kiln_opengl_options)";
     } else if (options != NULL && options->before_link != NULL && options->link_state == NULL) {
         why = "there is a before_link and no link_state to say what it does";
     }
@@ -342,12 +341,17 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
     request r = {.cache = cache, .shaders = shaders, .count = count};
     GLuint program = 0;
     *out_program = 0;
+    kiln_opengl_options room;
+    if (options != NULL) {
+        options = kn_sized_view(KN_SIZED_kiln_opengl_options, options, &room, diag);
+        if (options == NULL) {
+            return KILN_E_INVALID;
+        }
+        r.options = *options;
+    }
     kiln_status status = check(shaders, count, options, diag);
     if (status != KILN_OK) {
         return status;
-    }
-    if (options != NULL) {
-        r.options = *options;
     }
     if (cache == NULL) {
         status = kiln_cache_create(NULL, &r.own_cache, diag);

@@ -8,6 +8,7 @@
 #include "backends/vulkan/instance.h"
 #include "base/checked.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "core/target.h"
 #include "store/cache.h"
@@ -115,10 +116,17 @@ static kiln_status request_init(request *r, kiln_cache *cache, const kiln_vulkan
                                 const char *stage, kiln_diag *diag)
 {
     memset(r, 0, sizeof(*r));
-    if (where == NULL || where->struct_size < sizeof(*where) || where->instance == NULL ||
-        where->physical_device == NULL || where->device == NULL) {
+    kiln_vulkan_device room;
+    if (where == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "there is no kiln_vulkan_device");
+    }
+    where = kn_sized_view(KN_SIZED_kiln_vulkan_device, where, &room, diag);
+    if (where == NULL) {
+        return KILN_E_INVALID;
+    }
+    if (where->instance == NULL || where->physical_device == NULL || where->device == NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, "fill all of kiln_vulkan_device", what,
-                             "a handle is missing, or struct_size is not set");
+                             "a handle is missing");
     }
     kiln_status status = KILN_OK;
     r->cache = cache;

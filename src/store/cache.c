@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "key/recipe.h"
 #include "store/blob.h"
@@ -45,22 +46,19 @@ static kiln_status take_options(const kiln_cache_options *given, kiln_cache_opti
                                 kiln_diag *diag)
 {
     kiln_cache_options defaults;
-    const size_t smallest = offsetof(kiln_cache_options, packs); /* the first version */
+    kiln_cache_options room;
     if (given == NULL) {
         return kiln_cache_options_init(out, diag);
     }
-    if (given->struct_size < smallest) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "call kiln_cache_options_init first",
-                             "opening a cache", "options.struct_size is %zu, not %zu",
-                             given->struct_size, sizeof *given);
+    given = kn_sized_view(KN_SIZED_kiln_cache_options, given, &room, diag);
+    if (given == NULL) {
+        return KILN_E_INVALID;
     }
     if (given->root != NULL && !kn_path_is_absolute(given->root)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "give an absolute path", "opening a cache",
                              "options.root \"%s\" is a relative path", given->root);
     }
-    memset(out, 0, sizeof *out);
-    memcpy(out, given, given->struct_size < sizeof *out ? given->struct_size : sizeof *out);
-    out->struct_size = sizeof *out;
+    *out = *given;
     kn_cache_defaults(&defaults);
     out->disk_max_bytes = out->disk_max_bytes != 0 ? out->disk_max_bytes : defaults.disk_max_bytes;
     out->disk_max_files = out->disk_max_files != 0 ? out->disk_max_files : defaults.disk_max_files;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/sized.h"
 #include "sys/env.h"
 #include "sys/file.h"
 
@@ -31,7 +32,8 @@ static kiln_status read_flag(const char *name, uint32_t flag, uint32_t *flags, k
     return status;
 }
 
-kiln_status kiln_cache_options_init(kiln_cache_options *options, kiln_diag *diag)
+/* `options` holds usable defaults in any case. */
+static kiln_status read_environment(kiln_cache_options *options, kiln_diag *diag)
 {
     kiln_cache_options read;
     bool fsync = true;
@@ -79,6 +81,16 @@ kiln_status kiln_cache_options_init(kiln_cache_options *options, kiln_diag *diag
     read.remote = kn_env_get("KILN_REMOTE");
     *options = read;
     return KILN_OK;
+}
+
+kiln_status kiln_cache_options_init_sized(kiln_cache_options *options, size_t size, kiln_diag *diag)
+{
+    kiln_cache_options filled;
+    kiln_status status = read_environment(&filled, diag);
+    options->struct_size = size;
+    kiln_status given = kn_sized_give(KN_SIZED_kiln_cache_options, &filled, options,
+                                      status == KILN_OK ? diag : NULL);
+    return status == KILN_OK ? given : status;
 }
 
 const char *kiln_origin_name(kiln_origin origin)

@@ -9,6 +9,7 @@
 #include "kiln/version.h"
 
 #include "base/checked.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "store/entry.h"
 #include "store/pack.h"
@@ -274,13 +275,9 @@ static kiln_status take_base(kiln_pack_writer *writer, kiln_pack *base, kiln_dia
 
 static kiln_status check_options(const kiln_pack_writer_options *options, kiln_diag *diag)
 {
-    if (options->struct_size < sizeof *options || options->level < 0 ||
-        options->level > KILN_PACK_LEVEL_MAX) {
+    if (options->level < 0 || options->level > KILN_PACK_LEVEL_MAX) {
         return kiln_diag_set(diag, KILN_E_INVALID, "see kiln/pack.h", "writing a pack",
-                             options->struct_size < sizeof *options
-                                 ? "options.struct_size is too small"
-                                 : "options.level is not 0 to %d",
-                             KILN_PACK_LEVEL_MAX);
+                             "options.level is not 0 to %d", KILN_PACK_LEVEL_MAX);
     }
     return KILN_OK;
 }
@@ -307,9 +304,11 @@ kiln_status kiln_pack_writer_create(const char *path, const kiln_pack_writer_opt
                                     kiln_pack_writer **out_writer, kiln_diag *diag)
 {
     static const kiln_pack_writer_options none = {.struct_size = sizeof none};
+    kiln_pack_writer_options room;
     *out_writer = NULL;
-    options = options != NULL ? options : &none;
-    kiln_status status = check_options(options, diag);
+    options = kn_sized_view(KN_SIZED_kiln_pack_writer_options, options != NULL ? options : &none,
+                            &room, diag);
+    kiln_status status = options != NULL ? check_options(options, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }

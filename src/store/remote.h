@@ -52,8 +52,9 @@ typedef struct kn_lease {
 
 typedef struct kn_remote {
     kn_remote_url url;
-    const kiln_remote_module_ops *ops;
-    kn_dylib *module; /* NULL: linked in */
+    kiln_remote_module_ops table;
+    const kiln_remote_module_ops *ops; /* the table */
+    kn_dylib *module;                  /* NULL: linked in */
     const kn_trust *trust;
     kn_stats *stats;
     kn_dictionaries *dictionaries; /* borrowed; NULL: none are used */

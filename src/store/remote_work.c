@@ -276,7 +276,8 @@ kiln_status kn_remote_open_with(kn_remote_url *url, const kiln_remote_module_ops
     }
     remote->url = *url;
     url->text = NULL;
-    remote->ops = ops;
+    remote->table = *ops;
+    remote->ops = &remote->table;
     remote->trust = trust;
     remote->stats = stats;
     atomic_init(&remote->stop, false);

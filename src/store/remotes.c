@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "sys/clock.h"
 #include "sys/paths.h"
@@ -34,10 +35,18 @@ static const char *module_for(const char *scheme)
     return NULL;
 }
 
+/* The module's table as this library knows it, or NULL. */
+static const kiln_remote_module_ops *view(const kiln_remote_module_ops *ops,
+                                          kiln_remote_module_ops *room)
+{
+    return ops != NULL && ops->abi == KILN_REMOTE_ABI
+               ? kn_sized_view(KN_SIZED_kiln_remote_module_ops, ops, room, NULL)
+               : NULL;
+}
+
 static bool is_whole(const kiln_remote_module_ops *ops)
 {
-    return ops != NULL && ops->abi == KILN_REMOTE_ABI && ops->struct_size >= sizeof *ops &&
-           ops->connect != NULL && ops->disconnect != NULL && ops->ping != NULL &&
+    return ops->connect != NULL && ops->disconnect != NULL && ops->ping != NULL &&
            ops->get != NULL && ops->put != NULL && ops->remove != NULL &&
            (!(ops->caps & KILN_REMOTE_LEASES) ||
             (ops->lease != NULL && ops->renew != NULL && ops->drop != NULL));
@@ -65,8 +74,9 @@ kiln_status kn_remote_open(kn_remote_url *url, const kn_trust *trust, kn_stats *
     if (status == KILN_OK) {
         void *symbol = kn_dylib_symbol(module, "kiln_remote_module");
         memcpy(&get_ops, &symbol, sizeof get_ops);
-        const kiln_remote_module_ops *ops = get_ops != NULL ? get_ops() : NULL;
-        if (!is_whole(ops)) {
+        kiln_remote_module_ops room;
+        const kiln_remote_module_ops *ops = view(get_ops != NULL ? get_ops() : NULL, &room);
+        if (ops == NULL || !is_whole(ops)) {
             status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install the one of this kiln", path,
                                    "it is a module of another version");
         } else {

@@ -62,7 +62,6 @@ static void cooperation_and_clusters_reach_the_driver(void **state)
     free(log);
 }
 
-/* A caller built against the struct as it was before. */
 /* What a launch gets without asking is 48 KiB, static and dynamic together. */
 static void dynamic_shared_memory_is_asked_for_beside_static(void **state)
 {
@@ -106,14 +105,24 @@ static void a_kernels_fault_loses_the_device(void **state)
     end(&r);
 }
 
-static void the_first_launch_struct_is_still_taken(void **state)
+/* A caller built against a struct that has more to say. */
+static void a_launch_of_a_newer_program_is_taken_while_it_asks_for_nothing_new(void **state)
 {
+    struct {
+        kiln_launch launch;
+        uint64_t wish;
+    } newer;
     kiln_diag diag = KILN_DIAG_INIT;
     run r;
     start(&r, (const char *)*state);
-    r.launch.struct_size = offsetof(kiln_launch, shared_bytes) + 2 * sizeof(uint32_t);
-    r.launch.cluster[0] = 77; /* not part of it */
-    ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+    newer.launch = r.launch;
+    newer.launch.struct_size = sizeof(newer);
+    newer.wish = 0;
+    ok(kiln_queue_launch(r.w.queue, r.program, "one", &newer.launch, NULL, &diag), &diag);
+    newer.wish = 1;
+    assert_int_equal(kiln_queue_launch(r.w.queue, r.program, "one", &newer.launch, NULL, &diag),
+                     KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "newer than this library"));
     r.launch.struct_size = sizeof(uint32_t);
     assert_int_equal(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag),
                      KILN_E_INVALID);
@@ -176,8 +185,9 @@ int main(void)
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_kernels_fault_loses_the_device, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
-        cmocka_unit_test_setup_teardown(the_first_launch_struct_is_still_taken, kt_tmpdir_setup,
-                                        kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_launch_of_a_newer_program_is_taken_while_it_asks_for_nothing_new, kt_tmpdir_setup,
+            kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(other_backends_refuse, kt_tmpdir_setup, kt_tmpdir_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,156 @@
+/* Structs that carry their own size. Must not know what else is in them. */
+#include "base/sized.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kiln/cuda.h"
+#include "kiln/executor.h"
+#include "kiln/kiln.h"
+#include "kiln/opengl.h"
+#include "kiln/pack.h"
+#include "kiln/sys/remote.h"
+#include "kiln/tune.h"
+#include "kiln/vulkan.h"
+#include "kiln/warm.h"
+
+#include "base/checked.h"
+
+#define KN_SIZED(type, last)                                                                       \
+    {#type, offsetof(type, struct_size), offsetof(type, last) + sizeof(((type *)NULL)->last),      \
+     sizeof(type)},
+static const kn_sized_facts table[KN_SIZED_COUNT] = {
+#include "base/sized.def"
+};
+#undef KN_SIZED
+
+const kn_sized_facts *kn_sized_of(kn_sized kind)
+{
+    return &table[kind];
+}
+
+static size_t size_of(const kn_sized_facts *facts, const void *given)
+{
+    size_t size = 0;
+    memcpy(&size, (const char *)given + facts->size_at, sizeof(size));
+    return size;
+}
+
+static void put_size(const kn_sized_facts *facts, void *to, size_t size)
+{
+    memcpy((char *)to + facts->size_at, &size, sizeof(size));
+}
+
+static kiln_status refuse_size(const kn_sized_facts *facts, size_t size, kiln_diag *diag)
+{
+    char fix[96] = "set struct_size to sizeof(";
+    (void)strncat(fix, facts->name, sizeof(fix) - strlen(fix) - 2);
+    (void)strncat(fix, ")", 2);
+    return kiln_diag_set(diag, KILN_E_INVALID, fix, facts->name,
+                         "its struct_size is %zu; it has %zu bytes", size, facts->size);
+}
+
+/* Whether a size can have been set by a caller of any version. */
+static kiln_status check_size(const kn_sized_facts *facts, size_t size, kiln_diag *diag)
+{
+    return size >= facts->first && size <= facts->size + KN_SIZED_GROWTH_MAX
+               ? KILN_OK
+               : refuse_size(facts, size, diag);
+}
+
+/* What this library does not know may be there, as long as it says nothing. */
+static kiln_status check_unknown(const kn_sized_facts *facts, const void *given, size_t size,
+                                 kiln_diag *diag)
+{
+    const unsigned char *bytes = (const unsigned char *)given;
+    for (size_t i = facts->size; i < size; i++) {
+        if (bytes[i] != 0) {
+            return kiln_diag_set(diag, KILN_E_INVALID,
+                                 "update kiln, or leave what is new in it zero", facts->name,
+                                 "it has %zu bytes, is newer than this library, which knows %zu of "
+                                 "them, and makes use of the others",
+                                 size, facts->size);
+        }
+    }
+    return KILN_OK;
+}
+
+/* Copies what both know, and makes it a struct of this library. */
+static kiln_status take(const kn_sized_facts *facts, const void *given, void *to, kiln_diag *diag)
+{
+    const size_t size = size_of(facts, given);
+    kiln_status status = check_size(facts, size, diag);
+    if (status == KILN_OK) {
+        status = check_unknown(facts, given, size, diag);
+    }
+    if (status == KILN_OK) {
+        memset(to, 0, facts->size);
+        memcpy(to, given, size < facts->size ? size : facts->size);
+        put_size(facts, to, facts->size);
+    }
+    return status;
+}
+
+const void *kn_sized_view(kn_sized kind, const void *given, void *room, kiln_diag *diag)
+{
+    const kn_sized_facts *facts = &table[kind];
+    if (size_of(facts, given) == facts->size) {
+        return given;
+    }
+    return take(facts, given, room, diag) == KILN_OK ? room : NULL;
+}
+
+kiln_status kn_sized_list(kn_sized kind, const void *given, size_t count, const void **out_list,
+                          void **out_copy, kiln_diag *diag)
+{
+    const kn_sized_facts *facts = &table[kind];
+    const char *at = (const char *)given;
+    *out_copy = NULL;
+    *out_list = given;
+    if (count == 0) {
+        return KILN_OK;
+    }
+    *out_list = NULL;
+    if (given == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, facts->name, "a list of them is NULL");
+    }
+    const size_t apart = size_of(facts, given);
+    kiln_status status = check_size(facts, apart, diag);
+    for (size_t i = 1; status == KILN_OK && i < count; i++) {
+        const size_t size = size_of(facts, at + i * apart);
+        status = size == apart ? KILN_OK : refuse_size(facts, size, diag);
+    }
+    if (status != KILN_OK || apart == facts->size) {
+        *out_list = status == KILN_OK ? given : NULL;
+        return status;
+    }
+    char *copy = (char *)calloc(count, facts->size);
+    if (copy == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, facts->name, "out of memory");
+    }
+    for (size_t i = 0; status == KILN_OK && i < count; i++) {
+        status = take(facts, at + i * apart, copy + i * facts->size, diag);
+    }
+    if (status != KILN_OK) {
+        free(copy);
+        return status;
+    }
+    *out_copy = copy;
+    *out_list = copy;
+    return KILN_OK;
+}
+
+kiln_status kn_sized_give(kn_sized kind, const void *value, void *out, kiln_diag *diag)
+{
+    const kn_sized_facts *facts = &table[kind];
+    const size_t size = size_of(facts, out);
+    kiln_status status = check_size(facts, size, diag);
+    if (status == KILN_OK) {
+        memcpy(out, value, size < facts->size ? size : facts->size);
+        if (size > facts->size) {
+            memset((char *)out + facts->size, 0, size - facts->size);
+        }
+        put_size(facts, out, size);
+    }
+    return status;
+}

@@ -1,0 +1,290 @@
+/* Structs that carry their own size, from programs that are older and newer than the library. */
+#include "base/sized.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+
+#define MORE ((size_t)24) /* what a newer caller's struct has besides */
+
+/* How large each struct was in 0.1.0, with 8-byte pointers: what is published cannot change. */
+static const struct {
+    const char *name;
+    size_t first, size;
+} published[] = {
+    {"kiln_runtime_options", 59, 64},  {"kiln_cache_options", 57, 96},
+    {"kiln_source", 136, 136},         {"kiln_build_options", 56, 56},
+    {"kiln_launch", 124, 128},         {"kiln_variant", 160, 160},
+    {"kiln_kernel", 64, 64},           {"kiln_tune_options", 88, 88},
+    {"kiln_warm_options", 32, 32},     {"kiln_warm_state", 56, 56},
+    {"kiln_executor_options", 24, 24}, {"kiln_work", 144, 144},
+    {"kiln_executor_stats", 120, 120}, {"kiln_pack_writer_options", 24, 24},
+    {"kiln_nvrtc_request", 72, 72},    {"kiln_vulkan_device", 40, 40},
+    {"kiln_opengl_options", 48, 48},   {"kiln_remote_module_ops", 112, 112},
+};
+
+static void what_is_published_stays(void **state)
+{
+    (void)state;
+    assert_int_equal(sizeof published / sizeof published[0], KN_SIZED_COUNT);
+    for (int i = 0; i < KN_SIZED_COUNT; i++) {
+        const kn_sized_facts *facts = kn_sized_of((kn_sized)i);
+        assert_string_equal(facts->name, published[i].name);
+        assert_true(facts->size >= facts->first);
+        if (sizeof(void *) == 8) {
+            assert_int_equal(facts->first, published[i].first);
+            assert_true(facts->size >= published[i].size);
+        }
+    }
+}
+
+/* --- one ---------------------------------------------------------------------------------------
+ */
+
+typedef struct sample {
+    const kn_sized_facts *facts;
+    unsigned char *given; /* a caller's struct: malloc'ed, so that a look behind it is told */
+    unsigned char *room;
+} sample;
+
+static void put_size(const kn_sized_facts *facts, void *to, size_t size)
+{
+    memcpy((char *)to + facts->size_at, &size, sizeof size);
+}
+
+static size_t get_size(const kn_sized_facts *facts, const void *from)
+{
+    size_t size = 0;
+    memcpy(&size, (const char *)from + facts->size_at, sizeof size);
+    return size;
+}
+
+/* `size` bytes of something, what this library does not know of it zero. */
+static sample sample_of(int kind, size_t size)
+{
+    sample s = {.facts = kn_sized_of((kn_sized)kind)};
+    s.given = malloc(size);
+    s.room = malloc(s.facts->size);
+    assert_non_null(s.given);
+    assert_non_null(s.room);
+    memset(s.room, 0xee, s.facts->size);
+    memset(s.given, 0, size);
+    memset(s.given, 0x55, size < s.facts->size ? size : s.facts->size);
+    put_size(s.facts, s.given, size);
+    return s;
+}
+
+static void sample_end(sample *s)
+{
+    free(s->given);
+    free(s->room);
+}
+
+/* What is expected at `i` of a view of a struct of `size`. */
+static unsigned char byte_at(const kn_sized_facts *facts, size_t size, size_t i)
+{
+    const unsigned char *own = (const unsigned char *)&facts->size;
+    if (i >= facts->size_at && i < facts->size_at + sizeof(size_t)) {
+        return own[i - facts->size_at];
+    }
+    return i < size ? 0x55 : 0;
+}
+
+static void expect_view(int kind, size_t size)
+{
+    sample s = sample_of(kind, size);
+    kiln_diag diag = KILN_DIAG_INIT;
+    const unsigned char *view = kn_sized_view((kn_sized)kind, s.given, s.room, &diag);
+    assert_non_null(view);
+    assert_true(size == s.facts->size ? view == s.given : view == s.room);
+    for (size_t i = 0; i < s.facts->size; i++) {
+        assert_int_equal(view[i], byte_at(s.facts, size, i));
+    }
+    assert_int_equal(diag.status, KILN_OK);
+    sample_end(&s);
+}
+
+static void both_directions_are_taken(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KN_SIZED_COUNT; i++) {
+        const kn_sized_facts *facts = kn_sized_of((kn_sized)i);
+        expect_view(i, facts->first);
+        expect_view(i, facts->size);
+        expect_view(i, facts->size + 1);
+        expect_view(i, facts->size + MORE);
+        expect_view(i, facts->size + KN_SIZED_GROWTH_MAX);
+    }
+}
+
+static void expect_refused(int kind, sample *s, const char *why)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    assert_null(kn_sized_view((kn_sized)kind, s->given, s->room, &diag));
+    assert_int_equal(diag.status, KILN_E_INVALID);
+    assert_string_equal(diag.what, s->facts->name);
+    assert_true(diag.fix[0] != '\0');
+    assert_non_null(strstr(diag.why, why));
+    kiln_diag_clear(&diag);
+    assert_null(kn_sized_view((kn_sized)kind, s->given, s->room, NULL));
+}
+
+static void sizes_that_nobody_set_are_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KN_SIZED_COUNT; i++) {
+        const kn_sized_facts *facts = kn_sized_of((kn_sized)i);
+        const size_t sizes[] = {0, 1, facts->first - 1, facts->size + KN_SIZED_GROWTH_MAX + 1,
+                                SIZE_MAX};
+        sample s = sample_of(i, facts->size);
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+            put_size(facts, s.given, sizes[k]); /* and nothing behind the struct is looked at */
+            expect_refused(i, &s, "struct_size");
+        }
+        sample_end(&s);
+    }
+}
+
+static void what_is_not_known_must_be_zero(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KN_SIZED_COUNT; i++) {
+        const kn_sized_facts *facts = kn_sized_of((kn_sized)i);
+        char both[64];
+        for (size_t at = 0; at < MORE; at += MORE - 1) {
+            sample s = sample_of(i, facts->size + MORE);
+            s.given[facts->size + at] = 1;
+            expect_refused(i, &s, "newer than this library");
+            (void)snprintf(both, sizeof both, "%zu bytes", facts->size + MORE);
+            expect_refused(i, &s, both);
+            (void)snprintf(both, sizeof both, "knows %zu", facts->size);
+            expect_refused(i, &s, both);
+            assert_int_equal(s.room[0], 0xee); /* nothing was taken */
+            sample_end(&s);
+        }
+    }
+}
+
+/* --- lists -------------------------------------------------------------------------------------
+ */
+
+#define ITEMS ((size_t)3)
+
+/* Lists of kiln_source: its text, say, is told by its first byte behind struct_size. */
+static unsigned char *list_of(const kn_sized_facts *facts, size_t apart)
+{
+    unsigned char *list = calloc(ITEMS, apart);
+    assert_non_null(list);
+    for (size_t i = 0; i < ITEMS; i++) {
+        put_size(facts, list + i * apart, apart);
+        list[i * apart + sizeof(size_t)] = (unsigned char)(i + 1);
+    }
+    return list;
+}
+
+static void a_list_lies_as_its_maker_laid_it(void **state)
+{
+    const kn_sized_facts *facts = kn_sized_of(KN_SIZED_kiln_source);
+    const size_t sizes[] = {facts->first, facts->size, facts->size + MORE};
+    (void)state;
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        unsigned char *given = list_of(facts, sizes[k]);
+        const void *list = NULL;
+        void *copy = NULL;
+        assert_int_equal(kn_sized_list(KN_SIZED_kiln_source, given, ITEMS, &list, &copy, NULL),
+                         KILN_OK);
+        assert_true(sizes[k] == facts->size ? list == given && copy == NULL : list == copy);
+        for (size_t i = 0; i < ITEMS; i++) {
+            const unsigned char *item = (const unsigned char *)list + i * facts->size;
+            assert_int_equal(get_size(facts, item), facts->size);
+            assert_int_equal(item[sizeof(size_t)], i + 1);
+        }
+        free(copy);
+        free(given);
+    }
+}
+
+static void expect_no_list(const void *given, size_t count)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    const void *list = given;
+    void *copy = &diag;
+    assert_int_equal(kn_sized_list(KN_SIZED_kiln_source, given, count, &list, &copy, &diag),
+                     KILN_E_INVALID);
+    assert_null(list);
+    assert_null(copy);
+    assert_string_equal(diag.what, "kiln_source");
+    kiln_diag_clear(&diag);
+}
+
+static void lists_that_make_no_sense_are_refused(void **state)
+{
+    const kn_sized_facts *facts = kn_sized_of(KN_SIZED_kiln_source);
+    const void *list = NULL;
+    void *copy = NULL;
+    (void)state;
+    assert_int_equal(kn_sized_list(KN_SIZED_kiln_source, NULL, 0, &list, &copy, NULL), KILN_OK);
+    expect_no_list(NULL, 1);
+    for (size_t apart = facts->size; apart <= facts->size + MORE; apart += MORE) {
+        unsigned char *given = list_of(facts, apart);
+        put_size(facts, given + 2 * apart, apart + 8); /* not as far apart as the others */
+        expect_no_list(given, ITEMS);
+        put_size(facts, given + 2 * apart, 0);
+        expect_no_list(given, ITEMS);
+        put_size(facts, given, 0);
+        expect_no_list(given, ITEMS);
+        free(given);
+    }
+    unsigned char *given = list_of(facts, facts->size + MORE);
+    given[2 * (facts->size + MORE) + facts->size] = 1;
+    expect_no_list(given, ITEMS);
+    free(given);
+}
+
+/* --- what the library fills --------------------------------------------------------------------
+ */
+
+static void nothing_is_written_past_the_callers_struct(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KN_SIZED_COUNT; i++) {
+        const kn_sized_facts *facts = kn_sized_of((kn_sized)i);
+        const size_t sizes[] = {facts->first, facts->size, facts->size + MORE};
+        unsigned char *value = malloc(facts->size);
+        assert_non_null(value);
+        memset(value, 0x77, facts->size);
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+            unsigned char *out = malloc(sizes[k] + 8);
+            assert_non_null(out);
+            memset(out, 0xee, sizes[k] + 8);
+            put_size(facts, out, sizes[k]);
+            assert_int_equal(kn_sized_give((kn_sized)i, value, out, NULL), KILN_OK);
+            assert_int_equal(get_size(facts, out), sizes[k]);
+            for (size_t b = facts->size_at + sizeof(size_t); b < sizes[k] + 8; b++) {
+                const int expected = b >= sizes[k] ? 0xee : b >= facts->size ? 0 : 0x77;
+                assert_int_equal(out[b], expected);
+            }
+            put_size(facts, out, facts->first - 1);
+            assert_int_equal(kn_sized_give((kn_sized)i, value, out, NULL), KILN_E_INVALID);
+            assert_int_equal(get_size(facts, out), facts->first - 1);
+            free(out);
+        }
+        free(value);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_published_stays),
+        cmocka_unit_test(both_directions_are_taken),
+        cmocka_unit_test(sizes_that_nobody_set_are_refused),
+        cmocka_unit_test(what_is_not_known_must_be_zero),
+        cmocka_unit_test(a_list_lies_as_its_maker_laid_it),
+        cmocka_unit_test(lists_that_make_no_sense_are_refused),
+        cmocka_unit_test(nothing_is_written_past_the_callers_struct),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
