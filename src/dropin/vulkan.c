@@ -399,12 +399,20 @@ static kiln_status named_request(request *r, kiln_cache *cache, const kiln_vulka
     return status;
 }
 
-/* What is stored now, or NULL. */
+/* What is stored, or NULL. */
 static kiln_blob *find_stored(const request *r)
 {
     const kiln_key key = kiln_recipe_key(r->recipe);
     kiln_blob *blob = NULL;
     return kiln_cache_get(r->cache, &key, &blob, NULL, NULL) == KILN_OK ? blob : NULL;
+}
+
+/* The same with what other processes saved since this one last looked. */
+static kiln_blob *find_saved(const request *r)
+{
+    const kiln_key key = kiln_recipe_key(r->recipe);
+    kiln_blob *blob = NULL;
+    return kn_cache_reread(r->cache, &key, &blob) == KILN_OK ? blob : NULL;
 }
 
 kiln_status kiln_vulkan_pipeline_cache_load(kiln_cache *cache, const kiln_vulkan_device *device,
@@ -473,7 +481,7 @@ kiln_status kiln_vulkan_pipeline_cache_save(kiln_cache *cache, const kiln_vulkan
     if (status != KILN_OK) {
         return status;
     }
-    kiln_blob *stored = find_stored(&r);
+    kiln_blob *stored = find_saved(&r);
     status = join(&r, own, stored, limit, &data, &size, diag);
     const bool same = status == KILN_OK && stored != NULL && data != NULL &&
                       size == kiln_blob_size(stored) &&

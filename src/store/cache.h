@@ -56,6 +56,10 @@ kiln_status kn_cache_get_note(kiln_cache *cache, const kiln_key *key, const char
 kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, bool far, kiln_blob **out_blob,
                             kiln_origin *out_origin);
 
+/* A look-up of what others may have replaced meanwhile: memory is asked last. A miss is not
+ * counted. */
+kiln_status kn_cache_reread(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob);
+
 /* True when entries may be written to some tier. */
 bool kn_cache_stores(const kiln_cache *cache);
 /* True when entries may be written to disk and statistics kept there. */

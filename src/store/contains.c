@@ -30,6 +30,17 @@ kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, bool far, ki
     return kn_stack_get_note(&cache->stack, key, NULL, far, out_blob, out_origin);
 }
 
+kiln_status kn_cache_reread(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob)
+{
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    *out_blob = NULL;
+    kn_cache_check_fork(cache);
+    if (cache->options.flags & (KILN_CACHE_DISABLED | KILN_CACHE_RECACHE)) {
+        return KILN_MISS;
+    }
+    return kn_stack_get_below(&cache->stack, key, out_blob, &origin);
+}
+
 void kn_cache_count(kiln_cache *cache, enum kn_counter counter, uint64_t amount)
 {
     kn_cache_check_fork(cache);

@@ -91,6 +91,7 @@ static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_
 typedef struct manner {
     uint32_t not_in; /* tiers that are not asked, by their caps */
     bool note;
+    bool below; /* memory is asked last */
 } manner;
 
 static kiln_blob *get_from_memory(kn_stack *stack, const kiln_key *key, bool note)
@@ -105,7 +106,7 @@ static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target,
                        kiln_blob **out_blob, kiln_origin *out_origin)
 {
     *out_origin = KILN_ORIGIN_NONE;
-    *out_blob = get_from_memory(stack, key, how.note);
+    *out_blob = how.below ? NULL : get_from_memory(stack, key, how.note);
     if (*out_blob != NULL) {
         *out_origin = KILN_ORIGIN_MEMORY;
         return KILN_OK;
@@ -139,7 +140,18 @@ static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target,
 kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *target,
                          kiln_blob **out_blob, kiln_origin *out_origin)
 {
-    return get(stack, key, target, (manner){0, false}, out_blob, out_origin);
+    return get(stack, key, target, (manner){.not_in = 0}, out_blob, out_origin);
+}
+
+kiln_status kn_stack_get_below(kn_stack *stack, const kiln_key *key, kiln_blob **out_blob,
+                               kiln_origin *out_origin)
+{
+    kiln_status status = get(stack, key, NULL, (manner){.below = true}, out_blob, out_origin);
+    if (status != KILN_OK) {
+        *out_blob = get_from_memory(stack, key, false);
+        *out_origin = *out_blob != NULL ? KILN_ORIGIN_MEMORY : KILN_ORIGIN_NONE;
+    }
+    return *out_blob != NULL ? KILN_OK : KILN_MISS;
 }
 
 kiln_status kn_stack_get_note(kn_stack *stack, const kiln_key *key, const char *target, bool far,

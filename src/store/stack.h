@@ -32,8 +32,11 @@ void kn_stack_deinit(kn_stack *stack);
  * or KILN_MISS: trouble of a tier is counted, logged once and passed over. */
 kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *target,
                          kiln_blob **out_blob, kiln_origin *out_origin);
-/* The same for what is no kernel of a caller's but kiln's own, and counted apart: notes about this
- * machine, tunings. Asks tiers over the network only if it may go `far`. */
+/* Memory is asked last: for what others may have replaced since it came there. */
+kiln_status kn_stack_get_below(kn_stack *stack, const kiln_key *key, kiln_blob **out_blob,
+                               kiln_origin *out_origin);
+/* kn_stack_get for what is no kernel of a caller's but kiln's own, and counted apart: notes about
+ * this machine, tunings. Asks tiers over the network only if it may go `far`. */
 kiln_status kn_stack_get_note(kn_stack *stack, const kiln_key *key, const char *target, bool far,
                               kiln_blob **out_blob, kiln_origin *out_origin);
 /* Stores in memory and, with `write`, in all tiers that take writes; trouble is counted, logged

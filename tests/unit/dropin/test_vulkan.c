@@ -32,6 +32,9 @@ static size_t with_data; /* caches created from data */
 static bool spoil_data;  /* what the driver gives is another driver's */
 static bool refuse_data; /* the driver refuses data */
 
+#define CALL(name) ((PFN_##name)real_get(instance, #name))
+#define DEVICE_CALL(name) ((PFN_##name)real_device_get(device, #name))
+
 static VkResult VKAPI_PTR spy_create(VkDevice handle, const VkPipelineCacheCreateInfo *info,
                                      const VkAllocationCallbacks *allocator, VkPipelineCache *cache)
 {
@@ -53,8 +56,104 @@ static VkResult VKAPI_PTR spy_data(VkDevice handle, VkPipelineCache cache, size_
     return result;
 }
 
+/* A driver whose caches hold letters for pipelines, for lavapipe's hold next to nothing. */
+static bool pretend;
+typedef struct letters {
+    char text[32];
+} letters;
+
+static void add_letters(letters *to, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        const size_t used = strlen(to->text);
+        if (memchr(to->text, text[i], used) == NULL) {
+            assert_true(used + 1 < sizeof(to->text));
+            to->text[used] = text[i];
+        }
+    }
+}
+
+static VkResult VKAPI_PTR letters_create(VkDevice handle, const VkPipelineCacheCreateInfo *info,
+                                         const VkAllocationCallbacks *allocator,
+                                         VkPipelineCache *cache)
+{
+    letters *made = (letters *)calloc(1, sizeof(*made));
+    (void)handle;
+    (void)allocator;
+    assert_non_null(made);
+    if (info->initialDataSize > 32) {
+        add_letters(made, (const char *)info->pInitialData + 32, info->initialDataSize - 32);
+    }
+    memcpy(cache, &made, sizeof(made));
+    return VK_SUCCESS;
+}
+
+static letters *letters_of(VkPipelineCache cache)
+{
+    letters *found = NULL;
+    memcpy(&found, &cache, sizeof(found));
+    return found;
+}
+
+static void VKAPI_PTR letters_destroy(VkDevice handle, VkPipelineCache cache,
+                                      const VkAllocationCallbacks *allocator)
+{
+    (void)handle;
+    (void)allocator;
+    free(letters_of(cache));
+}
+
+static VkResult VKAPI_PTR letters_data(VkDevice handle, VkPipelineCache cache, size_t *size,
+                                       void *data)
+{
+    VkPhysicalDeviceProperties properties;
+    CALL(vkGetPhysicalDeviceProperties)(physical, &properties);
+    VkPipelineCacheHeaderVersionOne header = {
+        32, VK_PIPELINE_CACHE_HEADER_VERSION_ONE, properties.vendorID, properties.deviceID, {0}};
+    (void)handle;
+    memcpy(header.pipelineCacheUUID, properties.pipelineCacheUUID, VK_UUID_SIZE);
+    *size = 32 + strlen(letters_of(cache)->text);
+    if (data != NULL) {
+        memcpy(data, &header, 32);
+        memcpy((char *)data + 32, letters_of(cache)->text, *size - 32);
+    }
+    return VK_SUCCESS;
+}
+
+static VkResult VKAPI_PTR letters_merge(VkDevice handle, VkPipelineCache to, uint32_t count,
+                                        const VkPipelineCache *from)
+{
+    (void)handle;
+    for (uint32_t i = 0; i < count; i++) {
+        add_letters(letters_of(to), letters_of(from[i])->text, strlen(letters_of(from[i])->text));
+    }
+    return VK_SUCCESS;
+}
+
+static PFN_vkVoidFunction pretended(const char *name)
+{
+    static const struct {
+        const char *name;
+        PFN_vkVoidFunction function;
+    } rows[] = {
+        {"vkCreatePipelineCache", (PFN_vkVoidFunction)letters_create},
+        {"vkDestroyPipelineCache", (PFN_vkVoidFunction)letters_destroy},
+        {"vkGetPipelineCacheData", (PFN_vkVoidFunction)letters_data},
+        {"vkMergePipelineCaches", (PFN_vkVoidFunction)letters_merge},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            return rows[i].function;
+        }
+    }
+    return NULL;
+}
+
 static PFN_vkVoidFunction VKAPI_PTR device_get(VkDevice handle, const char *name)
 {
+    if (pretend && pretended(name) != NULL) {
+        return pretended(name);
+    }
     if (strcmp(name, "vkCreatePipelineCache") == 0) {
         return (PFN_vkVoidFunction)spy_create;
     }
@@ -71,9 +170,6 @@ static any_function *instance_get(struct VkInstance_T *handle, const char *name)
     }
     return (any_function *)real_get(handle, name);
 }
-
-#define CALL(name) ((PFN_##name)real_get(instance, #name))
-#define DEVICE_CALL(name) ((PFN_##name)real_device_get(device, #name))
 
 static void create_device(void)
 {
@@ -293,6 +389,37 @@ static void a_whole_cache_is_kept(void **state)
     kiln_cache_destroy(cache);
 }
 
+/* A process keeps its cache open; what others save meanwhile is not in its memory. */
+static void what_others_saved_meanwhile_is_kept(void **state)
+{
+    const char *folder = (const char *)*state;
+    const kiln_vulkan_device device_info = where();
+    kiln_cache *caches[] = {open_cache(folder), open_cache(folder)};
+    VkPipelineCache made[2];
+    pretend = true;
+    for (int i = 0; i < 2; i++) {
+        made[i] = load(caches[i]);
+        add_letters(letters_of(made[i]), i == 0 ? "a" : "b", 1);
+        assert_int_equal(
+            kiln_vulkan_pipeline_cache_save(caches[i], &device_info, "test", &made[i], 0, NULL),
+            KILN_OK);
+    }
+    add_letters(letters_of(made[0]), "c", 1);
+    assert_int_equal(
+        kiln_vulkan_pipeline_cache_save(caches[0], &device_info, "test", &made[0], 0, NULL),
+        KILN_OK);
+    for (int i = 0; i < 2; i++) {
+        letters_destroy(device, made[i], NULL);
+        kiln_cache_destroy(caches[i]);
+    }
+    kiln_cache *later = open_cache(folder);
+    VkPipelineCache all = load(later);
+    assert_int_equal(strlen(letters_of(all)->text), 3);
+    letters_destroy(device, all, NULL);
+    kiln_cache_destroy(later);
+    pretend = false;
+}
+
 static void wrong_calls_are_refused(void **state)
 {
     (void)state;
@@ -319,6 +446,7 @@ int main(void)
         TEST(row_74_refused_data_is_made_again),
         TEST(row_88_data_of_another_driver_is_not_stored),
         TEST(a_whole_cache_is_kept),
+        TEST(what_others_saved_meanwhile_is_kept),
         cmocka_unit_test(wrong_calls_are_refused),
     };
     return cmocka_run_group_tests(tests, open_vulkan, close_vulkan);
