@@ -77,9 +77,9 @@ static kiln_status read_token(kn_opencl_request *request, const char *token, boo
     return kiln_recipe_add_text(request->recipe, "option", token, strlen(token), diag);
 }
 
-/* A token that has quotes, as it stands in the options. Drivers that take them off and those (PoCL)
- * that do not read another option there: the key must tell it from the one without. A folder in
- * quotes is not the folder that PoCL looks into. */
+/* A token that has quotes, as it stands in the options: what one driver takes off, another refuses
+ * or keeps, so the key must tell it from the same without them. PoCL keeps them in the folder of
+ * -I: the headers are not those that are followed here. */
 static kiln_status read_quoted(kn_opencl_request *request, const char *raw, size_t length,
                                bool folder, kiln_diag *diag)
 {
@@ -88,7 +88,7 @@ static kiln_status read_quoted(kn_opencl_request *request, const char *raw, size
     }
     if (folder && request->unit.is_pocl) {
         kn_text_put(request->bypass, sizeof(request->bypass),
-                    "an include folder is in quotes, which PoCL does not take off");
+                    "an include folder is in quotes, which PoCL takes for part of its name");
     }
     return kiln_recipe_add_text(request->recipe, "option.quoted", raw, length, diag);
 }
