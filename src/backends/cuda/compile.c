@@ -194,13 +194,20 @@ static kiln_status compile_here(const kn_cuda_nvrtc *nvrtc, const kn_cuda_unit *
     memset(answer, 0, sizeof(*answer));
     answer->lowered = (const char **)calloc(unit->expression_count + 1, sizeof(*answer->lowered));
     const char **arrays = (const char **)calloc(headers * 2 + 1, sizeof(*arrays));
+    char **texts = (char **)calloc(headers + 1, sizeof(*texts));
     kiln_status status = KILN_E_NOMEM;
-    if (answer->lowered == NULL || arrays == NULL) {
+    if (answer->lowered == NULL || arrays == NULL || texts == NULL) {
         goto cleanup;
     }
     for (size_t i = 0; i < headers; i++) {
-        arrays[i] = source->headers[i].text;
-        arrays[headers + i] = source->headers[i].name;
+        /* NVRTC reads to a NUL: without a copy, past the header's end, which is all the key has. */
+        const kiln_header *header = &source->headers[i];
+        texts[i] = kn_text_copy_n(header->text, header->length);
+        if (texts[i] == NULL) {
+            goto cleanup;
+        }
+        arrays[i] = texts[i];
+        arrays[headers + i] = header->name;
     }
     answer->result = nvrtc->nvrtcCreateProgram(out_program, unit->text, unit->name, (int)headers,
                                                arrays, arrays + headers);
@@ -213,6 +220,10 @@ static kiln_status compile_here(const kn_cuda_nvrtc *nvrtc, const kn_cuda_unit *
     }
     status = *out_program != NULL ? read_answer(nvrtc, *out_program, unit, answer) : KILN_OK;
 cleanup:
+    for (size_t i = 0; texts != NULL && i < headers; i++) {
+        free(texts[i]);
+    }
+    free(texts);
     free((void *)arrays);
     return status;
 }

@@ -124,6 +124,13 @@ static void headers_in_memory_and_PTX(void **state)
     compile(cache, &request, KILN_ORIGIN_COMPILED, true);
     headers[0].text = "#define FACTOR 2\n";
     compile(cache, &request, KILN_ORIGIN_MEMORY, true);
+    /* It ends at its length, for the compiler as for the key. */
+    headers[0].text = "#define FACTOR 4\n#error this is behind it\n";
+    compile(cache, &request, KILN_ORIGIN_COMPILED, true);
+    headers[0] = (kiln_header){"factor.h", NULL, 0};
+    request.text = "#include \"factor.h\"\ntemplate <class T> __global__ void scale(T *x)\n"
+                   "{ x[threadIdx.x] *= 2; }\n";
+    compile(cache, &request, KILN_ORIGIN_COMPILED, true);
     kiln_cache_destroy(cache);
 }
 
