@@ -97,7 +97,7 @@ kiln_status kn_victims_list(kn_disk *disk, const char *target, int folder, kn_vi
                             kn_victims *out_list, kiln_diag *diag)
 {
     *out_list = (kn_victims){.now_ns = kn_clock_wall()};
-    if (folder < 0) {
+    if (order != KN_VICTIMS_FOR_EVICTION) { /* which a put waits for, on any thread */
         kn_disk_ticker_start(&out_list->ticker, disk);
     }
     kiln_status status = kn_disk_scan(disk, target, folder, collect, out_list, diag);

@@ -437,6 +437,21 @@ static void long_work_tells_how_far_it_is(void **state)
     kiln_cache_destroy(cache);
 }
 
+/* Any thread may put, and whoever asked to be told of a walk does not expect it there. */
+static void puts_that_make_room_tell_no_progress(void **state)
+{
+    ks_compile compile = {0};
+    progress told = {0};
+    kiln_cache *cache = open_with(*state, (limits){.files = 40});
+    kiln_cache_on_progress(cache, count_calls, &told);
+    for (int i = 0; i < 60; i++) {
+        (void)ks_get(cache, name_of(i), &compile);
+    }
+    assert_true(ks_own(cache).evicted > 0);
+    assert_int_equal(told.calls, 0);
+    kiln_cache_destroy(cache);
+}
+
 /* A write past the limit would end this program by SIGXFSZ. */
 static void S4_a_limit_on_the_size_of_files_kills_nobody(void **state)
 {
@@ -480,6 +495,7 @@ int main(void)
         IN_FOLDER(S3_a_large_store_is_evicted_in_slices),
         IN_FOLDER(S6_a_root_made_again_is_checked_again),
         IN_FOLDER(S6_entries_of_another_user_are_not_read),
+        IN_FOLDER(puts_that_make_room_tell_no_progress),
         IN_FOLDER(S4_a_limit_on_the_size_of_files_kills_nobody),
         IN_FOLDER(long_work_tells_how_far_it_is),
     };
