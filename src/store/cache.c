@@ -195,11 +195,15 @@ static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
     return status;
 }
 
+/* Whatever there is of them: opening may have failed half-way. */
 static void close_parts(kiln_cache *cache)
 {
     kn_flight_destroy(cache->flight);
     kn_stack_deinit(&cache->stack);
     kn_remotes_destroy(cache->remotes);
+    cache->flight = NULL;
+    cache->disk = NULL;
+    cache->packs = NULL;
     cache->remotes = NULL;
     if (cache->stats != NULL) {
         kn_stats_deinit(cache->stats);
@@ -317,6 +321,7 @@ void kn_cache_renew(kiln_cache *cache)
         kn_log(KILN_LOG_WARN,
                "no memory for the cache in a forked process: it is turned off there");
         cache->options.flags |= KILN_CACHE_DISABLED;
+        close_parts(cache); /* whoever looks finds none, and not half of them */
     }
     kn_fork_renewed(&cache->guard);
 }

@@ -40,7 +40,9 @@ void kiln_cache_trim(kiln_cache *cache, uint64_t target_bytes)
 {
     kn_cache_check_fork(cache);
     kn_cache_stamp(cache, true);
-    kn_mem_trim(cache->stack.memory, target_bytes, UINT64_MAX);
+    if (cache->stack.memory != NULL) {
+        kn_mem_trim(cache->stack.memory, target_bytes, UINT64_MAX);
+    }
 }
 
 kiln_status kiln_cache_pin(kiln_cache *cache, const kiln_key *key, kiln_diag *diag)
@@ -69,7 +71,9 @@ kiln_status kiln_cache_pin(kiln_cache *cache, const kiln_key *key, kiln_diag *di
 void kiln_cache_unpin(kiln_cache *cache, const kiln_key *key)
 {
     kn_cache_check_fork(cache);
-    kn_mem_unpin(cache->stack.memory, key);
+    if (cache->stack.memory != NULL) {
+        kn_mem_unpin(cache->stack.memory, key);
+    }
 }
 
 void kiln_cache_on_progress(kiln_cache *cache, kiln_cache_progress_fn *progress, void *user)

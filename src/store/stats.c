@@ -106,7 +106,9 @@ kiln_status kn_stats_attach(kn_stats *stats, const char *root, kiln_diag *diag)
 
 void kn_stats_add(kn_stats *stats, enum kn_counter counter, uint64_t amount)
 {
-    atomic_fetch_add_explicit(&stats->own[counter], amount, memory_order_relaxed);
+    if (stats != NULL) { /* a forked child without memory has none */
+        atomic_fetch_add_explicit(&stats->own[counter], amount, memory_order_relaxed);
+    }
 }
 
 static void collect(const kn_stats *stats, uint64_t counters[KN_COUNTERS])
