@@ -178,22 +178,32 @@ static void refresh_targets(kn_disk *disk)
     kn_mutex_unlock(&disk->mutex);
 }
 
-/* Calls `try_target` for the targets known, and then for those that have come since, until it gives
- * anything but KILN_MISS. */
+/* Calls `try_target` for the targets known, and then for those that have come since, until one has
+ * an answer. A folder that cannot be read is none: it counts where no other has one. */
 typedef kiln_status target_fn(kn_disk *disk, const char *target, void *user);
-static kiln_status each_target(kn_disk *disk, target_fn *try_target, void *user)
+static kiln_status each_between(kn_disk *disk, kn_disk_target *first, const kn_disk_target *end,
+                                target_fn *try_target, void *user)
 {
     kiln_status status = KILN_MISS;
-    kn_disk_target *known = atomic_load(&disk->targets);
-    for (kn_disk_target *t = known; t != NULL && status == KILN_MISS; t = t->next) {
-        status = try_target(disk, t->name, user);
-    }
-    if (status == KILN_MISS) {
-        refresh_targets(disk);
-        kn_disk_target *now = atomic_load(&disk->targets);
-        for (kn_disk_target *t = now; t != known && status == KILN_MISS; t = t->next) {
-            status = try_target(disk, t->name, user);
+    for (kn_disk_target *t = first; t != end; t = t->next) {
+        kiln_status here = try_target(disk, t->name, user);
+        if (here != KILN_MISS && here != KILN_E_IO) {
+            return here;
         }
+        status = here == KILN_E_IO ? here : status;
+    }
+    return status;
+}
+
+static kiln_status each_target(kn_disk *disk, target_fn *try_target, void *user)
+{
+    kn_disk_target *known = atomic_load(&disk->targets);
+    kiln_status status = each_between(disk, known, NULL, try_target, user);
+    if (status == KILN_MISS || status == KILN_E_IO) {
+        refresh_targets(disk);
+        kiln_status later =
+            each_between(disk, atomic_load(&disk->targets), known, try_target, user);
+        status = later == KILN_MISS ? status : later;
     }
     return status;
 }

@@ -221,6 +221,40 @@ static void verifying_removes_nothing_that_it_could_not_read(void **state)
     kiln_cache_destroy(cache);
 }
 
+/* By its key alone an entry is looked for in each target's folder. */
+static void one_folder_that_cannot_be_read_hides_no_other(void **state)
+{
+    static const char *const targets[] = {"first", "second", "third"};
+    kiln_key keys[3];
+    kiln_cache *cache = open_cache(*state);
+    for (size_t i = 0; i < 3; i++) {
+        kiln_recipe *recipe = NULL;
+        kiln_blob *blob = ks_blob("x");
+        assert_int_equal(kiln_recipe_create("test", 1, &recipe, NULL), KILN_OK);
+        assert_int_equal(kiln_recipe_set_target(recipe, targets[i], NULL), KILN_OK);
+        keys[i] = kiln_recipe_key(recipe);
+        assert_int_equal(kiln_cache_put(cache, recipe, blob, 1, NULL), KILN_OK);
+        kiln_blob_release(blob);
+        kiln_recipe_destroy(recipe);
+    }
+    kiln_cache_destroy(cache);
+    for (size_t bad = 0; bad < 3; bad++) {
+        char rule[64];
+        (void)snprintf(rule, sizeof rule, "open:*:EACCES:/%s/", targets[bad]);
+        cache = open_cache(*state);
+        kt_faultfs_set(*state, rule);
+        for (size_t i = 0; i < 3; i++) {
+            kiln_blob *blob = NULL;
+            assert_int_equal(kiln_cache_get(cache, &keys[i], &blob, NULL, NULL),
+                             i == bad ? KILN_MISS : KILN_OK);
+            kiln_blob_release(blob);
+        }
+        kt_faultfs_set(NULL, NULL);
+        assert_true(ks_own(cache).io_errors >= 1);
+        kiln_cache_destroy(cache);
+    }
+}
+
 static kiln_status write_pack(const char *path, kiln_cache *cache, kiln_diag *diag)
 {
     kiln_pack_writer *writer = NULL;
@@ -302,6 +336,7 @@ int main(void)
         IN_FOLDER(S8_what_could_not_be_stored_is_counted),
         IN_FOLDER(C2_a_lost_rename_race_is_no_failure),
         IN_FOLDER(verifying_removes_nothing_that_it_could_not_read),
+        IN_FOLDER(one_folder_that_cannot_be_read_hides_no_other),
         IN_FOLDER(a_pack_that_could_not_be_put_in_place_says_so),
         IN_FOLDER(S3_no_put_waits_for_a_slow_eviction),
     };
