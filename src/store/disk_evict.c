@@ -110,7 +110,8 @@ static void count_and_evict(kn_disk *disk, const kn_record *before, const kn_tot
     kn_victims_removed removed = {0};
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = kn_victims_list(disk, NULL, -1, KN_VICTIMS_FOR_EVICTION, &list, &diag);
-    if (status == KILN_OK) {
+    /* What lies in a folder that cannot be listed must not keep the rest from being evicted. */
+    if (status == KILN_OK || status == KILN_E_IO) {
         uint64_t bytes = list.bytes + (uint64_t)coming->bytes;
         uint64_t files = list.count + (uint64_t)coming->files;
         bool over = bytes > disk->max_bytes || files > disk->max_files;
@@ -125,7 +126,9 @@ static void count_and_evict(kn_disk *disk, const kn_record *before, const kn_tot
             .until_ns = kn_clock_now() + SLICES_NS,
             .then_bytes = rest(disk->max_bytes, coming->bytes),
             .then_files = rest(disk->max_files, coming->files)};
-        status = kn_victims_remove(disk, &list, &limit, &removed, &diag);
+        kiln_status gone =
+            kn_victims_remove(disk, &list, &limit, &removed, status == KILN_OK ? &diag : NULL);
+        status = status == KILN_OK ? gone : status;
         kn_stats_moved(disk->stats, &(kn_totals){.files = (int64_t)files - (int64_t)before->files -
                                                           (int64_t)removed.entries,
                                                  .bytes = (int64_t)bytes - (int64_t)before->bytes -
@@ -147,7 +150,7 @@ static kiln_status evict_slice(kn_disk *disk, int folder, const kn_totals *comin
     kn_victims list;
     *out_removed = (kn_victims_removed){0};
     kiln_status status = kn_victims_list(disk, NULL, folder, KN_VICTIMS_FOR_EVICTION, &list, diag);
-    if (status == KILN_OK && list.count > 0) {
+    if ((status == KILN_OK || status == KILN_E_IO) && list.count > 0) {
         const kn_victims_bounds limit = {.bytes = list.bytes - list.bytes / 8,
                                          .files = list.count - list.count / 8 - (list.count < 8),
                                          .used_after_ns = oldest_allowed(disk, list.now_ns),
@@ -155,7 +158,9 @@ static kiln_status evict_slice(kn_disk *disk, int folder, const kn_totals *comin
                                          .until_ns = until_ns,
                                          .then_bytes = rest(list.bytes, coming->bytes),
                                          .then_files = rest(list.count, coming->files)};
-        status = kn_victims_remove(disk, &list, &limit, out_removed, diag);
+        kiln_status gone =
+            kn_victims_remove(disk, &list, &limit, out_removed, status == KILN_OK ? diag : NULL);
+        status = status == KILN_OK ? gone : status;
     }
     kn_victims_deinit(&list);
     return status;

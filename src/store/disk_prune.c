@@ -82,12 +82,14 @@ kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool
         kn_victims_list(disk, everything ? NULL : options->target, -1,
                         everything ? KN_VICTIMS_AS_FOUND : KN_VICTIMS_BY_USE, &list, diag);
     *out_result = (kiln_prune_result){.entries_seen = list.count, .bytes_seen = list.bytes};
-    if (status == KILN_OK) {
+    if (status == KILN_OK || status == KILN_E_IO) {
         const kn_victims_bounds none = {.used_after_ns = INT64_MIN};
         const kn_victims_bounds limit = everything ? none : bounds_of(options, list.now_ns);
         list.ticker.done = 0;
         list.ticker.total = list.count;
-        status = kn_victims_remove(disk, &list, &limit, &removed, diag);
+        kiln_status gone =
+            kn_victims_remove(disk, &list, &limit, &removed, status == KILN_OK ? diag : NULL);
+        status = status == KILN_OK ? gone : status;
         kn_disk_ticker_end(&list.ticker);
         out_result->entries_removed = removed.entries;
         out_result->bytes_removed = removed.bytes;

@@ -19,8 +19,10 @@ typedef struct scan {
     void *user;
     kiln_diag *diag;
     const char *target;
-    int only;           /* one folder; -1: all */
-    const char *prefix; /* the two digits */
+    int only;            /* one folder; -1: all */
+    const char *prefix;  /* the two digits */
+    bool ended;          /* by the visitor */
+    kiln_status failure; /* of the first folder that could not be listed */
     char folder[KN_DISK_PATH];
 } scan;
 
@@ -44,7 +46,21 @@ static kiln_status scan_entry(void *user, const char *name)
     }
     file.size = facts.size;
     file.used_ns = facts.mtime_ns;
-    return s->visit(s->user, &file);
+    kiln_status status = s->visit(s->user, &file);
+    s->ended = status != KILN_OK;
+    return status;
+}
+
+/* Lists one folder. What is in one that cannot be listed is passed over: the rest must be kept
+ * small all the same. */
+static kiln_status scan_folder(scan *s, const char *folder, kn_file_visit *visit)
+{
+    kiln_status status = kn_file_list(folder, visit, s, s->failure == KILN_OK ? s->diag : NULL);
+    if (status == KILN_OK || status == KILN_MISS || s->ended) {
+        return status == KILN_MISS && !s->ended ? KILN_OK : status;
+    }
+    s->failure = s->failure == KILN_OK ? status : s->failure;
+    return KILN_OK;
 }
 
 static kiln_status scan_prefix(void *user, const char *name)
@@ -57,8 +73,7 @@ static kiln_status scan_prefix(void *user, const char *name)
     char folder[KN_DISK_PATH];
     kn_text_putf(folder, sizeof folder, "%s/%.2s", s->folder, name);
     s->prefix = name;
-    kiln_status status = kn_file_list(folder, scan_entry, s, s->diag);
-    return status == KILN_MISS ? KILN_OK : status;
+    return scan_folder(s, folder, scan_entry);
 }
 
 static kiln_status scan_target(void *user, const char *name)
@@ -74,21 +89,22 @@ static kiln_status scan_target(void *user, const char *name)
         kn_text_putf(prefix, sizeof prefix, "%02x", (unsigned)s->only & 0xffu);
         return scan_prefix(s, prefix);
     }
-    kiln_status status = kn_file_list(s->folder, scan_prefix, s, s->diag);
-    return status == KILN_MISS ? KILN_OK : status;
+    return scan_folder(s, s->folder, scan_prefix);
 }
 
 kiln_status kn_disk_scan(kn_disk *disk, const char *target, int folder, kn_disk_file_fn *visit,
                          void *user, kiln_diag *diag)
 {
     scan s = {.disk = disk, .visit = visit, .user = user, .diag = diag, .only = folder};
+    kiln_status status;
     if (target != NULL) {
-        return scan_target(&s, target);
+        status = scan_target(&s, target);
+    } else {
+        char all[KN_DISK_PATH];
+        kn_disk_path(disk, "v1", all);
+        status = scan_folder(&s, all, scan_target);
     }
-    char all[KN_DISK_PATH];
-    kn_disk_path(disk, "v1", all);
-    kiln_status status = kn_file_list(all, scan_target, &s, diag);
-    return status == KILN_MISS ? KILN_OK : status;
+    return status == KILN_OK ? s.failure : status;
 }
 
 /* --- progress ----------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ kiln_status kn_victims_list(kn_disk *disk, const char *target, int folder, kn_vi
         kn_disk_ticker_start(&out_list->ticker, disk);
     }
     kiln_status status = kn_disk_scan(disk, target, folder, collect, out_list, diag);
-    if (status == KILN_OK) {
+    if (status == KILN_OK || status == KILN_E_IO) {
         sort(out_list, order);
     }
     return status;

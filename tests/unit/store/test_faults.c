@@ -255,6 +255,42 @@ static void one_folder_that_cannot_be_read_hides_no_other(void **state)
     }
 }
 
+/* A store that cannot list one of its folders is kept within its cap all the same. */
+static void S1_one_folder_that_cannot_be_listed_stops_no_eviction(void **state)
+{
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    ks_compile compile = {0};
+    kiln_prune_result result;
+    kiln_diag diag = KILN_DIAG_INIT;
+    char name[16];
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = *state;
+    options.disk_max_files = 20;
+    options.no_fsync = true;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    (void)ks_get(cache, "in the way", &compile);
+    char *bad = ks_only_entry(cache);
+    *strrchr(bad, '/') = '\0';
+    char rule[1200];
+    (void)snprintf(rule, sizeof rule, "open:*:EIO:%s", bad);
+    kt_faultfs_set(*state, rule);
+    for (int i = 0; i < 60; i++) {
+        (void)snprintf(name, sizeof name, "n%d", i);
+        (void)ks_get(cache, name, &compile);
+    }
+    assert_true(kt_faultfs_hits() > 0);
+    assert_true(ks_own(cache).evicted >= 39);
+    assert_true(ks_own(cache).io_errors > 0);
+    assert_int_equal(kiln_cache_clear(cache, &result, &diag), KILN_E_IO);
+    assert_int_equal(diag.status, KILN_E_IO);
+    kt_faultfs_set(NULL, NULL);
+    free(ks_only_entry(cache)); /* all but that one are gone */
+    kiln_diag_clear(&diag);
+    kiln_cache_destroy(cache);
+    free(bad);
+}
+
 static kiln_status write_pack(const char *path, kiln_cache *cache, kiln_diag *diag)
 {
     kiln_pack_writer *writer = NULL;
@@ -337,6 +373,7 @@ int main(void)
         IN_FOLDER(C2_a_lost_rename_race_is_no_failure),
         IN_FOLDER(verifying_removes_nothing_that_it_could_not_read),
         IN_FOLDER(one_folder_that_cannot_be_read_hides_no_other),
+        IN_FOLDER(S1_one_folder_that_cannot_be_listed_stops_no_eviction),
         IN_FOLDER(a_pack_that_could_not_be_put_in_place_says_so),
         IN_FOLDER(S3_no_put_waits_for_a_slow_eviction),
     };
