@@ -61,6 +61,8 @@ static bool add_folder(char **list, size_t *count, const char *path)
     return true;
 }
 
+/* A file that takes part, with the libraries it loads. */
+static bool add_file(const question *q, const char *name, const char *path, bool on_path);
 /* A program by the name or path under which the compiler would start it; fine if there is none. */
 static bool add_program(const question *q, const char *name, const char *path);
 
@@ -68,7 +70,15 @@ static bool add_program(const question *q, const char *name, const char *path);
 static bool read_fact(const question *q, char *line)
 {
     static const char absent[] = "ignoring nonexistent directory \"";
+    /* Files with options: clang's, which some distributions install, and gcc's. */
+    static const char *const files[] = {"Configuration file: ", "Reading specs from "};
     cpu_toolchain *toolchain = q->toolchain;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        const char *path = line + strlen(files[i]);
+        if (kn_text_starts(line, files[i]) && kn_path_is_absolute(path)) {
+            return add_file(q, "configuration", path, false);
+        }
+    }
     if (kn_text_starts(line, "Target: ") && toolchain->machine == NULL) {
         toolchain->machine = kn_text_copy(line + strlen("Target: "));
         return toolchain->machine != NULL;

@@ -323,11 +323,35 @@ static void a_target_of_another_machine_needs_another_compiler(void **state)
 
 static void K4_options_that_name_files_are_not_cached(void **state)
 {
-    static const char *const bad[] = {
-        "-include", "@flags",        "-specs=x",      "-Bdir",         "-Idir",       "-isystem",
-        "-imacros", "-fplugin=x.so", "-Wl,-T,x",      "-Wp,-include",  "-L.",         "-lfoo",
-        "other.c",  "-march=native", "-mtune=native", "-fprofile-use", "--sysroot=x", "-wrapper",
-        "-Xlinker", "-save-temps",   "-fuse-ld=gold", "-MMD",          "-x"};
+    static const char *const bad[] = {"-include",
+                                      "@flags",
+                                      "-specs=x",
+                                      "-Bdir",
+                                      "-Idir",
+                                      "-isystem",
+                                      "-imacros",
+                                      "-fplugin=x.so",
+                                      "-Wl,-T,x",
+                                      "-Wp,-include",
+                                      "-L.",
+                                      "-lfoo",
+                                      "other.c",
+                                      "-march=native",
+                                      "-mtune=native",
+                                      "-fprofile-use",
+                                      "--sysroot=x",
+                                      "-wrapper",
+                                      "-Xlinker",
+                                      "-save-temps",
+                                      "-fuse-ld=gold",
+                                      "-MMD",
+                                      "-x",
+                                      "-fbasic-block-sections=list=x",
+                                      "-fxray-attr-list=x",
+                                      "-fembed-offload-object=x",
+                                      "-fthinlto-index=x",
+                                      "-fstack-usage",
+                                      "-fcs-profile-generate"};
     static const char *const good[] = {"-O1",   "-ffast-math",   "-DX=1", "-D", "NAME", "-Wall",
                                        "-g",    "-std=gnu17",    "-U",    "X",  "-w",   "-lm",
                                        "-mavx", "-funroll-loops"};

@@ -161,6 +161,54 @@ static void K8_compiler_swapped_behind_same_path(void **state)
     rig_memo_clear(&memo);
 }
 
+/* A file of options that the compiler reads by itself is edited. */
+static void options_file_is_edited(const char *folder, const char *compiler, const char *option,
+                                   const char *const texts[2])
+{
+    char command[128];
+    char script[512];
+    rig_memo memo = {.count = 0};
+    rig r;
+    kn_text_putf(command, sizeof(command), "command -v %s >/dev/null", compiler);
+    if (system(command) != 0) { /* NOLINT(cert-env33-c) */
+        skip();
+        return;
+    }
+    char *file = kt_path(folder, "options");
+    kn_text_putf(script, sizeof(script), "#!/bin/sh\nexec %s %s%s \"$@\"\n", compiler, option,
+                 file);
+    char *path = rig_script(folder, "configured", script);
+    setenv("KILN_CC", path, 1);
+    kt_file_write(file, texts[0], strlen(texts[0]));
+    rig_open(&r, &memo);
+    char *before = rig_identity(&r, &r.target);
+    rig_close(&r);
+    kt_file_write(file, texts[1], strlen(texts[1]));
+    rig_open(&r, &memo);
+    char *after = rig_identity(&r, &r.target);
+    assert_int_equal(rig_cpu(&r)->tools.asked, 1);
+    assert_string_not_equal(before, after);
+    rig_close(&r);
+    rig_memo_clear(&memo);
+    free(before);
+    free(after);
+    free(path);
+    free(file);
+}
+
+static void K2_edited_specs_of_gcc_are_noticed(void **state)
+{
+    static const char *const texts[] = {"*cc1_options:\n+ -DONE=1\n\n",
+                                        "*cc1_options:\n+ -DONE=2\n\n"};
+    options_file_is_edited(*state, "gcc", "-specs=", texts);
+}
+
+static void K2_an_edited_configuration_of_clang_is_noticed(void **state)
+{
+    static const char *const texts[] = {"-DONE=1\n", "-DONE=2\n"};
+    options_file_is_edited(*state, "clang", "--config ", texts);
+}
+
 /* The driver stays, but the assembler it starts by name is another one. */
 static void K2_another_assembler_on_the_path_is_noticed(void **state)
 {
@@ -292,6 +340,8 @@ int main(void)
         F(K8_compiler_swapped_behind_same_path),
         F(K2_another_assembler_on_the_path_is_noticed),
         F(K8_replaced_during_the_compile),
+        F(K2_edited_specs_of_gcc_are_noticed),
+        F(K2_an_edited_configuration_of_clang_is_noticed),
         F(without_a_compiler_it_is_still_ready),
         T(KILN_CC_that_is_not_there_is_told),
         F(what_is_no_compiler_is_told),
