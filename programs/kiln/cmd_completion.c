@@ -160,6 +160,11 @@ static void print_bash(void)
                "_kiln()\n"
                "{\n"
                "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
+               "    if [[ $word = = ]]; then\n" /* --name=VALUE comes in three pieces */
+               "        word=''\n"
+               "    elif [[ $before = = ]]; then\n"
+               "        before=${COMP_WORDS[COMP_CWORD - 2]}\n"
+               "    fi\n"
                "    local IFS=$' \\n' options='' words='' files=''\n"
                "    local at=\"${COMP_WORDS[1]},$before\"\n"
                "    [[ $COMP_CWORD -gt 1 ]] || at=''\n"

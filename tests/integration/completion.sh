@@ -39,6 +39,8 @@ in_bash() {
         same "bash: kiln $command" "$(options "$command")" "$got"
     done
     has "bash: kiln run -b" opencl "$(ask kiln run -b '')"
+    same "bash: kiln run --backend=" "$(ask kiln run -b '')" "$(ask kiln run --backend =)"
+    same "bash: kiln run --backend=o" "$(ask kiln run -b o)" "$(ask kiln run --backend = o)"
     has "bash: kiln pack" extract "$(ask kiln pack '')"
     has "bash: kiln run" a-file.json "$(ask kiln run a)"
     has "bash: kiln run -I" a-folder "$(ask kiln run -I a)"
