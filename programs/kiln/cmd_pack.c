@@ -178,13 +178,15 @@ static exit_code do_extract(pack_work *work)
     kiln_pack_copied copied;
     exit_code code = open_pack(work, &pack);
     if (code == EXIT_FINE) {
-        code = session_open_disk(work->context, &work->options->session, &work->cache);
+        code = session_open_disk_to_write(work->context, &work->options->session, &work->cache);
     }
     if (code == EXIT_FINE) {
         kiln_status status =
             kiln_pack_extract(pack, work->cache, work->options->target, &copied, &diag);
         code = status == KILN_OK
                    ? pack_tell_extracted(work->context, &copied, work->options->session.json)
+               : status == KILN_E_UNAVAILABLE || status == KILN_E_UNSUPPORTED
+                   ? cmd_fail_as(work->context, EXIT_CACHE, &diag)
                    : cmd_fail(work->context, &diag);
     }
     kiln_cache_destroy(work->cache);

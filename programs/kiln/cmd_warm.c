@@ -201,12 +201,34 @@ static kiln_status open_targets(warm_work *work, kiln_diag *diag)
 /* --- the command -------------------------------------------------------------------------------
  */
 
+/* Programs go on with what they compiled, stored or not; here storing is all that was wanted. */
+static bool is_kept(const warm_work *work)
+{
+    kiln_cache_stats own;
+    kiln_cache_stats_own(work->cache, &own);
+    if (session_only_reads(work->cache)) {
+        console_say(work->context->console,
+                    "what was compiled is not kept: the cache on disk is only read");
+        return false;
+    }
+    if (own.put_failures > 0) {
+        console_say(work->context->console, "%llu %s could not be stored",
+                    (unsigned long long)own.put_failures,
+                    own.put_failures == 1 ? "entry" : "entries");
+        return false;
+    }
+    return true;
+}
+
 static exit_code tell(const warm_work *work, const warm_result *result)
 {
     bool good = work->options->session.json ? warm_print_json(result)
                                             : warm_print_table(result, work->context->pool);
     if (!good) {
         return cmd_no_memory(work->context);
+    }
+    if (work->code == EXIT_FINE && warm_count(result, WARM_COMPILED) > 0 && !is_kept(work)) {
+        return EXIT_CACHE;
     }
     if (work->code == EXIT_FINE && work->options->all && warm_count(result, WARM_SKIPPED) > 0) {
         return EXIT_UNAVAILABLE;

@@ -65,6 +65,14 @@ exit_code session_open_disk_to_write(const cmd_context *context, const session_o
     return code;
 }
 
+bool session_only_reads(const kiln_cache *cache)
+{
+    kiln_cache_options asked = {0};
+    return *kiln_cache_disk_reason(cache) != '\0' ||
+           (kiln_cache_options_init(&asked, NULL) == KILN_OK &&
+            (asked.flags & KILN_CACHE_READONLY) != 0);
+}
+
 exit_code session_open_disk(const cmd_context *context, const session_options *options,
                             kiln_cache **out_cache)
 {

@@ -64,6 +64,8 @@ exit_code session_open_disk(const cmd_context *context, const session_options *o
 /* The same, and one that can only be read is a failure as well. */
 exit_code session_open_disk_to_write(const cmd_context *context, const session_options *options,
                                      kiln_cache **out_cache);
+/* Whether a cache that was opened with the environment's options writes nothing to its disk. */
+bool session_only_reads(const kiln_cache *cache);
 /* Opens a cache, and a runtime on it as session_open_runtime does. What was opened is the caller's
  * on failure, too: session_close, which takes NULL for either. */
 exit_code session_open(const cmd_context *context, const session_options *options,

@@ -63,3 +63,8 @@ t pack list a.kpack b.kpack
 t pack create a.kpack --level 23
 t pack create a.kpack 0000
 t pack create a.kpack --level 0
+# A cache that is only read takes nothing.
+KILN_READONLY=1
+export KILN_READONLY
+t pack extract a.kpack
+unset KILN_READONLY

@@ -106,6 +106,12 @@ for there in yes no; do
 done
 unset KILN_PACKS
 KILN_CACHE_DIR=$PWD/chosen
+# Into a cache that is only read nothing can be put; what is there already can be packed.
+KILN_READONLY=1 t warm app/a.json --target fake:0 --pack /dev/null/none.kpack -j1
+KILN_READONLY=1 t warm app/a.json --target fake:0 -j1
+"$KILN" warm app/a.json --target fake:0 >/dev/null 2>&1
+KILN_READONLY=1 t warm app/a.json --target fake:0 --pack read.kpack -j1
+KILN_CACHE_DIR=$PWD/small KILN_CACHE_MAX_SIZE=1K t warm app/a.json --target fake:0 -j1
 # A variant that does not compile is told like a kernel.
 echo 'y = nothing' >app/quick.fake
 t warm app/v.json --target fake:0 --variants -j1
