@@ -11,8 +11,9 @@
 
 /* Whatever leads the compiler to other programs, libraries or headers. */
 static const char *const guiding_variables[] = {
-    "PATH",          "LD_LIBRARY_PATH", "LD_PRELOAD", "GCC_EXEC_PREFIX", "CPATH",
-    "COMPILER_PATH", "C_INCLUDE_PATH",  "GCC_SPECS",  "SDKROOT"};
+    "PATH",    "LD_LIBRARY_PATH",    "LD_PRELOAD",          "GCC_EXEC_PREFIX",
+    "CPATH",   "COMPILER_PATH",      "C_INCLUDE_PATH",      "GCC_SPECS",
+    "SDKROOT", "NIX_CFLAGS_COMPILE", "CCC_OVERRIDE_OPTIONS"};
 
 static kiln_status out_of_memory(kiln_diag *diag)
 {

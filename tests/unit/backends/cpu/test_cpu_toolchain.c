@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -247,6 +248,47 @@ static void K2_another_assembler_on_the_path_is_noticed(void **state)
     rig_memo_clear(&memo);
 }
 
+static bool searches(rig *r, const char *folder)
+{
+    const char *dir = NULL;
+    for (size_t i = 0;
+         (dir = kn_backend_cpu.compiler->system_include_dir(r->instance, &r->target, i)) != NULL;
+         i++) {
+        if (strcmp(dir, folder) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A wrapper that takes folders from the environment, as Nix has them: other values, other headers.
+ */
+static void K1_folders_that_a_variable_adds_are_searched(void **state)
+{
+    char *folder = *state;
+    rig_memo memo = {.count = 0};
+    rig r;
+    char *path = rig_script(folder, "nixcc", "#!/bin/sh\nexec cc $NIX_CFLAGS_COMPILE \"$@\"\n");
+    char *dirs[] = {kt_path(folder, "one"), kt_path(folder, "two")};
+    setenv("KILN_CC", path, 1);
+    rig_open(&r, &memo);
+    for (size_t i = 0; i < 2; i++) {
+        char flags[600];
+        assert_int_equal(mkdir(dirs[i], 0700), 0);
+        kn_text_putf(flags, sizeof(flags), "-isystem %s", dirs[i]);
+        setenv("NIX_CFLAGS_COMPILE", flags, 1);
+        free(rig_identity(&r, &r.target));
+        assert_true(searches(&r, dirs[i]));
+        assert_false(searches(&r, dirs[1 - i]));
+    }
+    rig_close(&r);
+    unsetenv("NIX_CFLAGS_COMPILE");
+    free(dirs[0]);
+    free(dirs[1]);
+    free(path);
+    rig_memo_clear(&memo);
+}
+
 /* The compiler is replaced while it runs: what it made belongs to no key. */
 static void K8_replaced_during_the_compile(void **state)
 {
@@ -339,6 +381,7 @@ int main(void)
         T(a_damaged_memo_is_not_believed),
         F(K8_compiler_swapped_behind_same_path),
         F(K2_another_assembler_on_the_path_is_noticed),
+        F(K1_folders_that_a_variable_adds_are_searched),
         F(K8_replaced_during_the_compile),
         F(K2_edited_specs_of_gcc_are_noticed),
         F(K2_an_edited_configuration_of_clang_is_noticed),
