@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "backends/vulkan/instance.h"
+#include "base/checked.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "hal/glsl_prelude.h"
@@ -85,22 +88,68 @@ static kiln_status open_shaderc(kn_vk *vk, const char *const *names, kiln_diag *
     return KILN_OK;
 }
 
+static const void *shaderc_address(const kn_vk *vk)
+{
+    const void *address = NULL;
+    memcpy(&address, &vk->shaderc.shaderc_compiler_initialize, sizeof(address));
+    return address;
+}
+
+static void add_module(void *user, const char *path, const char *build_id)
+{
+    kn_strbuf_printf((kn_strbuf *)user, "%s %s\n", kn_path_name(path), build_id);
+}
+
+/* The build ids of a library and of all it needs, in one: distributions link shaderc with glslang
+ * and SPIRV-Tools, which make the code and are upgraded by themselves. */
+static bool identify_closure(const void *address, char *id, size_t size)
+{
+    kn_strbuf lines;
+    kn_strbuf_init(&lines, 0);
+    const bool ok = kn_module_closure(address, add_module, &lines) && kn_strbuf_ok(&lines);
+    if (ok) {
+        XXH128_canonical_t digest;
+        char text[2 * sizeof(digest.digest) + 1];
+        XXH128_canonicalFromHash(&digest, XXH3_128bits(kn_strbuf_text(&lines), lines.length));
+        kn_hex_encode(digest.digest, sizeof(digest.digest), text);
+        kn_text_putf(id, size, "closure:%s", text);
+    }
+    kn_strbuf_deinit(&lines);
+    return ok;
+}
+
 void kn_vk_shaderc_find(kn_vk *vk)
 {
     static const char *const system[] = {"libshaderc_shared.so.1", "libshaderc.so.1", NULL};
     char path[sizeof(vk->shaderc_path)];
+    char build_id[sizeof(vk->shaderc_id)];
     if (find_module(vk)) {
         return;
     }
     /* A system library is opened at once: only that tells a broken one from a good one. */
     if (open_shaderc(vk, system, NULL) == KILN_OK) {
-        const void *address = NULL;
-        memcpy(&address, &vk->shaderc.shaderc_compiler_initialize, sizeof(address));
-        if (kn_module_of_address(address, path, sizeof(path), vk->shaderc_id,
-                                 sizeof(vk->shaderc_id))) {
+        const void *address = shaderc_address(vk);
+        if (kn_module_of_address(address, path, sizeof(path), build_id, sizeof(build_id)) &&
+            identify_closure(address, vk->shaderc_id, sizeof(vk->shaderc_id))) {
             kn_text_put(vk->shaderc_path, sizeof(vk->shaderc_path), path);
         }
     }
+}
+
+/* The keys name the file that was found; what is mapped now may be another one of that path. */
+static kiln_status check_image(kn_vk *vk, kiln_diag *diag)
+{
+    char path[sizeof(vk->shaderc_path)];
+    char build_id[sizeof(vk->shaderc_id)];
+    if (!kn_module_of_address(shaderc_address(vk), path, sizeof(path), build_id,
+                              sizeof(build_id)) ||
+        strncmp(build_id, "noid:", 5) == 0 || strcmp(build_id, vk->shaderc_id) == 0) {
+        return KILN_OK;
+    }
+    kn_dylib_retire(vk->shaderc_lib);
+    vk->shaderc_lib = NULL;
+    return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "start the program again", vk->shaderc_path,
+                         "the library was replaced while this process was running");
 }
 
 static kiln_status get_shaderc(kn_vk *vk, kiln_diag *diag)
@@ -112,7 +161,11 @@ static kiln_status get_shaderc(kn_vk *vk, kiln_diag *diag)
                              "no shaderc library was found");
     }
     kn_mutex_lock(&vk->lock);
-    kiln_status status = vk->shaderc_lib != NULL ? KILN_OK : open_shaderc(vk, names, diag);
+    kiln_status status = KILN_OK;
+    if (vk->shaderc_lib == NULL) {
+        status = open_shaderc(vk, names, diag);
+        status = status == KILN_OK ? check_image(vk, diag) : status;
+    }
     kn_mutex_unlock(&vk->lock);
     return status;
 }

@@ -72,7 +72,7 @@ typedef struct kn_vk {
     uint32_t device_count;
 
     char shaderc_path[512]; /* "" if there is none */
-    char shaderc_id[144];   /* build id of that file */
+    char shaderc_id[144];   /* build id of that file, and of what it needs */
     kn_mutex lock;          /* the fields below: shaderc is opened at the first compile */
     kn_dylib *shaderc_lib;
     kn_shaderc shaderc;

@@ -1,13 +1,16 @@
 /* The vulkan backend on whatever driver is here (lavapipe in CI): its pool, what reaches
  * vkCreatePipelineCache, and warm starts. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/vulkan/instance.h"
+#include "base/text.h"
 #include "hal/artifact.h"
 #include "support/cmocka.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
+#include "sys/elf.h"
 #include "unit/backends/glsl_damage.h"
 #include "unit/backends/glsl_rig.h"
 
@@ -268,6 +271,72 @@ static void a_chosen_size_fits_beside_fixed_ones(void **state)
     kt_tmpdir_remove(folder);
 }
 
+/* The file that the keys name is found at the start and mapped at the first compile: what an
+ * upgrade put there in between compiles nothing under the old name. */
+static void K8_shaderc_replaced_before_the_first_compile(void **state)
+{
+    (void)state;
+    kn_vk *found = (kn_vk *)instance;
+    kn_elf_facts facts;
+    kn_artifact artifact;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_probe_report report = {0};
+    kiln_target target = {.has_device = false};
+    void *fresh = NULL;
+    size_t size = 0, count = 0;
+    if (found->shaderc_path[0] == '\0' ||
+        kn_elf_inspect(found->shaderc_path, &facts, NULL) != KILN_OK || facts.build_id[0] == '\0') {
+        skip();
+    }
+    /* A copy in a folder of its own, then another "build" of it in the same place. */
+    char *bytes = kt_file_read(found->shaderc_path, &size);
+    char *folder = kt_tmpdir_create();
+    char *path = kt_path(folder, "libkiln-shaderc.so");
+    char *keep = kn_text_copy(getenv("KILN_LIBEXEC"));
+    assert_non_null(bytes);
+    kt_file_write(path, bytes, size);
+    setenv("KILN_LIBEXEC", folder, 1);
+    assert_int_equal(kn_backend_vulkan.open(&kn_host, &fresh, &report, &diag), KILN_OK);
+    assert_string_equal(((kn_vk *)fresh)->shaderc_path, path);
+    unsigned char id[64];
+    const size_t id_size = strlen(facts.build_id) / 2;
+    for (size_t i = 0; i < id_size; i++) {
+        unsigned int byte = 0;
+        assert_int_equal(sscanf(facts.build_id + 2 * i, "%2x", &byte),
+                         1); /* NOLINT(cert-err34-c) */
+        id[i] = (unsigned char)byte;
+    }
+    char *place = (char *)memmem(bytes, size, id, id_size);
+    assert_non_null(place);
+    place[0] = (char)(place[0] ^ 1);
+    assert_int_equal(remove(path), 0);
+    kt_file_write(path, bytes, size);
+
+    const kiln_source source = glsl_source(glsl_increment);
+    assert_int_equal(kn_backend_vulkan.compiler->target_parse(fresh, "spirv", &target, &diag),
+                     KILN_OK);
+    const kiln_stage *stages =
+        kn_backend_vulkan.compiler->stages(fresh, &target, KILN_LANG_GLSL, &count);
+    const kiln_compile_request request = {.stage = stages, .target = &target, .source = &source};
+    kn_artifact_init(&artifact);
+    assert_int_equal(
+        kn_backend_vulkan.compiler->compile(fresh, &request, &artifact.base, NULL, &diag),
+        KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(diag.why, "replaced"));
+    kn_artifact_deinit(&artifact);
+    kiln_diag_clear(&diag);
+    kn_backend_vulkan.close(fresh);
+    if (keep != NULL) {
+        setenv("KILN_LIBEXEC", keep, 1);
+    } else {
+        unsetenv("KILN_LIBEXEC");
+    }
+    kt_tmpdir_remove(folder);
+    free(keep);
+    free(path);
+    free(bytes);
+}
+
 /* --- launches -----------------------------------------------------------------------------------
  */
 
@@ -351,6 +420,7 @@ int main(void)
         cmocka_unit_test(damaged_entries_are_made_again),
         cmocka_unit_test(all_sizes_launched_are_kept),
         cmocka_unit_test(two_views_are_one_buffer),
+        cmocka_unit_test(K8_shaderc_replaced_before_the_first_compile),
         cmocka_unit_test(a_chosen_size_fits_beside_fixed_ones),
         cmocka_unit_test(a_uniform_block_keeps_to_its_limits),
     };
