@@ -164,13 +164,13 @@ static bool toolkit_on_library_path(kn_cuda_toolkit *toolkit)
     return false;
 }
 
-static bool toolkit_beside_program(kn_cuda_toolkit *toolkit)
+/* In the folder of a file; takes the path over, which may be NULL. */
+static bool toolkit_beside(char *file, kn_cuda_toolkit *toolkit)
 {
-    char *own = kn_paths_own_module();
-    char *folder = own != NULL ? kn_path_folder(own) : NULL;
+    char *folder = file != NULL ? kn_path_folder(file) : NULL;
     bool found = folder != NULL && toolkit_in(folder, toolkit);
     free(folder);
-    free(own);
+    free(file);
     return found;
 }
 
@@ -194,7 +194,8 @@ void kn_cuda_toolkit_find(kn_cuda_toolkit *out_toolkit)
     memset(out_toolkit, 0, sizeof(*out_toolkit));
     if (toolkit_under(kn_env_get("CUDA_PATH"), out_toolkit) ||
         toolkit_under(kn_env_get("CUDA_HOME"), out_toolkit) ||
-        toolkit_on_library_path(out_toolkit) || toolkit_beside_program(out_toolkit) ||
+        toolkit_on_library_path(out_toolkit) ||
+        toolkit_beside(kn_paths_own_module(), out_toolkit) ||
         toolkit_under("/usr/local/cuda", out_toolkit) || toolkit_numbered(out_toolkit)) {
         return;
     }
@@ -203,4 +204,7 @@ void kn_cuda_toolkit_find(kn_cuda_toolkit *out_toolkit)
             return;
         }
     }
+    /* A program that brings its own, where kiln is a library of the system's. Last: it may lie
+     * among thousands of others. */
+    (void)toolkit_beside(kn_path_resolve("/proc/self/exe"), out_toolkit);
 }
