@@ -137,6 +137,10 @@ static kiln_status redo(kn_opencl_request *request, cl_program *out_program, kil
         status = KILN_OK;
     }
     kiln_blob_release(blob);
+    if (status != KILN_OK && call.program != NULL) {
+        (void)request->api.clReleaseProgram(call.program);
+        return status;
+    }
     *out_program = call.program;
     return status;
 }
