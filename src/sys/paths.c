@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "sys/dylib.h"
 #include "sys/env.h"
+#include "sys/facts.h"
 #include "sys/fail.h"
 #include "sys/file.h"
 
@@ -289,30 +290,75 @@ char *kn_paths_module(const char *name)
 /* Longer ones are none: the system takes no longer paths. */
 #define PROGRAM_PATH 4096
 
-char *kn_paths_find_program(const char *name)
+/* The folder that `list` begins with is named in it before. */
+static bool is_repeated(const char *whole, const char *list, size_t length)
 {
-    if (name[0] == '\0' || strlen(name) >= PROGRAM_PATH - 1) {
-        return NULL;
+    while (whole < list) {
+        const size_t before = strcspn(whole, ":");
+        if (before == length && memcmp(whole, list, length) == 0) {
+            return true;
+        }
+        whole += before + 1;
     }
-    if (strchr(name, '/') != NULL) {
-        return kn_path_is_absolute(name) && is_program(name) ? kn_text_copy(name) : NULL;
+    return false;
+}
+
+/* `path` holds a folder of `length` bytes, and has room for the name. */
+static void look_in(char *path, size_t length, kn_program *program)
+{
+    struct stat facts;
+    const size_t name_size = strlen(program->name) + 1;
+    if (length + name_size >= PROGRAM_PATH) {
+        return;
     }
-    const char *list = kn_env_get("PATH");
-    list = list != NULL ? list : "/usr/local/bin:/usr/bin:/bin";
-    const size_t name_size = strlen(name) + 1;
-    while (list[0] != '\0') {
+    memcpy(path + length, program->name, name_size);
+    if (stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0) {
+        kn_file_take_facts(&facts, &program->facts);
+        program->path = kn_text_copy(path);
+    }
+}
+
+void kn_paths_find_programs(kn_program *programs, size_t count)
+{
+    const char *whole = kn_env_get("PATH");
+    whole = whole != NULL ? whole : "/usr/local/bin:/usr/bin:/bin";
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        programs[i].path = NULL;
+        programs[i].facts = (kn_file_facts){0};
+        left += programs[i].name[0] != '\0' && strchr(programs[i].name, '/') == NULL;
+    }
+    for (const char *list = whole; list[0] != '\0' && left > 0;) {
         char path[PROGRAM_PATH];
         size_t length = strcspn(list, ":");
-        if (list[0] == '/' && length < sizeof path - name_size) { /* never the cwd */
+        const char *next = list + length + (list[length] != '\0' ? 1 : 0);
+        if (list[0] == '/' && length < sizeof path - 1 && /* never the cwd */
+            !is_repeated(whole, list, length)) {
             memcpy(path, list, length);
-            const size_t gap = path[length - 1] == '/' ? 0 : 1;
-            path[length] = '/';
-            memcpy(path + length + gap, name, name_size);
-            if (is_program(path)) {
-                return kn_text_copy(path);
+            if (path[length - 1] != '/') {
+                path[length++] = '/';
+            }
+            for (size_t i = 0; i < count; i++) {
+                kn_program *program = &programs[i];
+                if (program->path == NULL && program->name[0] != '\0' &&
+                    strchr(program->name, '/') == NULL) {
+                    look_in(path, length, program);
+                    left -= program->path != NULL;
+                }
             }
         }
-        list += length + (list[length] != '\0' ? 1 : 0);
+        list = next;
     }
-    return NULL;
+}
+
+char *kn_paths_find_program(const char *name)
+{
+    kn_program program = {.name = name};
+    if (strchr(name, '/') != NULL) {
+        return strlen(name) < PROGRAM_PATH && kn_path_is_absolute(name) && is_program(name)
+                   ? kn_text_copy(name)
+                   : NULL;
+    }
+    kn_paths_find_programs(&program, 1);
+    return program.path;
 }

@@ -6,6 +6,8 @@
 
 #include "kiln/status.h"
 
+#include "sys/file.h"
+
 /* The cache root by DESIGN section 6: $KILN_CACHE_DIR, $XDG_CACHE_HOME/kiln, ~/.cache/kiln,
  * <tmp>/kiln-<uid>. malloc'ed. A relative $KILN_CACHE_DIR is KILN_E_INVALID; a relative
  * $XDG_CACHE_HOME is ignored, as the XDG specification says. The home is $HOME, else the one in the
@@ -32,5 +34,14 @@ char *kn_paths_module(const char *name);
 
 /* A program by name on $PATH, absolute; malloc'ed, or NULL. */
 char *kn_paths_find_program(const char *name);
+
+/* Several of them in one walk of $PATH, in which a folder that is named twice is looked at once. */
+typedef struct kn_program {
+    const char *name;
+    char *path;          /* as kn_paths_find_program gives it; yours */
+    kn_file_facts facts; /* of what was found there, links followed */
+} kn_program;
+
+void kn_paths_find_programs(kn_program *programs, size_t count);
 
 #endif

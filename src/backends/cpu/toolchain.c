@@ -20,42 +20,80 @@ static kiln_status out_of_memory(kiln_diag *diag)
     return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "finding the C compiler", "out of memory");
 }
 
+/* One walk of $PATH: the compiler, where it is not given by its path, and what compilers start by
+ * name. */
+typedef struct path_walk {
+    kn_program programs[3];
+    size_t count;
+} path_walk;
+
+static void path_walk_init(path_walk *walk, const char *compiler, bool compiler_alone)
+{
+    *walk =
+        (path_walk){{{.name = compiler}, {.name = "as"}, {.name = "ld"}}, compiler_alone ? 1 : 3};
+    kn_paths_find_programs(walk->programs, walk->count);
+}
+
+static void path_walk_deinit(path_walk *walk)
+{
+    for (size_t i = 0; i < walk->count; i++) {
+        free(walk->programs[i].path);
+    }
+}
+
+static const char *find_usual(const path_walk *walk, char **out_other)
+{
+    static const char *const others[] = {"gcc", "clang"};
+    *out_other = NULL;
+    for (size_t i = 0; walk->programs[0].path == NULL && *out_other == NULL &&
+                       i < sizeof(others) / sizeof(others[0]);
+         i++) {
+        *out_other = kn_paths_find_program(others[i]);
+    }
+    return *out_other != NULL ? *out_other : walk->programs[0].path;
+}
+
+static bool is_executable(const char *path)
+{
+    kn_file_facts facts;
+    return kn_file_stat(path, true, &facts, NULL) == KILN_OK && facts.kind == KN_FILE_REGULAR &&
+           (facts.mode & 0111u) != 0;
+}
+
+/* kn_cpu_compiler_find, and the walk that it took: path_walk_deinit in any case. */
+static kiln_status find_compiler(bool compiler_alone, path_walk *walk, char **out_path,
+                                 kiln_diag *diag)
+{
+    const char *asked = kn_env_get("KILN_CC");
+    const bool named = asked != NULL && asked[0] != '\0';
+    const bool placed = named && kn_path_is_absolute(asked);
+    char *other = NULL;
+    *out_path = NULL;
+    path_walk_init(walk, placed ? "" : named ? asked : "cc", compiler_alone);
+    const char *found = placed && is_executable(asked) ? asked
+                        : named                        ? walk->programs[0].path
+                                                       : find_usual(walk, &other);
+    if (found == NULL) {
+        return named ? kiln_diag_set(diag, KILN_E_UNAVAILABLE,
+                                     "set KILN_CC to a name on PATH or an absolute path, without "
+                                     "options",
+                                     "finding the C compiler",
+                                     "KILN_CC names \"%.200s\", which is no program here", asked)
+                     : kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install gcc or set KILN_CC",
+                                     "finding the C compiler",
+                                     "no C compiler: neither cc, gcc nor clang is on PATH");
+    }
+    *out_path = kn_text_copy(found);
+    free(other);
+    return *out_path != NULL ? KILN_OK : out_of_memory(diag);
+}
+
 kiln_status kn_cpu_compiler_find(char **out_path, kiln_diag *diag)
 {
-    static const char *const usual[] = {"cc", "gcc", "clang"};
-    const char *asked = kn_env_get("KILN_CC");
-    char *path = NULL;
-    *out_path = NULL;
-    if (asked != NULL && asked[0] != '\0') {
-        if (kn_path_is_absolute(asked)) {
-            kn_file_facts facts;
-            if (kn_file_stat(asked, true, &facts, NULL) == KILN_OK &&
-                facts.kind == KN_FILE_REGULAR && (facts.mode & 0111u) != 0) {
-                path = kn_text_copy(asked);
-                *out_path = path;
-                return path != NULL ? KILN_OK : out_of_memory(diag);
-            }
-        } else if (strchr(asked, '/') == NULL) {
-            path = kn_paths_find_program(asked);
-        }
-        if (path == NULL) {
-            return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                                 "set KILN_CC to a name on PATH or an absolute path, without "
-                                 "options",
-                                 "finding the C compiler",
-                                 "KILN_CC names \"%.200s\", which is no program here", asked);
-        }
-    }
-    for (size_t i = 0; path == NULL && i < sizeof(usual) / sizeof(usual[0]); i++) {
-        path = kn_paths_find_program(usual[i]);
-    }
-    if (path == NULL) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install gcc or set KILN_CC",
-                             "finding the C compiler",
-                             "no C compiler: neither cc, gcc nor clang is on PATH");
-    }
-    *out_path = path;
-    return KILN_OK;
+    path_walk walk;
+    kiln_status status = find_compiler(true, &walk, out_path, diag);
+    path_walk_deinit(&walk);
+    return status;
 }
 
 cpu_toolchain *kn_cpu_toolchain_create(const char *question)
@@ -127,22 +165,44 @@ static bool same_file(const kn_file_facts *a, const kn_file_facts *b)
            a->inode == b->inode && a->device == b->device;
 }
 
-bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain)
+/* What the walk saw of it; a file that it did not look at is looked at now. */
+static bool holds_on_path(const cpu_tool *tool, const path_walk *walk)
+{
+    for (size_t i = 0; i < walk->count; i++) {
+        const kn_program *program = &walk->programs[i];
+        if (strcmp(program->name, tool->name) == 0) {
+            return program->path != NULL && strcmp(program->path, tool->path) == 0 &&
+                   same_file(&program->facts, &tool->facts);
+        }
+    }
+    kn_program program = {.name = tool->name};
+    kn_paths_find_programs(&program, 1);
+    const bool same = program.path != NULL && strcmp(program.path, tool->path) == 0 &&
+                      same_file(&program.facts, &tool->facts);
+    free(program.path);
+    return same;
+}
+
+static bool holds_at_its_path(const cpu_tool *tool, const path_walk *walk)
+{
+    kn_file_facts facts;
+    for (size_t i = 0; i < walk->count; i++) {
+        const kn_program *program = &walk->programs[i];
+        if (program->path != NULL && strcmp(program->path, tool->path) == 0) {
+            return same_file(&program->facts, &tool->facts);
+        }
+    }
+    return kn_file_stat(tool->path, true, &facts, NULL) == KILN_OK &&
+           same_file(&facts, &tool->facts);
+}
+
+/* The walk is of this moment. */
+static bool holds(const cpu_toolchain *toolchain, const path_walk *walk)
 {
     for (size_t i = 0; i < toolchain->tool_count; i++) {
         const cpu_tool *tool = &toolchain->tools[i];
-        kn_file_facts facts;
-        if (kn_file_stat(tool->path, true, &facts, NULL) != KILN_OK ||
-            !same_file(&facts, &tool->facts)) {
+        if (!(tool->on_path ? holds_on_path(tool, walk) : holds_at_its_path(tool, walk))) {
             return false;
-        }
-        if (tool->on_path) {
-            char *first = kn_paths_find_program(tool->name);
-            const bool same = first != NULL && strcmp(first, tool->path) == 0;
-            free(first);
-            if (!same) {
-                return false;
-            }
         }
     }
     for (size_t i = 0; i < toolchain->absent_count; i++) {
@@ -152,6 +212,15 @@ bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain)
         }
     }
     return true;
+}
+
+bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain)
+{
+    path_walk walk;
+    path_walk_init(&walk, "", false);
+    const bool same = holds(toolchain, &walk);
+    path_walk_deinit(&walk);
+    return same;
 }
 
 void kn_cpu_tools_init(cpu_tools *tools, const kiln_host *host)
@@ -188,7 +257,7 @@ static bool make_question(const char *path, kn_strbuf *text)
     return kn_strbuf_ok(text);
 }
 
-static cpu_toolchain *remembered(const kiln_host *host, const char *question)
+static cpu_toolchain *remembered(const kiln_host *host, const char *question, const path_walk *walk)
 {
     void *data = NULL;
     size_t size = 0;
@@ -198,7 +267,7 @@ static cpu_toolchain *remembered(const kiln_host *host, const char *question)
     }
     found = kn_cpu_toolchain_decode(question, (const char *)data, size);
     free(data);
-    if (found != NULL && !kn_cpu_toolchain_holds(found)) {
+    if (found != NULL && !holds(found, walk)) {
         kn_cpu_toolchain_destroy(found);
         found = NULL;
     }
@@ -216,9 +285,10 @@ static void remember(const kiln_host *host, const cpu_toolchain *toolchain)
 }
 
 /* Under the mutex: makes `current` an answer to `question`. */
-static kiln_status renew(cpu_tools *tools, const char *path, const char *question, kiln_diag *diag)
+static kiln_status renew(cpu_tools *tools, const char *path, const char *question,
+                         const path_walk *walk, kiln_diag *diag)
 {
-    cpu_toolchain *found = remembered(tools->host, question);
+    cpu_toolchain *found = remembered(tools->host, question, walk);
     if (found == NULL) {
         found = kn_cpu_toolchain_create(question);
         if (found == NULL) {
@@ -241,18 +311,18 @@ void kn_cpu_toolchain_recall(cpu_tools *tools)
 {
     char *path = NULL;
     kn_strbuf question;
-    if (kn_cpu_compiler_find(&path, NULL) != KILN_OK) {
-        return;
-    }
+    path_walk walk;
+    kiln_status status = find_compiler(false, &walk, &path, NULL);
     kn_strbuf_init(&question, 0);
-    if (make_question(path, &question)) {
+    if (status == KILN_OK && make_question(path, &question)) {
         kn_mutex_lock(&tools->mutex);
         if (tools->current == NULL) {
-            tools->current = remembered(tools->host, kn_strbuf_text(&question));
+            tools->current = remembered(tools->host, kn_strbuf_text(&question), &walk);
         }
         kn_mutex_unlock(&tools->mutex);
     }
     kn_strbuf_deinit(&question);
+    path_walk_deinit(&walk);
     free(path);
 }
 
@@ -261,13 +331,14 @@ kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_too
 {
     char *path = NULL;
     kn_strbuf question;
-    kiln_status status = kn_cpu_compiler_find(&path, diag);
+    path_walk walk;
+    kiln_status status = find_compiler(false, &walk, &path, diag);
 
     *out_toolchain = NULL;
-    if (status != KILN_OK) {
-        return status;
-    }
     kn_strbuf_init(&question, 0);
+    if (status != KILN_OK) {
+        goto cleanup;
+    }
     if (!make_question(path, &question)) {
         status = out_of_memory(diag);
         goto cleanup;
@@ -275,8 +346,8 @@ kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_too
     kn_mutex_lock(&tools->mutex);
     if (tools->current == NULL ||
         strcmp(tools->current->question, kn_strbuf_text(&question)) != 0 ||
-        !kn_cpu_toolchain_holds(tools->current)) {
-        status = renew(tools, path, kn_strbuf_text(&question), diag);
+        !holds(tools->current, &walk)) {
+        status = renew(tools, path, kn_strbuf_text(&question), &walk, diag);
     }
     if (status == KILN_OK) {
         *out_toolchain = tools->current;
@@ -284,6 +355,7 @@ kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_too
     kn_mutex_unlock(&tools->mutex);
 cleanup:
     kn_strbuf_deinit(&question);
+    path_walk_deinit(&walk);
     free(path);
     return status;
 }

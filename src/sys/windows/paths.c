@@ -308,3 +308,17 @@ char *kn_paths_find_program(const char *name)
     free(whole);
     return found;
 }
+
+void kn_paths_find_programs(kn_program *programs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        kn_program *program = &programs[i];
+        program->path = kn_paths_find_program(program->name);
+        program->facts = (kn_file_facts){0};
+        if (program->path != NULL &&
+            kn_file_stat(program->path, true, &program->facts, NULL) != KILN_OK) {
+            free(program->path);
+            program->path = NULL; /* it has just gone */
+        }
+    }
+}

@@ -281,6 +281,54 @@ static void programs_are_found_on_the_path_alone(void **state)
     free(plain);
 }
 
+/* The first of its name, by the order of the folders, however many are looked for. */
+static void programs_are_found_in_one_walk(void **state)
+{
+    char *early = kt_path(*state, "early");
+    char *late = kt_path(*state, "late");
+    char list[8192];
+    char path[4096];
+    char saved[4096];
+    const char *before = getenv("PATH");
+    (void)snprintf(saved, sizeof saved, "%s", before != NULL ? before : "/usr/bin:/bin");
+    (void)snprintf(list, sizeof list, "%s:/nowhere:%s:%s/:%s", early, early, late, early);
+    assert_int_equal(mkdir(early, 0700), 0);
+    assert_int_equal(mkdir(late, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/kiln-a", late);
+    kt_file_write(path, "#!/bin/sh\n", 10);
+    assert_int_equal(chmod(path, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/kiln-b", early);
+    kt_file_write(path, "#!/bin/sh\necho\n", 15);
+    assert_int_equal(chmod(path, 0700), 0);
+    (void)setenv("PATH", list, 1);
+    kn_program programs[] = {{.name = "kiln-a"},
+                             {.name = "kiln-none"},
+                             {.name = ""},
+                             {.name = "kiln-b"},
+                             {.name = "../late/kiln-a"}};
+    kn_paths_find_programs(programs, 5);
+    assert_string_equal(programs[3].path, path);
+    assert_int_equal(programs[3].facts.size, 15);
+    (void)snprintf(path, sizeof path, "%s/kiln-a", late);
+    assert_string_equal(programs[0].path, path);
+    assert_int_equal(programs[0].facts.size, 10);
+    assert_null(programs[1].path);
+    assert_null(programs[2].path);
+    assert_null(programs[4].path);
+    free(programs[0].path);
+    free(programs[3].path);
+
+    (void)snprintf(path, sizeof path, "%s/kiln-a", early); /* now it is earlier */
+    kt_file_write(path, "#!/bin/sh\n", 10);
+    assert_int_equal(chmod(path, 0700), 0);
+    kn_paths_find_programs(programs, 1);
+    assert_string_equal(programs[0].path, path);
+    free(programs[0].path);
+    (void)setenv("PATH", saved, 1);
+    free(early);
+    free(late);
+}
+
 static bool ask_for_root(void *user)
 {
     char *path;
@@ -315,6 +363,7 @@ int main(void)
         TEST(S4_a_root_that_cannot_be_made_is_unavailable),
         TEST(other_places_are_found),
         TEST(programs_are_found_on_the_path_alone),
+        TEST(programs_are_found_in_one_walk),
         TEST(want_of_memory_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
