@@ -17,7 +17,7 @@ typedef struct count {
     kn_totals there;   /* what stays */
     int64_t oldest_ns; /* what was last used before goes */
     int64_t newest_ns; /* stamps from the future do not make immortal */
-    uint64_t evicted;
+    kn_totals evicted;
     kn_file *losses;
 } count;
 
@@ -37,7 +37,8 @@ static kiln_status count_one(void *user, const kn_disk_file *file)
         kn_file_remove(file->path, NULL) == KILN_OK) {
         c->losses = c->losses != NULL ? c->losses : kn_losses_open(c->disk->root);
         kn_losses_note(c->losses, &file->key, KN_LOSS_EVICTED);
-        c->evicted++;
+        c->evicted.files++;
+        c->evicted.bytes += (int64_t)kn_disk_weight(file->size);
         return KILN_OK;
     }
     c->there.files++;
@@ -54,7 +55,6 @@ static int64_t less(uint64_t a, uint64_t b)
  * larger of both answers: too high is put right tomorrow, too low would let the store grow. */
 static void correct(kn_disk *disk, const count *c, const kn_record *before, const kn_record *after)
 {
-    kn_stats_add(disk->stats, KN_COUNT_evicted, c->evicted);
     kn_stats_moved(disk->stats,
                    &(kn_totals){.files = c->there.files - less(before->files, after->files),
                                 .bytes = c->there.bytes - less(before->bytes, after->bytes),
@@ -77,7 +77,11 @@ static void count_afresh(kn_disk *disk)
     }
     if (status == KILN_OK) {
         correct(disk, &c, &before, &after);
+    } else { /* no count, but what was removed is gone */
+        kn_stats_moved(disk->stats,
+                       &(kn_totals){.files = -c.evicted.files, .bytes = -c.evicted.bytes});
     }
+    kn_stats_add(disk->stats, KN_COUNT_evicted, (uint64_t)c.evicted.files);
     kn_losses_close(c.losses);
 }
 

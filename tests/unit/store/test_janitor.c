@@ -84,6 +84,51 @@ static void S1_what_is_too_old_goes_with_it(void **state)
     kiln_cache_destroy(cache);
 }
 
+typedef struct interruption {
+    kn_disk *disk;
+    int asked;
+} interruption;
+
+/* Asked before each removal: after the third the cache closes. */
+static bool stop_after_three(void *user, const kiln_key *key)
+{
+    interruption *in = user;
+    (void)key;
+    if (++in->asked == 3) {
+        atomic_store(&in->disk->janitor.stop, true);
+    }
+    return false;
+}
+
+static void S1_a_janitor_that_is_stopped_accounts_for_what_it_removed(void **state)
+{
+    ks_compile compile = {0};
+    const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = 1000000000}};
+    kiln_cache *cache = ks_cache(*state);
+    for (int i = 0; i < 8; i++) {
+        char name[16], path[KN_DISK_PATH];
+        (void)snprintf(name, sizeof name, "n%d", i);
+        (void)ks_get(cache, name, &compile);
+        kiln_recipe *recipe = ks_recipe(name);
+        const kiln_key key = kiln_recipe_key(recipe);
+        kn_disk_entry_path(cache->disk, "test-target", &key, path);
+        assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+        kiln_recipe_destroy(recipe);
+    }
+    kn_stats_moved(cache->stats, &(kn_totals){.counted_ns = kn_clock_wall() - 2 * DAY_NS});
+    kiln_cache_destroy(cache);
+    cache = open_patient(*state, 1000000);
+    interruption in = {.disk = cache->disk};
+    cache->disk->is_pinned = stop_after_three;
+    cache->disk->pinned_user = &in;
+    (void)ks_get(cache, "new", &compile);
+    kiln_cache_destroy(cache);
+    assert_int_equal(in.asked, 3);
+    assert_int_equal(record_of(*state).files, 6);
+    assert_int_equal(record_of(*state).bytes, 6 * 4096);
+    assert_int_equal(record_of(*state).counters[KN_COUNT_evicted], 3);
+}
+
 static void S3_one_process_counts_and_others_leave_it_to_that(void **state)
 {
     ks_compile compile = {0};
@@ -138,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(S3_a_days_count_is_taken_beside_the_puts),
         TEST(S1_what_is_too_old_goes_with_it),
+        TEST(S1_a_janitor_that_is_stopped_accounts_for_what_it_removed),
         TEST(S3_one_process_counts_and_others_leave_it_to_that),
         TEST(S3_closing_waits_for_no_count),
         TEST(S3_what_is_long_overdue_is_done_at_once),
