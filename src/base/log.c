@@ -3,7 +3,8 @@
  * The lock is a flag of our own, not a mutex: base is libc only, the thread sanitizer does not see
  * through the C11 mutex, and a line must not wait for ever. Two cases never get the lock: a sink
  * that logs, against the rule, and the child of a fork that happened while a line was written. A
- * line gives up after a while and is dropped then; kiln_log_set takes the lock over. */
+ * line gives up after a while and is dropped then, and those after it at once, until somebody gives
+ * the lock back; kiln_log_set takes it over. */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -23,9 +24,10 @@
 #define MAX_PAUSES 5000 /* about a second */
 #define LEVEL_UNREAD (-1)
 
-/* Guarded by the flag, but for `level`, which kn_log_enabled reads. */
+/* Guarded by the flag, but for the atomic ones. */
 static struct {
     atomic_flag held;
+    atomic_bool stuck; /* a line waited for the flag in vain, and nobody has had it since */
     atomic_int level;
     kiln_log_fn *sink;
     void *user;
@@ -60,11 +62,12 @@ static int current_level(void)
     return level;
 }
 
-static bool lock_log(void)
+static bool lock_log(bool patient)
 {
     for (int pauses = 0; atomic_flag_test_and_set_explicit(&log_state.held, memory_order_acquire);
          pauses++) {
-        if (pauses >= MAX_PAUSES) {
+        if (pauses >= MAX_PAUSES || (!patient && atomic_load(&log_state.stuck))) {
+            atomic_store(&log_state.stuck, true);
             return false;
         }
         (void)thrd_sleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
@@ -74,12 +77,13 @@ static bool lock_log(void)
 
 static void unlock_log(void)
 {
+    atomic_store(&log_state.stuck, false);
     atomic_flag_clear_explicit(&log_state.held, memory_order_release);
 }
 
 void kiln_log_set(kiln_log_fn *sink, void *user, kiln_log_level level)
 {
-    (void)lock_log(); /* after so long a wait its holder is gone, or is the caller's own sink */
+    (void)lock_log(true); /* after so long a wait its holder is gone, or is the caller's own sink */
     log_state.sink = sink;
     log_state.user = user;
     atomic_store(&log_state.level, sink != NULL ? (int)level : environment_level());
@@ -107,7 +111,7 @@ static bool seen_before(const char *line)
 
 static void emit(kiln_log_level level, const char *line, bool once)
 {
-    if (!lock_log()) {
+    if (!lock_log(false)) {
         return;
     }
     if ((int)level <= atomic_load(&log_state.level) && !(once && seen_before(line))) {

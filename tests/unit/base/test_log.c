@@ -219,6 +219,29 @@ static void log_again(void *user, kiln_log_level level, const char *line)
     kn_log(level, "from within the sink");
 }
 
+static void log_much(void *user, kiln_log_level level, const char *line)
+{
+    int *calls = user;
+    (void)line;
+    (*calls)++;
+    for (int i = 0; i < 200; i++) {
+        kn_log(level, "again %d", i);
+    }
+}
+
+/* As in a child that was forked while another thread wrote a line: the flag is never given back.
+ * One line waits for a second; 200 of them would take this test past its limit. */
+static void who_waited_in_vain_once_waits_no_more(void **state)
+{
+    int calls = 0;
+    (void)state;
+    kiln_log_set(log_much, &calls, KILN_LOG_INFO);
+    kn_log(KILN_LOG_INFO, "first");
+    assert_int_equal(calls, 1);
+    kn_log(KILN_LOG_INFO, "second"); /* the flag is back, and lines are written again */
+    assert_int_equal(calls, 2);
+}
+
 static void a_sink_that_logs_loses_its_line_and_does_not_hang(void **state)
 {
     size_t count = 0;
@@ -238,6 +261,7 @@ int main(void)
         cmocka_unit_test_teardown(a_diag_becomes_one_line, restore),
         cmocka_unit_test_teardown(the_default_follows_KILN_LOG, restore),
         cmocka_unit_test_teardown(sink_calls_are_serialised, restore),
+        cmocka_unit_test_teardown(who_waited_in_vain_once_waits_no_more, restore),
         cmocka_unit_test_teardown(a_sink_that_logs_loses_its_line_and_does_not_hang, restore),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
