@@ -57,9 +57,10 @@ static kiln_status read_environment(kiln_cache_options *options, kiln_diag *diag
         status = kn_env_duration("KILN_CACHE_MAX_AGE", &read.disk_max_age_s, diag);
     }
     if (status == KILN_OK) {
-        uint64_t floor = 1;
+        const uint64_t unset = UINT64_MAX; /* more than any file system has */
+        uint64_t floor = unset;
         status = kn_env_size("KILN_CACHE_MIN_FREE", &floor, diag);
-        read.disk_min_free = floor == 1 ? 0 : floor == 0 ? UINT64_MAX : floor;
+        read.disk_min_free = floor == unset ? 0 : floor == 0 ? UINT64_MAX : floor;
     }
     if (status == KILN_OK) {
         status = read_flag("KILN_NO_CACHE", KILN_CACHE_DISABLED, &read.flags, diag);

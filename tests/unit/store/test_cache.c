@@ -442,6 +442,22 @@ static void variables_are_taken(void **state)
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_E_INVALID);
 }
 
+static void the_floor_of_free_space_is_what_was_asked_for(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t floor;
+    } rows[] = {{"", 0}, {"0", UINT64_MAX}, {"1", 1}, {"2G", UINT64_C(2) << 30}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kiln_cache_options options;
+        assert_int_equal(setenv("KILN_CACHE_MIN_FREE", rows[i].text, 1), 0);
+        assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+        assert_int_equal(options.disk_min_free, rows[i].floor);
+    }
+    assert_int_equal(unsetenv("KILN_CACHE_MIN_FREE"), 0);
+}
+
 static void S8_bypasses_and_rejections_are_counted(void **state)
 {
     kiln_cache *cache = ks_cache(*state);
@@ -551,6 +567,7 @@ int main(void)
         IN_FOLDER(S4_missing_home_is_no_obstacle),
         cmocka_unit_test(malformed_variables_are_named),
         IN_FOLDER(variables_are_taken),
+        IN_FOLDER(the_floor_of_free_space_is_what_was_asked_for),
         IN_FOLDER(S8_bypasses_and_rejections_are_counted),
         IN_FOLDER(a_broken_recipe_is_refused),
         IN_FOLDER(S4_the_cache_survives_failing_allocations),
