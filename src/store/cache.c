@@ -419,6 +419,7 @@ kiln_status kiln_cache_put(kiln_cache *cache, const kiln_recipe *recipe, kiln_bl
                            uint64_t compile_ns, kiln_diag *diag)
 {
     kn_cache_check_fork(cache);
+    const kiln_key key = kiln_recipe_key(recipe); /* the last that can break a recipe */
     if (!kn_recipe_ok(recipe)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
                              "storing an entry", "a field of the recipe could not be added");
@@ -431,7 +432,6 @@ kiln_status kiln_cache_put(kiln_cache *cache, const kiln_recipe *recipe, kiln_bl
     if (cache->options.flags & KILN_CACHE_DISABLED) {
         return KILN_OK;
     }
-    const kiln_key key = kiln_recipe_key(recipe);
     const kn_tier_put what = {.key = &key,
                               .target = kn_recipe_target(recipe),
                               .recipe = kn_recipe_span(recipe),

@@ -178,16 +178,13 @@ kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *reci
     if (out_origin != NULL) {
         *out_origin = KILN_ORIGIN_NONE;
     }
+    const kiln_key key = kiln_recipe_key(recipe); /* the last that can break a recipe */
     if (!kn_recipe_ok(recipe)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
                              "looking an entry up", "a field of the recipe could not be added");
     }
     kn_cache_check_fork(cache);
-    request r = {.cache = cache,
-                 .recipe = recipe,
-                 .key = kiln_recipe_key(recipe),
-                 .compile = compile,
-                 .user = user};
+    request r = {.cache = cache, .recipe = recipe, .key = key, .compile = compile, .user = user};
     kiln_status status;
     if (has(&r, KILN_CACHE_DISABLED)) {
         status = make(&r, diag);

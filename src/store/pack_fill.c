@@ -19,12 +19,13 @@ kiln_status kiln_pack_writer_add_blob(kiln_pack_writer *writer, const kiln_recip
     if (out_added != NULL) {
         *out_added = false;
     }
+    const kiln_key key = kiln_recipe_key(recipe); /* the last that can break a recipe */
     if (!kn_recipe_ok(recipe)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
                              "adding to a pack", "a field of the recipe could not be added");
     }
     const kn_span text = kn_recipe_span(recipe), body = kn_blob_body(blob);
-    kn_pack_record record = {.key = kiln_recipe_key(recipe),
+    kn_pack_record record = {.key = key,
                              .compile_ns = kiln_blob_compile_ns(blob),
                              .created_ns = kn_clock_wall(),
                              .payload_size = kiln_blob_size(blob),
