@@ -1,8 +1,8 @@
 #!/bin/sh
 # run.sh [TREE]: everything that needs a GPU, on a machine with one, from a tree that
 # scripts/gpu_tree.sh made (default .gpu): the conformance suite on each backend that is there, the
-# example kernels on every device against their references, one kernel on two devices. Fails if any
-# of it fails; what is not there is skipped and said.
+# example kernels on every device against their references, one kernel on two devices, what only a
+# real driver can show. Fails if any of it fails; what is not there is skipped and said.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 tree=${1:-.gpu}
@@ -26,7 +26,7 @@ step() {
     77) echo "skipped $name: $(tail -n 1 "${OUT:-/tmp}/$name.log")" ;;
     *)
         echo "FAILED  $name ($code)"
-        grep -E 'ERROR|FAILED|gave|error|wrong' "${OUT:-/tmp}/$name.log" | head -n 25
+        grep -E 'ERROR|FAILED|gave|error|wrong|WRONG' "${OUT:-/tmp}/$name.log" | head -n 25
         bad=1
         ;;
     esac
@@ -38,6 +38,7 @@ for backend in cuda opencl vulkan opengl cpu; do
     step "conformance_$backend" conformance "$backend"
 done
 step two_devices two_devices
+step hard_cases hard_cases
 say "example kernels against their references, cold and warm"
 step demo python3 scripts/demo.py "$tree"
 head -n 80 "${OUT:-/tmp}/demo.log"
