@@ -21,6 +21,18 @@ static inline bool is_digit(int c)
     return c >= '0' && c <= '9';
 }
 
+/* A CR that no LF follows. */
+static inline bool is_lone_cr(const char *p, const char *end)
+{
+    return *p == '\r' && (p + 1 == end || p[1] != '\n');
+}
+
+/* A slash that begins a comment. */
+static inline bool is_comment(const char *p, const char *end)
+{
+    return *p == '/' && p + 1 < end && (p[1] == '/' || p[1] == '*');
+}
+
 /* One bit a character: a set is asked several times for every byte of every header. */
 typedef struct char_set {
     uint64_t bits[4];

@@ -10,8 +10,18 @@
 #define NAME_SIZE 4097
 #define WORD_SIZE 96
 
+/* Where compilers differ, the text is read each way: an include that only one of them sees counts.
+ */
+enum {
+    READ_BLANKS_PLAINLY = 1, /* a backslash and blanks at a line's end are no splice (NVRTC) */
+    READ_CR_AS_BLANK = 2,    /* a CR without LF ends no line (gcc, NVRTC) */
+    READINGS = 4,
+};
+
 typedef struct scanner {
     const char *start, *p, *end;
+    unsigned reading; /* READ_ flags */
+    unsigned met;     /* those that would make a difference */
     bool raw_strings;
     bool line_start; /* only blanks and comments since the line began */
     bool in_define;
@@ -24,31 +34,38 @@ typedef struct scanner {
     char name[NAME_SIZE];
 } scanner;
 
-/* Length of the splice (backslash, blanks, line end) at p, or 0. */
-static size_t splice_length(const char *p, const char *end)
+/* Length of the splice (backslash, blanks, line end) at s->p, or 0. */
+static size_t splice_length(scanner *s)
 {
-    const char *q = p + 1;
-    while (q < end && is_blank((unsigned char)*q)) {
+    const char *q = s->p + 1;
+    while (q < s->end && is_blank((unsigned char)*q)) {
         q++;
     }
-    if (q < end && *q == '\n') {
-        return (size_t)(q + 1 - p);
+    if (q == s->end || !is_newline((unsigned char)*q)) {
+        return 0;
     }
-    if (q < end && *q == '\r') {
-        return (size_t)(q + (q + 1 < end && q[1] == '\n' ? 2 : 1) - p);
+    const unsigned differs =
+        (q > s->p + 1 ? READ_BLANKS_PLAINLY : 0u) | (is_lone_cr(q, s->end) ? READ_CR_AS_BLANK : 0u);
+    s->met |= differs;
+    if ((differs & s->reading) != 0) {
+        return 0;
     }
-    return 0;
+    return (size_t)(q + (*q == '\r' && !is_lone_cr(q, s->end) ? 2 : 1) - s->p);
 }
 
 /* The next character, or -1 at the end; p is left on it. */
 static int peek(scanner *s)
 {
     while (s->p < s->end && *s->p == '\\') {
-        size_t splice = splice_length(s->p, s->end);
+        size_t splice = splice_length(s);
         if (splice == 0) {
             break;
         }
         s->p += splice;
+    }
+    if (s->p < s->end && is_lone_cr(s->p, s->end)) {
+        s->met |= READ_CR_AS_BLANK;
+        return (s->reading & READ_CR_AS_BLANK) != 0 ? ' ' : '\r';
     }
     return s->p < s->end ? (unsigned char)*s->p : -1;
 }
@@ -260,11 +277,6 @@ static bool is_end_of_line(const scanner *s)
         p++;
     }
     return p == s->end || is_newline((unsigned char)*p) || *p == '/';
-}
-
-static bool is_comment(const char *p, const char *end)
-{
-    return *p == '/' && p + 1 < end && (p[1] == '/' || p[1] == '*');
 }
 
 /* Copies the rest of the line from p, up to a comment; false if it is too long or goes on. */
@@ -532,6 +544,31 @@ kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit
     return kn_include_scan_macros(text, raw_strings, visit, NULL, user, out_stop);
 }
 
+/* One pass, in one reading. */
+static void read_text(scanner *s, kn_span text)
+{
+    s->p = text.data;
+    s->line_start = true;
+    s->in_define = false;
+    if (text.length >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0) {
+        s->p += 3;
+    }
+    int c = peek(s);
+    while (c >= 0 && going(s)) {
+        if (is_newline(c)) {
+            s->line_start = true;
+            s->in_define = false;
+            s->p++;
+        } else if (is_blank(c)) {
+            s->p++;
+        } else {
+            read_token(s, c);
+            s->p = s->line_start ? s->p : skip_set(s->p, s->end, &dull_set);
+        }
+        c = peek(s);
+    }
+}
+
 kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn *visit,
                                    const kn_scan_macros *macros, void *user, kn_scan_stop *out_stop)
 {
@@ -543,31 +580,19 @@ kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn
                  .p = text.data,
                  .end = text.data + text.length,
                  .raw_strings = raw_strings,
-                 .line_start = true,
                  .visit = visit,
                  .macros = macros,
                  .user = user,
                  .status = KILN_OK,
                  .stop = out_stop};
-    if (text.length >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0) {
-        s.p += 3;
-    }
     if (has_trigraph(text)) {
         stop(&s, "trigraphs");
     }
-    int c = peek(&s);
-    while (c >= 0 && going(&s)) {
-        if (is_newline(c)) {
-            s.line_start = true;
-            s.in_define = false;
-            s.p++;
-        } else if (is_blank(c)) {
-            s.p++;
-        } else {
-            read_token(&s, c);
-            s.p = s.line_start ? s.p : skip_set(s.p, s.end, &dull_set);
+    for (unsigned reading = 0; reading < READINGS && going(&s); reading++) {
+        if ((reading & ~s.met) == 0) {
+            s.reading = reading;
+            read_text(&s, text);
         }
-        c = peek(&s);
     }
     return s.status;
 }
