@@ -26,6 +26,7 @@ int main(int argc, char **argv)
     if (kiln_backend_probe(argv[1], &report, NULL) != KILN_OK) {
         return 3;
     }
+    (void)putchar('\n'); /* a driver may have left half a line of its own */
     print_line("outcome", kiln_probe_outcome_name(report.outcome));
     print_line("backend", report.backend);
     print_line("library", report.library);
