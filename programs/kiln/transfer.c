@@ -35,26 +35,51 @@ void transfer_close(cli_transfer *t)
     kiln_cache_destroy(t->cache);
 }
 
+/* Where `key` is, or would be. Keys are digests: any of their bytes will do. */
+static size_t *find_place(const cli_transfer *t, const kiln_key *key)
+{
+    uint64_t hash;
+    memcpy(&hash, key->bytes, sizeof(hash));
+    const size_t mask = 2 * t->capacity - 1;
+    size_t at = (size_t)hash & mask;
+    while (t->places[at] != 0 && memcmp(&t->keys[t->places[at] - 1], key, sizeof(*key)) != 0) {
+        at = (at + 1) & mask;
+    }
+    return &t->places[at];
+}
+
+static bool grow(cli_transfer *t)
+{
+    cli_pool *pool = t->context->pool;
+    const size_t capacity = t->capacity > 0 ? t->capacity * 2 : 256; /* a power of two */
+    kiln_key *keys = pool_array(pool, capacity, sizeof(*keys));
+    size_t *places = pool_array(pool, capacity, 2 * sizeof(*places));
+    if (keys == NULL || places == NULL) {
+        return false;
+    }
+    if (t->count > 0) {
+        memcpy(keys, t->keys, t->count * sizeof(*keys));
+    }
+    t->keys = keys;
+    t->places = places;
+    t->capacity = capacity;
+    for (size_t i = 0; i < t->count; i++) {
+        *find_place(t, &keys[i]) = i + 1;
+    }
+    return true;
+}
+
 kiln_status transfer_add(cli_transfer *t, const kiln_key *key, kiln_diag *diag)
 {
-    for (size_t i = 0; i < t->count; i++) {
-        if (memcmp(&t->keys[i], key, sizeof(*key)) == 0) {
-            return KILN_OK;
-        }
+    if (t->capacity > 0 && *find_place(t, key) != 0) {
+        return KILN_OK;
     }
-    if (t->count == t->capacity) {
-        size_t capacity = t->capacity > 0 ? t->capacity * 2 : 256;
-        kiln_key *keys = pool_array(t->context->pool, capacity, sizeof(*keys));
-        if (keys == NULL) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "collecting keys", "out of memory");
-        }
-        if (t->count > 0) {
-            memcpy(keys, t->keys, t->count * sizeof(*keys));
-        }
-        t->keys = keys;
-        t->capacity = capacity;
+    if (t->count == t->capacity && !grow(t)) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "collecting keys", "out of memory");
     }
+    size_t *place = find_place(t, key);
     t->keys[t->count++] = *key;
+    *place = t->count;
     return KILN_OK;
 }
 

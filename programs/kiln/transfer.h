@@ -39,6 +39,7 @@ typedef struct cli_transfer {
     cli_targets targets;
     kiln_key *keys; /* of the pool; each once */
     size_t count, capacity;
+    size_t *places; /* of the keys, plus one, by their first bytes: 2 * capacity of them, or NULL */
     uint64_t moved, present, missing, refused, failed;
     size_t dictionary_bytes; /* that was trained */
 } cli_transfer;
