@@ -230,6 +230,10 @@ static bool set_up(connection *c, const kiln_remote_call *call, const char *url,
     (void)curl_easy_setopt(c->easy, CURLOPT_URL, url);
     (void)curl_easy_setopt(c->easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(c->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* A request that has run out of time does not wait for the thread that looks a name up. */
+    (void)curl_easy_setopt(c->easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
     (void)curl_easy_setopt(c->easy, CURLOPT_FOLLOWLOCATION, 0L);
     (void)curl_easy_setopt(c->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)s->connect_ms);
     (void)curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)call->limit_ms);
