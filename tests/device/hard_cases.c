@@ -34,6 +34,12 @@ static const char text[] =
     "#endif\n"
     "    x[blockIdx.x * blockDim.x + threadIdx.x] = count;\n"
     "}\n"
+    "extern \"C\" __global__ void slow(int *x)\n"
+    "{\n"
+    "    const long long start = clock64();\n"
+    "    while (clock64() - start < 400000000) { }\n"
+    "    x[threadIdx.x] = 7;\n"
+    "}\n"
     "extern \"C\" __global__ void misaligned(char *x) { *(volatile int *)(x + 1) = 1; }\n";
 
 enum { COUNT = 128, LONG = 900 };
@@ -165,6 +171,28 @@ static void clusters(rig *r)
     kiln_program_release(program);
 }
 
+/* The last reference goes while the kernel runs, and other code is loaded meanwhile. */
+static void released_while_it_runs(rig *r)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    int values[COUNT] = {0};
+    const kiln_arg arg = {.kind = KILN_ARG_BUFFER, .buffer = r->buffer};
+    const kiln_launch shape = {.struct_size = sizeof(shape),
+                               .dims = 1,
+                               .global = {COUNT},
+                               .local = {COUNT},
+                               .args = &arg,
+                               .arg_count = 1};
+    kiln_program *program = build(r, NULL, 0, "-DRELEASED");
+    need(kiln_queue_launch(r->queue, program, "slow", &shape, NULL, &diag), &diag, "slow");
+    kiln_program_release(program);
+    program = build(r, NULL, 0, "-DOTHER");
+    need(kiln_queue_read(r->queue, r->buffer, 0, values, sizeof(values), &diag), &diag,
+         "a program released while its kernel ran");
+    check(values[0] == 7 && values[COUNT - 1] == 7, "a program released while its kernel runs");
+    kiln_program_release(program);
+}
+
 static void fault(rig *r)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -270,6 +298,7 @@ int main(void)
     shared_memory(&r, NULL, "40 KiB of static and 16 KiB of dynamic shared memory");
     shared_memory(&r, "-dlto", "the same through nvJitLink");
     clusters(&r);
+    released_while_it_runs(&r);
     check(is_current(&h), "the host's context is current still");
     close_all(&r);
     check(is_current(&h) && h.free(h.memory) == 0 && h.alloc(&h.memory, 4096) == 0,
