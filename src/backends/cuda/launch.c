@@ -230,17 +230,30 @@ static kiln_status collect_params(const kiln_sys_launch *launch, const kn_cuda_f
     return KILN_OK;
 }
 
-/* A block for a launch that leaves it to us: powers of two that divide the grid, widest first. */
+enum { GRID_MAX_YZ = 65535, BLOCK_MAX_Z = 64, CHOSEN_BLOCK = 256 };
+
+/* Whether the block can be twice as large in a dimension, of at most `limit` threads. */
+static bool doubles(const kiln_sys_launch *launch, const uint64_t local[3], int i, uint64_t limit)
+{
+    return launch->global[i] % (local[i] * 2) == 0 && local[0] * local[1] * local[2] * 2 <= limit &&
+           (i < 2 || local[i] < BLOCK_MAX_Z);
+}
+
+/* A block for a launch that leaves it to us: powers of two that divide the grid, widest first; but
+ * before that what y and z need, where a grid is not as wide as along x. */
 static void choose_block(const kiln_sys_launch *launch, int max_threads, uint64_t local[3])
 {
-    uint64_t budget = max_threads < 256 ? (uint64_t)max_threads : 256;
-    for (uint32_t i = 0; i < 3; i++) {
-        local[i] = 1;
-        while (local[i] * 2 <= budget && launch->global[i] % (local[i] * 2) == 0 &&
-               (i < 2 || local[i] < 64)) {
+    const uint64_t most = (uint64_t)max_threads;
+    local[0] = local[1] = local[2] = 1;
+    for (int i = 1; i < 3; i++) {
+        while (launch->global[i] / local[i] > GRID_MAX_YZ && doubles(launch, local, i, most)) {
             local[i] *= 2;
         }
-        budget /= local[i];
+    }
+    for (int i = 0; i < 3; i++) {
+        while (doubles(launch, local, i, most < CHOSEN_BLOCK ? most : CHOSEN_BLOCK)) {
+            local[i] *= 2;
+        }
     }
 }
 
@@ -258,7 +271,7 @@ static kiln_status shape(const kiln_sys_launch *launch, const kn_cuda_function *
                                  launch->entry, "CUDA has no global offset");
         }
         grid[i] = launch->global[i] / local[i];
-        if (launch->global[i] % local[i] != 0 || grid[i] > (i == 0 ? INT_MAX : 65535)) {
+        if (launch->global[i] % local[i] != 0 || grid[i] > (i == 0 ? INT_MAX : GRID_MAX_YZ)) {
             return kiln_diag_set(diag, KILN_E_INVALID, NULL, launch->entry,
                                  "dimension %d: %llu items in groups of %llu cannot be launched", i,
                                  (unsigned long long)launch->global[i],

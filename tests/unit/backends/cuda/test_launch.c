@@ -3,7 +3,7 @@
 
 static const char text[] = "extern \"C\" __global__ void one(int *x)\n"
                            "{\n"
-                           "    x[blockIdx.x * blockDim.x + threadIdx.x] = 1;\n"
+                           "    x[(blockIdx.x * blockDim.x + threadIdx.x) % 64] = 1;\n"
                            "}\n";
 
 typedef struct run {
@@ -82,6 +82,26 @@ static void dynamic_shared_memory_is_asked_for_beside_static(void **state)
     kiln_diag_clear(&diag);
     end(&r);
     (void)unsetenv("FAKECUDA_STATIC_SHARED");
+}
+
+/* A grid has 65,535 blocks along y and z, and no more. */
+static void a_long_second_dimension_is_launched(void **state)
+{
+    static const uint64_t shapes[][3] = {{1, 131072, 1},  {1, 1, 131072}, {2, 2, 131072},
+                                         {512, 65536, 1}, {3, 5, 7},      {1024, 4, 1}};
+    kiln_diag diag = KILN_DIAG_INIT;
+    int values[64];
+    run r;
+    start(&r, (const char *)*state);
+    r.launch.dims = 3;
+    r.launch.local[0] = 0;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        memcpy(r.launch.global, shapes[i], sizeof(shapes[i]));
+        ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+    }
+    ok(kiln_queue_read(r.w.queue, r.buffer, 0, values, sizeof(values), &diag), &diag);
+    assert_int_equal(values[0], 1);
+    end(&r);
 }
 
 /* What a kernel did comes out at the next wait; from then on the context is lost, whichever of its
@@ -183,6 +203,8 @@ int main(void)
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(dynamic_shared_memory_is_asked_for_beside_static,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(a_long_second_dimension_is_launched, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_kernels_fault_loses_the_device, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(
