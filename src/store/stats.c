@@ -151,6 +151,20 @@ void kn_stats_moved(kn_stats *stats, const kn_totals *totals)
 /* --- in the file -------------------------------------------------------------------------------
  */
 
+/* Without these files a store would grow for ever. What lies in the place of one, and is no file or
+ * somebody else's, can go from a root of ours. True if it is gone. */
+static bool clear_the_way(const char *path)
+{
+    kn_file_facts facts, folder;
+    char *root = kn_path_folder(path);
+    bool in_the_way = root != NULL && kn_file_stat(root, false, &folder, NULL) == KILN_OK &&
+                      kn_file_stat(path, false, &facts, NULL) == KILN_OK &&
+                      (facts.kind != KN_FILE_REGULAR || facts.owner != folder.owner);
+    free(root);
+    return in_the_way &&
+           (kn_file_remove(path, NULL) == KILN_OK || kn_file_remove_folder(path) == KILN_OK);
+}
+
 /* The byte of the lock file, or NULL: then the file system has no locks (go on without) or the
  * status says why not. */
 static kiln_status lock_record(const kn_stats *stats, uint64_t patience_ns, kn_lock_file **out_lock)
@@ -159,7 +173,9 @@ static kiln_status lock_record(const kn_stats *stats, uint64_t patience_ns, kn_l
     uint64_t deadline = kn_clock_now() + patience_ns;
     uint64_t pause = MS / 50;
     kn_lock_file *lock = NULL;
-    if (kn_lock_file_open(stats->lock_path, &lock, NULL) != KILN_OK) {
+    if (kn_lock_file_open(stats->lock_path, &lock, NULL) != KILN_OK &&
+        (!clear_the_way(stats->lock_path) ||
+         kn_lock_file_open(stats->lock_path, &lock, NULL) != KILN_OK)) {
         return KILN_E_IO;
     }
     for (;;) {
@@ -207,6 +223,9 @@ static kiln_status rewrite(const kn_stats *stats, const uint64_t added[KN_COUNTE
     kn_file *file = NULL;
     *out_reset = false;
     kiln_status status = kn_file_open(stats->path, true, &file, diag);
+    if (status != KILN_OK && clear_the_way(stats->path)) {
+        status = kn_file_open(stats->path, true, &file, diag);
+    }
     if (status != KILN_OK) {
         return status == KILN_MISS ? KILN_E_IO : status;
     }

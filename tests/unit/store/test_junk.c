@@ -144,6 +144,52 @@ static void a_strangers_folder_in_an_entrys_place_stays(void **state)
     free(entry);
 }
 
+static kiln_status count_entry(void *user, const kiln_entry_info *info)
+{
+    (void)info;
+    ++*(int *)user;
+    return KILN_OK;
+}
+
+/* Without its totals a store would grow for ever. */
+static void S1_junk_in_the_place_of_statistics_and_lock_goes(void **state)
+{
+    static const char *const places[] = {"stats", "lock"};
+    enum { KINDS = sizeof junk / sizeof *junk };
+    for (size_t i = 0; i < 2 * (KINDS + 1); i++) {
+        ks_compile compile = {0};
+        kiln_cache_options options;
+        kiln_cache_stats total;
+        kiln_cache *cache = NULL;
+        char name[16];
+        int count = 0;
+        (void)snprintf(name, sizeof name, "root%zu", i);
+        char *root = kt_path(*state, name), *place = kt_path(root, places[i % 2]);
+        assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+        options.root = root;
+        options.no_fsync = true;
+        options.disk_max_files = 20;
+        assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+        kt_file_write(place, "x", 1);
+        if (i / 2 < KINDS) {
+            (void)junk[i / 2](place, 512);
+        } else if (geteuid() == 0) { /* somebody else's */
+            assert_int_equal(chown(place, 12345, 12345), 0);
+        }
+        for (int n = 0; n < 60; n++) {
+            (void)snprintf(name, sizeof name, "n%d", n);
+            (void)ks_get(cache, name, &compile);
+        }
+        assert_int_equal(kiln_cache_walk(cache, NULL, count_entry, &count, NULL), KILN_OK);
+        assert_true(count <= 20);
+        assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+        assert_int_equal(total.puts, 60);
+        kiln_cache_destroy(cache);
+        free(place);
+        free(root);
+    }
+}
+
 /* Two versions of kiln share a root: a later format lives beside `v1`, under whatever name, and
  * nothing that removes entries touches it. */
 static void entries_of_another_format_are_left_alone(void **state)
@@ -209,6 +255,7 @@ int main(void)
         TEST(D1_anything_in_an_entrys_place_is_a_miss_and_heals),
         TEST(D1_a_put_replaces_whatever_is_there),
         TEST(a_strangers_folder_in_an_entrys_place_stays),
+        TEST(S1_junk_in_the_place_of_statistics_and_lock_goes),
         TEST(entries_of_another_format_are_left_alone),
         TEST(S6_no_mask_opens_the_cache_to_others),
     };
