@@ -79,11 +79,12 @@ static kiln_status add(kiln_pack_writer *writer, kiln_cache *cache, const kiln_k
 {
     kn_entry entry;
     kiln_blob *blob = NULL;
-    if (cache->disk == NULL) {
+    if (cache->disk == NULL && cache->packs == NULL) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "the cache has no disk tier", "%s",
                              cache->disk_reason);
     }
-    kiln_status status = kn_disk_load(cache->disk, key, &entry, &blob, diag);
+    kiln_status status =
+        cache->disk != NULL ? kn_disk_load(cache->disk, key, &entry, &blob, diag) : KILN_MISS;
     if (status == KILN_MISS) {
         return add_from_packs(writer, cache->packs, key, out_added, diag);
     }

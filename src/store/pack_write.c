@@ -166,6 +166,7 @@ static kiln_status let_go(kiln_pack_writer *writer, kiln_diag *diag)
     }
     writer->held_count = 0;
     writer->held_bytes = 0;
+    writer->broken = status != KILN_OK; /* entries that were taken are lost */
     return status;
 }
 
@@ -218,6 +219,9 @@ kiln_status kn_pack_writer_take(kiln_pack_writer *writer, const kn_pack_record *
         status = hold(writer, record, body, diag);
     } else if (status == KILN_OK) {
         status = write_record(writer, *record, body, diag);
+    }
+    if (status != KILN_OK) { /* so that it can be added another time */
+        (void)kn_map_remove(&writer->seen, record->key.bytes, sizeof record->key.bytes);
     }
     if (out_added != NULL) {
         *out_added = status == KILN_OK;
@@ -393,7 +397,7 @@ kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer, kiln_pack_info *ou
     if (!writer->open) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "finishing a pack", "it is finished");
     }
-    kiln_status status = let_go(writer, diag);
+    kiln_status status = writer->broken ? no_memory(diag) : let_go(writer, diag);
     if (status == KILN_OK) {
         status = write_end(writer, &trailer, diag);
     }

@@ -31,7 +31,8 @@ typedef struct kn_pack_held {
 
 struct kiln_pack_writer {
     kn_publish publish;
-    bool open; /* the temporary is there */
+    bool open;   /* the temporary is there */
+    bool broken; /* what was taken could not be written: no pack will come of it */
     int level;
     bool raw;
     uint64_t at; /* bytes written */

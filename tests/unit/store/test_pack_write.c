@@ -1,0 +1,108 @@
+/* Writing packs in trouble: want of memory, and a cache that has packs and no disk. */
+#include "unit/store/support.h"
+
+#include "kiln/pack.h"
+
+#include "support/failalloc.h"
+
+static void assert_packed(const char *path, const char *const *names, size_t count)
+{
+    kiln_pack *pack = NULL;
+    assert_int_equal(kiln_pack_open(path, &pack, NULL), KILN_OK);
+    for (size_t i = 0; i < count; i++) {
+        kiln_recipe *recipe = ks_recipe(names[i]);
+        const kiln_key key = kiln_recipe_key(recipe);
+        kiln_blob *blob = NULL;
+        assert_int_equal(kiln_pack_get(pack, &key, &blob, NULL), KILN_OK);
+        assert_memory_equal(kiln_blob_data(blob), names[i], strlen(names[i]));
+        kiln_blob_release(blob);
+        kiln_recipe_destroy(recipe);
+    }
+    kiln_pack_close(pack);
+}
+
+/* What was refused for want of memory is not there, and can be added again. */
+static void an_entry_that_could_not_be_added_can_be_added_later(void **state)
+{
+    static const char *const names[] = {"first", "second"};
+    char *path = kt_path(*state, "a.kpack");
+    for (int raw = 0; raw < 2; raw++) {
+        const kiln_pack_writer_options options = {.struct_size = sizeof options, .raw = raw != 0};
+        bool fired = true;
+        for (uint64_t n = 1; fired; n++) {
+            kiln_pack_writer *writer = NULL;
+            assert_int_equal(kiln_pack_writer_create(path, &options, &writer, NULL), KILN_OK);
+            for (size_t i = 0; i < 2; i++) {
+                kiln_recipe *recipe = ks_recipe(names[i]);
+                kiln_blob *blob = ks_blob(names[i]);
+                bool added = false;
+                kt_failalloc_arm(n, false);
+                kiln_status status = kiln_pack_writer_add_blob(writer, recipe, blob, &added, NULL);
+                fired = kt_failalloc_fired();
+                kt_failalloc_disarm();
+                if (status == KILN_E_NOMEM) {
+                    assert_false(added);
+                    status = kiln_pack_writer_add_blob(writer, recipe, blob, &added, NULL);
+                }
+                assert_int_equal(status, KILN_OK);
+                assert_true(added);
+                kiln_blob_release(blob);
+                kiln_recipe_destroy(recipe);
+            }
+            assert_int_equal(kiln_pack_writer_finish(writer, NULL, NULL), KILN_OK);
+            kiln_pack_writer_destroy(writer);
+            assert_packed(path, names, 2);
+        }
+    }
+    free(path);
+}
+
+static void a_pack_can_be_made_of_packs_without_a_disk(void **state)
+{
+    static const char *const names[] = {"x"};
+    char *root = kt_path(*state, "root"), *first = kt_path(*state, "1.kpack"),
+         *second = kt_path(*state, "2.kpack");
+    ks_compile compile = {0};
+    kiln_pack_writer *writer = NULL;
+    kiln_pack_copied copied;
+    kiln_cache_options options;
+    kiln_cache *cache = ks_cache(root);
+    (void)ks_get(cache, "x", &compile);
+    assert_int_equal(kiln_pack_writer_create(first, NULL, &writer, NULL), KILN_OK);
+    assert_int_equal(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, NULL),
+                     KILN_OK);
+    assert_int_equal(kiln_pack_writer_finish(writer, NULL, NULL), KILN_OK);
+    kiln_pack_writer_destroy(writer);
+    kiln_cache_destroy(cache);
+
+    kiln_recipe *recipe = ks_recipe("x");
+    const kiln_key key = kiln_recipe_key(recipe);
+    kiln_diag diag = KILN_DIAG_INIT;
+    bool added = false;
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.flags = KILN_CACHE_NO_DISK;
+    options.packs = first;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    assert_int_equal(kiln_pack_writer_create(second, NULL, &writer, NULL), KILN_OK);
+    assert_int_equal(kiln_pack_writer_add(writer, cache, &key, &added, &diag), KILN_OK);
+    assert_true(added);
+    assert_int_equal(kiln_pack_writer_finish(writer, NULL, NULL), KILN_OK);
+    kiln_pack_writer_destroy(writer);
+    kiln_cache_destroy(cache);
+    assert_packed(second, names, 1);
+    kiln_diag_clear(&diag);
+    kiln_recipe_destroy(recipe);
+    free(second);
+    free(first);
+    free(root);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(an_entry_that_could_not_be_added_can_be_added_later),
+        TEST(a_pack_can_be_made_of_packs_without_a_disk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
