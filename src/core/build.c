@@ -43,6 +43,7 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
     build->stages = kn_hal_stages(&driver->in, driver->in.handle, target, source->language,
                                   &build->stage_count);
     if (build->stages == NULL || build->stage_count > KILN_STAGE_MAX) {
+        build->stage_count = 0; /* there are no such runs to end */
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give a source in a language it takes",
                              "building a program", "%s does not take %s for %s",
                              driver->in.backend->name, kiln_language_name(source->language),

@@ -318,6 +318,32 @@ static void unsound_sources_are_refused(void **state)
     assert_int_equal(rig_calls(r, FAKE_COMPILE), 0);
 }
 
+static const kiln_stage *too_many_stages(void *instance, const kiln_target *target,
+                                         kiln_language language, size_t *out_count)
+{
+    static const kiln_stage stages[9] = {{.name = "many"}};
+    (void)instance, (void)target, (void)language;
+    *out_count = 9;
+    return stages;
+}
+
+static void a_backend_with_too_many_stages_is_refused(void **state)
+{
+    rig *r = *state;
+    kiln_source source = rig_source(rig_saxpy);
+    kiln_diag diag = KILN_DIAG_INIT;
+    rig_open(r, NULL);
+    const kiln_backend *fake = r->device->driver->in.backend;
+    kiln_compiler_ops ops = *fake->compiler;
+    kiln_backend many = *fake;
+    ops.stages = too_many_stages;
+    many.compiler = &ops;
+    r->device->driver->in.backend = &many;
+    assert_int_equal(rig_try(r, &source, &diag), KILN_E_UNSUPPORTED);
+    r->device->driver->in.backend = fake;
+    kiln_diag_clear(&diag);
+}
+
 /* --- past the cache ---------------------------------------------------------------------------
  */
 
@@ -579,6 +605,7 @@ int main(void)
         TEST(D3_failures_are_never_stored),
         TEST(a_syntax_error_brings_the_log),
         TEST(unsound_sources_are_refused),
+        TEST(a_backend_with_too_many_stages_is_refused),
         TEST(what_cannot_be_known_goes_past_the_cache),
         TEST(K1_a_header_edited_during_the_compile_is_not_stored),
         TEST(K2_a_compiler_replaced_during_the_compile_is_not_stored),
