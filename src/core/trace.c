@@ -225,7 +225,10 @@ void kn_trace_thread(kn_trace *trace, const char *name)
 {
     if (trace != NULL) {
         kn_mutex_lock(&trace->mutex);
-        name_track(trace, "thread_name", HOST_TRACK, thread_number(trace), name, kn_clock_now());
+        if (!trace->failed) { /* nothing empties the buffer any more */
+            name_track(trace, "thread_name", HOST_TRACK, thread_number(trace), name,
+                       kn_clock_now());
+        }
         kn_mutex_unlock(&trace->mutex);
     }
 }

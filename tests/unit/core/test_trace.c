@@ -3,8 +3,10 @@
 #include "unit/core/rig.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -213,6 +215,34 @@ static void a_file_that_cannot_be_written_is_told(void **state)
     free(missing);
 }
 
+/* The disk is full, as a limit on the file's size has it: the trace ends, the threads that are
+ * named afterwards go nowhere. */
+static void a_trace_that_cannot_go_on_takes_nothing_more(void **state)
+{
+    rig *r = *state;
+    char *path = kt_path(r->folder, "full.json");
+    struct rlimit before;
+    kn_trace *trace = NULL;
+    RIG_OK(kn_trace_open(path, &trace, &diag));
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit small = {4096, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    rig_log_start();
+    for (uint64_t i = 0; i < 2000; i++) { /* more than is gathered before it is written */
+        kn_trace_put(trace, i, i + 1, "event", &(kn_trace_about){.what = "what"});
+    }
+    const bool told = strstr(rig_log_stop(), "the trace ends here") != NULL;
+    for (int i = 0; i < 4000; i++) {
+        kn_trace_thread(trace, "a thread of an executor that comes and goes");
+    }
+    kn_trace_close(trace);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, handler);
+    assert_true(told);
+    free(path);
+}
+
 static void one_runtime_writes_a_file(void **state)
 {
     rig *r = *state;
@@ -254,6 +284,8 @@ int main(void)
                                         rig_teardown),
         cmocka_unit_test_setup_teardown(any_name_makes_json, rig_setup, rig_teardown),
         cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written_is_told, rig_setup,
+                                        rig_teardown),
+        cmocka_unit_test_setup_teardown(a_trace_that_cannot_go_on_takes_nothing_more, rig_setup,
                                         rig_teardown),
         cmocka_unit_test_setup_teardown(one_runtime_writes_a_file, rig_setup, rig_teardown),
         cmocka_unit_test_setup_teardown(without_the_variable_there_is_no_trace, rig_setup,
