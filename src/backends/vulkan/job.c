@@ -79,18 +79,31 @@ static void retire(kn_vk_job *job, kiln_status result)
     drop_job(job);
 }
 
-/* The queue's lock is held. Retires what is finished, oldest first; with `until`, waits for jobs up
- * to that one (`all`: for every one). */
-static kiln_status collect(kn_vk_queue *queue, const kn_vk_job *until, bool all, kiln_diag *diag)
+/* The queue's lock is held, but let go while the device is waited for: others may launch and ask.
+ */
+static VkResult wait_for(kn_vk_job *job)
+{
+    kn_vk_queue *queue = job->queue;
+    const kn_vk_device *device = queue->device;
+    job->refs++; /* so that nobody starts it anew meanwhile */
+    kn_mutex_unlock(&queue->lock);
+    VkResult result =
+        device->fn.vkWaitForFences(device->handle, 1, &job->fence, VK_TRUE, UINT64_MAX);
+    kn_mutex_lock(&queue->lock);
+    return result;
+}
+
+/* The queue's lock is held. Retires what is finished, oldest first; with `until`, to which the
+ * caller has a reference, waits for jobs up to that one. */
+static kiln_status collect(kn_vk_queue *queue, const kn_vk_job *until, kiln_diag *diag)
 {
     const kn_vk_device *device = queue->device;
     kiln_status first = KILN_OK;
     while (queue->flying != NULL) {
         kn_vk_job *job = queue->flying;
-        const bool wait = all || (until != NULL && !until->done);
+        const bool wait = until != NULL && !until->done;
         VkResult result =
-            wait ? device->fn.vkWaitForFences(device->handle, 1, &job->fence, VK_TRUE, UINT64_MAX)
-                 : device->fn.vkGetFenceStatus(device->handle, job->fence);
+            wait ? wait_for(job) : device->fn.vkGetFenceStatus(device->handle, job->fence);
         if (result == VK_NOT_READY) {
             break;
         }
@@ -98,9 +111,30 @@ static kiln_status collect(kn_vk_queue *queue, const kn_vk_job *until, bool all,
                                                   : kn_vk_fail(result, "waiting for the device",
                                                                first == KILN_OK ? diag : NULL);
         first = first == KILN_OK ? status : first;
-        retire(job, status);
+        if (!job->done) { /* else somebody else was there while we waited */
+            retire(job, status);
+        }
+        if (wait) {
+            drop_job(job);
+        }
     }
     return first;
+}
+
+/* The queue's lock is held. Waits for everything that is in flight now. */
+static kiln_status collect_all(kn_vk_queue *queue, kiln_diag *diag)
+{
+    kn_vk_job *last = queue->flying;
+    if (last == NULL) {
+        return KILN_OK;
+    }
+    while (last->next != NULL) {
+        last = last->next;
+    }
+    last->refs++;
+    kiln_status status = collect(queue, last, diag);
+    drop_job(last);
+    return status;
 }
 
 kiln_status kn_vk_job_begin(kn_vk_queue *queue, kn_vk_job **out_job, kiln_diag *diag)
@@ -108,7 +142,7 @@ kiln_status kn_vk_job_begin(kn_vk_queue *queue, kn_vk_job **out_job, kiln_diag *
     const kn_vk_device *device = queue->device;
     *out_job = NULL;
     kn_mutex_lock(&queue->lock);
-    kiln_status status = collect(queue, NULL, false, diag);
+    kiln_status status = collect(queue, NULL, diag);
     kn_vk_job *job = queue->idle;
     if (status == KILN_OK && job == NULL) {
         status = create_job(queue, &job, diag);
@@ -203,7 +237,7 @@ kiln_status kn_vk_queue_make_room(kn_vk_queue *queue, size_t size, kiln_diag *di
 {
     kn_mutex_lock(&queue->lock);
     const bool full = queue->staged > 0 && (size > STAGED_MAX || queue->staged > STAGED_MAX - size);
-    kiln_status status = full ? collect(queue, NULL, true, diag) : KILN_OK;
+    kiln_status status = full ? collect_all(queue, diag) : KILN_OK;
     kn_mutex_unlock(&queue->lock);
     return status;
 }
@@ -236,7 +270,7 @@ kiln_status kn_vk_job_equip(kn_vk_job *job, bool timed, kiln_diag *diag)
 kiln_status kn_vk_queue_drain(kn_vk_queue *queue, kiln_diag *diag)
 {
     kn_mutex_lock(&queue->lock);
-    kiln_status status = collect(queue, NULL, true, diag);
+    kiln_status status = collect_all(queue, diag);
     kn_mutex_unlock(&queue->lock);
     return status;
 }
@@ -294,7 +328,7 @@ void kn_vk_queue_destroy(void *device, void *handle)
         return;
     }
     kn_mutex_lock(&queue->lock);
-    (void)collect(queue, NULL, true, NULL);
+    (void)collect_all(queue, NULL);
     drop_queue(queue);
 }
 
@@ -312,7 +346,7 @@ bool kn_vk_event_done(void *device, void *event)
     (void)device;
     kn_mutex_lock(&job->queue->lock);
     if (!job->done) {
-        (void)collect(job->queue, NULL, false, NULL);
+        (void)collect(job->queue, NULL, NULL);
     }
     const bool done = job->done;
     kn_mutex_unlock(&job->queue->lock);
@@ -323,12 +357,17 @@ kiln_status kn_vk_event_wait(void *device, void *event, kiln_diag *diag)
 {
     kn_vk_job *job = (kn_vk_job *)event;
     (void)device;
+    kiln_status waited = KILN_OK;
     kn_mutex_lock(&job->queue->lock);
     if (!job->done) {
-        (void)collect(job->queue, job, false, diag);
+        waited = collect(job->queue, job, diag);
     }
     const kiln_status status = job->result;
     kn_mutex_unlock(&job->queue->lock);
+    if (status != KILN_OK && waited == KILN_OK) { /* somebody else was told why */
+        return kiln_diag_set(diag, status, NULL, "waiting for the device",
+                             "it failed before this was done");
+    }
     return status;
 }
 

@@ -91,8 +91,13 @@ kiln_status kn_vk_queue_read(void *handle, void *from, size_t offset, void *data
                                            NULL);
     job->read_to = data;
     job->read_size = size;
-    status = kn_vk_job_submit(job, out_event, diag);
-    return status == KILN_OK && out_event == NULL ? kn_vk_queue_drain(queue, diag) : status;
+    void *own = NULL; /* whoever else waits for this queue, the answer is this job's */
+    status = kn_vk_job_submit(job, out_event != NULL ? out_event : &own, diag);
+    if (own != NULL) {
+        status = kn_vk_event_wait(queue->device, own, diag);
+        kn_vk_event_destroy(queue->device, own);
+    }
+    return status;
 }
 
 /* vkCmdFillBuffer repeats one word over whole words; anything else is written out in staging

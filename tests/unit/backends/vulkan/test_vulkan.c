@@ -1,5 +1,6 @@
 /* The vulkan backend on whatever driver is here (lavapipe in CI): its pool, what reaches
  * vkCreatePipelineCache, and warm starts. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -355,6 +356,64 @@ static void VKAPI_PTR spy_update(VkDevice handle, uint32_t count,
     real_update(handle, count, writes, copy_count, copies);
 }
 
+/* The corpus' module on the device of these tests, with arguments to change. */
+typedef struct runner {
+    kiln_source source;
+    char *module;
+    kn_artifact artifact;
+    void *queue, *program, *plain, *block;
+    float a;
+    uint32_t n;
+    kiln_sys_arg args[5];
+    kiln_sys_launch launch;
+} runner;
+
+enum { PLAIN = 4096 };
+
+static void open_runner(runner *r, size_t block_size)
+{
+    const kiln_device_ops *ops = kn_backend_vulkan.device;
+    kiln_diag diag = KILN_DIAG_INIT;
+    size_t size = 0;
+    memset(r, 0, sizeof(*r));
+    r->source = (kiln_source)KILN_SOURCE_INIT;
+    r->module = kt_file_read(KILN_SPIRV_MODULE, &size);
+    r->source.language = KILN_LANG_SPIRV;
+    r->source.text = r->module;
+    r->source.length = size;
+    make(&r->source, &r->artifact);
+    const kiln_artifact *list[] = {&r->artifact.base};
+    const kiln_load_request request = {
+        .source = &r->source, .artifacts = list, .artifact_count = 1};
+    assert_int_equal(ops->program_load(device, &request, &r->program, &diag), KILN_OK);
+    assert_int_equal(ops->queue_create(device, &r->queue, &diag), KILN_OK);
+    assert_int_equal(ops->buffer_create(device, PLAIN, &r->plain, &diag), KILN_OK);
+    assert_int_equal(ops->buffer_create(device, block_size, &r->block, &diag), KILN_OK);
+    r->n = 1;
+    r->args[0] = (kiln_sys_arg){.kind = KILN_ARG_BUFFER, .buffer = r->plain, .size = PLAIN};
+    r->args[1] = (kiln_sys_arg){.kind = KILN_ARG_BUFFER, .buffer = r->block, .size = block_size};
+    r->args[2] = r->args[0];
+    r->args[3] = (kiln_sys_arg){.kind = KILN_ARG_VALUE, .value = &r->a, .size = sizeof(r->a)};
+    r->args[4] = (kiln_sys_arg){.kind = KILN_ARG_VALUE, .value = &r->n, .size = sizeof(r->n)};
+    r->launch = (kiln_sys_launch){.program = r->program,
+                                  .entry = "main",
+                                  .dims = 2,
+                                  .global = {8, 2, 1},
+                                  .args = r->args,
+                                  .arg_count = 5};
+}
+
+static void close_runner(runner *r)
+{
+    const kiln_device_ops *ops = kn_backend_vulkan.device;
+    ops->queue_destroy(device, r->queue);
+    ops->program_unload(device, r->program);
+    ops->buffer_destroy(device, r->plain);
+    ops->buffer_destroy(device, r->block);
+    kn_artifact_deinit(&r->artifact);
+    free(r->module);
+}
+
 /* A uniform block has an alignment and a largest range of its own. */
 static void a_uniform_block_keeps_to_its_limits(void **state)
 {
@@ -363,52 +422,77 @@ static void a_uniform_block_keeps_to_its_limits(void **state)
     VkPhysicalDeviceLimits *limits =
         &((kn_vk *)instance)->physical[0].properties.limits; /* also of `device` */
     const VkDeviceSize keep = limits->minUniformBufferOffsetAlignment;
-    const size_t large = 2 * (size_t)limits->maxUniformBufferRange;
-    const float a = 1.0F;
-    const uint32_t n = 1;
-    kn_artifact artifact;
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_source source = KILN_SOURCE_INIT;
-    size_t size = 0;
-    void *queue = NULL, *program = NULL, *plain = NULL, *block = NULL;
-    char *module = kt_file_read(KILN_SPIRV_MODULE, &size);
-    source.language = KILN_LANG_SPIRV;
-    source.text = module;
-    source.length = size;
-    make(&source, &artifact);
-    const kiln_artifact *list[] = {&artifact.base};
-    const kiln_load_request request = {.source = &source, .artifacts = list, .artifact_count = 1};
-    assert_int_equal(ops->program_load(device, &request, &program, &diag), KILN_OK);
-    assert_int_equal(ops->queue_create(device, &queue, &diag), KILN_OK);
-    assert_int_equal(ops->buffer_create(device, 4096, &plain, &diag), KILN_OK);
-    assert_int_equal(ops->buffer_create(device, large, &block, &diag), KILN_OK);
-    kiln_sys_arg args[] = {{.kind = KILN_ARG_BUFFER, .buffer = plain, .size = 4096},
-                           {.kind = KILN_ARG_BUFFER, .buffer = block, .size = large},
-                           {.kind = KILN_ARG_BUFFER, .buffer = plain, .size = 4096},
-                           {.kind = KILN_ARG_VALUE, .value = &a, .size = sizeof(a)},
-                           {.kind = KILN_ARG_VALUE, .value = &n, .size = sizeof(n)}};
-    const kiln_sys_launch launch = {.program = program,
-                                    .entry = "main",
-                                    .dims = 2,
-                                    .global = {8, 2, 1},
-                                    .args = args,
-                                    .arg_count = 5};
+    runner r;
+    open_runner(&r, 2 * (size_t)limits->maxUniformBufferRange);
     real_update = device->fn.vkUpdateDescriptorSets;
     device->fn.vkUpdateDescriptorSets = spy_update;
-    assert_int_equal(ops->queue_launch(queue, &launch, NULL, &diag), KILN_OK);
+    assert_int_equal(ops->queue_launch(r.queue, &r.launch, NULL, &diag), KILN_OK);
     assert_int_equal(uniform_range, limits->maxUniformBufferRange);
     limits->minUniformBufferOffsetAlignment = 4 * limits->minStorageBufferOffsetAlignment;
-    args[1].offset = (size_t)limits->minStorageBufferOffsetAlignment;
-    assert_int_equal(ops->queue_launch(queue, &launch, NULL, &diag), KILN_E_INVALID);
+    r.args[1].offset = (size_t)limits->minStorageBufferOffsetAlignment;
+    assert_int_equal(ops->queue_launch(r.queue, &r.launch, NULL, &diag), KILN_E_INVALID);
     limits->minUniformBufferOffsetAlignment = keep;
     device->fn.vkUpdateDescriptorSets = real_update;
-    ops->queue_destroy(device, queue);
-    ops->program_unload(device, program);
-    ops->buffer_destroy(device, plain);
-    ops->buffer_destroy(device, block);
     kiln_diag_clear(&diag);
-    kn_artifact_deinit(&artifact);
-    free(module);
+    close_runner(&r);
+}
+
+static PFN_vkWaitForFences real_wait;
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static bool arrived, released;
+
+static VkResult VKAPI_PTR spy_wait(VkDevice handle, uint32_t count, const VkFence *fences,
+                                   VkBool32 all, uint64_t timeout)
+{
+    (void)pthread_mutex_lock(&gate);
+    arrived = true;
+    (void)pthread_cond_broadcast(&moved);
+    while (!released) {
+        (void)pthread_cond_wait(&moved, &gate);
+    }
+    (void)pthread_mutex_unlock(&gate);
+    return real_wait(handle, count, fences, all, timeout);
+}
+
+static void *wait_for_event(void *event)
+{
+    return kn_backend_vulkan.device->event_wait(device, event, NULL) == KILN_OK ? event : NULL;
+}
+
+/* One thread waits for the device; others launch into the same queue and ask, without waiting. */
+static void who_waits_holds_up_nobody(void **state)
+{
+    (void)state;
+    const kiln_device_ops *ops = kn_backend_vulkan.device;
+    runner r;
+    void *first = NULL, *second = NULL, *answer = NULL;
+    pthread_t thread;
+    open_runner(&r, PLAIN);
+    real_wait = device->fn.vkWaitForFences;
+    device->fn.vkWaitForFences = spy_wait;
+    assert_int_equal(ops->queue_launch(r.queue, &r.launch, &first, NULL), KILN_OK);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_event, first), 0);
+    (void)pthread_mutex_lock(&gate);
+    while (!arrived) {
+        (void)pthread_cond_wait(&moved, &gate);
+    }
+    (void)pthread_mutex_unlock(&gate);
+    assert_int_equal(ops->queue_launch(r.queue, &r.launch, &second, NULL), KILN_OK);
+    (void)ops->event_done(device, second);
+    (void)pthread_mutex_lock(&gate);
+    released = true;
+    (void)pthread_cond_broadcast(&moved);
+    (void)pthread_mutex_unlock(&gate);
+    assert_int_equal(pthread_join(thread, &answer), 0);
+    assert_ptr_equal(answer, first);
+    assert_int_equal(ops->event_wait(device, second, NULL), KILN_OK);
+    assert_int_equal(ops->queue_finish(r.queue, NULL), KILN_OK);
+    device->fn.vkWaitForFences = real_wait;
+    ops->event_destroy(device, first);
+    ops->event_destroy(device, second);
+    close_runner(&r);
 }
 
 int main(void)
@@ -423,6 +507,7 @@ int main(void)
         cmocka_unit_test(K8_shaderc_replaced_before_the_first_compile),
         cmocka_unit_test(a_chosen_size_fits_beside_fixed_ones),
         cmocka_unit_test(a_uniform_block_keeps_to_its_limits),
+        cmocka_unit_test(who_waits_holds_up_nobody),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
