@@ -15,6 +15,7 @@ struct kn_crew {
     line urgent, ordinary;
     uint32_t jobs, started, idle;
     uint32_t waiting; /* tasks in both lines */
+    bool here;        /* without any thread, somebody's call of kn_crew_post runs the tasks */
     bool stop;
     void (*named)(void *user);
     void *user;
@@ -72,6 +73,18 @@ static void crew_main(void *user)
     kn_mutex_unlock(&crew->mutex);
 }
 
+/* Under the mutex, which is let go for each task. */
+static void run_here(kn_crew *crew)
+{
+    kn_crew_task *task = crew->stop ? NULL : take(crew);
+    while (task != NULL) {
+        kn_mutex_unlock(&crew->mutex);
+        task->run(task->user, false);
+        kn_mutex_lock(&crew->mutex);
+        task = crew->stop ? NULL : take(crew);
+    }
+}
+
 kiln_status kn_crew_create(uint32_t jobs, void (*named)(void *user), void *user, kn_crew **out_crew,
                            kiln_diag *diag)
 {
@@ -123,12 +136,14 @@ void kn_crew_post(kn_crew *crew, kn_crew_task *task, bool urgent)
         kn_thread_start(crew_main, crew, &crew->threads[crew->started], NULL) == KILN_OK) {
         crew->started++;
     }
-    kn_crew_task *here = crew->started == 0 && !crew->stop ? take(crew) : NULL;
     kn_cond_signal(&crew->work);
-    kn_mutex_unlock(&crew->mutex);
-    if (here != NULL) {
-        here->run(here->user, false);
+    /* A task that posts another one only queues it: a thousand would be a thousand calls deep. */
+    if (crew->started == 0 && !crew->here) {
+        crew->here = true;
+        run_here(crew);
+        crew->here = false;
     }
+    kn_mutex_unlock(&crew->mutex);
 }
 
 uint32_t kn_crew_jobs(const kn_crew *crew)

@@ -32,7 +32,8 @@ kiln_status kn_crew_create(uint32_t jobs, void (*named)(void *user), void *user,
 /* Not from a task of the crew. NULL is allowed. */
 void kn_crew_destroy(kn_crew *crew);
 
-/* Any thread, also a task's own. Where no thread can be had at all, it runs before this returns. */
+/* Any thread, also a task's own. Where no thread can be had at all, it runs before this returns;
+ * one that is posted meanwhile runs after it, in the same call. */
 void kn_crew_post(kn_crew *crew, kn_crew_task *task, bool urgent);
 uint32_t kn_crew_jobs(const kn_crew *crew);
 

@@ -1,0 +1,49 @@
+/* A crew where no thread can be started: its tasks run in the call that posts them. */
+#include "exec/crew.h"
+
+#include "support/cmocka.h"
+#include "support/failalloc.h"
+
+enum { AGAIN = 200000 };
+
+typedef struct repeated {
+    kn_crew_task task;
+    kn_crew *crew;
+    uint32_t left, runs, calls, deepest;
+} repeated;
+
+/* Posts itself, as the jobs of a warming do. */
+static void run(void *user, bool called_off)
+{
+    repeated *r = user;
+    assert_false(called_off);
+    r->runs++;
+    r->calls++;
+    r->deepest = r->calls > r->deepest ? r->calls : r->deepest;
+    if (r->left-- > 0) {
+        kn_crew_post(r->crew, &r->task, false);
+    }
+    r->calls--;
+}
+
+static void without_threads_tasks_run_one_after_the_other(void **state)
+{
+    repeated r = {.left = AGAIN};
+    (void)state;
+    assert_int_equal(kn_crew_create(4, NULL, NULL, &r.crew, NULL), KILN_OK);
+    r.task = (kn_crew_task){.run = run, .user = &r};
+    kt_failalloc_arm(1, true); /* no thread's memory can be had */
+    kn_crew_post(r.crew, &r.task, false);
+    kt_failalloc_disarm();
+    assert_int_equal(r.runs, AGAIN + 1);
+    assert_int_equal(r.deepest, 1);
+    kn_crew_destroy(r.crew);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_threads_tasks_run_one_after_the_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
