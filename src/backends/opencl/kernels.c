@@ -107,6 +107,12 @@ static void ask_groups(const kn_opencl_site *site, kn_opencl_kernel *kernel)
         kernel->max_group == 0) {
         kernel->max_group = 1;
     }
+    /* No argument is set yet: what it says is what the kernel itself declares. */
+    if (site->api->clGetKernelWorkGroupInfo(kernel->handle, site->device, CL_KERNEL_LOCAL_MEM_SIZE,
+                                            sizeof(kernel->fixed_local), &kernel->fixed_local,
+                                            NULL) != CL_SUCCESS) {
+        kernel->fixed_local = 0;
+    }
 }
 
 static kiln_status describe(const kn_opencl_site *site, kn_opencl_kernel *kernel, kiln_diag *diag)

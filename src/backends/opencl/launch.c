@@ -187,11 +187,20 @@ static cl_int enqueue(const kn_opencl_queue *queue, const kn_opencl_kernel *kern
         local != NULL ? locals : NULL, 0, NULL, out_event);
 }
 
-static kiln_status explain(const kn_opencl_kernel *kernel, const kiln_sys_launch *launch,
-                           cl_int code, kiln_diag *diag)
+static kiln_status explain(const kn_opencl_queue *queue, const kn_opencl_kernel *kernel,
+                           const kiln_sys_launch *launch, cl_int code, kiln_diag *diag)
 {
     kiln_status status =
         kn_opencl_fail_run(diag, "launching an OpenCL kernel", "clEnqueueNDRangeKernel", code);
+    if (code == CL_OUT_OF_RESOURCES &&
+        queue->device->cl->api.clFinish(queue->handle) == CL_SUCCESS) {
+        /* Not for an earlier kernel's fault: it is this launch that needs too much. */
+        status =
+            kiln_diag_set(diag, KILN_E_INVALID, "use smaller groups, or fewer registers",
+                          "launching an OpenCL kernel",
+                          "clEnqueueNDRangeKernel returned CL_OUT_OF_RESOURCES (%d)", (int)code);
+        kiln_diag_set_vendor_code(diag, code);
+    }
     if (diag != NULL) {
         size_t at = strlen(diag->why);
         (void)snprintf(diag->why + at, sizeof(diag->why) - at,
@@ -226,7 +235,7 @@ static kiln_status launch_locked(const kn_opencl_queue *queue, kn_opencl_program
     cl_int code = enqueue(queue, kernel, launch, chosen ? local : NULL,
                           watch || out_event != NULL ? &event : NULL);
     if (code != CL_SUCCESS) {
-        return explain(kernel, launch, code, diag);
+        return explain(queue, kernel, launch, code, diag);
     }
     if (watch) {
         kn_opencl_capture_add(&program->capture, api, &shape, event);
@@ -238,6 +247,24 @@ static kiln_status launch_locked(const kn_opencl_queue *queue, kn_opencl_program
         (void)api->clReleaseEvent(event);
     }
     return KILN_OK;
+}
+
+/* Drivers answer with the code for a lost device when this is too much, and PoCL aborts. */
+static kiln_status check_local(const kn_opencl_queue *queue, const kn_opencl_kernel *kernel,
+                               const kiln_sys_launch *launch, kiln_diag *diag)
+{
+    const uint64_t limit = queue->device->unit->info.local_bytes;
+    uint64_t bytes = kernel->fixed_local;
+    for (size_t i = 0; i < launch->arg_count; i++) {
+        const size_t more = launch->args[i].kind == KILN_ARG_LOCAL ? launch->args[i].size : 0;
+        bytes = more <= UINT64_MAX - bytes ? bytes + more : UINT64_MAX;
+    }
+    if (limit == 0 || bytes <= limit) {
+        return KILN_OK;
+    }
+    return kiln_diag_set(diag, KILN_E_INVALID, "use less of it", "launching an OpenCL kernel",
+                         "%s takes %llu bytes of work-group memory; the device has %llu",
+                         kernel->name, (unsigned long long)bytes, (unsigned long long)limit);
 }
 
 static kiln_status check(const kn_opencl_program *program, const kiln_sys_launch *launch,
@@ -271,6 +298,9 @@ kiln_status kn_opencl_queue_launch(void *queue, const kiln_sys_launch *launch, v
     kn_opencl_kernel *kernel = NULL;
     sub_buffers subs = {0};
     kiln_status status = check(program, launch, &kernel, diag);
+    if (status == KILN_OK) {
+        status = check_local(q, kernel, launch, diag);
+    }
     if (status != KILN_OK) {
         return status;
     }

@@ -25,6 +25,7 @@ typedef struct kn_opencl_kernel {
                          arguments */
     size_t fixed[3];  /* reqd_work_group_size, or zeros */
     size_t max_group; /* work-items in a group of this kernel */
+    cl_ulong fixed_local; /* bytes of local memory beside the arguments' */
 } kn_opencl_kernel;
 
 typedef struct kn_opencl_kernels {

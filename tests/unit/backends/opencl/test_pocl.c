@@ -292,6 +292,54 @@ static void bad_launches_are_one_clear_error(void **state)
     kn_artifact_deinit(&artifact);
 }
 
+/* PoCL aborts the process on more local memory than there is, in arguments or in the kernel, just
+ * built or from a binary. */
+static void too_much_local_memory_is_refused(void **state)
+{
+    (void)state;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_device_info info = {0};
+    kn_artifact artifact;
+    void *programs[2] = {NULL, NULL};
+    char text[512];
+    rig_ok(device()->device_info(shared.instance, shared.target.device_index, &info, &diag), &diag);
+    (void)snprintf(
+        text, sizeof(text),
+        "__kernel void fixed(__global float *a)\n"
+        "{ __local float t[%llu]; t[get_local_id(0)] = 1.0f; barrier(1); a[0] = t[0]; }\n"
+        "__kernel void given(__global float *a, __local float *t)\n"
+        "{ t[get_local_id(0)] = 1.0f; barrier(1); a[0] = t[0]; }\n",
+        (unsigned long long)info.local_bytes);
+    kiln_source source = rig_source(text);
+    rig_ok(rig_compile(&shared, &source, &artifact, &programs[0], &diag), &diag);
+    rig_ok(rig_load(&shared, &source, &artifact, &programs[1], &diag), &diag);
+    void *buffer = rig_buffer(&shared, 64);
+    for (int i = 0; i < 2; i++) {
+        kiln_sys_arg args[] = {{.kind = KILN_ARG_BUFFER, .buffer = buffer},
+                               {.kind = KILN_ARG_LOCAL, .size = (size_t)info.local_bytes * 2}};
+        kiln_sys_launch launch = {.program = programs[i],
+                                  .entry = "fixed",
+                                  .dims = 1,
+                                  .global = {64, 1, 1},
+                                  .args = args,
+                                  .arg_count = 1};
+        assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag),
+                         KILN_E_INVALID);
+        assert_non_null(strstr(diag.why, "bytes of work-group memory"));
+        launch.entry = "given";
+        launch.arg_count = 2;
+        assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag),
+                         KILN_E_INVALID);
+        args[1].size = (size_t)info.local_bytes;
+        rig_ok(device()->queue_launch(shared.queue, &launch, NULL, &diag), &diag);
+        rig_ok(device()->queue_finish(shared.queue, &diag), &diag);
+        device()->program_unload(shared.device, programs[i]);
+    }
+    kiln_diag_clear(&diag);
+    device()->buffer_destroy(shared.device, buffer);
+    kn_artifact_deinit(&artifact);
+}
+
 static void offsets_events_copies_and_timing_work(void **state)
 {
     (void)state;
@@ -410,6 +458,7 @@ int main(void)
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test(a_capture_repeats_a_private_folder),
         cmocka_unit_test(bad_launches_are_one_clear_error),
+        cmocka_unit_test(too_much_local_memory_is_refused),
         cmocka_unit_test(offsets_events_copies_and_timing_work),
         cmocka_unit_test(reqd_work_group_size_is_taken_when_nothing_is_asked),
         cmocka_unit_test(launches_from_many_threads_keep_their_arguments),
