@@ -119,7 +119,12 @@ static bool make_base(connection *c)
     if (strcmp(s->scheme, "s3") != 0) {
         length = snprintf(c->base, sizeof c->base, "%s://%s%s", s->scheme, authority, s->path);
     } else if (s->endpoint[0] != '\0') {
-        length = snprintf(c->base, sizeof c->base, "%s/%s%s", s->endpoint, s->host, s->path);
+        size_t end = strlen(s->endpoint);
+        while (end > 0 && s->endpoint[end - 1] == '/') {
+            end--; /* "//bucket" is another name */
+        }
+        length =
+            snprintf(c->base, sizeof c->base, "%.*s/%s%s", (int)end, s->endpoint, s->host, s->path);
     } else {
         length = snprintf(c->base, sizeof c->base, "https://%s.s3.%s.amazonaws.com%s", s->host,
                           region_of(s), s->path);

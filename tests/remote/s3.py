@@ -43,7 +43,7 @@ def signature(request, date, scope, names):
 
 class Store(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    objects, refused, kept, asked_for = {}, 0, 0, []
+    objects, refused, kept, asked_for, seen = {}, 0, 0, [], set()
 
     def allowed(self):
         kind, _, rest = self.headers.get("Authorization", "").partition(" ")
@@ -70,6 +70,7 @@ class Store(http.server.BaseHTTPRequestHandler):
         if not self.allowed():
             Store.refused += 1
             return self.answer(403)
+        Store.seen.add(self.path)
         there = self.path in self.objects
         if self.command == "PUT":
             if there and self.headers.get("If-None-Match") == "*":
@@ -123,6 +124,9 @@ def main():
         result = run("m0", SECRET, "remote", "check")
         assert result.returncode == 0, result.stdout + result.stderr
         assert not Store.objects and Store.refused == 0
+        result = run("m0", SECRET, "remote", "check", url.replace("&region", "/&region"))
+        assert result.returncode == 0 and Store.refused == 0, result.stdout + result.stderr
+        assert all(path.startswith("/bucket/") for path in Store.seen), Store.seen
         result = run("m0", "wrong", "remote", "check")
         assert result.returncode == 4 and Store.refused > 0, result.stdout
         assert SECRET not in result.stdout + result.stderr
