@@ -17,7 +17,8 @@
 #define SLACK ((size_t)64 << 10)
 #define NAME_ROOM 512
 
-#define MOST_ELEMENTS 2 /* of anything that is asked for here */
+#define MOST_ELEMENTS 2                  /* of anything that is asked for here */
+#define MOST_BYTES ((uint64_t)512 << 20) /* of a value: proto-max-bulk-len */
 
 typedef struct connection {
     wire *wire;
@@ -25,6 +26,7 @@ typedef struct connection {
     const kiln_remote_server *server;
     redisReplyObjectFunctions plain, bounded; /* what makes replies: hiredis's own, and ours */
     bool too_many;                            /* elements, in an answer */
+    bool too_large;                           /* a value that says so itself */
 } connection;
 
 #define fail wire_fail
@@ -41,6 +43,18 @@ static kiln_status unreadable(const connection *c, kiln_remote_call *call)
                 c->reader->errstr);
 }
 
+/* An answer that does not end. One that is a value begins with its length, behind its type. */
+static kiln_status endless(connection *c, kiln_remote_call *call)
+{
+    const redisReader *r = c->reader;
+    char digits[24] = "";
+    const size_t size = r->len - r->pos;
+    memcpy(digits, r->buf + r->pos, size < sizeof digits - 1 ? size : sizeof digits - 1);
+    const unsigned long long length = strtoull(digits, NULL, 10);
+    c->too_large = length > c->server->max_bytes && length <= MOST_BYTES;
+    return fail(call, KILN_E_CORRUPT, "the answer is larger than max-bytes");
+}
+
 static kiln_status read_reply(connection *c, uint64_t deadline, kiln_remote_call *call,
                               redisReply **out_reply)
 {
@@ -55,7 +69,7 @@ static kiln_status read_reply(connection *c, uint64_t deadline, kiln_remote_call
             return KILN_OK;
         }
         if (c->reader->len - c->reader->pos > c->server->max_bytes + SLACK) {
-            return fail(call, KILN_E_CORRUPT, "the answer is larger than max-bytes");
+            return endless(c, call);
         }
         size_t size = 0;
         kiln_status status = wire_receive(c->wire, chunk, sizeof chunk, &size, deadline, call);
@@ -76,6 +90,9 @@ static kiln_status ask(connection *c, kiln_remote_call *call, uint64_t deadline,
     const char **argv = (const char **)(uintptr_t)words;
     char *command = NULL;
     *out_reply = NULL;
+    if (c->wire == NULL) {
+        return fail(call, KILN_E_UNAVAILABLE, "the connection was given up");
+    }
     int length = redisFormatCommandArgv(&command, count, argv, sizes);
     if (length < 0) {
         return fail(call, KILN_E_NOMEM, "out of memory");
@@ -299,7 +316,14 @@ static kiln_status redis_get(void *self, kiln_remote_call *call, const char *nam
     *out_size = 0;
     name_of(c, "", name, full);
     const char *words[] = {"GET", full};
+    c->too_large = false;
     kiln_status status = ask_text(c, call, deadline_of(call), 2, words, &reply);
+    if (c->too_large) { /* the rest of it is not waited for: the next request needs a new connection
+                         */
+        wire_close(c->wire);
+        c->wire = NULL;
+        return KILN_E_UNSUPPORTED;
+    }
     if (status != KILN_OK) {
         return status;
     }
@@ -307,8 +331,12 @@ static kiln_status redis_get(void *self, kiln_remote_call *call, const char *nam
         freeReplyObject(reply);
         return KILN_MISS;
     }
-    if (reply->type != REDIS_REPLY_STRING || reply->len > c->server->max_bytes) {
+    if (reply->type != REDIS_REPLY_STRING) {
         return nonsense(call, reply);
+    }
+    if (reply->len > c->server->max_bytes) {
+        freeReplyObject(reply);
+        return fail(call, KILN_E_UNSUPPORTED, "the answer is larger than max-bytes");
     }
     void *data = malloc(reply->len > 0 ? reply->len : 1);
     if (data != NULL) {

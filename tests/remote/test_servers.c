@@ -381,6 +381,46 @@ static void S7_a_signed_entry_moved_to_another_key_is_refused(void **state)
     free(key_file);
 }
 
+/* Entries that are too large for this machine are misses, and the others are taken as ever. */
+static void what_is_too_large_is_a_miss(void **state)
+{
+    fixture *f = *state;
+    enum { LARGE = 5, SIZE = 300000 };
+    ks_compile compile = {0};
+    char url[300], *names[LARGE];
+    kiln_cache *giver = ks_machine(f->roots[0], f->url);
+    uint64_t random = 1;
+    for (int i = 0; i < LARGE;
+         i++) { /* what is compiled is the name, in letters that do not pack */
+        names[i] = malloc(SIZE + 1);
+        for (size_t n = 0; n < SIZE; n++) {
+            random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            names[i][n] = (char)('!' + (random >> 33) % 90);
+        }
+        names[i][SIZE] = '\0';
+        (void)ks_get(giver, names[i], &compile);
+    }
+    (void)ks_get(giver, "small", &compile);
+    kiln_cache_destroy(giver);
+    for (int much = 0; much < 2;
+         much++) { /* too large by a little, and by so much that it is not read */
+        const int before = compile.runs;
+        (void)snprintf(url, sizeof url, "%s&read-only&max-bytes=%s", f->url,
+                       much == 0 ? "220K" : "20K");
+        kiln_cache *taker = ks_machine(f->roots[1 + much], url);
+        for (int i = 0; i < LARGE; i++) {
+            assert_int_equal(ks_get(taker, names[i], &compile), KILN_ORIGIN_COMPILED);
+        }
+        assert_int_equal(ks_get(taker, "small", &compile), KILN_ORIGIN_REMOTE);
+        assert_int_equal(compile.runs, before + LARGE);
+        assert_int_equal(ks_own(taker).remote_errors + ks_own(taker).corrupt, 0);
+        kiln_cache_destroy(taker);
+    }
+    for (int i = 0; i < LARGE; i++) {
+        free(names[i]);
+    }
+}
+
 /* --- looking at them ---------------------------------------------------------------------------
  */
 
@@ -586,6 +626,8 @@ int main(void)
         KS_NGINX(another_machine_does_not_compile),
         KS_REDIS(a_large_entry_travels),
         KS_NGINX(a_large_entry_travels),
+        KS_REDIS(what_is_too_large_is_a_miss),
+        KS_NGINX(what_is_too_large_is_a_miss),
         KS_NGINX(a_tampered_entry_is_compiled_again),
         KS_NGINX(a_token_is_needed_and_taken),
         KS_NGINX(layouts_are_kept),

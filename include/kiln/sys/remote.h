@@ -72,7 +72,8 @@ typedef struct kiln_remote_module_ops {
     /* KILN_OK when the server answers. `out_clock_ns` (ns since 1970; 0: it did not say) only with
      * the capability. */
     kiln_status (*ping)(void *connection, kiln_remote_call *call, int64_t *out_clock_ns);
-    /* malloc'ed bytes, or KILN_MISS. */
+    /* malloc'ed bytes, or KILN_MISS. KILN_E_UNSUPPORTED where the server says that they are more
+     * than max_bytes: nothing is wrong with it. */
     kiln_status (*get)(void *connection, kiln_remote_call *call, const char *name, void **out_data,
                        size_t *out_size);
     /* Without `replace`, what is there stays there, and that is KILN_OK. */

@@ -411,6 +411,19 @@ static void the_thread_finds_out_when_a_server_is_back(void **state)
     assert_int_equal(server.gets, asked + 1); /* nobody had to find out by waiting */
 }
 
+static void what_is_too_large_is_no_trouble(void **state)
+{
+    fixture *f = *state;
+    f->remote = open_remote(f, "fake://h?timeout=5s&connect-timeout=5s");
+    server.get_fails = KILN_E_UNSUPPORTED;
+    for (int i = 0; i < 10; i++) {
+        kn_remote_forget_miss(f->remote, &f->key);
+        assert_int_equal(get(f), KILN_MISS);
+    }
+    assert_int_equal(server.gets, 10);
+    assert_int_equal(count(f, KN_COUNT_remote_errors), 0);
+}
+
 /* A server that was started anew has hung up on every connection that is kept: none of them says
  * that it is still away, nor makes the pause before the next question longer. */
 static void kept_connections_do_not_keep_a_server_away(void **state)
@@ -601,6 +614,7 @@ int main(void)
         TEST(an_answering_server_has_three_tries),
         TEST(the_thread_finds_out_when_a_server_is_back),
         TEST(kept_connections_do_not_keep_a_server_away),
+        TEST(what_is_too_large_is_no_trouble),
         TEST(uploads_that_fail_are_dropped_and_never_waited_for),
         TEST(the_queue_is_bounded),
         TEST(notes_stay_on_this_machine),
