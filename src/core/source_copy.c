@@ -19,6 +19,11 @@ static void *put(block *b, const void *data, size_t size)
     return to;
 }
 
+static void *put_list(block *b, const void *list, size_t size)
+{
+    return list != NULL ? put(b, list, size) : NULL;
+}
+
 static char *put_text(block *b, const char *text)
 {
     return text != NULL ? (char *)put(b, text, strlen(text) + 1) : NULL;
@@ -26,6 +31,9 @@ static char *put_text(block *b, const char *text)
 
 static const char *const *put_texts(block *b, const char *const *texts, size_t count)
 {
+    if (texts == NULL) {
+        return NULL; /* with a count: whoever builds it refuses it */
+    }
     const char **list = (const char **)put(b, texts, count * sizeof(*texts));
     for (size_t i = 0; i < count; i++) {
         const char *text = put_text(b, texts[i]);
@@ -51,8 +59,8 @@ static kiln_source put_source(block *b, const kiln_source *from, bool with_text)
     to.include_dirs = put_texts(b, from->include_dirs, from->include_dir_count);
     to.entries = put_texts(b, from->entries, from->entry_count);
     kiln_define *defines =
-        (kiln_define *)put(b, from->defines, from->define_count * sizeof(kiln_define));
-    for (size_t i = 0; i < from->define_count; i++) {
+        (kiln_define *)put_list(b, from->defines, from->define_count * sizeof(kiln_define));
+    for (size_t i = 0; from->defines != NULL && i < from->define_count; i++) {
         kiln_define define = {put_text(b, from->defines[i].name),
                               put_text(b, from->defines[i].value)};
         if (defines != NULL) {
@@ -61,16 +69,19 @@ static kiln_source put_source(block *b, const kiln_source *from, bool with_text)
     }
     to.defines = defines;
     kiln_header *headers =
-        (kiln_header *)put(b, from->headers, from->header_count * sizeof(kiln_header));
-    for (size_t i = 0; i < from->header_count; i++) {
+        (kiln_header *)put_list(b, from->headers, from->header_count * sizeof(kiln_header));
+    for (size_t i = 0; from->headers != NULL && i < from->header_count; i++) {
         const kiln_header *header = &from->headers[i];
         kiln_header copy = {put_text(b, header->name),
-                            (const char *)put(b, header->text, header->length), header->length};
+                            (const char *)put_list(b, header->text, header->length),
+                            header->length};
         if (headers != NULL) {
             headers[i] = copy;
         }
     }
     to.headers = headers;
+    to.builtin = (const struct kiln_cpu_kernel *const *)put_list(
+        b, from->builtin, from->builtin_count * sizeof(from->builtin[0]));
     return to;
 }
 

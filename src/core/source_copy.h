@@ -9,8 +9,9 @@ typedef struct kn_source_copy {
     char *block;
 } kn_source_copy;
 
-/* Copies all lists, and the text if `with_text` (else it is absent). Kernels built into the program
- * are the program's and are not copied. False when out of memory; deinit is fine in every case. */
+/* Copies all lists, and the text if `with_text` (else it is absent). Of kernels built into the
+ * program the list is copied, they are the program's. A list that is missing stays so. False when
+ * out of memory; deinit is fine in every case. */
 bool kn_source_copy_init(kn_source_copy *copy, const kiln_source *source, bool with_text);
 void kn_source_copy_deinit(kn_source_copy *copy);
 

@@ -1,6 +1,10 @@
 /* Warming: what is built, in which order, how many at once, and that nothing is compiled twice. */
 #include "unit/core/gate.h"
 
+#include "core/source.h"
+#include "core/source_copy.h"
+#include "kiln/cpu.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +48,37 @@ static kiln_warm_state state_of(kiln_warm *warming)
     kiln_warm_state state = {.struct_size = sizeof(state)};
     RIG_OK(kiln_warm_get_state(warming, &state, &diag));
     return state;
+}
+
+static void nothing_of_a_copied_source_is_the_callers(void **state)
+{
+    static const struct kiln_cpu_kernel one = {.name = "one"};
+    const struct kiln_cpu_kernel *list[] = {&one, &one};
+    kn_source_copy copy;
+    kiln_source source = KILN_SOURCE_INIT;
+    (void)state;
+    source.language = KILN_LANG_BUILTIN;
+    source.builtin = list;
+    source.builtin_count = 2;
+    assert_true(kn_source_copy_init(&copy, &source, true));
+    memset((void *)list, 0, sizeof(list));
+    assert_ptr_equal(copy.source.builtin[1], &one);
+    kn_source_copy_deinit(&copy);
+    /* A count without its list is refused by the build; until then nobody looks. */
+    source.define_count = source.option_count = source.include_dir_count = 1;
+    source.header_count = source.entry_count = 1;
+    source.builtin = NULL;
+    assert_true(kn_source_copy_init(&copy, &source, true));
+    assert_int_equal(copy.source.option_count, 1);
+    assert_int_equal(kn_source_check(&copy.source, NULL), KILN_E_INVALID);
+    kn_source_copy_deinit(&copy);
+    source.builtin_count = source.define_count = source.option_count = 0;
+    source.include_dir_count = source.entry_count = 0;
+    const kiln_header header = {"h", NULL, 5};
+    source.headers = &header;
+    assert_true(kn_source_copy_init(&copy, &source, true));
+    assert_int_equal(kn_source_check(&copy.source, NULL), KILN_E_INVALID);
+    kn_source_copy_deinit(&copy);
 }
 
 static void everything_is_warm_afterwards(void **state)
@@ -238,9 +273,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, gate_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(everything_is_warm_afterwards),        TEST(jobs_are_bounded),
-        TEST(a_program_being_warmed_is_waited_for), TEST(what_is_used_most_comes_first),
-        TEST(what_has_not_begun_is_called_off),     TEST(options_are_checked),
+        TEST(nothing_of_a_copied_source_is_the_callers),
+        TEST(everything_is_warm_afterwards),
+        TEST(jobs_are_bounded),
+        TEST(a_program_being_warmed_is_waited_for),
+        TEST(what_is_used_most_comes_first),
+        TEST(what_has_not_begun_is_called_off),
+        TEST(options_are_checked),
     };
     return cmocka_run_group_tests(tests, gate_register, NULL);
 }
