@@ -43,14 +43,24 @@ static kiln_status note_any(void *user, const kn_include *include)
     return KILN_OK;
 }
 
+/* Backends put definitions before the text, a line each: what has a line break may go on with a
+ * directive that is in no text that is scanned. */
+static const char *find_reason(const char *text)
+{
+    return text != NULL && strpbrk(text, "\r\n") != NULL
+               ? "a line break"
+               : kn_include_scan_words(kn_span_of_text(text));
+}
+
 static const char *find_word(const kiln_source *source)
 {
     const char *why = NULL;
     for (size_t i = 0; i < source->define_count && why == NULL; i++) {
-        why = kn_include_scan_words(kn_span_of_text(source->defines[i].value));
+        why = find_reason(source->defines[i].name);
+        why = why != NULL ? why : find_reason(source->defines[i].value);
     }
     for (size_t i = 0; i < source->option_count && why == NULL; i++) {
-        why = kn_include_scan_words(kn_span_of_text(source->options[i]));
+        why = find_reason(source->options[i]);
     }
     return why;
 }

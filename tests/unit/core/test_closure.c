@@ -326,6 +326,9 @@ static void K1_what_cannot_be_known_bypasses(void **state)
     w->source.defines = &define;
     w->source.define_count = 1;
     cw_expect_bypass(w, "__TIMESTAMP__ in a define or an option");
+    /* What a compiler puts before the text line by line may go on with a directive. */
+    define.value = "1\n#include <a.h>";
+    cw_expect_bypass(w, "a line break in a define or an option");
     define.value = NULL;
     (void)cw_find_good(w);
 }
