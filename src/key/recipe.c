@@ -23,6 +23,7 @@ struct kiln_recipe {
     kn_strbuf text;
     kn_digest digest;
     char target[MAX_NAME + 1];
+    bool has_target;
     bool failed;
     /* The key is made when it is first asked for. Several threads may ask with one recipe (a
      * const one, in kiln_cache_get_or_compile), so the state is atomic. */
@@ -196,11 +197,12 @@ kiln_status kiln_recipe_set_target(kiln_recipe *recipe, const char *target, kiln
         recipe->failed = true;
         return bad_name(diag, "target", target);
     }
-    if (strcmp(recipe->target, KN_TARGET_NONE) != 0) {
+    if (recipe->has_target) {
         recipe->failed = true;
         return kiln_diag_set(diag, KILN_E_INVALID, "set the target once", "making a recipe",
                              "the target is already %s", recipe->target);
     }
+    recipe->has_target = true;
     kn_text_put(recipe->target, sizeof recipe->target, target);
     append_start(recipe, "target", "target");
     append_quoted(&recipe->text, target, strlen(target));

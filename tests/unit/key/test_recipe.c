@@ -230,6 +230,10 @@ static void names_are_checked(void **state)
     assert_int_equal(kiln_recipe_set_target(recipe, "a", NULL), KILN_OK);
     assert_int_equal(kiln_recipe_set_target(recipe, "b", NULL), KILN_E_INVALID);
     kiln_recipe_destroy(recipe);
+    recipe = start(); /* what stands for none is a name like others */
+    assert_int_equal(kiln_recipe_set_target(recipe, KN_TARGET_NONE, NULL), KILN_OK);
+    assert_int_equal(kiln_recipe_set_target(recipe, "b", NULL), KILN_E_INVALID);
+    kiln_recipe_destroy(recipe);
 }
 
 static void fields_can_be_read_back(void **state)
