@@ -119,7 +119,7 @@ static void sweep(const char *path)
     while (list != NULL && (entry = readdir(list)) != NULL) {
         struct stat facts;
         const char *ending = strrchr(entry->d_name, '.');
-        if (entry->d_name[0] == '.' || ending == NULL ||
+        if (strspn(entry->d_name, "0123456789abcdef") < 64 || ending == NULL || /* not ours */
             fstatat(dirfd(list), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }

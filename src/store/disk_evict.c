@@ -9,6 +9,7 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/lock.h"
+#include "sys/publish.h"
 
 #define MS UINT64_C(1000000)
 #define DAY_NS (24 * KN_HOUR_NS)
@@ -36,11 +37,11 @@ static kiln_status sweep_one(void *user, const char *name)
     sweep *s = user;
     char path[KN_DISK_PATH];
     kn_file_facts facts;
-    if (strlen(name) > 200) {
-        return KILN_OK;
+    if (strlen(name) > 200 || !kn_publish_is_temporary(name)) {
+        return KILN_OK; /* somebody may have chosen a root with a "tmp" of his own */
     }
     kn_text_putf(path, sizeof path, "%s/tmp/%s", s->disk->root, name);
-    if (kn_file_stat(path, false, &facts, NULL) != KILN_OK || facts.kind == KN_FILE_FOLDER) {
+    if (kn_file_stat(path, false, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_REGULAR) {
         return KILN_OK;
     }
     int64_t age = s->now_ns - facts.mtime_ns;

@@ -40,6 +40,9 @@ static kiln_status remove_made(void *user, const char *name)
     const made_files *made = user;
     char path[KN_DISK_PATH];
     kn_file_facts facts;
+    if (strspn(name, "0123456789abcdef") < KILN_KEY_TEXT_SIZE - 1) {
+        return KILN_OK; /* all of theirs begin with a key */
+    }
     kn_text_putf(path, sizeof path, "%s/%.128s", made->folder, name);
     if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind != KN_FILE_FOLDER &&
         kn_file_remove(path, NULL) == KILN_OK) {

@@ -49,4 +49,7 @@ void kn_publish_insist(kn_publish *publish);
 kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag);
 void kn_publish_abort(kn_publish *publish);
 
+/* Whether a file in a folder for temporaries has the name of one. */
+bool kn_publish_is_temporary(const char *name);
+
 #endif

@@ -21,7 +21,7 @@ static void set_time(const char *path, int64_t offset_s)
  * system and by no time or process number, so that nobody waits for one that is not there. */
 static void live_with(const char *root, int64_t offset_s)
 {
-    static const char *const names[] = {"lock", "stats", "tmp/1-2-half"};
+    static const char *const names[] = {"lock", "stats", "tmp/1-2-0123456789abcdef"};
     ks_compile compile = {0};
     kn_record record;
     kiln_cache *cache = ks_cache(root);
@@ -30,7 +30,7 @@ static void live_with(const char *root, int64_t offset_s)
     kn_stats_moved(cache->stats, &(kn_totals){.counted_ns = kn_clock_wall() + offset_s * 1000000000,
                                               .swept_ns = kn_clock_wall() + offset_s * 1000000000});
     kiln_cache_destroy(cache);
-    char *half = kt_path(root, "tmp/1-2-half");
+    char *half = kt_path(root, "tmp/1-2-0123456789abcdef");
     kt_file_write(half, "half", 4);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path = kt_path(root, names[i]);

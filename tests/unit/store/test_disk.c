@@ -264,6 +264,8 @@ static void prune_by_age_and_target(void **state)
     kiln_cache_destroy(cache);
 }
 
+#define KEY_NAME "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static void clear_takes_precompiled_headers_along(void **state)
 {
     ks_compile compile = {0};
@@ -271,7 +273,7 @@ static void clear_takes_precompiled_headers_along(void **state)
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
     char *folder = kt_path(*state, "pch");
-    char *made = kt_path(*state, "pch/0123");
+    char *made = kt_path(*state, "pch/" KEY_NAME "-01234567.pch");
     assert_int_equal(mkdir(folder, 0700), 0);
     FILE *file = fopen(made, "w");
     assert_non_null(file);
@@ -317,12 +319,49 @@ static void C7_eviction_leaves_open_readers_whole(void **state)
     kiln_cache_destroy(cache);
 }
 
+/* Who makes a folder of his own the cache has files there already, however old. */
+static void files_of_others_in_the_root_are_never_removed(void **state)
+{
+    static const char *const folders[] = {"tmp", "pch", "v1", "v1/any"};
+    static const char *const files[] = {
+        "thesis.txt", "tmp/thesis.txt", "tmp/1-2-half", "tmp/12-34.log", "tmp/a-b-c",
+        "pch/all.h",  "pch/0123.pch",   "v1/notes",     "v1/any/x.kiln", "tmp/0123456789abcdef"};
+    enum { FILES = sizeof files / sizeof *files };
+    ks_compile compile = {0};
+    kiln_prune_result result;
+    kiln_verify_result verified;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char *folder = kt_path(*state, folders[i]);
+        assert_int_equal(mkdir(folder, 0700), 0);
+        free(folder);
+    }
+    for (size_t i = 0; i < FILES; i++) {
+        char *path = kt_path(*state, files[i]);
+        kt_file_write(path, "mine", 4);
+        age(path, 1000000);
+        free(path);
+    }
+    kiln_cache *cache = ks_cache(*state);
+    (void)ks_get(cache, "x", &compile);
+    assert_int_equal(kiln_cache_verify(cache, true, &verified, NULL), KILN_OK);
+    assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
+    kiln_cache_destroy(cache);
+    for (size_t i = 0; i < FILES; i++) {
+        char *path = kt_path(*state, files[i]);
+        if (!kt_file_exists(path)) {
+            fail_msg("%s is gone", files[i]);
+        }
+        free(path);
+    }
+}
+
 static void S5_old_temporaries_are_swept_and_young_ones_left(void **state)
 {
     ks_compile compile = {0};
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
-    char *old = kt_path(*state, "tmp/1-2-dead"), *young = kt_path(*state, "tmp/1-3-alive");
+    char *old = kt_path(*state, "tmp/1-2-0123456789abcdef"),
+         *young = kt_path(*state, "tmp/1-3-0123456789abcdef");
     kt_file_write(old, "half", 4);
     kt_file_write(young, "half", 4);
     age(old, 4000);
@@ -499,6 +538,7 @@ int main(void)
         IN_FOLDER(prune_by_age_and_target),
         IN_FOLDER(clear_takes_precompiled_headers_along),
         IN_FOLDER(C7_eviction_leaves_open_readers_whole),
+        IN_FOLDER(files_of_others_in_the_root_are_never_removed),
         IN_FOLDER(S5_old_temporaries_are_swept_and_young_ones_left),
         IN_FOLDER(S3_totals_follow_what_is_there),
         IN_FOLDER(the_root_may_be_removed_under_a_running_program),
