@@ -23,6 +23,7 @@ enum {
     SHADERC_STATUS_SUCCESS = 0,
     SHADERC_STATUS_ERROR = 2, /* the source is at fault */
     INCLUDE_LIMIT = 16 << 20,
+    INCLUDE_DEPTH = 64,
 };
 
 static bool take_file(kn_vk *vk, const char *path)
@@ -175,6 +176,7 @@ static kiln_status get_shaderc(kn_vk *vk, kiln_diag *diag)
 
 typedef struct include_context {
     const kiln_source *source;
+    bool too_deep; /* every later include fails, too: the compiler goes on after an error */
 } include_context;
 
 static kn_shaderc_include *new_include(const char *name, char *content, size_t length)
@@ -214,11 +216,26 @@ static kn_shaderc_include *try_file(const char *folder, const char *name)
     return include;
 }
 
+/* An empty name with a message is how shaderc is told of a failure. */
+static kn_shaderc_include *failure(const char *message)
+{
+    kn_shaderc_include *include = include_text("", message, strlen(message));
+    if (include != NULL) {
+        include->source_name_length = 0;
+    }
+    return include;
+}
+
 static kn_shaderc_include *resolve(void *user, const char *requested, int type,
                                    const char *requesting, size_t depth)
 {
-    const kiln_source *source = ((const include_context *)user)->source;
-    (void)depth; /* shaderc bounds it */
+    include_context *context = (include_context *)user;
+    const kiln_source *source = context->source;
+    context->too_deep = context->too_deep || depth > INCLUDE_DEPTH; /* shaderc has no bound */
+    if (context->too_deep) {
+        return failure(
+            "includes are nested more than 64 deep: look for a file that includes itself");
+    }
     for (size_t i = 0; i < source->header_count; i++) {
         if (strcmp(source->headers[i].name, requested) == 0) {
             return include_text(requested, source->headers[i].text, source->headers[i].length);
@@ -241,15 +258,7 @@ static kn_shaderc_include *resolve(void *user, const char *requested, int type,
     for (size_t i = 0; include == NULL && i < source->include_dir_count; i++) {
         include = try_file(source->include_dirs[i], requested);
     }
-    if (include == NULL) {
-        /* An empty name with a message is how shaderc is told of a failure. */
-        static const char message[] = "file not found in the include folders";
-        include = include_text("", message, strlen(message));
-        if (include != NULL) {
-            include->source_name_length = 0;
-        }
-    }
-    return include;
+    return include != NULL ? include : failure("file not found in the include folders");
 }
 
 static void release(void *user, kn_shaderc_include *include)
@@ -360,7 +369,7 @@ kiln_status kn_vk_compile_glsl(kn_vk *vk, const kiln_compile_request *request,
         return status;
     }
     const kn_shaderc *shaderc = &vk->shaderc;
-    include_context context = {source};
+    include_context context = {source, false};
     void *compiler = shaderc->shaderc_compiler_initialize();
     void *options = shaderc->shaderc_compile_options_initialize();
     if (compiler == NULL || options == NULL) {

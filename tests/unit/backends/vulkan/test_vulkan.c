@@ -236,6 +236,42 @@ static void two_views_are_one_buffer(void **state)
     kt_tmpdir_remove(folder);
 }
 
+/* A header without a guard that includes itself, twice: an error, and at once. */
+static void a_header_that_includes_itself_is_told(void **state)
+{
+    (void)state;
+    static const char text[] = "#version 450\n"
+                               "#extension GL_GOOGLE_include_directive : require\n"
+                               "#include \"self.h\"\n"
+                               "layout(local_size_x = 1) in;\n"
+                               "void main() {}\n";
+    static const char self[] = "#include \"self.h\"\n#include \"self.h\"\n";
+    const kiln_header header = {.name = "self.h", .text = self, .length = sizeof(self) - 1};
+    kiln_target target = {.has_device = false};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_artifact artifact;
+    size_t count = 0;
+    kiln_source source = glsl_source(text);
+    source.headers = &header;
+    source.header_count = 1;
+    if (((kn_vk *)instance)->shaderc_path[0] == '\0') {
+        skip();
+    }
+    assert_int_equal(kn_backend_vulkan.compiler->target_parse(instance, "spirv", &target, &diag),
+                     KILN_OK);
+    const kiln_compile_request request = {
+        .stage = kn_backend_vulkan.compiler->stages(instance, &target, KILN_LANG_GLSL, &count),
+        .target = &target,
+        .source = &source};
+    kn_artifact_init(&artifact);
+    assert_int_equal(
+        kn_backend_vulkan.compiler->compile(instance, &request, &artifact.base, NULL, &diag),
+        KILN_E_COMPILE);
+    assert_non_null(strstr(diag.log, "includes itself"));
+    kn_artifact_deinit(&artifact);
+    kiln_diag_clear(&diag);
+}
+
 /* A size of which the shader leaves one dimension open: what is chosen fits beside the fixed ones.
  */
 static void a_chosen_size_fits_beside_fixed_ones(void **state)
@@ -504,6 +540,7 @@ int main(void)
         cmocka_unit_test(damaged_entries_are_made_again),
         cmocka_unit_test(all_sizes_launched_are_kept),
         cmocka_unit_test(two_views_are_one_buffer),
+        cmocka_unit_test(a_header_that_includes_itself_is_told),
         cmocka_unit_test(K8_shaderc_replaced_before_the_first_compile),
         cmocka_unit_test(a_chosen_size_fits_beside_fixed_ones),
         cmocka_unit_test(a_uniform_block_keeps_to_its_limits),
