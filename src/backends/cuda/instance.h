@@ -136,6 +136,9 @@ kiln_status kn_cuda_fail(const kn_cuda *cuda, CUresult result, const char *what,
 kiln_status kn_cuda_enter(const kn_cuda_device *device, kiln_diag *diag);
 void kn_cuda_leave(const kn_cuda_device *device);
 
+/* image.c: false for a CUBIN or fat binary that was cut off. */
+bool kn_cuda_image_is_whole(const void *data, size_t size);
+
 /* memory.c, program.c, launch.c fill the device table in backend.c. */
 kiln_status kn_cuda_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
 void kn_cuda_device_close(void *device);

@@ -95,6 +95,12 @@ kiln_status kn_cuda_program_load(void *opaque, const kiln_load_request *request,
         from_source ? request->source->text : request->artifacts[request->artifact_count - 1]->data;
     const size_t size = from_source ? request->source->length
                                     : request->artifacts[request->artifact_count - 1]->size;
+    if (from_source && !kn_cuda_image_is_whole(data, size)) { /* the cache checks its own */
+        const char *name = request->source->name;
+        return kiln_diag_set(diag, KILN_E_INVALID, "make it anew, or copy it whole",
+                             name != NULL ? name : "cuda program",
+                             "the binary is cut off: its %zu bytes are fewer than it says", size);
+    }
     cuda_program *program = (cuda_program *)calloc(1, sizeof(*program));
     if (program == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "cuda program", "out of memory");

@@ -84,6 +84,34 @@ static void dynamic_shared_memory_is_asked_for_beside_static(void **state)
     (void)unsetenv("FAKECUDA_STATIC_SHARED");
 }
 
+static void a_binary_that_was_cut_off_is_refused(void **state)
+{
+    /* An ELF header that tells of sections behind the end, and a fat binary of 1 MiB; neither is.
+     */
+    unsigned char elf[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+    unsigned char fat[16] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0, 0, 16};
+    const void *const images[] = {elf, fat};
+    const size_t sizes[] = {sizeof(elf), sizeof(fat)};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_program *program = NULL;
+    run r;
+    elf[41] = 16; /* e_shoff 4096 */
+    elf[60] = 3;  /* e_shnum */
+    start(&r, (const char *)*state);
+    for (size_t i = 0; i < 2; i++) {
+        kiln_source source = KILN_SOURCE_INIT;
+        source.language = i == 0 ? KILN_LANG_CUBIN : KILN_LANG_FATBIN;
+        source.name = "cut.cubin";
+        source.text = images[i];
+        source.length = sizes[i];
+        assert_int_equal(kiln_program_build(r.w.device, &source, 1, NULL, &program, &diag),
+                         KILN_E_INVALID);
+        assert_non_null(strstr(diag.why, "cut off"));
+    }
+    kiln_diag_clear(&diag);
+    end(&r);
+}
+
 /* A grid has 65,535 blocks along y and z, and no more. */
 static void a_long_second_dimension_is_launched(void **state)
 {
@@ -203,6 +231,8 @@ int main(void)
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(dynamic_shared_memory_is_asked_for_beside_static,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(a_binary_that_was_cut_off_is_refused, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_long_second_dimension_is_launched, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_kernels_fault_loses_the_device, kt_tmpdir_setup,

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include "backends/cuda/instance.h"
 #include "support/skip.h"
 #include "unit/backends/cuda/world.h"
 
@@ -138,6 +139,26 @@ static void options_hold_in_link_time_optimisation(void **state)
     free(root);
 }
 
+/* The driver would read past the end of it. */
+static void a_binary_that_was_cut_off_is_seen(void **state)
+{
+    char *root = kt_path((const char *)*state, "cut");
+    open_on(root);
+    kiln_blob *blob = compile_with(NULL, 0);
+    const size_t size = kiln_blob_size(blob);
+    assert_true(kn_cuda_image_is_whole(kiln_blob_data(blob), size));
+    for (size_t cut = 4; cut < size; cut++) {
+        char *part = malloc(cut); /* ends where it ends: a sanitizer sees who reads on */
+        assert_non_null(part);
+        memcpy(part, kiln_blob_data(blob), cut);
+        assert_false(kn_cuda_image_is_whole(part, cut));
+        free(part);
+    }
+    kiln_blob_release(blob);
+    close_all();
+    free(root);
+}
+
 /* NVRTC by itself would find it there, and no key would know. */
 static void K1_the_current_folder_is_not_searched(void **state)
 {
@@ -238,6 +259,7 @@ int main(void)
         cmocka_unit_test(every_target_compiles),
         cmocka_unit_test(a_suffix_is_not_lost),
         cmocka_unit_test(options_hold_in_link_time_optimisation),
+        cmocka_unit_test(a_binary_that_was_cut_off_is_seen),
         cmocka_unit_test(K1_the_current_folder_is_not_searched),
         cmocka_unit_test(a_precompiled_header_changes_no_byte),
     };
