@@ -16,6 +16,7 @@
 #include "kiln/source.h"
 #include "kiln/status.h"
 #include "kiln/tune.h"
+#include "kiln/unreachable.h"
 #include "kiln/version.h"
 #include "kiln/warm.h"
 #include "kiln/watch.h"

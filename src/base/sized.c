@@ -11,6 +11,7 @@
 #include "kiln/pack.h"
 #include "kiln/sys/remote.h"
 #include "kiln/tune.h"
+#include "kiln/unreachable.h"
 #include "kiln/vulkan.h"
 #include "kiln/warm.h"
 

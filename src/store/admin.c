@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static kiln_status need_disk(const kiln_cache *cache, bool to_write, kiln_diag *diag)
+kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag *diag)
 {
     if (cache->disk == NULL) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "the cache has no disk tier", "%s",
@@ -39,7 +39,7 @@ kiln_status kiln_cache_prune(kiln_cache *cache, const kiln_prune_options *option
 {
     memset(out_result, 0, sizeof *out_result);
     kn_cache_check_fork(cache);
-    kiln_status status = need_disk(cache, true, diag);
+    kiln_status status = kn_cache_need_disk(cache, true, diag);
     return status == KILN_OK ? kn_disk_prune(cache->disk, options, false, out_result, diag)
                              : status;
 }
@@ -48,7 +48,7 @@ kiln_status kiln_cache_clear(kiln_cache *cache, kiln_prune_result *out_result, k
 {
     memset(out_result, 0, sizeof *out_result);
     kn_cache_check_fork(cache);
-    kiln_status status = need_disk(cache, true, diag);
+    kiln_status status = kn_cache_need_disk(cache, true, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -61,6 +61,19 @@ kiln_status kiln_cache_verify(kiln_cache *cache, bool remove, kiln_verify_result
 {
     memset(out_result, 0, sizeof *out_result);
     kn_cache_check_fork(cache);
-    kiln_status status = need_disk(cache, remove, diag);
+    kiln_status status = kn_cache_need_disk(cache, remove, diag);
     return status == KILN_OK ? kn_disk_verify(cache->disk, remove, out_result, diag) : status;
+}
+
+kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *diag)
+{
+    if (kn_disk_is_pinned(cache->disk, key)) {
+        return KILN_MISS;
+    }
+    if (cache->stack.memory != NULL) {
+        (void)kn_mem_remove(cache->stack.memory, key); /* it need not be there */
+    }
+    kiln_status status = kn_disk_ops.remove(cache->disk, key, diag);
+    kn_stats_add(cache->stats, KN_COUNT_evicted, status == KILN_OK);
+    return status;
 }

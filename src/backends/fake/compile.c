@@ -11,13 +11,19 @@ static const kiln_stage stages[] = {
     {.name = "fake.binary", .revision = 1},
 };
 
+/* The same where only the device's own driver makes binaries. */
+static const kiln_stage bound_stages[] = {
+    {.name = "fake.code", .revision = 1, .takes_source = true, .portable = true},
+    {.name = "fake.bound", .revision = 1, .needs_device = true},
+};
+
 const kiln_stage *kn_fake_stages(void *instance, const kiln_target *target, kiln_language language,
                                  size_t *out_count)
 {
-    (void)instance;
+    const kn_fake_instance *fake = (const kn_fake_instance *)instance;
     (void)target;
     *out_count = sizeof(stages) / sizeof(stages[0]);
-    return language == KILN_LANG_FAKE ? stages : NULL;
+    return language != KILN_LANG_FAKE ? NULL : fake != NULL && fake->bound ? bound_stages : stages;
 }
 
 const char *kn_fake_system_include_dir(void *instance, const kiln_target *target, size_t index)

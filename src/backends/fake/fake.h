@@ -29,6 +29,7 @@ typedef struct kn_fake_instance {
     char build[64];   /* $KILN_FAKE_BUILD_ID: of the compiler's library */
     char device[64];  /* $KILN_FAKE_DEVICE: what the devices are called */
     uint32_t devices; /* $KILN_FAKE_DEVICES */
+    bool bound;       /* $KILN_FAKE_BOUND: binaries can only be made where the device is */
 } kn_fake_instance;
 
 typedef struct kn_fake_event {

@@ -56,6 +56,9 @@ kiln_status kn_fake_open(const kiln_host *host, void **out_instance, kiln_probe_
     if (status == KILN_OK) {
         status = kn_env_u64("KILN_FAKE_DEVICES", 0, 64, &devices, diag);
     }
+    if (status == KILN_OK) {
+        status = kn_env_bool("KILN_FAKE_BOUND", &instance->bound, diag);
+    }
     if (status != KILN_OK) {
         report_set(report, KILN_PROBE_FAILED, diag != NULL ? diag->why : "it was scripted to fail",
                    "look at the KILN_FAKE_ variables");

@@ -14,15 +14,25 @@ static const struct {
     const char *name;
     size_t first, size;
 } published[] = {
-    {"kiln_runtime_options", 59, 64},  {"kiln_cache_options", 57, 96},
-    {"kiln_source", 136, 136},         {"kiln_build_options", 56, 56},
-    {"kiln_launch", 124, 128},         {"kiln_variant", 160, 160},
-    {"kiln_kernel", 64, 64},           {"kiln_tune_options", 88, 88},
-    {"kiln_warm_options", 32, 32},     {"kiln_warm_state", 56, 56},
-    {"kiln_executor_options", 24, 24}, {"kiln_work", 144, 144},
-    {"kiln_executor_stats", 120, 120}, {"kiln_pack_writer_options", 24, 24},
-    {"kiln_nvrtc_request", 72, 72},    {"kiln_vulkan_device", 40, 40},
-    {"kiln_opengl_options", 48, 48},   {"kiln_remote_module_ops", 112, 112},
+    {"kiln_runtime_options", 59, 64},
+    {"kiln_cache_options", 57, 96},
+    {"kiln_source", 136, 136},
+    {"kiln_build_options", 56, 56},
+    {"kiln_launch", 124, 128},
+    {"kiln_variant", 160, 160},
+    {"kiln_kernel", 64, 64},
+    {"kiln_tune_options", 88, 88},
+    {"kiln_warm_options", 32, 32},
+    {"kiln_warm_state", 56, 56},
+    {"kiln_executor_options", 24, 24},
+    {"kiln_work", 144, 144},
+    {"kiln_executor_stats", 120, 120},
+    {"kiln_pack_writer_options", 24, 24},
+    {"kiln_nvrtc_request", 72, 72},
+    {"kiln_vulkan_device", 40, 40},
+    {"kiln_opengl_options", 48, 48},
+    {"kiln_remote_module_ops", 112, 112},
+    {"kiln_unreachable_options", 32, 32},
 };
 
 static void what_is_published_stays(void **state)
