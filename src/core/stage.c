@@ -179,6 +179,18 @@ static void tell_compiled(kn_build *build, const kiln_stage *stage, kiln_status 
     }
 }
 
+/* A compile without an error and without bytes: a loaded program, or the backend's fault. */
+static kiln_status take_nothing(compile_call *call, kiln_diag *diag)
+{
+    const kn_build *build = call->build;
+    call->live_only = build->live != NULL;
+    return call->live_only
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_INTERNAL, "report it to the compiler's makers",
+                               source_name(build), "%s gave an empty result and no error",
+                               build->stages[call->index].name);
+}
+
 /* The backend's compile, checked and made a blob. */
 static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_diag *diag)
 {
@@ -212,12 +224,8 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
     kn_trace_end(
         build->trace, start, "compile",
         &(kn_trace_about){.what = source_name(build), .detail = stage->name, .device = build->on});
-    if (status == KILN_OK && artifact.base.size == 0 && build->live != NULL) {
-        call->live_only = true;
-    } else if (status == KILN_OK && artifact.base.size == 0) {
-        status =
-            kiln_diag_set(diag, KILN_E_INTERNAL, "report it to the compiler's makers",
-                          source_name(build), "%s gave an empty result and no error", stage->name);
+    if (status == KILN_OK && artifact.base.size == 0) {
+        status = take_nothing(call, diag);
     }
     if (status == KILN_OK && !call->live_only) {
         status = kn_artifact_to_blob(&artifact, out_blob, diag);
