@@ -1,5 +1,5 @@
 /* A job: one submission of a queue with everything it needs until the device is done with it. Jobs
- * are recycled, so a warm queue creates nothing per submission.
+ * are recycled, so a warm queue creates nothing per submission; a queue begins with two of them.
  *
  *     kn_vk_job_begin(queue, &job, diag);      locks the queue, starts the command buffer
  *     ... record into job->commands ...
@@ -22,6 +22,8 @@ typedef struct kn_vk_job {
     VkDescriptorPool descriptors; /* these two by kn_vk_job_equip: copies need neither */
     VkQueryPool times;            /* two time stamps */
     bool timed;
+    bool brief; /* a small copy for nobody who waits: over in a moment */
+    bool used;  /* submitted before */
     bool done;
     kiln_status result; /* valid when done */
     unsigned int refs;  /* the queue while in flight, and the event */

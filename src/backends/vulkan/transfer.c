@@ -6,6 +6,9 @@
 
 #include "backends/vulkan/job.h"
 
+/* What the device has copied before a new job could be made. */
+#define BRIEF_COPY ((size_t)256 << 10)
+
 static bool maps_directly(const kn_vk_device *device, const kn_vk_buffer *buffer)
 {
     const VkPhysicalDeviceType type = device->physical->properties.deviceType;
@@ -58,6 +61,7 @@ kiln_status kn_vk_queue_write(void *handle, void *to, size_t offset, const void 
     if (status != KILN_OK) {
         return status;
     }
+    job->brief = out_event == NULL && size <= BRIEF_COPY;
     memcpy(job->staging.memory.mapped, data, size);
     flush_staging(job);
     const VkBufferCopy copy = {0, offset, size};
