@@ -100,6 +100,7 @@ static kiln_status load(kn_build *build, void **out_handle, kiln_diag *diag)
         .source = &build->source.source,
         .artifacts = artifacts,
         .artifact_count = build->stage_count,
+        .eager = build->runs[0].closure != NULL && build->runs[0].closure->assumed,
     };
     if (build->live != NULL) {
         /* the compile left a loaded program behind */

@@ -100,7 +100,6 @@ kiln_status kn_stats_attach(kn_stats *stats, const char *root, kiln_diag *diag)
         stats->path = stats->lock_path = NULL;
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the statistics", NULL);
     }
-    atomic_store_explicit(&stats->flush_due, kn_clock_now() + FIRST_FLUSH_NS, memory_order_relaxed);
     return KILN_OK;
 }
 
@@ -305,10 +304,19 @@ kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out
     return status;
 }
 
-bool kn_stats_is_due(const kn_stats *stats)
+bool kn_stats_is_due(kn_stats *stats)
 {
     uint64_t due = atomic_load_explicit(&stats->flush_due, memory_order_relaxed);
-    return stats->path != NULL && kn_clock_now_roughly() >= due;
+    if (stats->path == NULL) {
+        return false;
+    }
+    if (due == 0) {
+        /* From the first hit on: opening a driver takes longer than that since the cache's start.
+         */
+        atomic_compare_exchange_strong(&stats->flush_due, &due, kn_clock_now() + FIRST_FLUSH_NS);
+        return false;
+    }
+    return kn_clock_now_roughly() >= due;
 }
 
 void kn_stats_flush_rarely(kn_stats *stats)

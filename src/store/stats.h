@@ -57,7 +57,7 @@ typedef struct kn_stats {
     kn_mutex mutex; /* guards what follows */
     uint64_t flushed[KN_COUNTERS];
     kn_totals pending;
-    _Atomic uint64_t flush_due; /* when hits are worth a write (kn_clock_now) */
+    _Atomic uint64_t flush_due; /* when hits are worth a write (kn_clock_now); 0: none yet */
 } kn_stats;
 
 void kn_stats_init(kn_stats *stats);
@@ -74,7 +74,7 @@ void kn_stats_moved(kn_stats *stats, const kn_totals *totals);
 kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
                            kiln_diag *diag);
 /* The same for hits: only when the last flush is seconds ago. */
-bool kn_stats_is_due(const kn_stats *stats);
+bool kn_stats_is_due(kn_stats *stats);
 void kn_stats_flush_rarely(kn_stats *stats);
 /* Reads the file without changing it; zeros when there is none. KILN_E_IO, KILN_E_CORRUPT. */
 kiln_status kn_stats_read(const kn_stats *stats, kn_record *out_record, kiln_diag *diag);

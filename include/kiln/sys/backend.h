@@ -212,6 +212,7 @@ typedef struct kiln_load_request {
     const kiln_source *source;             /* entries and options; text may be absent */
     const kiln_artifact *const *artifacts; /* one a stage, first to last */
     size_t artifact_count;
+    bool eager; /* do now what the first launch would have to: the caller has to wait anyway */
 } kiln_load_request;
 
 /* A launch with handles resolved; lengths and kinds have been checked by core where they could. */

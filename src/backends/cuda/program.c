@@ -11,6 +11,8 @@
 /* The shared memory, static and dynamic, that every kernel may use without asking. */
 enum { SHARED_FREE = 48 << 10 };
 
+enum { EAGER_KERNELS = 4 };
+
 typedef struct cuda_program {
     kn_cuda_device *device;
     CUlibrary library; /* NULL when it was loaded as a module */
@@ -50,6 +52,26 @@ static kiln_status load_image(cuda_program *program, kiln_diag *diag)
     }
     result = driver->cuModuleLoadDataEx(&program->module, program->image, 0, NULL, NULL);
     return result == CUDA_SUCCESS ? KILN_OK : fail_load(cuda, result, "cuModuleLoadData", diag);
+}
+
+/* Lazy loading leaves most of the work to the first use of a function (4 ms where the load took
+ * 0.2). A program of few kernels will use them; whatever fails here, fails there and is told. */
+static void load_functions(const cuda_program *program)
+{
+    const kn_cuda_driver *driver = &program->device->cuda->driver;
+    CUkernel kernels[EAGER_KERNELS];
+    CUfunction function = NULL;
+    unsigned int count = 0;
+    if (program->library == NULL || driver->cuLibraryGetKernelCount == NULL ||
+        driver->cuLibraryEnumerateKernels == NULL ||
+        driver->cuLibraryGetKernelCount(&count, program->library) != CUDA_SUCCESS ||
+        count > EAGER_KERNELS ||
+        driver->cuLibraryEnumerateKernels(kernels, count, program->library) != CUDA_SUCCESS) {
+        return;
+    }
+    for (unsigned int i = 0; i < count; i++) {
+        (void)driver->cuKernelGetFunction(&function, kernels[i]);
+    }
 }
 
 /* Copies the entries, and their lowered names from the facts of whichever stage has them. */
@@ -117,6 +139,9 @@ kiln_status kn_cuda_program_load(void *opaque, const kiln_load_request *request,
     status = kn_cuda_enter(device, diag);
     if (status == KILN_OK) {
         status = load_image(program, diag);
+        if (status == KILN_OK && request->eager) {
+            load_functions(program);
+        }
         kn_cuda_leave(device);
     }
 cleanup:
