@@ -47,8 +47,7 @@ static const form forms[] = {
      "};\n__kernel void work(__global float *x)\n{\n    int i = get_global_id(0);\n"
      "    x[i] += (float)table[(int)x[i] & 4095];\n}\n",
      6000},
-    {"cuda", KILN_LANG_CUDA, "work.cu", "work", "",
-     "__device__ const int table[] = {",
+    {"cuda", KILN_LANG_CUDA, "work.cu", "work", "", "__device__ const int table[] = {",
      "};\nextern \"C\" __global__ void work(float *x)\n{\n"
      "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
      "    x[i] += (float)table[(int)x[i] & 4095];\n}\n",
@@ -373,7 +372,10 @@ static int child_bare(const form *f, const char *folder)
             }
             list[count] = &artifacts[count].base;
         }
-        const kiln_load_request request = {&device->target, &source, list, count};
+        const kiln_load_request request = {.target = &device->target,
+                                           .source = &source,
+                                           .artifacts = list,
+                                           .artifact_count = count};
         if (kn_hal_program_load(&device->driver->in, handle, &request, &program, &diag) !=
             KILN_OK) {
             return complain("load", &diag);

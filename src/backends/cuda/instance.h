@@ -165,12 +165,15 @@ kiln_status kn_cuda_program_params(void *device, void *program, const char *entr
 typedef struct kn_cuda_function {
     CUfunction function;
     size_t param_count; /* SIZE_MAX where the driver cannot tell */
-    int max_threads;
-    int shared_limit; /* dynamic shared memory allowed so far; under the program's lock */
+    bool shared_known;
+    int shared_limit; /* dynamic shared memory allowed so far; both under the program's lock */
     kiln_param *params;
 } kn_cuda_function;
 kiln_status kn_cuda_program_function(void *program, const char *entry,
                                      kn_cuda_function **out_function, kiln_diag *diag);
+/* Threads that a block of it may have: asked each time, which takes longer than a first launch
+ * should wait (15 us on an H200). */
+int kn_cuda_function_threads(const kn_cuda *cuda, const kn_cuda_function *function);
 /* Asks for that much dynamic shared memory where it is more than a launch gets without. */
 CUresult kn_cuda_program_allow_shared(void *program, kn_cuda_function *function, int bytes);
 

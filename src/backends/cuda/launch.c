@@ -8,7 +8,7 @@
 
 #include "backends/cuda/instance.h"
 
-enum { MAX_ARGS = 128 };
+enum { MAX_ARGS = 128, THREADS_MAX = 1024 }; /* of a block, on every device there is */
 
 typedef struct cuda_event {
     CUevent start, end; /* start is NULL where only the end matters */
@@ -257,13 +257,37 @@ static void choose_block(const kiln_sys_launch *launch, int max_threads, uint64_
     }
 }
 
-static kiln_status shape(const kiln_sys_launch *launch, const kn_cuda_function *function,
-                         CUlaunchConfig *config, kiln_diag *diag)
+static kiln_status too_many_threads(const kiln_sys_launch *launch, const uint64_t local[3],
+                                    int allowed, kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_INVALID, "use smaller groups", launch->entry,
+                         "%" PRIu64 " x %" PRIu64 " x %" PRIu64
+                         " work-items in a group; this kernel allows %d",
+                         local[0], local[1], local[2], allowed);
+}
+
+/* Why the driver took no launch, where its own words do not tell. */
+static kiln_status explain_refusal(const kn_cuda *cuda, const kiln_sys_launch *launch,
+                                   const kn_cuda_function *function, const CUlaunchConfig *config,
+                                   kiln_status status, kiln_diag *diag)
+{
+    const uint64_t local[3] = {config->blockDimX, config->blockDimY, config->blockDimZ};
+    const int allowed =
+        status == KILN_E_INVALID ? kn_cuda_function_threads(cuda, function) : THREADS_MAX;
+    if (status != KILN_E_INVALID || local[0] * local[1] * local[2] <= (uint64_t)allowed) {
+        return status;
+    }
+    kiln_diag_clear(diag);
+    return too_many_threads(launch, local, allowed, diag);
+}
+
+static kiln_status shape(const kn_cuda *cuda, const kiln_sys_launch *launch,
+                         const kn_cuda_function *function, CUlaunchConfig *config, kiln_diag *diag)
 {
     uint64_t local[3] = {launch->local[0], launch->local[1], launch->local[2]};
     uint64_t grid[3];
     if (local[0] == 0) {
-        choose_block(launch, function->max_threads, local);
+        choose_block(launch, kn_cuda_function_threads(cuda, function), local);
     }
     for (int i = 0; i < 3; i++) {
         if (launch->offset[i] != 0) {
@@ -278,10 +302,8 @@ static kiln_status shape(const kiln_sys_launch *launch, const kn_cuda_function *
                                  (unsigned long long)local[i]);
         }
     }
-    if (local[0] * local[1] * local[2] > (uint64_t)function->max_threads) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "use smaller groups", launch->entry,
-                             "%" PRIu64 " work-items in a group; this kernel allows %d",
-                             local[0] * local[1] * local[2], function->max_threads);
+    if (local[0] > THREADS_MAX || local[1] > THREADS_MAX || local[2] > THREADS_MAX) {
+        return too_many_threads(launch, local, THREADS_MAX, diag);
     }
     config->gridDimX = (unsigned int)grid[0];
     config->gridDimY = (unsigned int)grid[1];
@@ -349,7 +371,7 @@ static kiln_status launch_entered(kn_cuda_queue *queue, const kiln_sys_launch *l
         status = collect_params(launch, function, &params, diag);
     }
     if (status == KILN_OK) {
-        status = shape(launch, function, &config, diag);
+        status = shape(cuda, launch, function, &config, diag);
     }
     if (status != KILN_OK) {
         return status;
@@ -372,7 +394,7 @@ static kiln_status launch_entered(kn_cuda_queue *queue, const kiln_sys_launch *l
     config.hStream = queue->stream;
     status = put_launch(cuda, launch, function, &config, params.pointers, diag);
     if (status != KILN_OK) {
-        /* told */
+        status = explain_refusal(cuda, launch, function, &config, status, diag);
     } else if (event != NULL) {
         status = kn_cuda_event_end(queue, event, diag);
     }

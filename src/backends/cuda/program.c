@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/cubin.h"
 #include "backends/cuda/instance.h"
 #include "base/map.h"
 #include "base/text.h"
@@ -18,6 +19,7 @@ typedef struct cuda_program {
     CUlibrary library; /* NULL when it was loaded as a module */
     CUmodule module;
     void *image; /* the driver may read it later, while it loads lazily */
+    size_t image_size;
     char **entries;
     char **lowered; /* parallel to entries; NULL: the entry's own name */
     size_t entry_count;
@@ -131,6 +133,7 @@ kiln_status kn_cuda_program_load(void *opaque, const kiln_load_request *request,
     kn_mutex_init(&program->lock);
     kn_map_init(&program->functions);
     program->image = kn_text_copy_n((const char *)data, size); /* PTX wants a NUL after it */
+    program->image_size = size;
     kiln_status status = KILN_OK;
     if (program->image == NULL || !copy_entries(program, request)) {
         status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "cuda program", "out of memory");
@@ -194,15 +197,19 @@ void kn_cuda_program_unload(void *opaque, void *handle)
 }
 
 /* Parameter sizes where the driver tells them (12.4 and later); kinds it does not know. */
-static kiln_status reflect(const kn_cuda *cuda, kn_cuda_function *function, kiln_diag *diag)
+static kiln_status reflect(const cuda_program *program, const char *name,
+                           kn_cuda_function *function, kiln_diag *diag)
 {
+    const kn_cuda *cuda = program->device->cuda;
     size_t offset = 0;
     size_t size = 0;
     if (cuda->driver.cuFuncGetParamInfo == NULL) {
         function->param_count = SIZE_MAX;
         return KILN_OK;
     }
-    while (cuda->driver.cuFuncGetParamInfo(function->function, function->param_count, &offset,
+    const size_t known = kn_cubin_param_count(program->image, program->image_size, name);
+    while (function->param_count < known &&
+           cuda->driver.cuFuncGetParamInfo(function->function, function->param_count, &offset,
                                            &size) == CUDA_SUCCESS) {
         kiln_param *grown = (kiln_param *)realloc(function->params,
                                                   (function->param_count + 1) * sizeof(kiln_param));
@@ -259,17 +266,7 @@ static kiln_status find_function(cuda_program *program, const char *entry,
     if (result != CUDA_SUCCESS) {
         return fail_load(program->device->cuda, result, "cuLibraryGetKernel", diag);
     }
-    if (driver->cuFuncGetAttribute(&function->max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
-                                   function->function) != CUDA_SUCCESS) {
-        function->max_threads = 1024;
-    }
-    int fixed = 0;
-    if (driver->cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
-                                   function->function) != CUDA_SUCCESS) {
-        fixed = SHARED_FREE; /* then every launch asks */
-    }
-    function->shared_limit = SHARED_FREE - fixed;
-    return reflect(program->device->cuda, function, diag);
+    return reflect(program, name, function, diag);
 }
 
 kiln_status kn_cuda_program_function(void *handle, const char *entry,
@@ -299,6 +296,30 @@ kiln_status kn_cuda_program_function(void *handle, const char *entry,
     return status;
 }
 
+int kn_cuda_function_threads(const kn_cuda *cuda, const kn_cuda_function *function)
+{
+    int threads = 0;
+    return cuda->driver.cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                                           function->function) == CUDA_SUCCESS
+               ? threads
+               : 1024;
+}
+
+/* Under the program's lock: what a launch gets without asking. */
+static void know_shared(const kn_cuda_driver *driver, kn_cuda_function *function)
+{
+    int fixed = 0;
+    if (function->shared_known) {
+        return;
+    }
+    if (driver->cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                                   function->function) != CUDA_SUCCESS) {
+        fixed = SHARED_FREE; /* then every launch asks */
+    }
+    function->shared_limit = SHARED_FREE - fixed;
+    function->shared_known = true;
+}
+
 /* The driver keeps the last limit that was set, not the largest: two threads must not set theirs in
  * between each other. */
 CUresult kn_cuda_program_allow_shared(void *handle, kn_cuda_function *function, int bytes)
@@ -310,6 +331,7 @@ CUresult kn_cuda_program_allow_shared(void *handle, kn_cuda_function *function, 
         return CUDA_SUCCESS;
     }
     kn_mutex_lock(&program->lock);
+    know_shared(driver, function);
     if (bytes > function->shared_limit) {
         result = driver->cuFuncSetAttribute(function->function,
                                             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);

@@ -449,7 +449,7 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigne
     (void)stream;
     (void)extra;
     IN_CONTEXT();
-    if ((int)shared > function->shared_limit) {
+    if ((int)shared > function->shared_limit || block_x * block_y * block_z > 1024) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     function->module->run(function->call, arguments, grid, block, shared);

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include "backends/cuda/cubin.h"
 #include "backends/cuda/instance.h"
 #include "support/skip.h"
 #include "unit/backends/cuda/world.h"
@@ -111,6 +112,35 @@ static kiln_blob *compile_with(const char *const *options, size_t count)
     source.option_count = count;
     ok(kiln_compile(runtime, "cuda:sm_90", &source, &blob, NULL, &diag), &diag);
     return blob;
+}
+
+/* What kiln reads out of a CUBIN is what this toolkit writes. */
+static void parameters_are_counted(void **state)
+{
+    static const char text[] =
+        "struct S { int a[10]; };\n"
+        "extern \"C\" __global__ void none() {}\n"
+        "extern \"C\" __global__ void five(const float *in, float *out, int n, double d, char c)\n"
+        "{ out[0] = in[n] + d + c; }\n"
+        "extern \"C\" __global__ void two(float *x, S s) { x[0] = s.a[3]; }\n";
+    static const char *const targets[] = {"cuda:sm_80", "cuda:sm_90", "cuda:sm_100"};
+    char *root = kt_path((const char *)*state, "parameters");
+    open_on(root);
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        kiln_diag diag = KILN_DIAG_INIT;
+        kiln_blob *blob = NULL;
+        const kiln_source source = world_source(text, NULL, 0);
+        ok(kiln_compile(runtime, targets[i], &source, &blob, NULL, &diag), &diag);
+        const void *data = kiln_blob_data(blob);
+        const size_t size = kiln_blob_size(blob);
+        assert_int_equal(kn_cubin_param_count(data, size, "none"), 0);
+        assert_int_equal(kn_cubin_param_count(data, size, "two"), 2);
+        assert_int_equal(kn_cubin_param_count(data, size, "five"), 5);
+        assert_int_equal(kn_cubin_param_count(data, size, "six"), SIZE_MAX);
+        kiln_blob_release(blob);
+    }
+    close_all();
+    free(root);
 }
 
 /* NVRTC only parses then: what steers code has to be said to nvJitLink, too. */
@@ -258,6 +288,7 @@ int main(void)
         cmocka_unit_test(heavy_headers_are_followed_and_hit),
         cmocka_unit_test(every_target_compiles),
         cmocka_unit_test(a_suffix_is_not_lost),
+        cmocka_unit_test(parameters_are_counted),
         cmocka_unit_test(options_hold_in_link_time_optimisation),
         cmocka_unit_test(a_binary_that_was_cut_off_is_seen),
         cmocka_unit_test(K1_the_current_folder_is_not_searched),
