@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""compare.py TREE off|on|ten|herd ...: the comparisons of bench/cuda on a machine with a GPU.
+"""compare.py TREE off|on|warm|ten|herd ...: the comparisons of bench/cuda on a machine with a GPU.
 
 off, on  time from a ready context to the first result, cold and warm, driver's cache off or on, each
          sample a fresh process, the ways taking turns; medians of 10
+warm     kiln's warm start against the bare CUBIN alone, 31 fresh processes each, taking turns
 ten      ten different kernels with the same heavy headers, compiled cold: kiln against plain NVRTC
 herd     8 processes start cold at once on one heavy kernel: NVRTC runs once
 A table goes to standard output; all samples to $OUT/cuda-bench.json if OUT is set."""
@@ -111,6 +112,27 @@ def first_results(work, driver_cache):
               "bring: it sees no change of a header, kiln does")
 
 
+def warm_starts(work):
+    """The ratio that the goal of 1.2 is about: one cache for all, filled before."""
+    folder = make(work, "warm")
+    print("\nwarm start against the bare CUBIN, ms, medians of 31 fresh processes (quartiles), driver's cache off")
+    for kernel, text in KERNELS.items():
+        cubin = f"{folder}/../{kernel}.cubin"
+        subprocess.run([str(PROGRAM), "save", str(HERE / "kernels" / f"{kernel}.cu"), cubin], check=True)
+        for _ in range(2):
+            sample("kiln", kernel, folder, False)
+        took = {"bare": [], "kiln": []}
+        for _ in range(31):
+            for way, values in took.items():
+                values.append(sample(way, kernel, folder, False))
+        details[f"warm {kernel}"] = took
+        row = f"{text:16}"
+        for way, values in took.items():
+            low, middle, high = statistics.quantiles(values, n=4)
+            row += f"{way} {middle:7.3f} ({low:.3f}-{high:.3f})  "
+        print(f"{row}kiln / bare {statistics.median(took['kiln']) / statistics.median(took['bare']):.2f}  (goal 1.2)")
+
+
 def ten_kernels(work):
     rows = {}
     for heavy, name in (("mma", "run("), ("sort", "run(")):
@@ -194,12 +216,14 @@ def main():
         for what in sys.argv[2:]:
             if what in ("off", "on"):
                 first_results(work, what == "on")
+            elif what == "warm":
+                warm_starts(work)
             elif what == "ten":
                 ten_kernels(work)
             elif what == "herd":
                 herd(work)
             else:
-                sys.exit(f"{what}: give off, on, ten or herd")
+                sys.exit(f"{what}: give off, on, warm, ten or herd")
             sys.stdout.flush()
     for way, why in gone.items():
         print(f"{way} left out: {why[0][:300]}")

@@ -20,6 +20,17 @@ kiln_status kn_env_duration(const char *name, uint64_t *out_seconds, kiln_diag *
 kiln_status kn_env_u64(const char *name, uint64_t min, uint64_t max, uint64_t *out,
                        kiln_diag *diag);
 
+/* A variable over a call of a library that may cut its value to pieces where it lies, for this
+ * process and all its children (the OpenCL loader of 2023 does that to OCL_ICD_FILENAMES): kept
+ * before, mended after. A value that somebody set meanwhile stays. */
+typedef struct kn_env_kept {
+    const char *name;
+    const char *at; /* the value's place, or NULL */
+    char *copy;
+} kn_env_kept;
+kn_env_kept kn_env_keep(const char *name);
+void kn_env_mend(kn_env_kept *kept);
+
 /* Calls `visit` with every "NAME=value" of the environment, in no order; both end with the call. */
 typedef void kn_env_visit(void *user, const char *variable);
 void kn_env_each(kn_env_visit *visit, void *user);

@@ -1,6 +1,8 @@
 /* Environment variables as they are; see env.h. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "sys/env.h"
 
 extern char **environ; /* POSIX names it, and no header of C's does */
@@ -15,4 +17,22 @@ void kn_env_each(kn_env_visit *visit, void *user)
     for (char **at = environ; at != NULL && *at != NULL; at++) {
         visit(user, *at);
     }
+}
+
+kn_env_kept kn_env_keep(const char *name)
+{
+    const char *at = getenv(name);
+    return (kn_env_kept){name, at, at != NULL ? kn_text_copy(at) : NULL};
+}
+
+void kn_env_mend(kn_env_kept *kept)
+{
+    char *now = getenv(kept->name);
+    /* Another place is another value. Nothing but the ends of its pieces was written in this one.
+     */
+    if (now != NULL && now == kept->at && kept->copy != NULL && strcmp(now, kept->copy) != 0) {
+        memcpy(now, kept->copy, strlen(kept->copy) + 1);
+    }
+    free(kept->copy);
+    kept->copy = NULL;
 }

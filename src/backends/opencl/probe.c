@@ -6,6 +6,7 @@
 
 #include "backends/opencl/status.h"
 #include "base/text.h"
+#include "sys/env.h"
 
 /* More than these are a broken driver, not a machine. */
 #define MAX_PLATFORMS 64u
@@ -73,12 +74,22 @@ static kiln_status list_platform(listing *list, cl_platform_id platform)
     return status;
 }
 
+/* The loader reads its variables at its first call. */
+static cl_int get_platforms(const kn_opencl_api *api, cl_platform_id *platforms, cl_uint *out_count)
+{
+    kn_env_kept files = kn_env_keep("OCL_ICD_FILENAMES");
+    kn_env_kept layers = kn_env_keep("OPENCL_LAYERS");
+    const cl_int code = api->clGetPlatformIDs(MAX_PLATFORMS, platforms, out_count);
+    kn_env_mend(&layers);
+    kn_env_mend(&files);
+    return code;
+}
+
 static kiln_status list_platforms(listing *list, cl_int *out_code, cl_uint *out_count)
 {
-    const kn_opencl_api *api = &list->cl->api;
     cl_platform_id platforms[MAX_PLATFORMS] = {NULL};
     kiln_status status = KILN_OK;
-    *out_code = api->clGetPlatformIDs(MAX_PLATFORMS, platforms, out_count);
+    *out_code = get_platforms(&list->cl->api, platforms, out_count);
     if (*out_code != CL_SUCCESS) {
         *out_count = 0;
         return KILN_OK;

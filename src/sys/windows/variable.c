@@ -74,3 +74,14 @@ void kn_env_each(kn_env_visit *visit, void *user)
         (void)FreeEnvironmentStringsW(all);
     }
 }
+
+/* A value got here is a copy: nobody can cut it. */
+kn_env_kept kn_env_keep(const char *name)
+{
+    return (kn_env_kept){name, NULL, NULL};
+}
+
+void kn_env_mend(kn_env_kept *kept)
+{
+    (void)kept;
+}

@@ -84,6 +84,27 @@ static void a_malformed_value_names_the_variable(void **state)
     kiln_diag_clear(&diag);
 }
 
+/* A library that splits a list where it lies. */
+static void a_value_that_was_cut_is_mended(void **state)
+{
+    (void)state;
+    set("one:two:three");
+    kn_env_kept kept = kn_env_keep(NAME);
+    char *value = getenv(NAME);
+    value[3] = '\0';
+    value[7] = '\0';
+    kn_env_mend(&kept);
+    assert_string_equal(getenv(NAME), "one:two:three");
+    kept = kn_env_keep(NAME);
+    set("on"); /* somebody else's, in a place of its own */
+    kn_env_mend(&kept);
+    assert_string_equal(getenv(NAME), "on");
+    set(NULL);
+    kept = kn_env_keep(NAME);
+    kn_env_mend(&kept);
+    assert_null(getenv(NAME));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +112,7 @@ int main(void)
         cmocka_unit_test(flags_have_eight_words),
         cmocka_unit_test(numbers_keep_their_range),
         cmocka_unit_test(a_malformed_value_names_the_variable),
+        cmocka_unit_test(a_value_that_was_cut_is_mended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
