@@ -219,8 +219,39 @@ static kiln_status no_such_entry(const kn_spirv *module, const char *name, kiln_
                          list);
 }
 
-/* The work-group size of a launch: what is asked for where the shader leaves it open, else its own.
- */
+/* As many items of a dimension as fit: a power of two that divides the range. */
+static uint32_t fill_dimension(uint64_t budget, uint64_t global, uint32_t most)
+{
+    uint32_t size = 1;
+    while ((uint64_t)size * 2 <= budget && global % (2 * (uint64_t)size) == 0 && 2 * size <= most) {
+        size *= 2;
+    }
+    return size;
+}
+
+/* One dimension of a launch's work-groups: what the shader fixes, else what is asked for, else as
+ * much as fits; 0 if it is too much. */
+static kiln_status choose_dimension(const kn_spirv_entry *entry, uint32_t dimension,
+                                    uint64_t wanted, uint64_t budget, uint64_t global,
+                                    uint32_t most, uint32_t *out_size, kiln_diag *diag)
+{
+    if (entry->specialised[dimension]) {
+        *out_size = wanted == 0      ? fill_dimension(budget, global, most)
+                    : wanted <= most ? (uint32_t)wanted
+                                     : 0;
+        return KILN_OK;
+    }
+    *out_size = entry->local[dimension];
+    if (wanted != 0 && wanted != *out_size) {
+        return kiln_diag_set(diag, KILN_E_INVALID,
+                             "launch with that size, or declare local_size_*_id", entry->name,
+                             "the shader fixes dimension %u of its work-group "
+                             "at %u; the launch asks for %llu",
+                             dimension, *out_size, (unsigned long long)wanted);
+    }
+    return KILN_OK;
+}
+
 static kiln_status choose_local(const kn_vk_program *program, const kn_spirv_entry *entry,
                                 const uint64_t asked[3], const uint64_t global[3],
                                 uint32_t local[3], kiln_diag *diag)
@@ -233,25 +264,11 @@ static kiln_status choose_local(const kn_vk_program *program, const kn_spirv_ent
         budget /= !entry->specialised[i] && entry->local[i] > 0 ? entry->local[i] : 1;
     }
     for (uint32_t i = 0; i < 3; i++) {
-        const uint64_t wanted = asked[0] != 0 ? asked[i] : 0;
-        if (!entry->specialised[i]) {
-            local[i] = entry->local[i];
-            if (wanted != 0 && wanted != local[i]) {
-                return kiln_diag_set(diag, KILN_E_INVALID,
-                                     "launch with that size, or declare local_size_*_id",
-                                     entry->name,
-                                     "the shader fixes dimension %u of its work-group "
-                                     "at %u; the launch asks for %llu",
-                                     i, local[i], (unsigned long long)wanted);
-            }
-        } else if (wanted != 0) {
-            local[i] = wanted <= limits->maxComputeWorkGroupSize[i] ? (uint32_t)wanted : 0;
-        } else {
-            local[i] = 1;
-            while ((uint64_t)local[i] * 2 <= budget && global[i] % (2 * (uint64_t)local[i]) == 0 &&
-                   2 * local[i] <= limits->maxComputeWorkGroupSize[i]) {
-                local[i] *= 2;
-            }
+        kiln_status status =
+            choose_dimension(entry, i, asked[0] != 0 ? asked[i] : 0, budget, global[i],
+                             limits->maxComputeWorkGroupSize[i], &local[i], diag);
+        if (status != KILN_OK) {
+            return status;
         }
         items *= local[i];
         budget /= entry->specialised[i] && local[i] > 0 ? local[i] : 1;

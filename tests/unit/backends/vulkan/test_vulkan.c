@@ -308,6 +308,24 @@ static void a_chosen_size_fits_beside_fixed_ones(void **state)
     kt_tmpdir_remove(folder);
 }
 
+/* Makes another "build" of the library at `path`, whose bytes are these. */
+static void rebuild(const char *path, char *bytes, size_t size, const char *build_id)
+{
+    unsigned char id[64];
+    const size_t id_size = strlen(build_id) / 2;
+    assert_true(id_size <= sizeof(id));
+    for (size_t i = 0; i < id_size; i++) {
+        unsigned int byte = 0;
+        assert_int_equal(sscanf(build_id + 2 * i, "%2x", &byte), 1); /* NOLINT(cert-err34-c) */
+        id[i] = (unsigned char)byte;
+    }
+    char *place = (char *)memmem(bytes, size, id, id_size);
+    assert_non_null(place);
+    place[0] = (char)(place[0] ^ 1);
+    assert_int_equal(remove(path), 0);
+    kt_file_write(path, bytes, size);
+}
+
 /* The file that the keys name is found at the start and mapped at the first compile: what an
  * upgrade put there in between compiles nothing under the old name. */
 static void K8_shaderc_replaced_before_the_first_compile(void **state)
@@ -325,7 +343,7 @@ static void K8_shaderc_replaced_before_the_first_compile(void **state)
         kn_elf_inspect(found->shaderc_path, &facts, NULL) != KILN_OK || facts.build_id[0] == '\0') {
         skip();
     }
-    /* A copy in a folder of its own, then another "build" of it in the same place. */
+    /* A copy in a folder of its own, then another in the same place. */
     char *bytes = kt_file_read(found->shaderc_path, &size);
     char *folder = kt_tmpdir_create();
     char *path = kt_path(folder, "libkiln-shaderc.so");
@@ -335,19 +353,7 @@ static void K8_shaderc_replaced_before_the_first_compile(void **state)
     setenv("KILN_LIBEXEC", folder, 1);
     assert_int_equal(kn_backend_vulkan.open(&kn_host, &fresh, &report, &diag), KILN_OK);
     assert_string_equal(((kn_vk *)fresh)->shaderc_path, path);
-    unsigned char id[64];
-    const size_t id_size = strlen(facts.build_id) / 2;
-    for (size_t i = 0; i < id_size; i++) {
-        unsigned int byte = 0;
-        assert_int_equal(sscanf(facts.build_id + 2 * i, "%2x", &byte),
-                         1); /* NOLINT(cert-err34-c) */
-        id[i] = (unsigned char)byte;
-    }
-    char *place = (char *)memmem(bytes, size, id, id_size);
-    assert_non_null(place);
-    place[0] = (char)(place[0] ^ 1);
-    assert_int_equal(remove(path), 0);
-    kt_file_write(path, bytes, size);
+    rebuild(path, bytes, size, facts.build_id);
 
     const kiln_source source = glsl_source(glsl_increment);
     assert_int_equal(kn_backend_vulkan.compiler->target_parse(fresh, "spirv", &target, &diag),
