@@ -320,7 +320,7 @@ static void C7_eviction_leaves_open_readers_whole(void **state)
 }
 
 /* Who makes a folder of his own the cache has files there already, however old. */
-static void files_of_others_in_the_root_are_never_removed(void **state)
+static void files_of_others_in_the_root_are_left_alone(void **state)
 {
     static const char *const folders[] = {"tmp", "pch", "v1", "v1/any"};
     static const char *const files[] = {
@@ -346,6 +346,9 @@ static void files_of_others_in_the_root_are_never_removed(void **state)
     assert_int_equal(kiln_cache_verify(cache, true, &verified, NULL), KILN_OK);
     assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
     kiln_cache_destroy(cache);
+    char *tag = kt_path(*state, "CACHEDIR.TAG"); /* backup programs would leave all of it out */
+    assert_false(kt_file_exists(tag));
+    free(tag);
     for (size_t i = 0; i < FILES; i++) {
         char *path = kt_path(*state, files[i]);
         if (!kt_file_exists(path)) {
@@ -538,7 +541,7 @@ int main(void)
         IN_FOLDER(prune_by_age_and_target),
         IN_FOLDER(clear_takes_precompiled_headers_along),
         IN_FOLDER(C7_eviction_leaves_open_readers_whole),
-        IN_FOLDER(files_of_others_in_the_root_are_never_removed),
+        IN_FOLDER(files_of_others_in_the_root_are_left_alone),
         IN_FOLDER(S5_old_temporaries_are_swept_and_young_ones_left),
         IN_FOLDER(S3_totals_follow_what_is_there),
         IN_FOLDER(the_root_may_be_removed_under_a_running_program),
