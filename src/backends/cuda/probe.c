@@ -238,7 +238,7 @@ void kn_cuda_close(void *instance)
     kn_dylib_close(cuda->nvjitlink_lib);
     kn_dylib_close(cuda->nvrtc_lib);
     kn_dylib_close(cuda->builtins_lib);
-    kn_dylib_close(cuda->driver_lib);
+    kn_dylib_retire(cuda->driver_lib); /* it has threads and exit handlers from cuInit on */
     kn_mutex_deinit(&cuda->lock);
     free(cuda);
 }

@@ -1,4 +1,5 @@
 /* Keys and warm starts of the cuda backend, on the fake driver and toolkit. */
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -199,9 +200,23 @@ static void C8_a_forked_child_is_told_and_its_cache_works(void **state)
     free(root);
 }
 
+/* A driver has threads and exit handlers of its own: unmapped under them, they crash the host. */
+static void the_driver_stays_mapped(void **state)
+{
+    char *root = kt_path((const char *)*state, "mapped");
+    world w;
+    world_open(&w, root);
+    world_close(&w);
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(driver);
+    (void)dlclose(driver);
+    free(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_driver_stays_mapped),
         cmocka_unit_test(K9_a_hit_has_the_lowered_names),
         cmocka_unit_test(K2_another_build_of_the_toolkit_compiles_anew),
         cmocka_unit_test(K8_the_compiler_is_what_it_is_not_where_it_is),
