@@ -294,7 +294,7 @@ static kiln_status begin(kiln_pack_writer *writer, const char *path, kiln_diag *
     if (folder == NULL) {
         return no_memory(diag);
     }
-    kiln_status status = kn_publish_begin(&writer->publish, folder, path, diag);
+    kiln_status status = kn_publish_begin_unnamed(&writer->publish, folder, path, diag);
     free(folder);
     if (status == KILN_OK) {
         writer->open = true;

@@ -107,7 +107,7 @@ static kiln_status publish(const char *path, const char *data, size_t size, kiln
 {
     kn_publish publish;
     char *folder = kn_path_folder(path);
-    kiln_status status = folder != NULL ? kn_publish_begin(&publish, folder, path, diag)
+    kiln_status status = folder != NULL ? kn_publish_begin_unnamed(&publish, folder, path, diag)
                                         : kiln_diag_set(diag, KILN_E_NOMEM, NULL, path, NULL);
     if (status == KILN_OK) {
         kn_publish_write(&publish, data, size);

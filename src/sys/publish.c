@@ -64,23 +64,74 @@ static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, k
 static void forget(kn_publish *publish)
 {
     free(publish->temporary);
+    free(publish->folder);
     free(publish->final_path);
     *publish = (kn_publish){.handle = -1};
 }
 
-kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
-                             kiln_diag *diag)
+/* By /proc alone a file without a name can get one. */
+static void handle_path(int handle, char path[40])
+{
+    kn_text_putf(path, 40, "/proc/self/fd/%d", handle);
+}
+
+/* Opens a file that has no name. False, with nothing changed, where that cannot be done here: older
+ * kernels, network file systems, a folder that is not there yet. */
+static bool open_unnamed(kn_publish *publish, const char *tmp_folder)
+{
+#ifdef O_TMPFILE
+    char path[40];
+    struct stat facts;
+    const int handle = open(tmp_folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (handle < 0) {
+        return false;
+    }
+    handle_path(handle, path);
+    publish->folder = kn_text_copy(tmp_folder);
+    if (publish->folder == NULL || stat(path, &facts) != 0) {
+        free(publish->folder);
+        publish->folder = NULL;
+        (void)close(handle);
+        return false;
+    }
+    (void)fchmod(handle, 0600); /* as for one with a name */
+    publish->handle = handle;
+    return true;
+#else
+    (void)publish;
+    (void)tmp_folder;
+    return false;
+#endif
+}
+
+static kiln_status begin(kn_publish *publish, bool named, const char *tmp_folder,
+                         const char *final_path, kiln_diag *diag)
 {
     *publish = (kn_publish){.handle = -1};
     publish->final_path = kn_text_copy(final_path);
     if (publish->final_path == NULL) {
         return kn_fail_nomem(diag, "cannot publish", final_path);
     }
+    if (!named && open_unnamed(publish, tmp_folder)) {
+        return KILN_OK;
+    }
     kiln_status status = open_temporary(publish, tmp_folder, diag);
     if (status != KILN_OK) {
         forget(publish);
     }
     return status;
+}
+
+kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
+                             kiln_diag *diag)
+{
+    return begin(publish, true, tmp_folder, final_path, diag);
+}
+
+kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_folder,
+                                     const char *final_path, kiln_diag *diag)
+{
+    return begin(publish, false, tmp_folder, final_path, diag);
 }
 
 static void set_failure(kn_publish *publish, int error)
@@ -168,6 +219,36 @@ void kn_publish_insist(kn_publish *publish)
     publish->inode = facts.st_ino;
 }
 
+/* Gives a complete file a name of its own beside the one that it is to have. */
+static void name_temporary(kn_publish *publish)
+{
+    char path[40];
+    int error = EEXIST;
+    handle_path(publish->handle, path);
+    for (int tries = 0; tries < MAX_TRIES && (error == EEXIST || error == EINTR); tries++) {
+        char *name = temporary_path(publish->folder);
+        if (name == NULL) {
+            publish->failure = KILN_E_NOMEM;
+            publish->failure_errno = ENOMEM;
+            return;
+        }
+        if (linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+            publish->temporary = name;
+            return;
+        }
+        error = errno;
+        free(name);
+    }
+    set_failure(publish, error);
+}
+
+static void drop_temporary(const kn_publish *publish)
+{
+    if (publish->temporary != NULL) {
+        (void)unlink(publish->temporary);
+    }
+}
+
 /* Closes the temporary. An error on close is one of writing: NFS tells of a full disk only here. */
 static void finish_writing(kn_publish *publish, bool sync)
 {
@@ -179,6 +260,9 @@ static void finish_writing(kn_publish *publish, bool sync)
         if (result != 0 && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) {
             set_failure(publish, errno);
         }
+    }
+    if (publish->temporary == NULL && publish->failure == KILN_OK) {
+        name_temporary(publish);
     }
     if (close(publish->handle) != 0 && errno != EINTR) {
         set_failure(publish, errno);
@@ -229,7 +313,7 @@ static void move_into_place(kn_publish *publish)
             break;
         }
         if (is_published(publish)) {
-            (void)unlink(publish->temporary);
+            drop_temporary(publish);
             return;
         }
         if (error == ENOENT) { /* the folder was never made, or was removed by an eviction */
@@ -252,7 +336,7 @@ kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag)
         move_into_place(publish);
     }
     if (publish->failure != KILN_OK) {
-        (void)unlink(publish->temporary);
+        drop_temporary(publish);
         status = kn_fail(diag, publish->failure, publish->failure_errno, "cannot publish",
                          publish->final_path);
     }
@@ -264,7 +348,7 @@ void kn_publish_abort(kn_publish *publish)
 {
     if (publish->handle >= 0) {
         (void)close(publish->handle);
-        (void)unlink(publish->temporary);
+        drop_temporary(publish);
     }
     forget(publish);
 }

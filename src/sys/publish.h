@@ -11,7 +11,8 @@
  * optionally syncs, and renames. Losing a race is success: if the rename fails with EEXIST, ESTALE,
  * ENOENT or EBUSY and the final path exists afterwards, commit returns KILN_OK: whoever publishes
  * there publishes the same. Where that is not so, insist (kn_publish_insist). A temporary is
- * never left by a return; one left by a killed process is swept by its age. */
+ * never left by a return. One left by a killed process stays until something sweeps it, as the
+ * cache does with its own; where nothing does, begin it unnamed. */
 #ifndef KILN_SYS_PUBLISH_H
 #define KILN_SYS_PUBLISH_H
 
@@ -25,7 +26,8 @@
 
 typedef struct kn_publish {
     int handle;
-    char *temporary;
+    char *temporary; /* NULL: unnamed */
+    char *folder;    /* of one that is unnamed */
     char *final_path;
     kiln_status failure; /* the first one; sticky */
     int failure_errno;
@@ -35,6 +37,10 @@ typedef struct kn_publish {
 
 kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
                              kiln_diag *diag);
+/* The same for a folder that is somebody's own: where the file system can, the temporary has no
+ * name until it is complete, so that a killed process leaves none. */
+kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_folder,
+                                     const char *final_path, kiln_diag *diag);
 void kn_publish_write(kn_publish *publish, const void *data, size_t size);
 /* Several parts, at most KN_PUBLISH_PARTS, in one call to the system: the pages of a file that came
  * in one piece are kept, and read again, in larger ones. */

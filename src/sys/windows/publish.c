@@ -91,6 +91,13 @@ kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const 
     return status;
 }
 
+/* A killed process leaves its temporary here. */
+kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_folder,
+                                     const char *final_path, kiln_diag *diag)
+{
+    return kn_publish_begin(publish, tmp_folder, final_path, diag);
+}
+
 static void set_failure(kn_publish *publish, DWORD error)
 {
     if (publish->failure == KILN_OK) {
