@@ -1,56 +1,6 @@
 /* Remotes over real servers, Redis and nginx, and over one that behaves badly: the bytes are always
  * right, the delay is bounded, everything is counted. */
-#include "remote/servers.h"
-
-#include "kiln/remote.h"
-
-#define PATIENT "timeout=20s&connect-timeout=20s&flush=20s"
-
-typedef struct fixture {
-    ks_server server;
-    char *folder, *roots[4];
-    char url[256];
-    bool redis;
-} fixture;
-
-static int setup_redis(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    *state = f;
-    f->redis = true;
-    ks_redis(&f->server);
-    (void)snprintf(f->url, sizeof f->url, "redis://:s3cr3t@127.0.0.1:%d/2?ttl=1h&" PATIENT,
-                   f->server.port);
-    f->folder = ks_roots_create(f->roots, 4);
-    return 0;
-}
-
-static int setup_nginx(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    *state = f;
-    ks_nginx(&f->server);
-    (void)snprintf(f->url, sizeof f->url, "http://127.0.0.1:%d/kiln/a?" PATIENT, f->server.port);
-    f->folder = ks_roots_create(f->roots, 4);
-    return 0;
-}
-
-static int setup_none(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    *state = f;
-    f->folder = ks_roots_create(f->roots, 4);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fixture *f = *state;
-    ks_end(&f->server);
-    ks_roots_remove(f->folder, f->roots, 4);
-    free(f);
-    return 0;
-}
+#include "remote/fixture.h"
 
 /* --- sharing -----------------------------------------------------------------------------------
  */
@@ -207,91 +157,6 @@ static void a_wrong_password_is_let_be(void **state)
     kiln_cache_destroy(cache);
 }
 
-static kiln_status keep_report(void *user, const kiln_remote_report *report)
-{
-    *(kiln_remote_report *)user = *report;
-    return KILN_OK;
-}
-
-static kiln_remote_report check(const char *url)
-{
-    kiln_remote_report report;
-    memset(&report, 0, sizeof report);
-    assert_int_equal(kiln_remote_check(url, keep_report, &report, NULL), KILN_OK);
-    return report;
-}
-
-/* Database, prefix and TTL of the URL are those of the server's names. */
-static void names_are_as_the_url_says(void **state)
-{
-    fixture *f = *state;
-    char command[1024], url[256];
-    ks_compile compile = {0};
-    (void)snprintf(url, sizeof url,
-                   "redis://:s3cr3t@127.0.0.1:%d/5?prefix=team%%20a:&ttl=1h&" PATIENT,
-                   f->server.port);
-    kiln_cache *cache = ks_machine(f->roots[0], url);
-    (void)ks_get(cache, "a", &compile);
-    kiln_cache_destroy(cache);
-    (void)snprintf(command, sizeof command,
-                   "r='redis-cli -p %d -a s3cr3t --no-auth-warning -n 5'; $r ping >/dev/null || "
-                   "exit 1; [ \"$($r --scan | cut -c1-7 | sort -u)\" = 'team a:' ] || exit 2; "
-                   "ttl=$($r pttl \"$($r --scan | grep -v lease)\"); "
-                   "[ \"$ttl\" -gt 0 ] && [ \"$ttl\" -le 3600000 ] || exit 2",
-                   f->server.port);
-    int code = system(command);
-    if (WEXITSTATUS(code) == 1) {
-        kn_test_skip("redis", "redis-cli is not installed");
-    }
-    assert_int_equal(code, 0);
-}
-
-/* The rights that docs/remote.md names are enough. */
-static void a_user_of_few_rights_does(void **state)
-{
-    fixture *f = *state;
-    char command[512], url[256];
-    ks_compile compile = {0};
-    (void)snprintf(command, sizeof command,
-                   "redis-cli -p %d -a s3cr3t --no-auth-warning acl setuser kiln on '>pw' "
-                   "'~kiln:*' +get +set +del +eval +pexpire +select +time >/dev/null",
-                   f->server.port);
-    if (system(command) != 0) {
-        kn_test_skip("redis", "redis-cli is not installed");
-    }
-    (void)snprintf(url, sizeof url, "redis://kiln:pw@127.0.0.1:%d/3?ttl=1h&" PATIENT,
-                   f->server.port);
-    for (int i = 0; i < 2; i++) {
-        kiln_cache *cache = ks_machine(f->roots[i], url);
-        (void)ks_get(cache, "a", &compile);
-        assert_int_equal(ks_own(cache).remote_errors, 0);
-        kiln_cache_destroy(cache);
-    }
-    assert_int_equal(compile.runs, 1);
-    kiln_remote_report report = check(url);
-    assert_string_equal(report.why, "");
-    assert_true(report.readable && report.writable);
-}
-
-/* And of one who only writes: it is not asked for what it need not be able to do. */
-static void who_only_writes_need_not_read(void **state)
-{
-    fixture *f = *state;
-    char command[512], url[256];
-    (void)snprintf(command, sizeof command,
-                   "redis-cli -p %d -a s3cr3t --no-auth-warning acl setuser giver on '>pw' "
-                   "'~kiln:*' +set +del +select +time >/dev/null",
-                   f->server.port);
-    if (system(command) != 0) {
-        kn_test_skip("redis", "redis-cli is not installed");
-    }
-    (void)snprintf(url, sizeof url, "redis://giver:pw@127.0.0.1:%d/3?write-only&" PATIENT,
-                   f->server.port);
-    const kiln_remote_report report = check(url);
-    assert_string_equal(report.why, "");
-    assert_true(report.reachable && report.writable && !report.readable);
-}
-
 /* --- trust -------------------------------------------------------------------------------------
  */
 
@@ -381,71 +246,8 @@ static void S7_a_signed_entry_moved_to_another_key_is_refused(void **state)
     free(key_file);
 }
 
-/* Entries that are too large for this machine are misses, and the others are taken as ever. */
-static void what_is_too_large_is_a_miss(void **state)
-{
-    fixture *f = *state;
-    enum { LARGE = 5, SIZE = 300000 };
-    ks_compile compile = {0};
-    char url[300], *names[LARGE];
-    kiln_cache *giver = ks_machine(f->roots[0], f->url);
-    uint64_t random = 1;
-    for (int i = 0; i < LARGE;
-         i++) { /* what is compiled is the name, in letters that do not pack */
-        names[i] = malloc(SIZE + 1);
-        for (size_t n = 0; n < SIZE; n++) {
-            random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-            names[i][n] = (char)('!' + (random >> 33) % 90);
-        }
-        names[i][SIZE] = '\0';
-        (void)ks_get(giver, names[i], &compile);
-    }
-    (void)ks_get(giver, "small", &compile);
-    kiln_cache_destroy(giver);
-    for (int much = 0; much < 2;
-         much++) { /* too large by a little, and by so much that it is not read */
-        const int before = compile.runs;
-        (void)snprintf(url, sizeof url, "%s&read-only&max-bytes=%s", f->url,
-                       much == 0 ? "220K" : "20K");
-        kiln_cache *taker = ks_machine(f->roots[1 + much], url);
-        for (int i = 0; i < LARGE; i++) {
-            assert_int_equal(ks_get(taker, names[i], &compile), KILN_ORIGIN_COMPILED);
-        }
-        assert_int_equal(ks_get(taker, "small", &compile), KILN_ORIGIN_REMOTE);
-        assert_int_equal(compile.runs, before + LARGE);
-        assert_int_equal(ks_own(taker).remote_errors + ks_own(taker).corrupt, 0);
-        kiln_cache_destroy(taker);
-    }
-    for (int i = 0; i < LARGE; i++) {
-        free(names[i]);
-    }
-}
-
 /* --- looking at them ---------------------------------------------------------------------------
  */
-
-static void a_check_tells_what_works(void **state)
-{
-    fixture *f = *state;
-    char url[300];
-    kiln_remote_report report = check(f->url);
-    assert_string_equal(report.why, "");
-    assert_true(report.reachable && report.readable && report.writable);
-    assert_true(report.leases == f->redis && report.has_clock);
-    assert_true(report.latency_ns > 0);
-    assert_true(llabs(report.clock_ahead_ns) < 60 * INT64_C(1000000000));
-    if (!f->redis) {
-        assert_int_equal(kt_file_count(f->server.folder), 2); /* its configuration and its pid */
-    }
-    assert_null(strstr(report.name, "s3cr3t"));
-    (void)snprintf(url, sizeof url, "%s&read-only", f->url);
-    report = check(url);
-    assert_true(report.reachable && report.readable && !report.writable);
-    ks_kill(&f->server);
-    report = check(f->url);
-    assert_false(report.reachable);
-    assert_true(report.why[0] != '\0');
-}
 
 /* bazel-remote knows no DELETE: what it is asked to remove in vain does not count against it. */
 static void a_server_that_removes_nothing_is_in_order(void **state)
@@ -626,22 +428,15 @@ int main(void)
         KS_NGINX(another_machine_does_not_compile),
         KS_REDIS(a_large_entry_travels),
         KS_NGINX(a_large_entry_travels),
-        KS_REDIS(what_is_too_large_is_a_miss),
-        KS_NGINX(what_is_too_large_is_a_miss),
         KS_NGINX(a_tampered_entry_is_compiled_again),
         KS_NGINX(a_token_is_needed_and_taken),
         KS_NGINX(layouts_are_kept),
         KS_NGINX(a_server_that_refuses_is_let_be),
         KS_REDIS(a_wrong_password_is_let_be),
-        KS_REDIS(names_are_as_the_url_says),
-        KS_REDIS(a_user_of_few_rights_does),
-        KS_REDIS(who_only_writes_need_not_read),
         KS_REDIS(S7_only_trusted_signatures_are_taken),
         KS_NGINX(S7_only_trusted_signatures_are_taken),
         KS_NGINX(S7_an_entry_moved_to_another_key_is_refused),
         KS_NGINX(S7_a_signed_entry_moved_to_another_key_is_refused),
-        KS_REDIS(a_check_tells_what_works),
-        KS_NGINX(a_check_tells_what_works),
         KS_NGINX(a_server_that_removes_nothing_is_in_order),
         KS_REDIS(a_server_killed_in_the_middle_harms_nobody),
         KS_NGINX(a_server_killed_in_the_middle_harms_nobody),
