@@ -151,6 +151,18 @@ void kn_vk_program_unload(void *opaque, void *handle)
 /* --- pipelines ----------------------------------------------------------------------------------
  */
 
+/* Whether a dimension of the work-group is the constant of one before it (a square group). */
+static bool shares_constant(const kn_spirv_entry *entry, uint32_t dimension)
+{
+    for (uint32_t i = 0; i < dimension; i++) {
+        if (entry->specialised[i] && entry->specialised[dimension] &&
+            entry->spec_id[i] == entry->spec_id[dimension]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static kiln_status create_pipeline(kn_vk_program *program, const kn_spirv_entry *entry,
                                    const uint32_t local[3], const kn_vk_pipeline **out_pipeline,
                                    kiln_diag *diag)
@@ -159,7 +171,7 @@ static kiln_status create_pipeline(kn_vk_program *program, const kn_spirv_entry 
     VkSpecializationMapEntry map[3];
     uint32_t count = 0;
     for (uint32_t i = 0; i < 3; i++) {
-        if (entry->specialised[i]) {
+        if (entry->specialised[i] && !shares_constant(entry, i)) {
             map[count++] = (VkSpecializationMapEntry){
                 entry->spec_id[i], i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t)};
         }
@@ -252,6 +264,27 @@ static kiln_status choose_dimension(const kn_spirv_entry *entry, uint32_t dimens
     return KILN_OK;
 }
 
+/* Dimensions that are one constant have one size. */
+static kiln_status check_shared(const kn_spirv_entry *entry, const uint32_t local[3],
+                                kiln_diag *diag)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t j = i + 1; j < 3; j++) {
+            if (entry->specialised[i] && entry->specialised[j] &&
+                entry->spec_id[i] == entry->spec_id[j] && local[i] != local[j]) {
+                return kiln_diag_set(diag, KILN_E_INVALID,
+                                     "launch with the same size in both, or give each its own "
+                                     "local_size_*_id",
+                                     entry->name,
+                                     "dimensions %u and %u of its work-group are one constant, and "
+                                     "cannot be %u and %u",
+                                     i, j, local[i], local[j]);
+            }
+        }
+    }
+    return KILN_OK;
+}
+
 static kiln_status choose_local(const kn_vk_program *program, const kn_spirv_entry *entry,
                                 const uint64_t asked[3], const uint64_t global[3],
                                 uint32_t local[3], kiln_diag *diag)
@@ -278,7 +311,7 @@ static kiln_status choose_local(const kn_vk_program *program, const kn_spirv_ent
                              "this device allows %u work-items in a group",
                              limits->maxComputeWorkGroupInvocations);
     }
-    return KILN_OK;
+    return check_shared(entry, local, diag);
 }
 
 kiln_status kn_vk_program_pipeline(kn_vk_program *program, const char *entry,

@@ -236,6 +236,49 @@ static void two_views_are_one_buffer(void **state)
     kt_tmpdir_remove(folder);
 }
 
+/* Two dimensions that are one constant: a square group, or a refusal. */
+static void dimensions_of_one_constant_have_one_size(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "#version 450\n"
+        "#include <kiln.glsl>\n"
+        "layout(local_size_x_id = 0, local_size_y_id = 0) in;\n"
+        "KILN_BUFFER(0, uint, data)\n"
+        "void main() { data[gl_GlobalInvocationID.y * 16 + "
+        "gl_GlobalInvocationID.x] = gl_WorkGroupSize.x * gl_WorkGroupSize.y; }\n";
+    char *folder = kt_tmpdir_create();
+    kiln_diag diag = KILN_DIAG_INIT;
+    glsl_rig rig;
+    kiln_queue *queue = NULL;
+    kiln_buffer *buffer = NULL;
+    uint32_t data[256] = {0};
+    glsl_open(&rig, "vulkan", folder);
+    kiln_program *program = glsl_build(&rig, text);
+    assert_int_equal(kiln_queue_create(rig.device, &queue, &diag), KILN_OK);
+    assert_int_equal(kiln_buffer_create(rig.device, sizeof(data), &buffer, &diag), KILN_OK);
+    const kiln_arg arg = {.kind = KILN_ARG_BUFFER, .buffer = buffer};
+    kiln_launch launch = {.struct_size = sizeof(launch),
+                          .dims = 2,
+                          .global = {16, 16},
+                          .local = {8, 4},
+                          .args = &arg,
+                          .arg_count = 1};
+    assert_int_equal(kiln_queue_launch(queue, program, "main", &launch, NULL, &diag),
+                     KILN_E_INVALID);
+    assert_non_null(strstr(diag.why, "one constant"));
+    launch.local[1] = 8;
+    assert_int_equal(kiln_queue_launch(queue, program, "main", &launch, NULL, &diag), KILN_OK);
+    assert_int_equal(kiln_queue_read(queue, buffer, 0, data, sizeof(data), &diag), KILN_OK);
+    assert_int_equal(data[255], 64);
+    kiln_diag_clear(&diag);
+    kiln_buffer_destroy(buffer);
+    kiln_queue_destroy(queue);
+    kiln_program_release(program);
+    glsl_close(&rig);
+    kt_tmpdir_remove(folder);
+}
+
 /* A header without a guard that includes itself, twice: an error, and at once. */
 static void a_header_that_includes_itself_is_told(void **state)
 {
@@ -343,7 +386,6 @@ static void K8_shaderc_replaced_before_the_first_compile(void **state)
         kn_elf_inspect(found->shaderc_path, &facts, NULL) != KILN_OK || facts.build_id[0] == '\0') {
         skip();
     }
-    /* A copy in a folder of its own, then another in the same place. */
     char *bytes = kt_file_read(found->shaderc_path, &size);
     char *folder = kt_tmpdir_create();
     char *path = kt_path(folder, "libkiln-shaderc.so");
@@ -546,6 +588,7 @@ int main(void)
         cmocka_unit_test(damaged_entries_are_made_again),
         cmocka_unit_test(all_sizes_launched_are_kept),
         cmocka_unit_test(two_views_are_one_buffer),
+        cmocka_unit_test(dimensions_of_one_constant_have_one_size),
         cmocka_unit_test(a_header_that_includes_itself_is_told),
         cmocka_unit_test(K8_shaderc_replaced_before_the_first_compile),
         cmocka_unit_test(a_chosen_size_fits_beside_fixed_ones),
