@@ -262,13 +262,20 @@ typedef struct lookup {
     kiln_diag *diag;
 } lookup;
 
-static void drop(kn_disk *disk, const char *path, uint64_t size)
+/* Removes what is in an entry's place; with `seen`, only if that is what still lies there: others
+ * that met the same damage may have put a good one in its place. False if it stays. */
+static bool drop(kn_disk *disk, const char *path, const kn_file_facts *seen)
 {
-    if (!disk->read_only &&
-        (kn_file_remove(path, NULL) == KILN_OK || kn_file_remove_folder(path) == KILN_OK)) {
-        kn_stats_moved(disk->stats,
-                       &(kn_totals){.files = -1, .bytes = -(int64_t)kn_disk_weight(size)});
+    kn_file_facts now;
+    if (disk->read_only ||
+        (seen != NULL && (kn_file_stat(path, false, &now, NULL) != KILN_OK ||
+                          now.inode != seen->inode || now.device != seen->device)) ||
+        (kn_file_remove(path, NULL) != KILN_OK && kn_file_remove_folder(path) != KILN_OK)) {
+        return false;
     }
+    const uint64_t weight = seen != NULL ? kn_disk_weight(seen->size) : 0;
+    kn_stats_moved(disk->stats, &(kn_totals){.files = -1, .bytes = -(int64_t)weight});
+    return true;
 }
 
 /* An entry's file as it was read, behind room for its blob. */
@@ -338,7 +345,7 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
     kiln_status status = find_image(disk, target, what->key, path, &file, what->diag);
     if (status == KILN_E_INVALID) {
         /* A link, a folder, or something huge: nothing that kiln has put there. */
-        drop(disk, path, 0);
+        (void)drop(disk, path, NULL);
         return KILN_E_CORRUPT;
     }
     if (status != KILN_OK) {
@@ -360,11 +367,12 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
     if (status == KILN_OK) {
         stamp(disk, path, file.facts.mtime_ns);
     } else if (status == KILN_E_CORRUPT) {
-        drop(disk, path, file.facts.size);
-        if (!disk->read_only) {
+        const bool dropped = drop(disk, path, &file.facts);
+        if (dropped) {
             kn_losses_note_one(disk->root, what->key, KN_LOSS_CORRUPT);
         }
-        kn_log(KILN_LOG_WARN, "a damaged cache entry was dropped: %s", path);
+        kn_log(KILN_LOG_WARN, "a damaged cache entry was %s: %s",
+               dropped ? "dropped" : "passed over", path);
     }
     return status;
 }

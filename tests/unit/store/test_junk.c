@@ -123,6 +123,44 @@ static void D1_a_put_replaces_whatever_is_there(void **state)
     }
 }
 
+/* The folder of a target is held open where it is read often. Here it is exchanged: what is read is
+ * the old, damaged file, and what lies in the entry's place by now is a good one. */
+static void D1_a_good_entry_is_not_dropped_for_the_one_before_it(void **state)
+{
+    size_t size = 0;
+    char *entry = make_entry(*state, &size);
+    char *good = kt_file_read(entry, &size);
+    char *folder = kt_path(*state, "v1/test-target"), *aside = kt_path(*state, "aside");
+    char *old = kt_path(aside, entry + strlen(folder) + 1);
+    ks_compile compile = {0};
+    kiln_blob *blob = NULL;
+    kiln_recipe *recipe = ks_recipe("x");
+    const kiln_key key = kiln_recipe_key(recipe);
+    kiln_cache *cache = ks_cache(*state);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
+        kiln_cache_trim(cache, 0);
+    }
+    assert_int_equal(rename(folder, aside), 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    *strrchr(entry, '/') = '\0';
+    assert_int_equal(mkdir(entry, 0700), 0);
+    entry[strlen(entry)] = '/';
+    kt_file_write(entry, good, size);
+    good[size / 2] ^= 1;
+    kt_file_write(old, good, size);
+    assert_int_equal(kiln_cache_get(cache, &key, &blob, NULL, NULL), KILN_MISS);
+    assert_int_equal(ks_own(cache).corrupt, 1);
+    assert_true(kt_file_exists(entry));
+    kiln_cache_destroy(cache);
+    kiln_recipe_destroy(recipe);
+    free(old);
+    free(aside);
+    free(folder);
+    free(good);
+    free(entry);
+}
+
 /* A folder with something in it is nobody's to remove: the cache goes on without that entry. */
 static void a_strangers_folder_in_an_entrys_place_stays(void **state)
 {
@@ -254,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(D1_anything_in_an_entrys_place_is_a_miss_and_heals),
         TEST(D1_a_put_replaces_whatever_is_there),
+        TEST(D1_a_good_entry_is_not_dropped_for_the_one_before_it),
         TEST(a_strangers_folder_in_an_entrys_place_stays),
         TEST(S1_junk_in_the_place_of_statistics_and_lock_goes),
         TEST(entries_of_another_format_are_left_alone),
