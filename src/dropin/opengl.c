@@ -372,6 +372,8 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
     }
     if (status == KILN_OK) {
         *out_program = program;
+    } else if (r.program != 0) { /* linked, and then no memory to hand it on */
+        r.gl.glDeleteProgram(r.program);
     }
     kiln_recipe_destroy(r.recipe);
     kiln_cache_destroy(r.own_cache);
