@@ -234,10 +234,11 @@ static void what_fails_here_is_not_left_in_the_programs_list(void **state)
 {
     fixture *f = *state;
     kn_public_key public_key;
+    static const char nonsense[] = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
     size_t size = 0;
     char *path = kt_path(f->folder, "nonsense.pem");
     char *data = seal(f, &f->signs, f->recipe, &size);
-    kt_file_write(path, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", 61);
+    kt_file_write(path, nonsense, strlen(nonsense));
     assert_int_equal(chmod(path, 0600), 0);
     for (int theirs = 0; theirs < 2; theirs++) {
         ERR_clear_error();
