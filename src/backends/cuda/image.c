@@ -7,9 +7,9 @@
 #include "base/checked.h"
 
 #define FATBIN_MAGIC UINT32_C(0xba55ed50)
-#define SECTION_WITHOUT_BYTES 8u                  /* SHT_NOBITS */
-#define SECTION_OF_PROCESSOR UINT32_C(0x70000000) /* from here on; some of NVIDIA's have no bytes  \
-                                                   */
+/* SHT_NOBITS; and from SHT_LOPROC on, some of NVIDIA's have no bytes either. */
+#define SECTION_WITHOUT_BYTES 8u
+#define SECTION_OF_PROCESSOR UINT32_C(0x70000000)
 
 enum { ELF_HEADER = 64, PROGRAM_HEADER = 56, SECTION_HEADER = 64, FATBIN_HEADER = 16 };
 

@@ -188,7 +188,7 @@ kiln_status kn_vk_job_begin(kn_vk_queue *queue, kn_vk_job **out_job, kiln_diag *
     *out_job = NULL;
     kn_mutex_lock(&queue->lock);
     kiln_status status = take_job(queue, &job, diag);
-    if (status != KILN_OK) {
+    if (status != KILN_OK || job == NULL) {
         kn_mutex_unlock(&queue->lock);
         return status;
     }
@@ -333,7 +333,7 @@ kiln_status kn_vk_queue_create(void *opaque, void **out_queue, kiln_diag *diag)
     for (int i = 0; status == KILN_OK && i < FIRST_JOBS; i++) {
         kn_vk_job *job = NULL;
         status = create_job(queue, &job, diag);
-        if (status == KILN_OK) {
+        if (job != NULL) {
             job->next = queue->idle;
             queue->idle = job;
         }
