@@ -16,10 +16,10 @@ STYLE = """  <style>
     .small { font-size: 11px; fill: #59636e }
     .grid { stroke: #d1d9e0; stroke-width: 1 }
     .span { stroke: #8c959f; stroke-width: 3 }
-    .a { fill: #b35900 } .b { fill: #0969da } .c { fill: #6e7781 } .d { fill: #8250df }
+    .a { fill: #b35900 } .b { fill: #0969da } .c { fill: #6e7781 } .d { fill: #8250df } .e { fill: #1a7f37 }
     @media (prefers-color-scheme: dark) {
       text { fill: #f0f6fc } .small { fill: #9198a1 } .grid { stroke: #3d444d } .span { stroke: #656c76 }
-      .a { fill: #f0883e } .b { fill: #58a6ff } .c { fill: #9198a1 } .d { fill: #bc8cff }
+      .a { fill: #f0883e } .b { fill: #58a6ff } .c { fill: #9198a1 } .d { fill: #bc8cff } .e { fill: #3fb950 }
     }
   </style>"""
 WIDTH, LEFT, RIGHT = 760, 250, 80
@@ -150,13 +150,13 @@ def backends():
 
 def cuda():
     chart = Chart("cuda", "CUDA, warm start: time to first result", "ms, logarithmic",
-                  "One NVIDIA H200, NVRTC 13.0, medians of 10 fresh processes. docs/benchmarks.md, 2026-11-21")
+                  "One NVIDIA H200, NVRTC 13.0, medians of 8 fresh processes. docs/benchmarks.md, 2026-11-21")
     found, kernel = {}, ""
     for row in table("CUDA: on an H200", "kernel")[1:]:
         kernel = row[0] or kernel
         warm = number(row[2] if row[3] == "the same" else row[3])
         found.setdefault(kernel, {})[row[1].split(",")[0]] = warm
-    kinds = [("c", "bare CUBIN from a file", "bare CUBIN"), ("b", "kiln", "kiln"),
+    kinds = [("c", "bare CUBIN", "bare CUBIN"), ("b", "kiln", "kiln"), ("e", "cuda.core", "cuda.core"),
              ("d", "CuPy", "CuPy 14.2 RawModule"), ("a", "plain NVRTC", "plain NVRTC and driver")]
     chart.legend([(kind, label) for kind, label, _ in kinds])
     chart.axis(0.1, 10000, len(found), 0, True)
