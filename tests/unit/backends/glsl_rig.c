@@ -4,6 +4,7 @@
 
 #include "support/cmocka.h"
 #include "support/skip.h"
+#include "support/tmpdir.h"
 
 const char glsl_increment[] = "#version 450\n"
                               "#include <kiln.glsl>\n"
@@ -114,4 +115,40 @@ void glsl_run(glsl_rig *rig, kiln_program *program, uint64_t local)
     }
     kiln_buffer_destroy(buffer);
     kiln_queue_destroy(queue);
+}
+
+enum { NUMBERS = 256 };
+
+void glsl_bed_init(glsl_bed *bed, const char *backend, const char *text)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    memset(bed, 0, sizeof(*bed));
+    bed->folder = kt_tmpdir_create();
+    glsl_open(&bed->rig, backend, bed->folder);
+    bed->program = glsl_build(&bed->rig, text);
+    assert_int_equal(kiln_queue_create(bed->rig.device, &bed->queue, &diag), KILN_OK);
+    assert_int_equal(
+        kiln_buffer_create(bed->rig.device, NUMBERS * sizeof(uint32_t), &bed->buffer, &diag),
+        KILN_OK);
+    bed->arg = (kiln_arg){.kind = KILN_ARG_BUFFER, .buffer = bed->buffer};
+}
+
+uint32_t glsl_bed_run(glsl_bed *bed, const kiln_launch *launch)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    uint32_t data[NUMBERS] = {0};
+    assert_int_equal(kiln_queue_launch(bed->queue, bed->program, "main", launch, NULL, &diag),
+                     KILN_OK);
+    assert_int_equal(kiln_queue_read(bed->queue, bed->buffer, 0, data, sizeof(data), &diag),
+                     KILN_OK);
+    return data[NUMBERS - 1];
+}
+
+void glsl_bed_deinit(glsl_bed *bed)
+{
+    kiln_buffer_destroy(bed->buffer);
+    kiln_queue_destroy(bed->queue);
+    kiln_program_release(bed->program);
+    glsl_close(&bed->rig);
+    kt_tmpdir_remove(bed->folder);
 }

@@ -25,4 +25,18 @@ kiln_program *glsl_build(glsl_rig *rig, const char *text);
 /* Runs glsl_increment in work-groups of `local` items and checks what it wrote. */
 void glsl_run(glsl_rig *rig, kiln_program *program, uint64_t local);
 
+/* A rig with a program of one buffer of 256 numbers, to be launched. */
+typedef struct glsl_bed {
+    char *folder;
+    glsl_rig rig;
+    kiln_program *program;
+    kiln_queue *queue;
+    kiln_buffer *buffer;
+    kiln_arg arg;
+} glsl_bed;
+void glsl_bed_init(glsl_bed *bed, const char *backend, const char *text);
+/* Launches, and tells the last number. */
+uint32_t glsl_bed_run(glsl_bed *bed, const kiln_launch *launch);
+void glsl_bed_deinit(glsl_bed *bed);
+
 #endif

@@ -247,36 +247,22 @@ static void dimensions_of_one_constant_have_one_size(void **state)
         "KILN_BUFFER(0, uint, data)\n"
         "void main() { data[gl_GlobalInvocationID.y * 16 + "
         "gl_GlobalInvocationID.x] = gl_WorkGroupSize.x * gl_WorkGroupSize.y; }\n";
-    char *folder = kt_tmpdir_create();
     kiln_diag diag = KILN_DIAG_INIT;
-    glsl_rig rig;
-    kiln_queue *queue = NULL;
-    kiln_buffer *buffer = NULL;
-    uint32_t data[256] = {0};
-    glsl_open(&rig, "vulkan", folder);
-    kiln_program *program = glsl_build(&rig, text);
-    assert_int_equal(kiln_queue_create(rig.device, &queue, &diag), KILN_OK);
-    assert_int_equal(kiln_buffer_create(rig.device, sizeof(data), &buffer, &diag), KILN_OK);
-    const kiln_arg arg = {.kind = KILN_ARG_BUFFER, .buffer = buffer};
+    glsl_bed b;
+    glsl_bed_init(&b, "vulkan", text);
     kiln_launch launch = {.struct_size = sizeof(launch),
                           .dims = 2,
                           .global = {16, 16},
                           .local = {8, 4},
-                          .args = &arg,
+                          .args = &b.arg,
                           .arg_count = 1};
-    assert_int_equal(kiln_queue_launch(queue, program, "main", &launch, NULL, &diag),
+    assert_int_equal(kiln_queue_launch(b.queue, b.program, "main", &launch, NULL, &diag),
                      KILN_E_INVALID);
     assert_non_null(strstr(diag.why, "one constant"));
     launch.local[1] = 8;
-    assert_int_equal(kiln_queue_launch(queue, program, "main", &launch, NULL, &diag), KILN_OK);
-    assert_int_equal(kiln_queue_read(queue, buffer, 0, data, sizeof(data), &diag), KILN_OK);
-    assert_int_equal(data[255], 64);
+    assert_int_equal(glsl_bed_run(&b, &launch), 64);
     kiln_diag_clear(&diag);
-    kiln_buffer_destroy(buffer);
-    kiln_queue_destroy(queue);
-    kiln_program_release(program);
-    glsl_close(&rig);
-    kt_tmpdir_remove(folder);
+    glsl_bed_deinit(&b);
 }
 
 /* A header without a guard that includes itself, twice: an error, and at once. */
@@ -325,30 +311,15 @@ static void a_chosen_size_fits_beside_fixed_ones(void **state)
                                "layout(local_size_x_id = 0, local_size_y = 64) in;\n"
                                "KILN_BUFFER(0, uint, data)\n"
                                "void main() { data[gl_GlobalInvocationID.x] = 7u; }\n";
-    char *folder = kt_tmpdir_create();
-    kiln_diag diag = KILN_DIAG_INIT;
-    glsl_rig rig;
-    kiln_queue *queue = NULL;
-    kiln_buffer *buffer = NULL;
-    uint32_t data[256] = {0};
-    glsl_open(&rig, "vulkan", folder);
-    kiln_program *program = glsl_build(&rig, text);
-    assert_int_equal(kiln_queue_create(rig.device, &queue, &diag), KILN_OK);
-    assert_int_equal(kiln_buffer_create(rig.device, sizeof(data), &buffer, &diag), KILN_OK);
-    const kiln_arg arg = {.kind = KILN_ARG_BUFFER, .buffer = buffer};
+    glsl_bed b;
+    glsl_bed_init(&b, "vulkan", text);
     const kiln_launch launch = {.struct_size = sizeof(launch),
                                 .dims = 2,
                                 .global = {256, 64},
-                                .args = &arg,
+                                .args = &b.arg,
                                 .arg_count = 1};
-    assert_int_equal(kiln_queue_launch(queue, program, "main", &launch, NULL, &diag), KILN_OK);
-    assert_int_equal(kiln_queue_read(queue, buffer, 0, data, sizeof(data), &diag), KILN_OK);
-    assert_int_equal(data[255], 7);
-    kiln_buffer_destroy(buffer);
-    kiln_queue_destroy(queue);
-    kiln_program_release(program);
-    glsl_close(&rig);
-    kt_tmpdir_remove(folder);
+    assert_int_equal(glsl_bed_run(&b, &launch), 7);
+    glsl_bed_deinit(&b);
 }
 
 /* Makes another "build" of the library at `path`, whose bytes are these. */
