@@ -41,9 +41,9 @@ typedef struct char_set {
 /* Letters, digits, '_', '$', and all bytes of UTF-8's longer forms. */
 static const char_set word_set = {
     {0x03FF001000000000u, 0x07FFFFFE87FFFFFEu, 0xFFFFFFFFFFFFFFFFu, 0xFFFFFFFFFFFFFFFFu}};
-/* Blanks and punctuation that mean nothing here: all of ASCII but words, line ends, NUL and
- * " # % ' . / and the backslash. */
-static const char_set dull_set = {{0xFC003F4300001A00u, 0x7800000168000001u, 0, 0}};
+/* Blanks, digits and punctuation that mean nothing here: all of ASCII but letters, '_', '$', line
+ * ends, NUL and " # % ' . / and the backslash. */
+static const char_set dull_set = {{0xFFFF3F4300001A00u, 0x7800000168000001u, 0, 0}};
 
 static inline bool in_set(const char_set *set, unsigned char c)
 {
