@@ -3,7 +3,6 @@
 #include "unit/store/support.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -452,6 +451,9 @@ static void puts_that_make_room_tell_no_progress(void **state)
     kiln_cache_destroy(cache);
 }
 
+#ifndef _WIN32 /* where files have no such limit */
+#include <sys/resource.h>
+
 /* A write past the limit would end this program by SIGXFSZ. */
 static void S4_a_limit_on_the_size_of_files_kills_nobody(void **state)
 {
@@ -479,6 +481,7 @@ static void S4_a_limit_on_the_size_of_files_kills_nobody(void **state)
         free(root);
     }
 }
+#endif
 
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
@@ -496,7 +499,9 @@ int main(void)
         IN_FOLDER(S6_a_root_made_again_is_checked_again),
         IN_FOLDER(S6_entries_of_another_user_are_not_read),
         IN_FOLDER(puts_that_make_room_tell_no_progress),
+#ifndef _WIN32
         IN_FOLDER(S4_a_limit_on_the_size_of_files_kills_nobody),
+#endif
         IN_FOLDER(long_work_tells_how_far_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
