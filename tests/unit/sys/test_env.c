@@ -88,6 +88,9 @@ static void a_malformed_value_names_the_variable(void **state)
 static void a_value_that_was_cut_is_mended(void **state)
 {
     (void)state;
+#ifdef _WIN32
+    skip(); /* kiln has a copy there, and so has everybody else */
+#endif
     set("one:two:three");
     kn_env_kept kept = kn_env_keep(NAME);
     char *value = getenv(NAME);
