@@ -64,4 +64,17 @@ static inline const char *skip_set(const char *p, const char *end, const char_se
     return p;
 }
 
+/* Past punctuation and plain numbers, of which tables are made. A number that goes on with
+ * something else is left to be read as one. */
+static inline const char *skip_dull(const char *from, const char *end)
+{
+    const char *p = skip_set(from, end, &dull_set);
+    if (p < end && (is_word((unsigned char)*p) || *p == '.' || *p == '\'' || *p == '\\')) {
+        while (p > from && is_digit((unsigned char)p[-1])) {
+            p--;
+        }
+    }
+    return p;
+}
+
 #endif

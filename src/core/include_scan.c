@@ -533,19 +533,6 @@ static void read_token(scanner *s, int c)
     }
 }
 
-/* Past punctuation and plain numbers, of which tables are made. A number that goes on with
- * something else is left for skip_number. */
-static const char *skip_dull(const char *from, const char *end)
-{
-    const char *p = skip_set(from, end, &dull_set);
-    if (p < end && (is_word((unsigned char)*p) || *p == '.' || *p == '\'' || *p == '\\')) {
-        while (p > from && is_digit((unsigned char)p[-1])) {
-            p--;
-        }
-    }
-    return p;
-}
-
 static bool has_trigraph(kn_span text)
 {
     return find(text, "?\?=") != NULL || find(text, "?\?/") != NULL;
