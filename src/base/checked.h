@@ -51,6 +51,12 @@ static inline void kn_put_u64(void *to, uint64_t value)
     }
 }
 
+static inline uint16_t kn_get_u16(const void *from)
+{
+    const unsigned char *p = (const unsigned char *)from;
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
 static inline uint32_t kn_get_u32(const void *from)
 {
     const unsigned char *p = (const unsigned char *)from;

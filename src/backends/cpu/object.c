@@ -29,11 +29,6 @@ enum {
     CHUNK = 1 << 20,
 };
 
-static unsigned get_u16(const unsigned char *from)
-{
-    return from[0] | (unsigned)from[1] << 8;
-}
-
 /* The bytes [offset, offset + length) lie in `size`. */
 static bool within(uint64_t offset, uint64_t length, uint64_t size)
 {
@@ -48,10 +43,10 @@ static bool is_elf64(const unsigned char *header)
 static bool segments_sound(const unsigned char *data, size_t size)
 {
     const uint64_t table = kn_get_u64(data + 32);
-    const unsigned count = get_u16(data + 56);
+    const unsigned count = kn_get_u16(data + 56);
     bool code = false;
     bool dynamic = false;
-    if (get_u16(data + 54) != SEGMENT_SIZE ||
+    if (kn_get_u16(data + 54) != SEGMENT_SIZE ||
         !within(table, (uint64_t)count * SEGMENT_SIZE, size)) {
         return false;
     }
@@ -80,11 +75,11 @@ bool kn_cpu_object_check(const void *data, size_t size, kn_architecture architec
         why = "it is empty";
     } else if (size < HEADER_SIZE || !is_elf64(header)) {
         why = "it is no 64-bit ELF file";
-    } else if (get_u16(header + 16) != TYPE_DYN) {
+    } else if (kn_get_u16(header + 16) != TYPE_DYN) {
         why = "it is ELF, but no shared object";
-    } else if (get_u16(header + 18) != (architecture == KN_ARCH_AARCH64
-                                            ? (unsigned)MACHINE_AARCH64
-                                            : (unsigned)MACHINE_X86_64)) {
+    } else if (kn_get_u16(header + 18) != (architecture == KN_ARCH_AARCH64
+                                               ? (unsigned)MACHINE_AARCH64
+                                               : (unsigned)MACHINE_X86_64)) {
         why = "it is made for another machine";
     } else if (!segments_sound(header, size)) {
         why = "it is cut short or damaged";
@@ -102,8 +97,8 @@ typedef struct symbols {
 static bool find_symbols(const unsigned char *data, size_t size, symbols *out)
 {
     const uint64_t table = kn_get_u64(data + 40);
-    const unsigned count = get_u16(data + 60);
-    if (get_u16(data + 58) != SECTION_SIZE ||
+    const unsigned count = kn_get_u16(data + 60);
+    if (kn_get_u16(data + 58) != SECTION_SIZE ||
         !within(table, (uint64_t)count * SECTION_SIZE, size)) {
         return false;
     }
@@ -139,7 +134,7 @@ const char *kn_cpu_object_kernel(const void *data, size_t size, size_t index)
     for (size_t i = 0; i < found.count; i++) {
         const unsigned char *symbol = found.table + i * SYMBOL_SIZE;
         const uint32_t name = kn_get_u32(symbol);
-        if (name >= found.text_size || get_u16(symbol + 6) == 0 ||
+        if (name >= found.text_size || kn_get_u16(symbol + 6) == 0 ||
             strncmp(found.text + name, CPU_KERNEL_PREFIX, prefix) != 0) {
             continue;
         }
@@ -181,11 +176,11 @@ static bool file_build_id(kn_file *file, char *id, size_t id_size, bool *out_dyn
     unsigned char segment[SEGMENT_SIZE];
     bool found = false;
     if (kn_file_read_at(file, 0, header, sizeof(header)) != KILN_OK || !is_elf64(header) ||
-        get_u16(header + 54) != SEGMENT_SIZE) {
+        kn_get_u16(header + 54) != SEGMENT_SIZE) {
         return false;
     }
     const uint64_t table = kn_get_u64(header + 32);
-    const unsigned count = get_u16(header + 56);
+    const unsigned count = kn_get_u16(header + 56);
     for (unsigned i = 0; i < count && i < SEGMENT_LIMIT; i++) {
         if (kn_file_read_at(file, table + (uint64_t)i * SEGMENT_SIZE, segment, sizeof(segment)) !=
             KILN_OK) {

@@ -25,11 +25,6 @@ typedef struct bytes {
     size_t size;
 } bytes;
 
-static uint32_t get_u16(const unsigned char *from)
-{
-    return (uint32_t)from[0] | (uint32_t)from[1] << 8;
-}
-
 /* A part of a file; empty if it is not wholly in it. */
 static bytes part_of(bytes file, uint64_t offset, uint64_t size)
 {
@@ -65,12 +60,12 @@ static bytes find_info(bytes file, const char *kernel)
     static const unsigned char magic[] = {0x7f, 'E', 'L', 'F', 2, 1};
     const bytes nothing = {file.data, 0};
     if (file.size < HEADER_SIZE || memcmp(file.data, magic, sizeof(magic)) != 0 ||
-        get_u16(file.data + 18) != MACHINE_CUDA || get_u16(file.data + 58) != SECTION_SIZE) {
+        kn_get_u16(file.data + 18) != MACHINE_CUDA || kn_get_u16(file.data + 58) != SECTION_SIZE) {
         return nothing;
     }
     const uint64_t table = kn_get_u64(file.data + 40);
-    const uint32_t count = get_u16(file.data + 60);
-    const bytes names = contents_of(file, section_at(file, table, get_u16(file.data + 62)));
+    const uint32_t count = kn_get_u16(file.data + 60);
+    const bytes names = contents_of(file, section_at(file, table, kn_get_u16(file.data + 62)));
     for (uint32_t i = 0; i < count && table <= file.size; i++) {
         const bytes section = section_at(file, table, i);
         if (section.size != 0 && is_named(names, kn_get_u32(section.data), kernel)) {
@@ -90,9 +85,9 @@ typedef struct tally {
 
 static void take_param(const unsigned char *param, tally *sum)
 {
-    const uint32_t end = get_u16(param + 6) + (kn_get_u32(param + 8) >> 18);
+    const uint32_t end = kn_get_u16(param + 6) + (kn_get_u32(param + 8) >> 18);
     sum->count++;
-    sum->ordinals += get_u16(param + 4);
+    sum->ordinals += kn_get_u16(param + 4);
     sum->end = end > sum->end ? end : sum->end;
 }
 
@@ -103,7 +98,7 @@ size_t kn_cubin_param_count(const void *image, size_t size, const char *kernel)
     size_t at = 0;
     while (at + 4 <= info.size && sum.count <= PARAMS_MAX) {
         const unsigned char *attribute = info.data + at;
-        const uint32_t value = get_u16(attribute + 2);
+        const uint32_t value = kn_get_u16(attribute + 2);
         const size_t length = attribute[0] == FORMAT_SIZED ? value : 0;
         at += 4;
         if (length > info.size - at) {

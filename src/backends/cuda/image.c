@@ -13,11 +13,6 @@
 
 enum { ELF_HEADER = 64, PROGRAM_HEADER = 56, SECTION_HEADER = 64, FATBIN_HEADER = 16 };
 
-static uint64_t u16_at(const unsigned char *at)
-{
-    return (uint64_t)at[0] | (uint64_t)at[1] << 8;
-}
-
 static bool lies_within(uint64_t offset, uint64_t length, size_t size)
 {
     return offset <= size && length <= size - offset;
@@ -31,8 +26,8 @@ static bool elf_is_whole(const unsigned char *bytes, size_t size)
     }
     const uint64_t programs = kn_get_u64(bytes + 32);
     const uint64_t sections = kn_get_u64(bytes + 40);
-    const uint64_t program_count = u16_at(bytes + 56);
-    const uint64_t section_count = u16_at(bytes + 60);
+    const uint64_t program_count = kn_get_u16(bytes + 56);
+    const uint64_t section_count = kn_get_u16(bytes + 60);
     if (!lies_within(programs, program_count * PROGRAM_HEADER, size) ||
         !lies_within(sections, section_count * SECTION_HEADER, size)) {
         return false;
@@ -55,7 +50,8 @@ bool kn_cuda_image_is_whole(const void *data, size_t size)
         return elf_is_whole(bytes, size);
     }
     if (size >= 4 && kn_get_u32(bytes) == FATBIN_MAGIC) {
-        return size >= FATBIN_HEADER && lies_within(u16_at(bytes + 6), kn_get_u64(bytes + 8), size);
+        return size >= FATBIN_HEADER &&
+               lies_within(kn_get_u16(bytes + 6), kn_get_u64(bytes + 8), size);
     }
     return true;
 }

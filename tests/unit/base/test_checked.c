@@ -39,6 +39,7 @@ static void numbers_are_little_endian(void **state)
     (void)state;
     kn_put_u32(bytes, UINT32_C(0x89abcdef));
     assert_memory_equal(bytes, "\xef\xcd\xab\x89", 4);
+    assert_true(kn_get_u16(bytes) == UINT16_C(0xcdef));
     assert_true(kn_get_u32(bytes) == UINT32_C(0x89abcdef));
     kn_put_u64(bytes, UINT64_C(0xfedcba9876543210));
     assert_memory_equal(bytes, "\x10\x32\x54\x76\x98\xba\xdc\xfe", 8);

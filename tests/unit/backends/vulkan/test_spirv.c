@@ -127,6 +127,14 @@ static void begin(words *w)
     w->count = 5;
 }
 
+/* A module of one shader of that name, in groups of 1 x 1 x 1. */
+static void begin_shader(words *w, const char *name)
+{
+    begin(w);
+    put_entry(w, 1, name);
+    PUT(w, 16, 1, 17, 1, 1, 1);
+}
+
 /* A variable `id` of a block in set 0; `class` 12: a storage buffer, 2: a uniform block. */
 static void put_buffer(words *w, uint32_t id, uint32_t class, uint32_t binding, bool array)
 {
@@ -152,9 +160,7 @@ static void variables_of_one_binding_are_one_buffer(void **state)
     words w;
     kn_spirv facts;
     kiln_diag diag = KILN_DIAG_INIT;
-    begin(&w);
-    put_entry(&w, 1, "main");
-    PUT(&w, 16, 1, 17, 1, 1, 1);
+    begin_shader(&w, "main");
     put_buffer(&w, 10, 12, 1, false);
     put_buffer(&w, 20, 12, 0, false);
     put_buffer(&w, 30, 12, 1, false);
@@ -174,9 +180,7 @@ static void an_array_of_buffers_is_refused(void **state)
     words w;
     kn_spirv facts;
     kiln_diag diag = KILN_DIAG_INIT;
-    begin(&w);
-    put_entry(&w, 1, "main");
-    PUT(&w, 16, 1, 17, 1, 1, 1);
+    begin_shader(&w, "main");
     put_buffer(&w, 10, 12, 0, true);
     assert_int_equal(reflect(&w, &facts, &diag), KILN_E_INVALID);
     assert_non_null(strstr(diag.why, "array of buffers"));
@@ -194,9 +198,7 @@ static void names_of_entries_are_not_cut(void **state)
     memset(name, 'k', sizeof(name));
     for (size_t length = 60; length <= 256; length += 65) { /* 60, 125, 190, 255 */
         name[length] = '\0';
-        begin(&w);
-        put_entry(&w, 1, name);
-        PUT(&w, 16, 1, 17, 1, 1, 1);
+        begin_shader(&w, name);
         assert_int_equal(reflect(&w, &facts, &diag), KILN_OK);
         assert_string_equal(facts.entries[0].name, name);
         name[length] = 'k';
