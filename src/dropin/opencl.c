@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/opencl/options.h"
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
 #include "base/checked.h"
 #include "base/log.h"
-#include "base/strbuf.h"
 #include "dropin/opencl_request.h"
 #include "store/cache.h"
 #include "sys/clock.h"
@@ -105,14 +103,8 @@ static kiln_status get(kn_opencl_request *request, kiln_blob **out_blob, cl_prog
 static kiln_status load(kn_opencl_request *request, const kiln_blob *blob, cl_program *out_program,
                         kiln_diag *diag)
 {
-    kn_strbuf options;
-    kn_strbuf_init(&options, 0);
-    kn_opencl_load_options(request->options, &options);
-    kiln_status status =
-        kn_opencl_build_binary(&request->site, request->unit.is_pocl, kiln_blob_data(blob),
-                               kiln_blob_size(blob), kn_strbuf_text(&options), out_program, diag);
-    kn_strbuf_deinit(&options);
-    return status;
+    return kn_opencl_build_binary(&request->site, request->unit.is_pocl, kiln_blob_data(blob),
+                                  kiln_blob_size(blob), request->options, out_program, diag);
 }
 
 /* The driver refused what the cache had: drop it, build once more, let the new one replace it. */

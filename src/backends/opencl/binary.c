@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/opencl/opencl.h"
+#include "backends/opencl/options.h"
 #include "backends/opencl/status.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -132,6 +133,24 @@ static kiln_status fail_load(kiln_diag *diag, const char *call, cl_int code)
     return reject(diag, call, code);
 }
 
+/* A driver that refuses options of the front end with a binary gets the others. */
+static cl_int build_loaded(const kn_opencl_site *site, cl_program program, const char *options)
+{
+    cl_int code = site->api->clBuildProgram(program, 1, &site->device, options, NULL, NULL);
+    if (code == CL_SUCCESS) {
+        return code;
+    }
+    kn_strbuf fewer;
+    kn_strbuf_init(&fewer, 0);
+    kn_opencl_options_of_code(options, &fewer);
+    if (kn_strbuf_ok(&fewer) && strcmp(kn_strbuf_text(&fewer), options) != 0) {
+        code = site->api->clBuildProgram(program, 1, &site->device, kn_strbuf_text(&fewer), NULL,
+                                         NULL);
+    }
+    kn_strbuf_deinit(&fewer);
+    return code;
+}
+
 kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, const void *data,
                                    size_t size, const char *options, cl_program *out_program,
                                    kiln_diag *diag)
@@ -152,7 +171,7 @@ kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, con
         return fail_load(diag, "clCreateProgramWithBinary",
                          code != CL_SUCCESS ? code : binary_code);
     }
-    code = site->api->clBuildProgram(program, 1, &site->device, options, NULL, NULL);
+    code = build_loaded(site, program, options);
     if (code != CL_SUCCESS) {
         (void)site->api->clReleaseProgram(program);
         return fail_load(diag, "clBuildProgram", code);

@@ -14,6 +14,7 @@
 
 #define HEADERS "h/"
 #define SOURCE "m/"
+#define ALWAYS "-cl-kernel-arg-info" /* of text: what its kernels take */
 
 static kiln_status out_of_memory(kiln_diag *diag)
 {
@@ -204,6 +205,24 @@ static kiln_status add_options(const kiln_source *source, kn_strbuf *options, ki
     return KILN_OK;
 }
 
+char *kn_opencl_input_load_options(const kiln_source *source)
+{
+    const bool is_text = source->language == KILN_LANG_OPENCL_C;
+    kn_strbuf options, prologue;
+    kn_strbuf_init(&options, (size_t)1 << 20);
+    kn_strbuf_init(&prologue, 0);
+    kiln_status status = is_text ? add_defines(source, &options, &prologue, NULL) : KILN_OK;
+    if (status == KILN_OK) {
+        status = add_options(source, &options, NULL);
+    }
+    kn_strbuf_append_text(&options, is_text ? ALWAYS : "");
+    char *text =
+        status == KILN_OK && kn_strbuf_ok(&options) ? kn_text_copy(kn_strbuf_text(&options)) : NULL;
+    kn_strbuf_deinit(&prologue);
+    kn_strbuf_deinit(&options);
+    return text;
+}
+
 static kiln_status make(kn_opencl_input *input, const kiln_source *source, kn_strbuf *options,
                         kn_strbuf *text, kiln_diag *diag)
 {
@@ -221,7 +240,7 @@ static kiln_status make(kn_opencl_input *input, const kiln_source *source, kn_st
         status = add_options(source, options, diag);
     }
     if (status == KILN_OK && source->language == KILN_LANG_OPENCL_C) {
-        kn_strbuf_append_text(options, "-cl-kernel-arg-info");
+        kn_strbuf_append_text(options, ALWAYS);
     }
     if (status == KILN_OK) {
         add_text(input, source, text);

@@ -44,6 +44,9 @@ void kn_opencl_input_leave(kn_opencl_input *input);
 /* Rewrites a compiler's log so that it speaks of the names that the user knows; malloc'ed, or NULL
  * when there is nothing to rewrite. */
 char *kn_opencl_input_clean_log(const kn_opencl_input *input, const char *log);
+/* The options of the request as a program from a binary takes them: without include folders, which
+ * are gone. malloc'ed; NULL when out of memory. */
+char *kn_opencl_input_load_options(const kiln_source *source);
 void kn_opencl_input_deinit(kn_opencl_input *input);
 
 #endif

@@ -81,7 +81,9 @@ typedef struct kn_opencl_site {
 kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language language,
                                    const void *text, size_t length, const char *options,
                                    cl_program *out_program, char **out_log, kiln_diag *diag);
-/* Loads a binary. KILN_E_REJECTED when the driver will not have it. */
+/* Loads a binary with the options that it was built with: drivers finish code when they load it or
+ * at the first launch, by the options of the program that they see then. KILN_E_REJECTED when the
+ * driver will not have it. */
 kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, const void *data,
                                    size_t size, const char *options, cl_program *out_program,
                                    kiln_diag *diag);

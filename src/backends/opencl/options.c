@@ -65,21 +65,36 @@ bool kn_opencl_text_is_plain(const char *text)
     return true;
 }
 
-void kn_opencl_load_options(const char *options, kn_strbuf *out)
+/* What a front end alone reads; *out_value is set where the next token belongs to it. */
+static bool is_of_front_end(const char *token, bool *out_value)
 {
-    /* NVIDIA's binary is PTX: what steers its assembler acts when the binary is loaded. */
-    static const char prefix[] = "-cl-nv-";
+    static const char *const words[] = {"-w", "-Werror", "-cl-kernel-arg-info", "-x"};
+    *out_value = strcmp(token, "-D") == 0 || strcmp(token, "-I") == 0 || strcmp(token, "-x") == 0;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(token, words[i]) == 0) {
+            return true;
+        }
+    }
+    return kn_text_starts(token, "-D") || kn_text_starts(token, "-I") ||
+           kn_text_starts(token, "-W") || kn_text_starts(token, "-cl-std=");
+}
+
+void kn_opencl_options_of_code(const char *options, kn_strbuf *out)
+{
     kn_strbuf token;
     bool odd = false;
-    bool value = false; /* "-cl-nv-maxrregcount 32": the number is a token of its own */
+    bool value = false; /* of the token before */
     kn_strbuf_init(&token, 0);
-    while (options != NULL && kn_opencl_option_next(&options, &token, &odd)) {
-        const char *text = kn_strbuf_text(&token);
-        bool own = kn_text_starts(text, prefix);
-        if (own || (value && isdigit((unsigned char)text[0]))) {
-            kn_strbuf_printf(out, "%s%s", out->length > 0 ? " " : "", text);
+    const char *raw = options;
+    while (kn_opencl_option_next(&options, &token, &odd)) {
+        raw += strspn(raw, " \t\r\n\v\f");
+        if (value) {
+            value = false;
+        } else if (!is_of_front_end(kn_strbuf_text(&token), &value)) {
+            /* As it was written: a driver takes the quotes off by itself. */
+            kn_strbuf_printf(out, "%s%.*s", out->length > 0 ? " " : "", (int)(options - raw), raw);
         }
-        value = own;
+        raw = options;
     }
     kn_strbuf_deinit(&token);
 }

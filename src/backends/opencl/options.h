@@ -19,8 +19,9 @@ const char *kn_opencl_option_reason(const char *token);
 /* True for text that every driver's tokeniser takes as one token and as it is. */
 bool kn_opencl_text_is_plain(const char *text);
 
-/* The options that a driver wants again when it loads a binary (its own code generator runs then),
- * from a string of options; appended to `out` with blanks between. */
-void kn_opencl_load_options(const char *options, kn_strbuf *out);
+/* A string of options without those that only a front end reads (definitions, folders, warnings,
+ * the language's version): for drivers that take no such option with a binary, whose text has been
+ * read long ago. Appended to `out` with blanks between. */
+void kn_opencl_options_of_code(const char *options, kn_strbuf *out);
 
 #endif

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/opencl/options.h"
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
+#include "base/text.h"
 
 static const kiln_artifact *last_artifact(const kiln_load_request *request)
 {
@@ -20,15 +20,14 @@ static kiln_status load_binary(const kn_opencl_device *device, const kn_opencl_s
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "loading an OpenCL program",
                              "there is no binary");
     }
-    kn_strbuf options;
-    kn_strbuf_init(&options, 0);
-    for (size_t i = 0; request->source != NULL && i < request->source->option_count; i++) {
-        kn_opencl_load_options(request->source->options[i], &options);
+    char *options =
+        request->source != NULL ? kn_opencl_input_load_options(request->source) : kn_text_copy("");
+    if (options == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "loading an OpenCL program", NULL);
     }
-    kiln_status status =
-        kn_opencl_build_binary(site, device->unit->is_pocl, artifact->data, artifact->size,
-                               kn_strbuf_text(&options), out_program, diag);
-    kn_strbuf_deinit(&options);
+    kiln_status status = kn_opencl_build_binary(site, device->unit->is_pocl, artifact->data,
+                                                artifact->size, options, out_program, diag);
+    free(options);
     return status;
 }
 

@@ -8,9 +8,10 @@
  * in FAKE_ONLY_1_0        lacks all later symbols                              clBuildProgram
  *   FAKE_WITHOUT_BINARY  lacks one symbol of 1.0           FAKE_EMPTY         gives empty binaries
  *   FAKE_SALT=n          another build, same versions      FAKE_LAZY          empty until a kernel
- * is made (Mali) Source text with "broken" in it does not compile, with "silent" without a log,
- * with "stumble" so the first time only. $FAKECL_LOG names a file that gets one letter a call: S
- * from source, B from a binary, I from SPIR-V, G for a binary read. */
+ * is made (Mali)   FAKE_CHOOSY  takes no -D with a binary. Source text with "broken" in it does not
+ * compile, with "silent" without a log, with "stumble" so the first time only. $FAKECL_LOG names a
+ * file that gets one letter a call: S from source, B from a binary, I from SPIR-V, G for a binary
+ * read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,6 +287,11 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint devices,
 #ifdef FAKE_REFUSES_BUILD
     if (program->from_binary) {
         return CL_BUILD_PROGRAM_FAILURE;
+    }
+#endif
+#ifdef FAKE_CHOOSY
+    if (program->from_binary && strstr(options, "-D") != NULL) {
+        return CL_INVALID_BUILD_OPTIONS;
     }
 #endif
     if (strstr(program->text, "stumble") != NULL || strstr(program->text, "silent") != NULL) {

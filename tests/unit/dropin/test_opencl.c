@@ -254,6 +254,21 @@ static void K3_options_are_framed(void **state)
     expect(folder, "run", "-DFACTOR=7", "KILN_OK value=70");
 }
 
+/* PoCL flushes subnormal numbers at the launch, by the options of the program that is launched. */
+static void K3_a_hit_runs_with_the_options_of_its_build(void **state)
+{
+    const char *folder = (const char *)*state;
+    write_file(folder, "source.cl",
+               "__kernel void scale(__global int *d) {\n"
+               "    d[get_global_id(0)] = as_float(d[get_global_id(0)]) * 1e30f > 0.0f ? 1 : 2;\n"
+               "}\n");
+    expect(folder, "run", "-cl-denorms-are-zero", "KILN_OK value=2");
+    assert_non_null(strstr(output, BUILT));
+    expect(folder, "run", "-cl-denorms-are-zero", "KILN_OK value=2");
+    assert_non_null(strstr(output, FOUND));
+    expect(folder, "run", "", "KILN_OK value=1");
+}
+
 /* Drivers differ in where they take quotes off: PoCL does in the value of -D, refuses them around
  * an option, and keeps them as part of the folder of -I, which is then not the one that was meant.
  */
@@ -403,6 +418,14 @@ static void D4_a_refused_binary_is_built_again_and_replaced(void **state)
     assert_non_null(strstr(output, "rejected=1 puts=1"));
 }
 
+static void a_driver_may_refuse_options_of_the_front_end_with_a_binary(void **state)
+{
+    const char *folder = (const char *)*state;
+    fake(state, "choosy");
+    expect(folder, "build", "-DN=3 -cl-x", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1");
+    expect(folder, "build", "-DN=3 -cl-x", "KILN_OK value=0 files=0" FOUND " rejected=0 puts=0");
+}
+
 static void the_example_starts_warm(void **state)
 {
 #ifdef KILN_EXAMPLE
@@ -444,11 +467,13 @@ int main(int argc, char **argv)
         TEST(K2_another_build_of_the_driver_is_another_key),
         TEST(D3_an_empty_binary_is_never_kept),
         TEST(D4_a_refused_binary_is_built_again_and_replaced),
+        TEST(a_driver_may_refuse_options_of_the_front_end_with_a_binary),
     };
     const struct CMUnitTest on_pocl[] = {
         TEST(the_second_process_finds_it),
         TEST(K3_options_are_framed),
         TEST(K3_quotes_in_options_are_kept),
+        TEST(K3_a_hit_runs_with_the_options_of_its_build),
         TEST(K1_headers_behind_I_are_in_the_key),
         TEST(what_cannot_be_followed_goes_past_the_cache),
         TEST(an_error_gives_the_log_and_nothing_is_kept),

@@ -60,14 +60,41 @@ static void options_that_reach_for_files_are_known(void **state)
     }
 }
 
-static void options_for_the_load_are_the_assemblers(void **state)
+static void options_of_the_front_end_can_be_left_out(void **state)
 {
     (void)state;
     kn_strbuf out;
     kn_strbuf_init(&out, 0);
-    kn_opencl_load_options("-DN=3 -cl-nv-maxrregcount 32 -w 7 -cl-nv-verbose", &out);
-    assert_string_equal(kn_strbuf_text(&out), "-cl-nv-maxrregcount 32 -cl-nv-verbose");
+    kn_opencl_options_of_code(
+        "-DN=3 -D M=4 -I a -I\"b c\" -w -Werror -cl-std=CL3.0 -cl-nv-maxrregcount 32 "
+        "-cl-kernel-arg-info -cl-denorms-are-zero -x spir \"-cl-opt-disable\"",
+        &out);
+    assert_string_equal(kn_strbuf_text(&out), "-cl-nv-maxrregcount 32 -cl-denorms-are-zero "
+                                              "\"-cl-opt-disable\"");
     kn_strbuf_deinit(&out);
+}
+
+static void a_load_takes_the_options_of_the_build(void **state)
+{
+    (void)state;
+    const kiln_define defines[] = {{"N", "3"}, {"ODD", "a b"}, {"BARE", NULL}};
+    const char *const options[] = {"-cl-denorms-are-zero", "-w"};
+    const char *const folders[] = {"include"};
+    kiln_source source = KILN_SOURCE_INIT;
+    source.language = KILN_LANG_OPENCL_C;
+    source.defines = defines;
+    source.define_count = 3;
+    source.options = options;
+    source.option_count = 2;
+    source.include_dirs = folders;
+    source.include_dir_count = 1;
+    char *text = kn_opencl_input_load_options(&source);
+    assert_string_equal(text, "-DN=3 -DBARE -cl-denorms-are-zero -w -cl-kernel-arg-info");
+    free(text);
+    source.language = KILN_LANG_SPIRV; /* has no text to define anything for */
+    text = kn_opencl_input_load_options(&source);
+    assert_string_equal(text, "-cl-denorms-are-zero -w ");
+    free(text);
 }
 
 static void every_error_has_a_name_and_a_status(void **state)
@@ -222,7 +249,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(K3_option_strings_are_split_as_drivers_split_them),
         cmocka_unit_test(options_that_reach_for_files_are_known),
-        cmocka_unit_test(options_for_the_load_are_the_assemblers),
+        cmocka_unit_test(options_of_the_front_end_can_be_left_out),
+        cmocka_unit_test(a_load_takes_the_options_of_the_build),
         cmocka_unit_test(every_error_has_a_name_and_a_status),
         cmocka_unit_test(a_request_becomes_one_text_and_one_option_string),
         cmocka_unit_test(line_breaks_are_refused),
