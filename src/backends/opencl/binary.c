@@ -197,7 +197,12 @@ static kiln_status find_device(const kn_opencl_site *site, cl_program program, s
             return KILN_OK;
         }
     }
-    return kn_opencl_fail(diag, "reading an OpenCL binary", "clGetProgramInfo", code);
+    if (code != CL_SUCCESS) {
+        return kn_opencl_fail(diag, "reading an OpenCL binary", "clGetProgramInfo", code);
+    }
+    return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "update the OpenCL driver",
+                         "reading an OpenCL binary",
+                         "the driver lists %zu devices, and not the one built for", count);
 }
 
 /* One buffer for each device: some drivers write all of them, asked or not. */
@@ -207,9 +212,10 @@ static kiln_status read_all(const kn_opencl_site *site, cl_program program, cons
     for (size_t i = 0; i < count; i++) {
         if (sizes[i] > BINARY_LIMIT) {
             return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "reading an OpenCL binary",
-                                 "%zu bytes are more than any binary has", sizes[i]);
+                                 "the driver names a size of %zu bytes", sizes[i]);
         }
-        binaries[i] = sizes[i] > 0 ? malloc(sizes[i]) : NULL;
+        /* Zeros: what a driver leaves out of a size that is too large is not of this process. */
+        binaries[i] = sizes[i] > 0 ? calloc(1, sizes[i]) : NULL;
         if (sizes[i] > 0 && binaries[i] == NULL) {
             return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading an OpenCL binary", NULL);
         }
@@ -232,10 +238,15 @@ kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program
     *out_size = 0;
     cl_int code =
         site->api->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(sizes), sizes, &bytes);
-    if (code != CL_SUCCESS || bytes < sizeof(size_t)) {
+    if (code != CL_SUCCESS) {
         return kn_opencl_fail(diag, "reading an OpenCL binary", "clGetProgramInfo", code);
     }
-    size_t count = bytes / sizeof(size_t);
+    if (bytes < sizeof(size_t) || bytes > sizeof(sizes) || bytes % sizeof(size_t) != 0) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "update the OpenCL driver",
+                             "reading an OpenCL binary",
+                             "the driver lists the sizes of its binaries in %zu bytes", bytes);
+    }
+    const size_t count = bytes / sizeof(size_t);
     kiln_status status = find_device(site, program, count, &index, diag);
     if (status == KILN_OK && sizes[index] > 0) {
         status = read_all(site, program, sizes, count, binaries, diag);

@@ -202,23 +202,37 @@ static kiln_status keep_capture(const build *b, kiln_artifact *artifact)
     return status;
 }
 
+/* The program works without its binary: what keeps it from being read back costs the cache, and not
+ * the build that worked. */
+static kiln_status do_without_binary(const build *b, bool want_live, const kiln_diag *reason,
+                                     kiln_diag *diag)
+{
+    char line[1024];
+    const char *why = reason->why[0] != '\0' ? reason->why : "it is empty";
+    kn_text_putf(line, sizeof(line),
+                 "OpenCL: the driver gives no binary of a program that it built (%s); the program "
+                 "works, but is compiled at every start",
+                 why);
+    b->cl->host->log(KILN_LOG_WARN, line);
+    return want_live ? KILN_OK
+                     : kiln_diag_set(diag, KILN_E_UNSUPPORTED, "compile where it is used",
+                                     "compiling an OpenCL program", "%s gives no binaries: %s",
+                                     b->unit->info.name, why);
+}
+
 static kiln_status keep_binary(const build *b, kiln_artifact *artifact, bool want_live,
                                kiln_diag *diag)
 {
     void *data = NULL;
     size_t size = 0;
-    kiln_status status = kn_opencl_read_binary(&b->site, b->program, &data, &size, diag);
-    if (status == KILN_OK && size == 0) {
-        b->cl->host->log(KILN_LOG_WARN, "OpenCL: the driver gives no binary of a program that it "
-                                        "built; it works, but is compiled at every start");
-        if (!want_live) {
-            status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, "compile where it is used",
-                                   "compiling an OpenCL program", "%s gives no binaries",
-                                   b->unit->info.name);
-        }
-    } else if (status == KILN_OK) {
+    kiln_diag reason = KILN_DIAG_INIT;
+    kiln_status status = kn_opencl_read_binary(&b->site, b->program, &data, &size, &reason);
+    if (status == KILN_OK && size > 0) {
         status = b->cl->host->artifact_set(artifact, KILN_LANG_NONE, data, size);
+    } else if (want_live || status != KILN_E_NOMEM) {
+        status = do_without_binary(b, want_live, &reason, diag);
     }
+    kiln_diag_clear(&reason);
     free(data);
     return status;
 }

@@ -11,6 +11,7 @@
 
 #define MAX_KERNELS 4096u
 #define MAX_PARAMS 1024u
+#define NAME_LIMIT 65536u
 
 static kiln_status out_of_memory(kiln_diag *diag)
 {
@@ -55,7 +56,7 @@ static void ask_text(const kn_opencl_api *api, cl_kernel kernel, cl_uint index,
     size_t needed = 0;
     text[0] = '\0';
     if (api->clGetKernelArgInfo(kernel, index, name, 0, NULL, &needed) != CL_SUCCESS ||
-        needed == 0 || needed > 65536) {
+        needed == 0 || needed >= NAME_LIMIT) {
         return;
     }
     char *whole = calloc(1, needed + 1);
@@ -89,7 +90,10 @@ static char *kernel_name(const kn_opencl_api *api, cl_kernel kernel, cl_int *out
 {
     size_t size = 0;
     *out_code = api->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size);
-    char *name = *out_code == CL_SUCCESS && size < 65536 ? calloc(1, size + 1) : NULL;
+    if (*out_code == CL_SUCCESS && size >= NAME_LIMIT) {
+        *out_code = CL_INVALID_VALUE; /* a name that no compiler takes */
+    }
+    char *name = *out_code == CL_SUCCESS ? calloc(1, size + 1) : NULL;
     if (name != NULL) {
         *out_code = api->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name, NULL);
     }
@@ -125,8 +129,13 @@ static kiln_status describe(const kn_opencl_site *site, kn_opencl_kernel *kernel
         return code != CL_SUCCESS ? fail(diag, "clGetKernelInfo", code) : out_of_memory(diag);
     }
     code = api->clGetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
-    if (code != CL_SUCCESS || count > MAX_PARAMS) {
+    if (code != CL_SUCCESS) {
         return fail(diag, "clGetKernelInfo", code);
+    }
+    if (count > MAX_PARAMS) {
+        return kiln_diag_set(diag, KILN_E_INTERNAL, "update the OpenCL driver",
+                             "listing OpenCL kernels", "the driver counts %u parameters of %s",
+                             (unsigned)count, kernel->name);
     }
     kernel->params = calloc(count + 1u, sizeof(*kernel->params));
     if (kernel->params == NULL) {
@@ -224,8 +233,13 @@ static kiln_status create_all(const kn_opencl_site *site, cl_program program,
 {
     cl_uint count = 0;
     cl_int code = site->api->clCreateKernelsInProgram(program, 0, NULL, &count);
-    if (code != CL_SUCCESS || count > MAX_KERNELS) {
+    if (code != CL_SUCCESS) {
         return fail(diag, "clCreateKernelsInProgram", code);
+    }
+    if (count > MAX_KERNELS) {
+        return kiln_diag_set(diag, KILN_E_INTERNAL, "update the OpenCL driver",
+                             "listing OpenCL kernels", "the driver counts %u kernels",
+                             (unsigned)count);
     }
     cl_kernel *handles = calloc(count + 1u, sizeof(cl_kernel));
     kernels->items = calloc(count + 1u, sizeof(*kernels->items));
@@ -236,12 +250,19 @@ static kiln_status create_all(const kn_opencl_site *site, cl_program program,
     if (count > 0) {
         code = site->api->clCreateKernelsInProgram(program, count, handles, NULL);
     }
-    for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++) {
+    for (cl_uint i = 0; i < count && code == CL_SUCCESS && handles[i] != NULL; i++) {
         kernels->items[i].handle = handles[i];
         kernels->count = i + 1;
     }
     free(handles);
-    return code == CL_SUCCESS ? KILN_OK : fail(diag, "clCreateKernelsInProgram", code);
+    if (code != CL_SUCCESS) {
+        return fail(diag, "clCreateKernelsInProgram", code);
+    }
+    return kernels->count == count
+               ? KILN_OK
+               : kiln_diag_set(
+                     diag, KILN_E_INTERNAL, "update the OpenCL driver", "listing OpenCL kernels",
+                     "the driver counts %u kernels and gives %zu", (unsigned)count, kernels->count);
 }
 
 static void release(const kn_opencl_api *api, kn_opencl_kernels *kernels)

@@ -67,7 +67,7 @@ static kiln_status list_platform(listing *list, cl_platform_id platform)
         note(list, name, kn_opencl_error_name(code));
         count = 0;
     }
-    for (cl_uint i = 0; i < count && status == KILN_OK; i++) {
+    for (cl_uint i = 0; i < count && status == KILN_OK && devices[i] != NULL; i++) {
         status = add_unit(list, platform, devices[i], name);
     }
     free(devices);
@@ -95,7 +95,8 @@ static kiln_status list_platforms(listing *list, cl_int *out_code, cl_uint *out_
         return KILN_OK;
     }
     *out_count = *out_count < MAX_PLATFORMS ? *out_count : MAX_PLATFORMS;
-    for (cl_uint i = 0; i < *out_count && status == KILN_OK; i++) {
+    /* Fewer than were counted is an answer that some loaders give. */
+    for (cl_uint i = 0; i < *out_count && status == KILN_OK && platforms[i] != NULL; i++) {
         status = list_platform(list, platforms[i]);
     }
     return status;

@@ -11,13 +11,14 @@
  * is made (Mali)   FAKE_CHOOSY  takes no -D with a binary. Source text with "broken" in it does not
  * compile, with "silent" without a log, with "stumble" so the first time only. $FAKECL_LOG names a
  * file that gets one letter a call: S from source, B from a binary, I from SPIR-V, G for a binary
- * read. */
+ * read. $FAKE_LIE: support/lies.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "backends/opencl/symbols.h"
+#include "support/lies.h"
 
 #define EXPORT CL_API_ENTRY __attribute__((visibility("default")))
 
@@ -62,8 +63,38 @@ static void count(const char *letter)
     }
 }
 
+static const char *asked_call = "";
+static unsigned asked_question;
+
+static void is_asked(const char *call, unsigned question)
+{
+    asked_call = call;
+    asked_question = question;
+}
+
+/* What is answered is never more than `size`; a handle that is none would end a driver. */
 static cl_int give(const void *data, size_t length, size_t size, void *value, size_t *out_size)
 {
+    uint64_t number = 0;
+    if (lie_is_told_of(asked_call, asked_question, "error", &number)) {
+        return (cl_int)(int64_t)number;
+    }
+    if (lie_is_told_of(asked_call, asked_question, "value", &number)) {
+        lie_fill(value, size, number);
+        if (out_size != NULL) {
+            *out_size = length;
+        }
+        return CL_SUCCESS;
+    }
+    if (lie_is_told_of(asked_call, asked_question, "length", &number)) {
+        if (out_size != NULL) {
+            *out_size = (size_t)number;
+        }
+        if (value != NULL) {
+            memcpy(value, data, size < length ? size : length);
+        }
+        return CL_SUCCESS;
+    }
     if (out_size != NULL) {
         *out_size = length;
     }
@@ -74,6 +105,28 @@ static cl_int give(const void *data, size_t length, size_t size, void *value, si
         memcpy(value, data, length);
     }
     return CL_SUCCESS;
+}
+
+/* How many there are said to be. */
+static cl_int count_is_lied(const char *call, cl_uint *count_said)
+{
+    uint64_t number = 0;
+    if (lie_is_told(call, "error", &number)) {
+        return (cl_int)(int64_t)number;
+    }
+    if (count_said != NULL && lie_is_told(call, "value", &number)) {
+        *count_said = (cl_uint)number;
+    }
+    return CL_SUCCESS;
+}
+
+/* A driver ends its process with a handle that is none. */
+static void must_be(const void *handle)
+{
+    if (handle == NULL) {
+        (void)fputs("a NULL handle\n", stderr);
+        abort();
+    }
 }
 
 static cl_int give_text(const char *text, size_t size, void *value, size_t *out_size)
@@ -109,7 +162,7 @@ EXPORT cl_int CL_API_CALL clGetPlatformIDs(cl_uint entries, cl_platform_id *out,
     if (out_count != NULL) {
         *out_count = PLATFORMS;
     }
-    return CL_SUCCESS;
+    return count_is_lied("clGetPlatformIDs", out_count);
 }
 
 #ifdef FAKE_OLD_DRIVER
@@ -121,6 +174,8 @@ EXPORT cl_int CL_API_CALL clGetPlatformIDs(cl_uint entries, cl_platform_id *out,
 EXPORT cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform, cl_platform_info name,
                                             size_t size, void *value, size_t *out_size)
 {
+    must_be(platform);
+    is_asked("clGetPlatformInfo", name);
     switch (name) {
     case CL_PLATFORM_NAME:
         return give_text(platform->name, size, value, out_size);
@@ -134,6 +189,7 @@ EXPORT cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform, cl_platform
 EXPORT cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_device_type type,
                                          cl_uint entries, cl_device_id *out, cl_uint *out_count)
 {
+    must_be(platform);
     (void)type;
     if (platform->devices_code != CL_SUCCESS) {
         return platform->devices_code;
@@ -144,12 +200,14 @@ EXPORT cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_device_type
     if (out_count != NULL) {
         *out_count = 1;
     }
-    return CL_SUCCESS;
+    return count_is_lied("clGetDeviceIDs", out_count);
 }
 
 EXPORT cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info name, size_t size,
                                           void *value, size_t *out_size)
 {
+    must_be(device);
+    is_asked("clGetDeviceInfo", name);
     const size_t dims[3] = {64, 64, 64};
     const size_t group = 64;
     cl_platform_id platform = &platforms[PLATFORMS - 1];
@@ -306,7 +364,8 @@ EXPORT cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_device_id
                                                 cl_program_build_info name, size_t size,
                                                 void *value, size_t *out_size)
 {
-    (void)device, (void)name;
+    (void)device;
+    is_asked("clGetProgramBuildInfo", name);
     return give_text(strstr(program->text, "broken") != NULL ? "1:1: it is broken\n" : "", size,
                      value, out_size);
 }
@@ -326,8 +385,10 @@ static size_t binary_size(cl_program program)
 EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info name, size_t size,
                                            void *value, size_t *out_size)
 {
+    is_asked("clGetProgramInfo", name);
     size_t bytes = binary_size(program);
     cl_device_id device = &the_device;
+    uint64_t number = 0;
     switch (name) {
     case CL_PROGRAM_NUM_DEVICES:
         return give_u32(1, size, value, out_size);
@@ -337,6 +398,13 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
         return give(&bytes, sizeof(bytes), size, value, out_size);
     case CL_PROGRAM_BINARIES:
         count("G");
+        if (lie_is_told_of("clGetProgramInfo", CL_PROGRAM_BINARIES, "error", &number)) {
+            return (cl_int)(int64_t)number;
+        }
+        if (lie_is_told_of("clGetProgramInfo", CL_PROGRAM_BINARY_SIZES, "value", &number) &&
+            number < bytes) {
+            return CL_SUCCESS; /* it would write more than there is room for */
+        }
         if (((unsigned char **)value)[0] != NULL && bytes > 0) {
             memcpy(((unsigned char **)value)[0], magic, sizeof(magic));
             memcpy(((unsigned char **)value)[0] + sizeof(magic), program->text, program->length);
@@ -360,21 +428,46 @@ EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint e
     if (out_count != NULL) {
         *out_count = 1;
     }
-    return CL_SUCCESS;
+    return count_is_lied("clCreateKernelsInProgram", out_count);
 }
 
 EXPORT cl_int CL_API_CALL clGetKernelInfo(cl_kernel kernel, cl_kernel_info name, size_t size,
                                           void *value, size_t *out_size)
 {
+    must_be(kernel);
+    is_asked("clGetKernelInfo", name);
     (void)kernel;
     return name == CL_KERNEL_FUNCTION_NAME ? give_text("k", size, value, out_size)
                                            : give_u32(0, size, value, out_size);
 }
 
+#ifndef FAKE_ONLY_1_0
+EXPORT cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint index,
+                                             cl_kernel_arg_info name, size_t size, void *value,
+                                             size_t *out_size)
+{
+    must_be(kernel);
+    is_asked("clGetKernelArgInfo", name);
+    (void)index;
+    switch (name) {
+    case CL_KERNEL_ARG_NAME:
+        return give_text("a", size, value, out_size);
+    case CL_KERNEL_ARG_TYPE_NAME:
+        return give_text("float*", size, value, out_size);
+    case CL_KERNEL_ARG_ADDRESS_QUALIFIER:
+        return give_u32(CL_KERNEL_ARG_ADDRESS_GLOBAL, size, value, out_size);
+    default:
+        return CL_INVALID_VALUE;
+    }
+}
+#endif
+
 EXPORT cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
                                                    cl_kernel_work_group_info name, size_t size,
                                                    void *value, size_t *out_size)
 {
+    must_be(kernel);
+    is_asked("clGetKernelWorkGroupInfo", name);
     const size_t group = 64;
     (void)kernel, (void)device;
     return name == CL_KERNEL_WORK_GROUP_SIZE ? give(&group, sizeof(group), size, value, out_size)
