@@ -13,8 +13,8 @@
 
 #include <kiln/kiln.h>
 
-#include "core/artifact.h"
-#include "core/runtime.h"
+#include "core/runtime/runtime.h"
+#include "core/walk/stage_artifact.h"
 
 enum { PROGRAMS = 100, STAGES = 4, ITEMS = 64, SWITCHES = 4000 };
 

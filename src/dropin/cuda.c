@@ -1,5 +1,5 @@
-/* Level 2: NVRTC through the cache: the walk of core/build.c without its load, for a target that
- * the options name, on the cuda backend opened without its driver. */
+/* Level 2: NVRTC through the cache: the walk of core/walk/build.c without its load, for a target
+ * that the options name, on the cuda backend opened without its driver. */
 #include "kiln/cuda.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "base/sized.h"
 #include "base/text.h"
-#include "core/build.h"
-#include "core/driver.h"
+#include "core/runtime/driver.h"
+#include "core/walk/build.h"
 #include "hal/artifact.h"
 #include "hal/registry.h"
 

@@ -1,5 +1,5 @@
-/* Level 2: OpenCL programs through the cache. The walk of core/build.c for a program that has its
- * own context and keeps the cl_program. */
+/* Level 2: OpenCL programs through the cache. The walk of core/walk/build.c for a program that has
+ * its own context and keeps the cl_program. */
 #include "kiln/opencl.h"
 
 #include <stdlib.h>

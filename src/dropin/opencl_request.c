@@ -7,8 +7,8 @@
 #include "backends/opencl/options.h"
 #include "backends/opencl/status.h"
 #include "base/text.h"
-#include "core/include_scan.h"
-#include "core/target.h"
+#include "core/walk/target.h"
+#include "headers/include_scan.h"
 
 #define STAGE "opencl.program"
 #define STAGE_REVISION 1u

@@ -6,7 +6,7 @@
 #include "kiln/opencl.h"
 
 #include "backends/opencl/opencl.h"
-#include "core/closure.h"
+#include "headers/closure.h"
 
 typedef struct kn_opencl_request {
     kiln_cache *cache;

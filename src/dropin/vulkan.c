@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/text.h"
-#include "core/target.h"
+#include "core/walk/target.h"
 #include "store/cache.h"
 #include "sys/clock.h"
 

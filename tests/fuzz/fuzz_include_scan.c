@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/include_scan.h"
+#include "headers/include_scan.h"
 
 static kiln_status check(void *user, const kn_include *include)
 {

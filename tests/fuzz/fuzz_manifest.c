@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/manifest.h"
+#include "headers/header_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

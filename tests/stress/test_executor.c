@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/executor.h"
+#include "core/launch/executor.h"
 #include "sys/thread.h"
 
 enum { ROUNDS = 60, THREADS = 4, PIECES = 24, ITEMS = 16 };

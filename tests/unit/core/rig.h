@@ -6,8 +6,8 @@
 #include <kiln/kiln.h>
 
 #include "backends/fake/fake.h"
-#include "core/program.h"
-#include "core/runtime.h"
+#include "core/runtime/runtime.h"
+#include "core/walk/program.h"
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 

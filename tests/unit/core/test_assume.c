@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/closure.h"
+#include "headers/closure.h"
 #include "unit/core/rig.h"
 
 enum { HEADERS = 120, TEXT = 8192 };

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/capture.h"
-#include "core/progress.h"
+#include "core/walk/capture.h"
+#include "core/walk/progress.h"
 #include "sys/clock.h"
 #include "unit/core/rig.h"
 

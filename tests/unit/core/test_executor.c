@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/executor.h"
-#include "core/runtime.h"
+#include "core/launch/executor.h"
+#include "core/runtime/runtime.h"
 #include "exec/worker.h"
 #include "support/failalloc.h"
 #include "sys/clock.h"

@@ -1,12 +1,12 @@
 /* Callers that were compiled with newer headers: every struct has grown by a wish that this library
  * knows nothing of. Lists of them lie further apart than ours. (What an older caller lacks is zero:
  * tests/unit/base/test_sized.c.) */
-#include "unit/core/tune_bench.h"
+#include "unit/tune/tune_bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tune.h"
+#include "tune/tune.h"
 
 #define NEWER(type)                                                                                \
     struct {                                                                                       \

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/isolate.h"
+#include "core/runtime/isolate.h"
 #include "support/skip.h"
 #include "sys/paths.h"
 #include "unit/core/rig.h"

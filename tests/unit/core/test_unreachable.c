@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/surroundings.h"
+#include "core/runtime/surroundings.h"
 
 typedef struct tally {
     size_t entries, alone;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "core/artifact.h"
+#include "core/walk/stage_artifact.h"
 #include "support/cmocka.h"
 
 static void assert_fact(const kn_artifact *artifact, const char *name, const char *expected)

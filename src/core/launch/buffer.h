@@ -1,0 +1,25 @@
+/* Buffers, queues and events inside core. */
+#ifndef KILN_CORE_BUFFER_H
+#define KILN_CORE_BUFFER_H
+
+#include "core/runtime/runtime.h"
+
+struct kiln_buffer {
+    kiln_device *device;
+    void *handle;
+    size_t size;
+};
+
+struct kiln_queue {
+    kiln_device *device;
+    void *handle;
+};
+
+/* kiln_queue_write and kiln_queue_read that leave the copy to the queue: the bytes must live until
+ * the backend's event is done. `size` is not 0. */
+kiln_status kn_queue_begin_write(kiln_queue *queue, kiln_buffer *buffer, size_t offset,
+                                 const void *data, size_t size, void **out_handle, kiln_diag *diag);
+kiln_status kn_queue_begin_read(kiln_queue *queue, kiln_buffer *buffer, size_t offset, void *data,
+                                size_t size, void **out_handle, kiln_diag *diag);
+
+#endif

@@ -1,0 +1,143 @@
+/* Asking a backend whether it can work: here, or first in a child process, so that a driver that
+ * crashes or hangs takes nobody with it. */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "core/runtime/isolate.h"
+#include "core/runtime/recall.h"
+#include "core/runtime/runtime.h"
+#include "hal/registry.h"
+#include "sys/env.h"
+
+/* Asks the helper program. KILN_OK: go on and open it here; else the report says why not. */
+static kiln_status ask_child(const kiln_runtime *runtime, const kiln_backend *backend,
+                             kiln_probe_report *report, kiln_diag *diag)
+{
+    const uint64_t start = kn_trace_begin(runtime->trace);
+    kiln_status status =
+        kn_isolate_probe(backend->name, runtime->backend_path, runtime->probe_ms, report, diag);
+    kn_trace_end(runtime->trace, start, "probe in a child",
+                 &(kn_trace_about){.what = backend->name});
+    if (status != KILN_OK) {
+        /* Without a helper program there is no child to ask; the caller still wants an answer. */
+        kn_log_once(runtime->isolate_probe ? KILN_LOG_WARN : KILN_LOG_DEBUG,
+                    "%s is probed in this process: no helper for a child", backend->name);
+        return KILN_OK;
+    }
+    /* Without devices a compiler may still be there: what neither crashed nor hung is opened. */
+    const bool compiles = (backend->caps & KILN_CAP_COMPILE_OFFLINE) != 0 &&
+                          report->outcome != KILN_PROBE_CRASHED &&
+                          report->outcome != KILN_PROBE_TIMED_OUT;
+    if (report->outcome != KILN_PROBE_READY && !compiles) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, backend->name, "%s",
+                             report->why);
+    }
+    return KILN_OK;
+}
+
+/* A driver that is remembered as well is opened; one that is remembered as bad is not; one that has
+ * not been seen yet, and that others made, has to show itself in a child first. Where nothing can
+ * be remembered that would be so at every start, and is done only on request. */
+static kiln_status probe_and_open(const kiln_runtime *runtime, const kiln_backend *backend,
+                                  kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
+{
+    kn_recall known;
+    memset(&known, 0, sizeof(known));
+    const bool remembered = !runtime->fresh_probe && !runtime->isolate_probe &&
+                            kn_recall_get(runtime->cache, backend, &known);
+    kiln_status status = KILN_OK;
+    if (remembered && known.status != KILN_OK) {
+        *report = known.report;
+        status =
+            kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, backend->name, "%s", report->why);
+    } else if (runtime->isolate_probe || (!remembered && kn_recall_works(runtime->cache, backend) &&
+                                          backend->basis->foreign)) {
+        status = ask_child(runtime, backend, report, diag);
+    }
+    kn_recall_deinit(&known);
+    return status == KILN_OK ? kn_driver_open(driver, backend, runtime->cache, report, diag)
+                             : status;
+}
+
+kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,
+                          kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
+{
+    const uint64_t start = kn_trace_begin(runtime->trace);
+    kiln_status status = probe_and_open(runtime, backend, driver, report, diag);
+    kn_trace_end(runtime->trace, start, "probe",
+                 &(kn_trace_about){.what = backend->name,
+                                   .detail = kiln_probe_outcome_name(report->outcome)});
+    return status;
+}
+
+/* The built-in ones, and those that the environment names. */
+static void register_all(void)
+{
+    kn_drivers_register(kn_env_get("KILN_BACKEND_PATH"), NULL, NULL);
+}
+
+static kiln_status find_backend(const char *name, const kiln_backend **out_backend, kiln_diag *diag)
+{
+    register_all();
+    *out_backend = name != NULL ? kn_registry_find(name) : NULL;
+    if (*out_backend == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "see `kiln doctor` for those there are",
+                             "probing a backend", "there is no backend \"%s\"",
+                             name != NULL ? name : "");
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_backend_probe(const char *backend, kiln_probe_report *out_report, kiln_diag *diag)
+{
+    const kiln_backend *table = NULL;
+    memset(out_report, 0, sizeof(*out_report));
+    kiln_status status = find_backend(backend, &table, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_driver driver;
+    if (kn_driver_open(&driver, table, NULL, out_report, NULL) != KILN_OK) {
+        return KILN_OK; /* the report says why */
+    }
+    for (uint32_t i = 0; i < out_report->device_count; i++) {
+        kiln_device_info info;
+        kiln_diag why = KILN_DIAG_INIT;
+        memset(&info, 0, sizeof(info));
+        if (kn_hal_device_info(&driver.in, driver.in.handle, i, &info, &why) != KILN_OK) {
+            kn_text_putf(out_report->why, sizeof(out_report->why), "device %u: %s", (unsigned)i,
+                         why.why);
+            out_report->outcome = KILN_PROBE_FAILED;
+        }
+        kiln_diag_clear(&why);
+    }
+    kn_driver_close(&driver);
+    return KILN_OK;
+}
+
+kiln_status kiln_backend_probe_isolated(const char *backend, uint32_t limit_ms,
+                                        kiln_probe_report *out_report, kiln_diag *diag)
+{
+    const kiln_backend *table = NULL;
+    memset(out_report, 0, sizeof(*out_report));
+    kiln_status status = find_backend(backend, &table, diag);
+    if (status == KILN_OK) {
+        status = kn_isolate_probe(backend, NULL, limit_ms, out_report, diag);
+    }
+    return status;
+}
+
+const char *kiln_backend_name(size_t index)
+{
+    register_all();
+    for (int on_request = 0; on_request < 2; on_request++) {
+        const kiln_backend *backend = NULL;
+        for (size_t i = 0; (backend = kn_registry_at(i)) != NULL; i++) {
+            if (((backend->caps & KILN_CAP_ON_REQUEST) != 0) == (on_request != 0) && index-- == 0) {
+                return backend->name;
+            }
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,133 @@
+/* Runs kiln-probe and turns however it ended into a report. */
+#include "core/runtime/isolate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "core/runtime/driver.h"
+#include "sys/clock.h"
+#include "sys/env.h"
+#include "sys/file.h"
+#include "sys/paths.h"
+#include "sys/process.h"
+
+#define DEFAULT_LIMIT_MS 10000u
+#define NS_PER_MS 1000000ull
+#define UNKNOWN_NAME_EXIT 3 /* kiln-probe: it has no backend of that name */
+
+static void take_field(kiln_probe_report *report, const char *name, const char *value, bool *whole)
+{
+    uint64_t number = 0;
+    if (strcmp(name, "outcome") == 0) {
+        for (int i = KILN_PROBE_READY; i <= KILN_PROBE_SKIPPED; i++) {
+            if (strcmp(kiln_probe_outcome_name((kiln_probe_outcome)i), value) == 0) {
+                report->outcome = (kiln_probe_outcome)i;
+                *whole = true;
+            }
+        }
+    } else if (strcmp(name, "backend") == 0) {
+        kn_text_put(report->backend, sizeof(report->backend), value);
+    } else if (strcmp(name, "library") == 0) {
+        kn_text_put(report->library, sizeof(report->library), value);
+    } else if (strcmp(name, "version") == 0) {
+        kn_text_put(report->version, sizeof(report->version), value);
+    } else if (strcmp(name, "why") == 0) {
+        kn_text_put(report->why, sizeof(report->why), value);
+    } else if (strcmp(name, "fix") == 0) {
+        kn_text_put(report->fix, sizeof(report->fix), value);
+    } else if (strcmp(name, "devices") == 0 && kn_text_to_u64(value, &number)) {
+        report->device_count = (uint32_t)number;
+    } else if (strcmp(name, "ns") == 0 && kn_text_to_u64(value, &number)) {
+        report->probe_ns = number;
+    }
+}
+
+bool kn_isolate_parse(const char *text, kiln_probe_report *out_report)
+{
+    bool outcome = false;
+    bool ended = false;
+    memset(out_report, 0, sizeof(*out_report));
+    while (text != NULL && *text != '\0') {
+        size_t length = strcspn(text, "\n");
+        char line[1024];
+        if (length < sizeof(line)) {
+            memcpy(line, text, length);
+            line[length] = '\0';
+            char *equals = strchr(line, '=');
+            if (equals != NULL) {
+                *equals = '\0';
+                take_field(out_report, line, equals + 1, &outcome);
+            }
+            ended = ended || strcmp(line, "end") == 0;
+        }
+        text += length + (text[length] == '\n');
+    }
+    return outcome && ended;
+}
+
+static void report_ending(const char *backend, const kn_process_result *result, uint32_t limit_ms,
+                          kiln_probe_report *report)
+{
+    const char *fix = "update or remove the driver it loads; KILN_BACKEND chooses another backend";
+    if (result->timed_out) {
+        kn_report_set(report, backend, KILN_PROBE_TIMED_OUT, fix,
+                      "%s did not answer within %u ms (a driver or device that hangs)", backend,
+                      (unsigned)limit_ms);
+    } else if (result->signal != 0) {
+        kn_report_set(report, backend, KILN_PROBE_CRASHED, fix,
+                      "the driver of %s crashed its process with %s", backend,
+                      kn_process_signal_name(result->signal));
+    } else {
+        /* A driver that ends the process takes a program along as one that crashes does. */
+        kn_report_set(report, backend, KILN_PROBE_CRASHED, fix,
+                      "the probe of %s ended with exit code %d and no report", backend,
+                      result->exit_code);
+    }
+}
+
+kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint32_t limit_ms,
+                             kiln_probe_report *out_report, kiln_diag *diag)
+{
+    kiln_status status = KILN_E_UNAVAILABLE;
+    kn_process_result result;
+    kn_strbuf path;
+    memset(out_report, 0, sizeof(*out_report));
+    memset(&result, 0, sizeof(result));
+    kn_strbuf_init(&path, 0);
+    limit_ms = limit_ms != 0 ? limit_ms : DEFAULT_LIMIT_MS;
+    char *helper = kn_paths_helper("kiln-probe");
+    if (helper == NULL) {
+        (void)kiln_diag_set(diag, status, "set KILN_LIBEXEC to the folder it is in",
+                            "probing in a child process", "the program kiln-probe is not found");
+        goto cleanup;
+    }
+    kn_strbuf_printf(&path, "KILN_BACKEND_PATH=%s", backend_path != NULL ? backend_path : "");
+    if (!kn_strbuf_ok(&path)) {
+        status =
+            kiln_diag_set(diag, KILN_E_NOMEM, NULL, "probing in a child process", "out of memory");
+        goto cleanup;
+    }
+    const char *argv[] = {helper, backend, NULL};
+    const char *environment[] = {backend_path != NULL ? kn_strbuf_text(&path) : NULL, NULL};
+    kn_process_request request = {
+        .argv = argv, .environment = environment, .limit_ns = limit_ms * NS_PER_MS};
+    uint64_t start = kn_clock_now();
+    status = kn_process_run(&request, &result, diag);
+    if (status == KILN_OK && result.exit_code == UNKNOWN_NAME_EXIT) {
+        /* Registered by this program: a child cannot know it. */
+        status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "probing in a child process",
+                               "only this process has the backend %s", backend);
+    } else if (status == KILN_OK) {
+        if (result.exit_code != 0 || !kn_isolate_parse(result.out, out_report)) {
+            report_ending(backend, &result, limit_ms, out_report);
+        }
+        out_report->probe_ns = kn_clock_now() - start;
+    }
+cleanup:
+    kn_process_result_deinit(&result);
+    kn_strbuf_deinit(&path);
+    free(helper);
+    return status;
+}

@@ -1,0 +1,329 @@
+/* The runtime's life: options, cache, backends, devices, and all of it backwards. */
+#include "core/runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "core/walk/capture.h"
+#include "core/warm/uses_report.h"
+#include "hal/registry.h"
+#include "sys/env.h"
+
+static void add_report(void *user, const kiln_probe_report *report)
+{
+    kn_listing_add_report((kiln_runtime *)user, report);
+}
+
+static kiln_status no_memory(kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating a runtime", "out of memory");
+}
+
+/* Opens what was asked for; the others are reported as not asked for. */
+static kiln_status open_asked(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
+{
+    const kiln_backend *backend = NULL;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && (backend = kn_registry_at(i)) != NULL; i++) {
+        bool on_request = (backend->caps & KILN_CAP_ON_REQUEST) != 0 && !hidden;
+        bool asked = runtime->backend != NULL
+                         ? kn_request_position(runtime->backend, backend->name) != SIZE_MAX
+                         : !on_request;
+        if (asked) {
+            status = kn_listing_add(runtime, backend, i, diag);
+        } else if (!on_request) {
+            kiln_probe_report report;
+            kn_report_set(&report, backend->name, KILN_PROBE_SKIPPED, NULL, "not asked for");
+            kn_listing_add_report(runtime, &report);
+        }
+    }
+    return status;
+}
+
+/* Opens the others, since what was asked for cannot be had. */
+static kiln_status open_skipped(kiln_runtime *runtime, kiln_diag *diag)
+{
+    const kiln_backend *backend = NULL;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && (backend = kn_registry_at(i)) != NULL; i++) {
+        const kiln_probe_report *report = kn_listing_report(runtime, backend->name);
+        if (report != NULL && report->outcome == KILN_PROBE_SKIPPED) {
+            status = kn_listing_add(runtime, backend, i, diag);
+        }
+    }
+    return status;
+}
+
+/* A report for each name in the request that nobody has. */
+static void report_unknown(kiln_runtime *runtime)
+{
+    const char *list = runtime->backend;
+    while (list != NULL && *list != '\0') {
+        char name[32];
+        size_t length = strcspn(list, ",");
+        kn_text_putf(name, sizeof(name), "%.*s", (int)length, list);
+        if (kn_registry_find(name) == NULL) {
+            kiln_probe_report report;
+            kn_report_set(&report, name, KILN_PROBE_FAILED, "see `kiln doctor` for those there are",
+                          "this kiln has no backend of that name");
+            kn_listing_add_report(runtime, &report);
+        }
+        list += length + (list[length] == ',');
+    }
+}
+
+static bool request_met(const kiln_runtime *runtime)
+{
+    for (size_t i = 0; i < runtime->device_count; i++) {
+        if (kn_device_wanted(runtime, runtime->devices[i])) {
+            return true;
+        }
+    }
+    for (size_t i = 0; runtime->compile_only && i < runtime->driver_count; i++) {
+        const kiln_backend *backend = runtime->drivers[i]->in.backend;
+        if ((backend->caps & KILN_CAP_COMPILE_OFFLINE) != 0 && runtime->device == NULL &&
+            kn_request_position(runtime->backend, backend->name) != SIZE_MAX) {
+            return true;
+        }
+    }
+    return runtime->backend == NULL && runtime->device == NULL;
+}
+
+/* Says which request is not met: an error when strict. */
+static kiln_status settle_unmet(kiln_runtime *runtime, kiln_diag *diag)
+{
+    kiln_diag why = KILN_DIAG_INIT;
+    kiln_device *device = NULL;
+    bool strict = runtime->strict;
+    runtime->strict = true; /* for the message that names what was asked for and what there is */
+    kiln_status status = kiln_runtime_select(runtime, NULL, 0, &device, &why);
+    runtime->strict = strict;
+    for (size_t i = 0; i < runtime->report_count; i++) {
+        const kiln_probe_report *report = &runtime->reports[i];
+        size_t used = strlen(why.why);
+        if (kn_request_position(runtime->backend, report->backend) != SIZE_MAX) {
+            kn_text_putf(why.why + used, sizeof(why.why) - used, "; %s: %s", report->backend,
+                         report->why);
+        }
+    }
+    if (strict) {
+        (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
+    } else {
+        kn_log_diag(KILN_LOG_WARN, "going on with what there is", &why);
+        status = open_skipped(runtime, diag);
+    }
+    kiln_diag_clear(&why);
+    return status;
+}
+
+static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_options *options,
+                                kiln_diag *diag)
+{
+    runtime->strict = options->strict;
+    runtime->isolate_probe = options->isolate_probe;
+    runtime->fresh_probe = options->fresh_probe;
+    runtime->compile_only = options->compile_only;
+    runtime->untuned = options->untuned;
+    runtime->probe_ms = options->probe_ms;
+    runtime->backend = options->backend != NULL ? kn_text_copy(options->backend) : NULL;
+    runtime->device = options->device != NULL ? kn_text_copy(options->device) : NULL;
+    runtime->backend_path =
+        options->backend_path != NULL ? kn_text_copy(options->backend_path) : NULL;
+    if ((options->backend != NULL && runtime->backend == NULL) ||
+        (options->device != NULL && runtime->device == NULL) ||
+        (options->backend_path != NULL && runtime->backend_path == NULL)) {
+        return no_memory(diag);
+    }
+    if (options->cache != NULL) {
+        runtime->cache = options->cache;
+        return KILN_OK;
+    }
+    kiln_status status = kiln_cache_create(NULL, &runtime->cache, diag);
+    runtime->owns_cache = status == KILN_OK;
+    return status;
+}
+
+/* One try at finding what was asked for. */
+static kiln_status list_devices(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
+{
+    kn_drivers_register(runtime->backend_path, add_report, runtime);
+    kiln_status status = open_asked(runtime, hidden, diag);
+    if (status == KILN_OK) {
+        report_unknown(runtime);
+        kn_devices_sort(runtime);
+        if (!request_met(runtime)) {
+            status = settle_unmet(runtime, diag);
+            kn_devices_sort(runtime);
+        }
+    }
+    return status;
+}
+
+/* True if the device that will be used is what it was remembered as. Whoever asks for a device gets
+ * the first one, unless no source of his fits it. */
+static bool memory_holds(kiln_runtime *runtime)
+{
+    kiln_diag why = KILN_DIAG_INIT;
+    bool holds = true;
+    if (runtime->device_count > 0) {
+        kn_driver *driver = runtime->devices[0]->driver;
+        holds = kn_driver_wake(runtime, driver, &why) == KILN_OK;
+        if (!holds) {
+            kn_log_diag(KILN_LOG_INFO, "what was remembered of the backends is old", &why);
+        }
+    }
+    kiln_diag_clear(&why);
+    return holds;
+}
+
+/* From memory first; what that does not give for certain, a probe of everything does. */
+static kiln_status find_devices(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
+{
+    kiln_diag why = KILN_DIAG_INIT;
+    kiln_status status = list_devices(runtime, hidden, &why);
+    if (runtime->recalled && status != KILN_E_NOMEM &&
+        (status != KILN_OK || !memory_holds(runtime))) {
+        kiln_diag_clear(&why);
+        kn_listing_clear(runtime);
+        runtime->fresh_probe = true;
+        status = list_devices(runtime, hidden, &why);
+    }
+    if (status != KILN_OK) {
+        (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
+    } else {
+        runtime->listed = true;
+        runtime->summary = kn_runtime_describe(runtime);
+        status = runtime->summary != NULL ? KILN_OK : no_memory(diag);
+    }
+    kiln_diag_clear(&why);
+    return status;
+}
+
+kiln_status kiln_runtime_create(const kiln_runtime_options *options, kiln_runtime **out_runtime,
+                                kiln_diag *diag)
+{
+    kiln_runtime_options defaults;
+    bool hidden = false;
+    *out_runtime = NULL;
+    kiln_status status = KILN_OK;
+    if (options == NULL) {
+        status = kiln_runtime_options_init(&defaults, diag);
+        options = &defaults;
+    } else {
+        options = kn_sized_view(KN_SIZED_kiln_runtime_options, options, &defaults, diag);
+        status = options != NULL ? kn_options_check(options, diag) : KILN_E_INVALID;
+    }
+    if (status == KILN_OK) {
+        status = kn_options_show_hidden(&hidden, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    kiln_runtime *runtime = (kiln_runtime *)calloc(1, sizeof(*runtime));
+    if (runtime == NULL) {
+        return no_memory(diag);
+    }
+    kn_mutex_init(&runtime->mutex);
+    kn_mutex_init(&runtime->drivers_mutex);
+    kn_map_init(&runtime->programs);
+    kn_map_init(&runtime->uses);
+    atomic_init(&runtime->capture_stop, false);
+    status = copy_options(runtime, options, diag);
+    if (status == KILN_OK && options->trace != NULL) {
+        status = kn_trace_open(options->trace, &runtime->trace, diag);
+    }
+    if (status == KILN_OK) {
+        status = find_devices(runtime, hidden, diag);
+    }
+    if (status != KILN_OK) {
+        kiln_runtime_destroy(runtime);
+        return status;
+    }
+    kn_log(KILN_LOG_INFO, "%s", runtime->summary);
+    *out_runtime = runtime;
+    return KILN_OK;
+}
+
+void kiln_runtime_destroy(kiln_runtime *runtime)
+{
+    if (runtime == NULL) {
+        return;
+    }
+    kn_crew_destroy(runtime->crew); /* first: what it runs builds programs */
+    kn_capture_finish(runtime);
+    kn_uses_flush(runtime);
+    kn_listing_clear(runtime);
+    kn_map_deinit(&runtime->uses);
+    kn_map_deinit(&runtime->programs);
+    if (runtime->owns_cache) {
+        kiln_cache_destroy(runtime->cache);
+    }
+    kn_trace_close(runtime->trace);
+    kn_mutex_deinit(&runtime->drivers_mutex);
+    kn_mutex_deinit(&runtime->mutex);
+    free(runtime->summary);
+    free(runtime->backend_path);
+    free(runtime->device);
+    free(runtime->backend);
+    free(runtime);
+}
+
+static void name_thread(void *user)
+{
+    kn_trace_thread((kn_trace *)user, "compiles in the background");
+}
+
+static kiln_status count_jobs(uint64_t *out_jobs, kiln_diag *diag)
+{
+    const uint64_t room = kn_memory_limit() >> 30;
+    *out_jobs = kn_thread_processors();
+    *out_jobs = room < *out_jobs ? room : *out_jobs;
+    *out_jobs = *out_jobs > 0 ? *out_jobs : 1;
+    return kn_env_u64("KILN_COMPILE_JOBS", 1, KN_CREW_MAX, out_jobs, diag);
+}
+
+kn_crew *kn_runtime_crew(kiln_runtime *runtime, kiln_diag *diag)
+{
+    uint64_t jobs = 1;
+    kn_mutex_lock(&runtime->mutex);
+    if (runtime->crew == NULL && count_jobs(&jobs, diag) == KILN_OK) {
+        /* Out of memory: the next one who asks may have more luck. */
+        (void)kn_crew_create((uint32_t)jobs, name_thread, runtime->trace, &runtime->crew, diag);
+    }
+    kn_crew *crew = runtime->crew;
+    kn_mutex_unlock(&runtime->mutex);
+    return crew;
+}
+
+kiln_cache *kiln_runtime_cache(kiln_runtime *runtime)
+{
+    return runtime->cache;
+}
+
+size_t kiln_runtime_report_count(const kiln_runtime *runtime)
+{
+    return runtime->report_count;
+}
+
+const kiln_probe_report *kiln_runtime_report(const kiln_runtime *runtime, size_t index)
+{
+    return index < runtime->report_count ? &runtime->reports[index] : NULL;
+}
+
+size_t kiln_runtime_device_count(const kiln_runtime *runtime)
+{
+    return runtime->device_count;
+}
+
+kiln_device *kiln_runtime_device(kiln_runtime *runtime, size_t index)
+{
+    return index < runtime->device_count ? runtime->devices[index] : NULL;
+}
+
+const char *kiln_runtime_summary(const kiln_runtime *runtime)
+{
+    return runtime->summary;
+}

@@ -1,0 +1,119 @@
+/* The objects of level 3 as core sees them. A runtime owns its drivers and devices; everything else
+ * borrows a device, and with it the runtime. */
+#ifndef KILN_CORE_RUNTIME_H
+#define KILN_CORE_RUNTIME_H
+
+#include <stdatomic.h>
+
+#include "kiln/kiln.h"
+
+#include "base/map.h"
+#include "core/runtime/driver.h"
+#include "core/warm/trace.h"
+#include "exec/crew.h"
+#include "sys/thread.h"
+
+#define KN_DRIVERS_MAX 32
+#define KN_REPORTS_MAX 48
+
+struct kiln_device {
+    kiln_runtime *runtime;
+    kn_driver *driver;
+    kiln_device_info info;
+    kiln_target target;
+    size_t rank;        /* of the backend, in order of preference */
+    uint32_t languages; /* of a recalled one: bit n, it took the kiln_language n */
+    bool has_target;    /* target is the driver's own; false until the driver is awake */
+    kn_mutex mutex;
+    void *handle; /* opened on first use, under the mutex */
+};
+
+struct kiln_runtime {
+    kn_trace *trace; /* NULL: no trace */
+    kiln_cache *cache;
+    bool owns_cache;
+    bool strict;
+    bool isolate_probe;
+    bool fresh_probe; /* nothing remembered is looked at */
+    bool recalled;    /* something in the lists is from memory */
+    bool listed;      /* the lists are in the caller's hands: they change no more */
+    bool compile_only;
+    bool untuned;
+    uint32_t probe_ms;
+    char *backend; /* what was asked for, or NULL */
+    char *device;
+    char *backend_path;
+    char *summary;
+
+    kn_mutex drivers_mutex; /* opening one later, for kiln_compile */
+    kn_driver *drivers[KN_DRIVERS_MAX];
+    size_t driver_count;
+    kiln_probe_report reports[KN_REPORTS_MAX];
+    size_t report_count;
+    kiln_device **devices; /* best first */
+    size_t device_count;
+
+    kn_mutex mutex;            /* programs, capture_worker, crew, uses */
+    kn_map programs;           /* (device, keys of all stages) -> kiln_program, weak */
+    kn_worker *capture_worker; /* started with the first capture */
+    atomic_bool capture_stop;  /* the runtime goes: give pending captures up */
+    kn_crew *crew;             /* compiles that nobody waits for; started with the first */
+    kn_map uses;               /* key of a program's first stage -> builds of it, as a number */
+};
+
+/* The runtime's threads for compiles in the background: as many as $KILN_COMPILE_JOBS, else one a
+ * processor and at most one a GiB of memory. NULL when out of memory, or the variable is malformed
+ * (diag). */
+kn_crew *kn_runtime_crew(kiln_runtime *runtime, kiln_diag *diag);
+
+/* Opens the device if nobody did yet. Blocks: driver. */
+kiln_status kn_device_handle(kiln_device *device, void **out_handle, kiln_diag *diag);
+
+/* The open driver of a backend by name, opened now if it is not (NULL: it cannot be; diag says
+ * why). */
+kn_driver *kn_runtime_driver(kiln_runtime *runtime, const char *name, kiln_diag *diag);
+
+/* Opens the driver if it is known from memory alone. KILN_E_UNAVAILABLE if it cannot be, or is not
+ * what was remembered. Blocks: driver. */
+kiln_status kn_driver_wake(kiln_runtime *runtime, kn_driver *driver, kiln_diag *diag);
+
+/* Probes one backend, in a child first if the runtime wants that or if it loads a driver that has
+ * not been seen before, and opens it; the report is filled in every case. */
+kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,
+                          kn_driver *driver, kiln_probe_report *report, kiln_diag *diag);
+
+/* --- what is listed (listing.c) ----------------------------------------------------------------
+ */
+
+/* Lists a backend, remembered or opened. Only want of memory is a failure: all else is in the
+ * report. */
+kiln_status kn_listing_add(kiln_runtime *runtime, const kiln_backend *backend, size_t rank,
+                           kiln_diag *diag);
+void kn_listing_add_report(kiln_runtime *runtime, const kiln_probe_report *report);
+kiln_probe_report *kn_listing_report(kiln_runtime *runtime, const char *backend);
+/* Closes and forgets all of it. */
+void kn_listing_clear(kiln_runtime *runtime);
+
+/* --- selection (select.c) ----------------------------------------------------------------------
+ */
+
+/* The position of a backend in a comma-separated list of names, or SIZE_MAX. */
+size_t kn_request_position(const char *list, const char *backend);
+/* Checks the form of such a list: names of a-z 0-9 _ -, no empty one. */
+bool kn_request_sound(const char *list);
+/* True if the device is one that the runtime was asked for (or nothing was asked for). */
+bool kn_device_wanted(const kiln_runtime *runtime, const kiln_device *device);
+/* Puts the devices in order, best first. */
+void kn_devices_sort(kiln_runtime *runtime);
+/* The line "requested=… detected=[…] selected=…"; malloc'ed, NULL when out of memory. */
+char *kn_runtime_describe(kiln_runtime *runtime);
+
+/* --- options (options.c) -----------------------------------------------------------------------
+ */
+
+/* KILN_FAKE: backends that work on request only are used as if they were asked for. */
+kiln_status kn_options_show_hidden(bool *out_show, kiln_diag *diag);
+/* Checks options as a caller or the environment gave them. */
+kiln_status kn_options_check(const kiln_runtime_options *options, kiln_diag *diag);
+
+#endif

@@ -1,0 +1,351 @@
+/* The surroundings of a backend as text: sorted where the system has no order. Stats, no reads, but
+ * for the small files of /proc and /sys, whose times say nothing. */
+#include "core/runtime/surroundings.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "sys/env.h"
+#include "sys/file.h"
+#include "sys/paths.h"
+#include "sys/process.h"
+
+#define PATH_MAX_BYTES 4096
+#define CONTENT_MAX ((size_t)4096)
+
+static const char *const common_variables[] = {"LD_LIBRARY_PATH", "LD_PRELOAD", "LD_BIND_NOW",
+                                               NULL};
+
+/* Where drivers keep what they compiled, and how much of it: no probe finds anything else for it,
+ * and some programs have another folder in every process. What turns such a cache off is not among
+ * them (without Mesa's OpenGL gives no program binaries), nor is PoCL's folder (without it there is
+ * no device). */
+static const char *const ignored_variables[] = {"CUDA_CACHE_MAXSIZE",
+                                                "CUDA_CACHE_PATH",
+                                                "MESA_GLSL_CACHE_DIR",
+                                                "MESA_GLSL_CACHE_MAX_SIZE",
+                                                "MESA_SHADER_CACHE_DIR",
+                                                "MESA_SHADER_CACHE_MAX_SIZE",
+                                                "MESA_SHADER_CACHE_SHOW_STATS",
+                                                "__GL_SHADER_DISK_CACHE_PATH",
+                                                "__GL_SHADER_DISK_CACHE_SIZE",
+                                                "__GL_SHADER_DISK_CACHE_SKIP_CLEANUP",
+                                                NULL};
+
+/* Where libraries come and go: a new one moves its folder's time. */
+static const char *const common_places[] = {"/etc/ld.so.cache",
+                                            "/lib",
+                                            "/usr/lib",
+                                            "/usr/lib64",
+                                            "/usr/local/lib",
+                                            "/usr/lib/x86_64-linux-gnu",
+                                            "/usr/lib/aarch64-linux-gnu",
+                                            "$LD_LIBRARY_PATH",
+                                            "/proc/sys/kernel/random/boot_id",
+                                            NULL};
+
+/* --- lists of text, to be sorted ---------------------------------------------------------------
+ */
+
+typedef struct texts {
+    char **items;
+    size_t count, capacity;
+    bool failed;
+} texts;
+
+static void texts_add(texts *list, const char *text)
+{
+    if (list->count == list->capacity) {
+        const size_t capacity = list->capacity > 0 ? list->capacity * 2 : 32;
+        char **items = (char **)realloc(list->items, capacity * sizeof(char *));
+        list->failed = list->failed || items == NULL;
+        if (items == NULL) {
+            return;
+        }
+        list->items = items;
+        list->capacity = capacity;
+    }
+    char *copy = kn_text_copy(text);
+    list->failed = list->failed || copy == NULL;
+    if (copy != NULL) {
+        list->items[list->count++] = copy;
+    }
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+static void texts_sort(texts *list)
+{
+    if (list->count > 1) {
+        qsort(list->items, list->count, sizeof(char *), compare_texts);
+    }
+}
+
+static void texts_deinit(texts *list, kn_strbuf *out)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i]);
+    }
+    free(list->items);
+    out->failed = out->failed || list->failed;
+}
+
+/* --- files -------------------------------------------------------------------------------------
+ */
+
+static bool has_no_times(const char *path)
+{
+    return kn_text_starts(path, "/proc/") || kn_text_starts(path, "/sys/");
+}
+
+static void add_content(kn_strbuf *out, const char *path)
+{
+    void *data = NULL;
+    size_t size = 0;
+    if (kn_file_read(path, CONTENT_MAX, false, &data, &size, NULL, NULL) == KILN_OK) {
+        kn_strbuf_append(out, data, size);
+    }
+    free(data);
+}
+
+/* Appends the file's line; true for a small regular file. */
+static bool add_facts(kn_strbuf *out, const char *path)
+{
+    kn_file_facts facts;
+    bool small = false;
+    kn_strbuf_printf(out, "%s ", path);
+    if (has_no_times(path)) {
+        add_content(out, path);
+    } else if (kn_file_stat(path, true, &facts, NULL) != KILN_OK) {
+        kn_strbuf_append_text(out, "-");
+    } else if (facts.kind == KN_FILE_OTHER) {
+        kn_strbuf_printf(out, "%" PRIu64 " %o %u", facts.inode, (unsigned)facts.mode,
+                         (unsigned)facts.owner);
+    } else {
+        kn_strbuf_printf(out, "%d %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %o %u",
+                         (int)facts.kind, facts.kind == KN_FILE_REGULAR ? facts.size : 0,
+                         facts.mtime_ns, facts.ctime_ns, facts.inode, (unsigned)facts.mode,
+                         (unsigned)facts.owner);
+        small = facts.kind == KN_FILE_REGULAR && facts.size <= CONTENT_MAX;
+    }
+    kn_strbuf_append_char(out, '\n');
+    return small;
+}
+
+/* A driver's configuration names its library, often by an absolute path, which need not be there
+ * yet. */
+static void add_named_files(kn_strbuf *out, const char *path)
+{
+    static const char *const ends = "\" \t\r\n";
+    char text[CONTENT_MAX + 1];
+    void *data = NULL;
+    size_t size = 0;
+    if (kn_file_read(path, CONTENT_MAX, false, &data, &size, NULL, NULL) != KILN_OK) {
+        return;
+    }
+    kn_text_putf(text, sizeof(text), "%.*s", (int)size, (const char *)data);
+    free(data);
+    for (char *word = text; *word != '\0';) {
+        const size_t length = strcspn(word, ends);
+        char *next = word + length + (word[length] != '\0');
+        word[length] = '\0';
+        if (word[0] == '/' && length > 1) {
+            (void)add_facts(out, word);
+        }
+        word = next;
+    }
+}
+
+void kn_surroundings_add_file(kn_strbuf *out, const char *path)
+{
+    const bool small = add_facts(out, path);
+    if (small && (kn_text_ends(path, ".icd") || kn_text_ends(path, ".json"))) {
+        add_named_files(out, path);
+    }
+}
+
+typedef struct listing {
+    texts names;
+    const char *prefix;
+} listing;
+
+static kiln_status take_name(void *user, const char *name)
+{
+    listing *l = (listing *)user;
+    if (kn_text_starts(name, l->prefix)) {
+        texts_add(&l->names, name);
+    }
+    return KILN_OK;
+}
+
+/* Everything in `folder` whose name begins with `prefix`. */
+static void add_listing(kn_strbuf *out, const char *folder, const char *prefix)
+{
+    listing l = {.prefix = prefix};
+    (void)kn_file_list(folder, take_name, &l, NULL); /* none there: an empty list */
+    texts_sort(&l.names);
+    for (size_t i = 0; i < l.names.count; i++) {
+        char path[PATH_MAX_BYTES];
+        kn_text_putf(path, sizeof(path), "%s/%s", folder, l.names.items[i]);
+        kn_surroundings_add_file(out, path);
+    }
+    texts_deinit(&l.names, out);
+}
+
+/* A place without a variable in it. */
+static void add_path(kn_strbuf *out, const char *place)
+{
+    char path[PATH_MAX_BYTES];
+    const size_t length = strlen(place);
+    if (length == 0 || length >= sizeof(path)) {
+        return;
+    }
+    memcpy(path, place, length + 1);
+    if (path[length - 1] == '*') {
+        path[length - 1] = '\0';
+        char *slash = strrchr(path, '/');
+        if (slash != NULL) {
+            *slash = '\0';
+            add_listing(out, path, slash + 1);
+        }
+        return;
+    }
+    const bool inside = path[length - 1] == '/' && length > 1;
+    if (inside) {
+        path[length - 1] = '\0';
+    }
+    kn_surroundings_add_file(out, path);
+    if (inside) {
+        add_listing(out, path, "");
+    }
+}
+
+/* "$NAME/rest": once for each path that the variable lists. */
+static void add_place(kn_strbuf *out, const char *place)
+{
+    char name[64];
+    if (place[0] != '$') {
+        add_path(out, place);
+        return;
+    }
+    const char *rest = place + 1 + strcspn(place + 1, "/");
+    kn_text_putf(name, sizeof(name), "%.*s", (int)(rest - place - 1), place + 1);
+    const char *list = kn_env_get(name);
+    while (list != NULL && *list != '\0') {
+        char path[PATH_MAX_BYTES];
+        const size_t length = strcspn(list, ":");
+        if (length > 0) {
+            kn_text_putf(path, sizeof(path), "%.*s%s", (int)length, list, rest);
+            add_path(out, path);
+        }
+        list += length + (list[length] == ':');
+    }
+}
+
+/* --- variables ---------------------------------------------------------------------------------
+ */
+
+typedef struct gathering {
+    const char *const *names;
+    texts found;
+} gathering;
+
+static bool is_named(const char *variable, const char *const *names)
+{
+    const size_t length = strcspn(variable, "=");
+    for (; *names != NULL; names++) {
+        const size_t size = strlen(*names);
+        const bool prefix = (*names)[size - 1] == '*';
+        if (prefix ? strncmp(variable, *names, size - 1) == 0
+                   : size == length && memcmp(variable, *names, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void take_variable(void *user, const char *variable)
+{
+    gathering *g = (gathering *)user;
+    if (is_named(variable, common_variables) ||
+        (is_named(variable, g->names) && !is_named(variable, ignored_variables))) {
+        texts_add(&g->found, variable);
+    }
+}
+
+/* What most sessions have, and what leads to compilers alone. */
+static const char *const harmless_variables[] = {"HOME",         "DISPLAY",      "WAYLAND_DISPLAY",
+                                                 "XDG_*",        "CUDA_HOME",    "CUDA_PATH*",
+                                                 "CUDA_VERSION", "KILN_LIBEXEC", NULL};
+/* Where Vulkan's loader looks for drivers. */
+static const char *const folder_variables[] = {"XDG_DATA_HOME", "XDG_CONFIG_HOME",
+                                               "XDG_CONFIG_DIRS", NULL};
+
+typedef struct hiding {
+    const char *const *names;
+    char *variable;
+    size_t size;
+    bool found;
+} hiding;
+
+static void look_whether_it_hides(void *user, const char *variable)
+{
+    hiding *h = (hiding *)user;
+    const bool decides = is_named(variable, h->names) && !is_named(variable, ignored_variables);
+    const bool harmless =
+        is_named(variable, harmless_variables) && !is_named(variable, folder_variables);
+    if (!h->found && (is_named(variable, common_variables) || (decides && !harmless))) {
+        h->found = true;
+        kn_text_putf(h->variable, h->size, "%.*s", (int)strcspn(variable, "="), variable);
+    }
+}
+
+bool kn_surroundings_hiding(const kiln_probe_basis *basis, char *variable, size_t size)
+{
+    hiding h = {.names = basis->variables, .variable = variable, .size = size};
+    kn_env_each(look_whether_it_hides, &h);
+    /* The system's own drivers are found through it, unless it leaves them out. */
+    const char *shared = kn_env_get("XDG_DATA_DIRS");
+    if (!h.found && shared != NULL && shared[0] != '\0' && strstr(shared, "/usr/share") == NULL &&
+        is_named("XDG_DATA_DIRS", basis->variables)) {
+        h.found = true;
+        kn_text_putf(variable, size, "XDG_DATA_DIRS");
+    }
+    return h.found;
+}
+
+static void add_variables(kn_strbuf *out, const char *const *names)
+{
+    gathering g = {.names = names};
+    kn_env_each(take_variable, &g);
+    texts_sort(&g.found);
+    for (size_t i = 0; i < g.found.count; i++) {
+        kn_strbuf_append_text(out, g.found.items[i]);
+        kn_strbuf_append_char(out, '\n');
+    }
+    texts_deinit(&g.found, out);
+}
+
+void kn_surroundings_describe(kn_strbuf *out, const kiln_probe_basis *basis)
+{
+    char rights[2048];
+    kn_process_rights(rights, sizeof(rights));
+    kn_strbuf_printf(out, "%s\n", rights);
+    add_variables(out, basis->variables);
+    for (size_t i = 0; common_places[i] != NULL; i++) {
+        add_place(out, common_places[i]);
+    }
+    for (size_t i = 0; basis->places[i] != NULL; i++) {
+        add_place(out, basis->places[i]);
+    }
+    char *module = kn_paths_module("libkiln-shaderc.so");
+    if (module != NULL) {
+        kn_surroundings_add_file(out, module);
+    }
+    free(module);
+}

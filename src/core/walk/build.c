@@ -1,0 +1,275 @@
+/* THE WALK of a kernel: source, then for each stage its key, the store or a compile, then the load.
+ * Nothing else in kiln knows both backends and the store. */
+#include "core/walk/build.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "base/sized.h"
+#include "core/runtime/runtime.h"
+#include "core/walk/program.h"
+#include "sys/clock.h"
+
+kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
+                          const kiln_target *target, void *device, const kiln_source *source,
+                          const kiln_build_options *options, kiln_diag *diag)
+{
+    static const kiln_build_options no_options = {.struct_size = sizeof(kiln_build_options)};
+    memset(build, 0, sizeof(*build));
+    build->cache = cache;
+    build->driver = driver;
+    build->target = target;
+    build->device = device;
+    build->options = kn_sized_view(KN_SIZED_kiln_build_options,
+                                   options != NULL ? options : &no_options, &build->room, diag);
+    for (size_t i = 0; i < KILN_STAGE_MAX; i++) {
+        kn_artifact_init(&build->runs[i].artifact);
+    }
+    if (build->options == NULL) {
+        build->options = &no_options;
+        return KILN_E_INVALID;
+    }
+    kiln_status status = kn_source_resolve(source, &build->source, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (target->searches_current) {
+        status = kn_source_search_current(&build->source, diag);
+        if (status != KILN_OK) {
+            return status;
+        }
+    }
+    build->stages = kn_hal_stages(&driver->in, driver->in.handle, target, source->language,
+                                  &build->stage_count);
+    if (build->stages == NULL || build->stage_count > KILN_STAGE_MAX) {
+        build->stage_count = 0; /* there are no such runs to end */
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give a source in a language it takes",
+                             "building a program", "%s does not take %s for %s",
+                             driver->in.backend->name, kiln_language_name(source->language),
+                             target->name);
+    }
+    build->info.stage_count = (uint32_t)build->stage_count;
+    return KILN_OK;
+}
+
+void kn_build_deinit(kn_build *build)
+{
+    for (size_t i = 0; i < build->stage_count; i++) {
+        /* A list of headers is worth keeping only for a stage that gave something. */
+        if (build->runs[i].closure != NULL && build->runs[i].blob != NULL) {
+            kn_closure_save(build->runs[i].closure);
+        }
+    }
+    if (build->live != NULL) {
+        kn_hal_program_unload(&build->driver->in, build->device, build->live);
+    }
+    for (size_t i = KILN_STAGE_MAX; i > 0; i--) {
+        kn_stage_run_deinit(&build->runs[i - 1]);
+    }
+    kn_resolved_deinit(&build->source);
+}
+
+kiln_status kn_build_artifacts(kn_build *build, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && i < build->stage_count; i++) {
+        if (build->stages[i].needs_device && build->device == NULL) {
+            return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "compile on a machine that has it",
+                                 build->target->name, "%s can only run where the device is",
+                                 build->stages[i].name);
+        }
+        status = kn_stage_key(build, i, diag);
+        if (status == KILN_OK) {
+            status = kn_stage_get(build, i, diag);
+        }
+    }
+    return status;
+}
+
+/* Hands the artifacts to the driver; *out_handle is a loaded program. */
+static kiln_status load(kn_build *build, void **out_handle, kiln_diag *diag)
+{
+    const kn_instance *in = &build->driver->in;
+    const kiln_artifact *artifacts[KILN_STAGE_MAX];
+    for (size_t i = 0; i < build->stage_count; i++) {
+        artifacts[i] = &build->runs[i].artifact.base;
+    }
+    kiln_load_request request = {
+        .target = build->target,
+        .source = &build->source.source,
+        .artifacts = artifacts,
+        .artifact_count = build->stage_count,
+        .eager = build->runs[0].closure != NULL && build->runs[0].closure->assumed,
+    };
+    if (build->live != NULL) {
+        /* the compile left a loaded program behind */
+        *out_handle = build->live;
+        build->live = NULL;
+        return KILN_OK;
+    }
+    uint64_t start = kn_clock_now();
+    kiln_status status = kn_hal_program_load(in, build->device, &request, out_handle, diag);
+    build->info.load_ns += kn_clock_now() - start;
+    kn_trace_end(build->trace, start, "load",
+                 &(kn_trace_about){.what = build->source.source.name, .device = build->on});
+    return status;
+}
+
+/* The driver refused the binary: another one is made and loaded, once. What is refused again is not
+ * kept. */
+static kiln_status redo_and_load(kn_build *build, void **out_handle, kiln_diag *refusal)
+{
+    size_t last = build->stage_count - 1;
+    kiln_diag failure = KILN_DIAG_INIT;
+    kiln_status status = kn_stage_redo(build, last, &failure);
+    if (status == KILN_OK) {
+        kiln_diag_clear(refusal);
+        status = load(build, out_handle, refusal);
+        if (status == KILN_E_REJECTED) {
+            kn_ignore(kiln_cache_remove(build->cache, &build->runs[last].key, NULL)); /* no use */
+        }
+    } else if (status != KILN_E_REJECTED) {
+        kiln_diag_clear(refusal);
+        *refusal = failure;
+        return status;
+    }
+    kiln_diag_clear(&failure);
+    return status;
+}
+
+/* Loads; what the driver refuses is dropped, made once more, and published. */
+static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *diag)
+{
+    kiln_diag why = KILN_DIAG_INIT;
+    kiln_status status = load(build, out_handle, &why);
+    if (status == KILN_E_REJECTED && build->stage_count > 0 && build->options->cache_only) {
+        kn_ignore(kiln_cache_remove(build->cache, &build->runs[build->stage_count - 1].key,
+                                    NULL)); /* no use */
+        status = KILN_MISS;
+    } else if (status == KILN_E_REJECTED && build->stage_count > 0) {
+        status = redo_and_load(build, out_handle, &why);
+    }
+    if (status != KILN_OK) {
+        (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
+        kiln_diag_set_vendor_code(diag, why.vendor_code);
+        kiln_diag_set_log(diag, why.log, why.log_length);
+    }
+    kiln_diag_clear(&why);
+    return status;
+}
+
+kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
+                             const kiln_build_options *options, kiln_program **out_program,
+                             kiln_diag *diag)
+{
+    kn_build_extra none = {0};
+    return kn_build_program_extra(device, source, options, &none, out_program, diag);
+}
+
+/* Whether a walk that knows the key of its first stage is the one that is wanted. */
+static bool is_expected(const kn_build *build, kn_build_extra *extra)
+{
+    const kn_stage_run *first = &build->runs[0];
+    extra->changed = extra->expected != NULL &&
+                     (first->bypass[0] != '\0' || memcmp(first->key.bytes, extra->expected->bytes,
+                                                         sizeof(first->key.bytes)) != 0);
+    return !extra->changed;
+}
+
+/* The stages, first to last; ends early with a program that is already loaded in this process. */
+static kiln_status walk(kiln_device *device, kn_build *build, kn_build_extra *extra,
+                        kiln_program **out_program, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && i < build->stage_count; i++) {
+        /* why this and nothing else: the key */
+        status = kn_stage_key(build, i, diag);
+        if (status == KILN_OK && i == 0 && !is_expected(build, extra)) {
+            return KILN_MISS;
+        }
+        if (status == KILN_OK && i + 1 == build->stage_count) {
+            /* already loaded in this process: share it, done */
+            *out_program = kn_program_find(device, build);
+            if (*out_program != NULL) {
+                break;
+            }
+        }
+        /* the store; on a miss one compile, however many ask, and publish */
+        status = status == KILN_OK ? kn_stage_get(build, i, diag) : status;
+    }
+    return status;
+}
+
+/* Stages and load. With KILN_OK *out_program is a program that this process has already, or
+ * *out_loaded is a new one. */
+static kiln_status attempt(kiln_device *device, kn_build *build, kn_build_extra *extra,
+                           kiln_program **out_program, void **out_loaded, kiln_diag *diag)
+{
+    kiln_status status = walk(device, build, extra, out_program, diag);
+    if (status == KILN_OK && *out_program == NULL) {
+        /* the driver loads it; what it refuses is made once more */
+        status = load_or_redo(build, out_loaded, diag);
+    }
+    /* the headers are what they were taken for */
+    const kiln_status settled = kn_stage_settle(build);
+    return settled == KILN_OK ? status : settled;
+}
+
+/* Once more, with headers looked at before anything is made of them. */
+static kiln_status start_over(kiln_device *device, kn_build *build, kn_build_extra *extra,
+                              kiln_program **out_program, void **out_loaded, kiln_diag *diag)
+{
+    if (*out_loaded != NULL) {
+        kn_hal_program_unload(&build->driver->in, build->device, *out_loaded);
+        *out_loaded = NULL;
+    }
+    kiln_program_release(*out_program);
+    *out_program = NULL;
+    for (size_t i = KILN_STAGE_MAX; i > 0; i--) {
+        kn_stage_run_deinit(&build->runs[i - 1]);
+    }
+    kiln_diag_clear(diag);
+    build->assume = false;
+    build->mistaken = false;
+    return attempt(device, build, extra, out_program, out_loaded, diag);
+}
+
+kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *source,
+                                   const kiln_build_options *options, kn_build_extra *extra,
+                                   kiln_program **out_program, kiln_diag *diag)
+{
+    kn_build build;
+    void *handle = NULL;
+    void *loaded = NULL;
+    uint64_t start = kn_clock_now();
+    kiln_status status = kn_device_handle(device, &handle, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+
+    /* what will be compiled, and through which stages */
+    status = kn_build_init(&build, device->runtime->cache, device->driver, &device->target, handle,
+                           source, options, diag);
+    build.want_live = true;
+    build.assume = extra->expected == NULL;
+    build.trace = device->runtime->trace;
+    build.on = device;
+    if (status == KILN_OK) {
+        status = attempt(device, &build, extra, out_program, &loaded, diag);
+        if (build.mistaken) {
+            status = start_over(device, &build, extra, out_program, &loaded, diag);
+        }
+    }
+    if (status == KILN_OK && *out_program == NULL) {
+        build.info.total_ns = kn_clock_now() - start;
+        status = kn_program_adopt(device, &build, loaded, out_program, diag);
+    }
+    if (extra->seen != NULL) {
+        extra->seen(extra->user, &build);
+    }
+    kn_trace_end(build.trace, start, "build",
+                 &(kn_trace_about){.what = build.source.source.name, .device = device});
+    kn_build_deinit(&build);
+    return status;
+}

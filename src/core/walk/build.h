@@ -1,0 +1,93 @@
+/* One walk of a kernel through its stages: what build.c leads and stage.c does the steps of. */
+#ifndef KILN_CORE_BUILD_H
+#define KILN_CORE_BUILD_H
+
+#include "kiln/kiln.h"
+
+#include "core/runtime/driver.h"
+#include "core/walk/source.h"
+#include "core/walk/stage_artifact.h"
+#include "core/warm/trace.h"
+#include "headers/closure.h"
+
+/* One stage of a walk. */
+typedef struct kn_stage_run {
+    kiln_recipe *recipe; /* what the output depends on; complete after kn_stage_key */
+    kn_closure *closure; /* of a stage that takes the source */
+    kiln_key key;
+    char bypass[256];     /* why this stage goes past the cache; "" if it does not */
+    kiln_blob *blob;      /* what the stage made, or what was found */
+    kn_artifact artifact; /* the same for backends; borrows from blob */
+    kiln_origin origin;
+} kn_stage_run;
+
+typedef struct kn_build {
+    kiln_cache *cache;
+    kn_driver *driver;
+    const kiln_target *target;
+    void *device; /* the backend's handle, or NULL when compiling for a named target */
+    const kiln_build_options *options; /* never NULL */
+    kiln_build_options room;           /* for options of another version */
+    kn_resolved source;
+    const kiln_stage *stages;
+    size_t stage_count;
+    kn_stage_run runs[KILN_STAGE_MAX];
+    bool want_live; /* the artifact will be loaded */
+    bool assume;    /* long lists of headers are looked at while their program is loaded */
+    bool mistaken;  /* one was not as assumed: nothing that the walk has is of use */
+    void *live;     /* a loaded program that the last compile gave beside its artifact */
+    kiln_build_info info;
+    kn_trace *trace;       /* NULL: no trace */
+    const kiln_device *on; /* for the trace; NULL when compiling for a named target */
+} kn_build;
+
+/* --- the steps (stage.c); each is for one stage of the walk ------------------------------------
+ */
+
+/* Makes the stage's recipe and key from the source or from the stage before. Blocks: disk. */
+kiln_status kn_stage_key(kn_build *build, size_t index, kiln_diag *diag);
+
+/* Gets the stage's artifact from the store, or compiles it under single flight and publishes it. */
+kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag);
+
+/* The driver refused what kn_stage_get got: drops the entry and gets another. KILN_E_REJECTED if
+ * what was refused had just been compiled. */
+kiln_status kn_stage_redo(kn_build *build, size_t index, kiln_diag *diag);
+
+/* Ends assuming: KILN_OK if all headers are what the keys were made of, else `mistaken` is set. No
+ * compile begins and nobody gets a program before this. */
+kiln_status kn_stage_settle(kn_build *build);
+
+void kn_stage_run_deinit(kn_stage_run *run);
+
+/* --- the walk (build.c) ------------------------------------------------------------------------
+ */
+
+kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
+                          const kiln_target *target, void *device, const kiln_source *source,
+                          const kiln_build_options *options, kiln_diag *diag);
+void kn_build_deinit(kn_build *build);
+
+/* All stages but the load, for a named target. */
+kiln_status kn_build_artifacts(kn_build *build, kiln_diag *diag);
+
+/* The whole walk. */
+kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
+                             const kiln_build_options *options, kiln_program **out_program,
+                             kiln_diag *diag);
+
+/* The same, with more to it. */
+typedef void kn_build_seen_fn(void *user, const kn_build *build);
+typedef struct kn_build_extra {
+    kn_build_seen_fn *seen; /* is shown the walk when it is over, however it ended; may be NULL */
+    void *user;
+    /* What the first stage's key must be (NULL: anything): another one, or going past the cache,
+     * gives KILN_MISS without a diag and sets `changed`, before anything is looked up. */
+    const kiln_key *expected;
+    bool changed;
+} kn_build_extra;
+kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *source,
+                                   const kiln_build_options *options, kn_build_extra *extra,
+                                   kiln_program **out_program, kiln_diag *diag);
+
+#endif

@@ -1,0 +1,98 @@
+/* Captures: one worker a runtime, started with the first; a pending capture holds its program. */
+#include "core/walk/capture.h"
+
+#include "base/log.h"
+#include "core/walk/program.h"
+#include "sys/clock.h"
+
+#define FINISH_LIMIT_NS (10ull * 1000000000ull)
+#define ROUNDS_MAX 8
+
+static void capture_once(kiln_program *program)
+{
+    kiln_device *device = program->device;
+    const kn_instance *in = &device->driver->in;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_blob *blob = NULL;
+    kn_artifact artifact;
+    kn_artifact_init(&artifact);
+    kiln_status status =
+        kn_hal_program_capture(in, device->handle, program->handle, &artifact.base, &diag);
+    if (status == KILN_OK && artifact.base.size > 0) {
+        /* The log a hit gives back is the compile's, whoever made the bytes. */
+        status = program->log != NULL
+                     ? kn_host.artifact_set_log(&artifact.base, program->log, SIZE_MAX)
+                     : KILN_OK;
+        if (status == KILN_OK) {
+            status = kn_artifact_to_blob(&artifact, &blob, &diag);
+        }
+        if (status == KILN_OK) {
+            status = kiln_cache_put(device->runtime->cache, program->recipe, blob,
+                                    program->compile_ns, &diag);
+        }
+    }
+    if (status != KILN_OK) {
+        kn_log_diag(KILN_LOG_INFO, "capturing a program after its launch", &diag);
+    }
+    kiln_blob_release(blob);
+    kn_artifact_deinit(&artifact);
+    kiln_diag_clear(&diag);
+}
+
+static void capture_run(void *user)
+{
+    kiln_program *program = (kiln_program *)user;
+    const kn_instance *in = &program->device->driver->in;
+    kiln_runtime *runtime = program->device->runtime;
+    /* From here on a launch may queue the next one: this task's memory is free again. */
+    atomic_store(&program->capture_queued, false);
+    for (int round = 0; round < ROUNDS_MAX && !atomic_load(&runtime->capture_stop); round++) {
+        if (!kn_hal_program_grew(in, program->device->handle, program->handle)) {
+            break;
+        }
+        capture_once(program);
+    }
+    kiln_program_release(program);
+}
+
+void kn_capture_consider(kiln_program *program)
+{
+    kiln_runtime *runtime = program->device->runtime;
+    if (program->recipe == NULL ||
+        !kn_hal_program_grew(&program->device->driver->in, program->device->handle,
+                             program->handle) ||
+        atomic_exchange(&program->capture_queued, true)) {
+        return;
+    }
+    kn_mutex_lock(&runtime->mutex);
+    if (runtime->capture_worker == NULL) {
+        (void)kn_worker_create(&runtime->capture_worker,
+                               NULL); /* without one nothing is captured */
+    }
+    kn_worker *worker = runtime->capture_worker;
+    kn_mutex_unlock(&runtime->mutex);
+    if (worker == NULL) {
+        atomic_store(&program->capture_queued, false);
+        return;
+    }
+    program->capture_task.run = capture_run;
+    program->capture_task.user = kiln_program_retain(program);
+    kn_worker_post(worker, &program->capture_task);
+}
+
+void kn_capture_finish(kiln_runtime *runtime)
+{
+    kn_mutex_lock(&runtime->mutex);
+    kn_worker *worker = runtime->capture_worker;
+    runtime->capture_worker = NULL;
+    kn_mutex_unlock(&runtime->mutex);
+    if (worker != NULL) {
+        if (!kn_worker_drain(worker, kn_clock_now() + FINISH_LIMIT_NS)) {
+            kn_log(KILN_LOG_WARN, "fetching binaries from the driver takes too long: those still "
+                                  "waiting are left out "
+                                  "of the cache");
+            atomic_store(&runtime->capture_stop, true);
+        }
+        kn_worker_destroy(worker);
+    }
+}

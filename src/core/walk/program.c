@@ -1,0 +1,322 @@
+/* Programs: built by the walk, shared while somebody holds them. */
+#include "core/walk/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sized.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "core/walk/background.h"
+#include "core/warm/uses_report.h"
+
+/* Device and keys of all stages. 0 if the program cannot be shared: a stage went past the cache, or
+ * there are none. */
+static size_t make_share_key(const kiln_device *device, const kn_build *build, unsigned char *key)
+{
+    uintptr_t owner = (uintptr_t)device;
+    size_t size = sizeof(owner);
+    memcpy(key, &owner, sizeof(owner));
+    for (size_t i = 0; i < build->stage_count; i++) {
+        if (build->runs[i].bypass[0] != '\0') {
+            return 0;
+        }
+        memcpy(key + size, build->runs[i].key.bytes, sizeof(build->runs[i].key.bytes));
+        size += sizeof(build->runs[i].key.bytes);
+    }
+    return build->stage_count > 0 ? size : 0;
+}
+
+/* Under the runtime's mutex: whoever is in the map has a reference left. */
+static kiln_program *find_locked(kiln_runtime *runtime, const unsigned char *key, size_t size)
+{
+    kiln_program *program = (kiln_program *)kn_map_find(&runtime->programs, key, size);
+    return program != NULL ? kiln_program_retain(program) : NULL;
+}
+
+kiln_program *kn_program_find(kiln_device *device, const kn_build *build)
+{
+    unsigned char key[KN_SHARE_KEY_MAX];
+    size_t size = make_share_key(device, build, key);
+    if (size == 0) {
+        return NULL;
+    }
+    kn_mutex_lock(&device->runtime->mutex);
+    kiln_program *program = find_locked(device->runtime, key, size);
+    kn_mutex_unlock(&device->runtime->mutex);
+    return program;
+}
+
+static void destroy_program(kiln_program *program)
+{
+    if (program->background != NULL) {
+        kn_background_release(program->background);
+        free(program);
+        return;
+    }
+    kn_hal_program_unload(&program->device->driver->in, program->device->handle, program->handle);
+    kn_reflection *next = atomic_load(&program->reflections);
+    while (next != NULL) {
+        kn_reflection *reflection = next;
+        next = reflection->next;
+        free(reflection);
+    }
+    kiln_recipe_destroy(program->recipe);
+    free(program->log);
+    free(program);
+}
+
+static kiln_program *create_program(kiln_device *device, kn_build *build, void *handle)
+{
+    static const char no_log[] = "";
+    kiln_program *program = (kiln_program *)calloc(1, sizeof(*program));
+    if (program == NULL) {
+        kn_hal_program_unload(&device->driver->in, device->handle, handle);
+        return NULL;
+    }
+    atomic_init(&program->references, 1);
+    program->device = device;
+    program->handle = handle;
+    program->info = build->info;
+    program->share_key_size = make_share_key(device, build, program->share_key);
+    const char *log = NULL;
+    if (build->stage_count > 0) {
+        kn_stage_run *last = &build->runs[build->stage_count - 1];
+        program->info.origin = last->origin;
+        program->info.key = last->key;
+        program->first_key =
+            build->runs[0].bypass[0] == '\0' ? build->runs[0].key : program->first_key;
+        program->compile_ns = last->blob != NULL ? kiln_blob_compile_ns(last->blob) : 0;
+        if (last->bypass[0] == '\0' && kn_instance_can(&device->driver->in, KILN_CAP_CAPTURE)) {
+            program->recipe = last->recipe;
+            last->recipe = NULL;
+        }
+    }
+    for (size_t i = 0; log == NULL && i < build->stage_count; i++) {
+        log = build->runs[i].artifact.base.log; /* of the first stage that said something */
+    }
+    program->log = log != NULL ? kn_text_copy(log) : NULL;
+    program->info.log = program->log != NULL ? program->log : no_log;
+    if (log != NULL && program->log == NULL) {
+        destroy_program(program);
+        return NULL;
+    }
+    return program;
+}
+
+kiln_status kn_program_adopt(kiln_device *device, kn_build *build, void *handle,
+                             kiln_program **out_program, kiln_diag *diag)
+{
+    kiln_runtime *runtime = device->runtime;
+    kiln_program *program = create_program(device, build, handle);
+    if (program == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "keeping a program", "out of memory");
+    }
+    kiln_program *other = NULL;
+    if (program->share_key_size > 0) {
+        kn_mutex_lock(&runtime->mutex);
+        other = find_locked(runtime, program->share_key, program->share_key_size);
+        if (other == NULL && !kn_map_put(&runtime->programs, program->share_key,
+                                         program->share_key_size, program, NULL)) {
+            program->share_key_size = 0; /* works as well, only unshared */
+        }
+        kn_mutex_unlock(&runtime->mutex);
+    }
+    if (other != NULL) {
+        destroy_program(program);
+        program = other;
+    }
+    *out_program = program;
+    return KILN_OK;
+}
+
+const kiln_source *kn_source_taken(const kiln_device *device, const kiln_source *sources,
+                                   size_t source_count)
+{
+    const kn_instance *in = &device->driver->in;
+    for (size_t i = 0; i < source_count; i++) {
+        size_t count = 0;
+        if (kn_hal_stages(in, in->handle, &device->target, sources[i].language, &count) != NULL) {
+            return &sources[i];
+        }
+    }
+    return NULL;
+}
+
+static kiln_status refuse_languages(const kiln_device *device, const kiln_source *sources,
+                                    size_t source_count, kiln_diag *diag)
+{
+    kn_strbuf list;
+    kn_strbuf_init(&list, 0);
+    for (size_t i = 0; i < source_count; i++) {
+        kn_strbuf_printf(&list, "%s%s", i > 0 ? ", " : "", kiln_language_name(sources[i].language));
+    }
+    (void)kiln_diag_set(diag, KILN_E_UNSUPPORTED, "add a source in a language it takes",
+                        "building a program", "%s takes none of: %s", device->info.backend,
+                        source_count > 0 ? kn_strbuf_text(&list) : "(no source given)");
+    kn_strbuf_deinit(&list);
+    return KILN_E_UNSUPPORTED;
+}
+
+/* Sources and options are this library's structs. */
+static kiln_status build(kiln_device *device, const kiln_source *sources, size_t source_count,
+                         const kiln_build_options *options, kiln_program **out_program,
+                         kiln_diag *diag)
+{
+    const void *list = NULL;
+    void *copy = NULL;
+    const kiln_source *source = kn_source_taken(device, sources, source_count);
+    if (source == NULL) {
+        return refuse_languages(device, sources, source_count, diag);
+    }
+    if (!options->background || options->cache_only) {
+        return kn_build_program(device, source, options, out_program, diag);
+    }
+    kiln_build_options later = *options;
+    kiln_status status = kn_sized_list(KN_SIZED_kiln_source, options->fallback,
+                                       options->fallback_count, &list, &copy, diag);
+    if (status == KILN_OK) {
+        later.fallback = (const kiln_source *)list;
+        status =
+            kn_background_build(device, source, sources, source_count, &later, out_program, diag);
+    }
+    free(copy);
+    return status;
+}
+
+kiln_status kiln_program_build(kiln_device *device, const kiln_source *sources, size_t source_count,
+                               const kiln_build_options *options, kiln_program **out_program,
+                               kiln_diag *diag)
+{
+    static const kiln_build_options none = {.struct_size = sizeof(none)};
+    kiln_build_options room;
+    const void *list = NULL;
+    void *copy = NULL;
+    *out_program = NULL;
+    kiln_status status = kn_driver_wake(device->runtime, device->driver, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    options =
+        kn_sized_view(KN_SIZED_kiln_build_options, options != NULL ? options : &none, &room, diag);
+    status = options != NULL
+                 ? kn_sized_list(KN_SIZED_kiln_source, sources, source_count, &list, &copy, diag)
+                 : KILN_E_INVALID;
+    if (status == KILN_OK) {
+        status = build(device, (const kiln_source *)list, source_count, options, out_program, diag);
+    }
+    free(copy);
+    if (status == KILN_OK) {
+        kn_uses_note(*out_program);
+    }
+    return status;
+}
+
+kiln_program *kiln_program_retain(kiln_program *program)
+{
+    if (program != NULL) {
+        (void)atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
+    }
+    return program;
+}
+
+void kiln_program_release(kiln_program *program)
+{
+    if (program == NULL) {
+        return;
+    }
+    kiln_runtime *runtime = program->device->runtime;
+    kn_mutex_lock(&runtime->mutex);
+    bool last = atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) == 1;
+    if (last && program->share_key_size > 0) {
+        (void)kn_map_remove(&runtime->programs, program->share_key, program->share_key_size);
+    }
+    kn_mutex_unlock(&runtime->mutex);
+    if (last) {
+        destroy_program(program);
+    }
+}
+
+const kiln_build_info *kiln_program_info(const kiln_program *program)
+{
+    return &kn_program_now(program)->info;
+}
+
+const char *kiln_program_entry(const kiln_program *program, size_t index)
+{
+    program = kn_program_now(program);
+    const kn_instance *in = &program->device->driver->in;
+    return kn_instance_can(in, KILN_CAP_REFLECT)
+               ? kn_hal_program_entry(in, program->device->handle, program->handle, index)
+               : NULL;
+}
+
+size_t kiln_program_entry_count(const kiln_program *program)
+{
+    size_t count = 0;
+    while (kiln_program_entry(program, count) != NULL) {
+        count++;
+    }
+    return count;
+}
+
+static kiln_status unknown_entry(const kiln_program *program, const char *entry, kiln_diag *diag)
+{
+    kn_strbuf list;
+    const char *name = NULL;
+    kn_strbuf_init(&list, 0);
+    for (size_t i = 0; (name = kiln_program_entry(program, i)) != NULL; i++) {
+        kn_strbuf_printf(&list, "%s%s", i > 0 ? ", " : "", name);
+    }
+    (void)kiln_diag_set(diag, KILN_MISS, "use one of those", "finding an entry",
+                        "the program has no \"%s\"; it has: %s", entry, kn_strbuf_text(&list));
+    kn_strbuf_deinit(&list);
+    return KILN_MISS;
+}
+
+kiln_status kn_program_reflect(kiln_program *program, const char *entry,
+                               const kiln_param **out_params, size_t *out_count, kiln_diag *diag)
+{
+    program = kn_program_now(program);
+    const kn_instance *in = &program->device->driver->in;
+    if (!kn_instance_can(in, KILN_CAP_REFLECT)) {
+        return KILN_E_UNSUPPORTED;
+    }
+    kn_reflection *known = atomic_load_explicit(&program->reflections, memory_order_acquire);
+    while (known != NULL && strcmp(known->entry, entry) != 0) {
+        known = known->next;
+    }
+    if (known == NULL) {
+        const kiln_param *params = NULL;
+        size_t count = 0;
+        kiln_status status = kn_hal_program_params(in, program->device->handle, program->handle,
+                                                   entry, &params, &count, diag);
+        if (status != KILN_OK) {
+            return status == KILN_MISS ? unknown_entry(program, entry, diag) : status;
+        }
+        size_t length = strlen(entry) + 1;
+        known = (kn_reflection *)calloc(1, sizeof(*known) + length);
+        if (known == NULL) {
+            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading a program's parameters",
+                                 "out of memory");
+        }
+        memcpy(known->entry, entry, length);
+        known->params = params;
+        known->count = count;
+        known->next = atomic_load(&program->reflections);
+        while (!atomic_compare_exchange_weak(&program->reflections, &known->next, known)) {
+        }
+    }
+    *out_params = known->params;
+    *out_count = known->count;
+    return KILN_OK;
+}
+
+kiln_status kiln_program_params(kiln_program *program, const char *entry,
+                                const kiln_param **out_params, size_t *out_count, kiln_diag *diag)
+{
+    *out_params = NULL;
+    *out_count = 0;
+    kiln_status status = kn_program_reflect(program, entry, out_params, out_count, diag);
+    return status == KILN_E_UNSUPPORTED ? KILN_OK : status;
+}

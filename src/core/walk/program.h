@@ -1,0 +1,60 @@
+/* Programs inside core: shared within the process, weakly, by device and by the keys of all stages.
+ */
+#ifndef KILN_CORE_PROGRAM_H
+#define KILN_CORE_PROGRAM_H
+
+#include <stdatomic.h>
+
+#include "core/runtime/runtime.h"
+#include "core/walk/build.h"
+#include "exec/worker.h"
+
+#define KN_SHARE_KEY_MAX (sizeof(uintptr_t) + KILN_STAGE_MAX * sizeof(kiln_key))
+
+/* What the backend told about one entry. Kept until the program goes. */
+typedef struct kn_reflection {
+    struct kn_reflection *next;
+    const kiln_param *params; /* the backend's */
+    size_t count;
+    char entry[];
+} kn_reflection;
+
+struct kn_background;
+
+struct kiln_program {
+    atomic_uint references;
+    kiln_device *device;
+    void *handle;
+    struct kn_background *background; /* it stands for another program, and has no handle */
+    kiln_key first_key;               /* of the first stage; zeros where that went past the cache */
+    kiln_build_info info;
+    char *log;
+    unsigned char share_key[KN_SHARE_KEY_MAX];
+    size_t share_key_size; /* 0: not shared */
+    _Atomic(kn_reflection *) reflections;
+
+    kiln_recipe *recipe; /* of the last stage, if a capture may replace its artifact */
+    uint64_t compile_ns; /* of that artifact */
+    kn_worker_task capture_task;
+    atomic_bool capture_queued;
+};
+
+/* A live program of the same device, stages and keys, retained; or NULL. All keys of `build` are
+ * known. */
+kiln_program *kn_program_find(kiln_device *device, const kn_build *build);
+
+/* Makes a program of a loaded handle, which it takes in every case. If an equal one came up
+ * meanwhile, that one is given and this handle unloaded. */
+kiln_status kn_program_adopt(kiln_device *device, kn_build *build, void *handle,
+                             kiln_program **out_program, kiln_diag *diag);
+
+/* The first source whose language the (open) device takes, or NULL. */
+const kiln_source *kn_source_taken(const kiln_device *device, const kiln_source *sources,
+                                   size_t source_count);
+
+/* The parameters of an entry, asked once. KILN_E_UNSUPPORTED without KILN_CAP_REFLECT (no diag);
+ * KILN_MISS for an unknown entry. */
+kiln_status kn_program_reflect(kiln_program *program, const char *entry,
+                               const kiln_param **out_params, size_t *out_count, kiln_diag *diag);
+
+#endif

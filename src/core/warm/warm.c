@@ -1,0 +1,355 @@
+/* Warming: a plan (keys, uses, order) made by the first task, then as many tasks as there are jobs,
+ * each of which builds the next item and posts itself again. All on the runtime's crew. */
+#include "kiln/warm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sized.h"
+#include "core/walk/build.h"
+#include "core/walk/program.h"
+#include "core/walk/source_copy.h"
+
+typedef struct item {
+    kn_source_copy copy; /* of the source that counts; a zeroed one: none does */
+    bool taken;
+    size_t index; /* as it was given */
+    kiln_key key; /* of its first stage */
+    kiln_use use;
+    kiln_program *program;
+} item;
+
+typedef struct job {
+    kn_crew_task task;
+    kiln_warm *warm;
+} job;
+
+struct kiln_warm {
+    kiln_device *device;
+    kn_crew *crew;
+    kiln_warm_options options;
+    item *items;
+    job *jobs;
+    uint32_t job_count;
+
+    kn_mutex mutex;  /* what follows */
+    kn_cond ended;   /* a job ended */
+    size_t next;     /* item */
+    uint32_t active; /* jobs that are posted or run */
+    bool cancelled;
+    kiln_warm_state state;
+    kn_mutex telling; /* one call of `progress` at a time; taken before `mutex`, never inside */
+};
+
+/* --- one program -------------------------------------------------------------------------------
+ */
+
+static void take_walk(void *user, const kn_build *build)
+{
+    *(bool *)user = build->info.compiles > 0;
+}
+
+static kiln_status build_item(kiln_warm *warm, item *it, bool *out_compiled, kiln_diag *diag)
+{
+    kn_build_extra extra = {.seen = take_walk, .user = out_compiled};
+    kn_trace *trace = warm->device->runtime->trace;
+    const uint64_t start = kn_trace_begin(trace);
+    if (!it->taken) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "add a source in a language it takes",
+                             "warming a program", "%s takes none of its sources",
+                             warm->device->info.backend);
+    }
+    kiln_status status =
+        kn_build_program_extra(warm->device, &it->copy.source, NULL, &extra, &it->program, diag);
+    kn_trace_end(trace, start, "warm",
+                 &(kn_trace_about){.what = it->copy.source.name, .device = warm->device});
+    if (warm->options.release) {
+        kiln_program_release(it->program);
+        it->program = NULL;
+    }
+    return status;
+}
+
+/* Counts what became of an item, and tells it. */
+static void account(kiln_warm *warm, const item *it, kiln_status status, bool compiled,
+                    const kiln_diag *diag)
+{
+    kn_mutex_lock(&warm->telling);
+    kn_mutex_lock(&warm->mutex);
+    kiln_warm_state *state = &warm->state;
+    state->running -= status != KILN_E_CANCELLED;
+    state->built += status == KILN_OK;
+    state->compiled += status == KILN_OK && compiled;
+    state->cancelled += status == KILN_E_CANCELLED;
+    state->failed += status != KILN_OK && status != KILN_E_CANCELLED;
+    const kiln_warm_state now = *state;
+    kn_mutex_unlock(&warm->mutex);
+    if (warm->options.progress != NULL) {
+        warm->options.progress(warm->options.user, it->index, status, diag, &now);
+    }
+    kn_mutex_unlock(&warm->telling);
+}
+
+/* The next item, or NULL; what is called off is counted on the way. */
+static item *next_item(kiln_warm *warm, bool called_off)
+{
+    item *it = NULL;
+    kn_mutex_lock(&warm->mutex);
+    warm->cancelled = warm->cancelled || called_off;
+    if (warm->next < warm->state.total && !warm->cancelled) {
+        it = &warm->items[warm->next++];
+        warm->state.running++;
+    }
+    kn_mutex_unlock(&warm->mutex);
+    return it;
+}
+
+static void call_off_rest(kiln_warm *warm)
+{
+    for (;;) {
+        kn_mutex_lock(&warm->mutex);
+        item *it =
+            warm->cancelled && warm->next < warm->state.total ? &warm->items[warm->next++] : NULL;
+        kn_mutex_unlock(&warm->mutex);
+        if (it == NULL) {
+            return;
+        }
+        kiln_diag diag = KILN_DIAG_INIT;
+        (void)kiln_diag_set(&diag, KILN_E_CANCELLED, NULL, "warming a program",
+                            "it was called off");
+        account(warm, it, KILN_E_CANCELLED, false, &diag);
+        kiln_diag_clear(&diag);
+    }
+}
+
+/* The job's last touch of the warming. */
+static void leave(kiln_warm *warm)
+{
+    kn_mutex_lock(&warm->mutex);
+    warm->active--;
+    kn_cond_broadcast(&warm->ended);
+    kn_mutex_unlock(&warm->mutex);
+}
+
+static void run_job(void *user, bool called_off)
+{
+    job *j = (job *)user;
+    kiln_warm *warm = j->warm;
+    kiln_diag diag = KILN_DIAG_INIT;
+    bool compiled = false;
+    item *it = next_item(warm, called_off);
+    if (it == NULL) {
+        call_off_rest(warm);
+        leave(warm);
+        return;
+    }
+    kiln_status status = build_item(warm, it, &compiled, &diag);
+    if (status != KILN_OK) {
+        kn_log_diag(KILN_LOG_INFO, "warming", &diag);
+    }
+    account(warm, it, status, compiled, &diag);
+    kiln_diag_clear(&diag);
+    kn_crew_post(warm->crew, &j->task, false); /* behind what was posted meanwhile */
+}
+
+/* --- the order ---------------------------------------------------------------------------------
+ */
+
+static void find_key(const kiln_warm *warm, item *it)
+{
+    const kiln_device *device = warm->device;
+    kn_build build;
+    if (!it->taken) {
+        return;
+    }
+    kiln_status status =
+        kn_build_init(&build, device->runtime->cache, device->driver, &device->target,
+                      device->handle, &it->copy.source, NULL, NULL);
+    if (status == KILN_OK && build.stage_count > 0 && kn_stage_key(&build, 0, NULL) == KILN_OK &&
+        build.runs[0].bypass[0] == '\0') {
+        it->key = build.runs[0].key;
+        kiln_cache_uses(device->runtime->cache, &it->key, 1, &it->use);
+    }
+    kn_build_deinit(&build);
+}
+
+/* Used most, then used last, then as given. */
+static int compare_items(const void *left, const void *right)
+{
+    const item *a = (const item *)left;
+    const item *b = (const item *)right;
+    if (a->use.count != b->use.count) {
+        return a->use.count > b->use.count ? -1 : 1;
+    }
+    if (a->use.last_ns != b->use.last_ns) {
+        return a->use.last_ns > b->use.last_ns ? -1 : 1;
+    }
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* The first job's first run: nobody else looks at the items yet. */
+static void plan(void *user, bool called_off)
+{
+    job *j = (job *)user;
+    kiln_warm *warm = j->warm;
+    kn_trace *trace = warm->device->runtime->trace;
+    const uint64_t start = kn_trace_begin(trace);
+    if (!called_off && !warm->options.in_order) {
+        for (size_t i = 0; i < warm->state.total; i++) {
+            find_key(warm, &warm->items[i]);
+        }
+        qsort(warm->items, warm->state.total, sizeof(item), compare_items);
+        kn_trace_end(trace, start, "order by use", &(kn_trace_about){.device = warm->device});
+    }
+    kn_mutex_lock(&warm->mutex);
+    warm->active = warm->job_count;
+    kn_mutex_unlock(&warm->mutex);
+    for (uint32_t i = 0; i < warm->job_count; i++) {
+        warm->jobs[i].task.run = run_job;
+    }
+    for (uint32_t i = warm->job_count; i > 1; i--) {
+        kn_crew_post(warm->crew, &warm->jobs[i - 1].task, false);
+    }
+    run_job(&warm->jobs[0], called_off); /* the warming may be gone when this returns */
+}
+
+/* --- outside -----------------------------------------------------------------------------------
+ */
+
+static void destroy(kiln_warm *warm)
+{
+    for (size_t i = 0; warm->items != NULL && i < warm->state.total; i++) {
+        kiln_program_release(warm->items[i].program);
+        kn_source_copy_deinit(&warm->items[i].copy);
+    }
+    kn_mutex_deinit(&warm->telling);
+    kn_cond_deinit(&warm->ended);
+    kn_mutex_deinit(&warm->mutex);
+    free(warm->items);
+    free(warm->jobs);
+    free(warm);
+}
+
+static kiln_status no_memory(kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "warming programs", "out of memory");
+}
+
+/* Copies the source that counts. */
+static kiln_status take_item(kiln_device *device, const kiln_warm_item *given, item *it,
+                             kiln_diag *diag)
+{
+    const void *list = NULL;
+    void *copy = NULL;
+    kiln_status status = kn_sized_list(KN_SIZED_kiln_source, given->sources, given->source_count,
+                                       &list, &copy, diag);
+    if (status == KILN_OK) {
+        const kiln_source *source =
+            kn_source_taken(device, (const kiln_source *)list, given->source_count);
+        it->taken = source != NULL;
+        if (it->taken && !kn_source_copy_init(&it->copy, source, true)) {
+            status = no_memory(diag);
+        }
+    }
+    free(copy);
+    return status;
+}
+
+static kiln_status take_items(kiln_warm *warm, const kiln_warm_item *items, size_t count,
+                              kiln_diag *diag)
+{
+    warm->items = (item *)calloc(count + 1, sizeof(item));
+    warm->jobs = (job *)calloc(warm->job_count, sizeof(job));
+    if (warm->items == NULL || warm->jobs == NULL) {
+        return no_memory(diag);
+    }
+    for (uint32_t i = 0; i < warm->job_count; i++) {
+        warm->jobs[i] = (job){.task = {.user = &warm->jobs[i]}, .warm = warm};
+    }
+    for (size_t i = 0; i < count; i++) {
+        item *it = &warm->items[i];
+        warm->state.total++;
+        it->index = i;
+        kiln_status status = take_item(warm->device, &items[i], it, diag);
+        if (status != KILN_OK) {
+            return status;
+        }
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_warm_start(kiln_device *device, const kiln_warm_item *items, size_t count,
+                            const kiln_warm_options *options, kiln_warm **out_warm, kiln_diag *diag)
+{
+    static const kiln_warm_options none = {.struct_size = sizeof(kiln_warm_options)};
+    kiln_warm_options room;
+    void *handle = NULL;
+    *out_warm = NULL;
+    options =
+        kn_sized_view(KN_SIZED_kiln_warm_options, options != NULL ? options : &none, &room, diag);
+    kiln_status status = options != NULL ? kn_device_handle(device, &handle, diag) : KILN_E_INVALID;
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_crew *crew = kn_runtime_crew(device->runtime, diag);
+    if (crew == NULL) {
+        return diag != NULL && diag->status != KILN_OK ? diag->status : KILN_E_NOMEM;
+    }
+    kiln_warm *warm = (kiln_warm *)calloc(1, sizeof(*warm));
+    if (warm == NULL) {
+        return no_memory(diag);
+    }
+    const uint32_t most = kn_crew_jobs(crew);
+    kn_mutex_init(&warm->mutex);
+    kn_mutex_init(&warm->telling);
+    kn_cond_init(&warm->ended);
+    warm->device = device;
+    warm->crew = crew;
+    warm->options = *options;
+    warm->job_count = options->jobs == 0 || options->jobs > most ? most : options->jobs;
+    warm->state.struct_size = sizeof(warm->state);
+    status = take_items(warm, items, count, diag);
+    if (status != KILN_OK) {
+        destroy(warm);
+        return status;
+    }
+    *out_warm = warm;
+    warm->active = 1;
+    warm->jobs[0].task.run = plan;
+    kn_crew_post(crew, &warm->jobs[0].task, false);
+    return KILN_OK;
+}
+
+void kiln_warm_cancel(kiln_warm *warm)
+{
+    kn_mutex_lock(&warm->mutex);
+    warm->cancelled = true;
+    kn_mutex_unlock(&warm->mutex);
+}
+
+void kiln_warm_wait(kiln_warm *warm)
+{
+    kn_mutex_lock(&warm->mutex);
+    while (warm->active > 0) {
+        kn_cond_wait(&warm->ended, &warm->mutex);
+    }
+    kn_mutex_unlock(&warm->mutex);
+}
+
+kiln_status kiln_warm_get_state(kiln_warm *warm, kiln_warm_state *out_state, kiln_diag *diag)
+{
+    kn_mutex_lock(&warm->mutex);
+    const kiln_warm_state state = warm->state;
+    kn_mutex_unlock(&warm->mutex);
+    return kn_sized_give(KN_SIZED_kiln_warm_state, &state, out_state, diag);
+}
+
+void kiln_warm_destroy(kiln_warm *warm)
+{
+    if (warm != NULL) {
+        kiln_warm_cancel(warm);
+        kiln_warm_wait(warm);
+        destroy(warm);
+    }
+}

@@ -1,0 +1,429 @@
+/* See closure.h. Here a manifest is found, checked against what is there now, and kept; finding
+ * headers anew is closure_walk.c's. */
+#include "headers/closure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "headers/closure_walk.h"
+#include "headers/header_list.h"
+#include "headers/header_list_check.h"
+#include "headers/include_path.h"
+#include "key/recipe.h"
+#include "store/cache.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/thread.h"
+
+/* Rows of a manifest from which on a thread of its own takes less time than it saves. */
+#define ASSUMED_ROWS 100u
+
+typedef struct closure {
+    kn_closure view; /* first */
+    kn_closure_request request;
+    const char **system_dirs; /* request.system_dirs: the caller's list may be short-lived */
+    kn_include_path path;
+    bool has_path;
+    bool has_includes;
+    kn_manifest manifest;
+    kiln_blob *blob;     /* whose bytes the manifest borrows; NULL: it was found anew */
+    kiln_recipe *recipe; /* the manifest's; NULL: it is not kept */
+    kn_thread *looker;   /* checks the manifest while the caller goes on; NULL: nobody does */
+    kiln_status looked;  /* what it found */
+} closure;
+
+static kiln_status no_memory(kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "following includes", "out of memory");
+}
+
+/* --- manifests in the cache ---------------------------------------------------------------------
+ */
+
+/* The manifest's recipe: everything but headers, and the shape of the search. */
+static kiln_status make_recipe(closure *c, kiln_diag *diag)
+{
+    const kiln_recipe *first = c->request.first;
+    if (c->request.cache == NULL || !kn_recipe_ok(first)) {
+        return KILN_OK;
+    }
+    kiln_key key = kiln_recipe_key(first);
+    char key_text[KILN_KEY_TEXT_SIZE];
+    kiln_key_format(&key, key_text);
+    kn_strbuf shape;
+    kn_strbuf_init(&shape, 0);
+    kn_include_path_describe(&c->path, &shape);
+    kiln_recipe *recipe = NULL;
+    kiln_status status = kiln_recipe_create("kiln.manifest", KN_MANIFEST_VERSION, &recipe, diag);
+    if (status == KILN_OK) {
+        status = kiln_recipe_set_target(recipe, kn_recipe_target(first), diag);
+    }
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_text(recipe, "first", key_text, strlen(key_text), diag);
+    }
+    if (status == KILN_OK) {
+        status = kn_strbuf_ok(&shape)
+                     ? kiln_recipe_add_text(recipe, "search", shape.data, shape.length, diag)
+                     : no_memory(diag);
+    }
+    kn_strbuf_deinit(&shape);
+    if (status != KILN_OK) {
+        kiln_recipe_destroy(recipe);
+        return status;
+    }
+    c->recipe = recipe;
+    return KILN_OK;
+}
+
+static kiln_status load_manifest(closure *c)
+{
+    if (c->recipe == NULL) {
+        return KILN_MISS;
+    }
+    kiln_key key = kiln_recipe_key(c->recipe);
+    kiln_blob *blob = NULL;
+    if (kn_cache_get_note(c->request.cache, &key, kn_recipe_target(c->recipe), &blob) != KILN_OK) {
+        return KILN_MISS;
+    }
+    kn_manifest_deinit(&c->manifest);
+    c->blob = blob;
+    kiln_status status =
+        kn_manifest_parse(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)), &c->manifest);
+    return status == KILN_E_CORRUPT ? KILN_MISS : status;
+}
+
+void kn_closure_save(kn_closure *view)
+{
+    closure *c = (closure *)view;
+    if (view->assumed || !view->save_pays) {
+        return;
+    }
+    view->save_pays = false;
+    kn_strbuf bytes;
+    kn_strbuf_init(&bytes, 0);
+    kn_manifest_write(&c->manifest, &bytes);
+    kiln_blob *blob = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = kn_strbuf_ok(&bytes)
+                             ? kiln_blob_create(bytes.data, bytes.length, NULL, 0, &blob, &diag)
+                             : no_memory(&diag);
+    if (status == KILN_OK) {
+        status = kiln_cache_put(c->request.cache, c->recipe, blob, 0, &diag);
+        kiln_blob_release(blob);
+    }
+    if (status != KILN_OK) {
+        kn_log_diag(KILN_LOG_WARN, "keeping a manifest", &diag);
+    }
+    kiln_diag_clear(&diag);
+    kn_strbuf_deinit(&bytes);
+}
+
+/* Whether all that the manifest says is so now. With `refresh`, what spares the next start reading
+ * is taken up, to be saved. */
+static kiln_status check(closure *c, bool refresh)
+{
+    bool pays = false;
+    kiln_status status = kn_manifest_check(&c->path, &c->manifest, refresh, &pays);
+    c->view.save_pays = c->view.save_pays || (pays && c->recipe != NULL);
+    return status;
+}
+
+/* --- looking meanwhile --------------------------------------------------------------------------
+ */
+
+static void look_main(void *user)
+{
+    closure *c = (closure *)user;
+    c->looked = check(c, true);
+}
+
+/* Whether a thread has begun to check the manifest. It has the path and the stamps of the manifest
+ * for itself until it is joined; digests and names stay as they are. */
+static bool look_meanwhile(closure *c)
+{
+    const kn_manifest *manifest = &c->manifest;
+    if (!c->request.assume || manifest->header_count + manifest->absent_count < ASSUMED_ROWS) {
+        return false;
+    }
+    for (size_t i = 0; i < manifest->absent_count; i++) {
+        if (manifest->absent[i].base == KN_PLACE_SHIPS) {
+            return false; /* the caller's function is for the caller's thread */
+        }
+    }
+    return kn_thread_start(look_main, c, &c->looker, NULL) == KILN_OK;
+}
+
+static void count(closure *c)
+{
+    c->view.headers = c->manifest.header_count;
+    c->view.files_read = c->path.read;
+    c->view.files_statted = c->path.statted;
+}
+
+kiln_status kn_closure_settle(kn_closure *view)
+{
+    closure *c = (closure *)view;
+    if (c->looker == NULL) {
+        return KILN_OK;
+    }
+    kn_thread_join(c->looker);
+    c->looker = NULL;
+    view->assumed = false;
+    view->from_manifest = c->looked == KILN_OK;
+    count(c);
+    return c->looked;
+}
+
+/* --- finding ------------------------------------------------------------------------------------
+ */
+
+static bool is_text(kiln_language language)
+{
+    switch (language) {
+    case KILN_LANG_BUILTIN:
+    case KILN_LANG_SPIRV:
+    case KILN_LANG_PTX:
+    case KILN_LANG_CUBIN:
+    case KILN_LANG_FATBIN:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static kiln_status find_anew(closure *c)
+{
+    kn_manifest_deinit(&c->manifest);
+    c->manifest.recorded_ns = kn_clock_wall();
+    kiln_status status =
+        kn_closure_walk(&c->path, &c->manifest, c->view.reason, sizeof c->view.reason);
+    if (status == KILN_OK) {
+        (void)kn_manifest_group(&c->manifest); /* without folders a check takes longer */
+    }
+    c->view.save_pays = status == KILN_OK && c->view.reason[0] == '\0' && c->recipe != NULL;
+    return status;
+}
+
+/* Whether there is any folder to look into. Where there is none, following the includes takes less
+ * time than a manifest does. */
+static bool looks_on_disk(const kn_closure_request *request)
+{
+    return request->folder != NULL || request->source->include_dir_count > 0 ||
+           request->system_dir_count > 0;
+}
+
+static kiln_status find(closure *c, kiln_diag *diag)
+{
+    kn_closure *view = &c->view;
+    const kiln_source *source = c->request.source;
+    if (!is_text(source->language)) {
+        return KILN_OK;
+    }
+    kiln_status status =
+        kn_closure_glance(source, &c->has_includes, view->reason, sizeof view->reason);
+    if (status != KILN_OK || view->reason[0] != '\0' || !c->has_includes) {
+        return status == KILN_E_NOMEM ? no_memory(diag) : status;
+    }
+    status = kn_include_path_init(&c->path, &c->request);
+    if (status != KILN_OK) {
+        return no_memory(diag);
+    }
+    c->has_path = true;
+    status = looks_on_disk(&c->request) ? make_recipe(c, diag) : KILN_OK;
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = load_manifest(c);
+    view->assumed = status == KILN_OK && look_meanwhile(c);
+    if (view->assumed) {
+        return KILN_OK;
+    }
+    if (status == KILN_OK) {
+        status = check(c, true);
+        view->from_manifest = status == KILN_OK;
+    }
+    if (status == KILN_MISS) {
+        status = find_anew(c);
+    }
+    count(c);
+    return status == KILN_E_NOMEM ? no_memory(diag) : status;
+}
+
+static kiln_status check_request(const kn_closure_request *request, kiln_diag *diag)
+{
+    const kiln_source *source = request->source;
+    const char *why = NULL;
+    if (source == NULL) {
+        why = "there is no source";
+    } else if (source->length > 0 && source->text == NULL) {
+        why = "the source has a length and no text";
+    } else if (request->cache != NULL && request->first == NULL) {
+        why = "a cache needs the recipe of everything but headers";
+    }
+    for (size_t i = 0; why == NULL && i < source->include_dir_count; i++) {
+        why = source->include_dirs[i] == NULL ? "an include dir is NULL" : NULL;
+    }
+    for (size_t i = 0; why == NULL && i < request->system_dir_count; i++) {
+        why = request->system_dirs[i] == NULL ? "a system dir is NULL" : NULL;
+    }
+    return why == NULL ? KILN_OK
+                       : kiln_diag_set(diag, KILN_E_INVALID, NULL, "following includes", "%s", why);
+}
+
+static bool copy_dirs(closure *c)
+{
+    size_t count = c->request.system_dir_count;
+    if (count > 0) {
+        c->system_dirs = calloc(count, sizeof *c->system_dirs);
+        if (c->system_dirs == NULL) {
+            return false;
+        }
+        memcpy(c->system_dirs, c->request.system_dirs, count * sizeof *c->system_dirs);
+        c->request.system_dirs = c->system_dirs;
+    }
+    return true;
+}
+
+kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_closure,
+                            kiln_diag *diag)
+{
+    *out_closure = NULL;
+    kiln_status status = check_request(request, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    closure *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        return no_memory(diag);
+    }
+    c->request = *request;
+    kn_manifest_init(&c->manifest);
+    status = copy_dirs(c) ? find(c, diag) : no_memory(diag);
+    c->request.first = NULL;
+    if (status != KILN_OK) {
+        kn_closure_destroy(&c->view);
+        return status;
+    }
+    c->view.bypass = c->view.reason[0] != '\0';
+    *out_closure = &c->view;
+    return KILN_OK;
+}
+
+void kn_closure_destroy(kn_closure *view)
+{
+    closure *c = (closure *)view;
+    if (c == NULL) {
+        return;
+    }
+    (void)kn_closure_settle(view);
+    kiln_recipe_destroy(c->recipe);
+    kn_manifest_deinit(&c->manifest);
+    kiln_blob_release(c->blob);
+    if (c->has_path) {
+        kn_include_path_deinit(&c->path);
+    }
+    free(c->system_dirs);
+    free(c);
+}
+
+/* --- using --------------------------------------------------------------------------------------
+ */
+
+kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_diag *diag)
+{
+    const closure *c = (const closure *)view;
+    if (view->bypass) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "making a key", "%s", view->reason);
+    }
+    if (!c->has_includes) {
+        return KILN_OK;
+    }
+    kn_strbuf line;
+    kn_strbuf_init(&line, 0);
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < c->manifest.header_count && status == KILN_OK; i++) {
+        const kn_manifest_header *row = &c->manifest.headers[i];
+        if (row->place.base == KN_PLACE_SYSTEM) {
+            continue; /* a toolkit's hundreds are in the graph's digest, taken once */
+        }
+        char hex[2 * sizeof row->digest + 1];
+        kn_hex_encode(row->digest, sizeof row->digest, hex);
+        kn_strbuf_clear(&line);
+        kn_strbuf_printf(&line, "%s %s", kn_manifest_name(&c->manifest, row->written), hex);
+        status = kn_strbuf_ok(&line)
+                     ? kiln_recipe_add_text(recipe, "header", line.data, line.length, diag)
+                     : no_memory(diag);
+    }
+    kn_strbuf_deinit(&line);
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_bytes(recipe, "includes", c->manifest.graph,
+                                       sizeof c->manifest.graph, diag);
+    }
+    return status;
+}
+
+static kiln_status visit_place(const closure *c, const kn_place *place, const kn_stamp *stamp,
+                               kn_closure_place_fn *visit, void *user)
+{
+    char *path = NULL;
+    if (place->base == KN_PLACE_MEMORY || place->base == KN_PLACE_SHIPS) {
+        return KILN_OK;
+    }
+    kiln_status status =
+        kn_include_path_of(&c->path, place, kn_manifest_name(&c->manifest, place->name), &path);
+    if (status == KILN_OK) {
+        status = visit(user, path, stamp);
+    }
+    free(path);
+    return status;
+}
+
+kiln_status kn_closure_places(const kn_closure *view, kn_closure_place_fn *visit, void *user)
+{
+    const closure *c = (const closure *)view;
+    const kn_manifest *manifest = &c->manifest;
+    kiln_status status = KILN_OK;
+    if (view->bypass || !c->has_includes) {
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
+        const kn_manifest_header *row = &manifest->headers[i];
+        const bool settled = row->place.base == KN_PLACE_MEMORY ||
+                             kn_stamp_holds(&row->stamp, &row->stamp, manifest->recorded_ns);
+        status = settled ? visit_place(c, &row->place, &row->stamp, visit, user) : KILN_MISS;
+    }
+    for (size_t i = 0; i < manifest->absent_count && status == KILN_OK; i++) {
+        status = visit_place(c, &manifest->absent[i], NULL, visit, user);
+    }
+    return status;
+}
+
+kiln_status kn_closure_watch(const kn_closure *view, kn_closure_place_fn *visit, void *user)
+{
+    const closure *c = (const closure *)view;
+    const kn_manifest *manifest = &c->manifest;
+    kiln_status status = KILN_OK;
+    if (!c->has_path) {
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
+        const kn_manifest_header *row = &manifest->headers[i];
+        status = visit_place(c, &row->place, &row->stamp, visit, user);
+    }
+    for (size_t i = 0; i < manifest->absent_count && status == KILN_OK; i++) {
+        status = visit_place(c, &manifest->absent[i], NULL, visit, user);
+    }
+    return status;
+}
+
+bool kn_closure_still_true(kn_closure *view)
+{
+    closure *c = (closure *)view;
+    bool still = !view->bypass && (!c->has_includes || check(c, false) == KILN_OK);
+    view->save_pays = view->save_pays && still;
+    return still;
+}

@@ -1,0 +1,120 @@
+/* The header half of a key: every file a source reaches through #include, found as the compiler
+ * finds it, in taken branches or not, with the digest of its content.
+ *
+ * Calling sequence, in the walk of a kernel (all requests of one kernel, one thread):
+ *
+ *     kn_closure_find(&request, &closure, diag)        before the store is asked
+ *     if (closure->bypass) compile without the cache, kiln_cache_count_bypass(..., closure->reason)
+ *     kn_closure_add_to(closure, recipe, diag)         recipe: a copy of `first`, or `first` itself
+ *     ... look the recipe up; on a miss compile ...
+ *     if (kn_closure_still_true(closure)) put          a header edited during the compile: do not
+ *     kn_closure_save(closure)                         when the caller has what it waits for
+ *     kn_closure_destroy(closure)
+ *
+ * Where a header is looked for, in this order (the order of gcc, clang and NVRTC):
+ *   "x"  a header in memory of exactly that name; the includer's folder; the include dirs; the
+ *        system dirs. If both of the first two exist, both count, since compilers differ there.
+ *        In a header in memory "x" may be, and all count: one in memory beside it, the same below
+ *        the current folder, the first on the search path.
+ *   <x>  as above without the includer's folder.
+ *   include_next: every dir of the path that has the name counts.
+ *   An include dir that is also a system dir keeps the system dir's place only.
+ * A source without includes costs one scan of its text and nothing else.
+ *
+ * What cannot be known is not guessed: `bypass` is set, with a reason for the log. A failed status
+ * means out of memory or a wrong request only. This file must not know any backend. */
+#ifndef KILN_CORE_CLOSURE_H
+#define KILN_CORE_CLOSURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kiln/cache.h"
+#include "kiln/source.h"
+#include "kiln/status.h"
+
+#include "headers/header_list.h"
+
+/* Bounds; a source that passes one bypasses the cache. */
+#define KN_CLOSURE_MAX_FILES 20000u
+#define KN_CLOSURE_MAX_PLACES 400000u
+#define KN_CLOSURE_MAX_DEPTH 200u
+#define KN_CLOSURE_MAX_FILE_SIZE ((size_t)16 << 20)
+#define KN_CLOSURE_MAX_BYTES ((size_t)512 << 20)
+#define KN_CLOSURE_MAX_NAME 4096u
+
+typedef struct kn_closure_request {
+    /* text (a file's content already read), include dirs, defines, options, headers in memory. If
+     * the compiler also searches the source's own folder for <x>, it is an include dir here. */
+    const kiln_source *source;
+    /* Where the compiler looks first for "x" written in the source itself: its file's folder, or
+     * "." where the compiler searches the current folder. NULL: nowhere. */
+    const char *folder;
+    const char *const *system_dirs; /* searched after the include dirs; all of them, in order */
+    size_t system_dir_count;
+    /* include_dirs and system_dirs are all that the compiler searches: an include that is not
+     * there must be in a branch not taken if the compile succeeds. Else such an include bypasses
+     * the cache, unless ships_header says that it comes with the toolchain. */
+    bool search_path_complete;
+    bool (*ships_header)(void *user, const char *name); /* may be NULL */
+    void *user;
+    kiln_cache *cache; /* where manifests are kept; NULL: none, every file is read every time */
+    /* Everything but headers: source text, options, defines, toolchain and target identity. Used
+     * during kn_closure_find only; its key finds the manifest. May be NULL without a cache. */
+    const kiln_recipe *first;
+    /* What a long manifest says is taken as so and looked at meanwhile, in a thread of its own;
+     * the caller asks kn_closure_settle before anybody relies on it. */
+    bool assume;
+} kn_closure_request;
+
+/* Readable; made and changed by the functions below only. */
+typedef struct kn_closure {
+    bool bypass;
+    char reason[256];     /* why, for a log line: "scale.cl:12: computed #include"; "" if not */
+    size_t headers;       /* files reached, headers in memory included */
+    size_t files_read;    /* opened and read during kn_closure_find */
+    size_t files_statted; /* looked for, found or not */
+    bool from_manifest;   /* the list came from a manifest that still holds */
+    bool save_pays;       /* kn_closure_save has something to write */
+    bool assumed;         /* kn_closure_settle has yet to be asked */
+} kn_closure;
+
+/* Finds the closure of a source.
+ * Blocks: disk. Owns: *out_closure is the caller's, kn_closure_destroy(); until then
+ * it borrows the source, the folder and the strings of the system dirs, not `first` nor the lists.
+ * Fails: KILN_E_INVALID, KILN_E_NOMEM. */
+kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_closure,
+                            kiln_diag *diag);
+void kn_closure_destroy(kn_closure *closure);
+
+/* Of a closure that was assumed: waits for the look at its files. KILN_OK: it is so, and the
+ * closure is like any other from now on; KILN_MISS: it is not, and nothing that was made of it may
+ * be used: the closure is found anew, without assuming. KILN_E_NOMEM. Of any other closure:
+ * KILN_OK. */
+kiln_status kn_closure_settle(kn_closure *closure);
+
+/* Adds one "header" field for each file (name as written, SHA-256) in the order in which they are
+ * reached, those of system dirs left out, and an "includes" field that fixes which include reaches
+ * which file and the content of those of system dirs. Nothing at all for
+ * a source without includes. No path and no time is in them. KILN_E_INVALID after a bypass. */
+kiln_status kn_closure_add_to(const kn_closure *closure, kiln_recipe *recipe, kiln_diag *diag);
+
+/* Calls `visit` for every place that was looked at: with its stamp, or NULL where nothing was.
+ * KILN_MISS if one of the files is too new for its times to tell a change. */
+typedef kiln_status kn_closure_place_fn(void *user, const char *path, const kn_stamp *stamp);
+kiln_status kn_closure_places(const kn_closure *closure, kn_closure_place_fn *visit, void *user);
+
+/* The same for one who will look again: every place that was looked at, young files too, and those
+ * met before a bypass. */
+kiln_status kn_closure_watch(const kn_closure *closure, kn_closure_place_fn *visit, void *user);
+
+/* After a compile: true if what was found still is what is there, untouched meanwhile, so that the
+ * output belongs to the key. Costs one stat a place; reads only files too new to trust their times.
+ */
+bool kn_closure_still_true(kn_closure *closure);
+
+/* Writes the manifest if it is new or the next start would profit; call it off the critical path
+ * and after a success only. Trouble is logged by the store and is nobody's failure. */
+void kn_closure_save(kn_closure *closure);
+
+#endif

@@ -1,0 +1,87 @@
+/* What can be said of a source by its own text: whether it names any file, and whether it holds
+ * something that no cache may pass over. Opens nothing. */
+#include "headers/closure_walk.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "headers/include_scan.h"
+#include "sys/file.h"
+
+bool kn_closure_raw_strings(const kiln_source *source)
+{
+    return source->language == KILN_LANG_CUDA;
+}
+
+static bool contains(kn_span text, const char *what)
+{
+    const size_t length = strlen(what);
+    for (size_t i = 0; i + length <= text.length; i++) {
+        if (memcmp(text.data + i, what, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *kn_include_scan_words(kn_span text)
+{
+    static const char *const words[] = {"__DATE__",      "__TIME__",    "__TIMESTAMP__",
+                                        "__has_include", "__has_embed", ".incbin"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (contains(text, words[i])) {
+            return words[i];
+        }
+    }
+    return NULL;
+}
+
+static kiln_status note_any(void *user, const kn_include *include)
+{
+    (void)include;
+    *(bool *)user = true;
+    return KILN_OK;
+}
+
+/* Backends put definitions before the text, a line each: what has a line break may go on with a
+ * directive that is in no text that is scanned. */
+static const char *find_reason(const char *text)
+{
+    return text != NULL && strpbrk(text, "\r\n") != NULL
+               ? "a line break"
+               : kn_include_scan_words(kn_span_of_text(text));
+}
+
+static const char *find_word(const kiln_source *source)
+{
+    const char *why = NULL;
+    for (size_t i = 0; i < source->define_count && why == NULL; i++) {
+        why = find_reason(source->defines[i].name);
+        why = why != NULL ? why : find_reason(source->defines[i].value);
+    }
+    for (size_t i = 0; i < source->option_count && why == NULL; i++) {
+        why = find_reason(source->options[i]);
+    }
+    return why;
+}
+
+kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, char *reason,
+                              size_t reason_size)
+{
+    *out_includes = false;
+    const char *word = find_word(source);
+    if (word != NULL) {
+        kn_text_putf(reason, reason_size, "%s in a define or an option", word);
+        return KILN_OK;
+    }
+    kn_scan_stop stop;
+    kiln_status status =
+        kn_include_scan(kn_span_of(source->text, source->length), kn_closure_raw_strings(source),
+                        note_any, out_includes, &stop);
+    if (status == KILN_OK && stop.why != NULL) {
+        kn_text_putf(reason, reason_size, "%s:%zu: %s",
+                     source->name != NULL ? kn_path_name(source->name) : "source", stop.line,
+                     stop.why);
+    }
+    return status;
+}

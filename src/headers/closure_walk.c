@@ -1,0 +1,596 @@
+/* See closure_walk.h. Each place is looked at once, each file read and scanned once. An inner
+ * status of KILN_E_UNSUPPORTED means that `reason` is set and the walk is over. */
+#include "headers/closure_walk.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "headers/include_scan.h"
+#include "headers/macros.h"
+#include "sys/file.h"
+
+#define NAMES_BOUND ((size_t)8 << 20)
+#define EDGES_BOUND ((size_t)64 << 20)
+
+/* Ends the list of files that an include reaches, and stands there for a toolchain's header. */
+#define EDGE_END 0xFFFFFFFFu
+#define EDGE_SHIPS 0xFFFFFFFEu
+
+/* A file reached. Ordinals count from 1 (0 is the source); row ordinal - 1 of the manifest. */
+typedef struct node {
+    uint32_t ordinal;
+    uint32_t depth;
+    uint64_t device, inode;
+    const struct node *alias; /* the same file by a longer way: not scanned again */
+} node;
+
+/* An #include of a macro in a header of the toolchain, to be followed when all definitions that
+ * can be reached are known. */
+typedef struct pending {
+    struct pending *next_pending;
+    const node *from;
+    bool next;
+    char name[];
+} pending;
+
+typedef struct walk {
+    kn_include_path *path;
+    const kiln_source *source;
+    kn_manifest *manifest;
+    node **nodes;
+    size_t node_count, node_capacity;
+    kn_map places; /* place -> node, or &absent */
+    kn_map normal; /* place with ".." resolved -> first node */
+    node absent;
+    kn_strbuf edges;
+    kn_strbuf key, normal_key, scratch;
+    size_t bytes;
+    kn_macros macros;
+    pending *computed;
+    pending **computed_end;
+    const pending *at; /* being followed */
+    const node *from;  /* whose text is being scanned; NULL: the source */
+    size_t targets;    /* of the include at hand */
+    char *reason;
+    size_t reason_size;
+} walk;
+
+static const char *text_name(const walk *w)
+{
+    if (w->from != NULL) {
+        return kn_manifest_name(w->manifest, w->manifest->headers[w->from->ordinal - 1].written);
+    }
+    return w->source->name != NULL ? kn_path_name(w->source->name) : "source";
+}
+
+static kiln_status refuse(walk *w, const char *format, ...) KILN_PRINTF(2, 3);
+static kiln_status refuse(walk *w, const char *format, ...)
+{
+    kn_strbuf text;
+    kn_strbuf_init(&text, 0);
+    va_list args;
+    va_start(args, format);
+    kn_strbuf_vprintf(&text, format, args);
+    va_end(args);
+    kn_text_putf(w->reason, w->reason_size, "%s%s", text_name(w),
+                 kn_strbuf_ok(&text) ? kn_strbuf_text(&text) : ": cannot be followed");
+    kn_strbuf_deinit(&text);
+    return KILN_E_UNSUPPORTED;
+}
+
+/* --- places -------------------------------------------------------------------------------------
+ */
+
+static void start_key(kn_strbuf *key, kn_place_base base, uint32_t index)
+{
+    unsigned char head[8];
+    kn_put_u32(head, (uint32_t)base);
+    kn_put_u32(head + 4, index);
+    kn_strbuf_clear(key);
+    kn_strbuf_append(key, head, sizeof head);
+}
+
+static void cut(kn_strbuf *text, size_t length)
+{
+    text->length = length;
+    text->data[length] = '\0';
+}
+
+/* Appends a name without ".", "..", and doubled separators where that can be told from the text. */
+static void append_normal(kn_strbuf *key, const char *name)
+{
+    if (*name == '/') {
+        kn_strbuf_append_char(key, '/');
+    }
+    size_t root = key->length;
+    while (*name != '\0' && kn_strbuf_ok(key)) {
+        size_t length = strcspn(name, "/");
+        bool up = length == 2 && memcmp(name, "..", 2) == 0;
+        const char *last = key->data + key->length;
+        while (last > key->data + root && last[-1] != '/') {
+            last--;
+        }
+        bool has_parent = key->length > root && strcmp(last, "..") != 0;
+        if (up && has_parent) {
+            size_t at = (size_t)(last - key->data);
+            cut(key, at > root ? at - 1 : root);
+        } else if (length > 0 && !(length == 1 && *name == '.')) {
+            if (key->length > root) {
+                kn_strbuf_append_char(key, '/');
+            }
+            kn_strbuf_append(key, name, length);
+        }
+        name += length;
+        name += *name == '/';
+    }
+}
+
+static bool has_room(const walk *w)
+{
+    return w->manifest->absent_count + w->node_count < KN_CLOSURE_MAX_PLACES &&
+           w->node_count < KN_CLOSURE_MAX_FILES && w->manifest->names.length < NAMES_BOUND;
+}
+
+static bool add_node_row(walk *w, kn_place place, const char *name, kn_span written,
+                         const kn_stamp *stamp)
+{
+    /* The stamp for one who watches: a walk that is refused may end before the file is read. */
+    kn_manifest_header row = {
+        .place = place, .written_length = (uint32_t)written.length, .stamp = *stamp};
+    kn_span full = kn_span_of(name, place.name_length);
+    if (!kn_manifest_add_name(w->manifest, full, &row.place.name)) {
+        return false;
+    }
+    row.written = row.place.name;
+    if (!kn_span_equal(full, written) &&
+        !kn_manifest_add_name(w->manifest, written, &row.written)) {
+        return false;
+    }
+    return kn_manifest_add_header(w->manifest, &row);
+}
+
+static bool push_node(walk *w, node *added)
+{
+    if (w->node_count == w->node_capacity) {
+        size_t wanted = w->node_capacity == 0 ? 32 : w->node_capacity * 2;
+        node **grown = realloc(w->nodes, wanted * sizeof(node *));
+        if (grown == NULL) {
+            return false;
+        }
+        w->nodes = grown;
+        w->node_capacity = wanted;
+    }
+    w->nodes[w->node_count++] = added;
+    return true;
+}
+
+/* A file by "a/../a/x.h" is the file by "a/x.h" if the system says so too; without this a header
+ * that includes itself through its folder's name would be found anew for ever. */
+static bool find_alias(walk *w, node *added, kn_place place, const char *name)
+{
+    if (place.base == KN_PLACE_MEMORY) {
+        return true;
+    }
+    start_key(&w->normal_key, place.base, place.index);
+    append_normal(&w->normal_key, name);
+    if (!kn_strbuf_ok(&w->normal_key)) {
+        return false;
+    }
+    const node *first = kn_map_find(&w->normal, w->normal_key.data, w->normal_key.length);
+    if (first == NULL) {
+        return kn_map_put(&w->normal, w->normal_key.data, w->normal_key.length, added, NULL);
+    }
+    if (first->device == added->device && first->inode == added->inode) {
+        added->alias = first;
+    }
+    return true;
+}
+
+/* w->key is the place's key and holds its name. */
+static kiln_status add_node(walk *w, kn_place place, const char *name, kn_span written,
+                            const kn_include_file *file, node **out_node)
+{
+    uint32_t depth = w->from != NULL ? w->from->depth + 1 : 1;
+    if (depth > KN_CLOSURE_MAX_DEPTH) {
+        return refuse(w, ": includes nested more than %u deep", KN_CLOSURE_MAX_DEPTH);
+    }
+    node *added = calloc(1, sizeof *added);
+    if (added == NULL) {
+        return KILN_E_NOMEM;
+    }
+    *added = (node){(uint32_t)w->node_count + 1, depth, file->device, file->stamp.inode, NULL};
+    if (!push_node(w, added)) {
+        free(added);
+        return KILN_E_NOMEM;
+    }
+    if (!add_node_row(w, place, name, written, &file->stamp) ||
+        !find_alias(w, added, place, name) ||
+        !kn_map_put(&w->places, w->key.data, w->key.length, added, NULL)) {
+        return KILN_E_NOMEM;
+    }
+    *out_node = added;
+    return KILN_OK;
+}
+
+static kiln_status add_absent(walk *w, kn_place place, const char *name)
+{
+    if (!kn_manifest_add_name(w->manifest, kn_span_of(name, place.name_length), &place.name) ||
+        !kn_manifest_add_absent(w->manifest, &place) ||
+        !kn_map_put(&w->places, w->key.data, w->key.length, &w->absent, NULL)) {
+        return KILN_E_NOMEM;
+    }
+    return KILN_OK;
+}
+
+/* What is at a place; *out_node is NULL if nothing. */
+static kiln_status look(walk *w, kn_place_base base, size_t index, kn_span name, kn_span written,
+                        node **out_node)
+{
+    *out_node = NULL;
+    start_key(&w->key, base, (uint32_t)index);
+    size_t head = w->key.length;
+    kn_strbuf_append(&w->key, name.data, name.length);
+    if (!kn_strbuf_ok(&w->key)) {
+        return KILN_E_NOMEM;
+    }
+    if (name.length >= KN_CLOSURE_MAX_NAME) {
+        return refuse(w, ": a header's name is too long");
+    }
+    node *known = kn_map_find(&w->places, w->key.data, w->key.length);
+    if (known != NULL) {
+        *out_node = known != &w->absent || base == KN_PLACE_SHIPS ? known : NULL;
+        return KILN_OK;
+    }
+    if (!has_room(w)) {
+        return refuse(w, ": too many headers");
+    }
+    kn_place place = {.base = base, .index = (uint32_t)index, .name_length = (uint32_t)name.length};
+    const char *text = w->key.data + head;
+    kn_include_file file;
+    kiln_status status = kn_include_path_look(w->path, &place, text, &file);
+    if (base == KN_PLACE_SHIPS) {
+        /* Written down where it matters: that the toolchain has it. */
+        *out_node = status == KILN_OK ? &w->absent : NULL;
+        return status == KILN_OK ? add_absent(w, place, text) : KILN_OK;
+    }
+    if (status == KILN_MISS) {
+        return add_absent(w, place, text);
+    }
+    if (status == KILN_OK) {
+        return add_node(w, place, text, written, &file, out_node);
+    }
+    return status == KILN_E_NOMEM
+               ? status
+               : refuse(w, ": %.*s cannot be looked at", (int)written.length, written.data);
+}
+
+/* --- one include --------------------------------------------------------------------------------
+ */
+
+static void append_u32(kn_strbuf *out, uint32_t value)
+{
+    unsigned char bytes[4];
+    kn_put_u32(bytes, value);
+    kn_strbuf_append(out, bytes, sizeof bytes);
+}
+
+/* Looks at one place and notes what is found as reached by the include at hand. */
+static kiln_status try_place(walk *w, kn_place_base base, size_t index, kn_span name,
+                             const kn_include *include)
+{
+    node *found;
+    kiln_status status = look(w, base, index, name, include->name, &found);
+    if (status == KILN_OK && found != NULL && !(include->next && found == w->from)) {
+        append_u32(&w->edges, found->ordinal);
+        w->targets++;
+    }
+    return status;
+}
+
+static kiln_status try_memory(walk *w, const kn_include *include)
+{
+    return w->source->header_count > 0 ? try_place(w, KN_PLACE_MEMORY, 0, include->name, include)
+                                       : KILN_OK;
+}
+
+static bool in_memory(const walk *w)
+{
+    return w->from != NULL &&
+           w->manifest->headers[w->from->ordinal - 1].place.base == KN_PLACE_MEMORY;
+}
+
+/* Tries "<start><folder of the text at hand><name>". */
+static kiln_status try_in_folder(walk *w, kn_place_base base, size_t index, const char *start,
+                                 const kn_include *include)
+{
+    const kn_manifest_header *row = &w->manifest->headers[w->from->ordinal - 1];
+    const char *name = kn_manifest_name(w->manifest, row->place.name);
+    kn_strbuf_clear(&w->scratch);
+    kn_strbuf_append_text(&w->scratch, start);
+    kn_strbuf_append(&w->scratch, name, (size_t)(kn_path_name(name) - name));
+    kn_strbuf_append(&w->scratch, include->name.data, include->name.length);
+    if (!kn_strbuf_ok(&w->scratch)) {
+        return KILN_E_NOMEM;
+    }
+    return try_place(w, base, index, kn_span_of(w->scratch.data, w->scratch.length), include);
+}
+
+/* The folder of the text at hand. One in memory has none; yet compilers that take its name for a
+ * path look below the current folder (NVRTC does). */
+static kiln_status try_beside(walk *w, const kn_include *include)
+{
+    if (w->from == NULL) {
+        return w->path->request->folder != NULL
+                   ? try_place(w, KN_PLACE_FOLDER, 0, include->name, include)
+                   : KILN_OK;
+    }
+    const kn_place place = w->manifest->headers[w->from->ordinal - 1].place;
+    kiln_status status = try_in_folder(w, place.base, place.index, "", include);
+    if (status == KILN_OK && place.base == KN_PLACE_MEMORY) {
+        const char *name = kn_manifest_name(w->manifest, place.name);
+        status =
+            try_in_folder(w, KN_PLACE_ABSOLUTE, 0, kn_path_is_absolute(name) ? "" : "./", include);
+    }
+    return status;
+}
+
+/* The search path; its first match, or every one. */
+static kiln_status try_dirs(walk *w, const kn_include *include, bool all)
+{
+    const size_t before = w->targets;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < w->source->include_dir_count && status == KILN_OK; i++) {
+        if (!w->path->skipped[i] && (all || w->targets == before)) {
+            status = try_place(w, KN_PLACE_INCLUDE, i, include->name, include);
+        }
+    }
+    size_t system_dir_count = w->path->request->system_dir_count;
+    for (size_t i = 0; i < system_dir_count && status == KILN_OK; i++) {
+        if (all || w->targets == before) {
+            status = try_place(w, KN_PLACE_SYSTEM, i, include->name, include);
+        }
+    }
+    return status;
+}
+
+static kiln_status try_all(walk *w, const kn_include *include)
+{
+    kiln_status status = try_memory(w, include);
+    const bool exact = w->targets > 0;
+    if (status == KILN_OK && kn_path_is_absolute(include->name.data)) {
+        return try_place(w, KN_PLACE_ABSOLUTE, 0, include->name, include);
+    }
+    if (status == KILN_OK && include->quoted && !include->next) {
+        status = try_beside(w, include);
+    }
+    /* What is beside one in memory is found by some compilers before the search path, by some after
+     * it, by some never. */
+    if (status == KILN_OK && (include->next || w->targets == 0 || (in_memory(w) && !exact))) {
+        status = try_dirs(w, include, include->next);
+    }
+    return status;
+}
+
+static kiln_status accept_unfound(walk *w, const kn_include *include)
+{
+    node *ships;
+    kiln_status status = look(w, KN_PLACE_SHIPS, 0, include->name, include->name, &ships);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (ships != NULL) {
+        append_u32(&w->edges, EDGE_SHIPS);
+        return KILN_OK;
+    }
+    if (include->probe || w->path->request->search_path_complete) {
+        return KILN_OK;
+    }
+    return refuse(w, ": %.*s is in no include dir and not known to ship with the compiler",
+                  (int)include->name.length, include->name.data);
+}
+
+static kiln_status visit(void *user, const kn_include *include)
+{
+    walk *w = user;
+    w->targets = 0;
+    append_u32(&w->edges, w->from != NULL ? w->from->ordinal : 0);
+    append_u32(&w->edges, (uint32_t)include->name.length);
+    kn_strbuf_append(&w->edges, include->name.data, include->name.length);
+    kiln_status status = try_all(w, include);
+    if (status == KILN_OK && w->targets == 0) {
+        status = accept_unfound(w, include);
+    }
+    append_u32(&w->edges, EDGE_END);
+    if (status == KILN_OK && !kn_strbuf_ok(&w->edges)) {
+        return refuse(w, ": too many includes");
+    }
+    return status;
+}
+
+/* --- the walk -----------------------------------------------------------------------------------
+ */
+
+static kiln_status note_definition(void *user, const char *name, const char *body)
+{
+    walk *w = user;
+    return kn_macros_define(&w->macros, name, body);
+}
+
+static kiln_status note_computed(void *user, const char *name, bool next)
+{
+    walk *w = user;
+    size_t size = strlen(name) + 1;
+    pending *added = calloc(1, sizeof *added + size);
+    if (added == NULL) {
+        return KILN_E_NOMEM;
+    }
+    added->from = w->from;
+    added->next = next;
+    memcpy(added->name, name, size);
+    *w->computed_end = added;
+    w->computed_end = &added->next_pending;
+    return KILN_OK;
+}
+
+/* One text that a computed include may stand for. What is no name is no include. */
+static kiln_status visit_expansion(void *user, const char *text)
+{
+    walk *w = user;
+    const size_t length = strlen(text);
+    const bool quoted = text[0] == '"';
+    if (length < 3 || (!quoted && text[0] != '<') || text[length - 1] != (quoted ? '"' : '>')) {
+        return KILN_OK;
+    }
+    char name[KN_CLOSURE_MAX_NAME];
+    kn_text_putf(name, sizeof name, "%.*s", (int)(length - 2), text + 1);
+    const kn_include include = {kn_span_of(name, length - 2), quoted, w->at->next, false};
+    return visit(w, &include);
+}
+
+static kiln_status follow_computed(walk *w)
+{
+    kiln_status status = KILN_OK;
+    for (w->at = w->computed; w->at != NULL && status == KILN_OK; w->at = w->at->next_pending) {
+        w->from = w->at->from;
+        status = kn_macros_expand(&w->macros, w->at->name, visit_expansion, w);
+        if (status == KILN_E_UNSUPPORTED && w->reason[0] == '\0') {
+            status = refuse(w, ": computed #include %s", w->at->name);
+        }
+    }
+    return status;
+}
+
+static kiln_status define_given(walk *w)
+{
+    const kiln_source *source = w->source;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < source->define_count && status == KILN_OK; i++) {
+        const char *value = source->defines[i].value;
+        status = kn_macros_define(&w->macros, source->defines[i].name, value != NULL ? value : "1");
+    }
+    for (size_t i = 0; i < source->option_count && status == KILN_OK; i++) {
+        status = kn_macros_define_option(&w->macros, source->options[i]);
+    }
+    return status;
+}
+
+/* A toolchain's own computed includes are followed to whatever they could name; a user's bypass the
+ * cache, as what decides them may lie outside of every text. */
+static kiln_status scan(walk *w, kn_span text)
+{
+    kn_scan_stop stop;
+    const kn_scan_macros macros = {
+        .define = note_definition,
+        .computed = note_computed,
+        .follow = w->from != NULL &&
+                  w->manifest->headers[w->from->ordinal - 1].place.base == KN_PLACE_SYSTEM,
+    };
+    kiln_status status =
+        kn_include_scan_macros(text, kn_closure_raw_strings(w->source), visit, &macros, w, &stop);
+    if (status == KILN_OK && stop.why != NULL) {
+        return refuse(w, ":%zu: %s", stop.line, stop.why);
+    }
+    return status;
+}
+
+static kiln_status expand(walk *w, const node *at)
+{
+    size_t row = at->ordinal - 1;
+    kn_manifest_header *headers = w->manifest->headers;
+    if (at->alias != NULL) {
+        headers[row].stamp = headers[at->alias->ordinal - 1].stamp;
+        memcpy(headers[row].digest, headers[at->alias->ordinal - 1].digest, 32);
+        return KILN_OK;
+    }
+    w->from = at;
+    kn_include_file file;
+    const char *name = kn_manifest_name(w->manifest, headers[row].place.name);
+    kiln_status status = kn_include_path_read(w->path, &headers[row].place, name, &file);
+    if (status != KILN_OK) {
+        return status == KILN_E_NOMEM ? status
+                                      : refuse(w, ": cannot be read, or is larger than %zu MiB",
+                                               KN_CLOSURE_MAX_FILE_SIZE >> 20);
+    }
+    headers[row].stamp = file.stamp;
+    memcpy(headers[row].digest, file.digest, 32);
+    w->bytes += file.text.length;
+    status = w->bytes <= KN_CLOSURE_MAX_BYTES ? scan(w, file.text)
+                                              : refuse(w, ": too many bytes of headers");
+    kn_include_file_deinit(&file);
+    return status;
+}
+
+/* Scans everything reached; computed includes again and again, until no definition is new. */
+static kiln_status expand_all(walk *w)
+{
+    kiln_status status = KILN_OK;
+    size_t done = 0;
+    size_t generation = 0;
+    do {
+        for (; done < w->node_count && status == KILN_OK; done++) {
+            status = expand(w, w->nodes[done]);
+        }
+        if (status != KILN_OK || w->computed == NULL || generation == w->macros.generation) {
+            return status;
+        }
+        generation = w->macros.generation;
+        status = follow_computed(w);
+    } while (status == KILN_OK);
+    return status;
+}
+
+kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *reason,
+                            size_t reason_size)
+{
+    const kiln_source *source = path->request->source;
+    walk w = {.path = path,
+              .source = source,
+              .manifest = manifest,
+              .reason = reason,
+              .reason_size = reason_size};
+    kn_map_init(&w.places);
+    kn_map_init(&w.normal);
+    kn_strbuf_init(&w.edges, EDGES_BOUND);
+    kn_strbuf_init(&w.key, 0);
+    kn_strbuf_init(&w.normal_key, 0);
+    kn_strbuf_init(&w.scratch, 0);
+    kn_macros_init(&w.macros);
+    w.computed_end = &w.computed;
+    kiln_status status = define_given(&w);
+    if (status == KILN_OK) {
+        status = scan(&w, kn_span_of(source->text, source->length));
+    }
+    if (status == KILN_OK) {
+        status = expand_all(&w);
+    }
+    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
+        if (manifest->headers[i].place.base == KN_PLACE_SYSTEM) {
+            kn_strbuf_append(&w.edges, manifest->headers[i].digest, 32);
+        }
+    }
+    if (status == KILN_OK && !kn_digest_bytes(&path->digest, kn_strbuf_text(&w.edges),
+                                              w.edges.length, manifest->graph)) {
+        status = KILN_E_NOMEM;
+    }
+    for (size_t i = 0; i < w.node_count; i++) {
+        free(w.nodes[i]);
+    }
+    free(w.nodes);
+    while (w.computed != NULL) {
+        pending *next = w.computed->next_pending;
+        free(w.computed);
+        w.computed = next;
+    }
+    kn_macros_deinit(&w.macros);
+    kn_strbuf_deinit(&w.scratch);
+    kn_strbuf_deinit(&w.normal_key);
+    kn_strbuf_deinit(&w.key);
+    kn_strbuf_deinit(&w.edges);
+    kn_map_deinit(&w.normal);
+    kn_map_deinit(&w.places);
+    return status == KILN_E_UNSUPPORTED ? KILN_OK : status;
+}

@@ -1,0 +1,200 @@
+/* See manifest_check.h. The rows of a folder are looked at together, by their last names in the
+ * opened folder; rows of no folder, and those of a folder that cannot be opened, by their paths. */
+#include "headers/header_list_check.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/map.h"
+#include "sys/clock.h"
+
+typedef struct check {
+    kn_include_path *path;
+    kn_manifest *manifest;
+    kn_map missing; /* first folders of names: whether they are there */
+    bool refresh;
+    bool pays;
+    int64_t now_ns;
+} check;
+
+/* True if a folder lies below one that is not there: then nothing is in it. Most folders that are
+ * looked at in vain are like that (cuda/std/ beside the source), and each first folder of a name is
+ * looked at once. */
+static bool below_nothing(check *c, const kn_manifest_folder *row)
+{
+    static char there, missing;
+    char key[8 + 64];
+    const char *name = kn_manifest_name(c->manifest, row->name);
+    const size_t length = strcspn(name, "/");
+    if (length == 0 || length >= 64 || length + 1 >= row->length ||
+        row->base == KN_PLACE_ABSOLUTE) {
+        return false;
+    }
+    kn_put_u32((unsigned char *)key, (uint32_t)row->base);
+    kn_put_u32((unsigned char *)key + 4, row->index);
+    memcpy(key + 8, name, length);
+    const char *known = kn_map_find(&c->missing, key, 8 + length);
+    if (known == NULL) {
+        kn_folder folder;
+        kn_manifest_folder first = *row;
+        first.length = (uint32_t)length + 1;
+        kiln_status status = kn_include_path_open(c->path, c->manifest, &first, &folder);
+        if (status == KILN_OK) {
+            kn_folder_close(&folder);
+        }
+        c->path->statted++;
+        known = status == KILN_MISS ? &missing : &there;
+        (void)kn_map_put(&c->missing, key, 8 + length, (void *)(uintptr_t)known,
+                         NULL); /* or again */
+    }
+    return known == &missing;
+}
+
+/* What is at a place: in its folder, or with `folder` NULL by its path. */
+static kiln_status look(check *c, const kn_folder *folder, const kn_place *place,
+                        kn_include_file *out_file)
+{
+    const char *name = kn_manifest_name(c->manifest, place->name);
+    if (folder == NULL) {
+        return kn_include_path_look(c->path, place, name, out_file);
+    }
+    const uint32_t before = c->manifest->folders[place->folder - 1].length;
+    return kn_include_path_look_in(c->path, folder, name + before, out_file);
+}
+
+static kiln_status check_absent(check *c, const kn_folder *folder, const kn_place *place)
+{
+    kn_include_file file;
+    const kiln_status expected = place->base == KN_PLACE_SHIPS ? KILN_OK : KILN_MISS;
+    const kiln_status status = look(c, folder, place, &file);
+    if (status == expected) {
+        return KILN_OK;
+    }
+    return status == KILN_E_NOMEM ? status : KILN_MISS;
+}
+
+/* Reads one header whose stamp is not enough, and compares. */
+static kiln_status read_header(check *c, kn_manifest_header *row)
+{
+    const char *name = kn_manifest_name(c->manifest, row->place.name);
+    kn_include_file file;
+    kiln_status status = kn_include_path_read(c->path, &row->place, name, &file);
+    if (status != KILN_OK) {
+        return status == KILN_E_NOMEM ? status : KILN_MISS;
+    }
+    const bool same = memcmp(file.digest, row->digest, sizeof row->digest) == 0;
+    const kn_stamp stamp = file.stamp;
+    kn_include_file_deinit(&file);
+    if (same && c->refresh && row->place.base != KN_PLACE_MEMORY) {
+        row->stamp = stamp;
+        c->pays = c->pays || kn_stamp_holds(&row->stamp, &row->stamp, c->now_ns);
+    }
+    return same ? KILN_OK : KILN_MISS;
+}
+
+/* A file that was written and written back in between has other times, if the clock tells. */
+static bool same_times(const kn_stamp *then, const kn_stamp *now)
+{
+    return then->mtime_ns == now->mtime_ns && then->ctime_ns == now->ctime_ns;
+}
+
+static kiln_status check_header(check *c, const kn_folder *folder, kn_manifest_header *row)
+{
+    kn_include_file file;
+    if (row->place.base != KN_PLACE_MEMORY) {
+        kiln_status status = look(c, folder, &row->place, &file);
+        if (status != KILN_OK || file.stamp.size != row->stamp.size) {
+            return status == KILN_E_NOMEM ? status : KILN_MISS;
+        }
+        if (kn_stamp_holds(&row->stamp, &file.stamp, c->manifest->recorded_ns)) {
+            return KILN_OK;
+        }
+        if (!c->refresh && !same_times(&row->stamp, &file.stamp)) {
+            return KILN_MISS;
+        }
+    }
+    return read_header(c, row);
+}
+
+/* All rows of one folder; `folder` NULL: by their paths. */
+static kiln_status check_rows(check *c, const kn_manifest_folder *row, const kn_folder *folder)
+{
+    kiln_status status = KILN_OK;
+    for (uint32_t at = row->first_absent; at != 0 && status == KILN_OK;) {
+        const kn_place *place = &c->manifest->absent[at - 1];
+        status = check_absent(c, folder, place);
+        at = place->next;
+    }
+    for (uint32_t at = row->first_header; at != 0 && status == KILN_OK;) {
+        kn_manifest_header *header = &c->manifest->headers[at - 1];
+        status = check_header(c, folder, header);
+        at = header->place.next;
+    }
+    return status;
+}
+
+/* True for one header, or for one absent place that is in the place's own folder. */
+static bool has_few_rows(const kn_manifest *manifest, const kn_manifest_folder *row)
+{
+    if (row->first_header == 0) {
+        return row->length == 0 &&
+               (row->first_absent == 0 || manifest->absent[row->first_absent - 1].next == 0);
+    }
+    return row->first_absent == 0 && manifest->headers[row->first_header - 1].place.next == 0;
+}
+
+static kiln_status check_folder(check *c, const kn_manifest_folder *row)
+{
+    kn_folder folder;
+    if (has_few_rows(c->manifest, row)) {
+        return check_rows(c, row, NULL); /* opening and closing it would take longer */
+    }
+    if (row->first_header == 0 && below_nothing(c, row)) {
+        return KILN_OK;
+    }
+    kiln_status status = kn_include_path_open(c->path, c->manifest, row, &folder);
+    if (status == KILN_E_IO) {
+        return check_rows(c, row, NULL);
+    }
+    if (status != KILN_OK) {
+        c->path->statted++;
+        return status == KILN_MISS && row->first_header == 0 ? KILN_OK : status;
+    }
+    status = check_rows(c, row, &folder);
+    kn_folder_close(&folder);
+    return status;
+}
+
+static kiln_status check_all(check *c)
+{
+    kn_manifest *manifest = c->manifest;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < manifest->absent_count && status == KILN_OK; i++) {
+        if (manifest->absent[i].folder == 0) {
+            status = check_absent(c, NULL, &manifest->absent[i]);
+        }
+    }
+    for (size_t i = 0; i < manifest->folder_count && status == KILN_OK; i++) {
+        status = check_folder(c, &manifest->folders[i]);
+    }
+    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
+        if (manifest->headers[i].place.folder == 0) {
+            status = check_header(c, NULL, &manifest->headers[i]);
+        }
+    }
+    return status;
+}
+
+kiln_status kn_manifest_check(kn_include_path *path, kn_manifest *manifest, bool refresh,
+                              bool *out_pays)
+{
+    check c = {.path = path, .manifest = manifest, .refresh = refresh, .now_ns = kn_clock_wall()};
+    kn_map_init(&c.missing);
+    kiln_status status = check_all(&c);
+    kn_map_deinit(&c.missing);
+    *out_pays = status == KILN_OK && c.pays;
+    if (*out_pays) {
+        manifest->recorded_ns = c.now_ns;
+    }
+    return status;
+}

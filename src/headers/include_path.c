@@ -1,0 +1,240 @@
+/* See include_path.h. */
+#include "headers/include_path.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "sys/file.h"
+
+/* What a folder is, however it is spelt; inode 0 if it cannot be told. */
+static kn_file_facts folder_facts(const char *folder)
+{
+    kn_file_facts facts = {0};
+    if (kn_file_stat(folder, true, &facts, NULL) != KILN_OK) {
+        facts.inode = 0;
+    }
+    return facts;
+}
+
+static kiln_status find_skipped(kn_include_path *path)
+{
+    const kn_closure_request *request = path->request;
+    const kiln_source *source = request->source;
+    if (request->system_dir_count == 0 || source->include_dir_count == 0) {
+        return KILN_OK;
+    }
+    kn_file_facts *system = calloc(request->system_dir_count, sizeof *system);
+    if (system == NULL) {
+        return KILN_E_NOMEM;
+    }
+    for (size_t j = 0; j < request->system_dir_count; j++) {
+        system[j] = folder_facts(request->system_dirs[j]);
+    }
+    for (size_t i = 0; i < source->include_dir_count; i++) {
+        kn_file_facts facts = folder_facts(source->include_dirs[i]);
+        for (size_t j = 0; j < request->system_dir_count; j++) {
+            bool same = facts.inode != 0 && facts.inode == system[j].inode &&
+                        facts.device == system[j].device;
+            path->skipped[i] = path->skipped[i] || same ||
+                               strcmp(source->include_dirs[i], request->system_dirs[j]) == 0;
+        }
+    }
+    free(system);
+    return KILN_OK;
+}
+
+kiln_status kn_include_path_init(kn_include_path *path, const kn_closure_request *request)
+{
+    *path = (kn_include_path){.request = request};
+    kn_strbuf_init(&path->scratch, 0);
+    path->skipped = calloc(request->source->include_dir_count + 1, sizeof *path->skipped);
+    if (path->skipped == NULL || !kn_digest_init(&path->digest)) {
+        free(path->skipped);
+        path->skipped = NULL;
+        return KILN_E_NOMEM;
+    }
+    kiln_status status = find_skipped(path);
+    if (status != KILN_OK) {
+        kn_include_path_deinit(path);
+    }
+    return status;
+}
+
+void kn_include_path_deinit(kn_include_path *path)
+{
+    if (path->skipped != NULL) {
+        free(path->skipped);
+        kn_strbuf_deinit(&path->scratch);
+        kn_digest_deinit(&path->digest);
+        path->skipped = NULL;
+    }
+}
+
+void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out)
+{
+    const kn_closure_request *request = path->request;
+    kn_strbuf_printf(
+        out, "memory:%d folder:%d complete:%d system:%zu dirs:", request->source->header_count > 0,
+        request->folder != NULL, request->search_path_complete, request->system_dir_count);
+    for (size_t i = 0; i < request->source->include_dir_count; i++) {
+        kn_strbuf_append_char(out, path->skipped[i] ? '-' : '+');
+    }
+}
+
+const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span name)
+{
+    const kiln_source *source = path->request->source;
+    for (size_t i = 0; i < source->header_count; i++) {
+        const kiln_header *header = &source->headers[i];
+        if (header->name != NULL && kn_span_equal(kn_span_of_text(header->name), name)) {
+            return header;
+        }
+    }
+    return NULL;
+}
+
+/* The dir that places of this base are in; NULL if the request has none. */
+static const char *dir_of(const kn_closure_request *request, kn_place_base base, uint32_t index)
+{
+    const char *dir = NULL;
+    if (base == KN_PLACE_FOLDER) {
+        dir = request->folder;
+    } else if (base == KN_PLACE_INCLUDE && index < request->source->include_dir_count) {
+        dir = request->source->include_dirs[index];
+    } else if (base == KN_PLACE_SYSTEM && index < request->system_dir_count) {
+        dir = request->system_dirs[index];
+    }
+    return dir == NULL || dir[0] != '\0' ? dir : ".";
+}
+
+kiln_status kn_include_path_of(const kn_include_path *path, const kn_place *place, const char *name,
+                               char **out_path)
+{
+    const char *dir = dir_of(path->request, place->base, place->index);
+    *out_path = NULL;
+    if (place->base == KN_PLACE_ABSOLUTE) {
+        *out_path = kn_text_copy(name);
+    } else if (dir == NULL) {
+        return KILN_MISS;
+    } else {
+        *out_path = kn_path_join(dir, name);
+    }
+    return *out_path != NULL ? KILN_OK : KILN_E_NOMEM;
+}
+
+static void take_facts(kn_include_file *file, const kn_file_facts *facts)
+{
+    file->stamp = (kn_stamp){facts->size, facts->mtime_ns, facts->ctime_ns, facts->inode};
+    file->device = facts->device;
+}
+
+static kiln_status take_header(const kn_file_facts *facts, kn_include_file *out_file)
+{
+    if (facts->kind != KN_FILE_REGULAR) {
+        return facts->kind == KN_FILE_FOLDER ? KILN_MISS : KILN_E_IO;
+    }
+    take_facts(out_file, facts);
+    return KILN_OK;
+}
+
+kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
+                                 kn_include_file *out_file)
+{
+    *out_file = (kn_include_file){0};
+    if (place->base == KN_PLACE_MEMORY) {
+        return kn_include_path_memory(path, kn_span_of_text(name)) != NULL ? KILN_OK : KILN_MISS;
+    }
+    if (place->base == KN_PLACE_SHIPS) {
+        bool (*ships)(void *, const char *) = path->request->ships_header;
+        return ships != NULL && ships(path->request->user, name) ? KILN_OK : KILN_MISS;
+    }
+    char *at;
+    kiln_status status = kn_include_path_of(path, place, name, &at);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_file_facts facts;
+    status = kn_file_stat(at, true, &facts, NULL);
+    path->statted++;
+    free(at);
+    return status == KILN_OK ? take_header(&facts, out_file) : status;
+}
+
+kiln_status kn_include_path_open(kn_include_path *path, const kn_manifest *manifest,
+                                 const kn_manifest_folder *row, kn_folder *out_folder)
+{
+    kn_strbuf *at = &path->scratch;
+    const char *dir = dir_of(path->request, row->base, row->index);
+    if (dir == NULL && row->base != KN_PLACE_ABSOLUTE) {
+        return KILN_MISS;
+    }
+    kn_strbuf_clear(at);
+    if (row->base != KN_PLACE_ABSOLUTE) {
+        kn_strbuf_append_text(at, dir);
+        kn_strbuf_append_char(at, '/');
+    }
+    kn_strbuf_append(at, kn_manifest_name(manifest, row->name), row->length);
+    return kn_strbuf_ok(at) ? kn_folder_open(kn_strbuf_text(at), out_folder) : KILN_E_NOMEM;
+}
+
+kiln_status kn_include_path_look_in(kn_include_path *path, const kn_folder *folder,
+                                    const char *name, kn_include_file *out_file)
+{
+    kn_file_facts facts;
+    *out_file = (kn_include_file){0};
+    kiln_status status = kn_folder_stat(folder, name, true, &facts);
+    path->statted++;
+    return status == KILN_OK ? take_header(&facts, out_file) : status;
+}
+
+static kiln_status read_file(kn_include_path *path, const kn_place *place, const char *name,
+                             kn_include_file *file)
+{
+    char *at;
+    kiln_status status = kn_include_path_of(path, place, name, &at);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_file_facts facts = {0};
+    size_t size = 0;
+    status = kn_file_read(at, KN_CLOSURE_MAX_FILE_SIZE, false, &file->owned, &size, &facts, NULL);
+    path->read++;
+    free(at);
+    if (status != KILN_OK) {
+        return status;
+    }
+    file->text = kn_span_of(file->owned, size);
+    take_facts(file, &facts);
+    return KILN_OK;
+}
+
+kiln_status kn_include_path_read(kn_include_path *path, const kn_place *place, const char *name,
+                                 kn_include_file *out_file)
+{
+    *out_file = (kn_include_file){0};
+    if (place->base == KN_PLACE_MEMORY) {
+        const kiln_header *header = kn_include_path_memory(path, kn_span_of_text(name));
+        if (header == NULL) {
+            return KILN_MISS;
+        }
+        out_file->text = kn_span_of(header->text, header->text != NULL ? header->length : 0);
+    } else {
+        kiln_status status = read_file(path, place, name, out_file);
+        if (status != KILN_OK) {
+            return status;
+        }
+    }
+    if (!kn_digest_bytes(&path->digest, out_file->text.data, out_file->text.length,
+                         out_file->digest)) {
+        kn_include_file_deinit(out_file);
+        return KILN_E_NOMEM;
+    }
+    return KILN_OK;
+}
+
+void kn_include_file_deinit(kn_include_file *file)
+{
+    free(file->owned);
+    *file = (kn_include_file){0};
+}

@@ -1,0 +1,68 @@
+/* The places where headers can be: turns a place into a path, looks whether something is there, and
+ * reads it. It decides no order of search; closure_walk.c does. */
+#ifndef KILN_CORE_INCLUDE_PATH_H
+#define KILN_CORE_INCLUDE_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "headers/closure.h"
+#include "headers/header_list.h"
+#include "key/digest.h"
+#include "sys/folder.h"
+
+typedef struct kn_include_path {
+    const kn_closure_request *request;
+    bool *skipped; /* one an include dir: also a system dir, and searched as that only */
+    kn_digest digest;
+    kn_strbuf scratch; /* a path */
+    size_t statted;
+    size_t read;
+} kn_include_path;
+
+/* What is at a place. `text` is set by reading only: for a header in memory it is the request's. */
+typedef struct kn_include_file {
+    kn_span text;
+    void *owned; /* free() */
+    kn_stamp stamp;
+    uint64_t device;
+    uint8_t digest[32];
+} kn_include_file;
+
+/* KILN_E_NOMEM. */
+kiln_status kn_include_path_init(kn_include_path *path, const kn_closure_request *request);
+void kn_include_path_deinit(kn_include_path *path);
+
+/* What the answer of a search depends on besides the places, as text: "memory", "folder", number of
+ * dirs and which are skipped, completeness. Part of the manifest's recipe. */
+void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out);
+
+/* The header in memory of exactly this name, or NULL. */
+const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span name);
+
+/* Looks at a place. KILN_OK fills the stamp and device of a regular file; KILN_MISS: nothing there,
+ * a folder, or a base or index that the request does not have; KILN_E_IO: something that cannot be
+ * read as a header; KILN_E_NOMEM. */
+kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
+                                 kn_include_file *out_file);
+
+/* Opens a folder of a manifest for looking at names in it. KILN_MISS if it is not there, or the
+ * request has no such dir; KILN_E_IO if it cannot be opened; KILN_E_NOMEM. */
+kiln_status kn_include_path_open(kn_include_path *path, const kn_manifest *manifest,
+                                 const kn_manifest_folder *row, kn_folder *out_folder);
+/* kn_include_path_look at the place of that name in it. */
+kiln_status kn_include_path_look_in(kn_include_path *path, const kn_folder *folder,
+                                    const char *name, kn_include_file *out_file);
+
+/* The path of a place that is in a file system, malloc'ed. KILN_MISS for others; KILN_E_NOMEM. */
+kiln_status kn_include_path_of(const kn_include_path *path, const kn_place *place, const char *name,
+                               char **out_path);
+
+/* Reads a place and digests it; its text stays until kn_include_file_deinit. Statuses as above. */
+kiln_status kn_include_path_read(kn_include_path *path, const kn_place *place, const char *name,
+                                 kn_include_file *out_file);
+void kn_include_file_deinit(kn_include_file *file);
+
+#endif

@@ -1,0 +1,598 @@
+/* See include_scan.h. One pass over the text with a cursor that steps over line splices, so that
+ * every rule below sees the characters that a preprocessor sees. */
+#include "headers/include_scan.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "headers/characters.h"
+
+#define NAME_SIZE 4097
+#define WORD_SIZE 96
+
+/* Where compilers differ, the text is read each way: an include that only one of them sees counts.
+ */
+enum {
+    READ_BLANKS_PLAINLY = 1, /* a backslash and blanks at a line's end are no splice (NVRTC) */
+    READ_CR_AS_BLANK = 2,    /* a CR without LF ends no line (gcc, NVRTC) */
+    READINGS = 4,
+};
+
+typedef struct scanner {
+    const char *start, *p, *end;
+    unsigned reading; /* READ_ flags */
+    unsigned met;     /* those that would make a difference */
+    bool raw_strings;
+    bool line_start; /* only blanks and comments since the line began */
+    bool in_define;
+    char parameter[WORD_SIZE]; /* of the macro being defined, if it may wrap __has_include; or "" */
+    kn_include_fn *visit;
+    const kn_scan_macros *macros; /* or NULL */
+    void *user;
+    kiln_status status;
+    kn_scan_stop *stop;
+    char name[NAME_SIZE];
+} scanner;
+
+/* Length of the splice (backslash, blanks, line end) at s->p, or 0. */
+static size_t splice_length(scanner *s)
+{
+    const char *q = s->p + 1;
+    while (q < s->end && is_blank((unsigned char)*q)) {
+        q++;
+    }
+    if (q == s->end || !is_newline((unsigned char)*q)) {
+        return 0;
+    }
+    const unsigned differs =
+        (q > s->p + 1 ? READ_BLANKS_PLAINLY : 0u) | (is_lone_cr(q, s->end) ? READ_CR_AS_BLANK : 0u);
+    s->met |= differs;
+    if ((differs & s->reading) != 0) {
+        return 0;
+    }
+    return (size_t)(q + (*q == '\r' && !is_lone_cr(q, s->end) ? 2 : 1) - s->p);
+}
+
+/* The next character, or -1 at the end; p is left on it. */
+static int peek(scanner *s)
+{
+    while (s->p < s->end && *s->p == '\\') {
+        size_t splice = splice_length(s);
+        if (splice == 0) {
+            break;
+        }
+        s->p += splice;
+    }
+    if (s->p < s->end && is_lone_cr(s->p, s->end)) {
+        s->met |= READ_CR_AS_BLANK;
+        return (s->reading & READ_CR_AS_BLANK) != 0 ? ' ' : '\r';
+    }
+    return s->p < s->end ? (unsigned char)*s->p : -1;
+}
+
+static int next(scanner *s)
+{
+    s->p++;
+    return peek(s);
+}
+
+static bool going(const scanner *s)
+{
+    return s->stop->why == NULL && s->status == KILN_OK;
+}
+
+static void stop(scanner *s, const char *why)
+{
+    size_t line = 1;
+    for (const char *p = s->start; p < s->p && p < s->end; p++) {
+        line += *p == '\n';
+    }
+    s->stop->why = why;
+    s->stop->line = line;
+}
+
+static const char *find(kn_span text, const char *what)
+{
+    size_t length = strlen(what);
+    if (text.length < length) {
+        return NULL;
+    }
+    const char *p = text.data, *end = text.data + text.length;
+    while ((size_t)(end - p) >= length) {
+        p = memchr(p, what[0], (size_t)(end - p) - length + 1);
+        if (p == NULL || memcmp(p, what, length) == 0) {
+            return p;
+        }
+        p++;
+    }
+    return NULL;
+}
+
+/* --- comments and literals ----------------------------------------------------------------------
+ */
+
+static void skip_line(scanner *s)
+{
+    for (int c = peek(s); c >= 0 && !is_newline(c); c = next(s)) {
+        while (s->p + 1 < s->end && s->p[1] != '\n' && s->p[1] != '\r' && s->p[1] != '\\') {
+            s->p++;
+        }
+    }
+}
+
+/* At the character after a slash. False if it starts no comment. */
+static bool skip_comment(scanner *s)
+{
+    int c = peek(s);
+    if (c == '/') {
+        skip_line(s);
+        return true;
+    }
+    if (c != '*') {
+        return false;
+    }
+    s->p++;
+    while (s->p < s->end) {
+        const char *star = memchr(s->p, '*', (size_t)(s->end - s->p));
+        s->p = star != NULL ? star + 1 : s->end;
+        if (peek(s) == '/') {
+            s->p++;
+            break;
+        }
+    }
+    return true;
+}
+
+/* Blanks and comments of a directive's line. */
+static int skip_blanks(scanner *s)
+{
+    for (;;) {
+        int c = peek(s);
+        if (is_blank(c)) {
+            s->p++;
+            continue;
+        }
+        if (c == '/') {
+            const char *slash = s->p++;
+            if (skip_comment(s)) {
+                continue;
+            }
+            s->p = slash;
+        }
+        return c;
+    }
+}
+
+/* An assembler reads files by itself: .incbin "x", .include "x". */
+static void check_assembly(scanner *s, const char *from)
+{
+    kn_span text = kn_span_of(from, (size_t)(s->p - from));
+    if (memchr(text.data, '.', text.length) == NULL) {
+        return;
+    }
+    if (find(text, ".incbin") != NULL || find(text, ".include ") != NULL ||
+        find(text, ".include\t") != NULL || find(text, ".include\\") != NULL) {
+        stop(s, "assembler text that reads a file");
+    }
+}
+
+/* At the opening quote; ends after the closing one, or before the line's end if there is none. */
+static void skip_literal(scanner *s)
+{
+    const char *from = s->p;
+    int quote = peek(s);
+    int c = next(s);
+    while (c >= 0 && !is_newline(c) && c != quote) {
+        if (c == '\\') {
+            c = next(s);
+            if (c < 0 || is_newline(c)) {
+                break;
+            }
+        }
+        c = next(s);
+    }
+    if (c == quote) {
+        s->p++;
+    }
+    if (quote == '"') {
+        check_assembly(s, from);
+    }
+}
+
+/* At the quote after R. NULL if this is no raw string; else its end, or s->end if it has none. */
+static const char *raw_string_end(const scanner *s)
+{
+    char closing[20] = ")";
+    size_t length = 1;
+    const char *p = s->p + 1;
+    while (p < s->end && *p != '(') {
+        if (length > 16 || strchr(" )\\\"\t\v\f\r\n", *p) != NULL) {
+            return NULL;
+        }
+        closing[length++] = *p++;
+    }
+    if (p == s->end) {
+        return NULL;
+    }
+    closing[length++] = '"';
+    closing[length] = '\0';
+    p = find(kn_span_of(p, (size_t)(s->end - p)), closing);
+    return p != NULL ? p + length : s->end;
+}
+
+static void skip_raw_string(scanner *s)
+{
+    const char *from = s->p;
+    const char *end = raw_string_end(s);
+    if (end == NULL || !s->raw_strings) {
+        skip_literal(s);
+        if (end != NULL && end != s->p && going(s)) {
+            stop(s, "text that reads differently with and without raw strings");
+        }
+        return;
+    }
+    s->p = end;
+    check_assembly(s, from);
+}
+
+static void skip_number(scanner *s)
+{
+    int c = peek(s);
+    while (is_word(c) || c == '.') {
+        bool exponent = c == 'e' || c == 'E' || c == 'p' || c == 'P';
+        c = next(s);
+        if (exponent && (c == '+' || c == '-')) {
+            c = next(s);
+        } else if (c == '\'') {
+            const char *separator = s->p;
+            c = next(s);
+            if (!is_word(c)) {
+                s->p = separator;
+                return;
+            }
+        }
+    }
+}
+
+/* --- includes -----------------------------------------------------------------------------------
+ */
+
+/* Reads a word; longer ones are cut, and equal none of those asked for. */
+static void read_word(scanner *s, char word[WORD_SIZE])
+{
+    size_t length = 0;
+    for (int c = peek(s); is_word(c); c = next(s)) {
+        if (length < WORD_SIZE - 1) {
+            word[length++] = (char)c;
+        }
+    }
+    word[length] = '\0';
+}
+
+/* True if nothing but blanks and a comment is left on the line. */
+static bool is_end_of_line(const scanner *s)
+{
+    const char *p = s->p;
+    while (p < s->end && is_blank((unsigned char)*p)) {
+        p++;
+    }
+    return p == s->end || is_newline((unsigned char)*p) || *p == '/';
+}
+
+/* Copies the rest of the line from p, up to a comment; false if it is too long or goes on. */
+static bool copy_line(const char *p, const char *end, char *text, size_t size)
+{
+    size_t length = 0;
+    while (p < end && is_blank((unsigned char)*p)) {
+        p++;
+    }
+    for (; p < end && !is_newline((unsigned char)*p) && !is_comment(p, end); p++) {
+        if (*p == '\\' || length == size - 1) {
+            return false;
+        }
+        text[length++] = *p;
+    }
+    while (length > 0 && is_blank((unsigned char)text[length - 1])) {
+        length--;
+    }
+    text[length] = '\0';
+    return true;
+}
+
+/* Tells of a definition without taking anything: what its body holds is read as text. */
+static void tell_definition(scanner *s, const char *word)
+{
+    char text[256];
+    bool plain = s->p == s->end || *s->p != '(';
+    plain = plain && copy_line(s->p, s->end, text, sizeof text);
+    s->status = s->macros->define(s->user, word, plain ? text : NULL);
+}
+
+/* #include WORD: true if the word was taken, and what it stands for is told of. */
+static bool read_computed(scanner *s, int open, bool next_one)
+{
+    char word[WORD_SIZE];
+    if (!is_word(open) || is_digit(open) || s->macros == NULL || !s->macros->follow) {
+        return false;
+    }
+    read_word(s, word);
+    if (strlen(word) == WORD_SIZE - 1 || !is_end_of_line(s)) {
+        return false;
+    }
+    s->status = s->macros->computed(s->user, word, next_one);
+    return true;
+}
+
+/* At the quote or bracket of a name, which is told of with the given flags. */
+static void read_name(scanner *s, bool next_one, bool probe)
+{
+    int open = skip_blanks(s);
+    if (!probe && read_computed(s, open, next_one)) {
+        return;
+    }
+    if (open != '"' && open != '<') {
+        stop(s, probe ? "computed __has_include" : "computed #include");
+        return;
+    }
+    int close = open == '"' ? '"' : '>';
+    size_t length = 0;
+    int c = next(s);
+    while (c > 0 && !is_newline(c) && c != close && length < NAME_SIZE - 1) {
+        s->name[length++] = (char)c;
+        c = next(s);
+    }
+    if (c != close || length == 0) {
+        stop(s, "malformed #include");
+        return;
+    }
+    s->p++;
+    s->name[length] = '\0';
+    kn_include include = {kn_span_of(s->name, length), open == '"', next_one, probe};
+    s->status = s->visit(s->user, &include);
+}
+
+/* Macros that hand their parameter on to __has_include are known by their name (CCCL's
+ * _CCCL_HAS_INCLUDE): each use of one is then a probe itself, wherever it is defined. One by any
+ * other name cannot be followed. */
+static bool wraps_probe(const char *word, size_t length)
+{
+    static const char ending[] = "HAS_INCLUDE";
+    const size_t size = sizeof ending - 1;
+    return length > size && memcmp(word + length - size, ending, size) == 0;
+}
+
+static void read_probe(scanner *s, bool next_one)
+{
+    if (skip_blanks(s) == '(') {
+        s->p++;
+        char argument[WORD_SIZE];
+        if (s->in_define && s->parameter[0] != '\0' && !next_one && is_word(skip_blanks(s))) {
+            read_word(s, argument);
+            if (strcmp(argument, s->parameter) == 0 && skip_blanks(s) == ')') {
+                return;
+            }
+            stop(s, "computed __has_include");
+            return;
+        }
+        read_name(s, next_one, true);
+    } else if (s->in_define) {
+        stop(s, "computed __has_include");
+    }
+}
+
+/* After #define, or after a directive that names a macro as #define does. What is only named there
+ * is not used there: #ifndef __has_include. */
+static void read_definition(scanner *s, bool is_define)
+{
+    char word[WORD_SIZE];
+    s->in_define = is_define;
+    s->parameter[0] = '\0';
+    (void)skip_blanks(s);
+    read_word(s, word);
+    if (is_define && s->macros != NULL && strlen(word) < WORD_SIZE - 1) {
+        tell_definition(s, word);
+    }
+    if (is_define && wraps_probe(word, strlen(word)) && s->p < s->end && *s->p == '(') {
+        s->p++;
+        (void)skip_blanks(s);
+        read_word(s, s->parameter);
+    }
+}
+
+/* After the '#' that begins a line. */
+static void read_directive(scanner *s)
+{
+    char word[WORD_SIZE];
+    (void)skip_blanks(s);
+    read_word(s, word);
+    if (strcmp(word, "include") == 0 || strcmp(word, "import") == 0) {
+        read_name(s, false, false);
+    } else if (strcmp(word, "include_next") == 0) {
+        read_name(s, true, false);
+    } else if (strcmp(word, "embed") == 0) {
+        stop(s, "#embed");
+    } else if (strcmp(word, "define") == 0 || strcmp(word, "undef") == 0 ||
+               strcmp(word, "ifdef") == 0 || strcmp(word, "ifndef") == 0) {
+        read_definition(s, word[0] == 'd');
+    }
+}
+
+static const char *time_word(const char *word)
+{
+    static const char *const words[] = {"__DATE__", "__TIME__", "__TIMESTAMP__", "__has_embed"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            return words[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether a word may be one of those that matter: a glance at letters and length. */
+static bool is_notable(const char *word, size_t length)
+{
+    switch (word[0]) {
+    case '_':
+        return length > 7 && word[1] == '_' && (word[2] == 'D' || word[2] == 'T' || word[2] == 'h');
+    case 'R':
+    case 'L':
+    case 'u':
+    case 'U':
+        return length <= 3;
+    default:
+        return word[0] == 'i' && length == 6;
+    }
+}
+
+static bool is_raw_prefix(const char *word)
+{
+    static const char *const prefixes[] = {"R", "LR", "uR", "UR", "u8R"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (strcmp(word, prefixes[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void read_identifier(scanner *s)
+{
+    const char *end = skip_set(s->p, s->end, &word_set);
+    if ((end == s->end || *end != '\\') && !is_notable(s->p, (size_t)(end - s->p)) &&
+        !wraps_probe(s->p, (size_t)(end - s->p))) {
+        s->p = end;
+        return;
+    }
+    char word[WORD_SIZE];
+    read_word(s, word);
+    if (wraps_probe(word, strlen(word))) {
+        read_probe(s, false);
+        return;
+    }
+    if (word[0] == '_') {
+        if (time_word(word) != NULL) {
+            stop(s, time_word(word));
+        } else if (strcmp(word, "__has_include") == 0) {
+            read_probe(s, false);
+        } else if (strcmp(word, "__has_include_next") == 0) {
+            read_probe(s, true);
+        }
+        return;
+    }
+    if (is_raw_prefix(word) && peek(s) == '"') {
+        skip_raw_string(s);
+        return;
+    }
+    if (strcmp(word, "import") == 0) {
+        int c = skip_blanks(s);
+        if (c == '<' || c == '"') {
+            stop(s, "import of a header unit");
+        }
+    }
+}
+
+/* --- the pass -----------------------------------------------------------------------------------
+ */
+
+static void read_hash(scanner *s, bool at_line_start)
+{
+    s->p++;
+    if (at_line_start) {
+        read_directive(s);
+    }
+}
+
+/* One token, or one character that means nothing here. */
+static void read_token(scanner *s, int c)
+{
+    bool at_line_start = s->line_start;
+    s->line_start = false;
+    if (is_digit(c)) {
+        skip_number(s);
+    } else if (is_word(c)) {
+        read_identifier(s);
+    } else if (c == '"' || c == '\'') {
+        skip_literal(s);
+    } else if (c == '#') {
+        read_hash(s, at_line_start);
+    } else if (c == '%') {
+        s->p++;
+        if (peek(s) == ':') {
+            read_hash(s, at_line_start);
+        }
+    } else if (c == '/') {
+        s->p++;
+        s->line_start = skip_comment(s) && at_line_start;
+    } else if (c == '.') {
+        s->p++;
+        if (is_digit(peek(s))) {
+            skip_number(s);
+        }
+    } else {
+        s->p++;
+    }
+}
+
+static bool has_trigraph(kn_span text)
+{
+    return find(text, "?\?=") != NULL || find(text, "?\?/") != NULL;
+}
+
+kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit, void *user,
+                            kn_scan_stop *out_stop)
+{
+    return kn_include_scan_macros(text, raw_strings, visit, NULL, user, out_stop);
+}
+
+/* One pass, in one reading. */
+static void read_text(scanner *s, kn_span text)
+{
+    s->p = text.data;
+    s->line_start = true;
+    s->in_define = false;
+    if (text.length >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0) {
+        s->p += 3;
+    }
+    int c = peek(s);
+    while (c >= 0 && going(s)) {
+        if (is_newline(c)) {
+            s->line_start = true;
+            s->in_define = false;
+            s->p++;
+        } else if (is_blank(c)) {
+            s->p++;
+        } else {
+            read_token(s, c);
+            s->p = s->line_start ? s->p : skip_dull(s->p, s->end);
+        }
+        c = peek(s);
+    }
+}
+
+kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn *visit,
+                                   const kn_scan_macros *macros, void *user, kn_scan_stop *out_stop)
+{
+    *out_stop = (kn_scan_stop){NULL, 0};
+    if (text.length == 0) {
+        return KILN_OK;
+    }
+    scanner s = {.start = text.data,
+                 .p = text.data,
+                 .end = text.data + text.length,
+                 .raw_strings = raw_strings,
+                 .visit = visit,
+                 .macros = macros,
+                 .user = user,
+                 .status = KILN_OK,
+                 .stop = out_stop};
+    if (has_trigraph(text)) {
+        stop(&s, "trigraphs");
+    }
+    for (unsigned reading = 0; reading < READINGS && going(&s); reading++) {
+        if ((reading & ~s.met) == 0) {
+            s.reading = reading;
+            read_text(&s, text);
+        }
+    }
+    return s.status;
+}

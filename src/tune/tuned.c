@@ -1,0 +1,338 @@
+/* What was measured before: its key, looking it up, and building the variant it names. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "core/runtime/runtime.h"
+#include "core/walk/build.h"
+#include "key/recipe.h"
+#include "kiln/cpu.h"
+#include "store/cache.h"
+#include "sys/dylib.h"
+#include "tune/tune.h"
+
+/* --- the key -----------------------------------------------------------------------------------
+ */
+
+static kiln_status add_text(kiln_recipe *recipe, const char *name, const char *text,
+                            kiln_diag *diag)
+{
+    return kiln_recipe_add_text(recipe, name, text, strlen(text), diag);
+}
+
+/* A built-in kernel is as old as the module that it is in. */
+static kiln_status add_builtin(const kiln_source *source, kiln_recipe *recipe, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < source->builtin_count && status == KILN_OK; i++) {
+        const struct kiln_cpu_kernel *kernel = source->builtin[i];
+        const void *address = NULL;
+        char path[8];
+        char build[128] = "";
+        memcpy(&address, &kernel->run, sizeof(address));
+        if (!kn_module_of_address(address, path, sizeof(path), build, sizeof(build))) {
+            build[0] = '\0';
+        }
+        status = add_text(recipe, "builtin", kernel->name, diag);
+        if (status == KILN_OK) {
+            status = add_text(recipe, "builtin.module", build, diag);
+        }
+    }
+    return status;
+}
+
+static bool same_text(const kiln_source *a, const kiln_source *b)
+{
+    return a->length == b->length &&
+           (a->text == b->text || memcmp(a->text, b->text, a->length) == 0);
+}
+
+/* The source's text; variants that share one are told by the first one's index. */
+static kiln_status add_source(const kiln_kernel *kernel, size_t index, kiln_recipe *recipe,
+                              kiln_diag *diag)
+{
+    const kiln_source *source = kernel->variants[index].source;
+    kiln_source rest = *source;
+    for (size_t i = 0; i < index && source->language != KILN_LANG_BUILTIN; i++) {
+        const kiln_source *other = kernel->variants[i].source;
+        if (other->language == source->language && same_text(other, source)) {
+            rest.text = "";
+            rest.length = 0;
+            kiln_status status = kiln_recipe_add_u64(recipe, "source.of", i, diag);
+            return status == KILN_OK ? kn_source_add_to(&rest, recipe, diag) : status;
+        }
+    }
+    if (source->language == KILN_LANG_BUILTIN) {
+        rest.text = "";
+        rest.length = 0;
+    }
+    kiln_status status = kn_source_add_to(&rest, recipe, diag);
+    return status == KILN_OK ? add_builtin(source, recipe, diag) : status;
+}
+
+static kiln_status add_variant(const kiln_kernel *kernel, size_t index, kiln_recipe *recipe,
+                               kiln_diag *diag)
+{
+    const kiln_variant *variant = &kernel->variants[index];
+    const kiln_launch *launch = &variant->launch;
+    char shape[160];
+    kn_text_putf(shape, sizeof(shape), "%ux%ux%u %u %u %ux%ux%u", (unsigned)launch->local[0],
+                 (unsigned)launch->local[1], (unsigned)launch->local[2],
+                 (unsigned)launch->shared_bytes, (unsigned)launch->cooperative,
+                 (unsigned)launch->cluster[0], (unsigned)launch->cluster[1],
+                 (unsigned)launch->cluster[2]);
+    kiln_status status = add_text(recipe, "variant", variant->name, diag);
+    if (status == KILN_OK) {
+        status = add_source(kernel, index, recipe, diag);
+    }
+    if (status == KILN_OK) {
+        status = add_text(recipe, "entry", variant->entry, diag);
+    }
+    return status == KILN_OK ? add_text(recipe, "shape", shape, diag) : status;
+}
+
+static kiln_status add_device(const kiln_device_info *info, kiln_recipe *recipe, kiln_diag *diag)
+{
+    const struct {
+        const char *name, *value;
+    } rows[] = {{"backend", info->backend},   {"device", info->name},   {"vendor", info->vendor},
+                {"platform", info->platform}, {"driver", info->driver}, {"version", info->version}};
+    kiln_status status = kiln_recipe_add_u64(recipe, "units", info->compute_units, diag);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && status == KILN_OK; i++) {
+        status = add_text(recipe, rows[i].name, rows[i].value, diag);
+    }
+    return status;
+}
+
+kiln_status kn_tune_recipe(const kiln_device *device, const kiln_kernel *kernel,
+                           kiln_recipe **out_recipe, kiln_diag *diag)
+{
+    kiln_recipe *recipe = NULL;
+    *out_recipe = NULL;
+    kiln_status status = kiln_recipe_create(KN_TUNE_STAGE, KN_TUNE_REVISION, &recipe, diag);
+    if (status == KILN_OK) {
+        status = kiln_recipe_set_target(recipe, device->target.name, diag);
+    }
+    if (status == KILN_OK) {
+        status = add_text(recipe, "kernel", kernel->name, diag);
+    }
+    for (size_t i = 0; i < kernel->size_count && status == KILN_OK; i++) {
+        status = kiln_recipe_add_u64(recipe, "size", kn_tune_bucket(kernel->sizes[i]), diag);
+    }
+    if (status == KILN_OK) {
+        status = add_device(&device->info, recipe, diag);
+    }
+    for (size_t i = 0; i < kernel->variant_count && status == KILN_OK; i++) {
+        if (kn_variant_taken(device, &kernel->variants[i])) {
+            status = add_variant(kernel, i, recipe, diag);
+        }
+    }
+    if (status != KILN_OK) {
+        kiln_recipe_destroy(recipe);
+        return status;
+    }
+    *out_recipe = recipe;
+    return KILN_OK;
+}
+
+/* --- looking it up -----------------------------------------------------------------------------
+ */
+
+/* Sizes in one bucket differ: what fits one need not fit another. */
+static bool fits(const kiln_device *device, const kiln_launch *launch)
+{
+    const bool partial = kn_instance_can(&device->driver->in, KILN_CAP_PARTIAL_GROUPS);
+    uint64_t items = 1;
+    for (uint32_t i = 0; i < launch->dims && i < 3 && launch->local[0] != 0; i++) {
+        const uint64_t local = launch->local[i];
+        if (local == 0 || (!partial && launch->global[i] % local != 0)) {
+            return false;
+        }
+        items = local <= UINT32_MAX ? items * local : UINT64_MAX;
+        if (device->info.max_group_size != 0 && items > device->info.max_group_size) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static size_t find_variant(const kiln_device *device, const kiln_kernel *kernel, const char *name)
+{
+    for (size_t i = 0; i < kernel->variant_count; i++) {
+        if (strcmp(kernel->variants[i].name, name) == 0 &&
+            kn_variant_taken(device, &kernel->variants[i])) {
+            return i;
+        }
+    }
+    return kernel->variant_count;
+}
+
+kiln_status kn_tuned_look(kiln_device *device, const kiln_kernel *kernel, bool far,
+                          kn_tune_record *out_record, kiln_tuning *out_tuning, kiln_diag *diag)
+{
+    kiln_recipe *recipe = NULL;
+    kiln_blob *blob = NULL;
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    kiln_status status = kn_tune_recipe(device, kernel, &recipe, diag);
+    if (status == KILN_OK) {
+        const kiln_key key = kiln_recipe_key(recipe);
+        status = kn_cache_glance(device->runtime->cache, &key, far, &blob, &origin);
+    }
+    kiln_recipe_destroy(recipe);
+    if (status == KILN_OK &&
+        !kn_tune_record_read(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)), out_record)) {
+        status = KILN_MISS; /* of another kiln, or put there by something else */
+    }
+    kiln_blob_release(blob);
+    if (status != KILN_OK) {
+        return status;
+    }
+    const size_t variant = find_variant(device, kernel, out_record->variant);
+    if (variant == kernel->variant_count || !fits(device, &kernel->variants[variant].launch)) {
+        return KILN_MISS;
+    }
+    *out_tuning = (kiln_tuning){.variant = variant,
+                                .known = true,
+                                .origin = origin,
+                                .ns = out_record->ns,
+                                .baseline_ns = out_record->baseline_ns,
+                                .flops_per_s = out_record->flops_per_s,
+                                .bytes_per_s = out_record->bytes_per_s};
+    return KILN_OK;
+}
+
+/* The first variant that the device takes: where all compilers are there, the baseline. */
+static size_t first_taken(const kiln_device *device, const kiln_kernel *kernel)
+{
+    size_t index = 0;
+    while (index + 1 < kernel->variant_count &&
+           !kn_variant_taken(device, &kernel->variants[index])) {
+        index++;
+    }
+    return index;
+}
+
+kiln_status kiln_tuned_find(kiln_device *device, const kiln_kernel *kernel, kiln_tuning *out_tuning,
+                            kiln_diag *diag)
+{
+    kn_tune_record record;
+    kn_kernel taken;
+    *out_tuning = (kiln_tuning){0};
+    kiln_status status = kn_kernel_take(device, kernel, &taken, diag);
+    if (status == KILN_OK && device->runtime->untuned) {
+        status = KILN_MISS;
+    }
+    if (status == KILN_OK) {
+        status = kn_tuned_look(device, &taken.kernel, false, &record, out_tuning, diag);
+    }
+    if (status == KILN_OK) {
+        out_tuning->baseline = first_taken(device, &taken.kernel);
+    }
+    kn_kernel_drop(&taken);
+    return status;
+}
+
+/* --- building ----------------------------------------------------------------------------------
+ */
+
+kiln_status kn_tuned_try(kiln_device *device, const kiln_kernel *kernel,
+                         const kn_tune_record *record, const kiln_tuning *tuning,
+                         const kiln_build_options *options, kiln_program **out_program)
+{
+    kiln_diag own = KILN_DIAG_INIT;
+    kn_build_extra extra = {.expected = record->has_program ? &record->program : NULL};
+    const kiln_variant *variant = &kernel->variants[tuning->variant];
+    kiln_cache *cache = device->runtime->cache;
+    kiln_status status =
+        kn_build_program_extra(device, variant->source, options, &extra, out_program, &own);
+    if (status == KILN_OK) {
+        return KILN_OK;
+    }
+    if (extra.changed) {
+        kn_log_once(KILN_LOG_INFO,
+                    "%s: %s was measured with other headers or another compiler; tune it again",
+                    kernel->name, variant->name);
+    } else {
+        kn_log_diag(KILN_LOG_WARN, "a tuned variant cannot be used", &own);
+    }
+    if (extra.changed || status != KILN_MISS) { /* a miss: only what is cached may be built */
+        kn_cache_count(cache, KN_COUNT_tuned_stale, 1);
+    }
+    kiln_diag_clear(&own);
+    return KILN_MISS;
+}
+
+/* The first variant that can be built here. */
+static kiln_status build_baseline(kiln_device *device, const kiln_kernel *kernel,
+                                  const kiln_build_options *options, kiln_program **out_program,
+                                  kiln_tuning *tuning, kiln_diag *diag)
+{
+    kiln_diag kept = KILN_DIAG_INIT;
+    kiln_status status = KILN_E_UNSUPPORTED;
+    for (size_t i = 0; i < kernel->variant_count; i++) {
+        if (!kn_variant_taken(device, &kernel->variants[i])) {
+            continue;
+        }
+        kiln_diag_clear(&kept);
+        status = kn_build_program(device, kernel->variants[i].source, options, out_program, &kept);
+        if (status != KILN_E_UNAVAILABLE) {
+            *tuning = (kiln_tuning){.variant = i, .baseline = i};
+            break;
+        }
+    }
+    if (status != KILN_OK && diag != NULL) {
+        kiln_diag_clear(diag);
+        *diag = kept; /* with its log */
+        return status;
+    }
+    kiln_diag_clear(&kept);
+    return status;
+}
+
+/* `kernel` is this library's struct. */
+static kiln_status build_tuned(kiln_device *device, const kiln_kernel *kernel,
+                               const kiln_build_options *options, kiln_program **out_program,
+                               kiln_tuning *out_tuning, kiln_diag *diag)
+{
+    kn_tune_record record;
+    kiln_tuning tuning = {0};
+    kiln_status status = KILN_OK;
+    kiln_status found = KILN_MISS;
+    if (!device->runtime->untuned) {
+        found = kn_tuned_look(device, kernel, false, &record, &tuning, diag);
+    }
+    if (found != KILN_OK && found != KILN_MISS) {
+        return found;
+    }
+    if (found == KILN_OK) {
+        tuning.baseline = first_taken(device, kernel);
+        found = kn_tuned_try(device, kernel, &record, &tuning, options, out_program);
+    }
+    if (found == KILN_OK) {
+        kn_cache_count(device->runtime->cache, KN_COUNT_tuned_hits, 1);
+    } else {
+        status = build_baseline(device, kernel, options, out_program, &tuning, diag);
+    }
+    if (status == KILN_OK && out_tuning != NULL) {
+        *out_tuning = tuning;
+    }
+    return status;
+}
+
+kiln_status kiln_tuned_build(kiln_device *device, const kiln_kernel *kernel,
+                             const kiln_build_options *options, kiln_program **out_program,
+                             kiln_tuning *out_tuning, kiln_diag *diag)
+{
+    kn_kernel taken;
+    *out_program = NULL;
+    if (out_tuning != NULL) {
+        *out_tuning = (kiln_tuning){0};
+    }
+    kiln_status status = kn_kernel_take(device, kernel, &taken, diag);
+    if (status == KILN_OK) {
+        status = build_tuned(device, &taken.kernel, options, out_program, out_tuning, diag);
+    }
+    kn_kernel_drop(&taken);
+    return status;
+}

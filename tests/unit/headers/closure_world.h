@@ -1,0 +1,46 @@
+/* What the tests of the closure share: one source in a folder of its own, with include dirs, system
+ * dirs and a cache as a test wants them. Everything aborts the test on trouble. */
+#ifndef KILN_TESTS_CLOSURE_WORLD_H
+#define KILN_TESTS_CLOSURE_WORLD_H
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "headers/closure.h"
+
+#define MAX_DIRS 8
+
+/* One source in a folder of its own. Tests fill the request and call cw_find(). */
+typedef struct world {
+    char *root;
+    char *folder; /* root/src */
+    char *dirs[MAX_DIRS];
+    char *system[MAX_DIRS];
+    kiln_source source;
+    kn_closure_request request;
+    kiln_cache *cache;
+} world;
+
+/* What one kn_closure_find gave. */
+typedef struct answer {
+    kn_closure facts;
+    kiln_key key;
+} answer;
+
+/* Tests fill the source and the request, and call cw_find(). Names are relative to the root. */
+void cw_write_text(world *w, const char *name, const char *text);
+void cw_set_mtime(world *w, const char *name, time_t seconds);
+void cw_remove_file(world *w, const char *name);
+int cw_setup(void **state);
+int cw_teardown(void **state);
+void cw_set_source(world *w, const char *text);
+void cw_add_dir(world *w, const char *name);
+void cw_add_system(world *w, const char *name);
+void cw_add_cache(world *w);
+kiln_recipe *cw_first_recipe(const world *w);
+answer cw_find(world *w);
+answer cw_find_good(world *w);
+bool cw_same(answer a, answer b);
+void cw_expect_bypass(world *w, const char *reason);
+
+#endif
