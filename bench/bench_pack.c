@@ -11,7 +11,7 @@
 #include <kiln/pack.h>
 
 #include "bench/bench.h"
-#include "store/checksum.h"
+#include "store/format/checksum.h"
 
 #ifdef HAVE_LMDB
 #include <lmdb.h>

@@ -45,7 +45,7 @@ if(KILN_SANITIZE)
     target_compile_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer
         -fno-sanitize-recover=all)
     if(KILN_SANITIZE MATCHES thread AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-        # gcc warns that it does not model fences; the one in store/readers.h is beside a membarrier.
+        # gcc warns that it does not model fences; the one in store/memory/readers.h is beside a membarrier.
         target_compile_options(kiln_flags INTERFACE -Wno-tsan)
     endif()
     target_link_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE})

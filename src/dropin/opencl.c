@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "dropin/opencl_request.h"
-#include "store/cache.h"
+#include "store/cache/cache.h"
 #include "sys/clock.h"
 
 /* What a compile callback works on. */

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "core/walk/target.h"
 #include "headers/include_scan.h"
-#include "store/cache.h"
+#include "store/cache/cache.h"
 #include "sys/clock.h"
 #include "sys/dylib.h"
 #include "sys/file.h"

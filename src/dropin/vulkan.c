@@ -11,7 +11,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "core/walk/target.h"
-#include "store/cache.h"
+#include "store/cache/cache.h"
 #include "sys/clock.h"
 
 #define SAVE_LIMIT ((size_t)64 << 20)

@@ -14,7 +14,7 @@
 #include "headers/header_list_check.h"
 #include "headers/include_path.h"
 #include "key/recipe.h"
-#include "store/cache.h"
+#include "store/cache/cache.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/thread.h"

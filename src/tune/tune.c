@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/sized.h"
 #include "core/runtime/runtime.h"
-#include "store/cache.h"
+#include "store/cache/cache.h"
 #include "sys/clock.h"
 #include "tune/compare.h"
 #include "tune/search.h"

@@ -8,7 +8,7 @@
 #include "core/walk/build.h"
 #include "key/recipe.h"
 #include "kiln/cpu.h"
-#include "store/cache.h"
+#include "store/cache/cache.h"
 #include "sys/dylib.h"
 #include "tune/tune.h"
 

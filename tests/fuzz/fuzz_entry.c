@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/checksum.h"
-#include "store/entry.h"
+#include "store/format/checksum.h"
+#include "store/format/entry.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "store/pack.h"
+#include "store/pack/pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "key/recipe.h"
-#include "store/checksum.h"
-#include "store/stats.h"
+#include "store/format/checksum.h"
+#include "store/format/stats.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

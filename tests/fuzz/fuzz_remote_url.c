@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/remote_url.h"
+#include "store/remote/remote_url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

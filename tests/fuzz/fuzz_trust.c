@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/checksum.h"
-#include "store/entry.h"
-#include "store/trust.h"
+#include "store/format/checksum.h"
+#include "store/format/entry.h"
+#include "store/remote/trust.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

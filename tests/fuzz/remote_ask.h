@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kiln/sys/remote.h"
-#include "store/trust.h"
+#include "store/remote/trust.h"
 
 #define REMOTE_NAME "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define REMOTE_QUESTIONS 4u

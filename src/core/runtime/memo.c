@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "hal/artifact.h"
 #include "key/recipe.h"
-#include "store/cache.h"
+#include "store/cache/cache.h"
 
 static kiln_status make_recipe(const char *name, kiln_recipe **out_recipe)
 {

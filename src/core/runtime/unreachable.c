@@ -12,7 +12,7 @@
 #include "core/runtime/surroundings.h"
 #include "core/walk/target.h"
 #include "key/recipe.h"
-#include "store/cache.h"
+#include "store/cache/cache.h"
 
 /* What a backend says of a stage on one device. */
 typedef struct today {

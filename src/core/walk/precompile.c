@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "core/walk/target.h"
-#include "store/cache.h"
+#include "store/cache/cache.h"
 #include "sys/file.h"
 
 /* --- the leading directives ----------------------------------------------------------------------

@@ -10,7 +10,7 @@
 #include "core/walk/precompile.h"
 #include "core/walk/progress.h"
 #include "core/walk/target.h"
-#include "store/cache.h"
+#include "store/cache/cache.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 

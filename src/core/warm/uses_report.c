@@ -5,8 +5,8 @@
 
 #include "core/walk/background.h"
 #include "kiln/warm.h"
-#include "store/cache.h"
-#include "store/uses.h"
+#include "store/cache/cache.h"
+#include "store/disk/use_counts.h"
 #include "sys/clock.h"
 
 #define SECOND_NS 1000000000

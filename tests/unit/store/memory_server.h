@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "store/remotes.h"
+#include "store/remote/remotes.h"
 #include "sys/clock.h"
 
 #define MS UINT64_C(1000000)

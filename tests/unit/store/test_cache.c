@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store/cache.h"
+#include "store/cache/cache.h"
 #include "support/failalloc.h"
 
 static void a_compile_happens_once(void **state)

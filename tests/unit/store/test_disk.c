@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/cache.h"
-#include "store/disk.h"
+#include "store/cache/cache.h"
+#include "store/disk/disk.h"
 
 static void age(const char *path, int64_t seconds)
 {

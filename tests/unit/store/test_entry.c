@@ -2,9 +2,9 @@
 #include "unit/store/support.h"
 
 #include "key/digest.h"
-#include "store/blob.h"
-#include "store/checksum.h"
-#include "store/entry.h"
+#include "store/format/blob.h"
+#include "store/format/checksum.h"
+#include "store/format/entry.h"
 #include "support/failalloc.h"
 
 /* One entry as a single piece of memory. */

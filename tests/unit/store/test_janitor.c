@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "store/cache.h"
+#include "store/cache/cache.h"
 #include "sys/clock.h"
 #include "sys/lock.h"
 

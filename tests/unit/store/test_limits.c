@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/cache.h"
-#include "store/disk.h"
+#include "store/cache/cache.h"
+#include "store/disk/disk.h"
 #include "sys/clock.h"
 
 typedef struct limits {

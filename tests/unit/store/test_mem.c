@@ -1,8 +1,8 @@
 /* The memory tier: bounds, order of eviction, and readers that run while everything changes. */
 #include "unit/store/support.h"
 
-#include "store/blob.h"
-#include "store/mem.h"
+#include "store/format/blob.h"
+#include "store/memory/mem.h"
 #include "support/failalloc.h"
 #include "sys/thread.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/checked.h"
 #include "key/recipe.h"
-#include "store/blob.h"
-#include "store/pack.h"
+#include "store/format/blob.h"
+#include "store/pack/pack.h"
 #include "support/failalloc.h"
 #include "sys/file.h"
 #include "sys/thread.h"

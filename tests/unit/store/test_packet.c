@@ -3,11 +3,11 @@
 #include "unit/store/support.h"
 
 #include "key/recipe.h"
-#include "store/dictionaries.h"
-#include "store/entry.h"
-#include "store/pack_train.h"
-#include "store/packet.h"
-#include "store/trust.h"
+#include "store/format/entry.h"
+#include "store/pack/pack_train.h"
+#include "store/remote/dictionaries.h"
+#include "store/remote/packet.h"
+#include "store/remote/trust.h"
 #include "support/failalloc.h"
 
 #define PAYLOAD 3000

@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 
 #include "key/recipe.h"
-#include "store/blob.h"
-#include "store/remotes.h"
+#include "store/format/blob.h"
+#include "store/remote/remotes.h"
 #include "support/failalloc.h"
 #include "sys/clock.h"
 

@@ -1,7 +1,7 @@
 /* URLs of remotes: what they mean, what is refused, and that no secret is shown. */
 #include "unit/store/support.h"
 
-#include "store/remote_url.h"
+#include "store/remote/remote_url.h"
 
 static kiln_status parse(const char *text, kn_remote_url *url, kiln_diag *diag)
 {

@@ -2,8 +2,8 @@
 #include "unit/store/support.h"
 
 #include "key/recipe.h"
-#include "store/blob.h"
-#include "store/stack.h"
+#include "store/cache/stack.h"
+#include "store/format/blob.h"
 
 enum { ROOM = 8 };
 

@@ -1,7 +1,7 @@
 /* Counters and totals: that they add up over objects, and what happens to a damaged record. */
 #include "unit/store/support.h"
 
-#include "store/stats.h"
+#include "store/format/stats.h"
 #include "sys/clock.h"
 #include "sys/lock.h"
 

@@ -6,7 +6,7 @@
 #include <openssl/err.h>
 
 #include "key/recipe.h"
-#include "store/trust.h"
+#include "store/remote/trust.h"
 
 static const kn_dictionary_source nowhere;
 enum { SEAL_PUBLIC = 16, SEAL_SIGNATURE = 48 };

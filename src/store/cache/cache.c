@@ -1,0 +1,513 @@
+/* The public cache: making and ending one, get, put, remove, statistics. get_or_compile is in
+ * compile.c. */
+#include "store/cache/cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sized.h"
+#include "base/text.h"
+#include "key/recipe.h"
+#include "store/format/blob.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/paths.h"
+
+#define MS UINT64_C(1000000)
+#define FLUSH_PATIENCE (20 * MS)
+#define LAST_FLUSH_PATIENCE (200 * MS)
+
+static void *retain_blob(void *blob)
+{
+    return kiln_blob_retain(blob);
+}
+
+static void release_blob(void *blob)
+{
+    kiln_blob_release(blob);
+}
+
+bool kn_cache_stores(const kiln_cache *cache)
+{
+    return (cache->options.flags & KILN_CACHE_READONLY) == 0;
+}
+
+bool kn_cache_writes(const kiln_cache *cache)
+{
+    return cache->disk != NULL && !cache->disk->read_only;
+}
+
+/* --- create ------------------------------------------------------------------------------------
+ */
+
+/* Zero means the default in every number, so that a caller can fill in only what matters. */
+static kiln_status take_options(const kiln_cache_options *given, kiln_cache_options *out,
+                                kiln_diag *diag)
+{
+    kiln_cache_options defaults;
+    kiln_cache_options room;
+    if (given == NULL) {
+        return kiln_cache_options_init(out, diag);
+    }
+    given = kn_sized_view(KN_SIZED_kiln_cache_options, given, &room, diag);
+    if (given == NULL) {
+        return KILN_E_INVALID;
+    }
+    if (given->root != NULL && !kn_path_is_absolute(given->root)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "give an absolute path", "opening a cache",
+                             "options.root \"%s\" is a relative path", given->root);
+    }
+    *out = *given;
+    kn_cache_defaults(&defaults);
+    out->disk_max_bytes = out->disk_max_bytes != 0 ? out->disk_max_bytes : defaults.disk_max_bytes;
+    out->disk_max_files = out->disk_max_files != 0 ? out->disk_max_files : defaults.disk_max_files;
+    out->memory_max_bytes =
+        out->memory_max_bytes != 0 ? out->memory_max_bytes : defaults.memory_max_bytes;
+    out->memory_max_count =
+        out->memory_max_count != 0 ? out->memory_max_count : defaults.memory_max_count;
+    out->wait_ms = out->wait_ms != 0 ? out->wait_ms : defaults.wait_ms;
+    return KILN_OK;
+}
+
+/* Finds and claims the root; KILN_E_UNAVAILABLE with the reason why there can be no disk tier. */
+static kiln_status find_root(kiln_cache *cache, kiln_diag *diag)
+{
+    kn_file_facts facts;
+    kiln_status status = KILN_OK;
+    char *root = NULL;
+    if (cache->options.root != NULL) {
+        root = kn_text_copy(cache->options.root);
+        status = root != NULL ? KILN_OK : KILN_E_NOMEM;
+    } else {
+        status = kn_paths_cache_root(&root, diag);
+    }
+    if (status == KILN_OK && (cache->options.flags & KILN_CACHE_READONLY) &&
+        kn_file_stat(root, false, &facts, NULL) == KILN_MISS) {
+        status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, "fill it first, or unset KILN_READONLY",
+                               root, "there is no such folder, and a read-only cache makes none");
+    }
+    if (status == KILN_OK) {
+        status = kn_paths_claim_root(root, diag);
+    }
+    if (status != KILN_OK) {
+        free(root);
+        return status;
+    }
+    cache->root = root;
+    return KILN_OK;
+}
+
+static int64_t age_ns(uint64_t seconds)
+{
+    const uint64_t most = INT64_MAX / 1000000000;
+    return (int64_t)(seconds < most ? seconds : most) * 1000000000;
+}
+
+static bool is_pinned(void *memory, const kiln_key *key)
+{
+    return kn_mem_is_pinned(memory, key);
+}
+
+static kiln_status open_disk(kiln_cache *cache, kiln_diag *diag)
+{
+    const bool read_only =
+        (cache->options.flags & KILN_CACHE_READONLY) != 0 || cache->disk_reason[0] != '\0';
+    const kn_disk_options options = {.root = cache->root,
+                                     .max_bytes = cache->options.disk_max_bytes,
+                                     .max_files = cache->options.disk_max_files,
+                                     .min_free = cache->options.disk_min_free,
+                                     .max_age_ns = age_ns(cache->options.disk_max_age_s),
+                                     .read_only = read_only,
+                                     .sync = !cache->options.no_fsync};
+    kn_disk *disk = NULL;
+    kiln_status status = kn_stats_attach(cache->stats, cache->root, diag);
+    if (status == KILN_OK) {
+        status = kn_disk_open(&options, cache->stats, &disk, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    disk->is_pinned = is_pinned;
+    disk->pinned_user = cache->stack.memory;
+    disk->progress = cache->progress;
+    disk->progress_user = cache->progress_user;
+    cache->disk = disk;
+    return kn_stack_add(&cache->stack,
+                        (kn_tier){read_only ? &kn_disk_read_only_ops : &kn_disk_ops, disk}, diag);
+}
+
+static kiln_status open_packs(kiln_cache *cache, kiln_diag *diag)
+{
+    kn_packs *packs = NULL;
+    kiln_status status = kn_packs_open(cache->pack_list, &packs, diag);
+    if (status != KILN_OK || packs == NULL) {
+        return status;
+    }
+    cache->packs = packs;
+    return kn_stack_add(&cache->stack, (kn_tier){&kn_packs_ops, packs}, diag);
+}
+
+static kiln_status open_remotes(kiln_cache *cache, kiln_diag *diag)
+{
+    kiln_status status =
+        kn_remotes_open(cache->remote_list, cache->stats, cache->disk, &cache->remotes, diag);
+    return status == KILN_OK && cache->remotes != NULL
+               ? kn_remotes_stack(cache->remotes, &cache->stack, diag)
+               : status;
+}
+
+/* Everything that a child makes afresh: statistics, memory, disk, packs, remotes, flight. The root
+ * is claimed. */
+static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
+{
+    memset(&cache->stack, 0, sizeof cache->stack);
+    cache->disk = NULL;
+    cache->packs = NULL;
+    cache->remotes = NULL;
+    cache->flight = NULL;
+    atomic_store(&cache->stamped_at, kn_clock_now());
+    cache->stats = calloc(1, sizeof *cache->stats);
+    if (cache->stats == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL);
+    }
+    kn_stats_init(cache->stats);
+    cache->stack.stats = cache->stats;
+    kiln_status status = kn_mem_create(cache->options.memory_max_bytes,
+                                       cache->options.memory_max_count, &cache->stack.memory, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    cache->stats->memory = cache->stack.memory;
+    if (cache->root[0] != '\0') {
+        status = open_disk(cache, diag);
+    }
+    if (status == KILN_OK) {
+        status = open_packs(cache, diag);
+    }
+    if (status == KILN_OK) {
+        status = open_remotes(cache, diag);
+    }
+    if (status == KILN_OK) {
+        status = kn_flight_create(kn_cache_writes(cache) ? cache->stats->lock_path : NULL,
+                                  retain_blob, release_blob, &cache->flight, diag);
+    }
+    return status;
+}
+
+/* Whatever there is of them: opening may have failed half-way. */
+static void close_parts(kiln_cache *cache)
+{
+    kn_flight_destroy(cache->flight);
+    kn_stack_deinit(&cache->stack);
+    kn_remotes_destroy(cache->remotes);
+    cache->flight = NULL;
+    cache->disk = NULL;
+    cache->packs = NULL;
+    cache->remotes = NULL;
+    if (cache->stats != NULL) {
+        kn_stats_deinit(cache->stats);
+        free(cache->stats);
+    }
+    cache->stats = NULL;
+}
+
+/* A root that cannot be written to (a read-only mount) still answers, and is told once. */
+static void check_writable(kiln_cache *cache)
+{
+    kiln_diag reason = KILN_DIAG_INIT;
+    if (!(cache->options.flags & KILN_CACHE_READONLY) &&
+        kn_file_writable(cache->root, &reason) != KILN_OK) {
+        (void)kiln_diag_format(&reason, cache->disk_reason, sizeof cache->disk_reason);
+        kn_log_once(KILN_LOG_WARN, "kiln's disk cache is only read: %s", cache->disk_reason);
+    }
+    kiln_diag_clear(&reason);
+}
+
+/* The root, or why there is none: the one warning that says that nothing will be kept. */
+static kiln_status choose_root(kiln_cache *cache, kiln_diag *diag)
+{
+    kiln_diag reason = KILN_DIAG_INIT;
+    kiln_status status = KILN_OK;
+    if (cache->options.flags & KILN_CACHE_DISABLED) {
+        (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, NULL, "the cache is turned off",
+                            "KILN_NO_CACHE or KILN_CACHE_DISABLED is set");
+    } else if (cache->options.flags & KILN_CACHE_NO_DISK) {
+        (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, NULL, "the cache is in memory only",
+                            "KILN_CACHE_NO_DISK is set");
+    } else {
+        status = find_root(cache, &reason);
+        if (status == KILN_OK && strlen(cache->root) > KN_DISK_ROOT) {
+            (void)kiln_diag_set(&reason, KILN_E_UNAVAILABLE, "choose a shorter path",
+                                "the cache's path is too long", "it has more than %d bytes",
+                                KN_DISK_ROOT);
+            free(cache->root);
+            cache->root = NULL;
+        }
+        if (cache->root != NULL) {
+            check_writable(cache);
+        }
+        if (cache->root == NULL && status != KILN_E_NOMEM && status != KILN_E_INVALID) {
+            kn_log_once(KILN_LOG_WARN, "kiln works without a disk cache: %s: %s%s%s", reason.what,
+                        reason.why, reason.fix[0] != '\0' ? "; " : "", reason.fix);
+            status = KILN_OK;
+        }
+    }
+    if (cache->root == NULL && status == KILN_OK) {
+        (void)kiln_diag_format(&reason, cache->disk_reason, sizeof cache->disk_reason);
+        cache->root = kn_text_copy("");
+        status = cache->root != NULL ? KILN_OK : KILN_E_NOMEM;
+    }
+    if (status != KILN_OK && diag != NULL) {
+        kiln_diag_clear(diag);
+        *diag = reason;
+        return status;
+    }
+    kiln_diag_clear(&reason);
+    return status;
+}
+
+static kiln_status copy_lists(kiln_cache *cache, const kiln_cache_options *taken, kiln_diag *diag)
+{
+    cache->pack_list = taken->packs != NULL ? kn_text_copy(taken->packs) : NULL;
+    cache->remote_list = taken->remote != NULL ? kn_text_copy(taken->remote) : NULL;
+    return (taken->packs != NULL && cache->pack_list == NULL) ||
+                   (taken->remote != NULL && cache->remote_list == NULL)
+               ? kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL)
+               : KILN_OK;
+}
+
+kiln_status kiln_cache_create(const kiln_cache_options *options, kiln_cache **out_cache,
+                              kiln_diag *diag)
+{
+    *out_cache = NULL;
+    kiln_cache_options taken;
+    kiln_status status = take_options(options, &taken, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kiln_cache *cache = calloc(1, sizeof *cache);
+    if (cache == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL);
+    }
+    cache->options = taken;
+    kn_fork_guard_init(&cache->guard);
+    status = choose_root(cache, diag);
+    cache->options.root = cache->root;
+    if (status == KILN_OK && !(taken.flags & KILN_CACHE_DISABLED)) {
+        status = copy_lists(cache, &taken, diag);
+    }
+    cache->options.packs = cache->pack_list;
+    cache->options.remote = cache->remote_list;
+    if (status == KILN_OK) {
+        status = open_parts(cache, diag);
+    }
+    if (status != KILN_OK) {
+        kiln_cache_destroy(cache);
+        return status;
+    }
+    *out_cache = cache;
+    return KILN_OK;
+}
+
+void kn_cache_renew(kiln_cache *cache)
+{
+    if (!kn_fork_renew(&cache->guard)) {
+        return;
+    }
+    /* The old parts are left where they are: their locks may be held by threads that exist only in
+     * the parent. */
+    if (open_parts(cache, NULL) != KILN_OK) {
+        kn_log(KILN_LOG_WARN,
+               "no memory for the cache in a forked process: it is turned off there");
+        cache->options.flags |= KILN_CACHE_DISABLED;
+        close_parts(cache); /* whoever looks finds none, and not half of them */
+    }
+    kn_fork_renewed(&cache->guard);
+}
+
+void kiln_cache_destroy(kiln_cache *cache)
+{
+    if (cache == NULL) {
+        return;
+    }
+    if (cache->flight != NULL) { /* else it was never whole */
+        kn_cache_check_fork(cache);
+        kn_remotes_flush(cache->remotes);
+        if (kn_cache_writes(cache)) {
+            kn_cache_stamp(cache, true);
+            (void)kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, NULL, NULL);
+        }
+    }
+    close_parts(cache);
+    kn_fork_guard_deinit(&cache->guard);
+    free(cache->pack_list);
+    free(cache->remote_list);
+    free(cache->root);
+    free(cache);
+}
+
+const char *kiln_cache_root(const kiln_cache *cache)
+{
+    return cache->root;
+}
+
+const char *kiln_cache_disk_reason(const kiln_cache *cache)
+{
+    return cache->disk_reason;
+}
+
+/* --- get, put, remove --------------------------------------------------------------------------
+ */
+
+static kiln_status look(kiln_cache *cache, const kiln_key *key, const char *target, bool note,
+                        kiln_blob **out_blob, kiln_origin *out_origin)
+{
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    *out_blob = NULL;
+    kn_cache_check_fork(cache);
+    kiln_status status = KILN_MISS;
+    if (!(cache->options.flags & (KILN_CACHE_DISABLED | KILN_CACHE_RECACHE))) {
+        status = note ? kn_stack_get_note(&cache->stack, key, target, false, out_blob, &origin)
+                      : kn_stack_get(&cache->stack, key, target, out_blob, &origin);
+    }
+    if (status != KILN_OK) {
+        kn_cache_count_miss(cache, key, kn_span_of(NULL, 0), note);
+    } else if (origin != KILN_ORIGIN_MEMORY && kn_cache_writes(cache)) {
+        kn_cache_flush_rarely(cache);
+    }
+    if (out_origin != NULL) {
+        *out_origin = origin;
+    }
+    return status;
+}
+
+kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob,
+                           kiln_origin *out_origin, kiln_diag *diag)
+{
+    (void)diag; /* trouble is a miss */
+    return look(cache, key, NULL, false, out_blob, out_origin);
+}
+
+kiln_status kn_cache_get_note(kiln_cache *cache, const kiln_key *key, const char *target,
+                              kiln_blob **out_blob)
+{
+    return look(cache, key, target, true, out_blob, NULL);
+}
+
+kiln_status kiln_cache_use(kiln_cache *cache, const kiln_key *key, kiln_blob_fn *use, void *user,
+                           kiln_origin *out_origin, kiln_diag *diag)
+{
+    const uint32_t never = KILN_CACHE_DISABLED | KILN_CACHE_RECACHE;
+    kn_cache_check_fork(cache);
+    if (!(cache->options.flags & never) && kn_mem_visit(cache->stack.memory, key, use, user)) {
+        if (out_origin != NULL) {
+            *out_origin = KILN_ORIGIN_MEMORY;
+        }
+        return KILN_OK;
+    }
+    kiln_blob *blob = NULL;
+    kiln_status status = kiln_cache_get(cache, key, &blob, out_origin, diag);
+    if (status == KILN_OK) {
+        use(user, blob);
+        kiln_blob_release(blob);
+    }
+    return status;
+}
+
+kiln_status kiln_cache_put(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob,
+                           uint64_t compile_ns, kiln_diag *diag)
+{
+    kn_cache_check_fork(cache);
+    const kiln_key key = kiln_recipe_key(recipe); /* the last that can break a recipe */
+    if (!kn_recipe_ok(recipe)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
+                             "storing an entry", "a field of the recipe could not be added");
+    }
+    if (blob == NULL || kiln_blob_size(blob) == 0) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "storing an entry", "it is empty");
+    }
+    uint64_t unknown = 0;
+    (void)atomic_compare_exchange_strong(&blob->compile_ns, &unknown, compile_ns);
+    if (cache->options.flags & KILN_CACHE_DISABLED) {
+        return KILN_OK;
+    }
+    const kn_tier_put what = {.key = &key,
+                              .target = kn_recipe_target(recipe),
+                              .recipe = kn_recipe_span(recipe),
+                              .blob = blob};
+    kn_stack_put(&cache->stack, &what, kn_cache_stores(cache));
+    kn_cache_flush(cache);
+    return KILN_OK;
+}
+
+kiln_status kiln_cache_remove(kiln_cache *cache, const kiln_key *key, kiln_diag *diag)
+{
+    kn_cache_check_fork(cache);
+    return kn_stack_remove(&cache->stack, key, diag);
+}
+
+/* --- counting ----------------------------------------------------------------------------------
+ */
+
+void kn_cache_flush(kiln_cache *cache)
+{
+    /* Below a root that was exchanged for a stranger's nothing is written, statistics neither. */
+    if (!kn_cache_writes(cache) || kn_disk_check_root(cache->disk, NULL) != KILN_OK) {
+        return;
+    }
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = kn_stats_flush(cache->stats, FLUSH_PATIENCE, NULL, &diag);
+    if (status == KILN_E_IO) {
+        kn_stats_add(cache->stats, KN_COUNT_io_errors, 1);
+        kn_log_once(KILN_LOG_INFO, "the cache's statistics could not be written: %s", diag.why);
+    }
+    kiln_diag_clear(&diag);
+    kn_cache_stamp(cache, false);
+}
+
+void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const char *reason)
+{
+    kn_cache_check_fork(cache);
+    kn_stats_add(cache->stats, KN_COUNT_bypassed, 1);
+    kn_log_once(KILN_LOG_WARN, "%s is compiled past the cache: %s", what, reason);
+    kn_cache_flush(cache);
+}
+
+void kn_cache_count_rejected(kiln_cache *cache)
+{
+    kn_cache_check_fork(cache);
+    kn_stats_add(cache->stats, KN_COUNT_rejected, 1);
+}
+
+void kiln_cache_stats_own(const kiln_cache *cache, kiln_cache_stats *out_stats)
+{
+    memset(out_stats, 0, sizeof *out_stats);
+    if (cache->stats != NULL) {
+        kn_stats_own(cache->stats, out_stats);
+    }
+}
+
+kiln_status kiln_cache_stats_total(kiln_cache *cache, kiln_cache_stats *out_stats, kiln_diag *diag)
+{
+    kn_record record;
+    memset(out_stats, 0, sizeof *out_stats);
+    kn_cache_check_fork(cache);
+    if (cache->disk == NULL) {
+        return KILN_OK;
+    }
+    kiln_status status = KILN_MISS;
+    if (kn_cache_writes(cache)) {
+        status = kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, &record, NULL);
+    }
+    if (status != KILN_OK) {
+        status = kn_stats_read(cache->stats, &record, diag);
+    }
+    if (status == KILN_E_CORRUPT) {
+        return KILN_E_IO;
+    }
+#define COPY(name, text) out_stats->name = record.counters[KN_COUNT_##name];
+    KILN_CACHE_COUNTERS(COPY)
+#undef COPY
+    return status;
+}

@@ -1,0 +1,87 @@
+/* The cache object behind kiln/cache.h, and what core needs of it besides. */
+#ifndef KILN_STORE_CACHE_H
+#define KILN_STORE_CACHE_H
+
+#include "kiln/cache.h"
+
+#include "exec/flight.h"
+#include "store/cache/stack.h"
+#include "store/disk/disk.h"
+#include "store/format/stats.h"
+#include "store/pack/packs.h"
+#include "store/remote/remotes.h"
+#include "sys/fork.h"
+
+/* After a fork the child finds the locks in any state and the table half changed: it leaves all of
+ * that where it is, for good, and starts with fresh parts (kn_cache_renew). What it keeps is what
+ * nobody changes after create. */
+struct kiln_cache {
+    kiln_cache_options options; /* root is `root` */
+    char *root;                 /* "" without a disk tier */
+    char *pack_list;            /* NULL without packs */
+    char *remote_list;          /* NULL without remotes */
+    char disk_reason[1536];
+    kiln_cache_progress_fn *progress;
+    void *progress_user;
+    kn_fork_guard guard;
+    /* renewed in a child: */
+    kn_stats *stats;
+    kn_stack stack;
+    kn_disk *disk;       /* owned by the stack; NULL without */
+    kn_packs *packs;     /* the same */
+    kn_remotes *remotes; /* NULL without */
+    kn_flight *flight;
+    _Atomic uint64_t stamped_at; /* kn_clock_now */
+};
+
+/* False when memory ran out in a child: the cache then goes on disabled. */
+void kn_cache_renew(kiln_cache *cache);
+static inline void kn_cache_check_fork(kiln_cache *cache)
+{
+    if (kn_fork_noticed(&cache->guard)) {
+        kn_cache_renew(cache);
+    }
+}
+
+/* What kiln_cache_options_init starts from, without the environment. */
+void kn_cache_defaults(kiln_cache_options *options);
+
+/* A look-up of a note about this machine: never asks a remote. With its target known no other
+ * folder is looked into. */
+kiln_status kn_cache_get_note(kiln_cache *cache, const kiln_key *key, const char *target,
+                              kiln_blob **out_blob);
+
+/* A look-up of what is welcome and not needed: that it is not there is not counted as a miss. Asks
+ * remotes only if it may go `far`. */
+kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, bool far, kiln_blob **out_blob,
+                            kiln_origin *out_origin);
+
+/* A look-up of what others may have replaced meanwhile: memory is asked last. A miss is not
+ * counted. */
+kiln_status kn_cache_reread(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob);
+
+/* True when entries may be written to some tier. */
+bool kn_cache_stores(const kiln_cache *cache);
+/* True when entries may be written to disk and statistics kept there. */
+bool kn_cache_writes(const kiln_cache *cache);
+/* Adds this object's counters to the file; rarely: if that was seconds ago. */
+/* KILN_E_UNAVAILABLE without a disk tier; KILN_E_UNSUPPORTED where it is only read. */
+kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag *diag);
+/* Drops an entry from memory and disk, which there is, but from no remote. KILN_MISS (no diag) if
+ * it is pinned or not there, KILN_E_IO. */
+kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *diag);
+
+void kn_cache_flush(kiln_cache *cache);
+void kn_cache_flush_rarely(kiln_cache *cache);
+/* Moves the stamps on disk of what was hit in memory, at most once an hour an entry; looks for such
+ * entries every few minutes, or `now`. */
+void kn_cache_stamp(kiln_cache *cache, bool now);
+
+/* Counts a miss and its reason, as far as it is known without searching: of what was dropped
+ * before, and, by its `recipe` (empty: only the key is known), of what has kin in the store. */
+void kn_cache_count_miss(kiln_cache *cache, const kiln_key *key, kn_span recipe, bool note);
+/* Counts a binary that a driver refused; and anything. */
+void kn_cache_count_rejected(kiln_cache *cache);
+void kn_cache_count(kiln_cache *cache, enum kn_counter counter, uint64_t amount);
+
+#endif

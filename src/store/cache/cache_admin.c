@@ -1,0 +1,79 @@
+/* Looking at a cache and keeping it small: the public half. The work is the disk tier's. */
+#include "store/cache/cache.h"
+
+#include <string.h>
+
+kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag *diag)
+{
+    if (cache->disk == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "the cache has no disk tier", "%s",
+                             cache->disk_reason);
+    }
+    if (to_write && cache->disk_reason[0] != '\0') {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "the cache is only read", "%s",
+                             cache->disk_reason);
+    }
+    if (to_write && cache->disk->read_only) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "unset KILN_READONLY", "changing the cache",
+                             "it is open read-only");
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln_cache_walk(kiln_cache *cache, const char *target, kiln_entry_fn *visit, void *user,
+                            kiln_diag *diag)
+{
+    kn_cache_check_fork(cache);
+    return cache->disk != NULL ? kn_disk_walk(cache->disk, target, visit, user, diag) : KILN_OK;
+}
+
+kiln_status kiln_cache_inspect(kiln_cache *cache, const kiln_key *key, kiln_entry_fn *visit,
+                               void *user, kiln_diag *diag)
+{
+    kn_cache_check_fork(cache);
+    return cache->disk != NULL ? kn_disk_inspect(cache->disk, key, visit, user, diag) : KILN_MISS;
+}
+
+kiln_status kiln_cache_prune(kiln_cache *cache, const kiln_prune_options *options,
+                             kiln_prune_result *out_result, kiln_diag *diag)
+{
+    memset(out_result, 0, sizeof *out_result);
+    kn_cache_check_fork(cache);
+    kiln_status status = kn_cache_need_disk(cache, true, diag);
+    return status == KILN_OK ? kn_disk_prune(cache->disk, options, false, out_result, diag)
+                             : status;
+}
+
+kiln_status kiln_cache_clear(kiln_cache *cache, kiln_prune_result *out_result, kiln_diag *diag)
+{
+    memset(out_result, 0, sizeof *out_result);
+    kn_cache_check_fork(cache);
+    kiln_status status = kn_cache_need_disk(cache, true, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_mem_clear(cache->stack.memory);
+    return kn_disk_prune(cache->disk, NULL, true, out_result, diag);
+}
+
+kiln_status kiln_cache_verify(kiln_cache *cache, bool remove, kiln_verify_result *out_result,
+                              kiln_diag *diag)
+{
+    memset(out_result, 0, sizeof *out_result);
+    kn_cache_check_fork(cache);
+    kiln_status status = kn_cache_need_disk(cache, remove, diag);
+    return status == KILN_OK ? kn_disk_verify(cache->disk, remove, out_result, diag) : status;
+}
+
+kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *diag)
+{
+    if (kn_disk_is_pinned(cache->disk, key)) {
+        return KILN_MISS;
+    }
+    if (cache->stack.memory != NULL) {
+        (void)kn_mem_remove(cache->stack.memory, key); /* it need not be there */
+    }
+    kiln_status status = kn_disk_ops.remove(cache->disk, key, diag);
+    kn_stats_add(cache->stats, KN_COUNT_evicted, status == KILN_OK);
+    return status;
+}

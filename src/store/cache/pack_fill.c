@@ -1,0 +1,160 @@
+/* Puts entries of a cache, and of programs, into a pack. */
+#include "store/pack/pack_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kiln/version.h"
+
+#include "base/text.h"
+#include "key/recipe.h"
+#include "store/cache/cache.h"
+#include "store/format/blob.h"
+#include "store/format/entry.h"
+#include "sys/clock.h"
+
+kiln_status kiln_pack_writer_add_blob(kiln_pack_writer *writer, const kiln_recipe *recipe,
+                                      const kiln_blob *blob, bool *out_added, kiln_diag *diag)
+{
+    if (out_added != NULL) {
+        *out_added = false;
+    }
+    const kiln_key key = kiln_recipe_key(recipe); /* the last that can break a recipe */
+    if (!kn_recipe_ok(recipe)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
+                             "adding to a pack", "a field of the recipe could not be added");
+    }
+    const kn_span text = kn_recipe_span(recipe), body = kn_blob_body(blob);
+    kn_pack_record record = {.key = key,
+                             .compile_ns = kiln_blob_compile_ns(blob),
+                             .created_ns = kn_clock_wall(),
+                             .payload_size = kiln_blob_size(blob),
+                             .facts_size = kiln_blob_facts_size(blob),
+                             .recipe_size = text.length};
+    kn_text_put(record.writer, sizeof record.writer, KILN_VERSION);
+    char *whole = malloc(body.length + text.length + 1);
+    if (whole == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "adding to a pack", NULL);
+    }
+    memcpy(whole, body.data, body.length);
+    memcpy(whole + body.length, text.data, text.length);
+    kiln_status status = kn_pack_writer_take(
+        writer, &record, kn_span_of(whole, body.length + text.length), out_added, diag);
+    free(whole);
+    return status;
+}
+
+/* From a pack that the cache is given: packs can be made of packs. */
+static kiln_status add_from_packs(kiln_pack_writer *writer, const kn_packs *packs,
+                                  const kiln_key *key, bool *out_added, kiln_diag *diag)
+{
+    for (size_t i = 0; packs != NULL && i < packs->count; i++) {
+        kn_span bytes;
+        kn_pack_record record;
+        kiln_blob *blob = NULL;
+        kiln_status status = kn_pack_find(packs->packs[i], key, &bytes, diag);
+        if (status == KILN_OK) {
+            status = kn_pack_record_parse(bytes, key, &record, diag);
+        }
+        if (status == KILN_OK) {
+            status = kn_pack_load(packs->packs[i], &record, &blob, diag);
+        }
+        if (status == KILN_OK) {
+            record.flags = 0;
+            status = kn_pack_writer_take(
+                writer, &record,
+                kn_span_of(blob->data, kn_blob_body(blob).length + blob->recipe.length), out_added,
+                diag);
+        }
+        kiln_blob_release(blob);
+        if (status != KILN_MISS) {
+            return status;
+        }
+    }
+    return KILN_MISS;
+}
+
+static kiln_status add(kiln_pack_writer *writer, kiln_cache *cache, const kiln_key *key,
+                       bool with_notes, bool *out_added, kiln_diag *diag)
+{
+    kn_entry entry;
+    kiln_blob *blob = NULL;
+    if (cache->disk == NULL && cache->packs == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "the cache has no disk tier", "%s",
+                             cache->disk_reason);
+    }
+    kiln_status status =
+        cache->disk != NULL ? kn_disk_load(cache->disk, key, &entry, &blob, diag) : KILN_MISS;
+    if (status == KILN_MISS) {
+        return add_from_packs(writer, cache->packs, key, out_added, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (!with_notes && kn_recipe_is_note(blob->recipe)) {
+        kiln_blob_release(blob);
+        return KILN_MISS;
+    }
+    kn_pack_record record = {.key = *key,
+                             .compile_ns = entry.compile_ns,
+                             .created_ns = entry.created_ns,
+                             .payload_size = blob->size,
+                             .facts_size = blob->facts_size,
+                             .recipe_size = blob->recipe.length};
+    kn_text_put(record.writer, sizeof record.writer, entry.writer);
+    /* A blob that was read has its recipe right behind its body. */
+    const kn_span body = kn_span_of(blob->data, kn_blob_body(blob).length + blob->recipe.length);
+    status = kn_pack_writer_take(writer, &record, body, out_added, diag);
+    kiln_blob_release(blob);
+    return status;
+}
+
+kiln_status kiln_pack_writer_add(kiln_pack_writer *writer, kiln_cache *cache, const kiln_key *key,
+                                 bool *out_added, kiln_diag *diag)
+{
+    if (out_added != NULL) {
+        *out_added = false;
+    }
+    kn_cache_check_fork(cache);
+    return add(writer, cache, key, true, out_added, diag);
+}
+
+typedef struct filling {
+    kiln_pack_writer *writer;
+    kiln_cache *cache;
+    kiln_entry_fn *visit;
+    void *user;
+    kiln_pack_copied copied;
+    kiln_diag *diag;
+} filling;
+
+static kiln_status fill_one(void *user, const kiln_entry_info *info)
+{
+    filling *f = user;
+    bool added = false;
+    kiln_status status = f->visit != NULL ? f->visit(f->user, info) : KILN_OK;
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = add(f->writer, f->cache, &info->key, false, &added, f->diag);
+    if (status == KILN_MISS || status == KILN_E_CORRUPT) {
+        f->copied.skipped++;
+        return KILN_OK;
+    }
+    if (status == KILN_OK) {
+        f->copied.added += added;
+        f->copied.present += !added;
+    }
+    return status;
+}
+
+kiln_status kiln_pack_writer_add_all(kiln_pack_writer *writer, kiln_cache *cache,
+                                     const char *target, kiln_entry_fn *visit, void *user,
+                                     kiln_pack_copied *out_copied, kiln_diag *diag)
+{
+    filling f = {.writer = writer, .cache = cache, .visit = visit, .user = user, .diag = diag};
+    memset(out_copied, 0, sizeof *out_copied);
+    kiln_status status = kiln_cache_walk(cache, target, fill_one, &f, diag);
+    *out_copied = f.copied;
+    return status;
+}

@@ -1,0 +1,426 @@
+/* Moves entries between a cache, or a pack, and remotes: the public half of kiln push and pull.
+ * Must not know what a server speaks. */
+#include "kiln/remote.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "key/recipe.h"
+#include "store/cache/cache.h"
+#include "store/format/blob.h"
+#include "store/format/entry.h"
+#include "store/pack/pack.h"
+#include "store/pack/pack_train.h"
+#include "store/remote/remotes.h"
+#include "sys/clock.h"
+#include "sys/env.h"
+
+#define SAMPLE_MAX ((size_t)64 << 10)
+#define SAMPLES_BYTES ((size_t)8 << 20)
+#define SAMPLES_COUNT ((size_t)4096)
+
+struct kiln_transfer {
+    kiln_cache *cache;
+    kn_stats *stats;
+    kn_remotes *remotes;
+    uint64_t sent, received;
+};
+
+/* --- open, close -------------------------------------------------------------------------------
+ */
+
+kiln_status kiln_transfer_open(const char *list, kiln_cache *cache, kiln_transfer **out_transfer,
+                               kiln_diag *diag)
+{
+    *out_transfer = NULL;
+    kn_cache_check_fork(cache);
+    list = list != NULL ? list : kn_env_get("KILN_REMOTE");
+    kiln_transfer *transfer = calloc(1, sizeof *transfer);
+    kn_stats *stats = calloc(1, sizeof *stats);
+    if (transfer == NULL || stats == NULL) {
+        free(transfer);
+        free(stats);
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening remotes", NULL);
+    }
+    kn_stats_init(stats);
+    transfer->stats = stats;
+    transfer->cache = cache;
+    kiln_status status = kn_remotes_open(list, stats, cache->disk, &transfer->remotes, diag);
+    if (status == KILN_OK && (transfer->remotes == NULL || transfer->remotes->count == 0)) {
+        status = kiln_diag_set(diag, KILN_E_UNAVAILABLE,
+                               "set KILN_REMOTE, and install the modules of its kinds",
+                               "opening remotes", "there is no remote that can be used");
+    }
+    if (status != KILN_OK) {
+        kiln_transfer_close(transfer);
+        return status;
+    }
+    *out_transfer = transfer;
+    return KILN_OK;
+}
+
+void kiln_transfer_close(kiln_transfer *transfer)
+{
+    if (transfer == NULL) {
+        return;
+    }
+    kn_remotes *remotes = transfer->remotes;
+    for (size_t i = 0; remotes != NULL && i < remotes->count; i++) {
+        kn_remote_close(remotes->list[i]);
+    }
+    kn_remotes_destroy(remotes);
+    kn_stats_deinit(transfer->stats);
+    free(transfer->stats);
+    free(transfer);
+}
+
+void kiln_transfer_get_counts(const kiln_transfer *transfer, kiln_transfer_counts *out_counts)
+{
+    kiln_cache_stats stats;
+    kn_stats_own(transfer->stats, &stats);
+    *out_counts = (kiln_transfer_counts){.sent = transfer->sent,
+                                         .received = transfer->received,
+                                         .bytes_out = stats.remote_bytes_out,
+                                         .bytes_in = stats.remote_bytes_in,
+                                         .raw_out = stats.remote_raw_out,
+                                         .raw_in = stats.remote_raw_in};
+}
+
+static kiln_status tell(kiln_diag *diag, kiln_status status, const kn_remote *remote,
+                        const char *why)
+{
+    return kiln_diag_set(diag, status, NULL, remote->url.shown, "%s",
+                         why[0] != '\0' ? why : kiln_status_text(status));
+}
+
+/* --- out ---------------------------------------------------------------------------------------
+ */
+
+/* An entry that is near, with its recipe. */
+static kiln_status load(const kiln_transfer *transfer, kiln_pack *pack, const kiln_key *key,
+                        kiln_blob **out_blob, kiln_diag *diag)
+{
+    const kiln_cache *cache = transfer->cache;
+    kiln_status status = KILN_MISS;
+    *out_blob = NULL;
+    if (pack != NULL) {
+        kn_span bytes;
+        kn_pack_record record;
+        status = kn_pack_find(pack, key, &bytes, diag);
+        if (status == KILN_OK) {
+            status = kn_pack_record_parse(bytes, key, &record, diag);
+        }
+        if (status == KILN_OK) {
+            status = kn_pack_load(pack, &record, out_blob, diag);
+        }
+    } else {
+        kn_entry entry;
+        if (cache->disk != NULL) {
+            status = kn_disk_load(cache->disk, key, &entry, out_blob, diag);
+        }
+        if (status == KILN_MISS && cache->packs != NULL) {
+            status = kn_packs_ops.get(cache->packs, key, NULL, out_blob, diag);
+        }
+    }
+    if (status == KILN_OK &&
+        ((*out_blob)->recipe.length == 0 || kn_recipe_is_note((*out_blob)->recipe))) {
+        kiln_blob_release(*out_blob);
+        *out_blob = NULL;
+        status = KILN_MISS;
+    }
+    return status;
+}
+
+static kiln_status give(kn_remote *remote, const kn_tier_put *what, const kn_dictionary *dictionary,
+                        bool replace, kiln_diag *diag)
+{
+    void *data = NULL;
+    size_t size = 0;
+    char why[KILN_REMOTE_WHY] = "";
+    kiln_status status = kn_trust_seal(remote->trust, what, dictionary, &data, &size, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (size > remote->url.server.max_bytes) {
+        status = tell(diag, KILN_E_INVALID, remote, "the entry is larger than max-bytes");
+    } else {
+        status = kn_remote_give(remote, what->key, data, size, replace, why);
+        if (status != KILN_OK) {
+            (void)tell(diag, status, remote, why);
+        }
+    }
+    free(data);
+    return status;
+}
+
+/* To each remote; the first failure is told, and the others are given it all the same. */
+static kiln_status give_all(kiln_transfer *transfer, const kn_tier_put *what, bool packed,
+                            bool replace, kiln_diag *diag)
+{
+    kiln_status result = KILN_OK;
+    size_t writers = 0;
+    for (size_t i = 0; i < transfer->remotes->count; i++) {
+        kn_remote *remote = transfer->remotes->list[i];
+        kiln_diag own = KILN_DIAG_INIT;
+        if (!remote->url.writes) {
+            continue;
+        }
+        writers++;
+        const kn_dictionary *dictionary = packed ? kn_remote_current(remote) : NULL;
+        kiln_status status = give(remote, what, dictionary, replace, &own);
+        if (status == KILN_OK && packed) {
+            kn_stats_add(transfer->stats, KN_COUNT_remote_raw_out,
+                         kn_remote_raw_size(what->blob, what->recipe.length));
+        } else if (status != KILN_OK && result == KILN_OK) {
+            result = status;
+            if (diag != NULL) {
+                kiln_diag_clear(diag);
+                *diag = own;
+                continue;
+            }
+        }
+        kiln_diag_clear(&own);
+    }
+    return writers > 0 ? result
+                       : kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "pushing",
+                                       "every remote is read-only");
+}
+
+kiln_status kiln_transfer_push(kiln_transfer *transfer, kiln_pack *pack, const kiln_key *key,
+                               bool replace, kiln_diag *diag)
+{
+    kiln_blob *blob = NULL;
+    kiln_status status = load(transfer, pack, key, &blob, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    const kn_tier_put what = {.key = key, .recipe = blob->recipe, .blob = blob};
+    status = give_all(transfer, &what, true, replace, diag);
+    transfer->sent += status == KILN_OK;
+    kiln_blob_release(blob);
+    return status;
+}
+
+/* --- in ----------------------------------------------------------------------------------------
+ */
+
+static const kn_dictionary *find_dictionary(void *user, const kiln_key *key)
+{
+    return kn_remote_dictionary(user, key);
+}
+
+static kiln_status take(kn_remote *remote, const kiln_key *key, kiln_blob **out_blob,
+                        kiln_diag *diag)
+{
+    const kn_dictionary_source source = {find_dictionary, remote};
+    char why[KILN_REMOTE_WHY] = "";
+    void *data = NULL;
+    size_t size = 0;
+    *out_blob = NULL;
+    kiln_status status = kn_remote_ask(remote, key, remote->url.upload_ms, &data, &size, why);
+    if (status != KILN_OK) {
+        return status == KILN_MISS ? status : tell(diag, status, remote, why);
+    }
+    status = kn_trust_unseal(remote->trust, remote->url.unsigned_native, &source, key, data, size,
+                             out_blob, diag);
+    if (status == KILN_OK) {
+        kn_stats_add(remote->stats, KN_COUNT_remote_raw_in,
+                     kn_remote_raw_size(*out_blob, (*out_blob)->recipe.length));
+    }
+    return status;
+}
+
+/* From the first that has it. Trouble with one is told when no other helps. */
+static kiln_status take_any(kiln_transfer *transfer, const kiln_key *key, kiln_blob **out_blob,
+                            kiln_diag *diag)
+{
+    kiln_status result = KILN_MISS;
+    for (size_t i = 0; i < transfer->remotes->count; i++) {
+        kn_remote *remote = transfer->remotes->list[i];
+        kiln_diag own = KILN_DIAG_INIT;
+        kiln_status status = remote->url.reads ? take(remote, key, out_blob, &own) : KILN_MISS;
+        if (status == KILN_OK) {
+            kiln_diag_clear(&own);
+            kiln_diag_clear(diag);
+            return KILN_OK;
+        }
+        if (status != KILN_MISS && result == KILN_MISS) {
+            result = status;
+            if (diag != NULL) {
+                *diag = own;
+                continue;
+            }
+        }
+        kiln_diag_clear(&own);
+    }
+    return result;
+}
+
+kiln_status kiln_transfer_pull(kiln_transfer *transfer, const kiln_key *key, bool *out_present,
+                               kiln_diag *diag)
+{
+    kn_disk *disk = transfer->cache->disk;
+    kiln_blob *blob = NULL;
+    char target[KN_NAME_SIZE];
+    if (out_present != NULL) {
+        *out_present = false;
+    }
+    if (disk == NULL || disk->read_only) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "pulling",
+                             "the cache has no disk that can be written to");
+    }
+    if (kn_disk_locate(disk, key) != NULL) {
+        if (out_present != NULL) {
+            *out_present = true;
+        }
+        return KILN_OK;
+    }
+    kiln_status status = take_any(transfer, key, &blob, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_recipe_target_in(blob->recipe, target);
+    const kn_tier_put what = {.key = key, .target = target, .recipe = blob->recipe, .blob = blob};
+    status = kn_recipe_is_note(blob->recipe) ? KILN_MISS : kn_disk_ops.put(disk, &what, diag);
+    if (status == KILN_OK) {
+        kn_stats_add(transfer->cache->stats, KN_COUNT_puts, 1);
+        transfer->received++;
+    }
+    kiln_blob_release(blob);
+    return status;
+}
+
+/* --- lists -------------------------------------------------------------------------------------
+ */
+
+static kiln_status list_recipe(const char *name, kiln_recipe **out_recipe, kiln_diag *diag)
+{
+    *out_recipe = NULL;
+    if (name == NULL || name[0] == '\0') {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "a list of entries", "it has no name");
+    }
+    kiln_status status = kiln_recipe_create("kiln.list", 1, out_recipe, diag);
+    if (status == KILN_OK) {
+        status = kiln_recipe_set_target(*out_recipe, KN_WIRE_TARGET, diag);
+    }
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_text(*out_recipe, "name", name, strlen(name), diag);
+    }
+    return status;
+}
+
+kiln_status kiln_transfer_push_list(kiln_transfer *transfer, const char *name, const kiln_key *keys,
+                                    size_t count, kiln_diag *diag)
+{
+    kiln_recipe *recipe = NULL;
+    kiln_blob *blob = NULL;
+    if (count == 0) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "a list of entries", "it is empty");
+    }
+    kiln_status status = list_recipe(name, &recipe, diag);
+    if (status == KILN_OK) {
+        status = kiln_blob_create(keys, count * sizeof *keys, NULL, 0, &blob, diag);
+    }
+    if (status == KILN_OK) {
+        const kiln_key key = kiln_recipe_key(recipe);
+        const kn_tier_put what = {.key = &key, .recipe = kn_recipe_span(recipe), .blob = blob};
+        status = give_all(transfer, &what, false, true, diag);
+    }
+    kiln_blob_release(blob);
+    kiln_recipe_destroy(recipe);
+    return status;
+}
+
+kiln_status kiln_transfer_pull_list(kiln_transfer *transfer, const char *name, kiln_blob **out_keys,
+                                    kiln_diag *diag)
+{
+    kiln_recipe *recipe = NULL;
+    *out_keys = NULL;
+    kiln_status status = list_recipe(name, &recipe, diag);
+    if (status == KILN_OK) {
+        const kiln_key key = kiln_recipe_key(recipe);
+        status = take_any(transfer, &key, out_keys, diag);
+    }
+    kiln_recipe_destroy(recipe);
+    if (status == KILN_OK && kiln_blob_size(*out_keys) % sizeof(kiln_key) != 0) {
+        kiln_blob_release(*out_keys);
+        *out_keys = NULL;
+        status = kiln_diag_set(diag, KILN_E_CORRUPT, NULL, name, "the list is no list of keys");
+    }
+    return status;
+}
+
+/* --- training ----------------------------------------------------------------------------------
+ */
+
+typedef struct samples {
+    char *bytes;
+    size_t *sizes;
+    size_t count, total;
+} samples;
+
+/* What an entry is before it is packed; one that is too large, or gone, is left out. */
+static kiln_status add_sample(const kiln_transfer *transfer, kiln_pack *pack, const kiln_key *key,
+                              samples *s)
+{
+    kiln_blob *blob = NULL;
+    void *data = NULL;
+    size_t size = 0;
+    if (load(transfer, pack, key, &blob, NULL) != KILN_OK) {
+        return KILN_OK;
+    }
+    const kn_entry_request request = {
+        .key = key, .recipe = blob->recipe, .blob = blob, .created_ns = kn_clock_wall()};
+    kiln_status status = kn_remote_raw_size(blob, blob->recipe.length) <= SAMPLE_MAX
+                             ? kn_entry_bytes(&request, 0, &data, &size, NULL)
+                             : KILN_MISS;
+    if (status == KILN_OK && size <= SAMPLES_BYTES - s->total) {
+        memcpy(s->bytes + s->total, data, size);
+        s->total += size;
+        s->sizes[s->count++] = size;
+    }
+    free(data);
+    kiln_blob_release(blob);
+    return status == KILN_E_NOMEM ? status : KILN_OK;
+}
+
+static kiln_status publish_all(kiln_transfer *transfer, const void *dictionary, size_t size,
+                               kiln_diag *diag)
+{
+    kiln_blob *content = NULL;
+    kiln_status status = kiln_blob_create(dictionary, size, NULL, 0, &content, diag);
+    for (size_t i = 0; status == KILN_OK && i < transfer->remotes->count; i++) {
+        kn_remote *remote = transfer->remotes->list[i];
+        if (remote->url.writes) {
+            status = kn_remote_publish(remote, content, diag);
+        }
+    }
+    kiln_blob_release(content);
+    return status;
+}
+
+kiln_status kiln_transfer_train(kiln_transfer *transfer, kiln_pack *pack, const kiln_key *keys,
+                                size_t count, size_t *out_bytes, kiln_diag *diag)
+{
+    void *dictionary = NULL;
+    size_t size = 0;
+    samples s = {.bytes = malloc(SAMPLES_BYTES), .sizes = calloc(SAMPLES_COUNT, sizeof *s.sizes)};
+    *out_bytes = 0;
+    kiln_status status = s.bytes != NULL && s.sizes != NULL ? KILN_OK : KILN_E_NOMEM;
+    for (size_t i = 0; status == KILN_OK && i < count && s.count < SAMPLES_COUNT; i++) {
+        status = add_sample(transfer, pack, &keys[i], &s);
+    }
+    if (status == KILN_OK) {
+        kn_pack_train(s.bytes, s.sizes, s.count, KN_DICTIONARY_LEVEL, &dictionary, &size);
+    } else {
+        (void)kiln_diag_set(diag, status, NULL, "training a dictionary", NULL);
+    }
+    free(s.bytes);
+    free(s.sizes);
+    if (dictionary != NULL) {
+        status = publish_all(transfer, dictionary, size, diag);
+        *out_bytes = status == KILN_OK ? size : 0;
+    }
+    free(dictionary);
+    return status;
+}

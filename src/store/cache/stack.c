@@ -1,0 +1,209 @@
+/* Composes the tiers. Must not know what a tier is made of. */
+#include "store/cache/stack.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "key/recipe.h"
+#include "store/format/blob.h"
+
+kiln_status kn_stack_add(kn_stack *stack, kn_tier tier, kiln_diag *diag)
+{
+    if (stack->count == KN_STACK_TIERS) {
+        tier.ops->close(tier.self);
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "opening the cache", "more than %d tiers",
+                             KN_STACK_TIERS);
+    }
+    stack->tiers[stack->count++] = tier;
+    return KILN_OK;
+}
+
+void kn_stack_deinit(kn_stack *stack)
+{
+    /* From the bottom: a remote's last uploads may look for a dictionary on disk. */
+    while (stack->count > 0) {
+        const kn_tier *tier = &stack->tiers[--stack->count];
+        tier->ops->close(tier->self);
+    }
+    kn_mem_destroy(stack->memory);
+    stack->memory = NULL;
+}
+
+static void count_hit(kn_stack *stack, kiln_origin origin, const kiln_blob *blob)
+{
+    kn_stats_add(stack->stats,
+                 origin == KILN_ORIGIN_DISK   ? KN_COUNT_hits_disk
+                 : origin == KILN_ORIGIN_PACK ? KN_COUNT_hits_pack
+                                              : KN_COUNT_hits_remote,
+                 1);
+    kn_stats_add(stack->stats, KN_COUNT_saved_ns, kiln_blob_compile_ns(blob));
+}
+
+/* What a tier could not do. */
+typedef enum trouble { TAKE, READ, STORE, TROUBLES } trouble;
+
+/* The first time is told, with its reason; the caller counts each. */
+static void log_trouble(kn_stack *stack, size_t tier, trouble what, const kiln_diag *diag)
+{
+    static const char *const words[TROUBLES] = {"take an entry from below", "be read",
+                                                "store an entry"};
+    const uint32_t bit = UINT32_C(1) << (tier * TROUBLES + (size_t)what);
+    if (atomic_fetch_or(&stack->told, bit) & bit) {
+        return;
+    }
+    char line[1536];
+    (void)kiln_diag_format(diag, line, sizeof line);
+    kn_log(KILN_LOG_WARN, "the cache's %s tier could not %s: %s", stack->tiers[tier].ops->name,
+           words[what], line[0] != '\0' ? line : kiln_status_text(diag->status));
+}
+
+_Static_assert(KN_STACK_TIERS *TROUBLES <= 32, "more troubles than bits");
+
+/* Gives what tier `from` had to the memory and, unless it stays there as near as it is, to all
+ * tiers above that take writes. */
+static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_t from)
+{
+    char target[KN_NAME_SIZE];
+    if (stack->memory != NULL) {
+        (void)kn_mem_put(stack->memory, key, blob);
+    }
+    if (blob->recipe.length == 0 || (stack->tiers[from].ops->caps & KN_TIER_STAYS)) {
+        return;
+    }
+    for (size_t i = 0; i < from; i++) {
+        const kn_tier *tier = &stack->tiers[i];
+        if (!(tier->ops->caps & KN_TIER_WRITES)) {
+            continue;
+        }
+        kn_recipe_target_in(blob->recipe, target);
+        const kn_tier_put what = {
+            .key = key, .target = target, .recipe = blob->recipe, .blob = blob};
+        kiln_diag diag = KILN_DIAG_INIT;
+        if (tier->ops->put(tier->self, &what, &diag) != KILN_OK) {
+            kn_stats_add(stack->stats, KN_COUNT_put_failures, 1);
+            log_trouble(stack, i, TAKE, &diag);
+        }
+        kiln_diag_clear(&diag);
+    }
+}
+
+typedef struct manner {
+    uint32_t not_in; /* tiers that are not asked, by their caps */
+    bool note;
+    bool below; /* memory is asked last */
+} manner;
+
+static kiln_blob *get_from_memory(kn_stack *stack, const kiln_key *key, bool note)
+{
+    if (stack->memory == NULL) {
+        return NULL;
+    }
+    return note ? kn_mem_get_uncounted(stack->memory, key) : kn_mem_get(stack->memory, key);
+}
+
+static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target, manner how,
+                       kiln_blob **out_blob, kiln_origin *out_origin)
+{
+    *out_origin = KILN_ORIGIN_NONE;
+    *out_blob = how.below ? NULL : get_from_memory(stack, key, how.note);
+    if (*out_blob != NULL) {
+        *out_origin = KILN_ORIGIN_MEMORY;
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < stack->count; i++) {
+        const kn_tier *tier = &stack->tiers[i];
+        if (tier->ops->caps & how.not_in) {
+            continue;
+        }
+        kiln_diag diag = KILN_DIAG_INIT;
+        kiln_status status = tier->ops->get(tier->self, key, target, out_blob, &diag);
+        if (status == KILN_OK) {
+            if (!how.note) {
+                count_hit(stack, tier->ops->origin, *out_blob);
+            }
+            promote(stack, key, *out_blob, i);
+            *out_origin = tier->ops->origin;
+            return KILN_OK;
+        }
+        if (status == KILN_E_CORRUPT) {
+            kn_stats_add(stack->stats, KN_COUNT_corrupt, 1);
+        } else if (status != KILN_MISS) {
+            kn_stats_add(stack->stats, KN_COUNT_io_errors, 1);
+            log_trouble(stack, i, READ, &diag);
+        }
+        kiln_diag_clear(&diag);
+    }
+    return KILN_MISS;
+}
+
+kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *target,
+                         kiln_blob **out_blob, kiln_origin *out_origin)
+{
+    return get(stack, key, target, (manner){.not_in = 0}, out_blob, out_origin);
+}
+
+kiln_status kn_stack_get_below(kn_stack *stack, const kiln_key *key, kiln_blob **out_blob,
+                               kiln_origin *out_origin)
+{
+    kiln_status status = get(stack, key, NULL, (manner){.below = true}, out_blob, out_origin);
+    if (status != KILN_OK) {
+        *out_blob = get_from_memory(stack, key, false);
+        *out_origin = *out_blob != NULL ? KILN_ORIGIN_MEMORY : KILN_ORIGIN_NONE;
+    }
+    return *out_blob != NULL ? KILN_OK : KILN_MISS;
+}
+
+kiln_status kn_stack_get_note(kn_stack *stack, const kiln_key *key, const char *target, bool far,
+                              kiln_blob **out_blob, kiln_origin *out_origin)
+{
+    const manner how = {.not_in = far ? 0 : KN_TIER_FAR, .note = true};
+    kiln_status status = get(stack, key, target, how, out_blob, out_origin);
+    if (status == KILN_OK) {
+        kn_stats_add(stack->stats, KN_COUNT_note_hits, 1);
+    }
+    return status;
+}
+
+void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write)
+{
+    if (stack->memory != NULL) {
+        (void)kn_mem_put(stack->memory, what->key, what->blob); /* without it, disk answers */
+    }
+    const bool near_only = kn_recipe_is_note(what->recipe);
+    for (size_t i = 0; write && i < stack->count; i++) {
+        const kn_tier *tier = &stack->tiers[i];
+        if (!(tier->ops->caps & KN_TIER_WRITES) || (near_only && (tier->ops->caps & KN_TIER_FAR))) {
+            continue;
+        }
+        kiln_diag diag = KILN_DIAG_INIT;
+        kiln_status status = tier->ops->put(tier->self, what, &diag);
+        if (!(tier->ops->caps & KN_TIER_FAR)) {
+            kn_stats_add(stack->stats, status == KILN_OK ? KN_COUNT_puts : KN_COUNT_put_failures,
+                         1);
+        }
+        if (status != KILN_OK) {
+            log_trouble(stack, i, STORE, &diag);
+        }
+        kiln_diag_clear(&diag);
+    }
+}
+
+kiln_status kn_stack_remove(kn_stack *stack, const kiln_key *key, kiln_diag *diag)
+{
+    kiln_status result = KILN_MISS;
+    if (stack->memory != NULL && kn_mem_remove(stack->memory, key)) {
+        result = KILN_OK;
+    }
+    for (size_t i = 0; i < stack->count; i++) {
+        const kn_tier *tier = &stack->tiers[i];
+        if (!(tier->ops->caps & KN_TIER_WRITES)) {
+            continue;
+        }
+        kiln_status status = tier->ops->remove(tier->self, key, diag);
+        if (status != KILN_MISS && result != KILN_E_IO) {
+            result = status == KILN_OK ? KILN_OK : KILN_E_IO;
+        }
+    }
+    return result;
+}

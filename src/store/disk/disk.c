@@ -1,0 +1,537 @@
+/* The disk tier's get, put and remove. Must not know other tiers, nor who asks. */
+#include "store/disk/disk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "key/recipe.h"
+#include "store/disk/kin.h"
+#include "store/disk/losses.h"
+#include "store/format/blob.h"
+#include "store/format/entry.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/publish.h"
+
+#define FRESH_LISTING_NS INT64_C(2000000000)
+#define HITS_TO_HOLD 4u
+#define JANITOR_GRACE_NS UINT64_C(250000000)
+
+static const char tag[] =
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# This folder is a cache of compiled GPU kernels made by kiln. It can be removed at any "
+    "time.\n"
+    "# Backup programs that know https://bford.info/cachedir/ leave it out.\n";
+
+/* Who owns the root decides whose entries are read. */
+static void disk_facts(kn_disk *disk)
+{
+    kn_file_facts facts;
+    if (kn_file_stat(disk->root, false, &facts, NULL) == KILN_OK) {
+        disk->root_inode = facts.inode;
+        disk->root_device = facts.device;
+        atomic_store(&disk->owner, facts.owner);
+    }
+}
+
+kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_disk **out_disk,
+                         kiln_diag *diag)
+{
+    *out_disk = NULL;
+    if (strlen(options->root) > KN_DISK_ROOT) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "choose a shorter path", "opening the cache",
+                             "its path has more than %d bytes", KN_DISK_ROOT);
+    }
+    kn_disk *disk = calloc(1, sizeof *disk);
+    char *root = kn_text_copy(options->root);
+    if (disk == NULL || root == NULL) {
+        free(disk);
+        free(root);
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the cache", NULL);
+    }
+    disk->root = root;
+    disk->root_length = strlen(root);
+    disk->max_bytes = options->max_bytes;
+    disk->max_files = options->max_files;
+    disk->min_free = options->min_free;
+    disk->max_age_ns = options->max_age_ns;
+    disk->read_only = options->read_only;
+    disk->sync = options->sync;
+    disk->stats = stats;
+    kn_mutex_init(&disk->mutex);
+    kn_cond_init(&disk->janitor.changed);
+    disk->janitor.grace_ns = JANITOR_GRACE_NS;
+    disk_facts(disk);
+    *out_disk = disk;
+    return KILN_OK;
+}
+
+void kn_disk_close(kn_disk *disk)
+{
+    if (disk == NULL) {
+        return;
+    }
+    kn_disk_janitor_end(disk);
+    kn_cond_deinit(&disk->janitor.changed);
+    kn_disk_target *target = atomic_load(&disk->targets);
+    while (target != NULL) {
+        kn_disk_target *next = target->next;
+        kn_held_folder_close(atomic_load(&target->folder));
+        free(target);
+        target = next;
+    }
+    kn_mutex_deinit(&disk->mutex);
+    free(disk->root);
+    free(disk);
+}
+
+/* --- paths -------------------------------------------------------------------------------------
+ */
+
+static char *put(char *at, const char *text, size_t length)
+{
+    memcpy(at, text, length);
+    return at + length;
+}
+
+/* "ab/cdef.kiln". Not by a format, which costs a hit as much as its system calls for opening and
+ * closing. */
+static void put_name(char *at, const kiln_key *key)
+{
+    char hex[KILN_KEY_TEXT_SIZE];
+    kiln_key_format(key, hex);
+    at = put(at, hex, 2);
+    *at++ = '/';
+    at = put(at, hex + 2, KILN_KEY_TEXT_SIZE - 3);
+    (void)put(at, ".kiln", sizeof ".kiln");
+}
+
+void kn_disk_entry_path(const kn_disk *disk, const char *target, const kiln_key *key,
+                        char path[KN_DISK_PATH])
+{
+    char *at = put(path, disk->root, disk->root_length); /* at most KN_DISK_ROOT */
+    at = put(at, "/v1/", 4);
+    const size_t target_length = strlen(target);
+    at = put(at, target, target_length < KN_TARGET_LENGTH ? target_length : KN_TARGET_LENGTH);
+    *at++ = '/';
+    put_name(at, key);
+}
+
+void kn_disk_path(const kn_disk *disk, const char *name, char path[KN_DISK_PATH])
+{
+    kn_text_putf(path, KN_DISK_PATH, "%s/%s", disk->root, name);
+}
+
+uint64_t kn_disk_weight(uint64_t file_size)
+{
+    return (file_size + KN_DISK_BLOCK - 1) / KN_DISK_BLOCK * KN_DISK_BLOCK;
+}
+
+/* --- targets -----------------------------------------------------------------------------------
+ */
+
+static kn_disk_target *find_target(kn_disk *disk, const char *name)
+{
+    kn_disk_target *target = atomic_load(&disk->targets);
+    while (target != NULL && strcmp(target->name, name) != 0) {
+        target = target->next;
+    }
+    return target;
+}
+
+/* With the mutex held. Out of memory: its entries are not found by key alone. */
+static kiln_status add_target(void *user, const char *name)
+{
+    kn_disk *disk = user;
+    if (kn_target_valid(name) && find_target(disk, name) == NULL) {
+        kn_disk_target *target = calloc(1, sizeof *target);
+        if (target != NULL) {
+            kn_text_put(target->name, sizeof target->name, name);
+            target->next = atomic_load(&disk->targets);
+            atomic_store(&disk->targets, target);
+        }
+    }
+    return KILN_OK;
+}
+
+/* Lists the targets again if their folder may have changed. A change in the same tick of the file
+ * system's clock as the listing would not show: a folder that was young then is listed again. */
+static void refresh_targets(kn_disk *disk)
+{
+    char folder[KN_DISK_PATH];
+    kn_file_facts facts;
+    kn_disk_path(disk, "v1", folder);
+    kn_mutex_lock(&disk->mutex);
+    if (kn_file_stat(folder, true, &facts, NULL) == KILN_OK &&
+        (facts.mtime_ns != disk->listed_mtime_ns ||
+         disk->listed_at_ns - facts.mtime_ns < FRESH_LISTING_NS)) {
+        disk->listed_mtime_ns = facts.mtime_ns;
+        disk->listed_at_ns = kn_clock_wall();
+        /* What could not be listed now is looked for again at the next miss. */
+        if (kn_file_list(folder, add_target, disk, NULL) != KILN_OK) {
+            disk->listed_mtime_ns = 0;
+        }
+    }
+    kn_mutex_unlock(&disk->mutex);
+}
+
+/* Calls `try_target` for the targets known, and then for those that have come since, until one has
+ * an answer. A folder that cannot be read is none: it counts where no other has one. */
+typedef kiln_status target_fn(kn_disk *disk, const char *target, void *user);
+static kiln_status each_between(kn_disk *disk, kn_disk_target *first, const kn_disk_target *end,
+                                target_fn *try_target, void *user)
+{
+    kiln_status status = KILN_MISS;
+    for (kn_disk_target *t = first; t != end; t = t->next) {
+        kiln_status here = try_target(disk, t->name, user);
+        if (here != KILN_MISS && here != KILN_E_IO) {
+            return here;
+        }
+        status = here == KILN_E_IO ? here : status;
+    }
+    return status;
+}
+
+static kiln_status each_target(kn_disk *disk, target_fn *try_target, void *user)
+{
+    kn_disk_target *known = atomic_load(&disk->targets);
+    kiln_status status = each_between(disk, known, NULL, try_target, user);
+    if (status == KILN_MISS || status == KILN_E_IO) {
+        refresh_targets(disk);
+        kiln_status later =
+            each_between(disk, atomic_load(&disk->targets), known, try_target, user);
+        status = later == KILN_MISS ? status : later;
+    }
+    return status;
+}
+
+typedef struct location {
+    const kiln_key *key;
+    const char *target;
+} location;
+
+static kiln_status try_locate(kn_disk *disk, const char *target, void *user)
+{
+    location *where = user;
+    char path[KN_DISK_PATH];
+    kn_file_facts facts;
+    kn_disk_entry_path(disk, target, where->key, path);
+    kiln_status status = kn_file_stat(path, false, &facts, NULL);
+    where->target = status == KILN_OK ? target : NULL;
+    return status == KILN_OK ? KILN_OK : KILN_MISS;
+}
+
+const char *kn_disk_locate(kn_disk *disk, const kiln_key *key)
+{
+    location where = {.key = key, .target = NULL};
+    return each_target(disk, try_locate, &where) == KILN_OK ? where.target : NULL;
+}
+
+/* --- get ---------------------------------------------------------------------------------------
+ */
+
+/* Moves the stamp of an entry that is in use, at most once an hour; one from the future as well. */
+static void stamp(const kn_disk *disk, const char *path, int64_t used_ns)
+{
+    int64_t age = kn_clock_wall_roughly() - used_ns;
+    if (!disk->read_only && (age > KN_HOUR_NS || age < -KN_HOUR_NS)) {
+        /* Without it the entry only looks older than it is. */
+        (void)kn_file_touch(path);
+    }
+}
+
+void kn_disk_stamp(kn_disk *disk, const kiln_key *key)
+{
+    char path[KN_DISK_PATH];
+    kn_file_facts facts;
+    const char *target = disk->read_only ? NULL : kn_disk_locate(disk, key);
+    if (target != NULL) {
+        kn_disk_entry_path(disk, target, key, path);
+        if (kn_file_stat(path, false, &facts, NULL) == KILN_OK) {
+            stamp(disk, path, facts.mtime_ns);
+        }
+    }
+}
+
+typedef struct lookup {
+    const kiln_key *key;
+    kiln_blob **out_blob;
+    kiln_diag *diag;
+} lookup;
+
+/* Removes what is in an entry's place; with `seen`, only if that is what still lies there: others
+ * that met the same damage may have put a good one in its place. False if it stays. */
+static bool drop(kn_disk *disk, const char *path, const kn_file_facts *seen)
+{
+    kn_file_facts now;
+    if (disk->read_only ||
+        (seen != NULL && (kn_file_stat(path, false, &now, NULL) != KILN_OK ||
+                          now.inode != seen->inode || now.device != seen->device)) ||
+        (kn_file_remove(path, NULL) != KILN_OK && kn_file_remove_folder(path) != KILN_OK)) {
+        return false;
+    }
+    const uint64_t weight = seen != NULL ? kn_disk_weight(seen->size) : 0;
+    kn_stats_moved(disk->stats, &(kn_totals){.files = -1, .bytes = -(int64_t)weight});
+    return true;
+}
+
+/* An entry's file as it was read, behind room for its blob. */
+typedef struct image {
+    void *memory;
+    size_t at, size;
+    kn_file_facts facts;
+} image;
+
+static kiln_status read_image(const kn_held_folder *folder, const char *path, image *out,
+                              kiln_diag *diag)
+{
+    return kn_file_read_behind(folder, path, KN_ENTRY_LIMIT, KN_BLOB_ROOM, &out->memory, &out->at,
+                               &out->size, &out->facts, diag);
+}
+
+/* After some hits: a program that reads one kernel has no use for it. */
+static void hold_open(kn_disk *disk, const char *name, kn_disk_target *target)
+{
+    char path[KN_DISK_PATH];
+    kn_held_folder *folder = NULL;
+    if (target == NULL) {
+        kn_mutex_lock(&disk->mutex);
+        (void)add_target(disk, name);
+        kn_mutex_unlock(&disk->mutex);
+    } else if (atomic_fetch_add_explicit(&target->hits, 1, memory_order_relaxed) + 1 ==
+               HITS_TO_HOLD) {
+        kn_text_putf(path, sizeof path, "%s/v1/%.64s", disk->root, target->name);
+        if (kn_held_folder_open(path, &folder, NULL) == KILN_OK) {
+            atomic_store(&target->folder, folder);
+        }
+    }
+}
+
+/* By the folder that is held open, and by the path where that does not have it. */
+static kiln_status find_image(kn_disk *disk, const char *name, const kiln_key *key,
+                              const char *path, image *out, kiln_diag *diag)
+{
+    kn_disk_target *target = find_target(disk, name);
+    const kn_held_folder *folder =
+        target != NULL && !atomic_load_explicit(&target->stale, memory_order_relaxed)
+            ? atomic_load_explicit(&target->folder, memory_order_acquire)
+            : NULL;
+    if (folder != NULL) {
+        char in_folder[KILN_KEY_TEXT_SIZE + sizeof "/.kiln"];
+        put_name(in_folder, key);
+        if (read_image(folder, in_folder, out, NULL) == KILN_OK) {
+            return KILN_OK;
+        }
+    }
+    kiln_status status = read_image(NULL, path, out, diag);
+    if (status == KILN_OK && folder != NULL) {
+        atomic_store(&target->stale, true);
+    } else if (status == KILN_OK) {
+        hold_open(disk, name, target);
+    }
+    return status;
+}
+
+static kiln_status try_get(kn_disk *disk, const char *target, void *user)
+{
+    const lookup *what = user;
+    char path[KN_DISK_PATH];
+    image file = {.memory = NULL};
+    kn_entry entry;
+    kn_disk_entry_path(disk, target, what->key, path);
+    kiln_status status = find_image(disk, target, what->key, path, &file, what->diag);
+    if (status == KILN_E_INVALID) {
+        /* A link, a folder, or something huge: nothing that kiln has put there. */
+        (void)drop(disk, path, NULL);
+        return KILN_E_CORRUPT;
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (file.facts.owner != atomic_load_explicit(&disk->owner, memory_order_relaxed)) {
+        status = kiln_diag_set(what->diag, KILN_E_CORRUPT, NULL, "reading an entry",
+                               "it belongs to user %lu", (unsigned long)file.facts.owner);
+    } else {
+        status = kn_entry_parse(kn_span_of((char *)file.memory + file.at, file.size), what->key,
+                                &entry, what->diag);
+    }
+    if (status == KILN_OK) {
+        status =
+            kn_entry_load_in(file.memory, file.at + file.size, &entry, what->out_blob, what->diag);
+    } else {
+        free(file.memory);
+    }
+    if (status == KILN_OK) {
+        stamp(disk, path, file.facts.mtime_ns);
+    } else if (status == KILN_E_CORRUPT) {
+        const bool dropped = drop(disk, path, &file.facts);
+        if (dropped) {
+            kn_losses_note_one(disk->root, what->key, KN_LOSS_CORRUPT);
+        }
+        kn_log(KILN_LOG_WARN, "a damaged cache entry was %s: %s",
+               dropped ? "dropped" : "passed over", path);
+    }
+    return status;
+}
+
+static kiln_status disk_get(void *self, const kiln_key *key, const char *target,
+                            kiln_blob **out_blob, kiln_diag *diag)
+{
+    kn_disk *disk = self;
+    lookup what = {.key = key, .out_blob = out_blob, .diag = diag};
+    *out_blob = NULL;
+    return target != NULL ? try_get(disk, target, &what) : each_target(disk, try_get, &what);
+}
+
+/* --- put and remove ----------------------------------------------------------------------------
+ */
+
+/* KILN_E_BUSY at the first name that kiln does not give. */
+static kiln_status is_own_name(void *user, const char *name)
+{
+    static const char *const own[] = {"tmp",  "stats", "lock",   "losses",       "kin",
+                                      "uses", "pch",   "probes", "CACHEDIR.TAG", NULL};
+    (void)user;
+    for (size_t i = 0; own[i] != NULL; i++) {
+        if (strcmp(name, own[i]) == 0) {
+            return KILN_OK;
+        }
+    }
+    return name[0] == 'v' && name[1] >= '1' && name[1] <= '9' ? KILN_OK : KILN_E_BUSY;
+}
+
+/* What makes the root known as a cache, to backup programs and to people. Where it holds files of
+ * somebody's besides, they must not be left out of backups. */
+static void leave_tag(const kn_disk *disk)
+{
+    char path[KN_DISK_PATH], tmp[KN_DISK_PATH];
+    kn_file_facts facts;
+    kn_publish publish;
+    kn_disk_path(disk, "CACHEDIR.TAG", path);
+    kn_disk_path(disk, "tmp", tmp);
+    if (kn_file_stat(path, false, &facts, NULL) == KILN_MISS &&
+        kn_file_list(disk->root, is_own_name, NULL, NULL) == KILN_OK &&
+        kn_publish_begin(&publish, tmp, path, NULL) == KILN_OK) {
+        kn_publish_write(&publish, tag, sizeof tag - 1);
+        /* The cache works without it. */
+        (void)kn_publish_commit(&publish, false, NULL);
+    }
+}
+
+static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn_entry_parts *parts,
+                                 kiln_diag *diag)
+{
+    char tmp[KN_DISK_PATH];
+    kn_publish publish;
+    kn_disk_path(disk, "tmp", tmp);
+    kiln_status status = kn_publish_begin(&publish, tmp, path, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    const kn_span all[] = {kn_span_of(parts->header, sizeof parts->header), parts->body,
+                           parts->recipe};
+    kn_publish_write_parts(&publish, all, sizeof all / sizeof *all);
+    return kn_publish_commit(&publish, disk->sync, diag);
+}
+
+static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag)
+{
+    kn_disk *disk = self;
+    char path[KN_DISK_PATH];
+    kn_entry_parts parts;
+    kn_file_facts old;
+    const kn_entry_request request = {.key = what->key,
+                                      .recipe = what->recipe,
+                                      .blob = what->blob,
+                                      .created_ns = kn_clock_wall()};
+    kiln_status status = kn_entry_write(&request, &parts, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    uint64_t weight = kn_disk_weight(kn_entry_parts_size(&parts));
+    status = kn_disk_check_root(disk, diag);
+    if (status == KILN_OK) {
+        status = kn_disk_check_space(disk, weight, diag);
+    }
+    if (status == KILN_OK && weight > disk->max_bytes) {
+        status = kiln_diag_set(diag, KILN_E_INVALID, "raise KILN_CACHE_MAX_SIZE",
+                               "storing an entry", "it is larger than the whole cache may be");
+    }
+    if (status != KILN_OK) {
+        goto cleanup;
+    }
+    kn_disk_entry_path(disk, what->target, what->key, path);
+    const kn_totals coming = {.files = 1, .bytes = (int64_t)weight};
+    const bool due = kn_disk_make_room(disk, what->key, &coming);
+    bool replaces = kn_file_stat(path, false, &old, NULL) == KILN_OK;
+    if (replaces && old.kind == KN_FILE_FOLDER) { /* no rename replaces it */
+        replaces = false;
+        (void)kn_file_remove_folder(path); /* one that holds something is somebody's */
+    }
+    status = publish_parts(disk, path, &parts, diag);
+    if (status == KILN_OK) {
+        kn_stats_add(disk->stats, KN_COUNT_put_bytes, kn_entry_parts_size(&parts));
+        leave_tag(disk);
+        if (!kn_recipe_is_note(what->recipe)) {
+            kn_kin_note(disk->root, what->recipe);
+        }
+    }
+    if (status != KILN_OK || replaces) {
+        uint64_t gone = status != KILN_OK ? weight : kn_disk_weight(old.size);
+        kn_stats_moved(disk->stats, &(kn_totals){.files = -1, .bytes = -(int64_t)gone});
+    }
+    if (due) {
+        kn_disk_janitor_start(disk);
+    }
+cleanup:
+    kn_entry_parts_deinit(&parts);
+    return status;
+}
+
+static kiln_status disk_remove(void *self, const kiln_key *key, kiln_diag *diag)
+{
+    kn_disk *disk = self;
+    char path[KN_DISK_PATH];
+    kn_file_facts facts;
+    const char *target = kn_disk_locate(disk, key);
+    if (target == NULL) {
+        return KILN_MISS;
+    }
+    kn_disk_entry_path(disk, target, key, path);
+    kiln_status status = kn_file_stat(path, false, &facts, diag);
+    if (status == KILN_OK) {
+        status = kn_file_remove(path, diag);
+    }
+    if (status == KILN_OK) {
+        kn_losses_note_one(disk->root, key, KN_LOSS_EVICTED);
+        kn_stats_moved(disk->stats,
+                       &(kn_totals){.files = -1, .bytes = -(int64_t)kn_disk_weight(facts.size)});
+    }
+    return status;
+}
+
+static void disk_close(void *self)
+{
+    kn_disk_close(self);
+}
+
+const kn_tier_ops kn_disk_ops = {
+    .name = "disk",
+    .origin = KILN_ORIGIN_DISK,
+    .caps = KN_TIER_WRITES,
+    .get = disk_get,
+    .put = disk_put,
+    .remove = disk_remove,
+    .close = disk_close,
+};
+
+const kn_tier_ops kn_disk_read_only_ops = {
+    .name = "disk",
+    .origin = KILN_ORIGIN_DISK,
+    .caps = 0,
+    .get = disk_get,
+    .close = disk_close,
+};

@@ -1,0 +1,282 @@
+/* Keeps the disk tier within its bounds: room before a put, eviction by last use, the sweep of
+ * temporaries that killed writers left. Must not read entries: whoever has one open keeps it. */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "store/disk/disk.h"
+#include "store/disk/disk_victims.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/lock.h"
+#include "sys/publish.h"
+
+#define MS UINT64_C(1000000)
+#define DAY_NS (24 * KN_HOUR_NS)
+#define LONG_NS (7 * DAY_NS)
+#define FLUSH_PATIENCE (20 * MS)
+/* How long a writer waits for another one to make room. */
+#define ROOM_PATIENCE (250 * MS)
+#define ROOM_PAUSE (MS / 2)
+/* Stores with more files are evicted in slices, for at most so long a put. */
+#define SMALL_STORE 4096u
+#define SLICES 256
+#define SLICES_NS (20 * MS)
+
+/* --- temporaries -------------------------------------------------------------------------------
+ */
+
+typedef struct sweep {
+    const kn_disk *disk;
+    int64_t now_ns;
+    uint64_t removed;
+} sweep;
+
+static kiln_status sweep_one(void *user, const char *name)
+{
+    sweep *s = user;
+    char path[KN_DISK_PATH];
+    kn_file_facts facts;
+    if (strlen(name) > 200 || !kn_publish_is_temporary(name)) {
+        return KILN_OK; /* somebody may have chosen a root with a "tmp" of his own */
+    }
+    kn_text_putf(path, sizeof path, "%s/tmp/%s", s->disk->root, name);
+    if (kn_file_stat(path, false, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_REGULAR) {
+        return KILN_OK;
+    }
+    int64_t age = s->now_ns - facts.mtime_ns;
+    /* Nobody writes one entry for an hour. One from the future cannot be judged by age for long. */
+    if ((age > KN_HOUR_NS || age < -DAY_NS) && kn_file_remove(path, NULL) == KILN_OK) {
+        s->removed++;
+    }
+    return KILN_OK;
+}
+
+uint64_t kn_disk_sweep(const kn_disk *disk)
+{
+    char folder[KN_DISK_PATH];
+    sweep s = {.disk = disk, .now_ns = kn_clock_wall()};
+    kn_disk_path(disk, "tmp", folder);
+    /* A folder that cannot be listed now is swept another time. */
+    (void)kn_file_list(folder, sweep_one, &s, NULL);
+    if (s.removed > 0) {
+        kn_log(KILN_LOG_INFO, "swept %llu temporary files of killed writers from %s",
+               (unsigned long long)s.removed, folder);
+    }
+    return s.removed;
+}
+
+/* --- eviction ----------------------------------------------------------------------------------
+ */
+
+/* A cache that evicts what was used within the hour, over and over, is too small for what it is
+ * for: told once, when half of it has gone that way. */
+static void note_evicted(kn_disk *disk, const kn_victims_removed *removed)
+{
+    const unsigned shift = 20;
+    kn_stats_add(disk->stats, KN_COUNT_evicted, removed->entries);
+    uint64_t young = atomic_fetch_add(&disk->young_evicted, removed->young_bytes);
+    young += removed->young_bytes;
+    if (young > disk->max_bytes / 2 && removed->young_bytes > 0 &&
+        !atomic_exchange(&disk->said_too_small, true)) {
+        kn_log(KILN_LOG_WARN,
+               "the disk cache is too small: entries used within the last hour are evicted to make "
+               "room; KILN_CACHE_MAX_SIZE is %lluM, and about %lluM would hold what is in use",
+               (unsigned long long)(disk->max_bytes >> shift),
+               (unsigned long long)((disk->max_bytes + young) >> shift) + 1);
+    }
+}
+
+static void tell_trouble(kn_disk *disk, const kiln_diag *diag)
+{
+    kn_stats_add(disk->stats, KN_COUNT_io_errors, 1);
+    kn_log_diag(KILN_LOG_WARN, "the cache could not be cleaned up", diag);
+}
+
+static int64_t oldest_allowed(const kn_disk *disk, int64_t now_ns)
+{
+    return disk->max_age_ns > 0 ? now_ns - disk->max_age_ns : INT64_MIN;
+}
+
+static uint64_t rest(uint64_t of, int64_t without)
+{
+    return of > (uint64_t)without ? of - (uint64_t)without : 0;
+}
+
+/* Counts afresh and evicts what is over the caps or too old. `before` is what the totals said when
+ * the walk began: the difference corrects them. `coming` is in them and not yet on disk. */
+static void count_and_evict(kn_disk *disk, const kn_record *before, const kn_totals *coming)
+{
+    kn_victims list;
+    kn_victims_removed removed = {0};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = kn_victims_list(disk, NULL, -1, KN_VICTIMS_FOR_EVICTION, &list, &diag);
+    /* What lies in a folder that cannot be listed must not keep the rest from being evicted. */
+    if (status == KILN_OK || status == KILN_E_IO) {
+        uint64_t bytes = list.bytes + (uint64_t)coming->bytes;
+        uint64_t files = list.count + (uint64_t)coming->files;
+        bool over = bytes > disk->max_bytes || files > disk->max_files;
+        uint64_t room = disk->max_bytes / 10 * 9, places = disk->max_files - disk->max_files / 10;
+        const kn_victims_bounds limit = {
+            .bytes = !over                            ? UINT64_MAX
+                     : room > (uint64_t)coming->bytes ? room - (uint64_t)coming->bytes
+                                                      : 0,
+            .files = over ? places - (uint64_t)coming->files : UINT64_MAX,
+            .used_after_ns = oldest_allowed(disk, list.now_ns),
+            .spare_pinned = true,
+            .until_ns = kn_clock_now() + SLICES_NS,
+            .then_bytes = rest(disk->max_bytes, coming->bytes),
+            .then_files = rest(disk->max_files, coming->files)};
+        kiln_status gone =
+            kn_victims_remove(disk, &list, &limit, &removed, status == KILN_OK ? &diag : NULL);
+        status = status == KILN_OK ? gone : status;
+        kn_stats_moved(disk->stats, &(kn_totals){.files = (int64_t)files - (int64_t)before->files -
+                                                          (int64_t)removed.entries,
+                                                 .bytes = (int64_t)bytes - (int64_t)before->bytes -
+                                                          (int64_t)removed.bytes,
+                                                 .counted_ns = list.now_ns});
+        note_evicted(disk, &removed);
+    }
+    if (status != KILN_OK) {
+        tell_trouble(disk, &diag);
+    }
+    kiln_diag_clear(&diag);
+    kn_victims_deinit(&list);
+}
+
+/* Takes an eighth of one folder of each target, at least one entry; all that is too old. */
+static kiln_status evict_slice(kn_disk *disk, int folder, const kn_totals *coming,
+                               uint64_t until_ns, kn_victims_removed *out_removed, kiln_diag *diag)
+{
+    kn_victims list;
+    *out_removed = (kn_victims_removed){0};
+    kiln_status status = kn_victims_list(disk, NULL, folder, KN_VICTIMS_FOR_EVICTION, &list, diag);
+    if ((status == KILN_OK || status == KILN_E_IO) && list.count > 0) {
+        const kn_victims_bounds limit = {.bytes = list.bytes - list.bytes / 8,
+                                         .files = list.count - list.count / 8 - (list.count < 8),
+                                         .used_after_ns = oldest_allowed(disk, list.now_ns),
+                                         .spare_pinned = true,
+                                         .until_ns = until_ns,
+                                         .then_bytes = rest(list.bytes, coming->bytes),
+                                         .then_files = rest(list.count, coming->files)};
+        kiln_status gone =
+            kn_victims_remove(disk, &list, &limit, out_removed, status == KILN_OK ? diag : NULL);
+        status = status == KILN_OK ? gone : status;
+    }
+    kn_victims_deinit(&list);
+    return status;
+}
+
+static bool is_over(const kn_disk *disk, uint64_t bytes, uint64_t files)
+{
+    return bytes > disk->max_bytes || files > disk->max_files;
+}
+
+/* Keys are digests: every folder is a fair sample of the store. */
+static void evict_slices(kn_disk *disk, const kn_record *record, const kiln_key *key,
+                         const kn_totals *coming)
+{
+    uint64_t bytes = record->bytes, files = record->files;
+    uint64_t end = kn_clock_now() + SLICES_NS;
+    for (int i = 0; i < SLICES && is_over(disk, bytes, files) && kn_clock_now() < end; i++) {
+        kn_victims_removed removed;
+        kiln_diag diag = KILN_DIAG_INIT;
+        if (evict_slice(disk, (key->bytes[0] + i) % SLICES, coming, end, &removed, &diag) !=
+            KILN_OK) {
+            tell_trouble(disk, &diag);
+        }
+        kiln_diag_clear(&diag);
+        bytes -= removed.bytes < bytes ? removed.bytes : bytes;
+        files -= removed.entries < files ? removed.entries : files;
+        kn_stats_moved(disk->stats, &(kn_totals){.files = -(int64_t)removed.entries,
+                                                 .bytes = -(int64_t)removed.bytes});
+        note_evicted(disk, &removed);
+    }
+}
+
+/* --- maintenance -------------------------------------------------------------------------------
+ */
+
+/* KILN_E_BUSY when another process is at it for longer than `patience_ns`. Without locks, two may
+ * be; that is harmless. */
+static kiln_status become_evictor(const kn_disk *disk, uint64_t patience_ns,
+                                  kn_lock_file **out_lock)
+{
+    *out_lock = NULL;
+    kn_lock_file *lock = NULL;
+    char path[KN_DISK_PATH];
+    kn_disk_path(disk, "lock", path);
+    if (kn_lock_file_open(path, &lock, NULL) != KILN_OK) {
+        return KILN_E_IO;
+    }
+    uint64_t deadline = kn_clock_now() + patience_ns;
+    kiln_status status = kn_lock_try(lock, KN_LOCK_EVICT);
+    while (status == KILN_E_BUSY && kn_clock_now() < deadline) {
+        kn_clock_sleep(ROOM_PAUSE);
+        status = kn_lock_try(lock, KN_LOCK_EVICT);
+    }
+    if (status != KILN_OK && status != KILN_E_UNSUPPORTED) {
+        kn_lock_file_close(lock);
+        return status;
+    }
+    *out_lock = lock;
+    return KILN_OK;
+}
+
+static void retire(kn_lock_file *lock)
+{
+    kn_lock_drop(lock, KN_LOCK_EVICT);
+    kn_lock_file_close(lock);
+}
+
+static bool is_due(int64_t since_ns, int64_t now_ns, int64_t period_ns)
+{
+    int64_t age = now_ns - since_ns;
+    return age > period_ns || age < -DAY_NS; /* from the future: somebody's clock was wrong */
+}
+
+/* While the totals are not known, or have not been put right for long, a put does that itself. */
+static bool must_count(const kn_record *record, int64_t now_ns)
+{
+    return record->counted_ns == 0 || is_due(record->counted_ns, now_ns, LONG_NS);
+}
+
+/* As the evictor, by what the totals say now. */
+static void maintain(kn_disk *disk, const kn_record *record, const kiln_key *key,
+                     const kn_totals *coming)
+{
+    int64_t now = kn_clock_wall();
+    bool over = is_over(disk, record->bytes, record->files);
+    if (must_count(record, now) || (over && record->files <= SMALL_STORE)) {
+        count_and_evict(disk, record, coming);
+    } else if (over) {
+        evict_slices(disk, record, key, coming);
+    }
+    if (is_due(record->swept_ns, now, KN_HOUR_NS)) {
+        (void)kn_disk_sweep(disk);
+        kn_stats_moved(disk->stats, &(kn_totals){.swept_ns = now});
+    }
+}
+
+bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming)
+{
+    kn_record record;
+    kn_lock_file *lock = NULL;
+    kn_stats_moved(disk->stats, coming);
+    /* What could not be added stays pending and goes with the next flush. */
+    if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &record, NULL) != KILN_OK) {
+        return false;
+    }
+    int64_t now = kn_clock_wall();
+    bool over = is_over(disk, record.bytes, record.files);
+    bool due = must_count(&record, now) || is_due(record.swept_ns, now, KN_HOUR_NS);
+    if ((over || due) && become_evictor(disk, over ? ROOM_PATIENCE : 0, &lock) == KILN_OK) {
+        /* Another process may have done it meanwhile. */
+        if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &record, NULL) == KILN_OK) {
+            maintain(disk, &record, key, coming);
+            (void)kn_stats_flush(disk->stats, FLUSH_PATIENCE, NULL, NULL);
+        }
+        retire(lock);
+    }
+    return !must_count(&record, now) && is_due(record.counted_ns, now, DAY_NS);
+}

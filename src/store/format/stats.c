@@ -1,0 +1,354 @@
+/* Counters and running totals. Must not know what a disk tier or an entry is. */
+#include "store/format/stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "store/format/checksum.h"
+#include "store/memory/mem.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/lock.h"
+
+#define RECORD_VERSION 1u
+#define MS UINT64_C(1000000)
+#define HITS_FLUSH_NS (5000 * MS)
+#define FIRST_FLUSH_NS (100 * MS) /* the hits of a start are written together, after it */
+
+static const unsigned char magic[8] = {0x89, 'K', 'S', 'T', '\r', '\n', 0x1a, '\n'};
+
+enum {
+    AT_CHECKSUM = 8,
+    AT_VERSION = 24, /* from here on everything is under the checksum */
+    AT_FILES = 32,
+    AT_BYTES = 40,
+    AT_COUNTED_NS = 48,
+    AT_SWEPT_NS = 56,
+    AT_CREATED_NS = 64,
+    AT_COUNTERS = 72,
+};
+
+_Static_assert(KN_COUNTERS <= KN_RECORD_COUNTERS, "the record has no room for so many counters");
+_Static_assert(AT_COUNTERS + 8 * KN_RECORD_COUNTERS == KN_RECORD_SIZE, "the record's layout");
+
+kiln_status kn_record_parse(kn_span bytes, kn_record *out_record)
+{
+    memset(out_record, 0, sizeof *out_record);
+    unsigned char checksum[KN_CHECKSUM_SIZE];
+    if (bytes.length != KN_RECORD_SIZE || memcmp(bytes.data, magic, sizeof magic) != 0) {
+        return KILN_E_CORRUPT;
+    }
+    kn_span covered = kn_span_of(bytes.data + AT_VERSION, KN_RECORD_SIZE - AT_VERSION);
+    kn_checksum(&covered, 1, checksum);
+    if (memcmp(bytes.data + AT_CHECKSUM, checksum, sizeof checksum) != 0 ||
+        kn_get_u32(bytes.data + AT_VERSION) != RECORD_VERSION) {
+        return KILN_E_CORRUPT;
+    }
+    out_record->files = kn_get_u64(bytes.data + AT_FILES);
+    out_record->bytes = kn_get_u64(bytes.data + AT_BYTES);
+    out_record->counted_ns = (int64_t)kn_get_u64(bytes.data + AT_COUNTED_NS);
+    out_record->swept_ns = (int64_t)kn_get_u64(bytes.data + AT_SWEPT_NS);
+    out_record->created_ns = (int64_t)kn_get_u64(bytes.data + AT_CREATED_NS);
+    for (size_t i = 0; i < KN_RECORD_COUNTERS; i++) {
+        out_record->counters[i] = kn_get_u64(bytes.data + AT_COUNTERS + 8 * i);
+    }
+    return KILN_OK;
+}
+
+void kn_record_write(const kn_record *record, unsigned char out[KN_RECORD_SIZE])
+{
+    memset(out, 0, KN_RECORD_SIZE);
+    memcpy(out, magic, sizeof magic);
+    kn_put_u32(out + AT_VERSION, RECORD_VERSION);
+    kn_put_u64(out + AT_FILES, record->files);
+    kn_put_u64(out + AT_BYTES, record->bytes);
+    kn_put_u64(out + AT_COUNTED_NS, (uint64_t)record->counted_ns);
+    kn_put_u64(out + AT_SWEPT_NS, (uint64_t)record->swept_ns);
+    kn_put_u64(out + AT_CREATED_NS, (uint64_t)record->created_ns);
+    for (size_t i = 0; i < KN_RECORD_COUNTERS; i++) {
+        kn_put_u64(out + AT_COUNTERS + 8 * i, record->counters[i]);
+    }
+    kn_span covered = kn_span_of(out + AT_VERSION, KN_RECORD_SIZE - AT_VERSION);
+    kn_checksum(&covered, 1, out + AT_CHECKSUM);
+}
+
+/* --- in memory ---------------------------------------------------------------------------------
+ */
+
+void kn_stats_init(kn_stats *stats)
+{
+    memset(stats, 0, sizeof *stats);
+    kn_mutex_init(&stats->mutex);
+}
+
+void kn_stats_deinit(kn_stats *stats)
+{
+    free(stats->path);
+    free(stats->lock_path);
+    kn_mutex_deinit(&stats->mutex);
+}
+
+kiln_status kn_stats_attach(kn_stats *stats, const char *root, kiln_diag *diag)
+{
+    stats->path = kn_path_join(root, "stats");
+    stats->lock_path = kn_path_join(root, "lock");
+    if (stats->path == NULL || stats->lock_path == NULL) {
+        free(stats->path);
+        free(stats->lock_path);
+        stats->path = stats->lock_path = NULL;
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the statistics", NULL);
+    }
+    return KILN_OK;
+}
+
+void kn_stats_add(kn_stats *stats, enum kn_counter counter, uint64_t amount)
+{
+    if (stats != NULL) { /* a forked child without memory has none */
+        atomic_fetch_add_explicit(&stats->own[counter], amount, memory_order_relaxed);
+    }
+}
+
+static void collect(const kn_stats *stats, uint64_t counters[KN_COUNTERS])
+{
+    for (int i = 0; i < KN_COUNTERS; i++) {
+        counters[i] = atomic_load_explicit(&stats->own[i], memory_order_relaxed);
+    }
+    if (stats->memory != NULL) {
+        uint64_t hits = 0, saved = 0;
+        kn_mem_hits(stats->memory, &hits, &saved);
+        counters[KN_COUNT_hits_memory] += hits;
+        counters[KN_COUNT_saved_ns] += saved;
+    }
+}
+
+void kn_stats_own(const kn_stats *stats, kiln_cache_stats *out_stats)
+{
+    uint64_t counters[KN_COUNTERS];
+    collect(stats, counters);
+#define COPY(name, text) out_stats->name = counters[KN_COUNT_##name];
+    KILN_CACHE_COUNTERS(COPY)
+#undef COPY
+}
+
+static void add_totals(kn_totals *to, const kn_totals *from)
+{
+    to->files += from->files;
+    to->bytes += from->bytes;
+    to->counted_ns = from->counted_ns != 0 ? from->counted_ns : to->counted_ns;
+    to->swept_ns = from->swept_ns != 0 ? from->swept_ns : to->swept_ns;
+}
+
+void kn_stats_moved(kn_stats *stats, const kn_totals *totals)
+{
+    kn_mutex_lock(&stats->mutex);
+    add_totals(&stats->pending, totals);
+    kn_mutex_unlock(&stats->mutex);
+}
+
+/* --- in the file -------------------------------------------------------------------------------
+ */
+
+/* Without these files a store would grow for ever. What lies in the place of one, and is no file or
+ * somebody else's, can go from a root of ours. True if it is gone. */
+static bool clear_the_way(const char *path)
+{
+    kn_file_facts facts, folder;
+    char *root = kn_path_folder(path);
+    bool in_the_way = root != NULL && kn_file_stat(root, false, &folder, NULL) == KILN_OK &&
+                      kn_file_stat(path, false, &facts, NULL) == KILN_OK &&
+                      (facts.kind != KN_FILE_REGULAR || facts.owner != folder.owner);
+    free(root);
+    return in_the_way &&
+           (kn_file_remove(path, NULL) == KILN_OK || kn_file_remove_folder(path) == KILN_OK);
+}
+
+/* The byte of the lock file, or NULL: then the file system has no locks (go on without) or the
+ * status says why not. */
+static kiln_status lock_record(const kn_stats *stats, uint64_t patience_ns, kn_lock_file **out_lock)
+{
+    *out_lock = NULL;
+    uint64_t deadline = kn_clock_now() + patience_ns;
+    uint64_t pause = MS / 50;
+    kn_lock_file *lock = NULL;
+    if (kn_lock_file_open(stats->lock_path, &lock, NULL) != KILN_OK &&
+        (!clear_the_way(stats->lock_path) ||
+         kn_lock_file_open(stats->lock_path, &lock, NULL) != KILN_OK)) {
+        return KILN_E_IO;
+    }
+    for (;;) {
+        kiln_status status = kn_lock_try(lock, KN_LOCK_STATS);
+        if (status == KILN_OK) {
+            *out_lock = lock;
+            return KILN_OK;
+        }
+        if (status != KILN_E_BUSY || kn_clock_now() >= deadline) {
+            kn_lock_file_close(lock);
+            return status == KILN_E_UNSUPPORTED ? KILN_OK : status;
+        }
+        kn_clock_sleep(pause);
+        pause = pause < MS ? pause * 2 : MS;
+    }
+}
+
+static void unlock_record(kn_lock_file *lock)
+{
+    if (lock != NULL) {
+        kn_lock_drop(lock, KN_LOCK_STATS);
+        kn_lock_file_close(lock);
+    }
+}
+
+static void apply(kn_record *record, const uint64_t added[KN_COUNTERS], const kn_totals *totals)
+{
+    for (int i = 0; i < KN_COUNTERS; i++) {
+        record->counters[i] += added[i];
+    }
+    int64_t files = (int64_t)record->files + totals->files;
+    int64_t bytes = (int64_t)record->bytes + totals->bytes;
+    record->files = files > 0 ? (uint64_t)files : 0;
+    record->bytes = bytes > 0 ? (uint64_t)bytes : 0;
+    record->counted_ns = totals->counted_ns != 0 ? totals->counted_ns : record->counted_ns;
+    record->swept_ns = totals->swept_ns != 0 ? totals->swept_ns : record->swept_ns;
+}
+
+/* Read, change, write: with the lock held. `*out_reset` tells that the record was damaged. */
+static kiln_status rewrite(const kn_stats *stats, const uint64_t added[KN_COUNTERS],
+                           const kn_totals *totals, kn_record *record, bool *out_reset,
+                           kiln_diag *diag)
+{
+    unsigned char bytes[KN_RECORD_SIZE];
+    kn_file *file = NULL;
+    *out_reset = false;
+    kiln_status status = kn_file_open(stats->path, true, &file, diag);
+    if (status != KILN_OK && clear_the_way(stats->path)) {
+        status = kn_file_open(stats->path, true, &file, diag);
+    }
+    if (status != KILN_OK) {
+        return status == KILN_MISS ? KILN_E_IO : status;
+    }
+    status = kn_file_read_at(file, 0, bytes, sizeof bytes);
+    if (status == KILN_E_IO) {
+        goto cleanup;
+    }
+    if (status == KILN_MISS ||
+        kn_record_parse(kn_span_of(bytes, sizeof bytes), record) != KILN_OK) {
+        /* Short: new, or torn by a crash. Nothing in it can be believed. */
+        *out_reset = status == KILN_OK;
+        memset(record, 0, sizeof *record);
+        record->created_ns = kn_clock_wall();
+    }
+    apply(record, added, totals);
+    kn_record_write(record, bytes);
+    status = kn_file_write_at(file, 0, bytes, sizeof bytes);
+cleanup:
+    if (status != KILN_OK) {
+        status = kiln_diag_set(diag, KILN_E_IO, NULL, "writing the cache's statistics", "%s",
+                               stats->path);
+    }
+    kn_file_close(file);
+    return status;
+}
+
+static bool is_anything_pending(const kn_stats *stats)
+{
+    uint64_t now[KN_COUNTERS];
+    const kn_totals *totals = &stats->pending;
+    collect(stats, now);
+    return memcmp(now, stats->flushed, sizeof now) != 0 || totals->files != 0 ||
+           totals->bytes != 0 || totals->counted_ns != 0 || totals->swept_ns != 0;
+}
+
+kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
+                           kiln_diag *diag)
+{
+    uint64_t now[KN_COUNTERS], added[KN_COUNTERS];
+    kn_record record = {0};
+    kn_lock_file *lock = NULL;
+    bool reset = false;
+    if (out_record != NULL) {
+        memset(out_record, 0, sizeof *out_record);
+    }
+    if (stats->path == NULL) {
+        return KILN_MISS;
+    }
+    kn_mutex_lock(&stats->mutex);
+    if (out_record == NULL && !is_anything_pending(stats)) {
+        kn_mutex_unlock(&stats->mutex);
+        return KILN_OK;
+    }
+    kiln_status status = lock_record(stats, patience_ns, &lock);
+    if (status == KILN_OK) {
+        collect(stats, now);
+        for (int i = 0; i < KN_COUNTERS; i++) {
+            added[i] = now[i] - stats->flushed[i];
+        }
+        status = rewrite(stats, added, &stats->pending, &record, &reset, diag);
+        unlock_record(lock);
+    }
+    if (status == KILN_OK) {
+        memcpy(stats->flushed, now, sizeof now);
+        memset(&stats->pending, 0, sizeof stats->pending);
+        if (out_record != NULL) {
+            *out_record = record;
+        }
+    }
+    atomic_store_explicit(&stats->flush_due, kn_clock_now() + HITS_FLUSH_NS, memory_order_relaxed);
+    kn_mutex_unlock(&stats->mutex);
+    if (reset) {
+        kn_stats_add(stats, KN_COUNT_io_errors, 1);
+        kn_log_once(KILN_LOG_WARN, "the cache's statistics in %s were damaged and start again",
+                    stats->path);
+    }
+    return status;
+}
+
+bool kn_stats_is_due(kn_stats *stats)
+{
+    uint64_t due = atomic_load_explicit(&stats->flush_due, memory_order_relaxed);
+    if (stats->path == NULL) {
+        return false;
+    }
+    if (due == 0) {
+        /* From the first hit on: opening a driver takes longer than that since the cache's start.
+         */
+        atomic_compare_exchange_strong(&stats->flush_due, &due, kn_clock_now() + FIRST_FLUSH_NS);
+        return false;
+    }
+    return kn_clock_now_roughly() >= due;
+}
+
+void kn_stats_flush_rarely(kn_stats *stats)
+{
+    if (kn_stats_is_due(stats)) {
+        /* Hits are worth a try, not a wait: the next flush takes them along. */
+        (void)kn_stats_flush(stats, 0, NULL, NULL);
+    }
+}
+
+kiln_status kn_stats_read(const kn_stats *stats, kn_record *out_record, kiln_diag *diag)
+{
+    memset(out_record, 0, sizeof *out_record);
+    for (int attempt = 0;; attempt++) {
+        void *data = NULL;
+        size_t size = 0;
+        kiln_status status = stats->path != NULL ? kn_file_read(stats->path, KN_RECORD_SIZE, true,
+                                                                &data, &size, NULL, diag)
+                                                 : KILN_MISS;
+        if (status != KILN_OK) {
+            return status == KILN_MISS ? KILN_OK : KILN_E_IO;
+        }
+        status = size == 0 ? KILN_OK : kn_record_parse(kn_span_of(data, size), out_record);
+        free(data);
+        if (status == KILN_OK) {
+            return KILN_OK;
+        }
+        /* Readers take no lock: what looks damaged may be half of somebody's write. */
+        if (attempt == 5) {
+            return kiln_diag_set(diag, KILN_E_CORRUPT, "the next compile starts them afresh",
+                                 "reading the cache's statistics", "%s is damaged", stats->path);
+        }
+        kn_clock_sleep(MS);
+    }
+}

@@ -1,0 +1,171 @@
+/* Keeps dictionaries. Must not know packets, nor remotes. */
+#include "store/remote/dictionaries.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <zstd.h>
+
+#include "base/checked.h"
+#include "key/recipe.h"
+
+void kn_dictionaries_init(kn_dictionaries *set, kn_disk *disk)
+{
+    memset(set, 0, sizeof *set);
+    set->disk = disk;
+    kn_mutex_init(&set->mutex);
+}
+
+static void destroy(kn_dictionary *one)
+{
+    if (one != NULL) {
+        (void)ZSTD_freeDDict(one->unpack);
+        (void)ZSTD_freeCDict(one->pack);
+        kiln_blob_release(one->content);
+        free(one);
+    }
+}
+
+void kn_dictionaries_deinit(kn_dictionaries *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        destroy(set->list[i]);
+    }
+    set->count = 0;
+    kn_mutex_deinit(&set->mutex);
+}
+
+kiln_status kn_dictionary_recipe(const void *content, size_t size, kiln_recipe **out_recipe,
+                                 kiln_diag *diag)
+{
+    kiln_recipe *recipe = NULL;
+    *out_recipe = NULL;
+    kiln_status status = kiln_recipe_create("kiln.dictionary", 1, &recipe, diag);
+    if (status == KILN_OK) {
+        status = kiln_recipe_set_target(recipe, KN_WIRE_TARGET, diag);
+    }
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_bytes(recipe, "content", content, size, diag);
+    }
+    if (status != KILN_OK) {
+        kiln_recipe_destroy(recipe);
+        return status;
+    }
+    *out_recipe = recipe;
+    return KILN_OK;
+}
+
+/* With the mutex held. */
+static kn_dictionary *find_kept(const kn_dictionaries *set, const kiln_key *key)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (memcmp(&set->list[i]->key, key, sizeof *key) == 0) {
+            return set->list[i];
+        }
+    }
+    return NULL;
+}
+
+static kn_dictionary *make(const kiln_key *key, kiln_blob *content)
+{
+    kn_dictionary *one = calloc(1, sizeof *one);
+    if (one == NULL) {
+        return NULL;
+    }
+    one->key = *key;
+    one->content = kiln_blob_retain(content);
+    one->unpack = ZSTD_createDDict(kiln_blob_data(content), kiln_blob_size(content));
+    if (one->unpack == NULL) {
+        destroy(one);
+        return NULL;
+    }
+    return one;
+}
+
+/* Keeps it, unless another thread did meanwhile. */
+static const kn_dictionary *keep(kn_dictionaries *set, const kiln_key *key, kiln_blob *content)
+{
+    kn_dictionary *mine = make(key, content);
+    kn_mutex_lock(&set->mutex);
+    kn_dictionary *kept = find_kept(set, key);
+    if (kept == NULL && mine != NULL && set->count < KN_DICTIONARIES) {
+        kept = set->list[set->count++] = mine;
+        mine = NULL;
+    }
+    kn_mutex_unlock(&set->mutex);
+    destroy(mine);
+    return kept;
+}
+
+/* The recipe of what is what its key says; NULL otherwise. */
+static kiln_recipe *prove(const kiln_key *key, const kiln_blob *content)
+{
+    kiln_recipe *recipe = NULL;
+    if (kiln_blob_size(content) > KN_DICTIONARY_LIMIT ||
+        kn_dictionary_recipe(kiln_blob_data(content), kiln_blob_size(content), &recipe, NULL) !=
+            KILN_OK) {
+        return NULL;
+    }
+    const kiln_key own = kiln_recipe_key(recipe);
+    if (memcmp(&own, key, sizeof own) != 0) {
+        kiln_recipe_destroy(recipe);
+        return NULL;
+    }
+    return recipe;
+}
+
+/* A packet may name any key: what lies on disk under it need not be a dictionary. */
+static const kn_dictionary *find_on_disk(kn_dictionaries *set, const kiln_key *key)
+{
+    kiln_blob *content = NULL;
+    const kn_dictionary *found = NULL;
+    if (set->disk == NULL ||
+        kn_disk_ops.get(set->disk, key, KN_WIRE_TARGET, &content, NULL) != KILN_OK) {
+        return NULL;
+    }
+    kiln_recipe *recipe = prove(key, content);
+    if (recipe != NULL) {
+        found = keep(set, key, content);
+    }
+    kiln_recipe_destroy(recipe);
+    kiln_blob_release(content);
+    return found;
+}
+
+const kn_dictionary *kn_dictionaries_find(kn_dictionaries *set, const kiln_key *key)
+{
+    kn_mutex_lock(&set->mutex);
+    const kn_dictionary *found = find_kept(set, key);
+    kn_mutex_unlock(&set->mutex);
+    return found != NULL ? found : find_on_disk(set, key);
+}
+
+const kn_dictionary *kn_dictionaries_keep(kn_dictionaries *set, const kiln_key *key,
+                                          kiln_blob *content)
+{
+    kiln_recipe *recipe = prove(key, content);
+    const kn_dictionary *kept = recipe != NULL ? keep(set, key, content) : NULL;
+    if (kept != NULL && set->disk != NULL && !set->disk->read_only) {
+        const kn_tier_put what = {.key = key,
+                                  .target = KN_WIRE_TARGET,
+                                  .recipe = kn_recipe_span(recipe),
+                                  .blob = content};
+        /* Without it the next process asks again. */
+        kn_ignore(kn_disk_ops.put(set->disk, &what, NULL));
+    }
+    kiln_recipe_destroy(recipe);
+    return kept;
+}
+
+bool kn_dictionaries_ready(kn_dictionaries *set, const kn_dictionary *dictionary)
+{
+    kn_mutex_lock(&set->mutex);
+    kn_dictionary *kept = find_kept(set, &dictionary->key);
+    if (kept != NULL && kept->pack == NULL) {
+        kept->pack = ZSTD_createCDict(kiln_blob_data(kept->content), kiln_blob_size(kept->content),
+                                      KN_DICTIONARY_LEVEL);
+    }
+    const bool ready = kept != NULL && kept->pack != NULL;
+    kn_mutex_unlock(&set->mutex);
+    return ready;
+}

@@ -1,0 +1,442 @@
+/* A remote as a tier: looking up, remembering, and handing the rest to the thread. Must not know
+ * what a server speaks. */
+#include "store/remote/remote.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "store/format/blob.h"
+#include "sys/clock.h"
+#include "sys/random.h"
+
+#define MS UINT64_C(1000000)
+
+void kn_remote_key_name(const kiln_key *key, char name[KN_REMOTE_NAME])
+{
+    kn_hex_encode(key->bytes, sizeof key->bytes, name);
+}
+
+/* --- sessions ----------------------------------------------------------------------------------
+ */
+
+static bool is_stopped(void *user)
+{
+    const kn_remote *remote = user;
+    return atomic_load_explicit(&remote->stop, memory_order_relaxed);
+}
+
+bool kn_remote_arm(kn_remote_session *session)
+{
+    uint64_t now = kn_clock_now();
+    session->call.limit_ms = now < session->deadline ? (session->deadline - now + MS - 1) / MS : 0;
+    return session->call.limit_ms > 0;
+}
+
+static kiln_status make_connection(kn_remote_session *session)
+{
+    kn_remote *remote = session->remote;
+    session->fresh = true;
+    if (!kn_remote_arm(session)) {
+        return KILN_E_TIMEOUT;
+    }
+    if (session->call.limit_ms > remote->url.server.connect_ms) {
+        session->call.limit_ms = remote->url.server.connect_ms;
+    }
+    return remote->ops->connect(&remote->url.server, &session->call, &session->connection);
+}
+
+kiln_status kn_remote_enter(kn_remote *remote, uint32_t limit_ms, kn_remote_session *session)
+{
+    memset(session, 0, sizeof *session);
+    session->remote = remote;
+    session->deadline = kn_clock_now() + limit_ms * MS;
+    session->call.stop = is_stopped;
+    session->call.user = remote;
+    kn_mutex_lock(&remote->mutex);
+    if (remote->connection_count > 0) {
+        session->connection = remote->connections[--remote->connection_count];
+    }
+    kn_mutex_unlock(&remote->mutex);
+    kiln_status status = session->connection != NULL ? KILN_OK : make_connection(session);
+    return status == KILN_OK && !kn_remote_arm(session) ? KILN_E_TIMEOUT : status;
+}
+
+bool kn_remote_again(kn_remote_session *session, kiln_status status)
+{
+    if (status != KILN_E_UNAVAILABLE || session->fresh || session->connection == NULL) {
+        return false;
+    }
+    /* A server closes what has been quiet for long: that says nothing about it. */
+    session->remote->ops->disconnect(session->connection);
+    session->connection = NULL;
+    return make_connection(session) == KILN_OK && kn_remote_arm(session);
+}
+
+void kn_remote_leave(kn_remote_session *session, kiln_status status)
+{
+    kn_remote *remote = session->remote;
+    void *connection = session->connection;
+    session->connection = NULL;
+    if (connection == NULL) {
+        return;
+    }
+    if (status == KILN_OK || status == KILN_MISS || status == KILN_E_BUSY ||
+        status == KILN_E_UNSUPPORTED || status == KILN_E_IO) {
+        kn_mutex_lock(&remote->mutex);
+        if (remote->connection_count < KN_REMOTE_IDLE) {
+            remote->connections[remote->connection_count++] = connection;
+            connection = NULL;
+        }
+        kn_mutex_unlock(&remote->mutex);
+    }
+    if (connection != NULL) {
+        remote->ops->disconnect(connection);
+    }
+}
+
+void kn_remote_result(kn_remote *remote, kn_breaker *breaker, const char *doing, kiln_status status,
+                      const char *why)
+{
+    bool failed = status != KILN_OK && status != KILN_MISS && status != KILN_E_BUSY &&
+                  status != KILN_E_UNSUPPORTED;
+    if (status == KILN_E_CANCELLED) {
+        return;
+    }
+    kn_mutex_lock(&remote->mutex);
+    if (failed) {
+        kn_breaker_failed(breaker, kn_clock_now(),
+                          status == KILN_E_TIMEOUT || status == KILN_E_UNAVAILABLE);
+        if (breaker->open) {
+            (void)kn_remote_wake(remote);
+        }
+    } else {
+        kn_breaker_worked(breaker);
+    }
+    kn_mutex_unlock(&remote->mutex);
+    if (failed) {
+        kn_stats_add(remote->stats,
+                     status == KILN_E_TIMEOUT ? KN_COUNT_remote_timeouts : KN_COUNT_remote_errors,
+                     1);
+        kn_log_once(KILN_LOG_WARN, "the remote %s could not %s: %s", remote->url.shown, doing,
+                    why[0] != '\0' ? why : kiln_status_text(status));
+    }
+}
+
+/* --- what is remembered of keys ----------------------------------------------------------------
+ */
+
+bool kn_remote_may_ask(kn_remote *remote, const kiln_key *key)
+{
+    uint64_t now = kn_clock_now();
+    kn_mutex_lock(&remote->mutex);
+    if (remote->thread == NULL && kn_breaker_due(&remote->reads, now)) {
+        kn_breaker_try(&remote->reads); /* there is no thread that would */
+    }
+    bool may = !remote->reads.open;
+    for (size_t i = 0; may && i < KN_REMOTE_RING; i++) {
+        may =
+            now >= remote->misses[i].until || memcmp(&remote->misses[i].key, key, sizeof *key) != 0;
+    }
+    kn_mutex_unlock(&remote->mutex);
+    return may;
+}
+
+void kn_remote_remember_miss(kn_remote *remote, const kiln_key *key)
+{
+    kn_mutex_lock(&remote->mutex);
+    size_t at = remote->miss_at++ % KN_REMOTE_RING;
+    remote->misses[at].key = *key;
+    remote->misses[at].until = kn_clock_now() + KN_REMOTE_MISS_NS;
+    kn_mutex_unlock(&remote->mutex);
+}
+
+void kn_remote_forget_miss(kn_remote *remote, const kiln_key *key)
+{
+    kn_mutex_lock(&remote->mutex);
+    for (size_t i = 0; i < KN_REMOTE_RING; i++) {
+        if (memcmp(&remote->misses[i].key, key, sizeof *key) == 0) {
+            remote->misses[i].until = 0;
+        }
+    }
+    kn_mutex_unlock(&remote->mutex);
+}
+
+static void remember_damaged(kn_remote *remote, const kiln_key *key)
+{
+    kn_mutex_lock(&remote->mutex);
+    remote->damaged[remote->damaged_at++ % KN_REMOTE_RING] = *key;
+    kn_mutex_unlock(&remote->mutex);
+}
+
+/* With the mutex held. */
+static bool was_damaged(kn_remote *remote, const kiln_key *key)
+{
+    bool was = false;
+    for (size_t i = 0; i < KN_REMOTE_RING; i++) {
+        if (memcmp(&remote->damaged[i], key, sizeof *key) == 0) {
+            memset(&remote->damaged[i], 0, sizeof remote->damaged[i]);
+            was = true;
+        }
+    }
+    return was;
+}
+
+/* --- get ---------------------------------------------------------------------------------------
+ */
+
+kiln_status kn_remote_ask(kn_remote *remote, const kiln_key *key, uint32_t limit_ms,
+                          void **out_data, size_t *out_size, char *why)
+{
+    kn_remote_session session;
+    char name[KN_REMOTE_NAME];
+    *out_data = NULL;
+    *out_size = 0;
+    kn_remote_key_name(key, name);
+    kiln_status status = kn_remote_enter(remote, limit_ms, &session);
+    if (status == KILN_OK) {
+        do {
+            status = remote->ops->get(session.connection, &session.call, name, out_data, out_size);
+        } while (kn_remote_again(&session, status));
+    }
+    kn_remote_result(remote, &remote->reads, "be read", status, session.call.why);
+    memcpy(why, session.call.why, KILN_REMOTE_WHY);
+    kn_remote_leave(&session, status);
+    kn_stats_add(remote->stats, KN_COUNT_remote_bytes_in, *out_size);
+    return status;
+}
+
+static const kn_dictionary *find_dictionary(void *user, const kiln_key *key)
+{
+    return kn_remote_dictionary(user, key);
+}
+
+/* All trouble is counted here and is a miss: the stack need not care. */
+static kiln_status remote_get(void *self, const kiln_key *key, const char *target,
+                              kiln_blob **out_blob, kiln_diag *diag)
+{
+    kn_remote *remote = self;
+    const kn_dictionary_source dictionaries = {find_dictionary, remote};
+    char why[KILN_REMOTE_WHY];
+    void *data = NULL;
+    size_t size = 0;
+    kiln_diag own = KILN_DIAG_INIT;
+    (void)target;
+    (void)diag;
+    *out_blob = NULL;
+    if (!kn_remote_may_ask(remote, key)) {
+        return KILN_MISS;
+    }
+    kiln_status status = kn_remote_ask(remote, key, remote->url.limit_ms, &data, &size, why);
+    if (status != KILN_OK) {
+        kn_remote_remember_miss(remote, key);
+        return KILN_MISS;
+    }
+    status = kn_trust_unseal(remote->trust, remote->url.unsigned_native, &dictionaries, key, data,
+                             size, out_blob, &own);
+    if (status == KILN_OK) {
+        kn_stats_add(remote->stats, KN_COUNT_remote_raw_in,
+                     kn_remote_raw_size(*out_blob, (*out_blob)->recipe.length));
+        return KILN_OK;
+    }
+    kn_remote_remember_miss(remote, key);
+    kn_stats_add(remote->stats,
+                 status == KILN_E_REJECTED  ? KN_COUNT_remote_refused
+                 : status == KILN_E_CORRUPT ? KN_COUNT_corrupt
+                                            : KN_COUNT_remote_errors,
+                 1);
+    /* Damage is put right by whoever compiles. What a stranger signed only by who can sign too. */
+    if (status == KILN_E_CORRUPT ||
+        (status == KILN_E_REJECTED && kn_signer_signs(remote->trust->signer))) {
+        remember_damaged(remote, key);
+    }
+    kn_log_once(KILN_LOG_WARN, "the remote %s gave an entry that was not taken: %s",
+                remote->url.shown, own.why[0] != '\0' ? own.why : kiln_status_text(status));
+    kiln_diag_clear(&own);
+    return KILN_MISS;
+}
+
+static kiln_status get_nothing(void *self, const kiln_key *key, const char *target,
+                               kiln_blob **out_blob, kiln_diag *diag)
+{
+    (void)self;
+    (void)key;
+    (void)target;
+    (void)diag;
+    *out_blob = NULL;
+    return KILN_MISS;
+}
+
+/* --- put, remove -------------------------------------------------------------------------------
+ */
+
+static kn_job *make_job(kn_job_kind kind, const kiln_key *key)
+{
+    kn_job *job = calloc(1, sizeof *job);
+    if (job != NULL) {
+        job->kind = kind;
+        job->key = *key;
+    }
+    return job;
+}
+
+static kiln_status remote_put(void *self, const kn_tier_put *what, kiln_diag *diag)
+{
+    kn_remote *remote = self;
+    (void)diag;
+    kn_job *job = make_job(KN_JOB_PUT, what->key);
+    if (job != NULL) {
+        job->recipe = kn_bytes_copy(what->recipe.data, what->recipe.length);
+        job->recipe_size = what->recipe.length;
+        job->blob = kiln_blob_retain(what->blob);
+        job->weight = kn_blob_weight(what->blob) + what->recipe.length;
+    }
+    kn_mutex_lock(&remote->mutex);
+    bool queued = false;
+    if (job != NULL && job->recipe != NULL &&
+        kiln_blob_size(what->blob) <= remote->url.server.max_bytes) {
+        job->replace = was_damaged(remote, what->key);
+        queued = kn_remote_enqueue(remote, job);
+    }
+    kn_mutex_unlock(&remote->mutex);
+    if (!queued) {
+        kn_stats_add(remote->stats, KN_COUNT_remote_upload_failures, 1);
+        kn_job_destroy(job);
+    }
+    return KILN_OK;
+}
+
+static kiln_status remote_remove(void *self, const kiln_key *key, kiln_diag *diag)
+{
+    kn_remote *remote = self;
+    (void)diag;
+    remember_damaged(remote, key);
+    kn_job *job = make_job(KN_JOB_REMOVE, key);
+    kn_mutex_lock(&remote->mutex);
+    bool queued = job != NULL && kn_remote_enqueue(remote, job);
+    kn_mutex_unlock(&remote->mutex);
+    if (!queued) {
+        kn_job_destroy(job);
+    }
+    return KILN_MISS; /* whether it was there nobody waits to hear */
+}
+
+static void remote_close(void *self)
+{
+    kn_remote_close(self);
+}
+
+/* --- leases ------------------------------------------------------------------------------------
+ */
+
+static kn_lease *free_lease(kn_remote *remote)
+{
+    for (size_t i = 0; i < KN_REMOTE_LEASES; i++) {
+        if (!remote->leases[i].held) {
+            return &remote->leases[i];
+        }
+    }
+    return NULL;
+}
+
+static void keep_lease(kn_remote *remote, const kiln_key *key, const char *token)
+{
+    kn_mutex_lock(&remote->mutex);
+    kn_lease *lease = free_lease(remote);
+    if (lease != NULL) { /* else it runs out by itself */
+        lease->held = true;
+        lease->key = *key;
+        memcpy(lease->token, token, sizeof lease->token);
+        lease->renew_at = kn_clock_now() + remote->url.lease_ms * MS / 3;
+        (void)kn_remote_wake(remote);
+    }
+    kn_mutex_unlock(&remote->mutex);
+}
+
+kiln_status kn_remote_lease(kn_remote *remote, const kiln_key *key)
+{
+    kn_remote_session session;
+    char name[KN_REMOTE_NAME], token[KN_REMOTE_TOKEN];
+    if (!(remote->ops->caps & KILN_REMOTE_LEASES) || remote->url.lease_ms == 0 ||
+        !remote->url.reads || !remote->url.writes) {
+        return KILN_E_UNSUPPORTED;
+    }
+    kn_mutex_lock(&remote->mutex);
+    bool broken = remote->reads.open || remote->writes.open;
+    kn_mutex_unlock(&remote->mutex);
+    if (broken) {
+        return KILN_E_UNAVAILABLE;
+    }
+    const uint64_t bits[2] = {kn_random_u64(), kn_random_u64()};
+    kn_hex_encode(bits, sizeof bits, token);
+    kn_remote_key_name(key, name);
+    kiln_status status = kn_remote_enter(remote, remote->url.limit_ms, &session);
+    if (status == KILN_OK) {
+        do {
+            status = remote->ops->lease(session.connection, &session.call, name, token,
+                                        remote->url.lease_ms);
+        } while (kn_remote_again(&session, status));
+    }
+    kn_remote_result(remote, &remote->reads, "give a lease", status, session.call.why);
+    kn_remote_leave(&session, status);
+    if (status == KILN_OK) {
+        keep_lease(remote, key, token);
+    }
+    return status;
+}
+
+void kn_remote_lease_drop(kn_remote *remote, const kiln_key *key)
+{
+    kn_job *job = make_job(KN_JOB_DROP, key);
+    bool queued = false;
+    kn_mutex_lock(&remote->mutex);
+    for (size_t i = 0; job != NULL && !queued && i < KN_REMOTE_LEASES; i++) {
+        kn_lease *lease = &remote->leases[i];
+        if (lease->held && memcmp(&lease->key, key, sizeof *key) == 0) {
+            memcpy(job->token, lease->token, sizeof job->token);
+            lease->held = false;
+            queued = kn_remote_enqueue(remote, job);
+        }
+    }
+    kn_mutex_unlock(&remote->mutex);
+    if (!queued) {
+        kn_job_destroy(job);
+    }
+}
+
+/* --- the tiers ---------------------------------------------------------------------------------
+ */
+
+static const kn_tier_ops both_ops = {
+    .name = "remote",
+    .origin = KILN_ORIGIN_REMOTE,
+    .caps = KN_TIER_WRITES | KN_TIER_FAR,
+    .get = remote_get,
+    .put = remote_put,
+    .remove = remote_remove,
+    .close = remote_close,
+};
+
+static const kn_tier_ops read_ops = {
+    .name = "remote",
+    .origin = KILN_ORIGIN_REMOTE,
+    .caps = KN_TIER_FAR,
+    .get = remote_get,
+    .close = remote_close,
+};
+
+static const kn_tier_ops write_ops = {
+    .name = "remote",
+    .origin = KILN_ORIGIN_REMOTE,
+    .caps = KN_TIER_WRITES | KN_TIER_FAR,
+    .get = get_nothing,
+    .put = remote_put,
+    .remove = remote_remove,
+    .close = remote_close,
+};
+
+const kn_tier_ops *kn_remote_tier(const kn_remote *remote)
+{
+    return !remote->url.writes ? &read_ops : !remote->url.reads ? &write_ops : &both_ops;
+}

@@ -1,0 +1,35 @@
+/* The remotes of a cache: those that KILN_REMOTE names, in order, with one idea of what to trust.
+ */
+#ifndef KILN_STORE_REMOTES_H
+#define KILN_STORE_REMOTES_H
+
+#include "store/cache/stack.h"
+#include "store/remote/remote.h"
+
+typedef struct kn_remotes {
+    kn_trust trust;
+    kn_dictionaries dictionaries;
+    kn_remote *list[KN_REMOTES_MAX]; /* owned by the stack once they are in it */
+    size_t count;
+} kn_remotes;
+
+/* Opens every remote of the list. One whose module is missing is a warning and left out; a URL, or
+ * a key file, that is wrong is KILN_E_INVALID. *out_remotes is NULL for an empty list. Nothing is
+ * asked of a server yet. `disk` (may be NULL) keeps dictionaries; it must outlive the remotes. */
+kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
+                            kn_remotes **out_remotes, kiln_diag *diag);
+/* Gives the remotes to the stack, which closes them from then on. */
+kiln_status kn_remotes_stack(kn_remotes *remotes, kn_stack *stack, kiln_diag *diag);
+/* After the stack is gone. NULL is fine, here and below. */
+void kn_remotes_destroy(kn_remotes *remotes);
+void kn_remotes_flush(kn_remotes *remotes);
+
+/* One compile over all machines: waits until the first remote that has leases gives one for this
+ * key, and looks meanwhile whether the entry has come. KILN_OK: held until kn_remotes_lease_drop.
+ * KILN_MISS: `look` found it. Others: go on without. */
+typedef bool kn_remotes_look(void *user);
+kiln_status kn_remotes_lease(kn_remotes *remotes, const kiln_key *key, uint64_t deadline,
+                             kn_remotes_look *look, void *user);
+void kn_remotes_lease_drop(kn_remotes *remotes, const kiln_key *key);
+
+#endif

@@ -1,0 +1,245 @@
+/* Decides what is believed. Must not know how bytes travel. */
+#include "store/remote/trust.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "key/digest.h"
+#include "key/recipe.h"
+#include "store/format/blob.h"
+#include "store/format/entry.h"
+#include "store/remote/packet.h"
+#include "sys/clock.h"
+#include "sys/env.h"
+
+static const unsigned char magic[8] = {0x89, 'K', 'S', 'G', '\r', '\n', 0x1a, '\n'};
+
+enum { AT_VERSION = 8, AT_PUBLIC = 16, AT_SIGNATURE = 48, AT_ZERO = 112 };
+#define SEAL_VERSION 1u
+
+kiln_status kn_trust_open(kn_trust *out_trust, kiln_diag *diag)
+{
+    const char *policy = kn_env_get("KILN_TRUST");
+    const char *own = kn_env_get("KILN_SIGNING_KEY"), *others = kn_env_get("KILN_TRUSTED_KEYS");
+    memset(out_trust, 0, sizeof *out_trust);
+    own = own != NULL && own[0] != '\0' ? own : NULL;
+    others = others != NULL && others[0] != '\0' ? others : NULL;
+    out_trust->policy = own != NULL || others != NULL ? KN_TRUST_SIGNED : KN_TRUST_ANY;
+    if (policy != NULL && strcmp(policy, "signed") == 0) {
+        out_trust->policy = KN_TRUST_SIGNED;
+    } else if (policy != NULL && strcmp(policy, "local") == 0) {
+        out_trust->policy = KN_TRUST_LOCAL;
+    } else if (policy != NULL && strcmp(policy, "any") == 0) {
+        out_trust->policy = KN_TRUST_ANY;
+    } else if (policy != NULL && policy[0] != '\0') {
+        return kiln_diag_set(diag, KILN_E_INVALID, "set it to signed, local or any",
+                             "environment variable KILN_TRUST",
+                             "\"%.40s\" is not a policy of trust", policy);
+    }
+    return kn_signer_create(own, others, &out_trust->signer, diag);
+}
+
+void kn_trust_close(kn_trust *trust)
+{
+    kn_signer_destroy(trust->signer);
+    trust->signer = NULL;
+}
+
+/* --- out ---------------------------------------------------------------------------------------
+ */
+
+static void put_seal(unsigned char *seal, const kn_public_key *public_key,
+                     const unsigned char *signature)
+{
+    memset(seal, 0, KN_SEAL_SIZE);
+    memcpy(seal, magic, sizeof magic);
+    kn_put_u32(seal + AT_VERSION, SEAL_VERSION);
+    memcpy(seal + AT_PUBLIC, public_key, sizeof *public_key);
+    memcpy(seal + AT_SIGNATURE, signature, KN_SIGNATURE);
+}
+
+kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
+                          const kn_dictionary *dictionary, void **out_data, size_t *out_size,
+                          kiln_diag *diag)
+{
+    const kn_entry_request request = {.key = what->key,
+                                      .recipe = what->recipe,
+                                      .blob = what->blob,
+                                      .created_ns = kn_clock_wall()};
+    void *data = NULL;
+    size_t size = 0, packed_size = 0;
+    *out_data = NULL;
+    *out_size = 0;
+    /* Room for the seal: what is sealed is not copied once more. */
+    kiln_status status = kn_entry_bytes(&request, KN_SEAL_SIZE, &data, &size, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    void *packed = kn_packet_make(kn_span_of(data, size), dictionary, KN_SEAL_SIZE, &packed_size);
+    if (packed != NULL) {
+        free(data);
+        data = packed;
+        size = packed_size;
+    }
+    if (kn_signer_signs(trust->signer)) {
+        kn_public_key public_key;
+        unsigned char signature[KN_SIGNATURE];
+        status = kn_signer_sign(trust->signer, what->key, kn_span_of(data, size), &public_key,
+                                signature);
+        if (status != KILN_OK) {
+            free(data);
+            return kiln_diag_set(diag, status, NULL, "sealing an entry", "it could not be signed");
+        }
+        put_seal((unsigned char *)data + size, &public_key, signature);
+        size += KN_SEAL_SIZE;
+    }
+    *out_data = data;
+    *out_size = size;
+    return KILN_OK;
+}
+
+/* --- in ----------------------------------------------------------------------------------------
+ */
+
+static kiln_status refuse(kiln_diag *diag, const char *why)
+{
+    return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "an entry from a remote", "%s", why);
+}
+
+/* The seal at the end, or NULL. An entry says its own length, so that nothing can be both. */
+static const char *find_seal(kn_span bytes)
+{
+    if (bytes.length < KN_ENTRY_HEADER + KN_SEAL_SIZE) {
+        return NULL;
+    }
+    const char *seal = bytes.data + bytes.length - KN_SEAL_SIZE;
+    return memcmp(seal, magic, sizeof magic) == 0 ? seal : NULL;
+}
+
+static bool is_sealed(const kn_trust *trust, const kiln_key *key, kn_span entry, const char *seal)
+{
+    static const char zeros[KN_SEAL_SIZE - AT_ZERO] = {0};
+    kn_public_key public_key;
+    memcpy(&public_key, seal + AT_PUBLIC, sizeof public_key);
+    return kn_get_u32(seal + AT_VERSION) == SEAL_VERSION &&
+           kn_get_u32(seal + AT_VERSION + 4) == 0 &&
+           memcmp(seal + AT_ZERO, zeros, sizeof zeros) == 0 &&
+           kn_signer_verify(trust->signer, key, entry, &public_key,
+                            (const unsigned char *)seal + AT_SIGNATURE);
+}
+
+/* Code that runs in this process as soon as it is loaded: the cpu backend's, and what PoCL makes
+ * for the processor. */
+static bool is_native(kn_span recipe)
+{
+    static const char stage[] = "\"cpu.";
+    char target[KN_NAME_SIZE];
+    kn_recipe_field field;
+    kn_recipe_target_in(recipe, target);
+    if (strncmp(target, "opencl-pocl", strlen("opencl-pocl")) == 0) {
+        return true;
+    }
+    while (kn_recipe_next(&recipe, &field)) {
+        if (kn_span_equal(field.name, kn_span_of_text("stage"))) {
+            return field.value.length >= sizeof stage - 1 &&
+                   memcmp(field.value.data, stage, sizeof stage - 1) == 0;
+        }
+    }
+    return true; /* a recipe without a stage: who knows */
+}
+
+/* What the policy says before anybody has looked into the entry. */
+static kiln_status judge_seal(const kn_trust *trust, bool has_seal, bool sealed, kiln_diag *diag)
+{
+    if (trust->policy == KN_TRUST_LOCAL) {
+        return refuse(diag, "KILN_TRUST=local takes nothing from elsewhere");
+    }
+    if (trust->policy == KN_TRUST_SIGNED && !has_seal) {
+        return refuse(diag, "it is not signed");
+    }
+    if (!sealed &&
+        (trust->policy == KN_TRUST_SIGNED || (has_seal && kn_signer_trusts_any(trust->signer)))) {
+        return refuse(diag, "its signature is a stranger's, or does not fit");
+    }
+    return KILN_OK;
+}
+
+static bool proves_its_key(const kn_entry *entry, const kiln_key *key)
+{
+    uint8_t proof[KN_DIGEST_SIZE];
+    return kn_digest_of(entry->recipe.data, entry->recipe.length, proof) &&
+           memcmp(proof, key->bytes, sizeof proof) == 0;
+}
+
+/* What a packet holds takes the place of the packet. */
+static kiln_status unpack(const kn_dictionary_source *dictionaries, kn_span file, void **data,
+                          kn_span *out_file, kiln_diag *diag)
+{
+    kn_packet packet;
+    const kn_dictionary *dictionary = NULL;
+    void *unpacked = NULL;
+    size_t size = 0;
+    kiln_status status = kn_packet_parse(file, &packet, diag);
+    if (status == KILN_OK && packet.has_dictionary) {
+        dictionary = dictionaries->find != NULL
+                         ? dictionaries->find(dictionaries->user, &packet.dictionary)
+                         : NULL;
+        if (dictionary == NULL) {
+            status = kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
+                                   "it is packed with a dictionary that is not to be had");
+        }
+    }
+    if (status == KILN_OK) {
+        status = kn_packet_unpack(&packet, dictionary, &unpacked, &size, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    free(*data);
+    *data = unpacked;
+    *out_file = kn_span_of(unpacked, size);
+    return KILN_OK;
+}
+
+static kiln_status judge_entry(bool native_too, bool sealed, const kiln_key *key, kn_span file,
+                               kn_entry *entry, kiln_diag *diag)
+{
+    kiln_status status = kn_entry_parse(file, key, entry, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (entry->payload_size > KN_PACKET_UNPACKED || !proves_its_key(entry, key)) {
+        return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
+                             "its recipe does not give its key");
+    }
+    if (!sealed && !native_too && is_native(entry->recipe)) {
+        return refuse(diag, "it is native code and not signed");
+    }
+    return KILN_OK;
+}
+
+kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too,
+                            const kn_dictionary_source *dictionaries, const kiln_key *key,
+                            void *data, size_t size, kiln_blob **out_blob, kiln_diag *diag)
+{
+    kn_entry entry;
+    *out_blob = NULL;
+    const kn_span bytes = kn_span_of(data, size);
+    const char *seal = find_seal(bytes);
+    kn_span file = kn_span_of(data, size - (seal != NULL ? KN_SEAL_SIZE : 0));
+    /* The signature first: nothing else looks at bytes that nobody vouches for. */
+    const bool sealed = seal != NULL && is_sealed(trust, key, file, seal);
+    kiln_status status = judge_seal(trust, seal != NULL, sealed, diag);
+    if (status == KILN_OK && kn_packet_is(file)) {
+        status = unpack(dictionaries, file, &data, &file, diag);
+    }
+    if (status == KILN_OK) {
+        status = judge_entry(native_too, sealed, key, file, &entry, diag);
+    }
+    if (status != KILN_OK) {
+        free(data);
+        return status;
+    }
+    return kn_entry_load(data, file.length, &entry, out_blob, diag);
+}
