@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel_data.h"
-#include "kernel_launch.h"
-#include "kernel_variants.h"
-#include "manifest.h"
+#include "kernel/kernel_data.h"
+#include "kernel/kernel_launch.h"
+#include "kernel/kernel_variants.h"
+#include "manifest/manifest.h"
 
 typedef struct settings {
     const char *manifest, *backend, *kernel;

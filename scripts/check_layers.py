@@ -16,7 +16,7 @@ OS_HEADER = re.compile(r"^(unistd|pthread|dlfcn|fcntl|dirent|spawn|poll|pwd|ucon
                        r"signal|sched|ftw|glob|grp|io|direct)\.h$|^(sys|linux|mach)/")
 # Visibility is the one thing that public headers must ask the system about.
 OS_FREE = ("src/sys/", "tests/", "bench/", "examples/", "include/kiln/export.h",
-           "programs/kiln/host.c", "programs/kiln/host_interrupt.c", "programs/kiln/parallel.c",
+           "programs/kiln/cli/host.c", "programs/kiln/cli/host_interrupt.c", "programs/kiln/cli/parallel.c",
            "programs/kiln-")  # programs of their own, run by the library
 
 

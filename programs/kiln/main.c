@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd.h"
-#include "host.h"
+#include "cli/cmd.h"
+#include "cli/host.h"
 
 static exit_code usage_error(const cmd_context *context, kiln_diag *diag)
 {

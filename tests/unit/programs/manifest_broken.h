@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "manifest.h"
+#include "manifest/manifest.h"
 #include "support/cmocka.h"
 
 /* Replaces `from` in the manifest `whole` by `to` and expects the complaint, in one line. */

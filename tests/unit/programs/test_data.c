@@ -1,5 +1,5 @@
 /* Numbers of eleven types: halves, ranges, generated values, comparison. */
-#include "data.h"
+#include "kernel/data.h"
 
 #include <math.h>
 #include <setjmp.h>

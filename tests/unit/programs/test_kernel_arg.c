@@ -1,5 +1,5 @@
 /* --arg and the types that kernels declare. */
-#include "kernel_arg.h"
+#include "kernel/kernel_arg.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "kernel_params.h"
+#include "kernel/kernel_params.h"
 
 static kernel_arg parse_good(const char *text, cli_pool *pool)
 {

@@ -1,5 +1,5 @@
 /* Manifests: the example one is read, and every mistake is told with its place. */
-#include "manifest.h"
+#include "manifest/manifest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "cli/where.h"
 #include "unit/programs/manifest_broken.h"
-#include "where.h"
 
 static void the_example_manifest_is_read(void **state)
 {

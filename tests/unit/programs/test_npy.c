@@ -1,5 +1,5 @@
 /* .npy files: written ones are read, other and damaged ones are refused with the reason. */
-#include "npy.h"
+#include "kernel/npy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

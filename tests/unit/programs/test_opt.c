@@ -1,5 +1,5 @@
 /* The option parser: every form, every refusal. */
-#include "opt.h"
+#include "cli/opt.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Tables, units, JSON, and text that came from drivers. */
-#include "out.h"
+#include "cli/out.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* What kiln push and kiln pull remember: each key once, in order, and as many as a cache may hold.
  */
-#include "transfer.h"
+#include "cmd/transfer_command.h"
 
 #include <string.h>
 

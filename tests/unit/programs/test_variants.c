@@ -1,13 +1,13 @@
 /* Variants in manifests: what is read, every mistake with its place, the amounts, and the library's
  * list that is made of them. */
-#include "kernel_variants.h"
+#include "kernel/kernel_variants.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "expression.h"
-#include "manifest.h"
+#include "kernel/expression.h"
+#include "manifest/manifest.h"
 #include "support/cmocka.h"
 #include "support/failalloc.h"
 #include "support/tmpdir.h"

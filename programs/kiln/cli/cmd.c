@@ -1,0 +1,84 @@
+/* The list of commands, their help, and how they fail. */
+#include "cli/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COMMAND_ROW(name) &cmd_##name,
+static const cli_command *const commands[] = {COMMAND_MAP(COMMAND_ROW) NULL};
+#undef COMMAND_ROW
+
+const cli_command *const *cmd_list(void)
+{
+    return commands;
+}
+
+const cli_command *cmd_find(const char *name, kiln_diag *diag)
+{
+    const char *names[sizeof(commands) / sizeof(commands[0])] = {NULL};
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        if (strcmp(commands[i]->name, name) == 0) {
+            return commands[i];
+        }
+        names[i] = commands[i]->name;
+    }
+    const char *nearest = opt_nearest(names, name);
+    char fix[64] = "kiln help lists the commands";
+    if (nearest != NULL) {
+        (void)snprintf(fix, sizeof(fix), "did you mean %s?", nearest);
+    }
+    (void)kiln_diag_set(diag, KILN_E_INVALID, fix, "", "unknown command \"%.60s\"", name);
+    return NULL;
+}
+
+static void print_exit_codes(FILE *file)
+{
+    (void)fputs("\nExit codes:\n", file);
+#define EXIT_LINE(name, value, text) (void)fprintf(file, "  %d  %s\n", (value), (text));
+    EXIT_MAP(EXIT_LINE)
+#undef EXIT_LINE
+}
+
+void cmd_print_help(const cli_command *command, FILE *file)
+{
+    (void)fprintf(file, "Usage: kiln %s [options]%s%s\n\n%s.\n", command->name,
+                  *command->usage != '\0' ? " " : "", command->usage, command->summary);
+    if (command->details != NULL) {
+        (void)fprintf(file, "\n%s\n", command->details);
+    }
+    (void)fputs("\nOptions:\n", file);
+    opt_print(command->options, file);
+    print_exit_codes(file);
+}
+
+void cmd_print_overview(FILE *file)
+{
+    (void)fputs("kiln runs GPU kernels on whatever the machine has, and never compiles the same "
+                "thing twice.\n\nUsage: kiln COMMAND [options] [arguments]\n\nCommands:\n",
+                file);
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        (void)fprintf(file, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
+    }
+    (void)fputs("\nkiln COMMAND --help tells more.\n", file);
+    print_exit_codes(file);
+}
+
+exit_code cmd_fail_as(const cmd_context *context, exit_code code, kiln_diag *diag)
+{
+    console_tell(context->console, context->command != NULL ? context->command->name : "", diag);
+    kiln_diag_clear(diag);
+    return code;
+}
+
+exit_code cmd_fail(const cmd_context *context, kiln_diag *diag)
+{
+    /* Whoever comes here has failed, whatever the diag forgot to say. */
+    return cmd_fail_as(context, diag->status != KILN_OK ? exit_of(diag->status) : EXIT_TROUBLE,
+                       diag);
+}
+
+exit_code cmd_no_memory(const cmd_context *context)
+{
+    console_say(context->console, "out of memory");
+    return EXIT_TROUBLE;
+}

@@ -1,0 +1,325 @@
+/* Options from a table. Knows nothing of any command. */
+#include "cli/opt.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool opt_parse_count(const char *text, uint64_t *out_value)
+{
+    uint64_t value = 0;
+    if (*text == '\0') {
+        return false;
+    }
+    for (; *text != '\0'; text++) {
+        unsigned digit = (unsigned)(*text - '0');
+        if (*text < '0' || *text > '9' || value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    *out_value = value;
+    return true;
+}
+
+typedef struct opt_unit {
+    const char *suffix;
+    double factor;
+} opt_unit;
+
+/* A decimal number and one of the suffixes. */
+static bool parse_scaled(const char *text, const opt_unit *units, uint64_t *out_value)
+{
+    size_t digits = strspn(text, "0123456789.");
+    if (digits == 0 || digits > 20 || *text == '.') {
+        return false;
+    }
+    char *end = NULL;
+    double number = strtod(text, &end);
+    /* "1e5" and "0x10" are numbers for strtod, not for us. */
+    if (end != text + digits) {
+        return false;
+    }
+    for (; units->suffix != NULL; units++) {
+        if (strcmp(end, units->suffix) == 0) {
+            double value = number * units->factor;
+            if (!(value < 18446744073709549568.0)) {
+                return false;
+            }
+            *out_value = (uint64_t)value;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool opt_parse_size(const char *text, uint64_t *out_bytes)
+{
+    static const double kib = 1024.0;
+    const opt_unit units[] = {{"", 1.0},
+                              {"B", 1.0},
+                              {"K", kib},
+                              {"KiB", kib},
+                              {"M", kib * kib},
+                              {"MiB", kib * kib},
+                              {"G", kib * kib * kib},
+                              {"GiB", kib * kib * kib},
+                              {"T", kib * kib * kib * kib},
+                              {"TiB", kib * kib * kib * kib},
+                              {NULL, 0.0}};
+    return opt_parse_count(text, out_bytes) || parse_scaled(text, units, out_bytes);
+}
+
+bool opt_parse_duration(const char *text, uint64_t *out_ns)
+{
+    static const double second = 1e9;
+    const opt_unit units[] = {{"ms", second / 1000},
+                              {"s", second},
+                              {"m", second * 60},
+                              {"h", second * 3600},
+                              {"d", second * 86400},
+                              {"w", second * 7 * 86400},
+                              {NULL, 0.0}};
+    return parse_scaled(text, units, out_ns);
+}
+
+/* Edit distance, for words of ordinary length. */
+static size_t distance(const char *a, const char *b)
+{
+    enum { LONGEST = 32 };
+    size_t row[LONGEST + 1];
+    size_t width = strlen(b);
+    if (width > LONGEST || strlen(a) > LONGEST) {
+        return SIZE_MAX;
+    }
+    for (size_t i = 0; i <= width; i++) {
+        row[i] = i;
+    }
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < width; j++) {
+            size_t replaced = diagonal + (a[i] != b[j] ? 1u : 0u);
+            size_t shorter = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = replaced < shorter ? replaced : shorter;
+        }
+    }
+    return row[width];
+}
+
+const char *opt_nearest(const char *const *names, const char *text)
+{
+    const char *best = NULL;
+    size_t best_distance = strlen(text) / 3 + 1;
+    for (; *names != NULL; names++) {
+        size_t apart = distance(text, *names);
+        if (apart <= best_distance && (best == NULL || apart < best_distance)) {
+            best = *names;
+            best_distance = apart;
+        }
+    }
+    return best;
+}
+
+static kiln_status unknown_option(const opt_spec *specs, const char *word, size_t length,
+                                  kiln_diag *diag)
+{
+    const char *names[64];
+    size_t count = 0;
+    char name[40];
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(length < 39 ? length : 39), word);
+    for (; (specs->name != NULL || specs->letter != 0) && count < 62; specs++) {
+        if (specs->name != NULL) {
+            names[count++] = specs->name;
+        }
+    }
+    names[count++] = "help";
+    names[count] = NULL;
+    const char *nearest = opt_nearest(names, name);
+    char fix[64] = "--help lists the options";
+    if (nearest != NULL) {
+        (void)snprintf(fix, sizeof(fix), "did you mean --%s?", nearest);
+    }
+    return kiln_diag_set(diag, KILN_E_INVALID, fix, "", "unknown option --%s", name);
+}
+
+static kiln_status bad_value(const opt_spec *spec, const char *text, const char *wanted,
+                             kiln_diag *diag)
+{
+    char name[48];
+    if (spec->name != NULL) {
+        (void)snprintf(name, sizeof(name), "--%s", spec->name);
+    } else {
+        (void)snprintf(name, sizeof(name), "-%c", spec->letter);
+    }
+    if (text == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, name, "needs a value, %s", spec->value);
+    }
+    return kiln_diag_set(diag, KILN_E_INVALID, wanted, name, "\"%.100s\" is not a value for it",
+                         text);
+}
+
+static kiln_status set_value(const opt_spec *spec, const char *text, void *fields, kiln_diag *diag)
+{
+    void *field = (unsigned char *)fields + spec->offset;
+    opt_number *number = field;
+    opt_list *list = field;
+    switch (spec->kind) {
+    case OPT_FLAG:
+        *(bool *)field = true;
+        return KILN_OK;
+    case OPT_TEXT:
+        *(const char **)field = text;
+        return KILN_OK;
+    case OPT_LIST:
+        list->items[list->count++] = text;
+        return KILN_OK;
+    case OPT_COUNT:
+        if (!opt_parse_count(text, &number->value)) {
+            return bad_value(spec, text, "give a whole number", diag);
+        }
+        break;
+    case OPT_SIZE:
+        if (!opt_parse_size(text, &number->value)) {
+            return bad_value(spec, text, "give bytes, or a number with K, M, G or T", diag);
+        }
+        break;
+    case OPT_DURATION:
+        if (!opt_parse_duration(text, &number->value)) {
+            return bad_value(spec, text, "give a number with ms, s, m, h, d or w", diag);
+        }
+        break;
+    }
+    number->given = true;
+    return KILN_OK;
+}
+
+/* What the parser walks over. */
+typedef struct opt_walk {
+    const opt_spec *specs;
+    int argc, next;
+    char **argv;
+    void *fields;
+    bool help;
+} opt_walk;
+
+static kiln_status take_long(opt_walk *walk, const char *word, kiln_diag *diag)
+{
+    size_t length = strcspn(word, "=");
+    const char *value = word[length] == '=' ? word + length + 1 : NULL;
+    if (length == 4 && memcmp(word, "help", 4) == 0) {
+        walk->help = true;
+        return KILN_OK;
+    }
+    for (const opt_spec *spec = walk->specs; spec->name != NULL || spec->letter != 0; spec++) {
+        if (spec->name == NULL || strlen(spec->name) != length ||
+            memcmp(spec->name, word, length) != 0) {
+            continue;
+        }
+        if (spec->kind == OPT_FLAG && value != NULL) {
+            char what[64];
+            (void)snprintf(what, sizeof(what), "--%s", spec->name);
+            return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "takes no value");
+        }
+        if (spec->kind != OPT_FLAG && value == NULL) {
+            if (walk->next >= walk->argc) {
+                return bad_value(spec, NULL, NULL, diag);
+            }
+            value = walk->argv[walk->next++];
+        }
+        return set_value(spec, value, walk->fields, diag);
+    }
+    return unknown_option(walk->specs, word, length, diag);
+}
+
+static kiln_status take_letters(opt_walk *walk, const char *letters, kiln_diag *diag)
+{
+    for (; *letters != '\0'; letters++) {
+        const opt_spec *spec = walk->specs;
+        while ((spec->name != NULL || spec->letter != 0) && spec->letter != *letters) {
+            spec++;
+        }
+        if (*letters == 'h' && spec->letter != 'h') {
+            walk->help = true;
+            return KILN_OK;
+        }
+        if (spec->letter != *letters) {
+            return kiln_diag_set(diag, KILN_E_INVALID, "--help lists the options", "",
+                                 "unknown option -%c",
+                                 isprint((unsigned char)*letters) ? *letters : '?');
+        }
+        if (spec->kind == OPT_FLAG) {
+            (void)set_value(spec, NULL, walk->fields, NULL); /* a flag cannot fail */
+            continue;
+        }
+        const char *value = letters[1] != '\0' ? letters + 1 : NULL;
+        if (value == NULL && walk->next < walk->argc) {
+            value = walk->argv[walk->next++];
+        }
+        return value != NULL ? set_value(spec, value, walk->fields, diag)
+                             : bad_value(spec, NULL, NULL, diag);
+    }
+    return KILN_OK;
+}
+
+static bool prepare_lists(const opt_spec *specs, size_t room, cli_pool *pool, void *fields,
+                          opt_list *arguments)
+{
+    arguments->count = 0;
+    arguments->items = pool_array(pool, room, sizeof(*arguments->items));
+    bool good = arguments->items != NULL;
+    for (; (specs->name != NULL || specs->letter != 0) && good; specs++) {
+        if (specs->kind == OPT_LIST) {
+            opt_list *list = (opt_list *)(void *)((unsigned char *)fields + specs->offset);
+            list->count = 0;
+            list->items = pool_array(pool, room, sizeof(*list->items));
+            good = list->items != NULL;
+        }
+    }
+    return good;
+}
+
+kiln_status opt_parse(const opt_spec *specs, int argc, char **argv, cli_pool *pool, void *fields,
+                      opt_list *out_arguments, bool *out_help, kiln_diag *diag)
+{
+    opt_walk walk = {specs, argc, 0, argv, fields, false};
+    bool only_arguments = false;
+    kiln_status status = KILN_OK;
+    *out_help = false;
+    if (!prepare_lists(specs, (size_t)argc + 1, pool, fields, out_arguments)) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "", "no memory for the options");
+    }
+    while (walk.next < argc && status == KILN_OK && !walk.help) {
+        const char *word = argv[walk.next++];
+        if (only_arguments || word[0] != '-' || word[1] == '\0') {
+            out_arguments->items[out_arguments->count++] = word;
+        } else if (word[1] != '-') {
+            status = take_letters(&walk, word + 1, diag);
+        } else if (word[2] == '\0') {
+            only_arguments = true;
+        } else {
+            status = take_long(&walk, word + 2, diag);
+        }
+    }
+    *out_help = walk.help;
+    return status;
+}
+
+void opt_print(const opt_spec *specs, FILE *file)
+{
+    for (; specs->name != NULL || specs->letter != 0; specs++) {
+        char left[64];
+        char letter[8] = "    ";
+        if (specs->letter != 0) {
+            (void)snprintf(letter, sizeof(letter), "-%c%s", specs->letter,
+                           specs->name != NULL ? ", " : "");
+        }
+        (void)snprintf(left, sizeof(left), "%s%s%s%s%s", letter, specs->name != NULL ? "--" : "",
+                       specs->name != NULL ? specs->name : "", specs->value != NULL ? " " : "",
+                       specs->value != NULL ? specs->value : "");
+        (void)fprintf(file, "  %-28s  %s\n", left, specs->help);
+    }
+    (void)fprintf(file, "  %-28s  %s\n", "-h, --help", "show this page");
+}

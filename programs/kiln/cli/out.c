@@ -1,0 +1,258 @@
+/* Tables, units, JSON. Knows nothing of any command. */
+#include "cli/out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli/host.h"
+
+struct out_row {
+    struct out_row *next;
+    const char *cells[];
+};
+
+void out_table_init(out_table *table, cli_pool *pool, const out_column *columns, size_t count)
+{
+    *table = (out_table){pool, columns, count, NULL, NULL, false};
+}
+
+void out_table_add(out_table *table, const char *const *cells)
+{
+    size_t count = table->column_count;
+    struct out_row *row =
+        pool_alloc(table->pool, sizeof(struct out_row) + count * sizeof(const char *));
+    for (size_t i = 0; i < count && row != NULL; i++) {
+        row->cells[i] = cells[i] != NULL ? out_clean(table->pool, cells[i]) : NULL;
+        table->failed = table->failed || row->cells[i] == NULL;
+    }
+    if (row == NULL) {
+        table->failed = true;
+        return;
+    }
+    if (table->last != NULL) {
+        table->last->next = row;
+    } else {
+        table->first = row;
+    }
+    table->last = row;
+}
+
+/* Columns on the screen: code points. Wide and combining characters are not told apart. */
+static size_t width_of(const char *text)
+{
+    size_t width = 0;
+    for (; *text != '\0'; text++) {
+        width += ((unsigned char)*text & 0xC0u) != 0x80u;
+    }
+    return width;
+}
+
+static void print_cell(FILE *file, const char *text, size_t width, bool right, bool last)
+{
+    size_t own = width_of(text);
+    int gap = own < width ? (int)(width - own) : 0;
+    if (right) {
+        (void)fprintf(file, "%*s%s", gap, "", text);
+    } else {
+        (void)fprintf(file, "%s%*s", text, last ? 0 : gap, "");
+    }
+    (void)fputs(last ? "\n" : "  ", file);
+}
+
+bool out_table_print(const out_table *table, FILE *file)
+{
+    size_t count = table->column_count;
+    size_t *widths = pool_array(table->pool, count, sizeof(*widths));
+    if (table->failed || widths == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        widths[i] = width_of(table->columns[i].title);
+        for (const struct out_row *row = table->first; row != NULL; row = row->next) {
+            size_t width = width_of(row->cells[i]);
+            widths[i] = width > widths[i] ? width : widths[i];
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        print_cell(file, table->columns[i].title, widths[i], table->columns[i].right,
+                   i + 1 == count);
+    }
+    for (const struct out_row *row = table->first; row != NULL; row = row->next) {
+        for (size_t i = 0; i < count; i++) {
+            print_cell(file, row->cells[i], widths[i], table->columns[i].right, i + 1 == count);
+        }
+    }
+    return true;
+}
+
+void out_pair(FILE *file, const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)fprintf(file, "%-20s", name);
+    (void)vfprintf(file, format, args);
+    (void)fputc('\n', file);
+    va_end(args);
+}
+
+char *out_bytes(cli_pool *pool, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    while (value >= 1023.95 && unit < 4) {
+        value /= 1024;
+        unit++;
+    }
+    return pool_format(pool, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+char *out_ms(cli_pool *pool, uint64_t ns)
+{
+    return pool_format(pool, "%.3f", (double)ns / 1e6);
+}
+
+char *out_time(cli_pool *pool, uint64_t ns)
+{
+    if (ns < 1000000u) {
+        return pool_format(pool, "%.1f us", (double)ns / 1e3);
+    }
+    if (ns < 1000000000u) {
+        return pool_format(pool, "%.1f ms", (double)ns / 1e6);
+    }
+    if (ns < 120000000000u) {
+        return pool_format(pool, "%.1f s", (double)ns / 1e9);
+    }
+    if (ns < 7200000000000u) {
+        return pool_format(pool, "%.1f min", (double)ns / 60e9);
+    }
+    return pool_format(pool, "%.1f h", (double)ns / 3600e9);
+}
+
+char *out_ago(cli_pool *pool, int64_t then_ns)
+{
+    if (then_ns <= 0) {
+        return pool_text(pool, "never", 5);
+    }
+    int64_t seconds = (host_wall() - then_ns) / 1000000000;
+    if (seconds < 60) {
+        return pool_text(pool, "just now", 8); /* clocks ahead of ours too */
+    }
+    if (seconds < 3600) {
+        return pool_format(pool, "%" PRId64 " min ago", seconds / 60);
+    }
+    if (seconds < 48 * 3600) {
+        return pool_format(pool, "%" PRId64 " h ago", seconds / 3600);
+    }
+    return pool_format(pool, "%" PRId64 " days ago", seconds / 86400);
+}
+
+/* Length of the UTF-8 sequence at `text`, 0 if there is none. Over-long forms, surrogates and
+ * values past U+10FFFF are refused, as jansson does. */
+static size_t sequence(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80 ? 1 : 0;
+    uint32_t value = text[0];
+    uint32_t least = 0;
+    if (text[0] >= 0xC2 && text[0] <= 0xDF) {
+        length = 2;
+        value = text[0] & 0x1Fu;
+        least = 0x80;
+    } else if (text[0] >= 0xE0 && text[0] <= 0xEF) {
+        length = 3;
+        value = text[0] & 0x0Fu;
+        least = 0x800;
+    } else if (text[0] >= 0xF0 && text[0] <= 0xF4) {
+        length = 4;
+        value = text[0] & 0x07u;
+        least = 0x10000;
+    }
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xC0u) != 0x80u) {
+            return 0;
+        }
+        value = value << 6 | (text[i] & 0x3Fu);
+    }
+    bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+    return value < least || surrogate || value > 0x10FFFF ? 0 : length;
+}
+
+char *out_clean(cli_pool *pool, const char *text)
+{
+    char *copy = pool_alloc(pool, strlen(text) + 1);
+    if (copy == NULL) {
+        return NULL;
+    }
+    size_t used = 0;
+    while (*text != '\0') {
+        size_t length = sequence((const unsigned char *)text);
+        unsigned char first = (unsigned char)*text;
+        if (length == 0 || (length == 1 && (first < 0x20 || first == 0x7F))) {
+            copy[used++] = length == 0 ? '?' : ' ';
+            text++;
+            continue;
+        }
+        memcpy(copy + used, text, length);
+        used += length;
+        text += length;
+    }
+    return copy;
+}
+
+json_t *out_json_text(const char *text)
+{
+    json_t *value = json_string(text);
+    if (value == NULL) {
+        cli_pool pool = POOL_INIT;
+        const char *clean = out_clean(&pool, text);
+        value = clean != NULL ? json_string(clean) : NULL;
+        pool_deinit(&pool);
+    }
+    return value;
+}
+
+json_t *out_json_u64(uint64_t value)
+{
+    return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+json_t *out_json_ms(uint64_t ns)
+{
+    return json_real((double)ns / 1e6);
+}
+
+json_t *out_json_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+void out_json_set(json_t **object, const char *key, json_t *value)
+{
+    /* json_object_set_new takes `value` over even when it fails. */
+    if (json_object_set_new(*object, key, value) != 0) {
+        json_decref(*object);
+        *object = NULL;
+    }
+}
+
+void out_json_append(json_t **array, json_t *value)
+{
+    if (json_array_append_new(*array, value) != 0) {
+        json_decref(*array);
+        *array = NULL;
+    }
+}
+
+bool out_json(FILE *file, json_t *root)
+{
+    bool good =
+        root != NULL && json_dumpf(root, file, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0;
+    if (good) {
+        (void)fputc('\n', file); /* main looks at the stream's error flag */
+    }
+    good = good || (root != NULL && ferror(file) != 0); /* and tells of it */
+    json_decref(root);
+    return good;
+}

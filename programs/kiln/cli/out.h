@@ -1,0 +1,66 @@
+/* Standard output: tables for people, JSON for programs, and the units both are told in. Text that
+ * came from drivers and files is made printable on the way. */
+#ifndef KILN_PROGRAM_OUT_H
+#define KILN_PROGRAM_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "cli/pool.h"
+
+/* --- tables ------------------------------------------------------------------------------------
+ */
+
+typedef struct out_column {
+    const char *title;
+    bool right; /* numbers */
+} out_column;
+
+typedef struct out_table {
+    cli_pool *pool;
+    const out_column *columns;
+    size_t column_count;
+    struct out_row *first, *last;
+    bool failed; /* out of memory somewhere: out_table_print says so */
+} out_table;
+
+void out_table_init(out_table *table, cli_pool *pool, const out_column *columns, size_t count);
+/* Adds a row of column_count cells, which are copied. A NULL cell marks the table as failed, so
+ * that cells can be made on the spot with pool_format. */
+void out_table_add(out_table *table, const char *const *cells);
+/* False when memory ran out meanwhile; nothing is printed then. */
+bool out_table_print(const out_table *table, FILE *file);
+
+/* "name   value" pairs, one a line. */
+void out_pair(FILE *file, const char *name, const char *format, ...) KILN_PRINTF(3, 4);
+
+/* --- units -------------------------------------------------------------------------------------
+ */
+
+/* "12.3 KiB"; "1.234" for a column of milliseconds; "3 h ago" of a wall-clock time; "812 ms". */
+char *out_bytes(cli_pool *pool, uint64_t bytes);
+char *out_ms(cli_pool *pool, uint64_t ns);
+char *out_ago(cli_pool *pool, int64_t then_ns);
+char *out_time(cli_pool *pool, uint64_t ns);
+/* A copy with control characters and broken UTF-8 replaced. */
+char *out_clean(cli_pool *pool, const char *text);
+
+/* --- JSON --------------------------------------------------------------------------------------
+ * Keys come out in the order in which they are put in. Values made by these functions may be NULL
+ * (no memory); putting one makes the object NULL too, and out_json reports that in the end. */
+
+json_t *out_json_text(const char *text);
+json_t *out_json_u64(uint64_t value);
+json_t *out_json_ms(uint64_t ns);
+json_t *out_json_real(double value); /* null if it is not finite */
+/* Puts `value` (taken over) into *object, or clears *object and frees it. */
+void out_json_set(json_t **object, const char *key, json_t *value);
+void out_json_append(json_t **array, json_t *value);
+/* Prints and frees. False when memory ran out. */
+bool out_json(FILE *file, json_t *root);
+
+#endif

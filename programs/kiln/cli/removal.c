@@ -1,0 +1,37 @@
+/* One summary for two commands. */
+#include "cli/removal.h"
+
+#include <inttypes.h>
+
+#include "cli/out.h"
+
+static bool tell_json(const kiln_prune_result *result)
+{
+    json_t *root = json_object();
+    out_json_set(&root, "entries_seen", out_json_u64(result->entries_seen));
+    out_json_set(&root, "bytes_seen", out_json_u64(result->bytes_seen));
+    out_json_set(&root, "entries_removed", out_json_u64(result->entries_removed));
+    out_json_set(&root, "bytes_removed", out_json_u64(result->bytes_removed));
+    out_json_set(&root, "temporaries_removed", out_json_u64(result->temporaries_removed));
+    return out_json(stdout, root);
+}
+
+exit_code removal_tell(const cmd_context *context, const kiln_prune_result *result, bool json)
+{
+    if (json) {
+        return tell_json(result) ? EXIT_FINE : cmd_no_memory(context);
+    }
+    const char *removed = out_bytes(context->pool, result->bytes_removed);
+    const char *seen = out_bytes(context->pool, result->bytes_seen);
+    if (removed == NULL || seen == NULL) {
+        return cmd_no_memory(context);
+    }
+    (void)printf("removed %" PRIu64 " of %" PRIu64 " entries, %s of %s", result->entries_removed,
+                 result->entries_seen, removed, seen);
+    if (result->temporaries_removed > 0) {
+        (void)printf(", and %" PRIu64 " left-over temporary %s", result->temporaries_removed,
+                     result->temporaries_removed == 1 ? "file" : "files");
+    }
+    (void)putchar('\n');
+    return EXIT_FINE;
+}

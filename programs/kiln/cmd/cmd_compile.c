@@ -1,0 +1,375 @@
+/* kiln compile: compiles files for a device or a named target, through the cache. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/host.h"
+#include "cli/out.h"
+#include "cli/parallel.h"
+#include "cli/session.h"
+#include "kernel/source_file.h"
+#include "warm/targets.h"
+
+typedef struct compile_options {
+    session_options session;
+    const char *target;
+    const char *arch;
+    opt_number jobs;
+    const char *output;
+    source_file_options file;
+} compile_options;
+
+static const opt_spec specs[] = {
+    {"target", 't', OPT_TEXT, offsetof(compile_options, target), "TARGET",
+     "what to compile for: opencl:0, cpu:x86-64-v3, cuda:sm_90"},
+    {"arch", 'a', OPT_TEXT, offsetof(compile_options, arch), "NAME",
+     "with --backend: its target of this name (sm_90, x86-64-v3)"},
+    {"jobs", 'j', OPT_COUNT, offsetof(compile_options, jobs), "N",
+     "compile N files at once (default: one a processor, at most one a GiB of memory)"},
+    {"output", 'o', OPT_TEXT, offsetof(compile_options, output), "PATH",
+     "write the binary to PATH; a folder for several files"},
+    SOURCE_FILE_ROWS(compile_options, ""),
+    SESSION_DEVICE_ROWS(compile_options),
+    SESSION_CACHE_ROW(compile_options),
+    SESSION_JSON_ROW(compile_options),
+    OPT_END};
+
+/* What became of one file. */
+typedef struct compiled_file {
+    const char *file;
+    const char *output; /* NULL if nothing was written */
+    kiln_status status;
+    kiln_origin origin;
+    uint64_t size, compile_ns, total_ns;
+    char *reason;       /* NULL if it is good */
+    kiln_diag *trouble; /* the same with the log, to be told when all are done, in order */
+} compiled_file;
+
+typedef struct compile_job {
+    const cmd_context *context;
+    const compile_options *options;
+    kiln_runtime *runtime;
+    const char *target;
+    const kiln_define *defines;
+    compiled_file *files;
+    size_t count;
+    host_mutex *mutex; /* pool, console and the fields below, while files compile side by side */
+    size_t done;
+    exit_code code; /* of the first failure */
+} compile_job;
+
+/* Where the binary of `path` goes. NULL with *out_good false: no memory. */
+static const char *output_for(const compile_job *job, const char *path, bool *out_good)
+{
+    const char *output = job->options->output;
+    cli_pool *pool = job->context->pool;
+    *out_good = true;
+    if (output == NULL || !host_is_folder(output)) {
+        return output;
+    }
+    const char *name = pool_format(pool, "%s.bin", host_name_of(path));
+    const char *whole = name != NULL ? host_join(pool, output, name) : NULL;
+    *out_good = whole != NULL;
+    return whole;
+}
+
+static kiln_status write_blob(const compile_job *job, compiled_file *file, const kiln_blob *blob,
+                              kiln_diag *diag)
+{
+    bool good = false;
+    host_mutex_lock(job->mutex);
+    const char *output = output_for(job, file->file, &good);
+    host_mutex_unlock(job->mutex);
+    if (!good) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, file->file, "out of memory");
+    }
+    if (output == NULL) {
+        return KILN_OK;
+    }
+    file->output = output;
+    return host_write_file(output, kiln_blob_data(blob), kiln_blob_size(blob), diag);
+}
+
+static kiln_status compile_file(const compile_job *job, compiled_file *file, kiln_diag *diag)
+{
+    kiln_source source;
+    kiln_blob *blob = NULL;
+    char *text = NULL;
+    char name[1024];
+    kiln_status status =
+        source_file_describe(&job->options->file, job->defines, file->file, &source, diag);
+    source.name = host_spell(file->file, name, sizeof(name));
+    if (status == KILN_OK) {
+        status = source_file_read(file->file, &source, &text, diag);
+    }
+    uint64_t begin = host_now();
+    if (status == KILN_OK) {
+        status = kiln_compile(job->runtime, job->target, &source, &blob, &file->origin, diag);
+    }
+    file->total_ns = host_now() - begin;
+    if (status == KILN_OK) {
+        file->size = kiln_blob_size(blob);
+        file->compile_ns = kiln_blob_compile_ns(blob);
+        status = write_blob(job, file, blob, diag);
+    }
+    kiln_blob_release(blob);
+    free(text);
+    return status;
+}
+
+/* One file, on any thread. */
+static void compile_one(void *user, size_t index)
+{
+    compile_job *job = user;
+    cli_console *console = job->context->console;
+    compiled_file *file = &job->files[index];
+    kiln_diag diag = KILN_DIAG_INIT;
+    char line[1024];
+    host_mutex_lock(job->mutex);
+    console_progress(console, job->done, job->count, file->file, 0);
+    host_mutex_unlock(job->mutex);
+    file->status = compile_file(job, file, &diag);
+    host_mutex_lock(job->mutex);
+    job->done++;
+    if (file->status != KILN_OK) {
+        (void)kiln_diag_format(&diag, line, sizeof(line));
+        file->reason = pool_text(job->context->pool, line, strlen(line));
+        file->trouble = pool_alloc(job->context->pool, sizeof(diag));
+        if (file->trouble != NULL) {
+            *file->trouble = diag;
+        } else {
+            kiln_diag_clear(&diag);
+        }
+    } else if (file->origin == KILN_ORIGIN_COMPILED) {
+        const char *time = out_time(job->context->pool, file->compile_ns);
+        console_note(console, "compiled %s in %s", file->file, time != NULL ? time : "?");
+    }
+    host_mutex_unlock(job->mutex);
+}
+
+/* What went wrong, in the order of the files. */
+static void tell_failures(compile_job *job)
+{
+    for (size_t i = 0; i < job->count; i++) {
+        compiled_file *file = &job->files[i];
+        if (file->status == KILN_OK) {
+            continue;
+        }
+        exit_code code =
+            file->trouble != NULL ? cmd_fail(job->context, file->trouble) : exit_of(file->status);
+        job->code = job->code == EXIT_FINE ? code : job->code;
+    }
+}
+
+/* --- telling -----------------------------------------------------------------------------------
+ */
+
+typedef struct compile_totals {
+    size_t hits, compiled, failed;
+    uint64_t ns;
+} compile_totals;
+
+static compile_totals add_up(const compile_job *job)
+{
+    compile_totals totals = {0, 0, 0, 0};
+    for (size_t i = 0; i < job->count; i++) {
+        const compiled_file *file = &job->files[i];
+        bool made = file->origin == KILN_ORIGIN_COMPILED || file->origin == KILN_ORIGIN_NONE;
+        totals.failed += file->status != KILN_OK;
+        totals.compiled += file->status == KILN_OK && made;
+        totals.hits += file->status == KILN_OK && !made;
+        totals.ns += file->total_ns;
+    }
+    return totals;
+}
+
+static bool print_table(const compile_job *job)
+{
+    static const out_column columns[] = {
+        {"file", false}, {"origin", false}, {"compile ms", true}, {"ms", true}, {"size", true}};
+    cli_pool *pool = job->context->pool;
+    compile_totals totals = add_up(job);
+    out_table table;
+    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < job->count; i++) {
+        const compiled_file *file = &job->files[i];
+        bool good = file->status == KILN_OK;
+        const char *cells[] = {file->file, good ? kiln_origin_name(file->origin) : "failed",
+                               good ? out_ms(pool, file->compile_ns) : "-",
+                               out_ms(pool, file->total_ns),
+                               good ? out_bytes(pool, file->size) : "-"};
+        out_table_add(&table, cells);
+    }
+    const char *time = out_time(pool, totals.ns);
+    if (time == NULL || !out_table_print(&table, stdout)) {
+        return false;
+    }
+    (void)printf("%zu %s for %s: %zu hits, %zu compiled, %zu failed, %s\n", job->count,
+                 job->count == 1 ? "file" : "files", job->target, totals.hits, totals.compiled,
+                 totals.failed, time);
+    return true;
+}
+
+static bool print_json(const compile_job *job)
+{
+    compile_totals totals = add_up(job);
+    json_t *root = json_object();
+    json_t *files = json_array();
+    for (size_t i = 0; i < job->count; i++) {
+        const compiled_file *file = &job->files[i];
+        json_t *row = json_object();
+        out_json_set(&row, "file", out_json_text(file->file));
+        out_json_set(&row, "ok", json_boolean(file->status == KILN_OK));
+        out_json_set(&row, "origin", out_json_text(kiln_origin_name(file->origin)));
+        out_json_set(&row, "bytes", out_json_u64(file->size));
+        out_json_set(&row, "compile_ms", out_json_ms(file->compile_ns));
+        out_json_set(&row, "total_ms", out_json_ms(file->total_ns));
+        out_json_set(&row, "output",
+                     file->output != NULL ? out_json_text(file->output) : json_null());
+        out_json_set(&row, "status", out_json_text(kiln_status_name(file->status)));
+        out_json_set(&row, "reason", out_json_text(file->reason != NULL ? file->reason : ""));
+        out_json_append(&files, row);
+    }
+    out_json_set(&root, "target", out_json_text(job->target));
+    out_json_set(&root, "files", files);
+    out_json_set(&root, "hits", out_json_u64(totals.hits));
+    out_json_set(&root, "compiled", out_json_u64(totals.compiled));
+    out_json_set(&root, "failed", out_json_u64(totals.failed));
+    out_json_set(&root, "total_ms", out_json_ms(totals.ns));
+    return out_json(stdout, root);
+}
+
+/* --- starting ----------------------------------------------------------------------------------
+ */
+
+static int compare_names(const void *left, const void *right)
+{
+    const char *const *a = left;
+    const char *const *b = right;
+    return strcmp(host_name_of(*a), host_name_of(*b));
+}
+
+/* Files of one name, from several folders, would take each other's place in one. */
+static kiln_status check_names(const opt_list *files, cli_pool *pool, kiln_diag *diag)
+{
+    const char **sorted = pool_array(pool, files->count, sizeof(*sorted));
+    if (sorted == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--output", "out of memory");
+    }
+    memcpy(sorted, files->items, files->count * sizeof(*sorted));
+    qsort(sorted, files->count, sizeof(*sorted), compare_names);
+    for (size_t i = 1; i < files->count; i++) {
+        if (compare_names(&sorted[i - 1], &sorted[i]) == 0 &&
+            strcmp(sorted[i - 1], sorted[i]) != 0) {
+            return kiln_diag_set(diag, KILN_E_INVALID, "compile them into folders of their own",
+                                 "--output", "%.100s and %.100s would both become %.60s.bin",
+                                 sorted[i - 1], sorted[i], host_name_of(sorted[i]));
+        }
+    }
+    return KILN_OK;
+}
+
+static kiln_status check(const compile_options *options, const opt_list *files, cli_pool *pool,
+                         kiln_diag *diag)
+{
+    const char *output = options->output;
+    if (options->target != NULL &&
+        (options->session.backend != NULL || options->session.device != NULL)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "leave the others out", "--target",
+                             "says the same as --backend and --device");
+    }
+    if (options->arch != NULL && options->session.device != NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "leave one of them out", "--arch",
+                             "names a target, and so does --device");
+    }
+    if (options->arch != NULL && options->session.backend == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "give --backend too, or --target BACKEND:NAME",
+                             "--arch", "names a target of a backend, and none is named");
+    }
+    if (output != NULL && files->count > 1 && !host_is_folder(output)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "give a folder that is there", output,
+                             "is not a folder, and there are %zu files", files->count);
+    }
+    return output != NULL && files->count > 1 ? check_names(files, pool, diag) : KILN_OK;
+}
+
+/* The target's name when it was not given: the best device for the first file's language. */
+static kiln_status choose_target(compile_job *job, kiln_diag *diag)
+{
+    kiln_source source;
+    const compile_options *options = job->options;
+    const targets_wish wish = {options->session.backend, options->session.device, options->arch};
+    kiln_status status =
+        source_file_describe(&options->file, job->defines, job->files[0].file, &source, diag);
+    return status == KILN_OK ? targets_choose(job->runtime, &wish, &source, job->context->pool,
+                                              &job->target, diag)
+                             : status;
+}
+
+static exit_code work(compile_job *job, const opt_list *arguments)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    job->files = pool_array(job->context->pool, arguments->count, sizeof(*job->files));
+    if (job->files == NULL ||
+        !source_file_defines(&job->options->file.defines, job->context->pool, &job->defines)) {
+        return cmd_no_memory(job->context);
+    }
+    job->count = arguments->count;
+    for (size_t i = 0; i < job->count; i++) {
+        job->files[i].file = arguments->items[i];
+    }
+    size_t jobs = 1;
+    if (parallel_choose(&job->options->jobs, &jobs, &diag) != KILN_OK ||
+        (job->target == NULL && choose_target(job, &diag) != KILN_OK)) {
+        return cmd_fail(job->context, &diag);
+    }
+    job->mutex = host_mutex_create();
+    if (job->mutex == NULL) {
+        return cmd_no_memory(job->context);
+    }
+    parallel_each(job->count, jobs, compile_one, job);
+    console_progress_end(job->context->console);
+    tell_failures(job);
+    host_mutex_destroy(job->mutex);
+    bool good = job->options->session.json ? print_json(job) : print_table(job);
+    return good ? job->code : cmd_no_memory(job->context);
+}
+
+static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+{
+    const compile_options *options = fields;
+    session_options session = options->session;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache *cache = NULL;
+    compile_job job = {.context = context, .options = options, .target = options->target};
+    if (check(options, arguments, context->pool, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    session.compile_only = true;
+    if (options->target != NULL) {
+        session.backend = targets_backend(options->target, context->pool);
+        if (session.backend == NULL) {
+            return cmd_no_memory(context);
+        }
+    }
+    exit_code code = session_open(context, &session, &cache, &job.runtime);
+    if (code == EXIT_FINE) {
+        code = work(&job, arguments);
+    }
+    session_close(cache, job.runtime);
+    return code;
+}
+
+const cli_command cmd_compile = {
+    .name = "compile",
+    .usage = "FILE...",
+    .summary = "Compiles kernel files through the cache, for later or for -o",
+    .details =
+        "Without -o the binaries only go into the cache: to fill it when an image is built,\n"
+        "or to see what compiles. Files that compile are not held up by those that do not.",
+    .options = specs,
+    .options_size = sizeof(compile_options),
+    .min_arguments = 1,
+    .max_arguments = 100000,
+    .run = run,
+};

@@ -1,0 +1,363 @@
+/* kiln doctor: is everything as it should be, and if not, what to do. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/listing.h"
+#include "cli/out.h"
+#include "cli/session.h"
+#include "cmd/driver_caches.h"
+
+typedef struct doctor_options {
+    session_options session;
+    opt_number timeout;
+    opt_list backends;
+} doctor_options;
+
+static const opt_spec specs[] = {{"backend", 'b', OPT_LIST, offsetof(doctor_options, backends),
+                                  "NAME", "look at this backend only (may be repeated)"},
+                                 {"timeout", 0, OPT_DURATION, offsetof(doctor_options, timeout),
+                                  "TIME", "longest time for one backend (default 10s)"},
+                                 SESSION_CACHE_ROW(doctor_options),
+                                 SESSION_JSON_ROW(doctor_options),
+                                 OPT_END};
+
+enum { MAX_BACKENDS = 32, MAX_CACHES = 16 };
+
+/* What was found out, before any of it is printed. */
+typedef struct doctor_findings {
+    kiln_probe_report reports[MAX_BACKENDS];
+    size_t report_count;
+    size_t ready;
+    driver_cache caches[MAX_CACHES];
+    size_t cache_count;
+    bool disk;          /* kiln's own cache has a disk tier */
+    bool wanted;        /* and was not turned off by the user */
+    const char *root;   /* "" without one */
+    const char *reason; /* why there is none */
+    uint64_t entries, bytes;
+    kiln_cache_stats stats;
+} doctor_findings;
+
+/* Variables that are worth knowing when something is odd. */
+static const char *const variables[] = {"KILN_CACHE_DIR",
+                                        "KILN_CACHE_MAX_SIZE",
+                                        "KILN_CACHE_MAX_AGE",
+                                        "KILN_CACHE_MIN_FREE",
+                                        "KILN_NO_CACHE",
+                                        "KILN_RECACHE",
+                                        "KILN_READONLY",
+                                        "KILN_FSYNC",
+                                        "KILN_TRUST",
+                                        "KILN_SIGNING_KEY",
+                                        "KILN_TRUSTED_KEYS",
+                                        "KILN_BACKEND",
+                                        "KILN_DEVICE",
+                                        "KILN_STRICT",
+                                        "KILN_LOG",
+                                        "KILN_PACKS",
+                                        "KILN_REMOTE",
+                                        "KILN_BACKEND_PATH",
+                                        "KILN_TRACE",
+                                        "KILN_UNTUNED",
+                                        "KILN_FRESH_PROBE",
+                                        "KILN_COMPILE_JOBS",
+                                        "KILN_CC",
+                                        "KILN_CC_TIMEOUT",
+                                        "KILN_CPU_FEATURES",
+                                        "KILN_CUDA_PCH",
+                                        NULL};
+
+static kiln_status probe_one(const cmd_context *context, const doctor_options *options,
+                             const char *name, doctor_findings *findings, kiln_diag *diag)
+{
+    uint32_t limit_ms = 0;
+    if (options->timeout.given) {
+        uint64_t ms = options->timeout.value / 1000000u;
+        limit_ms = ms > 0 && ms < UINT32_MAX ? (uint32_t)ms : 1;
+    }
+    kiln_probe_report *report = &findings->reports[findings->report_count];
+    console_progress(context->console, findings->report_count, MAX_BACKENDS, name, 0);
+    kiln_status status = kiln_backend_probe_isolated(name, limit_ms, report, diag);
+    if (status == KILN_OK) {
+        findings->report_count++;
+        findings->ready += report->outcome == KILN_PROBE_READY;
+    }
+    return status;
+}
+
+static kiln_status probe(const cmd_context *context, const doctor_options *options,
+                         doctor_findings *findings, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    const char *name = kiln_backend_name(0);
+    if (options->backends.count > MAX_BACKENDS) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "--backend", "at most 32 can be given");
+    }
+    /* Named ones are asked for by name, so that an unknown name is told. */
+    for (size_t i = 0; i < options->backends.count && status == KILN_OK; i++) {
+        status = probe_one(context, options, options->backends.items[i], findings, diag);
+    }
+    for (size_t i = 0; name != NULL && status == KILN_OK && options->backends.count == 0; i++) {
+        if (findings->report_count == MAX_BACKENDS) {
+            break;
+        }
+        status = probe_one(context, options, name, findings, diag);
+        name = kiln_backend_name(i + 1);
+    }
+    console_progress_end(context->console);
+    return status;
+}
+
+static kiln_status examine_cache(const cmd_context *context, kiln_cache *cache,
+                                 doctor_findings *findings, kiln_diag *diag)
+{
+    cli_listing listing;
+    kiln_cache_options asked = {0};
+    kiln_status status = kiln_cache_options_init(&asked, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    findings->root = kiln_cache_root(cache);
+    findings->reason = kiln_cache_disk_reason(cache);
+    findings->disk = *findings->root != '\0';
+    findings->wanted = (asked.flags & KILN_CACHE_DISABLED) == 0;
+    if (!findings->disk) {
+        return KILN_OK;
+    }
+    status = listing_make(cache, NULL, context->pool, &listing, diag);
+    if (status == KILN_OK) {
+        findings->entries = listing.count;
+        findings->bytes = listing.disk_bytes;
+        status = kiln_cache_stats_total(cache, &findings->stats, diag);
+    }
+    return status;
+}
+
+static void examine_drivers(const cmd_context *context, doctor_findings *findings)
+{
+    driver_cache cache;
+    for (unsigned i = 0; i < MAX_CACHES && driver_cache_get(context->pool, i, &cache); i++) {
+        findings->caches[findings->cache_count++] = cache;
+    }
+}
+
+/* --- text --------------------------------------------------------------------------------------
+ */
+
+static void print_backends(const doctor_findings *findings)
+{
+    (void)puts("Backends");
+    for (size_t i = 0; i < findings->report_count; i++) {
+        const kiln_probe_report *report = &findings->reports[i];
+        (void)printf("  %-9s %-18s", report->backend, kiln_probe_outcome_name(report->outcome));
+        if (report->outcome == KILN_PROBE_READY) {
+            (void)printf("%u device%s, %.1f ms", report->device_count,
+                         report->device_count == 1 ? "" : "s", (double)report->probe_ns / 1e6);
+        }
+        (void)putchar('\n');
+        if (report->library[0] != '\0') {
+            (void)printf("            library: %s%s%s%s\n", report->library,
+                         report->version[0] != '\0' ? " (" : "", report->version,
+                         report->version[0] != '\0' ? ")" : "");
+        }
+        if (report->why[0] != '\0') {
+            (void)printf("            why: %s\n", report->why);
+        }
+        if (report->fix[0] != '\0') {
+            (void)printf("            fix: %s\n", report->fix);
+        }
+    }
+}
+
+static bool print_cache(cli_pool *pool, const doctor_findings *findings)
+{
+    const kiln_cache_stats *stats = &findings->stats;
+    const char *bytes = out_bytes(pool, findings->bytes);
+    const char *saved = out_time(pool, stats->saved_ns);
+    uint64_t hits = stats->hits_memory + stats->hits_disk + stats->hits_pack + stats->hits_remote +
+                    stats->hits_shared;
+    if (bytes == NULL || saved == NULL) {
+        return false;
+    }
+    (void)puts("\nCache");
+    if (!findings->disk) {
+        (void)printf("  off       %s\n", findings->reason);
+        return true;
+    }
+    (void)printf("  on        %s\n", findings->root);
+    (void)printf("  holds     %" PRIu64 " entries, %s\n", findings->entries, bytes);
+    (void)printf("  did       %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n", hits,
+                 stats->misses, saved);
+    if (stats->put_failures + stats->io_errors + stats->corrupt > 0) {
+        (void)printf("  trouble   %" PRIu64 " not stored, %" PRIu64 " damaged, %" PRIu64
+                     " other errors\n",
+                     stats->put_failures, stats->corrupt, stats->io_errors);
+    }
+    return true;
+}
+
+static bool print_drivers(cli_pool *pool, const doctor_findings *findings)
+{
+    static const out_column columns[] = {
+        {"  cache", false}, {"size", true}, {"files", true}, {"state", false}, {"path", false}};
+    out_table table;
+    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < findings->cache_count; i++) {
+        const driver_cache *cache = &findings->caches[i];
+        const char *cells[] = {pool_format(pool, "  %s", cache->name),
+                               cache->present ? out_bytes(pool, cache->bytes) : "-",
+                               cache->present ? pool_format(pool, "%" PRIu64, cache->files) : "-",
+                               cache->state, cache->path != NULL ? cache->path : "-"};
+        out_table_add(&table, cells);
+    }
+    (void)puts("\nDrivers' own caches");
+    return out_table_print(&table, stdout);
+}
+
+/* URLs, without the names and passwords before their '@': what the doctor says is shown around. */
+static void print_urls(const char *list)
+{
+    for (const char *at = list; *at != '\0';) {
+        const size_t blanks = strspn(at, " \t\r\n");
+        const size_t length = strcspn(at + blanks, " \t\r\n");
+        const char *url = at + blanks;
+        size_t secret_end = length;
+        while (secret_end > 0 && url[secret_end - 1] != '@') {
+            secret_end--;
+        }
+        const char *scheme = strstr(url, "://");
+        size_t shown = scheme != NULL && scheme < url + length ? (size_t)(scheme - url) + 3 : 0;
+        shown = secret_end > 0 ? shown : length;
+        (void)printf("%.*s%.*s%s%.*s", (int)blanks, at, (int)shown, url,
+                     secret_end > 0 ? "...@" : "", (int)(secret_end > 0 ? length - secret_end : 0),
+                     url + secret_end);
+        at = url + length;
+    }
+}
+
+static void print_variables(void)
+{
+    bool any = false;
+    for (size_t i = 0; variables[i] != NULL; i++) {
+        const char *value = getenv(variables[i]);
+        if (value == NULL) {
+            continue;
+        }
+        (void)printf("%s  %s=", any ? "" : "\nEnvironment\n", variables[i]);
+        if (strcmp(variables[i], "KILN_REMOTE") == 0) {
+            print_urls(value);
+        } else {
+            (void)fputs(value, stdout);
+        }
+        (void)putchar('\n');
+        any = true;
+    }
+}
+
+/* --- JSON --------------------------------------------------------------------------------------
+ */
+
+static json_t *backends_json(const doctor_findings *findings)
+{
+    json_t *backends = json_array();
+    for (size_t i = 0; i < findings->report_count; i++) {
+        const kiln_probe_report *report = &findings->reports[i];
+        json_t *row = json_object();
+        out_json_set(&row, "backend", out_json_text(report->backend));
+        out_json_set(&row, "outcome", out_json_text(kiln_probe_outcome_name(report->outcome)));
+        out_json_set(&row, "library", out_json_text(report->library));
+        out_json_set(&row, "version", out_json_text(report->version));
+        out_json_set(&row, "why", out_json_text(report->why));
+        out_json_set(&row, "fix", out_json_text(report->fix));
+        out_json_set(&row, "devices", out_json_u64(report->device_count));
+        out_json_set(&row, "probe_ms", out_json_ms(report->probe_ns));
+        out_json_append(&backends, row);
+    }
+    return backends;
+}
+
+static bool print_json(const doctor_findings *findings)
+{
+    json_t *root = json_object();
+    json_t *cache = json_object();
+    json_t *drivers = json_array();
+    out_json_set(&cache, "on", json_boolean(findings->disk));
+    out_json_set(&cache, "root", out_json_text(findings->root));
+    out_json_set(&cache, "reason", out_json_text(findings->reason));
+    out_json_set(&cache, "entries", out_json_u64(findings->entries));
+    out_json_set(&cache, "bytes", out_json_u64(findings->bytes));
+    for (size_t i = 0; i < findings->cache_count; i++) {
+        const driver_cache *driver = &findings->caches[i];
+        json_t *row = json_object();
+        out_json_set(&row, "name", out_json_text(driver->name));
+        out_json_set(&row, "path",
+                     driver->path != NULL ? out_json_text(driver->path) : json_null());
+        out_json_set(&row, "state", driver->state != NULL ? out_json_text(driver->state) : NULL);
+        out_json_set(&row, "present", json_boolean(driver->present));
+        out_json_set(&row, "bytes", out_json_u64(driver->bytes));
+        out_json_set(&row, "files", out_json_u64(driver->files));
+        out_json_append(&drivers, row);
+    }
+    out_json_set(&root, "backends", backends_json(findings));
+    out_json_set(&root, "cache", cache);
+    out_json_set(&root, "driver_caches", drivers);
+    return out_json(stdout, root);
+}
+
+static bool print_text(cli_pool *pool, const doctor_findings *findings)
+{
+    print_backends(findings);
+    if (!print_cache(pool, findings) || !print_drivers(pool, findings)) {
+        return false;
+    }
+    print_variables();
+    return true;
+}
+
+static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+{
+    const doctor_options *options = fields;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache *cache = NULL;
+    doctor_findings *findings =
+        pool_alloc(context->pool, sizeof(*findings)); /* large for a stack */
+    (void)arguments;                                  /* takes none */
+    if (findings == NULL) {
+        return cmd_no_memory(context);
+    }
+    exit_code code = session_open_cache(context, &options->session, &cache);
+    if (code != EXIT_FINE) {
+        return code;
+    }
+    kiln_status status = probe(context, options, findings, &diag);
+    if (status != KILN_OK) {
+        /* A backend that nobody has. */
+        code = status == KILN_E_INVALID ? EXIT_UNAVAILABLE : exit_of(status);
+        code = cmd_fail_as(context, code, &diag);
+    } else if (examine_cache(context, cache, findings, &diag) != KILN_OK) {
+        code = cmd_fail_as(context, EXIT_CACHE, &diag);
+    } else {
+        examine_drivers(context, findings);
+        bool good =
+            options->session.json ? print_json(findings) : print_text(context->pool, findings);
+        code = !findings->disk && findings->wanted ? EXIT_CACHE : EXIT_FINE;
+        code = findings->ready == 0 ? EXIT_UNAVAILABLE : code;
+        code = good ? code : cmd_no_memory(context);
+    }
+    kiln_cache_destroy(cache);
+    return code;
+}
+
+const cli_command cmd_doctor = {
+    .name = "doctor",
+    .usage = "",
+    .summary = "Examines backends, the cache and the drivers' own caches, and says what to fix",
+    .details =
+        "Each backend is probed in a process of its own with a time limit, so that a broken\n"
+        "driver can neither crash nor hang the examination. Exits 3 if no backend works, 4\n"
+        "if the cache should be on and is not.",
+    .options = specs,
+    .options_size = sizeof(doctor_options),
+    .run = run,
+};

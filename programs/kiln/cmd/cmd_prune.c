@@ -1,0 +1,103 @@
+/* kiln prune: removes entries by age, size and target, and those that nothing here asks for. */
+#include "cli/removal.h"
+#include "cli/session.h"
+#include "cmd/prune_unreachable.h"
+
+typedef struct prune_options {
+    session_options session;
+    opt_number max_age;
+    opt_number max_size;
+    const char *target;
+    bool unreachable;
+    bool dry_run;
+} prune_options;
+
+static const opt_spec specs[] = {{"max-age", 0, OPT_DURATION, offsetof(prune_options, max_age),
+                                  "TIME", "remove entries not used for TIME (30d, 12h)"},
+                                 {"max-size", 0, OPT_SIZE, offsetof(prune_options, max_size),
+                                  "BYTES", "then the least recently used beyond BYTES (2G)"},
+                                 {"target", 't', OPT_TEXT, offsetof(prune_options, target), "NAME",
+                                  "look at this target only; alone: remove all of it"},
+                                 {"unreachable", 0, OPT_FLAG, offsetof(prune_options, unreachable),
+                                  NULL,
+                                  "remove what was made for drivers and devices that have gone"},
+                                 {"dry-run", 0, OPT_FLAG, offsetof(prune_options, dry_run), NULL,
+                                  "with --unreachable: only tell what would be removed"},
+                                 SESSION_CACHE_ROW(prune_options),
+                                 SESSION_JSON_ROW(prune_options),
+                                 OPT_END};
+
+/* What is asked for makes sense together. */
+static kiln_status check(const prune_options *options, kiln_diag *diag)
+{
+    const bool bounds =
+        options->max_age.given || options->max_size.given || options->target != NULL;
+    if (options->unreachable && bounds) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "prune twice", "--unreachable",
+                             "it does not go together with --max-age, --max-size and --target");
+    }
+    if (options->dry_run && !options->unreachable) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "see `kiln ls` for what there is", "--dry-run",
+                             "it goes with --unreachable alone");
+    }
+    return bounds || options->unreachable
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_INVALID,
+                               "give --max-age, --max-size, --target or --unreachable", "",
+                               "nothing says what to remove");
+}
+
+static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+{
+    const prune_options *options = fields;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache *cache = NULL;
+    kiln_prune_result result = {0, 0, 0, 0, 0};
+    kiln_prune_options prune = {0, UINT64_MAX, options->target};
+    (void)arguments; /* takes none */
+    if (check(options, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    if (options->unreachable) {
+        return prune_unreachable(context, &options->session, options->dry_run);
+    }
+    if (options->max_age.given) {
+        /* To the library 0 means any age; the user who says 0 means everything. */
+        prune.max_age_ns = options->max_age.value > 0 ? options->max_age.value : 1;
+    }
+    if (options->max_size.given) {
+        prune.max_bytes = options->max_size.value;
+    } else if (!options->max_age.given) {
+        prune.max_bytes = 0;
+    }
+    exit_code code = session_open_disk_to_write(context, &options->session, &cache);
+    if (code != EXIT_FINE) {
+        return code;
+    }
+    if (kiln_cache_prune(cache, &prune, &result, &diag) != KILN_OK) {
+        code = cmd_fail_as(context, EXIT_CACHE, &diag);
+    } else {
+        code = removal_tell(context, &result, options->session.json);
+    }
+    kiln_cache_destroy(cache);
+    return code;
+}
+
+const cli_command cmd_prune = {
+    .name = "prune",
+    .usage = "",
+    .summary = "Removes entries by age, size or target",
+    .details =
+        "Programs that use the cache meanwhile are not disturbed: they compile again what\n"
+        "they still need.\n"
+        "\n"
+        "--unreachable asks the drivers of this machine what they are today, and removes what\n"
+        "was made for others by a stage that needs its device: OpenCL programs, Vulkan\n"
+        "pipelines, OpenGL programs, CUDA's own results from PTX. A backend that is not ready,\n"
+        "or a variable that chooses drivers or hides devices, leaves its entries alone. So\n"
+        "does every compiler: what it made does not say where it was. Not for a cache that\n"
+        "several machines or containers share. See kiln(1).",
+    .options = specs,
+    .options_size = sizeof(prune_options),
+    .run = run,
+};

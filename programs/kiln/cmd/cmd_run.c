@@ -1,0 +1,343 @@
+/* kiln run: a manifest's kernels, or one kernel file, on one device or on all. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/host.h"
+#include "cli/out.h"
+#include "cli/session.h"
+#include "cmd/report.h"
+#include "cmd/run_file.h"
+#include "cmd/run_watch.h"
+#include "kernel/kernel_arg.h"
+#include "kernel/kernel_reference.h"
+#include "kernel/kernel_run.h"
+#include "manifest/manifest.h"
+
+typedef struct run_options {
+    session_options session;
+    run_file_options file;
+    opt_list kernels;
+    bool all_devices;
+    opt_number repeat;
+    bool no_check;
+    bool cache_only;
+    bool watch;
+} run_options;
+
+static const opt_spec specs[] = {{"kernel", 'k', OPT_LIST, offsetof(run_options, kernels), "NAME",
+                                  "manifest: only this kernel (may be repeated)"},
+                                 {"all-devices", 'a', OPT_FLAG, offsetof(run_options, all_devices),
+                                  NULL, "on every device, not only on the best"},
+                                 {"repeat", 'n', OPT_COUNT, offsetof(run_options, repeat), "N",
+                                  "launch N times for the median (default 10, at most 1 s)"},
+                                 {"no-check", 0, OPT_FLAG, offsetof(run_options, no_check), NULL,
+                                  "do not compare with reference or --expect"},
+                                 {"cache-only", 0, OPT_FLAG, offsetof(run_options, cache_only),
+                                  NULL, "never compile: what is not in the cache fails"},
+                                 {"watch", 'w', OPT_FLAG, offsetof(run_options, watch), NULL,
+                                  "run again when a source or header changes, until interrupted"},
+                                 RUN_FILE_ROWS(run_options),
+                                 SESSION_DEVICE_ROWS(run_options),
+                                 SESSION_UNTUNED_ROW(run_options),
+                                 SESSION_TRACE_ROW(run_options),
+                                 SESSION_CACHE_ROW(run_options),
+                                 SESSION_JSON_ROW(run_options),
+                                 OPT_END};
+
+static const uint64_t watch_pause_ns = 100000000u;
+
+/* Everything a run needs, so that it can be passed on as one. */
+typedef struct run_state {
+    const cmd_context *context;
+    const run_options *options;
+    kiln_cache *cache;
+    kiln_runtime *runtime;
+    reference_host reference;
+    cli_manifest manifest;
+    cli_report report;
+    size_t done, total; /* for the progress bar */
+    exit_code code;     /* of the first thing that went wrong */
+} run_state;
+
+/* Tells a failure and remembers the first one's exit code. */
+static void fail(run_state *run, kiln_diag *diag)
+{
+    /* a miss here is not a wrong argument: it is --cache-only that failed */
+    exit_code code = diag->status == KILN_MISS ? cmd_fail_as(run->context, EXIT_FAILED, diag)
+                                               : cmd_fail(run->context, diag);
+    run->code = run->code == EXIT_FINE ? code : run->code;
+}
+
+static bool is_wanted(const run_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->kernels.count; i++) {
+        if (strcmp(options->kernels.items[i], name) == 0) {
+            return true;
+        }
+    }
+    return options->kernels.count == 0;
+}
+
+static kiln_status check_names(const run_state *run, kiln_diag *diag)
+{
+    const run_options *options = run->options;
+    for (size_t i = 0; i < options->kernels.count; i++) {
+        bool found = false;
+        for (size_t j = 0; j < run->manifest.count; j++) {
+            found = found || strcmp(run->manifest.kernels[j].name, options->kernels.items[i]) == 0;
+        }
+        if (!found) {
+            return kiln_diag_set(diag, KILN_E_INVALID, NULL, run->manifest.path,
+                                 "has no kernel \"%.80s\"", options->kernels.items[i]);
+        }
+    }
+    return KILN_OK;
+}
+
+static void note_compile(const run_state *run, const kernel_result *result)
+{
+    if (result->compiles > 0) {
+        const char *time = out_time(run->context->pool, result->compile_ns);
+        console_note(run->context->console, "compiled %s for %s in %s", result->kernel,
+                     result->device->backend, time != NULL ? time : "?");
+    }
+}
+
+/* A device that cannot run a kernel, where all devices are tried, is told but is no failure. */
+static bool skip(run_state *run, kiln_status status, const kernel_result *result, kiln_diag *diag)
+{
+    cli_report *report = &run->report;
+    if (status != KILN_E_UNSUPPORTED && status != KILN_E_UNAVAILABLE) {
+        return false;
+    }
+    const char *why = status == KILN_E_UNSUPPORTED ? diag->why : result->reason;
+    const char *reason = pool_text(run->context->pool, why, strlen(why));
+    report->skips[report->skip_count++] =
+        (report_skip){result->kernel, result->device, reason != NULL ? reason : ""};
+    kiln_diag_clear(diag);
+    return true;
+}
+
+static void run_on(run_state *run, cli_kernel *kernel, kernel_data *data, kiln_device *device)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    cli_report *report = &run->report;
+    kernel_result *result = &report->results[report->result_count];
+    const opt_number *repeat = &run->options->repeat;
+    uint32_t repeats = repeat->given ? (uint32_t)repeat->value : 10;
+    kernel_run_options options = {repeats, !repeat->given, !run->options->no_check,
+                                  run->context->console, run->options->cache_only};
+    console_progress(run->context->console, run->done, run->total, kernel->name, 0);
+    kiln_status status = kernel_run(kernel, device, data, &options, result, &diag);
+    run->done++;
+    if (run->options->all_devices && skip(run, status, result, &diag)) {
+        return;
+    }
+    report->result_count++;
+    note_compile(run, result);
+    if (status == KILN_OK && result->ok) {
+        status = kernel_data_save(kernel, data, &diag);
+    } else if (status == KILN_OK) {
+        console_say(run->context->console, "%s on %s:%u: wrong result: %s", kernel->name,
+                    result->device->backend, result->device->index, result->reason);
+        run->code = run->code == EXIT_FINE ? EXIT_FAILED : run->code;
+    }
+    if (status != KILN_OK) {
+        fail(run, &diag);
+    }
+}
+
+static void run_kernel(run_state *run, cli_kernel *kernel)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kernel_data data;
+    kiln_device *device = NULL;
+    size_t devices = kiln_runtime_device_count(run->runtime);
+    size_t before = run->report.result_count;
+    kiln_status status = kernel_data_load(kernel, &data, &diag);
+    if (status == KILN_OK && !run->options->no_check) {
+        status = kernel_reference_run(&run->reference, kernel, &data, &diag);
+    }
+    if (status == KILN_OK && !run->options->all_devices) {
+        status = kernel_select_device(run->runtime, kernel, &device, &diag);
+    }
+    if (status != KILN_OK) {
+        kernel_result *result = &run->report.results[run->report.result_count++];
+        *result = (kernel_result){.kernel = kernel->name, .status = status};
+        (void)kiln_diag_format(&diag, result->reason, sizeof(result->reason));
+        fail(run, &diag);
+    } else if (device != NULL) {
+        run_on(run, kernel, &data, device);
+    }
+    for (size_t i = 0; i < devices && status == KILN_OK && run->options->all_devices; i++) {
+        run_on(run, kernel, &data, kiln_runtime_device(run->runtime, i));
+    }
+    if (status == KILN_OK && run->report.result_count == before) {
+        (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln devices lists what there is",
+                            kernel->name, "no device can run it");
+        fail(run, &diag);
+    }
+    kernel_data_deinit(&data);
+}
+
+static bool print_report(run_state *run)
+{
+    console_progress_end(run->context->console);
+    return run->options->session.json ? report_print_json(&run->report)
+                                      : report_print_table(&run->report, run->context->pool);
+}
+
+static exit_code run_all(run_state *run)
+{
+    cli_pool *pool = run->context->pool;
+    size_t devices = run->options->all_devices ? kiln_runtime_device_count(run->runtime) : 1;
+    size_t room = run->manifest.count * (devices > 0 ? devices : 1);
+    run->report.source = run->manifest.path;
+    run->report.summary = kiln_runtime_summary(run->runtime);
+    run->report.results = pool_array(pool, room, sizeof(kernel_result));
+    run->report.skips = pool_array(pool, room, sizeof(report_skip));
+    if (run->report.results == NULL || run->report.skips == NULL) {
+        return cmd_no_memory(run->context);
+    }
+    for (size_t i = 0; i < run->manifest.count; i++) {
+        run->total += is_wanted(run->options, run->manifest.kernels[i].name) ? devices : 0;
+    }
+    for (size_t i = 0; i < run->manifest.count; i++) {
+        if (is_wanted(run->options, run->manifest.kernels[i].name)) {
+            run_kernel(run, &run->manifest.kernels[i]);
+        }
+    }
+    return print_report(run) ? run->code : cmd_no_memory(run->context);
+}
+
+/* --- --watch -----------------------------------------------------------------------------------
+ */
+
+static void run_again(void *user, cli_kernel *kernel)
+{
+    run_state *run = user;
+    run->report.result_count = 0;
+    run->report.skip_count = 0;
+    run->done = 0;
+    run_kernel(run, kernel);
+    (void)print_report(run); /* without memory for a table there is none; the next one may come */
+}
+
+static kiln_status watch_kernel(const run_state *run, run_watches *watches, cli_kernel *kernel,
+                                kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    if (!run->options->all_devices) {
+        kiln_device *device = NULL;
+        status = kernel_select_device(run->runtime, kernel, &device, diag);
+        return status == KILN_OK && device != NULL ? run_watches_add(watches, kernel, device, diag)
+                                                   : status;
+    }
+    for (size_t i = 0; i < kiln_runtime_device_count(run->runtime) && status == KILN_OK; i++) {
+        status = run_watches_add(watches, kernel, kiln_runtime_device(run->runtime, i), diag);
+    }
+    return status;
+}
+
+/* Looks until the process is interrupted; comes back only when there is nothing to look at. */
+static exit_code watch_all(run_state *run)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    size_t devices = run->options->all_devices ? kiln_runtime_device_count(run->runtime) : 1;
+    run_watches watches = {
+        pool_array(run->context->pool,
+                   run->manifest.count * (devices > 0 ? devices : 1) * KILN_VARIANTS_MAX,
+                   sizeof(run_watch)),
+        0};
+    if (watches.items == NULL) {
+        return cmd_no_memory(run->context);
+    }
+    for (size_t i = 0; i < run->manifest.count; i++) {
+        cli_kernel *kernel = &run->manifest.kernels[i];
+        if (is_wanted(run->options, kernel->name) &&
+            watch_kernel(run, &watches, kernel, &diag) != KILN_OK) {
+            fail(run, &diag);
+        }
+    }
+    (void)fflush(stdout);
+    while (watches.count > 0) {
+        host_sleep(watch_pause_ns);
+        if (run_watches_look(&watches, run->context, run_again, run)) {
+            (void)fflush(stdout);
+        }
+    }
+    run_watches_deinit(&watches);
+    (void)kiln_diag_set(&diag, KILN_E_INVALID, "give a kernel in a file", run->manifest.path,
+                        "there is nothing to watch");
+    return cmd_fail(run->context, &diag);
+}
+
+static exit_code read_input(run_state *run, const char *path)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    const cmd_context *context = run->context;
+    size_t length = strlen(path);
+    bool is_manifest = length > 5 && strcmp(path + length - 5, ".json") == 0;
+    kiln_status status = run_file_check(&run->options->file, is_manifest, &diag);
+    if (status == KILN_OK && is_manifest) {
+        status = manifest_read(path, context->pool, &run->manifest, &diag);
+    } else if (status == KILN_OK) {
+        run->manifest = (cli_manifest){path, pool_alloc(context->pool, sizeof(cli_kernel)), 1};
+        if (run->manifest.kernels == NULL) {
+            return cmd_no_memory(context);
+        }
+        status = run_file_describe(&run->options->file, path, context->pool, run->manifest.kernels,
+                                   &diag);
+    }
+    if (status == KILN_OK && run->options->repeat.value > 1000000) {
+        status = kiln_diag_set(&diag, KILN_E_INVALID, NULL, "--repeat", "is at most 1000000");
+    }
+    if (status == KILN_OK) {
+        status = check_names(run, &diag);
+    }
+    return status == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
+}
+
+static exit_code start(const cmd_context *context, void *fields, const opt_list *arguments)
+{
+    run_state run = {.context = context, .options = fields};
+    const session_options *session = &run.options->session;
+    exit_code code = read_input(&run, arguments->items[0]);
+    if (code == EXIT_FINE) {
+        code = session_open(context, session, &run.cache, &run.runtime);
+    }
+    if (code == EXIT_FINE) {
+        run.reference.cache = run.cache;
+        code = run_all(&run);
+    }
+    if (run.options->watch && run.runtime != NULL && run.report.results != NULL) {
+        code = watch_all(&run);
+    }
+    reference_host_deinit(&run.reference);
+    session_close(run.cache, run.runtime);
+    return code;
+}
+
+const cli_command cmd_run = {
+    .name = "run",
+    .usage = "MANIFEST|FILE",
+    .summary = "Runs kernels, measures them and checks their results",
+    .details =
+        "A MANIFEST (.json, kiln-manifest(5)) names kernels with their arguments, launch shape "
+        "and\n"
+        "reference. Any other FILE is one kernel in the language its name says (.c .cl .cu ...),\n"
+        "described by options:\n\n"
+        "  kiln run saxpy.cl --entry saxpy --global 1024 --arg value:f32=2.5 \\\n"
+        "      --arg in:f32:1024=random:-1:1 --arg inout=y.npy --save 2=result.npy\n\n"
+        "Forms of --arg, in the kernel's order:\n"
+        "  value:TYPE=NUMBER        in:TYPE:SHAPE[=INIT]    in=FILE.npy\n"
+        "  out:TYPE:SHAPE           inout:TYPE:SHAPE[=INIT]   inout=FILE.npy\n"
+        "  local:TYPE:COUNT\n"
+        "TYPE is f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 or u64, SHAPE is 1024 or 32x32, INIT is\n"
+        "fill:VALUE, random:FROM:TO[:SEED], range:START:STEP or FILE.npy (zeros without it).",
+    .options = specs,
+    .options_size = sizeof(run_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = start,
+};

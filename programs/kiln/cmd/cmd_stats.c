@@ -1,0 +1,168 @@
+/* kiln stats: what the cache holds and what it has done, over all processes that used it. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/listing.h"
+#include "cli/out.h"
+#include "cli/session.h"
+#include "cli/stats_metrics.h"
+
+typedef struct stats_options {
+    session_options session;
+    bool openmetrics;
+} stats_options;
+
+static const opt_spec specs[] = {{"openmetrics", 0, OPT_FLAG, offsetof(stats_options, openmetrics),
+                                  NULL, "print OpenMetrics text, for Prometheus"},
+                                 SESSION_CACHE_ROW(stats_options),
+                                 SESSION_JSON_ROW(stats_options),
+                                 OPT_END};
+
+static uint64_t hits_of(const kiln_cache_stats *stats)
+{
+    return stats->hits_memory + stats->hits_disk + stats->hits_pack + stats->hits_remote +
+           stats->hits_shared;
+}
+
+static double rate_of(const kiln_cache_stats *stats)
+{
+    uint64_t hits = hits_of(stats);
+    uint64_t asked = hits + stats->misses;
+    return asked == 0 ? 0.0 : (double)hits / (double)asked;
+}
+
+static void print_counter(const cmd_context *context, const char *name, const char *text,
+                          uint64_t value)
+{
+    char label[64];
+    size_t length = strlen(name);
+    if (length > 3 && strcmp(name + length - 3, "_ns") == 0) {
+        /* The table's text ends in ", ns"; people get a unit that fits. */
+        const char *time = out_time(context->pool, value);
+        (void)snprintf(label, sizeof(label), "%.*s", (int)strcspn(text, ","), text);
+        (void)printf("  %-42s %s\n", label, time != NULL ? time : "?");
+    } else if (strcmp(name, "put_bytes") == 0) {
+        const char *bytes = out_bytes(context->pool, value);
+        (void)printf("  %-42s %s\n", text, bytes != NULL ? bytes : "?");
+    } else {
+        (void)printf("  %-42s %" PRIu64 "\n", text, value);
+    }
+}
+
+typedef struct counter_row {
+    const char *name, *text;
+    size_t offset;
+} counter_row;
+
+#define COUNTER_ROW(name, text) {#name, text, offsetof(kiln_cache_stats, name)},
+static const counter_row counter_rows[] = {KILN_CACHE_COUNTERS(COUNTER_ROW)};
+#undef COUNTER_ROW
+enum { COUNTERS = sizeof(counter_rows) / sizeof(*counter_rows) };
+
+static uint64_t value_of(const counter_row *row, const kiln_cache_stats *stats)
+{
+    uint64_t value;
+    memcpy(&value, (const char *)stats + row->offset, sizeof(value));
+    return value;
+}
+
+static bool is_reason(const counter_row *row)
+{
+    return strncmp(row->name, "misses_", 7) == 0;
+}
+
+/* In the order of the table, but the reasons of misses under these. */
+static void print_counters(const cmd_context *context, const kiln_cache_stats *stats)
+{
+    for (size_t i = 0; i < COUNTERS; i++) {
+        if (!is_reason(&counter_rows[i])) {
+            print_counter(context, counter_rows[i].name, counter_rows[i].text,
+                          value_of(&counter_rows[i], stats));
+        }
+        for (size_t j = 0; strcmp(counter_rows[i].name, "misses") == 0 && j < COUNTERS; j++) {
+            if (is_reason(&counter_rows[j])) {
+                const char *text = counter_rows[j].text;
+                text += strncmp(text, "misses ", 7) == 0 ? 7 : 0;
+                (void)printf("    %-40s %" PRIu64 "\n", text, value_of(&counter_rows[j], stats));
+            }
+        }
+    }
+}
+
+static bool print_text(const cmd_context *context, const char *root, const cli_listing *listing,
+                       const kiln_cache_stats *stats)
+{
+    const char *bytes = out_bytes(context->pool, listing->disk_bytes);
+    if (bytes == NULL) {
+        return false;
+    }
+    (void)printf("cache     %s\n", root);
+    (void)printf("entries   %zu, %s\n", listing->count, bytes);
+    if (hits_of(stats) + stats->misses == 0) {
+        (void)printf("hit rate  nothing asked for yet\n");
+        return true;
+    }
+    (void)printf("hit rate  %.1f %% (%" PRIu64 " of %" PRIu64 ")\n\n", rate_of(stats) * 100,
+                 hits_of(stats), hits_of(stats) + stats->misses);
+    print_counters(context, stats);
+    return true;
+}
+
+static bool print_json(const char *root_dir, const cli_listing *listing,
+                       const kiln_cache_stats *stats)
+{
+    json_t *root = json_object();
+    json_t *counters = json_object();
+    out_json_set(&root, "root", out_json_text(root_dir));
+    out_json_set(&root, "entries", out_json_u64(listing->count));
+    out_json_set(&root, "bytes", out_json_u64(listing->disk_bytes));
+    out_json_set(&root, "hits", out_json_u64(hits_of(stats)));
+    out_json_set(&root, "hit_rate", out_json_real(rate_of(stats)));
+#define COUNTER_VALUE(name, text) out_json_set(&counters, #name, out_json_u64(stats->name));
+    KILN_CACHE_COUNTERS(COUNTER_VALUE)
+#undef COUNTER_VALUE
+    out_json_set(&root, "counters", counters);
+    return out_json(stdout, root);
+}
+
+static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+{
+    const stats_options *options = fields;
+    kiln_cache *cache = NULL;
+    kiln_cache_stats stats;
+    kiln_diag diag = KILN_DIAG_INIT;
+    cli_listing listing;
+    (void)arguments; /* takes none */
+    exit_code code = session_open_disk(context, &options->session, &cache);
+    if (code != EXIT_FINE) {
+        return code;
+    }
+    if (kiln_cache_stats_total(cache, &stats, &diag) != KILN_OK ||
+        listing_make(cache, NULL, context->pool, &listing, &diag) != KILN_OK) {
+        code = cmd_fail_as(context, EXIT_CACHE, &diag);
+    } else {
+        const char *root = kiln_cache_root(cache);
+        bool good = true;
+        if (options->openmetrics) {
+            stats_print_metrics(stdout, root, listing.count, listing.disk_bytes, &stats);
+        } else {
+            good = options->session.json ? print_json(root, &listing, &stats)
+                                         : print_text(context, root, &listing, &stats);
+        }
+        code = good ? EXIT_FINE : cmd_no_memory(context);
+    }
+    kiln_cache_destroy(cache);
+    return code;
+}
+
+const cli_command cmd_stats = {
+    .name = "stats",
+    .usage = "",
+    .summary = "Shows what the cache holds and how often it helped",
+    .details = "The counters add up over all processes that used this cache folder.",
+    .options = specs,
+    .options_size = sizeof(stats_options),
+    .run = run,
+};

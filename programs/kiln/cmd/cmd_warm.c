@@ -1,0 +1,340 @@
+/* kiln warm: compiles the kernels of manifests for named targets, into the cache and into a pack. A
+ * target that needs a device which is not here is told, and the others are made. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/host.h"
+#include "cli/parallel.h"
+#include "cli/session.h"
+#include "manifest/manifest.h"
+#include "warm/targets.h"
+#include "warm/warm.h"
+#include "warm/warm_list.h"
+#include "warm/warm_order.h"
+
+typedef struct warm_options {
+    session_options session;
+    opt_list targets;
+    const char *pack;
+    opt_number jobs, most;
+    bool all, used, variants;
+} warm_options;
+
+static const opt_spec specs[] = {
+    {"target", 't', OPT_LIST, offsetof(warm_options, targets), "T[,T...]",
+     "for these: vulkan:spirv, cuda:sm_90, cpu:x86-64-v3, opencl:0"},
+    {"pack", 'p', OPT_TEXT, offsetof(warm_options, pack), "FILE",
+     "write a pack of exactly these entries, too"},
+    {"jobs", 'j', OPT_COUNT, offsetof(warm_options, jobs), "N",
+     "compile N at once (default: one a processor, at most one a GiB of memory)"},
+    {"used", 'u', OPT_FLAG, offsetof(warm_options, used), NULL,
+     "those first that are used most, by the cache's records"},
+    {"variants", 0, OPT_FLAG, offsetof(warm_options, variants), NULL,
+     "every variant that kiln tune would measure, too"},
+    {"max", 'm', OPT_COUNT, offsetof(warm_options, most), "N", "make only the first N of all"},
+    {"all", 0, OPT_FLAG, offsetof(warm_options, all), NULL, "fail if anything had to be skipped"},
+    SESSION_CACHE_ROW(warm_options),
+    SESSION_JSON_ROW(warm_options),
+    OPT_END};
+
+typedef struct warm_work {
+    const cmd_context *context;
+    const warm_options *options;
+    kiln_cache *cache;
+    cli_targets targets;
+    const char *names[TARGETS_MAX];
+    cli_manifest *manifests;
+    size_t manifest_count, done;
+    warm_list list;
+    kiln_pack_writer *writer; /* NULL: no pack */
+    host_mutex *mutex; /* pool, console, writer and `done`, while compiles run side by side */
+    exit_code code;
+} warm_work;
+
+/* --- one kernel for one target -----------------------------------------------------------------
+ */
+
+typedef struct packing {
+    warm_work *work;
+    warm_item *item;
+    kiln_diag *diag;
+} packing;
+
+static kiln_status pack_stage(void *user, const kiln_explanation *stage)
+{
+    packing *p = user;
+    kiln_status status = KILN_MISS;
+    if (stage->why == KILN_WHY_HIT) {
+        host_mutex_lock(p->work->mutex);
+        status = kiln_pack_writer_add(p->work->writer, p->work->cache, &stage->key, NULL, p->diag);
+        host_mutex_unlock(p->work->mutex);
+    }
+    if (status == KILN_MISS) {
+        p->item->unpacked = true;
+        status = KILN_OK;
+    }
+    return status;
+}
+
+/* One language. */
+static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kiln_diag *diag)
+{
+    const cli_target *target = &work->targets.items[item->target];
+    warm_source own;
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    kiln_blob *blob = NULL;
+    kiln_status status = warm_source_read(item, index, &own, diag);
+    if (status == KILN_OK) {
+        status = kiln_compile(target->runtime, target->name, &own.source, &blob, &origin, diag);
+    }
+    if (status == KILN_OK) {
+        item->outcome = origin == KILN_ORIGIN_COMPILED ? WARM_COMPILED : WARM_THERE;
+        item->language = own.form.language;
+        item->size = kiln_blob_size(blob);
+        item->compile_ns = kiln_blob_compile_ns(blob);
+        if (work->writer != NULL) {
+            packing p = {work, item, diag};
+            status =
+                kiln_compile_plan(target->runtime, target->name, &own.source, pack_stage, &p, diag);
+        }
+    }
+    kiln_blob_release(blob);
+    warm_source_deinit(&own);
+    return status;
+}
+
+static bool cannot_be_made(kiln_status status)
+{
+    return status == KILN_E_UNSUPPORTED || status == KILN_E_UNAVAILABLE;
+}
+
+/* Tries the languages in their order; of those that do not work here the last word is kept, but
+ * that a compiler is missing says more than that a language is not taken. */
+static kiln_status make(warm_work *work, warm_item *item, kiln_diag *diag)
+{
+    kiln_status status = KILN_E_UNSUPPORTED;
+    for (size_t i = 0; cannot_be_made(status) && i < warm_form_count(item); i++) {
+        kiln_diag own = KILN_DIAG_INIT;
+        kiln_status one = make_form(work, item, i, &own);
+        if (diag->status == KILN_OK || one != KILN_E_UNSUPPORTED) {
+            kiln_diag_clear(diag);
+            *diag = own;
+            status = one;
+        } else {
+            kiln_diag_clear(&own);
+        }
+    }
+    return status;
+}
+
+static void finish(warm_work *work, warm_item *item, kiln_status status, kiln_diag *diag)
+{
+    char line[1536];
+    work->done++;
+    if (status == KILN_OK) {
+        return;
+    }
+    (void)kiln_diag_format(diag, line, sizeof(line));
+    item->reason = pool_text(work->context->pool, line, strlen(line));
+    item->reason = item->reason != NULL ? item->reason : kiln_status_text(status);
+    item->outcome = cannot_be_made(status) ? WARM_SKIPPED : WARM_FAILED;
+    if (status == KILN_E_UNSUPPORTED && item->form != NULL) {
+        item->outcome = WARM_PASSED_OVER;
+    }
+    if (item->outcome == WARM_FAILED) {
+        exit_code code = cmd_fail(work->context, diag);
+        work->code = work->code == EXIT_FINE ? code : work->code;
+    }
+}
+
+static void warm_one(void *user, size_t index)
+{
+    warm_work *work = user;
+    warm_item *item = &work->list.items[index];
+    const cli_target *target = &work->targets.items[item->target];
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = KILN_E_UNAVAILABLE;
+    host_mutex_lock(work->mutex);
+    console_progress(work->context->console, work->done, work->list.count, item->kernel->name, 0);
+    host_mutex_unlock(work->mutex);
+    if (target->runtime != NULL) {
+        status = make(work, item, &diag);
+    }
+    host_mutex_lock(work->mutex);
+    finish(work, item, status, &diag);
+    if (target->runtime == NULL) {
+        item->reason = target->reason;
+    }
+    host_mutex_unlock(work->mutex);
+    kiln_diag_clear(&diag);
+}
+
+/* --- gathering ---------------------------------------------------------------------------------
+ */
+
+static kiln_status read_manifests(warm_work *work, const opt_list *paths, kiln_diag *diag)
+{
+    cli_pool *pool = work->context->pool;
+    work->manifests = pool_array(pool, paths->count, sizeof(*work->manifests));
+    if (work->manifests == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading manifests", "out of memory");
+    }
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < paths->count && status == KILN_OK; i++) {
+        status = manifest_read(paths->items[i], pool, &work->manifests[i], diag);
+    }
+    work->manifest_count = paths->count;
+    return status;
+}
+
+static kiln_status open_targets(warm_work *work, kiln_diag *diag)
+{
+    cli_pool *pool = work->context->pool;
+    kiln_status status = targets_open(&work->targets, work->cache, pool, diag);
+    if (status == KILN_OK) {
+        status = warm_list_make(work->manifests, work->manifest_count, &work->targets,
+                                work->options->variants, pool, &work->list, diag);
+    }
+    return status;
+}
+
+/* --- the command -------------------------------------------------------------------------------
+ */
+
+/* Programs go on with what they compiled, stored or not; here storing is all that was wanted. */
+static bool is_kept(const warm_work *work)
+{
+    kiln_cache_stats own;
+    kiln_cache_stats_own(work->cache, &own);
+    if (session_only_reads(work->cache)) {
+        console_say(work->context->console,
+                    "what was compiled is not kept: the cache on disk is only read");
+        return false;
+    }
+    if (own.put_failures > 0) {
+        console_say(work->context->console, "%llu %s could not be stored",
+                    (unsigned long long)own.put_failures,
+                    own.put_failures == 1 ? "entry" : "entries");
+        return false;
+    }
+    return true;
+}
+
+static exit_code tell(const warm_work *work, const warm_result *result)
+{
+    bool good = work->options->session.json ? warm_print_json(result)
+                                            : warm_print_table(result, work->context->pool);
+    if (!good) {
+        return cmd_no_memory(work->context);
+    }
+    if (work->code == EXIT_FINE && warm_count(result, WARM_COMPILED) > 0 && !is_kept(work)) {
+        return EXIT_CACHE;
+    }
+    if (work->code == EXIT_FINE && work->options->all && warm_count(result, WARM_SKIPPED) > 0) {
+        return EXIT_UNAVAILABLE;
+    }
+    return work->code;
+}
+
+/* Puts what is used most first, and leaves the rest out where only so many are wanted. */
+static void choose(warm_work *work)
+{
+    const warm_options *options = work->options;
+    warm_list *list = &work->list;
+    for (size_t i = 0; options->used && i < list->count; i++) {
+        const cli_target *target = &work->targets.items[list->items[i].target];
+        warm_find_uses(target->runtime, target->name, work->cache, &list->items[i]);
+    }
+    if (options->used) {
+        warm_order(list->items, list->count);
+    }
+    if (options->most.given && options->most.value < list->count) {
+        list->count = (size_t)options->most.value;
+    }
+}
+
+static exit_code compile_all(warm_work *work)
+{
+    choose(work);
+    kiln_diag diag = KILN_DIAG_INIT;
+    size_t jobs = 1;
+    warm_result result = {
+        .targets = work->names, .target_count = work->targets.count, .pack = work->options->pack};
+    uint64_t begin = host_now();
+    kiln_status status = parallel_choose(&work->options->jobs, &jobs, &diag);
+    if (status == KILN_OK && result.pack != NULL) {
+        status = kiln_pack_writer_create(result.pack, NULL, &work->writer, &diag);
+    }
+    if (status == KILN_OK) {
+        parallel_each(work->list.count, jobs, warm_one, work);
+        if (work->writer != NULL && work->code != EXIT_FINE) {
+            console_say(work->context->console, "no pack is written: a kernel failed");
+            result.pack = NULL;
+        } else if (work->writer != NULL) {
+            console_progress(work->context->console, work->done, work->done, "writing the pack", 0);
+            status = kiln_pack_writer_finish(work->writer, &result.info, &diag);
+        }
+        console_progress_end(work->context->console);
+    }
+    kiln_pack_writer_destroy(work->writer);
+    warm_list_settle(&work->list);
+    result.items = work->list.items;
+    result.count = work->list.count;
+    result.total_ns = host_now() - begin;
+    return status == KILN_OK ? tell(work, &result) : cmd_fail(work->context, &diag);
+}
+
+static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+{
+    const warm_options *options = fields;
+    warm_work work = {.context = context, .options = options, .code = EXIT_FINE};
+    kiln_diag diag = KILN_DIAG_INIT;
+    work.mutex = host_mutex_create();
+    kiln_status status = work.mutex != NULL
+                             ? targets_read(&options->targets, context->pool, &work.targets, &diag)
+                             : KILN_E_NOMEM;
+    for (size_t i = 0; i < work.targets.count; i++) {
+        work.names[i] = work.targets.items[i].name;
+    }
+    if (status == KILN_OK) {
+        status = read_manifests(&work, arguments, &diag);
+    }
+    exit_code code = EXIT_FINE;
+    if (status == KILN_OK) {
+        /* Without a disk there is nothing that could be warmed, nor packed. */
+        code = session_open_disk(context, &options->session, &work.cache);
+    }
+    if (status == KILN_OK && code == EXIT_FINE) {
+        status = open_targets(&work, &diag);
+    }
+    if (status != KILN_OK) {
+        code = work.mutex != NULL ? cmd_fail(context, &diag) : cmd_no_memory(context);
+    } else if (code == EXIT_FINE) {
+        code = compile_all(&work);
+    }
+    targets_close(&work.targets);
+    kiln_cache_destroy(work.cache);
+    host_mutex_destroy(work.mutex);
+    return code;
+}
+
+const cli_command cmd_warm = {
+    .name = "warm",
+    .usage = "MANIFEST...",
+    .summary = "Compiles manifests' kernels for named targets, ahead of time",
+    .details =
+        "Fills the cache, and with --pack a pack, when an app or an image is built. SPIR-V\n"
+        "(vulkan:spirv), CUBIN (cuda:sm_90) and CPU code (cpu:x86-64-v3) need no GPU; what does\n"
+        "need a device that is not here is told and skipped. A second run compiles nothing.\n"
+        "With --used the kernels that programs built most often on this machine are made first, "
+        "and\n"
+        "with --max only so many. Of a kernel with variants the variant that kiln tune chose for "
+        "a\n"
+        "target's device is made, too; with --variants all are, in the languages that a target\n"
+        "takes. KILN_COMPILE_JOBS is what --jobs is when it is not given.",
+    .options = specs,
+    .options_size = sizeof(warm_options),
+    .min_arguments = 1,
+    .max_arguments = 10000,
+    .run = run,
+};

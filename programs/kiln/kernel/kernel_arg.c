@@ -1,0 +1,187 @@
+/* The grammar of --arg. Knows nothing of devices. */
+#include "kernel/kernel_arg.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/opt.h"
+
+bool kernel_shape_parse(const char *text, size_t max, uint64_t *extents, size_t *out_rank)
+{
+    size_t rank = 0;
+    while (true) {
+        char digits[24];
+        size_t length = strspn(text, "0123456789");
+        if (length == 0 || length >= sizeof(digits) || rank == max) {
+            return false;
+        }
+        memcpy(digits, text, length);
+        digits[length] = '\0';
+        if (!opt_parse_count(digits, &extents[rank]) || extents[rank] == 0) {
+            return false;
+        }
+        rank++;
+        text += length;
+        if (*text == '\0') {
+            *out_rank = rank;
+            return true;
+        }
+        if (*text != 'x' && *text != ',') {
+            return false;
+        }
+        text++;
+    }
+}
+
+bool kernel_arg_parse_file(const char *text, size_t *out_index, const char **out_file)
+{
+    const char *equals = strchr(text, '=');
+    char digits[8];
+    uint64_t index = 0;
+    if (equals == NULL || equals[1] == '\0' || (size_t)(equals - text) >= sizeof(digits)) {
+        return false;
+    }
+    memcpy(digits, text, (size_t)(equals - text));
+    digits[equals - text] = '\0';
+    if (!opt_parse_count(digits, &index)) {
+        return false;
+    }
+    *out_index = (size_t)index;
+    *out_file = equals + 1;
+    return true;
+}
+
+/* Splits `text` (which is cut up) at colons into at most `max` fields. */
+static size_t split(char *text, char **fields, size_t max)
+{
+    size_t count = 0;
+    while (count < max) {
+        fields[count++] = text;
+        char *colon = strchr(text, ':');
+        if (colon == NULL) {
+            return count;
+        }
+        *colon = '\0';
+        text = colon + 1;
+    }
+    return max + 1; /* too many */
+}
+
+static bool ends_in_npy(const char *text)
+{
+    size_t length = strlen(text);
+    return length > 4 && strcmp(text + length - 4, ".npy") == 0;
+}
+
+/* The numbers of range:START:STEP and random:FROM:TO[:SEED]. NULL, or what is wrong. */
+static const char *parse_two(char *const *fields, size_t count, data_init *init)
+{
+    if (!data_parse_number(fields[1], &init->a) || !data_parse_number(fields[2], &init->b) ||
+        (count == 4 && !opt_parse_count(fields[3], &init->seed))) {
+        return "these are not numbers";
+    }
+    bool backwards = init->kind == DATA_RANDOM && init->a.real > init->b.real;
+    return backwards ? "random ends before it begins" : NULL;
+}
+
+/* NULL, or what is wrong. */
+static const char *parse_init(char *text, data_init *init)
+{
+    char *fields[4] = {NULL};
+    if (ends_in_npy(text)) {
+        init->kind = DATA_FILE;
+        init->file = text;
+        return NULL;
+    }
+    size_t count = split(text, fields, 4);
+    if (strcmp(fields[0], "fill") == 0 && count == 2) {
+        init->kind = DATA_FILL;
+        return data_parse_number(fields[1], &init->a) ? NULL : "fill needs a number";
+    }
+    if (strcmp(fields[0], "range") == 0 && count == 3) {
+        init->kind = DATA_RANGE;
+        return parse_two(fields, count, init);
+    }
+    if (strcmp(fields[0], "random") == 0 && (count == 3 || count == 4)) {
+        init->kind = DATA_RANDOM;
+        return parse_two(fields, count, init);
+    }
+    return "initial values are fill:VALUE, random:FROM:TO[:SEED], range:START:STEP or FILE.npy";
+}
+
+static const char *parse_number(const char *text, kernel_arg *arg)
+{
+    arg->count = 1;
+    if (text == NULL || !data_parse_number(text, &arg->value)) {
+        return "write value:TYPE=NUMBER";
+    }
+    return data_fits(arg->type, arg->value) ? NULL : "the number does not fit in the type";
+}
+
+static bool reads(const kernel_arg *arg)
+{
+    return arg->access == KERNEL_IN || arg->access == KERNEL_INOUT;
+}
+
+/* TYPE:SHAPE[=INIT] */
+static const char *parse_buffer(char **fields, size_t count, char *rest, kernel_arg *arg)
+{
+    size_t most = arg->access == KERNEL_LOCAL ? 1 : NPY_MAX_RANK;
+    if (count != 3 || !kernel_shape_parse(fields[2], most, arg->shape, &arg->rank) ||
+        !npy_count(arg->shape, arg->rank, data_type_size(arg->type), &arg->count)) {
+        return "write KIND:TYPE:SHAPE, the shape as 1024 or 32x32";
+    }
+    if (rest == NULL) {
+        return NULL;
+    }
+    return reads(arg) ? parse_init(rest, &arg->init) : "takes no initial values";
+}
+
+/* What comes behind the kind: the fields between colons, and the part behind '='. */
+static const char *parse_rest(char **fields, size_t count, char *rest, kernel_arg *arg)
+{
+    if (count == 1 && reads(arg) && rest != NULL && ends_in_npy(rest)) {
+        arg->shape_from_file = true;
+        arg->type = DATA_TYPE_COUNT; /* any: the file says */
+        return parse_init(rest, &arg->init);
+    }
+    if (count < 2 || !data_type_parse(fields[1], strlen(fields[1]), &arg->type)) {
+        return "the type must be f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 or u64";
+    }
+    if (arg->access == KERNEL_VALUE) {
+        return count == 2 ? parse_number(rest, arg) : "write value:TYPE=NUMBER";
+    }
+    return parse_buffer(fields, count, rest, arg);
+}
+
+kiln_status kernel_arg_parse(const char *text, size_t index, cli_pool *pool, kernel_arg *out_arg,
+                             kiln_diag *diag)
+{
+    static const char *const kinds[] = {"value", "in", "out", "inout", "local"};
+    char *fields[3] = {NULL};
+    char *copy = pool_text(pool, text, strlen(text));
+    *out_arg = (kernel_arg){.init = {.seed = index + 1}};
+    out_arg->name = pool_format(pool, "arg%zu", index);
+    if (copy == NULL || out_arg->name == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--arg", "out of memory");
+    }
+    char *rest = strchr(copy, '=');
+    if (rest != NULL) {
+        *rest++ = '\0';
+    }
+    size_t count = split(copy, fields, 3);
+    unsigned kind = 0;
+    while (kind < 5 && strcmp(kinds[kind], fields[0]) != 0) {
+        kind++;
+    }
+    out_arg->access = (kernel_access)kind;
+    const char *wrong = kind == 5 ? "it begins with value, in, out, inout or local"
+                                  : parse_rest(fields, count, rest, out_arg);
+    if (wrong != NULL) {
+        char what[160];
+        (void)snprintf(what, sizeof(what), "--arg %.140s", text);
+        return kiln_diag_set(diag, KILN_E_INVALID, "kiln run --help shows the forms", what, "%s",
+                             wrong);
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,119 @@
+/* Type names of OpenCL C, CUDA and C. */
+#include "kernel/kernel_params.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel/kernel_data.h"
+
+/* Width in bytes and kind of the scalar types that mean the same everywhere. */
+typedef struct scalar_type {
+    const char *name;
+    size_t size;
+    bool is_float;
+} scalar_type;
+
+static const scalar_type scalars[] = {
+    {"half", 2, true},      {"float", 4, true},    {"double", 8, true},    {"char", 1, false},
+    {"uchar", 1, false},    {"short", 2, false},   {"ushort", 2, false},   {"int", 4, false},
+    {"uint", 4, false},     {"int8_t", 1, false},  {"uint8_t", 1, false},  {"int16_t", 2, false},
+    {"uint16_t", 2, false}, {"int32_t", 4, false}, {"uint32_t", 4, false}, {"int64_t", 8, false},
+    {"uint64_t", 8, false},
+};
+
+static const scalar_type *find_scalar(const char *word, size_t length)
+{
+    /* float4 is made of floats; int8_t ends otherwise. */
+    while (length > 1 && isdigit((unsigned char)word[length - 1])) {
+        length--;
+    }
+    for (size_t i = 0; i < sizeof(scalars) / sizeof(scalars[0]); i++) {
+        if (strlen(scalars[i].name) == length && memcmp(scalars[i].name, word, length) == 0) {
+            return &scalars[i];
+        }
+    }
+    return NULL;
+}
+
+bool kernel_params_type_fits(const char *declared, data_type type)
+{
+    const scalar_type *found = NULL;
+    while (*declared != '\0') {
+        size_t length = 0;
+        while (isalnum((unsigned char)declared[length]) || declared[length] == '_') {
+            length++;
+        }
+        if (length == 0) {
+            declared++;
+            continue;
+        }
+        const scalar_type *scalar = find_scalar(declared, length);
+        found = scalar != NULL ? scalar : found; /* "unsigned char": the last word has the width */
+        if (length == 4 && memcmp(declared, "long", 4) == 0) {
+            return true; /* 4 or 8 bytes, who knows */
+        }
+        declared += length;
+    }
+    if (found == NULL) {
+        return true;
+    }
+    /* Halves travel as 16-bit integers where a compiler has no type for them. */
+    bool half = found->size == 2 && data_type_size(type) == 2;
+    return half ||
+           (found->size == data_type_size(type) && found->is_float == data_type_is_float(type));
+}
+
+static kiln_arg_kind kind_of(const kernel_arg *arg)
+{
+    if (kernel_is_buffer(arg)) {
+        return KILN_ARG_BUFFER;
+    }
+    return arg->access == KERNEL_LOCAL ? KILN_ARG_LOCAL : KILN_ARG_VALUE;
+}
+
+static kiln_status check_one(const kiln_param *param, const kernel_arg *arg, size_t index,
+                             kiln_diag *diag)
+{
+    static const char *const kinds[] = {"?", "a buffer", "a value", "work-group memory"};
+    char what[160];
+    (void)snprintf(what, sizeof(what), "argument %zu (%.64s)", index,
+                   param->name[0] != '\0' ? param->name : arg->name);
+    kiln_arg_kind kind = kind_of(arg);
+    if (param->kind != KILN_ARG_UNKNOWN && param->kind != kind) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "is %s, the kernel takes %s",
+                             kinds[kind], kinds[param->kind]);
+    }
+    if (!kernel_params_type_fits(param->type, arg->type)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "is %s, the kernel takes %s",
+                             data_type_name(arg->type), param->type);
+    }
+    return KILN_OK;
+}
+
+kiln_status kernel_params_check(kiln_program *program, const char *entry, const cli_kernel *kernel,
+                                kiln_diag *diag)
+{
+    const kiln_param *params = NULL;
+    size_t count = 0;
+    kiln_status status = kiln_program_params(program, entry, &params, &count, diag);
+    if (status == KILN_MISS) {
+        diag->status =
+            KILN_E_INVALID; /* asking for a kernel that is not there is the user's error */
+        return KILN_E_INVALID;
+    }
+    if (status != KILN_OK || (count == 0 && kiln_program_entry_count(program) == 0)) {
+        return status;
+    }
+    if (count == 0 && kernel->arg_count > 0) {
+        return KILN_OK; /* the backend cannot tell; the launch will */
+    }
+    if (count != kernel->arg_count) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, entry,
+                             "takes %zu arguments, %zu are given", count, kernel->arg_count);
+    }
+    for (size_t i = 0; i < count && status == KILN_OK; i++) {
+        status = check_one(&params[i], &kernel->args[i], i, diag);
+    }
+    return status;
+}

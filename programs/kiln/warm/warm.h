@@ -1,0 +1,50 @@
+/* What kiln warm made of each kernel and target, and how it is told. */
+#ifndef KILN_PROGRAM_WARM_H
+#define KILN_PROGRAM_WARM_H
+
+#include <kiln/kiln.h>
+
+#include "cli/cmd.h"
+#include "kernel/kernel.h"
+
+typedef enum warm_outcome {
+    WARM_COMPILED,
+    WARM_THERE,       /* found in the cache */
+    WARM_SKIPPED,     /* cannot be made here: `reason` */
+    WARM_FAILED,      /* does not compile: `reason` */
+    WARM_PASSED_OVER, /* a variant in a language that is not for its target */
+} warm_outcome;
+
+/* "compiled", "there", "skipped", "failed", "passed over". */
+const char *warm_outcome_name(warm_outcome outcome);
+
+typedef struct warm_item {
+    const cli_kernel *kernel;
+    size_t target;                 /* index */
+    const kernel_form *form;       /* NULL: the first one that works */
+    const kernel_variant *variant; /* of that form; NULL: the form's own shape */
+    const char *variant_name;      /* "opencl-c/tile32"; "": the kernel itself */
+    warm_outcome outcome;
+    kiln_language language;
+    uint64_t size, compile_ns;
+    bool unpacked; /* made, but nothing that a pack can hold: it goes past the cache */
+    const char *reason;
+    kiln_use uses; /* with --used */
+    size_t place;
+} warm_item;
+
+typedef struct warm_result {
+    const char *const *targets;
+    size_t target_count;
+    const warm_item *items;
+    size_t count;
+    uint64_t total_ns;
+    const char *pack; /* NULL: none was asked for */
+    kiln_pack_info info;
+} warm_result;
+
+bool warm_print_table(const warm_result *result, cli_pool *pool);
+bool warm_print_json(const warm_result *result);
+size_t warm_count(const warm_result *result, warm_outcome outcome);
+
+#endif

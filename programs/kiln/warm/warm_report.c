@@ -1,0 +1,111 @@
+/* A row for each kernel and target, what could not be made and why, and a summary. */
+#include <inttypes.h>
+
+#include "cli/out.h"
+#include "warm/warm.h"
+
+const char *warm_outcome_name(warm_outcome outcome)
+{
+    static const char *const names[] = {"compiled", "there", "skipped", "failed", "passed over"};
+    return names[outcome];
+}
+
+size_t warm_count(const warm_result *result, warm_outcome outcome)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        count += result->items[i].outcome == outcome;
+    }
+    return count;
+}
+
+static bool has_variants(const warm_result *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        if (*result->items[i].variant_name != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "gemm", or "gemm opencl-c/tile32". */
+static void print_what(const char *before, const warm_item *item)
+{
+    (void)printf("%s%s%s%s", before, item->kernel->name, *item->variant_name != '\0' ? " " : "",
+                 item->variant_name);
+}
+
+bool warm_print_table(const warm_result *result, cli_pool *pool)
+{
+    static const out_column columns[] = {
+        {"kernel", false},    {"target", false}, {"result", false}, {"language", false},
+        {"compile ms", true}, {"size", true},    {"variant", false}};
+    out_table table;
+    out_table_init(&table, pool, columns,
+                   sizeof(columns) / sizeof(columns[0]) - !has_variants(result));
+    for (size_t i = 0; i < result->count; i++) {
+        const warm_item *item = &result->items[i];
+        bool good = item->outcome == WARM_COMPILED || item->outcome == WARM_THERE;
+        const char *cells[] = {item->kernel->name,
+                               result->targets[item->target],
+                               warm_outcome_name(item->outcome),
+                               good ? kiln_language_name(item->language) : "-",
+                               good ? out_ms(pool, item->compile_ns) : "-",
+                               good ? out_bytes(pool, item->size) : "-",
+                               *item->variant_name != '\0' ? item->variant_name : "-"};
+        out_table_add(&table, cells);
+    }
+    const char *time = out_time(pool, result->total_ns);
+    const char *bytes = out_bytes(pool, result->info.file_bytes);
+    if (time == NULL || bytes == NULL || !out_table_print(&table, stdout)) {
+        return false;
+    }
+    for (size_t i = 0; i < result->count; i++) {
+        const warm_item *item = &result->items[i];
+        if (item->outcome == WARM_SKIPPED) {
+            print_what("skipped ", item);
+            (void)printf(" for %s: %s\n", result->targets[item->target], item->reason);
+        } else if (item->unpacked) {
+            print_what("not in the pack: ", item);
+            (void)printf(" for %s goes past the cache\n", result->targets[item->target]);
+        }
+    }
+    (void)printf("%zu there, %zu compiled, %zu skipped, %zu failed, %s\n",
+                 warm_count(result, WARM_THERE), warm_count(result, WARM_COMPILED),
+                 warm_count(result, WARM_SKIPPED), warm_count(result, WARM_FAILED), time);
+    if (result->pack != NULL) {
+        (void)printf("%s: %" PRIu64 " entries, %s\n", result->pack, result->info.entries, bytes);
+    }
+    return true;
+}
+
+bool warm_print_json(const warm_result *result)
+{
+    json_t *root = json_object();
+    json_t *rows = json_array();
+    for (size_t i = 0; i < result->count; i++) {
+        const warm_item *item = &result->items[i];
+        json_t *row = json_object();
+        out_json_set(&row, "kernel", out_json_text(item->kernel->name));
+        out_json_set(&row, "variant", out_json_text(item->variant_name));
+        out_json_set(&row, "target", out_json_text(result->targets[item->target]));
+        out_json_set(&row, "result", out_json_text(warm_outcome_name(item->outcome)));
+        out_json_set(&row, "language", out_json_text(kiln_language_name(item->language)));
+        out_json_set(&row, "uses", out_json_u64(item->uses.count));
+        out_json_set(&row, "bytes", out_json_u64(item->size));
+        out_json_set(&row, "compile_ms", out_json_ms(item->compile_ns));
+        out_json_set(&row, "reason", out_json_text(item->reason != NULL ? item->reason : ""));
+        out_json_append(&rows, row);
+    }
+    out_json_set(&root, "kernels", rows);
+    out_json_set(&root, "there", out_json_u64(warm_count(result, WARM_THERE)));
+    out_json_set(&root, "compiled", out_json_u64(warm_count(result, WARM_COMPILED)));
+    out_json_set(&root, "skipped", out_json_u64(warm_count(result, WARM_SKIPPED)));
+    out_json_set(&root, "failed", out_json_u64(warm_count(result, WARM_FAILED)));
+    out_json_set(&root, "total_ms", out_json_ms(result->total_ns));
+    out_json_set(&root, "pack", result->pack != NULL ? out_json_text(result->pack) : json_null());
+    out_json_set(&root, "pack_entries", out_json_u64(result->info.entries));
+    out_json_set(&root, "pack_bytes", out_json_u64(result->info.file_bytes));
+    return out_json(stdout, root);
+}
