@@ -231,7 +231,7 @@ cleanup:
 /* --- what came of it ---------------------------------------------------------------------------
  */
 
-static const char *result_text(const kn_cuda *cuda, nvrtcResult result, char number[24])
+static const char *result_text(kn_cuda *cuda, nvrtcResult result, char number[24])
 {
     kn_text_putf(number, 24, "result %d", result);
     switch (result) {
@@ -242,11 +242,13 @@ static const char *result_text(const kn_cuda *cuda, nvrtcResult result, char num
     case NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID:
         return "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID";
     default:
-        return cuda->nvrtc_lib != NULL ? cuda->nvrtc.nvrtcGetErrorString(result) : number;
+        break;
     }
+    const kn_cuda_nvrtc *nvrtc = kn_cuda_nvrtc_bound(cuda);
+    return nvrtc != NULL ? nvrtc->nvrtcGetErrorString(result) : number;
 }
 
-static kiln_status fail(const kn_cuda *cuda, const kn_cuda_answer *answer, const char *name,
+static kiln_status fail(kn_cuda *cuda, const kn_cuda_answer *answer, const char *name,
                         kiln_diag *diag)
 {
     char number[24];

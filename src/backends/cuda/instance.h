@@ -94,6 +94,8 @@ kiln_status kn_cuda_device_info(void *instance, uint32_t index, kiln_device_info
 /* nvrtc.c: the compiler library, opened and bound at the first call; its image is compared with the
  * file that the key named. */
 kiln_status kn_cuda_nvrtc_get(kn_cuda *cuda, const kn_cuda_nvrtc **out_nvrtc, kiln_diag *diag);
+/* The same without opening it: NULL while no compile in this process has needed it. */
+const kn_cuda_nvrtc *kn_cuda_nvrtc_bound(kn_cuda *cuda);
 kiln_status kn_cuda_nvjitlink_get(kn_cuda *cuda, const kn_cuda_nvjitlink **out_link,
                                   kiln_diag *diag);
 

@@ -79,6 +79,14 @@ kiln_status kn_cuda_nvrtc_get(kn_cuda *cuda, const kn_cuda_nvrtc **out_nvrtc, ki
     return status;
 }
 
+const kn_cuda_nvrtc *kn_cuda_nvrtc_bound(kn_cuda *cuda)
+{
+    kn_mutex_lock(&cuda->lock);
+    const bool bound = cuda->nvrtc_lib != NULL;
+    kn_mutex_unlock(&cuda->lock);
+    return bound ? &cuda->nvrtc : NULL; /* never changed once it is bound */
+}
+
 kiln_status kn_cuda_nvjitlink_get(kn_cuda *cuda, const kn_cuda_nvjitlink **out_link,
                                   kiln_diag *diag)
 {
