@@ -333,7 +333,7 @@ void kiln_cache_destroy(kiln_cache *cache)
     }
     if (cache->flight != NULL) { /* else it was never whole */
         kn_cache_check_fork(cache);
-        kn_remotes_flush(cache->remotes);
+        kn_remotes_finish(cache->remotes);
         if (kn_cache_writes(cache)) {
             kn_cache_stamp(cache, true);
             (void)kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, NULL, NULL);

@@ -39,6 +39,18 @@ static bool look_up(void *user)
                         &r->origin) == KILN_OK;
 }
 
+/* While another process of this host is at it: its result comes to the disk, and many who wait must
+ * not all ask a server. */
+static bool look_near(void *user)
+{
+    request *r = user;
+    if (kn_recipe_is_note(kn_recipe_span(r->recipe))) {
+        return look_up(r); /* never asks a remote */
+    }
+    return kn_stack_get_near(&r->cache->stack, &r->key, kn_recipe_target(r->recipe), &r->blob,
+                             &r->origin) == KILN_OK;
+}
+
 /* Runs the caller's function. What it gives is an answer only if there are bytes in it. */
 static kiln_status run_compile(request *r, kiln_diag *diag)
 {
@@ -112,7 +124,7 @@ static kiln_status lead(request *r, kn_flight_seat *seat, kiln_diag *diag)
     bool waited = false;
     if (!has(r, KILN_CACHE_RECACHE)) {
         kiln_status locked =
-            kn_flight_lock(r->cache->flight, seat, r->deadline, look_up, r, &waited);
+            kn_flight_lock(r->cache->flight, seat, r->deadline, look_near, r, &waited);
         /* With the byte or without: somebody may have finished between our look and now. */
         if (locked == KILN_MISS || look_up(r)) {
             return KILN_OK;

@@ -65,6 +65,7 @@ void kiln_transfer_close(kiln_transfer *transfer)
         return;
     }
     kn_remotes *remotes = transfer->remotes;
+    kn_remotes_finish(remotes);
     for (size_t i = 0; remotes != NULL && i < remotes->count; i++) {
         kn_remote_close(remotes->list[i]);
     }

@@ -143,6 +143,12 @@ kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *targe
     return get(stack, key, target, (manner){.not_in = 0}, out_blob, out_origin);
 }
 
+kiln_status kn_stack_get_near(kn_stack *stack, const kiln_key *key, const char *target,
+                              kiln_blob **out_blob, kiln_origin *out_origin)
+{
+    return get(stack, key, target, (manner){.not_in = KN_TIER_FAR}, out_blob, out_origin);
+}
+
 kiln_status kn_stack_get_below(kn_stack *stack, const kiln_key *key, kiln_blob **out_blob,
                                kiln_origin *out_origin)
 {

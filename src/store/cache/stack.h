@@ -32,6 +32,9 @@ void kn_stack_deinit(kn_stack *stack);
  * or KILN_MISS: trouble of a tier is counted, logged once and passed over. */
 kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *target,
                          kiln_blob **out_blob, kiln_origin *out_origin);
+/* The same without tiers over the network. */
+kiln_status kn_stack_get_near(kn_stack *stack, const kiln_key *key, const char *target,
+                              kiln_blob **out_blob, kiln_origin *out_origin);
 /* Memory is asked last: for what others may have replaced since it came there. */
 kiln_status kn_stack_get_below(kn_stack *stack, const kiln_key *key, kiln_blob **out_blob,
                                kiln_origin *out_origin);

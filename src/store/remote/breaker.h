@@ -16,6 +16,7 @@
 
 typedef struct kn_breaker {
     bool open;
+    bool silent;       /* it did not answer; else it answered with errors */
     uint32_t failures; /* one after the other */
     uint64_t pause_ns; /* of the last opening; 0: none since it last worked */
     uint64_t due;      /* when an open one may be tried */
@@ -31,6 +32,7 @@ static inline void kn_breaker_failed(kn_breaker *breaker, uint64_t now, bool at_
     breaker->pause_ns =
         breaker->pause_ns < KN_BREAKER_LAST_NS ? breaker->pause_ns : KN_BREAKER_LAST_NS;
     breaker->open = true;
+    breaker->silent = at_once;
     breaker->due = now + breaker->pause_ns;
 }
 
@@ -44,6 +46,7 @@ static inline void kn_breaker_try(kn_breaker *breaker)
 static inline void kn_breaker_worked(kn_breaker *breaker)
 {
     breaker->open = false;
+    breaker->silent = false;
     breaker->failures = 0;
     breaker->pause_ns = 0;
 }

@@ -193,6 +193,10 @@ kiln_status kn_remote_ask(kn_remote *remote, const kiln_key *key, uint32_t limit
     char name[KN_REMOTE_NAME];
     *out_data = NULL;
     *out_size = 0;
+    if (!kn_trust_takes(remote->trust)) { /* before the download, not after it */
+        kn_text_putf(why, KILN_REMOTE_WHY, "KILN_TRUST=local takes nothing from elsewhere");
+        return KILN_E_REJECTED;
+    }
     kn_remote_key_name(key, name);
     kiln_status status = kn_remote_enter(remote, limit_ms, &session);
     if (status == KILN_OK) {
@@ -229,6 +233,10 @@ static kiln_status remote_get(void *self, const kiln_key *key, const char *targe
         return KILN_MISS;
     }
     kiln_status status = kn_remote_ask(remote, key, remote->url.limit_ms, &data, &size, why);
+    if (status == KILN_E_REJECTED) {
+        kn_log_once(KILN_LOG_INFO, "the remote %s is not asked: %s", remote->url.shown, why);
+        return KILN_MISS;
+    }
     if (status != KILN_OK) {
         kn_remote_remember_miss(remote, key);
         return KILN_MISS;
@@ -359,7 +367,7 @@ kiln_status kn_remote_lease(kn_remote *remote, const kiln_key *key)
     kn_remote_session session;
     char name[KN_REMOTE_NAME], token[KN_REMOTE_TOKEN];
     if (!(remote->ops->caps & KILN_REMOTE_LEASES) || remote->url.lease_ms == 0 ||
-        !remote->url.reads || !remote->url.writes) {
+        !remote->url.reads || !remote->url.writes || !kn_trust_takes(remote->trust)) {
         return KILN_E_UNSUPPORTED;
     }
     kn_mutex_lock(&remote->mutex);

@@ -79,6 +79,7 @@ typedef struct kn_remote {
     bool asked_current;
     const kn_dictionary *current; /* what to pack with, or NULL; of whoever uploads alone */
     bool closing;
+    bool finished; /* uploads had their time */
     kn_thread *thread;
 } kn_remote;
 
@@ -90,8 +91,11 @@ kiln_status kn_remote_open(kn_remote_url *url, const kn_trust *trust, kn_stats *
 kiln_status kn_remote_open_with(kn_remote_url *url, const kiln_remote_module_ops *ops,
                                 const kn_trust *trust, kn_stats *stats, kn_remote **out_remote,
                                 kiln_diag *diag);
-/* Waits for uploads, at most the URL's `flush`. */
+/* Waits for uploads, at most the URL's `flush`; not for a server that does not answer. */
 void kn_remote_flush(kn_remote *remote);
+/* The same to an end that several remotes share, and for the last time: closing does not wait
+ * again. `started` by kn_clock_now. */
+void kn_remote_finish(kn_remote *remote, uint64_t started);
 void kn_remote_close(kn_remote *remote);
 /* The tier, for a remote that only reads, only writes, or both. */
 const kn_tier_ops *kn_remote_tier(const kn_remote *remote);
@@ -150,7 +154,14 @@ void kn_remote_result(kn_remote *remote, kn_breaker *breaker, const char *doing,
                       const char *why);
 void kn_remote_key_name(const kiln_key *key, char name[KN_REMOTE_NAME]);
 
-/* Takes the job over. False: no room, or no thread. With the mutex held. */
+/* With the mutex held: the last question got no answer. */
+static inline bool kn_remote_is_silent(const kn_remote *remote)
+{
+    return (remote->reads.open && remote->reads.silent) ||
+           (remote->writes.open && remote->writes.silent);
+}
+/* Takes the job over. False: no room, no thread, or nobody who would take it. With the mutex held.
+ */
 bool kn_remote_enqueue(kn_remote *remote, kn_job *job);
 void kn_job_destroy(kn_job *job);
 /* Makes sure that there is a thread, and wakes it. With the mutex held. */

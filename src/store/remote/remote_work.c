@@ -130,7 +130,8 @@ static void drop_queue(kn_remote *remote)
 
 bool kn_remote_enqueue(kn_remote *remote, kn_job *job)
 {
-    if (remote->closing || remote->writes.open || remote->queued >= KN_REMOTE_QUEUE ||
+    if (remote->closing || remote->writes.open || kn_remote_is_silent(remote) ||
+        remote->queued >= KN_REMOTE_QUEUE ||
         job->weight > remote->url.queue_bytes - remote->queued_bytes || !kn_remote_wake(remote)) {
         return false;
     }
@@ -196,8 +197,10 @@ static void renew(kn_remote *remote, kn_lease *lease)
 static bool do_something(kn_remote *remote, uint64_t *out_next)
 {
     uint64_t now = kn_clock_now(), next = now + 3600u * 1000u * MS;
-    if (remote->writes.open) {
+    if (remote->writes.open || kn_remote_is_silent(remote)) {
         drop_queue(remote);
+    }
+    if (remote->writes.open) {
         if (kn_breaker_due(&remote->writes, now)) {
             kn_breaker_try(&remote->writes);
         }
@@ -288,14 +291,32 @@ kiln_status kn_remote_open_with(kn_remote_url *url, const kiln_remote_module_ops
     return KILN_OK;
 }
 
-void kn_remote_flush(kn_remote *remote)
+/* With the mutex held. */
+static void wait_for_uploads(kn_remote *remote, uint64_t deadline)
 {
-    uint64_t deadline = kn_clock_now() + remote->url.flush_ms * MS;
-    kn_mutex_lock(&remote->mutex);
     while ((remote->first != NULL || remote->busy) && kn_clock_now() < deadline) {
+        if (kn_remote_is_silent(remote)) {
+            drop_queue(remote);
+            return;
+        }
         kn_cond_signal(&remote->work);
         (void)kn_cond_wait_until(&remote->idle, &remote->mutex, deadline);
     }
+}
+
+void kn_remote_flush(kn_remote *remote)
+{
+    const uint64_t deadline = kn_clock_now() + remote->url.flush_ms * MS;
+    kn_mutex_lock(&remote->mutex);
+    wait_for_uploads(remote, deadline);
+    kn_mutex_unlock(&remote->mutex);
+}
+
+void kn_remote_finish(kn_remote *remote, uint64_t started)
+{
+    kn_mutex_lock(&remote->mutex);
+    wait_for_uploads(remote, started + remote->url.flush_ms * MS);
+    remote->finished = true;
     kn_mutex_unlock(&remote->mutex);
 }
 
@@ -304,7 +325,9 @@ void kn_remote_close(kn_remote *remote)
     if (remote == NULL) {
         return;
     }
-    kn_remote_flush(remote);
+    if (!remote->finished) {
+        kn_remote_finish(remote, kn_clock_now());
+    }
     atomic_store(&remote->stop, true);
     kn_mutex_lock(&remote->mutex);
     remote->closing = true;

@@ -190,10 +190,11 @@ void kn_remotes_destroy(kn_remotes *remotes)
     }
 }
 
-void kn_remotes_flush(kn_remotes *remotes)
+void kn_remotes_finish(kn_remotes *remotes)
 {
+    const uint64_t started = kn_clock_now();
     for (size_t i = 0; remotes != NULL && i < remotes->count; i++) {
-        kn_remote_flush(remotes->list[i]);
+        kn_remote_finish(remotes->list[i], started);
     }
 }
 
@@ -215,6 +216,9 @@ static kiln_status lease_of(kn_remote *remote, const kiln_key *key, uint64_t dea
     bool waited = false;
     for (;;) {
         kiln_status status = kn_remote_lease(remote, key);
+        if (status == KILN_E_TIMEOUT) {
+            return KILN_E_UNAVAILABLE; /* the server's: nobody has been waited for */
+        }
         if (status != KILN_OK && status != KILN_E_BUSY) {
             return status;
         }

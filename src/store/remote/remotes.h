@@ -22,7 +22,8 @@ kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
 kiln_status kn_remotes_stack(kn_remotes *remotes, kn_stack *stack, kiln_diag *diag);
 /* After the stack is gone. NULL is fine, here and below. */
 void kn_remotes_destroy(kn_remotes *remotes);
-void kn_remotes_flush(kn_remotes *remotes);
+/* The end: waits for uploads once, for all remotes together at most the longest `flush`. */
+void kn_remotes_finish(kn_remotes *remotes);
 
 /* One compile over all machines: waits until the first remote that has leases gives one for this
  * key, and looks meanwhile whether the entry has come. KILN_OK: held until kn_remotes_lease_drop.

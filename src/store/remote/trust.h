@@ -26,6 +26,11 @@ typedef struct kn_trust {
  * is a key of either kind, else any. KILN_E_INVALID names the variable. */
 kiln_status kn_trust_open(kn_trust *out_trust, kiln_diag *diag);
 void kn_trust_close(kn_trust *trust);
+/* Whether anything from elsewhere could be believed: if not, nothing is asked for. */
+static inline bool kn_trust_takes(const kn_trust *trust)
+{
+    return trust->policy != KN_TRUST_LOCAL;
+}
 
 /* The bytes to upload, malloc'ed: the entry, as a packet where that pays (packet.h; `dictionary`
  * may be NULL), and its seal where there is a key to sign with. */

@@ -1,0 +1,261 @@
+/* What several remotes cost together, and what one costs that is dead, slow or not believed. */
+#include "unit/store/memory_server.h"
+#include "unit/store/support.h"
+
+#include "key/recipe.h"
+#include "store/remote/remotes.h"
+
+/* --- servers that keep silent ------------------------------------------------------------------
+ */
+
+static _Atomic int silent_puts;
+static _Atomic int silent_leases;
+
+/* Until the time is over, or somebody says stop. */
+static kiln_status keep_silent(kiln_remote_call *call)
+{
+    const uint64_t end = kn_clock_now() + call->limit_ms * MS;
+    while (kn_clock_now() < end) {
+        if (call->stop(call->user)) {
+            return KILN_E_CANCELLED;
+        }
+        kn_clock_sleep(MS);
+    }
+    return KILN_E_TIMEOUT;
+}
+
+static kiln_status silent_put(void *self, kiln_remote_call *call, const char *name,
+                              const void *data, size_t size, bool replace)
+{
+    (void)self;
+    (void)name;
+    (void)data;
+    (void)size;
+    (void)replace;
+    atomic_fetch_add(&silent_puts, 1);
+    return keep_silent(call);
+}
+
+static kiln_status silent_lease(void *self, kiln_remote_call *call, const char *name,
+                                const char *token, uint32_t ttl_ms)
+{
+    (void)self;
+    (void)name;
+    (void)token;
+    (void)ttl_ms;
+    atomic_fetch_add(&silent_leases, 1);
+    return keep_silent(call);
+}
+
+/* --- the fixture -------------------------------------------------------------------------------
+ */
+
+typedef struct fixture {
+    kn_stats stats;
+    kn_remotes remotes;
+    kiln_recipe *recipe;
+    kiln_key key;
+    kiln_blob *blob;
+} fixture;
+
+static kn_remote *add_remote(fixture *f, const char *text, const kiln_remote_module_ops *ops)
+{
+    kn_remote_url url;
+    kn_remote *remote = NULL;
+    assert_int_equal(kn_remote_url_parse(text, strlen(text), &url, NULL), KILN_OK);
+    assert_int_equal(kn_remote_open_with(&url, ops, &f->remotes.trust, &f->stats, &remote, NULL),
+                     KILN_OK);
+    f->remotes.list[f->remotes.count++] = remote;
+    return remote;
+}
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    memset(&server, 0, sizeof server);
+    silent_puts = silent_leases = 0;
+    kn_mutex_init(&server.mutex);
+    kn_stats_init(&f->stats);
+    f->remotes.trust.policy = KN_TRUST_ANY;
+    assert_int_equal(kn_signer_create(NULL, NULL, &f->remotes.trust.signer, NULL), KILN_OK);
+    f->recipe = ks_recipe("one");
+    f->key = kiln_recipe_key(f->recipe);
+    f->blob = ks_blob("payload");
+    *state = f;
+    return 0;
+}
+
+static void close_remotes(fixture *f)
+{
+    for (size_t i = 0; i < f->remotes.count; i++) {
+        kn_remote_close(f->remotes.list[i]);
+    }
+    f->remotes.count = 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    close_remotes(f);
+    assert_int_equal(server.open, 0);
+    for (int i = 0; i < ROOM; i++) {
+        free(server.data[i]);
+    }
+    kn_mutex_deinit(&server.mutex);
+    kn_trust_close(&f->remotes.trust);
+    kn_stats_deinit(&f->stats);
+    kiln_blob_release(f->blob);
+    kiln_recipe_destroy(f->recipe);
+    free(f);
+    return 0;
+}
+
+static void put(fixture *f, kn_remote *remote)
+{
+    const kn_tier_put what = {.key = &f->key,
+                              .target = "test-target",
+                              .recipe = kn_recipe_span(f->recipe),
+                              .blob = f->blob};
+    assert_int_equal(kn_remote_tier(remote)->put(remote, &what, NULL), KILN_OK);
+}
+
+static kiln_status get(fixture *f, kn_remote *remote)
+{
+    kiln_blob *blob = NULL;
+    kn_remote_forget_miss(remote, &f->key);
+    kiln_status status = kn_remote_tier(remote)->get(remote, &f->key, NULL, &blob, NULL);
+    kiln_blob_release(blob);
+    return status;
+}
+
+static uint64_t count(const fixture *f, enum kn_counter counter)
+{
+    return atomic_load(&f->stats.own[counter]);
+}
+
+static void wait_for(const _Atomic int *counter, int least)
+{
+    const uint64_t end = kn_clock_now() + 20000 * MS;
+    while (atomic_load(counter) < least && kn_clock_now() < end) {
+        kn_clock_sleep(MS);
+    }
+    assert_true(atomic_load(counter) >= least);
+}
+
+/* --- the end of a program ----------------------------------------------------------------------
+ */
+
+/* TORTURE D3: it was twice `flush` for each. */
+static void the_end_waits_one_flush_for_all_remotes(void **state)
+{
+    fixture *f = *state;
+    kiln_remote_module_ops ops = fake_ops;
+    ops.put = silent_put;
+    for (int i = 0; i < KN_REMOTES_MAX; i++) {
+        put(f, add_remote(f, "fake://h?flush=1s&upload-timeout=60s", &ops));
+    }
+    wait_for(&silent_puts, KN_REMOTES_MAX);
+    const uint64_t start = kn_clock_now();
+    kn_remotes_finish(&f->remotes);
+    close_remotes(f);
+    const uint64_t took = kn_clock_now() - start;
+    assert_true(took >= 900 * MS); /* they had their time */
+    assert_true(took < 3000 * MS); /* 8 seconds before */
+    assert_int_equal(count(f, KN_COUNT_remote_uploads), 0);
+}
+
+static void the_end_does_not_wait_for_a_server_known_to_be_dead(void **state)
+{
+    fixture *f = *state;
+    kiln_remote_module_ops ops = fake_ops;
+    ops.put = silent_put;
+    kn_remote *remote = add_remote(f, "fake://h?flush=60s&upload-timeout=60s&timeout=30ms", &ops);
+    put(f, remote);
+    put(f, remote);
+    wait_for(&silent_puts, 1);
+    server.slow_ns = 3600 * 1000 * MS;
+    server.get_fails = KILN_E_TIMEOUT; /* of the thread's questions, too */
+    assert_int_equal(get(f, remote), KILN_MISS);
+    put(f, remote); /* nobody queues for a dead server */
+    assert_int_equal(count(f, KN_COUNT_remote_upload_failures), 1);
+    const uint64_t start = kn_clock_now();
+    kn_remotes_finish(&f->remotes);
+    close_remotes(f);
+    assert_true(kn_clock_now() - start < 30000 * MS); /* 120 seconds before */
+    assert_int_equal(silent_puts, 1);
+    assert_true(count(f, KN_COUNT_remote_upload_failures) >= 2);
+}
+
+/* --- leases ------------------------------------------------------------------------------------
+ */
+
+static bool find_nothing(void *user)
+{
+    (void)user;
+    return false;
+}
+
+/* TORTURE D8: the next remote that has leases is asked, and nothing is counted as a wait that was
+ * given up. */
+static void a_silent_server_does_not_end_the_agreement(void **state)
+{
+    fixture *f = *state;
+    kiln_remote_module_ops ops = fake_ops;
+    ops.lease = silent_lease;
+    (void)add_remote(f, "fake://silent?timeout=30ms", &ops);
+    (void)add_remote(f, "fake://good?timeout=5s&connect-timeout=5s", &fake_ops);
+    assert_int_equal(
+        kn_remotes_lease(&f->remotes, &f->key, kn_clock_now() + 20000 * MS, find_nothing, f),
+        KILN_OK);
+    assert_int_equal(silent_leases, 1);
+    assert_int_equal(server.lease_asks, 1);
+    assert_int_equal(count(f, KN_COUNT_remote_timeouts), 1);
+    kn_remotes_lease_drop(&f->remotes, &f->key);
+    kn_remotes_finish(&f->remotes);
+    assert_int_equal(server.drops, 1);
+}
+
+static void a_lone_silent_server_is_no_end_of_waiting(void **state)
+{
+    fixture *f = *state;
+    kiln_remote_module_ops ops = fake_ops;
+    ops.lease = silent_lease;
+    (void)add_remote(f, "fake://silent?timeout=30ms", &ops);
+    /* KILN_E_TIMEOUT says that somebody was waited for in vain. */
+    assert_int_equal(
+        kn_remotes_lease(&f->remotes, &f->key, kn_clock_now() + 20000 * MS, find_nothing, f),
+        KILN_E_UNAVAILABLE);
+}
+
+/* --- trust -------------------------------------------------------------------------------------
+ */
+
+/* REVIEW 7.13: what will not be believed is not downloaded. */
+static void S7_local_asks_no_server(void **state)
+{
+    fixture *f = *state;
+    kn_remote *remote = add_remote(f, "fake://h?timeout=5s&connect-timeout=5s", &fake_ops);
+    put(f, remote);
+    kn_remote_flush(remote);
+    f->remotes.trust.policy = KN_TRUST_LOCAL;
+    assert_int_equal(get(f, remote), KILN_MISS);
+    assert_int_equal(kn_remote_lease(remote, &f->key), KILN_E_UNSUPPORTED);
+    assert_int_equal(server.gets + server.lease_asks, 0);
+    assert_int_equal(count(f, KN_COUNT_remote_bytes_in), 0);
+    assert_int_equal(count(f, KN_COUNT_remote_errors), 0);
+    f->remotes.trust.policy = KN_TRUST_ANY;
+    assert_int_equal(get(f, remote), KILN_OK);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(the_end_waits_one_flush_for_all_remotes),
+        TEST(the_end_does_not_wait_for_a_server_known_to_be_dead),
+        TEST(a_silent_server_does_not_end_the_agreement),
+        TEST(a_lone_silent_server_is_no_end_of_waiting),
+        TEST(S7_local_asks_no_server),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
