@@ -60,14 +60,11 @@ static void log_trouble(kn_stack *stack, size_t tier, trouble what, const kiln_d
 
 _Static_assert(KN_STACK_TIERS *TROUBLES <= 32, "more troubles than bits");
 
-/* Gives what tier `from` had to the memory and, unless it stays there as near as it is, to all
- * tiers above that take writes. */
-static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_t from)
+/* Gives what tier `from` had to all tiers above that take writes, unless it stays there as near as
+ * it is. */
+static void write_above(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_t from)
 {
     char target[KN_NAME_SIZE];
-    if (stack->memory != NULL) {
-        (void)kn_mem_put(stack->memory, key, blob);
-    }
     if (blob->recipe.length == 0 || (stack->tiers[from].ops->caps & KN_TIER_STAYS)) {
         return;
     }
@@ -85,6 +82,16 @@ static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_
             log_trouble(stack, i, TAKE, &diag);
         }
         kiln_diag_clear(&diag);
+    }
+}
+
+/* Memory is filled last, here and in kn_stack_put: another thread that has a hit in memory may
+ * count on the tiers below having been written, and put the entry into a pack. */
+static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_t from)
+{
+    write_above(stack, key, blob, from);
+    if (stack->memory != NULL) {
+        (void)kn_mem_put(stack->memory, key, blob);
     }
 }
 
@@ -173,9 +180,6 @@ kiln_status kn_stack_get_note(kn_stack *stack, const kiln_key *key, const char *
 
 void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write)
 {
-    if (stack->memory != NULL) {
-        (void)kn_mem_put(stack->memory, what->key, what->blob); /* without it, disk answers */
-    }
     const bool near_only = kn_recipe_is_note(what->recipe);
     for (size_t i = 0; write && i < stack->count; i++) {
         const kn_tier *tier = &stack->tiers[i];
@@ -192,6 +196,9 @@ void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write)
             log_trouble(stack, i, STORE, &diag);
         }
         kiln_diag_clear(&diag);
+    }
+    if (stack->memory != NULL) {
+        (void)kn_mem_put(stack->memory, what->key, what->blob); /* without it, disk answers */
     }
 }
 

@@ -14,6 +14,8 @@ typedef struct toy {
     char targets[ROOM][65];
     kiln_status get_fails, put_fails;
     int gets, puts, closed;
+    kn_mem *memory;   /* looked at in each put; NULL: not */
+    int put_too_late; /* puts of what was in memory already */
 } toy;
 
 static kiln_status toy_get(void *self, const kiln_key *key, const char *target,
@@ -38,6 +40,7 @@ static kiln_status toy_put(void *self, const kn_tier_put *what, kiln_diag *diag)
 {
     toy *t = self;
     int at = t->puts++ % ROOM;
+    t->put_too_late += t->memory != NULL && kn_mem_contains(t->memory, what->key);
     if (t->put_fails != KILN_OK) {
         return kiln_diag_set(diag, t->put_fails, NULL, "toy", "on purpose");
     }
@@ -189,6 +192,23 @@ static void puts_go_to_all_that_take_them_and_removal_too(void **state)
     assert_int_equal(get(f), KILN_ORIGIN_MEMORY);
 }
 
+/* A thread with a hit in memory may put the entry into a pack at once: it must be on disk. */
+static void memory_has_it_after_all_other_tiers(void **state)
+{
+    fixture *f = *state;
+    const kn_tier_put put = what(f);
+    f->upper.memory = f->lower.memory = f->stack.memory;
+    kn_stack_put(&f->stack, &put, true);
+    assert_int_equal(f->upper.puts + f->lower.puts, 2);
+    assert_true(kn_mem_contains(f->stack.memory, &f->key));
+    assert_int_equal(kn_stack_remove(&f->stack, &f->key, NULL), KILN_OK);
+    give(f, &f->lower);
+    assert_int_equal(get(f), KILN_ORIGIN_DISK); /* promoted */
+    assert_int_equal(f->upper.puts, 2);
+    assert_true(kn_mem_contains(f->stack.memory, &f->key));
+    assert_int_equal(f->upper.put_too_late + f->lower.put_too_late, 0);
+}
+
 static void trouble_is_counted_and_passed_over(void **state)
 {
     fixture *f = *state;
@@ -232,6 +252,7 @@ int main(void)
         WITH_STACK(a_lower_hit_is_promoted_to_all_above),
         WITH_STACK(a_read_only_tier_answers_and_is_not_written),
         WITH_STACK(puts_go_to_all_that_take_them_and_removal_too),
+        WITH_STACK(memory_has_it_after_all_other_tiers),
         WITH_STACK(trouble_is_counted_and_passed_over),
         WITH_STACK(there_is_an_end_of_tiers),
     };
