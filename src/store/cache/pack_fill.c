@@ -119,6 +119,45 @@ kiln_status kiln_pack_writer_add(kiln_pack_writer *writer, kiln_cache *cache, co
     return add(writer, cache, key, true, out_added, diag);
 }
 
+/* An entry on disk that is to be added. */
+typedef struct candidate {
+    kiln_key key; /* the first member: by_key */
+    char target[KN_NAME_SIZE];
+    uint64_t stored_size;
+    int64_t used_ns;
+} candidate;
+
+typedef struct candidates {
+    candidate *items;
+    size_t count, room;
+    kiln_diag *diag;
+} candidates;
+
+static kiln_status gather_candidate(void *user, const kiln_entry_info *info)
+{
+    candidates *c = user;
+    if (c->count == c->room) {
+        const size_t room = c->room == 0 ? 256 : c->room * 2;
+        candidate *grown = realloc(c->items, room * sizeof *grown);
+        if (grown == NULL) {
+            return kiln_diag_set(c->diag, KILN_E_NOMEM, NULL, "filling a pack", NULL);
+        }
+        c->items = grown;
+        c->room = room;
+    }
+    candidate *one = &c->items[c->count++];
+    *one =
+        (candidate){.key = info->key, .stored_size = info->stored_size, .used_ns = info->used_ns};
+    kn_text_put(one->target, sizeof one->target, info->target);
+    return KILN_OK;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(kiln_key));
+}
+
+/* What add_all was asked for. */
 typedef struct filling {
     kiln_pack_writer *writer;
     kiln_cache *cache;
@@ -128,15 +167,18 @@ typedef struct filling {
     kiln_diag *diag;
 } filling;
 
-static kiln_status fill_one(void *user, const kiln_entry_info *info)
+static kiln_status fill_one(filling *f, const candidate *one)
 {
-    filling *f = user;
     bool added = false;
-    kiln_status status = f->visit != NULL ? f->visit(f->user, info) : KILN_OK;
+    const kiln_entry_info info = {.key = one->key,
+                                  .target = one->target,
+                                  .stored_size = one->stored_size,
+                                  .used_ns = one->used_ns};
+    kiln_status status = f->visit != NULL ? f->visit(f->user, &info) : KILN_OK;
     if (status != KILN_OK) {
         return status;
     }
-    status = add(f->writer, f->cache, &info->key, false, &added, f->diag);
+    status = add(f->writer, f->cache, &one->key, false, &added, f->diag);
     if (status == KILN_MISS || status == KILN_E_CORRUPT) {
         f->copied.skipped++;
         return KILN_OK;
@@ -148,13 +190,25 @@ static kiln_status fill_one(void *user, const kiln_entry_info *info)
     return status;
 }
 
+/* In order of keys: a directory lists its files in an order of its own, and equal entries must give
+ * equal packs. */
 kiln_status kiln_pack_writer_add_all(kiln_pack_writer *writer, kiln_cache *cache,
                                      const char *target, kiln_entry_fn *visit, void *user,
                                      kiln_pack_copied *out_copied, kiln_diag *diag)
 {
     filling f = {.writer = writer, .cache = cache, .visit = visit, .user = user, .diag = diag};
+    candidates all = {.diag = diag};
     memset(out_copied, 0, sizeof *out_copied);
-    kiln_status status = kiln_cache_walk(cache, target, fill_one, &f, diag);
+    /* A directory that cannot be listed fails the call, but what is in the others is added. */
+    const kiln_status walked = kiln_cache_walk(cache, target, gather_candidate, &all, diag);
+    kiln_status status = walked == KILN_E_NOMEM ? walked : KILN_OK;
+    if (all.count > 0) {
+        qsort(all.items, all.count, sizeof *all.items, by_key);
+    }
+    for (size_t i = 0; status == KILN_OK && i < all.count; i++) {
+        status = fill_one(&f, &all.items[i]);
+    }
+    free(all.items);
     *out_copied = f.copied;
-    return status;
+    return status == KILN_OK ? walked : status;
 }

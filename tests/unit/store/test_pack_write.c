@@ -97,11 +97,53 @@ static void a_pack_can_be_made_of_packs_without_a_disk(void **state)
     free(root);
 }
 
+typedef struct order {
+    kiln_key last;
+    int visits, backwards;
+} order;
+
+static kiln_status take_order(void *user, const kiln_entry_info *info)
+{
+    order *o = user;
+    o->backwards += o->visits > 0 && memcmp(&o->last, &info->key, sizeof info->key) >= 0;
+    o->last = info->key;
+    o->visits++;
+    return KILN_OK;
+}
+
+/* And not as a directory happens to list them: equal entries give equal files. */
+static void a_pack_takes_the_entries_of_a_cache_in_order_of_keys(void **state)
+{
+    enum { COUNT = 40 };
+    char *root = kt_path(*state, "root"), *path = kt_path(*state, "a.kpack");
+    ks_compile compile = {0};
+    kiln_pack_writer *writer = NULL;
+    kiln_pack_copied copied;
+    order o = {.visits = 0};
+    kiln_cache *cache = ks_cache(root);
+    for (int i = 0; i < COUNT; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "entry %d", i);
+        (void)ks_get(cache, name, &compile);
+    }
+    assert_int_equal(kiln_pack_writer_create(path, NULL, &writer, NULL), KILN_OK);
+    assert_int_equal(kiln_pack_writer_add_all(writer, cache, NULL, take_order, &o, &copied, NULL),
+                     KILN_OK);
+    assert_int_equal(o.visits, COUNT);
+    assert_int_equal(o.backwards, 0);
+    assert_int_equal(copied.added, COUNT);
+    kiln_pack_writer_destroy(writer);
+    kiln_cache_destroy(cache);
+    free(path);
+    free(root);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
     const struct CMUnitTest tests[] = {
         TEST(an_entry_that_could_not_be_added_can_be_added_later),
+        TEST(a_pack_takes_the_entries_of_a_cache_in_order_of_keys),
         TEST(a_pack_can_be_made_of_packs_without_a_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
