@@ -6,6 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 debs=$(cd "${1:-build/deb}" && pwd)
 root=${KILN_CHROOT:-$(mktemp -d)}
+[ -n "${KILN_CHROOT:-}" ] || chmod 755 "$root" # mktemp's 0700 would keep the user out of his own /
 cleanup() {
     umount "$root/proc" 2>/dev/null || true
     [ -n "${KILN_CHROOT:-}" ] || rm -rf --one-file-system "$root"
