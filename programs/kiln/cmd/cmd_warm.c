@@ -11,6 +11,7 @@
 #include "warm/warm.h"
 #include "warm/warm_list.h"
 #include "warm/warm_order.h"
+#include "warm/warm_pack.h"
 
 typedef struct warm_options {
     session_options session;
@@ -46,35 +47,13 @@ typedef struct warm_work {
     cli_manifest *manifests;
     size_t manifest_count, done;
     warm_list list;
-    kiln_pack_writer *writer; /* NULL: no pack */
-    host_mutex *mutex; /* pool, console, writer and `done`, while compiles run side by side */
+    warm_pack *pack;   /* NULL: none */
+    host_mutex *mutex; /* pool, console, pack and `done`, while compiles run side by side */
     exit_code code;
 } warm_work;
 
 /* --- one kernel for one target -----------------------------------------------------------------
  */
-
-typedef struct packing {
-    warm_work *work;
-    warm_item *item;
-    kiln_diag *diag;
-} packing;
-
-static kiln_status pack_stage(void *user, const kiln_explanation *stage)
-{
-    packing *p = user;
-    kiln_status status = KILN_MISS;
-    if (stage->why == KILN_WHY_HIT) {
-        host_mutex_lock(p->work->mutex);
-        status = kiln_pack_writer_add(p->work->writer, p->work->cache, &stage->key, NULL, p->diag);
-        host_mutex_unlock(p->work->mutex);
-    }
-    if (status == KILN_MISS) {
-        p->item->unpacked = true;
-        status = KILN_OK;
-    }
-    return status;
-}
 
 /* One language. */
 static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kiln_diag *diag)
@@ -92,10 +71,8 @@ static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kil
         item->language = own.form.language;
         item->size = kiln_blob_size(blob);
         item->compile_ns = kiln_blob_compile_ns(blob);
-        if (work->writer != NULL) {
-            packing p = {work, item, diag};
-            status =
-                kiln_compile_plan(target->runtime, target->name, &own.source, pack_stage, &p, diag);
+        if (work->pack != NULL) {
+            status = warm_pack_note(work->pack, target, &own, item, diag);
         }
     }
     kiln_blob_release(blob);
@@ -263,20 +240,21 @@ static exit_code compile_all(warm_work *work)
     uint64_t begin = host_now();
     kiln_status status = parallel_choose(&work->options->jobs, &jobs, &diag);
     if (status == KILN_OK && result.pack != NULL) {
-        status = kiln_pack_writer_create(result.pack, NULL, &work->writer, &diag);
+        status = warm_pack_create(result.pack, work->cache, work->context->pool, work->mutex,
+                                  &work->pack, &diag);
     }
     if (status == KILN_OK) {
         parallel_each(work->list.count, jobs, warm_one, work);
-        if (work->writer != NULL && work->code != EXIT_FINE) {
+        if (work->pack != NULL && work->code != EXIT_FINE) {
             console_say(work->context->console, "no pack is written: a kernel failed");
             result.pack = NULL;
-        } else if (work->writer != NULL) {
+        } else if (work->pack != NULL) {
             console_progress(work->context->console, work->done, work->done, "writing the pack", 0);
-            status = kiln_pack_writer_finish(work->writer, &result.info, &diag);
+            status = warm_pack_write(work->pack, &result.info, &diag);
         }
         console_progress_end(work->context->console);
     }
-    kiln_pack_writer_destroy(work->writer);
+    warm_pack_destroy(work->pack);
     warm_list_settle(&work->list);
     result.items = work->list.items;
     result.count = work->list.count;

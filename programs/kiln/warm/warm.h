@@ -27,7 +27,7 @@ typedef struct warm_item {
     warm_outcome outcome;
     kiln_language language;
     uint64_t size, compile_ns;
-    bool unpacked; /* made, but nothing that a pack can hold: it goes past the cache */
+    const char *unpacked; /* made, but not in the pack: why; NULL if it is, or none was asked for */
     const char *reason;
     kiln_use uses; /* with --used */
     size_t place;

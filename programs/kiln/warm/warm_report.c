@@ -66,9 +66,9 @@ bool warm_print_table(const warm_result *result, cli_pool *pool)
         if (item->outcome == WARM_SKIPPED) {
             print_what("skipped ", item);
             (void)printf(" for %s: %s\n", result->targets[item->target], item->reason);
-        } else if (item->unpacked) {
+        } else if (item->unpacked != NULL) {
             print_what("not in the pack: ", item);
-            (void)printf(" for %s goes past the cache\n", result->targets[item->target]);
+            (void)printf(" for %s %s\n", result->targets[item->target], item->unpacked);
         }
     }
     (void)printf("%zu there, %zu compiled, %zu skipped, %zu failed, %s\n",
@@ -95,7 +95,8 @@ bool warm_print_json(const warm_result *result)
         out_json_set(&row, "uses", out_json_u64(item->uses.count));
         out_json_set(&row, "bytes", out_json_u64(item->size));
         out_json_set(&row, "compile_ms", out_json_ms(item->compile_ns));
-        out_json_set(&row, "reason", out_json_text(item->reason != NULL ? item->reason : ""));
+        const char *reason = item->reason != NULL ? item->reason : item->unpacked;
+        out_json_set(&row, "reason", out_json_text(reason != NULL ? reason : ""));
         out_json_append(&rows, row);
     }
     out_json_set(&root, "kernels", rows);

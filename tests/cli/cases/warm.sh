@@ -115,3 +115,18 @@ KILN_CACHE_DIR=$PWD/small KILN_CACHE_MAX_SIZE=1K t warm app/a.json --target fake
 # A variant that does not compile is told like a kernel.
 echo 'y = nothing' >app/quick.fake
 t warm app/v.json --target fake:0 --variants -j1
+# Equal entries give equal packs, however many jobs made them: these are too large to wait for the
+# dictionary, so that each is written as soon as it is added.
+mkdir big
+list=
+for n in 1 2 3 4 5 6; do
+    awk -v n=$n 'BEGIN { printf "kernel k%d x:floats\nx = x 1 +\n", n
+        for (i = 0; i < 4000; i++) printf "warning: %d %d\n", i, i * 7919 + n }' >big/k$n.fake
+    list="$list$(kernel k$n fake k$n.fake),"
+done
+printf '{"kiln_manifest": 1, "kernels": [%s]}\n' "${list%,}" >big/m.json
+KILN_CACHE_DIR=$PWD/big/cache
+for n in 1 2 3 4 5 6; do
+    "$KILN" warm big/m.json --target fake:0 --pack big/$n.kpack -j $((n == 1 ? 1 : 4)) | tail -1 | sed 's/^[^:]*: //'
+done
+sha256sum big/*.kpack | sed 's/ .*//' | uniq -c
