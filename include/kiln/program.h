@@ -36,9 +36,10 @@ typedef struct kiln_build_options {
  * Blocks: disk, another's compile, compiler, driver.
  * Owns: borrows sources for the call; *out_program is yours, kiln_program_release(). NULL options
  * mean none.
- * Fails: KILN_E_COMPILE (log in diag), KILN_E_INVALID, KILN_E_UNSUPPORTED (no source for this
- * backend), KILN_E_UNAVAILABLE (compiler missing), KILN_E_REJECTED (the driver refused the binary
- * twice), KILN_E_NOMEM. A broken cache never fails a build. */
+ * Fails: KILN_E_COMPILE (log in diag), KILN_E_INVALID (also an entry that is not in the program;
+ * the diag lists those there are), KILN_E_UNSUPPORTED (no source for this backend),
+ * KILN_E_UNAVAILABLE (compiler missing), KILN_E_REJECTED (the driver refused the binary twice),
+ * KILN_E_NOMEM. A broken cache never fails a build. */
 KILN_API KILN_MUST_CHECK kiln_status
 kiln_program_build(kiln_device *device, const kiln_source *sources, size_t source_count,
                    const kiln_build_options *options, kiln_program **out_program, kiln_diag *diag);
@@ -97,6 +98,13 @@ KILN_API const char *kiln_program_entry(const kiln_program *program, size_t inde
 KILN_API KILN_MUST_CHECK kiln_status kiln_program_params(kiln_program *program, const char *entry,
                                                          const kiln_param **out_params,
                                                          size_t *out_count, kiln_diag *diag);
+
+/* The attributes of an entry in the words of its language ("reqd_work_group_size(8,1,1)"), "" where
+ * it has none or the backend does not list them. They are kept with the binary, for drivers forget
+ * them (PoCL: CL_KERNEL_ATTRIBUTES): the same on a hit as on a compile.
+ * Threads: any.   Blocks: never.   Owns: borrowed from the program.
+ * Fails: NULL for an unknown entry, or where the backend keeps no list of its kernels. */
+KILN_API const char *kiln_program_attributes(const kiln_program *program, const char *entry);
 
 KILN_END_DECLS
 

@@ -44,7 +44,7 @@ typedef struct kiln_source {
     size_t include_dir_count;
     const kiln_header *headers;
     size_t header_count;
-    const char *const *entries; /* kernels or name expressions; may be empty where not needed */
+    const char *const *entries; /* kernels that must be there, or name expressions; may be empty */
     size_t entry_count;
     const struct kiln_cpu_kernel *const *builtin; /* KILN_LANG_BUILTIN: kernels in the program */
     size_t builtin_count;

@@ -47,6 +47,8 @@ bool suite_has_main(kiln_device *device);
     X(compiling_by_name_fills_the_same_cache)                                                      \
     X(compiles_are_announced)                                                                      \
     X(the_program_tells_its_entries)                                                               \
+    X(kernels_of_a_text_share_one_compile)                                                         \
+    X(kernels_that_are_not_there_are_refused)                                                      \
     X(sources_in_no_language_are_refused)                                                          \
     X(buffers_keep_bytes_at_offsets)                                                               \
     X(ranges_outside_a_buffer_are_refused)                                                         \

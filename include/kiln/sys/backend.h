@@ -39,17 +39,19 @@ enum {
     KILN_CAP_REFLECT = 1u << 5, /* program_entry, program_params */
     KILN_CAP_LIVE_COMPILE =
         1u << 6, /* compile may hand over a loaded program beside the artifact */
-    KILN_CAP_BUFFER_OFFSET = 1u << 7,  /* buffer arguments may have an offset */
-    KILN_CAP_PARTIAL_GROUPS = 1u << 8, /* global need not be a multiple of local */
-    KILN_CAP_ON_REQUEST = 1u << 9,     /* not listed or chosen unless asked for by name */
-    KILN_CAP_SEARCH_KNOWN = 1u << 10,  /* the request's include dirs and system_include_dir are all
-                                          that the compiler searches */
-    KILN_CAP_PRECOMPILE = 1u << 11,    /* uses a compile request's `precompile` */
-    KILN_CAP_COOPERATIVE = 1u << 12,   /* launches with `cooperative` */
-    KILN_CAP_CLUSTERS = 1u << 13,      /* launches with `cluster` */
-    KILN_CAP_QUEUE_WAIT = 1u << 14,    /* queue_wait */
-    KILN_CAP_ASYNC_COPY = 1u << 20,    /* queue_write and queue_read with an event return before the
-                                          copy is done, and go on beside launches of other queues */
+    KILN_CAP_BUFFER_OFFSET = 1u << 7,   /* buffer arguments may have an offset */
+    KILN_CAP_PARTIAL_GROUPS = 1u << 8,  /* global need not be a multiple of local */
+    KILN_CAP_ON_REQUEST = 1u << 9,      /* not listed or chosen unless asked for by name */
+    KILN_CAP_SEARCH_KNOWN = 1u << 10,   /* the request's include dirs and system_include_dir are all
+                                           that the compiler searches */
+    KILN_CAP_PRECOMPILE = 1u << 11,     /* uses a compile request's `precompile` */
+    KILN_CAP_COOPERATIVE = 1u << 12,    /* launches with `cooperative` */
+    KILN_CAP_CLUSTERS = 1u << 13,       /* launches with `cluster` */
+    KILN_CAP_QUEUE_WAIT = 1u << 14,     /* queue_wait */
+    KILN_CAP_WHOLE_PROGRAMS = 1u << 16, /* artifacts hold every kernel of the source, whatever its
+                                           `entries` name: the names are part of no key */
+    KILN_CAP_ASYNC_COPY = 1u << 20, /* queue_write and queue_read with an event return before the
+                                       copy is done, and go on beside launches of other queues */
     /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header and uncacheable_option
      * may come from any thread all the same; they tell what is known and touch no context. */
     KILN_CAP_FACTS_ANY_THREAD = 1u << 15,
@@ -66,6 +68,10 @@ typedef struct kiln_identity {
      * from empty). */
     void (*env)(void *sink, const char *variable);
 } kiln_identity;
+
+/* A fact that core reads: the kernels of the artifact, a line each: the name and, if there are any,
+ * a tab and the attributes. With it the entries that a source names are checked, without it not. */
+#define KILN_FACT_ENTRIES "entries"
 
 /* A growing artifact. Core owns the memory; the backend appends through the host's functions. */
 typedef struct kiln_artifact {

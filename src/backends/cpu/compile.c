@@ -284,6 +284,22 @@ static kiln_status check_object(const job *j, const void *data, size_t size, kil
     return KILN_OK;
 }
 
+static kiln_status keep_names(const job *j, const void *data, size_t size, kiln_artifact *artifact)
+{
+    kn_strbuf names;
+    const char *name = NULL;
+    kn_strbuf_init(&names, 0);
+    for (size_t i = 0; (name = kn_cpu_object_kernel(data, size, i)) != NULL; i++) {
+        kn_strbuf_printf(&names, "%s\n", name);
+    }
+    kiln_status status = kn_strbuf_ok(&names)
+                             ? j->cpu->host->artifact_set_fact(artifact, KILN_FACT_ENTRIES,
+                                                               kn_strbuf_text(&names), names.length)
+                             : KILN_E_NOMEM;
+    kn_strbuf_deinit(&names);
+    return status;
+}
+
 static kiln_status take_object(const job *j, const char *log, size_t log_length,
                                kiln_artifact *artifact, kiln_diag *diag)
 {
@@ -295,6 +311,9 @@ static kiln_status take_object(const job *j, const char *log, size_t log_length,
     }
     if (status == KILN_OK) {
         status = j->cpu->host->artifact_set(artifact, KILN_LANG_NONE, data, size);
+    }
+    if (status == KILN_OK) {
+        status = keep_names(j, data, size, artifact);
     }
     if (status == KILN_OK && log != NULL && log_length > 0) {
         status = j->cpu->host->artifact_set_log(artifact, log, log_length);

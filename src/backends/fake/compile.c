@@ -75,7 +75,7 @@ static kiln_status compile_source(kn_fake_instance *fake, const kiln_source *sou
             fake->host->artifact_set(artifact, KILN_LANG_NONE, bytes.data, bytes.length) !=
                 KILN_OK ||
             fake->host->artifact_set_log(artifact, log.data, log.length) != KILN_OK ||
-            fake->host->artifact_set_fact(artifact, "entries", names.data, names.length) !=
+            fake->host->artifact_set_fact(artifact, KILN_FACT_ENTRIES, names.data, names.length) !=
                 KILN_OK) {
             status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
         }

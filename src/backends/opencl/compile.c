@@ -12,7 +12,7 @@
 
 static const kiln_stage binary_stage = {
     .name = "opencl.binary",
-    .revision = 1,
+    .revision = 2,
     .output = KILN_LANG_NONE,
     .takes_source = true,
     .portable = false,
@@ -172,17 +172,23 @@ static kiln_status set_fact(const build *b, kiln_artifact *artifact, const char 
  * some is empty before. */
 static kiln_status keep_params(build *b, kiln_artifact *artifact, kiln_diag *diag)
 {
-    kn_strbuf fact;
+    kn_strbuf params, entries;
     kiln_status status = kn_opencl_kernels_init(&b->site, b->program, NULL, 0, &b->kernels, diag);
     if (status != KILN_OK) {
         return status;
     }
-    kn_strbuf_init(&fact, 0);
-    kn_opencl_kernels_to_fact(&b->kernels, &fact);
-    status = kn_strbuf_ok(&fact)
-                 ? set_fact(b, artifact, KN_OPENCL_FACT_PARAMS, kn_strbuf_text(&fact))
+    kn_strbuf_init(&params, 0);
+    kn_strbuf_init(&entries, 0);
+    kn_opencl_kernels_to_fact(&b->kernels, &params);
+    kn_opencl_kernels_to_entries(&b->kernels, &entries);
+    status = kn_strbuf_ok(&params) && kn_strbuf_ok(&entries)
+                 ? set_fact(b, artifact, KN_OPENCL_FACT_PARAMS, kn_strbuf_text(&params))
                  : KILN_E_NOMEM;
-    kn_strbuf_deinit(&fact);
+    if (status == KILN_OK) {
+        status = set_fact(b, artifact, KILN_FACT_ENTRIES, kn_strbuf_text(&entries));
+    }
+    kn_strbuf_deinit(&entries);
+    kn_strbuf_deinit(&params);
     return status;
 }
 

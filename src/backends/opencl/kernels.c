@@ -86,18 +86,33 @@ static void ask_param(const kn_opencl_api *api, cl_kernel kernel, cl_uint index,
     }
 }
 
-static char *kernel_name(const kn_opencl_api *api, cl_kernel kernel, cl_int *out_code)
+static char *kernel_text(const kn_opencl_api *api, cl_kernel kernel, cl_kernel_info what,
+                         cl_int *out_code)
 {
     size_t size = 0;
-    *out_code = api->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size);
+    *out_code = api->clGetKernelInfo(kernel, what, 0, NULL, &size);
     if (*out_code == CL_SUCCESS && size >= NAME_LIMIT) {
         *out_code = CL_INVALID_VALUE; /* a name that no compiler takes */
     }
-    char *name = *out_code == CL_SUCCESS ? calloc(1, size + 1) : NULL;
-    if (name != NULL) {
-        *out_code = api->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, name, NULL);
+    char *text = *out_code == CL_SUCCESS ? calloc(1, size + 1) : NULL;
+    if (text != NULL) {
+        *out_code = api->clGetKernelInfo(kernel, what, size, text, NULL);
     }
-    return name;
+    return text;
+}
+
+/* One line, as the fact holds them. */
+static void ask_attributes(const kn_opencl_api *api, kn_opencl_kernel *kernel)
+{
+    cl_int code = CL_SUCCESS;
+    kernel->attributes = kernel_text(api, kernel->handle, CL_KERNEL_ATTRIBUTES, &code);
+    if (code != CL_SUCCESS) {
+        free(kernel->attributes);
+        kernel->attributes = NULL;
+    }
+    for (char *at = kernel->attributes; at != NULL && *at != '\0'; at++) {
+        *at = strchr("\t\r\n", *at) != NULL ? ' ' : *at;
+    }
 }
 
 static void ask_groups(const kn_opencl_site *site, kn_opencl_kernel *kernel)
@@ -124,7 +139,7 @@ static kiln_status describe(const kn_opencl_site *site, kn_opencl_kernel *kernel
     const kn_opencl_api *api = site->api;
     cl_uint count = 0;
     cl_int code = CL_SUCCESS;
-    kernel->name = kernel_name(api, kernel->handle, &code);
+    kernel->name = kernel_text(api, kernel->handle, CL_KERNEL_FUNCTION_NAME, &code);
     if (code != CL_SUCCESS || kernel->name == NULL) {
         return code != CL_SUCCESS ? fail(diag, "clGetKernelInfo", code) : out_of_memory(diag);
     }
@@ -159,6 +174,16 @@ void kn_opencl_kernels_to_fact(const kn_opencl_kernels *kernels, kn_strbuf *fact
             kn_strbuf_printf(fact, "%d\t%zu\t%s\t%s\n", (int)param->kind, param->size, param->type,
                              param->name);
         }
+    }
+}
+
+void kn_opencl_kernels_to_entries(const kn_opencl_kernels *kernels, kn_strbuf *fact)
+{
+    for (size_t i = 0; i < kernels->count; i++) {
+        const char *attributes = kernels->items[i].attributes;
+        bool any = attributes != NULL && attributes[0] != '\0';
+        kn_strbuf_printf(fact, "%s%s%s\n", kernels->items[i].name, any ? "\t" : "",
+                         any ? attributes : "");
     }
 }
 
@@ -270,6 +295,7 @@ static void release(const kn_opencl_api *api, kn_opencl_kernels *kernels)
     for (size_t i = 0; i < kernels->count; i++) {
         kn_opencl_kernel *kernel = &kernels->items[i];
         (void)api->clReleaseKernel(kernel->handle);
+        free(kernel->attributes);
         free(kernel->name);
         free(kernel->params);
     }
@@ -302,6 +328,7 @@ kiln_status kn_opencl_kernels_init(const kn_opencl_site *site, cl_program progra
                              "its kernels are not those it was made with");
     }
     for (size_t i = 0; i < kernels->count && fact == NULL; i++) {
+        ask_attributes(site->api, &kernels->items[i]);
         for (size_t k = 0; k < kernels->items[i].param_count; k++) {
             ask_param(site->api, kernels->items[i].handle, (cl_uint)k,
                       &kernels->items[i].params[k]);

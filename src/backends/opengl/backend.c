@@ -71,7 +71,7 @@ const kiln_backend kn_backend_opengl = {
     .summary = "OpenGL 4.3 and later through EGL, no display needed",
     .caps = KILN_CAP_CAPTURE | KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_REFLECT |
             KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN |
-            KILN_CAP_FACTS_ANY_THREAD,
+            KILN_CAP_FACTS_ANY_THREAD | KILN_CAP_WHOLE_PROGRAMS,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_gl_open,

@@ -289,6 +289,8 @@ static kiln_status create_from_source(kn_gl_device *device, const kiln_source *s
     return status;
 }
 
+static const char only_entry[] = "main\n"; /* of GLSL */
+
 kiln_status kn_gl_compile(void *instance, const kiln_compile_request *request,
                           kiln_artifact *artifact, void **out_live, kiln_diag *diag)
 {
@@ -307,6 +309,10 @@ kiln_status kn_gl_compile(void *instance, const kiln_compile_request *request,
     }
     if (status == KILN_OK && log != NULL &&
         gl->host->artifact_set_log(artifact, log, strlen(log)) != KILN_OK) {
+        status = no_memory(name, diag);
+    }
+    if (status == KILN_OK && gl->host->artifact_set_fact(artifact, KILN_FACT_ENTRIES, only_entry,
+                                                         strlen(only_entry)) != KILN_OK) {
         status = no_memory(name, diag);
     }
     free(log);

@@ -80,7 +80,7 @@ const kiln_backend kn_backend_vulkan = {
     .summary = "Vulkan 1.1 and later; GLSL through shaderc",
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_CAPTURE | KILN_CAP_FILL |
             KILN_CAP_COPY | KILN_CAP_REFLECT | KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET |
-            KILN_CAP_SEARCH_KNOWN,
+            KILN_CAP_SEARCH_KNOWN | KILN_CAP_WHOLE_PROGRAMS,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_vk_open,

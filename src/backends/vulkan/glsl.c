@@ -336,6 +336,8 @@ static kiln_status set_options(const kn_shaderc *shaderc, const kiln_source *sou
     return KILN_OK;
 }
 
+static const char only_entry[] = "main\n"; /* of GLSL */
+
 static kiln_status take_result(const kn_vk *vk, const void *result, const char *name,
                                kiln_artifact *artifact, kiln_diag *diag)
 {
@@ -355,6 +357,10 @@ static kiln_status take_result(const kn_vk *vk, const void *result, const char *
                                                 shaderc->shaderc_result_get_bytes(result), size);
     if (status == KILN_OK && log != NULL && log[0] != '\0') {
         status = vk->host->artifact_set_log(artifact, log, strlen(log));
+    }
+    if (status == KILN_OK) {
+        status = vk->host->artifact_set_fact(artifact, KILN_FACT_ENTRIES, only_entry,
+                                             strlen(only_entry));
     }
     return status == KILN_OK ? KILN_OK : kiln_diag_set(diag, status, NULL, name, "out of memory");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/vulkan/instance.h"
+#include "base/strbuf.h"
 #include "base/text.h"
 
 enum { MAX_PIPELINES = 256 };
@@ -396,6 +397,22 @@ kiln_status kn_vk_program_capture(void *opaque, void *handle, kiln_artifact *art
     return status;
 }
 
+static kiln_status keep_names(const kn_vk *vk, const kn_spirv *module, kiln_artifact *artifact,
+                              kiln_diag *diag)
+{
+    kn_strbuf names;
+    kn_strbuf_init(&names, 0);
+    for (size_t i = 0; i < module->entry_count; i++) {
+        kn_strbuf_printf(&names, "%s\n", module->entries[i].name);
+    }
+    const bool kept = kn_strbuf_ok(&names) &&
+                      vk->host->artifact_set_fact(artifact, KILN_FACT_ENTRIES,
+                                                  kn_strbuf_text(&names), names.length) == KILN_OK;
+    kn_strbuf_deinit(&names);
+    return kept ? KILN_OK
+                : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "keeping a pipeline", "out of memory");
+}
+
 kiln_status kn_vk_compile(void *instance, const kiln_compile_request *request,
                           kiln_artifact *artifact, void **out_live, kiln_diag *diag)
 {
@@ -419,6 +436,9 @@ kiln_status kn_vk_compile(void *instance, const kiln_compile_request *request,
     }
     if (status == KILN_OK) {
         status = kn_vk_program_capture(device, program, artifact, diag);
+    }
+    if (status == KILN_OK) {
+        status = keep_names(vk, &program->module, artifact, diag);
     }
     if (status == KILN_OK && request->want_live && out_live != NULL) {
         *out_live = program;

@@ -42,11 +42,11 @@ const kiln_stage *kn_vk_stages(void *instance, const kiln_target *target, kiln_l
                                size_t *out_count)
 {
     static const kiln_stage from_glsl[] = {
-        {"vulkan.spirv", 1, KILN_LANG_SPIRV, true, true, false},
-        {"vulkan.pipeline", 1, KILN_LANG_NONE, false, false, true},
+        {"vulkan.spirv", 2, KILN_LANG_SPIRV, true, true, false},
+        {"vulkan.pipeline", 2, KILN_LANG_NONE, false, false, true},
     };
     static const kiln_stage from_spirv[] = {
-        {"vulkan.pipeline", 1, KILN_LANG_NONE, true, false, true},
+        {"vulkan.pipeline", 2, KILN_LANG_NONE, true, false, true},
     };
     (void)instance;
     *out_count = 0;

@@ -9,6 +9,7 @@
 #include "base/sized.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/program.h"
+#include "core/walk/program_kernels.h"
 #include "sys/clock.h"
 
 kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
@@ -84,7 +85,8 @@ kiln_status kn_build_artifacts(kn_build *build, kiln_diag *diag)
             status = kn_stage_get(build, i, diag);
         }
     }
-    return status;
+    return status == KILN_OK ? kn_kernels_check(kn_kernels_of(build), &build->source.source, diag)
+                             : status;
 }
 
 /* Hands the artifacts to the driver; *out_handle is a loaded program. */
@@ -264,6 +266,9 @@ kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *sourc
     if (status == KILN_OK && *out_program == NULL) {
         build.info.total_ns = kn_clock_now() - start;
         status = kn_program_adopt(device, &build, loaded, out_program, diag);
+    }
+    if (status == KILN_OK) {
+        status = kn_program_check_entries(out_program, &build.source.source, diag);
     }
     if (extra->seen != NULL) {
         extra->seen(extra->user, &build);

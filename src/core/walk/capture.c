@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "core/walk/program.h"
+#include "core/walk/program_kernels.h"
 #include "sys/clock.h"
 
 #define FINISH_LIMIT_NS (10ull * 1000000000ull)
@@ -19,10 +20,14 @@ static void capture_once(kiln_program *program)
     kiln_status status =
         kn_hal_program_capture(in, device->handle, program->handle, &artifact.base, &diag);
     if (status == KILN_OK && artifact.base.size > 0) {
-        /* The log a hit gives back is the compile's, whoever made the bytes. */
+        /* The log and the list of kernels that a hit gives back are the compile's, whoever made the
+         * bytes. */
         status = program->log != NULL
                      ? kn_host.artifact_set_log(&artifact.base, program->log, SIZE_MAX)
                      : KILN_OK;
+        if (status == KILN_OK) {
+            status = kn_kernels_keep(program->kernels, program->kernels_size, &artifact.base);
+        }
         if (status == KILN_OK) {
             status = kn_artifact_to_blob(&artifact, &blob, &diag);
         }

@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "core/walk/background.h"
+#include "core/walk/program_kernels.h"
 #include "core/warm/uses_report.h"
 
 /* Device and keys of all stages. 0 if the program cannot be shared: a stage went past the cache, or
@@ -62,6 +63,7 @@ static void destroy_program(kiln_program *program)
         free(reflection);
     }
     kiln_recipe_destroy(program->recipe);
+    free(program->kernels);
     free(program->log);
     free(program);
 }
@@ -87,6 +89,7 @@ static kiln_program *create_program(kiln_device *device, kn_build *build, void *
         program->first_key =
             build->runs[0].bypass[0] == '\0' ? build->runs[0].key : program->first_key;
         program->compile_ns = last->blob != NULL ? kiln_blob_compile_ns(last->blob) : 0;
+        program->kernels = kn_kernels_copy(kn_kernels_of(build), &program->kernels_size);
         if (last->bypass[0] == '\0' && kn_instance_can(&device->driver->in, KILN_CAP_CAPTURE)) {
             program->recipe = last->recipe;
             last->recipe = NULL;
@@ -128,6 +131,41 @@ kiln_status kn_program_adopt(kiln_device *device, kn_build *build, void *handle,
     }
     *out_program = program;
     return KILN_OK;
+}
+
+static kiln_status unknown_entry(const kiln_program *program, const char *entry, kiln_diag *diag)
+{
+    kn_strbuf list;
+    const char *name = NULL;
+    kn_strbuf_init(&list, 0);
+    for (size_t i = 0; (name = kiln_program_entry(program, i)) != NULL; i++) {
+        kn_strbuf_printf(&list, "%s%s", i > 0 ? ", " : "", name);
+    }
+    (void)kiln_diag_set(diag, KILN_MISS, "use one of those", "finding an entry",
+                        "the program has no \"%s\"; it has: %s", entry, kn_strbuf_text(&list));
+    kn_strbuf_deinit(&list);
+    return KILN_MISS;
+}
+
+kiln_status kn_program_check_entries(kiln_program **program, const kiln_source *source,
+                                     kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; (*program)->kernels != NULL && i < source->entry_count; i++) {
+        if (kn_kernels_attributes((*program)->kernels, (*program)->kernels_size,
+                                  source->entries[i]) == NULL) {
+            (void)unknown_entry(*program, source->entries[i], diag);
+            status = KILN_E_INVALID;
+        }
+    }
+    if (status != KILN_OK) {
+        if (diag != NULL) {
+            diag->status = status;
+        }
+        kiln_program_release(*program);
+        *program = NULL;
+    }
+    return status;
 }
 
 const kiln_source *kn_source_taken(const kiln_device *device, const kiln_source *sources,
@@ -260,18 +298,10 @@ size_t kiln_program_entry_count(const kiln_program *program)
     return count;
 }
 
-static kiln_status unknown_entry(const kiln_program *program, const char *entry, kiln_diag *diag)
+const char *kiln_program_attributes(const kiln_program *program, const char *entry)
 {
-    kn_strbuf list;
-    const char *name = NULL;
-    kn_strbuf_init(&list, 0);
-    for (size_t i = 0; (name = kiln_program_entry(program, i)) != NULL; i++) {
-        kn_strbuf_printf(&list, "%s%s", i > 0 ? ", " : "", name);
-    }
-    (void)kiln_diag_set(diag, KILN_MISS, "use one of those", "finding an entry",
-                        "the program has no \"%s\"; it has: %s", entry, kn_strbuf_text(&list));
-    kn_strbuf_deinit(&list);
-    return KILN_MISS;
+    program = kn_program_now(program);
+    return kn_kernels_attributes(program->kernels, program->kernels_size, entry);
 }
 
 kiln_status kn_program_reflect(kiln_program *program, const char *entry,

@@ -29,6 +29,8 @@ struct kiln_program {
     kiln_key first_key;               /* of the first stage; zeros where that went past the cache */
     kiln_build_info info;
     char *log;
+    char *kernels; /* program_kernels.h; NULL: not known */
+    size_t kernels_size;
     unsigned char share_key[KN_SHARE_KEY_MAX];
     size_t share_key_size; /* 0: not shared */
     _Atomic(kn_reflection *) reflections;
@@ -47,6 +49,11 @@ kiln_program *kn_program_find(kiln_device *device, const kn_build *build);
  * meanwhile, that one is given and this handle unloaded. */
 kiln_status kn_program_adopt(kiln_device *device, kn_build *build, void *handle,
                              kiln_program **out_program, kiln_diag *diag);
+
+/* KILN_OK if a program has every entry that the source names, or cannot tell; else it is released,
+ * *program NULL, and KILN_E_INVALID. */
+kiln_status kn_program_check_entries(kiln_program **program, const kiln_source *source,
+                                     kiln_diag *diag);
 
 /* The first source whose language the (open) device takes, or NULL. */
 const kiln_source *kn_source_taken(const kiln_device *device, const kiln_source *sources,

@@ -124,7 +124,7 @@ kiln_status kn_stage_key(kn_build *build, size_t index, kiln_diag *diag)
     } else if (status == KILN_OK) {
         status = add_input(&build->runs[index - 1].artifact, run->recipe, diag);
     }
-    if (status == KILN_OK) {
+    if (status == KILN_OK && !kn_instance_can(&build->driver->in, KILN_CAP_WHOLE_PROGRAMS)) {
         status = kn_source_add_entries(&build->source.source, run->recipe, diag);
     }
     if (status == KILN_OK) {

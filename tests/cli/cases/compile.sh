@@ -28,3 +28,7 @@ cp one.fake include/h.fake more
 t compile one.fake more/one.fake -b fake -I include -DN=1 -o out
 t compile one.fake one.fake -b fake -I include -DN=1 -o out -j1
 t compile one.fake -b fake -d fake:0 -a fake-0 -I include
+# A kernel that is not in the text is named at once, not when it is run: after a compile, after a hit.
+t compile one.fake -b fake -I include -DN=7 -e nope
+t compile one.fake -b fake -I include -DN=7 -e nope
+t compile one.fake -b fake -I include -DN=7 -e one

@@ -34,6 +34,9 @@ mkdir elsewhere
 printf 'this is no kernel\n' >app/two.fake
 t warm app/a.json --target fake:0
 t warm app/a.json --target fake:0 --pack none.kpack
+# So is a manifest whose kernel is not in its source.
+printf '#include "h.fake"\nkernel deux x:floats\nx = x 1 +\n' >app/two.fake
+t warm app/a.json --target fake:0
 ls none.kpack 2>/dev/null
 t warm app/a.json
 t warm app/a.json --target nothing:0
