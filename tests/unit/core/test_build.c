@@ -55,37 +55,6 @@ static void K9_facts_are_the_same_on_a_hit(void **state)
     kiln_blob_release(blobs[1]);
 }
 
-/* Checked against what the artifact has, after a compile and after a hit, loaded or not. */
-static void entries_that_are_not_there_are_refused(void **state)
-{
-    rig *r = *state;
-    kiln_source source = rig_source(warned);
-    const char *const wrong[] = {"saxpy", "nope"};
-    kiln_program *program = NULL;
-    kiln_blob *blob = NULL;
-    source.entries = wrong;
-    rig_open(r, NULL);
-    for (int i = 0; i < 2; i++) {
-        kiln_diag diag = KILN_DIAG_INIT;
-        source.entry_count = 2;
-        assert_int_equal(kiln_compile(r->runtime, "fake:0", &source, &blob, NULL, &diag),
-                         KILN_E_INVALID);
-        assert_null(blob);
-        assert_string_equal(diag.why, "it has no kernel \"nope\"; it has saxpy");
-        assert_int_equal(kiln_program_build(r->device, &source, 1, NULL, &program, &diag),
-                         KILN_E_INVALID);
-        assert_null(program);
-        assert_string_equal(diag.why, "the program has no \"nope\"; it has: saxpy");
-        kiln_diag_clear(&diag);
-        source.entry_count = 1;
-        program = rig_build(r, &source);
-        assert_string_equal(kiln_program_attributes(program, "saxpy"), "");
-        assert_null(kiln_program_attributes(program, "nope"));
-        kiln_program_release(program);
-        program = NULL;
-    }
-}
-
 static void programs_are_shared_by_device_and_weakly(void **state)
 {
     rig *r = *state;
@@ -607,7 +576,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(K9_a_hit_gives_back_what_the_compile_gave),
         TEST(K9_facts_are_the_same_on_a_hit),
-        TEST(entries_that_are_not_there_are_refused),
         TEST(programs_are_shared_by_device_and_weakly),
         TEST(requests_that_differ_share_nothing),
         TEST(D1_an_entry_that_is_no_artifact_is_made_again),
