@@ -16,7 +16,7 @@ static exit_code check_arguments(const cmd_context *context, const opt_list *arg
     const cli_command *command = context->command;
     kiln_diag diag = KILN_DIAG_INIT;
     char fix[128];
-    (void)snprintf(fix, sizeof(fix), "usage: kiln %s [options]%s%s", command->name,
+    (void)snprintf(fix, sizeof(fix), "write kiln %s [options]%s%s", command->name,
                    *command->usage != '\0' ? " " : "", command->usage);
     if (arguments->count < command->min_arguments) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, fix, "", "an argument is missing");
@@ -57,6 +57,7 @@ static exit_code dispatch(cmd_context *context, int argc, char **argv)
     kiln_diag diag = KILN_DIAG_INIT;
     if (argc < 2) {
         cmd_print_overview(stderr);
+        (void)fputs("\nkiln: the command is missing (begin with: kiln devices)\n", stderr);
         return EXIT_USAGE;
     }
     const char *name = argv[1];

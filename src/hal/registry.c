@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 
 #define REGISTRY_MAX 32
 
@@ -31,6 +32,23 @@ const kiln_backend *kn_registry_find(const char *name)
         }
     }
     return NULL;
+}
+
+kiln_status kn_registry_refuse(const char *what, const char *name, kiln_diag *diag)
+{
+    char names[256] = "";
+    const kiln_backend *backend = NULL;
+    for (size_t i = 0; (backend = kn_registry_at(i)) != NULL; i++) {
+        const size_t used = strlen(names);
+        if ((backend->caps & KILN_CAP_ON_REQUEST) == 0) {
+            kn_text_putf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "",
+                         backend->name);
+        }
+    }
+    char fix[384];
+    kn_text_putf(fix, sizeof(fix), "the backends are %s; `kiln devices` lists their devices",
+                 names[0] != '\0' ? names : "none");
+    return kiln_diag_set(diag, KILN_E_INVALID, fix, what, "there is no backend \"%.60s\"", name);
 }
 
 kiln_status kn_registry_add(const kiln_backend *backend, void *keep, kiln_diag *diag)

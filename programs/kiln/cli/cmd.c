@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kiln/device.h>
+
+#include "cli/host.h"
+
 #define COMMAND_ROW(name) &cmd_##name,
 static const cli_command *const commands[] = {COMMAND_MAP(COMMAND_ROW) NULL};
 #undef COMMAND_ROW
@@ -11,6 +15,18 @@ static const cli_command *const commands[] = {COMMAND_MAP(COMMAND_ROW) NULL};
 const cli_command *const *cmd_list(void)
 {
     return commands;
+}
+
+/* With the list of those there are: it is short. */
+static void refuse_command(const char *name, kiln_diag *diag)
+{
+    char fix[320] = "the commands are";
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        const size_t used = strlen(fix);
+        (void)snprintf(fix + used, sizeof(fix) - used, "%s %s", i > 0 ? "," : "",
+                       commands[i]->name);
+    }
+    (void)kiln_diag_set(diag, KILN_E_INVALID, fix, "", "unknown command \"%.60s\"", name);
 }
 
 const cli_command *cmd_find(const char *name, kiln_diag *diag)
@@ -23,11 +39,24 @@ const cli_command *cmd_find(const char *name, kiln_diag *diag)
         names[i] = commands[i]->name;
     }
     const char *nearest = opt_nearest(names, name);
-    char fix[64] = "kiln help lists the commands";
-    if (nearest != NULL) {
+    if (name[0] == '-') {
+        (void)kiln_diag_set(diag, KILN_E_INVALID,
+                            "write kiln COMMAND [options]; kiln help lists "
+                            "the commands",
+                            "", "the command is missing before \"%.60s\"", name);
+    } else if (host_exists(name) || kiln_language_of_path(name) != KILN_LANG_NONE) {
+        char fix[300];
+        (void)snprintf(fix, sizeof(fix), "did you mean: kiln run %.120s, or kiln compile %.120s",
+                       name, name);
+        (void)kiln_diag_set(diag, KILN_E_INVALID, fix, "", "\"%.60s\" is a file, not a command",
+                            name);
+    } else if (nearest != NULL) {
+        char fix[64];
         (void)snprintf(fix, sizeof(fix), "did you mean %s?", nearest);
+        (void)kiln_diag_set(diag, KILN_E_INVALID, fix, "", "unknown command \"%.60s\"", name);
+    } else {
+        refuse_command(name, diag);
     }
-    (void)kiln_diag_set(diag, KILN_E_INVALID, fix, "", "unknown command \"%.60s\"", name);
     return NULL;
 }
 

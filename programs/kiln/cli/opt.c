@@ -155,7 +155,9 @@ static kiln_status bad_value(const opt_spec *spec, const char *text, const char 
         (void)snprintf(name, sizeof(name), "-%c", spec->letter);
     }
     if (text == NULL) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, name, "needs a value, %s", spec->value);
+        char fix[96];
+        (void)snprintf(fix, sizeof(fix), "write %s %s", name, spec->value);
+        return kiln_diag_set(diag, KILN_E_INVALID, fix, name, "needs a value");
     }
     return kiln_diag_set(diag, KILN_E_INVALID, wanted, name, "\"%.100s\" is not a value for it",
                          text);
@@ -205,6 +207,17 @@ typedef struct opt_walk {
     bool help;
 } opt_walk;
 
+static const opt_spec *find_name(const opt_spec *specs, const char *name, size_t length)
+{
+    for (; specs->name != NULL || specs->letter != 0; specs++) {
+        if (specs->name != NULL && strlen(specs->name) == length &&
+            memcmp(specs->name, name, length) == 0) {
+            return specs;
+        }
+    }
+    return NULL;
+}
+
 static kiln_status take_long(opt_walk *walk, const char *word, kiln_diag *diag)
 {
     size_t length = strcspn(word, "=");
@@ -213,29 +226,49 @@ static kiln_status take_long(opt_walk *walk, const char *word, kiln_diag *diag)
         walk->help = true;
         return KILN_OK;
     }
-    for (const opt_spec *spec = walk->specs; spec->name != NULL || spec->letter != 0; spec++) {
-        if (spec->name == NULL || strlen(spec->name) != length ||
-            memcmp(spec->name, word, length) != 0) {
-            continue;
-        }
-        if (spec->kind == OPT_FLAG && value != NULL) {
-            char what[64];
-            (void)snprintf(what, sizeof(what), "--%s", spec->name);
-            return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "takes no value");
-        }
-        if (spec->kind != OPT_FLAG && value == NULL) {
-            if (walk->next >= walk->argc) {
-                return bad_value(spec, NULL, NULL, diag);
-            }
-            value = walk->argv[walk->next++];
-        }
-        return set_value(spec, value, walk->fields, diag);
+    const opt_spec *spec = find_name(walk->specs, word, length);
+    if (spec == NULL) {
+        return unknown_option(walk->specs, word, length, diag);
     }
-    return unknown_option(walk->specs, word, length, diag);
+    if (spec->kind == OPT_FLAG && value != NULL) {
+        char what[64];
+        (void)snprintf(what, sizeof(what), "--%s", spec->name);
+        return kiln_diag_set(diag, KILN_E_INVALID, "leave the = away", what, "takes no value");
+    }
+    if (spec->kind != OPT_FLAG && value == NULL) {
+        if (walk->next >= walk->argc) {
+            return bad_value(spec, NULL, NULL, diag);
+        }
+        value = walk->argv[walk->next++];
+    }
+    return set_value(spec, value, walk->fields, diag);
+}
+
+/* Of "-word", which begins with letters that are not options of this command. What a compiler takes
+ * goes through --option; a name takes two dashes. */
+static kiln_status unknown_letters(const opt_spec *specs, const char *word, kiln_diag *diag)
+{
+    const opt_spec *pass = NULL;
+    const opt_spec *same = find_name(specs, word, strlen(word));
+    for (const opt_spec *spec = specs; spec->name != NULL || spec->letter != 0; spec++) {
+        pass = spec->name != NULL && strcmp(spec->name, "option") == 0 ? spec : pass;
+    }
+    char fix[160] = "--help lists the options";
+    if (same != NULL) {
+        (void)snprintf(fix, sizeof(fix), "did you mean --%s?", same->name);
+    } else if (pass != NULL) {
+        (void)snprintf(fix, sizeof(fix), "if it is the compiler's, give it with -%c: -%c %.60s%s",
+                       pass->letter, pass->letter, word - 1, "; --help lists kiln's own");
+    }
+    return kiln_diag_set(diag, KILN_E_INVALID, fix, "", "unknown option %.60s", word - 1);
 }
 
 static kiln_status take_letters(opt_walk *walk, const char *letters, kiln_diag *diag)
 {
+    const char *word = letters;
+    if (letters[1] != '\0' && find_name(walk->specs, letters, strlen(letters)) != NULL) {
+        return unknown_letters(walk->specs, letters, diag);
+    }
     for (; *letters != '\0'; letters++) {
         const opt_spec *spec = walk->specs;
         while ((spec->name != NULL || spec->letter != 0) && spec->letter != *letters) {
@@ -246,9 +279,7 @@ static kiln_status take_letters(opt_walk *walk, const char *letters, kiln_diag *
             return KILN_OK;
         }
         if (spec->letter != *letters) {
-            return kiln_diag_set(diag, KILN_E_INVALID, "--help lists the options", "",
-                                 "unknown option -%c",
-                                 isprint((unsigned char)*letters) ? *letters : '?');
+            return unknown_letters(walk->specs, word, diag);
         }
         if (spec->kind == OPT_FLAG) {
             (void)set_value(spec, NULL, walk->fields, NULL); /* a flag cannot fail */

@@ -385,7 +385,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     }
     kiln_diag diag = KILN_DIAG_INIT;
     (void)kiln_diag_set(&diag, KILN_E_INVALID, "give bash, zsh or fish", "",
-                        "nothing is known of the shell \"%.60s\"", arguments->items[0]);
+                        "there is no completion for the shell \"%.60s\"", arguments->items[0]);
     return cmd_fail_as(context, EXIT_USAGE, &diag);
 }
 

@@ -49,6 +49,11 @@ static exit_code open_pack(const pack_work *work, kiln_pack **out_pack)
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "kiln pack create makes one", work->path,
                             "there is no such file");
     }
+    if (status == KILN_E_CORRUPT) {
+        const kiln_diag said = diag;
+        (void)kiln_diag_set(&diag, KILN_E_CORRUPT, "give a pack; kiln pack create makes one again",
+                            work->path, "is not a whole pack: %s", said.why);
+    }
     return cmd_fail_as(work->context, status == KILN_E_CORRUPT ? EXIT_DAMAGE : EXIT_USAGE, &diag);
 }
 

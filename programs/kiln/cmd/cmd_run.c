@@ -87,7 +87,9 @@ static kiln_status check_names(const run_state *run, kiln_diag *diag)
             found = found || strcmp(run->manifest.kernels[j].name, options->kernels.items[i]) == 0;
         }
         if (!found) {
-            return kiln_diag_set(diag, KILN_E_INVALID, NULL, run->manifest.path,
+            char fix[256];
+            manifest_list_names(&run->manifest, fix, sizeof(fix));
+            return kiln_diag_set(diag, KILN_E_INVALID, fix, run->manifest.path,
                                  "has no kernel \"%.80s\"", options->kernels.items[i]);
         }
     }

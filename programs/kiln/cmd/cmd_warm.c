@@ -158,7 +158,7 @@ static kiln_status read_manifests(warm_work *work, const opt_list *paths, kiln_d
     }
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < paths->count && status == KILN_OK; i++) {
-        status = manifest_read(paths->items[i], pool, &work->manifests[i], diag);
+        status = manifest_read_to_compile(paths->items[i], pool, &work->manifests[i], diag);
     }
     work->manifest_count = paths->count;
     return status;

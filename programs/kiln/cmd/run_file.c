@@ -27,13 +27,10 @@ kiln_status run_file_check(const run_file_options *options, bool is_manifest, ki
                 {options->tolerance != NULL, "--tolerance"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && is_manifest; i++) {
         if (rows[i].given) {
-            return kiln_diag_set(diag, KILN_E_INVALID, "the manifest describes its kernels",
-                                 rows[i].name, "goes with a kernel file, not with a manifest");
+            return kiln_diag_set(diag, KILN_E_INVALID,
+                                 "leave it out: the manifest describes its kernels", rows[i].name,
+                                 "goes with a kernel file, not with a manifest");
         }
-    }
-    if (!is_manifest && options->global == NULL) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "give --global, for example --global 1024", "",
-                             "the number of work-items is missing");
     }
     return KILN_OK;
 }
@@ -42,6 +39,10 @@ static kiln_status read_shape(const run_file_options *options, kernel_shape *sha
 {
     size_t dims = 0;
     size_t local_dims = 0;
+    if (options->global == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "give --global, for example --global 1024", "",
+                             "the number of work-items is missing");
+    }
     if (!kernel_shape_parse(options->global, 3, shape->global, &dims)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "write 1024 or 64x64x8", "--global",
                              "\"%.60s\" is not a shape of 1 to 3 dimensions", options->global);
@@ -51,9 +52,9 @@ static kiln_status read_shape(const run_file_options *options, kernel_shape *sha
         return KILN_OK;
     }
     if (!kernel_shape_parse(options->local, 3, shape->local, &local_dims) || local_dims != dims) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "--local",
-                             "\"%.60s\" is not a shape of as many dimensions as --global",
-                             options->local);
+        return kiln_diag_set(
+            diag, KILN_E_INVALID, "write 64, or 8x8 where --global is 1024x1024", "--local",
+            "\"%.60s\" is not a shape of as many dimensions as --global", options->local);
     }
     return KILN_OK;
 }
@@ -137,7 +138,7 @@ kiln_status run_file_describe(const run_file_options *options, const char *path,
     kiln_status status = source_file_language(options->language, path, &form->language, diag);
     if (status == KILN_OK && !host_exists(path)) {
         /* Before any device is looked for: this is what the user wants to hear first. */
-        status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "no such file");
+        status = kiln_diag_set(diag, KILN_E_INVALID, "check the name", path, "no such file");
     }
     if (status == KILN_OK && !source_file_defines(&options->defines, pool, &kernel->defines)) {
         status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "-D", "out of memory");

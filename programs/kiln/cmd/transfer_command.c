@@ -119,7 +119,7 @@ kiln_status transfer_each_kernel(cli_transfer *t, const opt_list *manifests,
     }
     for (size_t i = 0; status == KILN_OK && i < manifests->count; i++) {
         cli_manifest manifest;
-        status = manifest_read(manifests->items[i], pool, &manifest, diag);
+        status = manifest_read_to_compile(manifests->items[i], pool, &manifest, diag);
         for (size_t k = 0; status == KILN_OK && k < manifest.count * t->targets.count; k++) {
             const transfer_kernel one = {&manifest.kernels[k % manifest.count],
                                          &t->targets.items[k / manifest.count]};

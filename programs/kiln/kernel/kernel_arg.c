@@ -154,6 +154,39 @@ static const char *parse_rest(char **fields, size_t count, char *rest, kernel_ar
     return parse_buffer(fields, count, rest, arg);
 }
 
+/* What was probably meant by a type's name in C. NULL if there is no telling. */
+static const char *suggest_type(const char *name)
+{
+    static const char *const names[][2] = {{"float", "f32"}, {"double", "f64"}, {"half", "f16"},
+                                           {"int", "i32"},   {"uint", "u32"},   {"long", "i64"},
+                                           {"ulong", "u64"}, {"short", "i16"},  {"ushort", "u16"},
+                                           {"char", "i8"},   {"uchar", "u8"},   {"float32", "f32"},
+                                           {"int32", "i32"}, {"uint32", "u32"}, {"size_t", "u64"}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i][0], name) == 0) {
+            return names[i][1];
+        }
+    }
+    return NULL;
+}
+
+/* How to write what was meant: `fields` are those between colons, `rest` what comes after '='. */
+static void suggest(char *const *fields, size_t count, const char *rest, char *text, size_t size)
+{
+    data_type type;
+    const char *meant = count > 1 && count <= 3 ? suggest_type(fields[1]) : NULL;
+    if (count == 1 && data_type_parse(fields[0], strlen(fields[0]), &type)) {
+        (void)snprintf(text, size, "did you mean value:%s=%.40s?", fields[0],
+                       rest != NULL ? rest : "NUMBER");
+    } else if (meant != NULL) {
+        (void)snprintf(text, size, "did you mean %s:%s?", fields[0], meant);
+    } else {
+        (void)snprintf(text, size,
+                       "write in:f32:1024, out:f32:1024 or value:i32=7; kiln run "
+                       "--help shows all forms");
+    }
+}
+
 kiln_status kernel_arg_parse(const char *text, size_t index, cli_pool *pool, kernel_arg *out_arg,
                              kiln_diag *diag)
 {
@@ -179,9 +212,10 @@ kiln_status kernel_arg_parse(const char *text, size_t index, cli_pool *pool, ker
                                   : parse_rest(fields, count, rest, out_arg);
     if (wrong != NULL) {
         char what[160];
+        char fix[160];
         (void)snprintf(what, sizeof(what), "--arg %.140s", text);
-        return kiln_diag_set(diag, KILN_E_INVALID, "kiln run --help shows the forms", what, "%s",
-                             wrong);
+        suggest(fields, count, rest, fix, sizeof(fix));
+        return kiln_diag_set(diag, KILN_E_INVALID, fix, what, "%s", wrong);
     }
     return KILN_OK;
 }

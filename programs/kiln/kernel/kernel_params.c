@@ -91,6 +91,41 @@ static kiln_status check_one(const kiln_param *param, const kernel_arg *arg, siz
     return KILN_OK;
 }
 
+/* "float* a"; what the backend does not know of it is left out. */
+static void describe(const kiln_param *param, size_t index, char *text, size_t size)
+{
+    const char *type = param->type[0] != '\0' ? param->type : "argument";
+    if (param->name[0] != '\0') {
+        (void)snprintf(text, size, "%s %s", type, param->name);
+    } else {
+        (void)snprintf(text, size, "%s #%zu", type, index);
+    }
+}
+
+/* With what the kernel takes, and how the first one that is missing could be given. */
+static kiln_status refuse_count(const kiln_param *params, size_t count, const char *entry,
+                                const cli_kernel *kernel, kiln_diag *diag)
+{
+    char list[448] = "";
+    for (size_t i = 0; i < count; i++) {
+        char one[160];
+        const size_t used = strlen(list);
+        describe(&params[i], i, one, sizeof(one));
+        (void)snprintf(list + used, sizeof(list) - used, "%s%s", i > 0 ? ", " : "", one);
+    }
+    char fix[160] = "take the last ones away";
+    if (kernel->arg_count < count) {
+        const kiln_param *next = &params[kernel->arg_count];
+        (void)snprintf(fix, sizeof(fix), "the next is %.60s: %s", next->name,
+                       next->kind == KILN_ARG_BUFFER  ? "as --arg in:f32:1024 or out:f32:1024"
+                       : next->kind == KILN_ARG_LOCAL ? "as --arg local:f32:256"
+                                                      : "as --arg value:i32=1024");
+    }
+    return kiln_diag_set(diag, KILN_E_INVALID, fix, entry, "takes %zu %s, %zu %s given: %s", count,
+                         count == 1 ? "argument" : "arguments", kernel->arg_count,
+                         kernel->arg_count == 1 ? "is" : "are", list);
+}
+
 kiln_status kernel_params_check(kiln_program *program, const char *entry, const cli_kernel *kernel,
                                 kiln_diag *diag)
 {
@@ -109,8 +144,7 @@ kiln_status kernel_params_check(kiln_program *program, const char *entry, const 
         return KILN_OK; /* the backend cannot tell; the launch will */
     }
     if (count != kernel->arg_count) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, entry,
-                             "takes %zu arguments, %zu are given", count, kernel->arg_count);
+        return refuse_count(params, count, entry, kernel, diag);
     }
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
         status = check_one(&params[i], &kernel->args[i], i, diag);

@@ -1,11 +1,67 @@
 /* What is said of a file with a source, and what is in it. */
 #include "kernel/source_file.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/host.h"
 
 static const size_t max_source = (size_t)64 << 20;
+
+/* What people call them. */
+static const char *const aliases[][2] = {
+    {"opencl", "opencl-c"}, {"cl", "opencl-c"},  {"openclc", "opencl-c"},
+    {"clc", "opencl-c"},    {"cu", "cuda"},      {"cuda-c", "cuda"},
+    {"cuda-c++", "cuda"},   {"comp", "glsl"},    {"vulkan", "glsl"},
+    {"opengl", "glsl"},     {"compute", "glsl"}, {"spv", "spirv"},
+    {"spir-v", "spirv"},    {"cpu", "c"},        {"c99", "c"},
+};
+
+void source_file_suggest(const char *name, char *text, size_t size)
+{
+    static const char *const names[] = {"c",   "opencl-c", "cuda",   "glsl", "spirv",
+                                        "ptx", "cubin",    "fatbin", NULL};
+    const char *near = NULL;
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+        near = strcmp(aliases[i][0], name) == 0 ? aliases[i][1] : near;
+    }
+    near = near != NULL ? near : opt_nearest(names, name);
+    if (near != NULL) {
+        (void)snprintf(text, size, "did you mean %s?", near);
+    } else {
+        (void)snprintf(text, size, "%s",
+                       "it is c, opencl-c, cuda, glsl, spirv, ptx, cubin or "
+                       "fatbin");
+    }
+}
+
+/* A file without a suffix that is known. */
+static kiln_status refuse_name(const char *path, kiln_diag *diag)
+{
+    static const char *const graphics[] = {".vert", ".frag", ".geom", ".tesc",  ".tese",
+                                           ".mesh", ".task", ".rgen", ".rchit", ".rmiss"};
+    const char *dot = strrchr(host_name_of(path), '.');
+    if (host_is_folder(path)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "name the files in it", path, "is a directory");
+    }
+    if (!host_exists(path)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "check the name", path, "no such file");
+    }
+    for (size_t i = 0; dot != NULL && i < sizeof(graphics) / sizeof(graphics[0]); i++) {
+        if (strcmp(dot, graphics[i]) == 0) {
+            return kiln_diag_set(diag, KILN_E_INVALID,
+                                 "use glslc for graphics; kiln takes GLSL compute shaders", path,
+                                 "is a graphics shader");
+        }
+    }
+    if (dot != NULL && strcmp(dot, ".json") == 0) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "kiln run and kiln warm take manifests", path,
+                             "is a manifest by its name, not a kernel file");
+    }
+    return kiln_diag_set(diag, KILN_E_INVALID,
+                         "give --language c, opencl-c, cuda, glsl, spirv, ptx, cubin or fatbin",
+                         path, "its name does not say which language it is in");
+}
 
 kiln_status source_file_language(const char *language, const char *path,
                                  kiln_language *out_language, kiln_diag *diag)
@@ -18,11 +74,12 @@ kiln_status source_file_language(const char *language, const char *path,
         return KILN_OK;
     }
     if (language != NULL) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "c, opencl-c, cuda, glsl, spirv, ptx, ...",
-                             "--language", "\"%.60s\" is not a language that kiln knows", language);
+        char fix[160];
+        source_file_suggest(language, fix, sizeof(fix));
+        return kiln_diag_set(diag, KILN_E_INVALID, fix, "--language",
+                             "\"%.60s\" is not a language that kiln knows", language);
     }
-    return kiln_diag_set(diag, KILN_E_INVALID, "give --language", path,
-                         "its name does not say which language it is in");
+    return refuse_name(path, diag);
 }
 
 bool source_file_defines(const opt_list *list, cli_pool *pool, const kiln_define **out_defines)

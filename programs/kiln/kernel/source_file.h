@@ -39,6 +39,9 @@ bool source_file_defines(const opt_list *list, cli_pool *pool, const kiln_define
 kiln_status source_file_language(const char *language, const char *path,
                                  kiln_language *out_language, kiln_diag *diag);
 
+/* What to write in place of `name`, which is not a language: the one that was meant, or all. */
+void source_file_suggest(const char *name, char *text, size_t size);
+
 /* Everything about the source but its text, named as `path` is written. `defines` are those of the
  * options, and stay the caller's. KILN_E_INVALID: the language. */
 kiln_status source_file_describe(const source_file_options *options, const kiln_define *defines,

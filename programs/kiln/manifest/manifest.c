@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/host.h"
+#include "kernel/source_file.h"
 #include "manifest/manifest_reader.h"
 
 static const size_t max_manifest = (size_t)8 << 20;
@@ -85,6 +86,15 @@ static kiln_status read_launch(const cli_reader *reader, const json_node *kernel
     json_node launch = reader_get(kernel_node, "launch");
     uint32_t local_dims = 0;
     kiln_status status = KILN_OK;
+    if (launch.json == NULL) {
+        return reader->to_compile
+                   ? KILN_OK
+                   : reader_refuse(
+                         reader, kernel_node,
+                         "write \"launch\": {\"global\": [1024]}; only kiln warm, push and "
+                         "pull do without",
+                         "\"launch\" is missing");
+    }
     if (json_is_object(launch.json) && reader_get(&launch, "global").json == NULL &&
         reader_get(&launch, "local").json == NULL) {
         status = manifest_check_languages(reader, &launch);
@@ -160,7 +170,9 @@ static kiln_status read_forms(const cli_reader *reader, const json_node *kernel_
         json_node source = reader_get(&sources, key);
         kiln_language language = kiln_language_parse(key);
         if (language == KILN_LANG_NONE || language == KILN_LANG_BUILTIN) {
-            return reader_refuse(reader, &source, NULL, "is not a language that kiln knows");
+            char fix[160];
+            source_file_suggest(key, fix, sizeof(fix));
+            return reader_refuse(reader, &source, fix, "is not a language that kiln knows");
         }
         status = add_form(reader, kernel_node, kernel, language, &source);
         if (status != KILN_OK) {
@@ -216,10 +228,16 @@ static kiln_status read_args(const cli_reader *reader, const json_node *kernel_n
 {
     json_node args = reader_get(kernel_node, "args");
     size_t count = json_array_size(args.json);
+    if (args.json == NULL) {
+        return reader->to_compile
+                   ? KILN_OK
+                   : reader_refuse(reader, kernel_node,
+                                   "write \"args\": [...], or [] for none: kiln-manifest(5); only "
+                                   "kiln warm, push and pull do without",
+                                   "\"args\" is missing");
+    }
     if (!json_is_array(args.json) || count > KERNEL_MAX_ARGS) {
-        return reader_refuse(reader, &args, NULL,
-                             args.json == NULL ? "is missing"
-                                               : "must be an array of at most 64 arguments");
+        return reader_refuse(reader, &args, NULL, "must be an array of at most 64 arguments");
     }
     for (size_t i = 0; i < count; i++) {
         json_node arg = reader_at(&args, i);
@@ -334,38 +352,75 @@ static kiln_status read_root(const cli_reader *reader, json_t *json, cli_manifes
     return status;
 }
 
-kiln_status manifest_parse(const char *text, size_t length, const char *path, cli_pool *pool,
-                           cli_manifest *out_manifest, kiln_diag *diag)
+static kiln_status parse_text(const char *text, size_t length, const char *path, bool to_compile,
+                              cli_pool *pool, cli_manifest *out_manifest, kiln_diag *diag)
 {
     json_error_t error;
     *out_manifest = (cli_manifest){path, NULL, 0};
     const char *folder = host_folder_of(pool, path);
-    cli_reader reader = {text, path, folder, pool, diag};
+    cli_reader reader = {text, path, folder, pool, diag, to_compile};
     if (folder == NULL) {
         return reader_no_memory(&reader);
+    }
+    const char *first = text + strspn(text, " \t\r\n");
+    if (*first != '{' && *first != '[') {
+        return kiln_diag_set(diag, KILN_E_INVALID,
+                             "a manifest begins {\"kiln_manifest\": 1, ...: kiln-manifest(5); a "
+                             "kernel file alone goes to kiln run or kiln compile",
+                             path, "is not a manifest%s", *first == '\0' ? ": it is empty" : "");
     }
     json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (json == NULL) {
         char what[256];
         (void)snprintf(what, sizeof(what), "%.160s:%d:%d", path, error.line,
                        error.column > 0 ? error.column : 1);
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "%s", error.text);
+        return kiln_diag_set(diag, KILN_E_INVALID,
+                             "this is not JSON: look for a comma, a quote or a bracket there", what,
+                             "%s", error.text);
     }
     kiln_status status = read_root(&reader, json, out_manifest);
     json_decref(json);
     return status;
 }
 
-kiln_status manifest_read(const char *path, cli_pool *pool, cli_manifest *out_manifest,
-                          kiln_diag *diag)
+kiln_status manifest_parse(const char *text, size_t length, const char *path, cli_pool *pool,
+                           cli_manifest *out_manifest, kiln_diag *diag)
+{
+    return parse_text(text, length, path, false, pool, out_manifest, diag);
+}
+
+static kiln_status read_file(const char *path, bool to_compile, cli_pool *pool,
+                             cli_manifest *out_manifest, kiln_diag *diag)
 {
     char *text = NULL;
     size_t length = 0;
     *out_manifest = (cli_manifest){path, NULL, 0};
     kiln_status status = host_read_file(path, max_manifest, &text, &length, diag);
     if (status == KILN_OK) {
-        status = manifest_parse(text, length, path, pool, out_manifest, diag);
+        status = parse_text(text, length, path, to_compile, pool, out_manifest, diag);
     }
     free(text);
     return status;
+}
+
+kiln_status manifest_read(const char *path, cli_pool *pool, cli_manifest *out_manifest,
+                          kiln_diag *diag)
+{
+    return read_file(path, false, pool, out_manifest, diag);
+}
+
+kiln_status manifest_read_to_compile(const char *path, cli_pool *pool, cli_manifest *out_manifest,
+                                     kiln_diag *diag)
+{
+    return read_file(path, true, pool, out_manifest, diag);
+}
+
+void manifest_list_names(const cli_manifest *manifest, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%s", manifest->count == 1 ? "its kernel is" : "its kernels are");
+    for (size_t i = 0; i < manifest->count; i++) {
+        const size_t used = strlen(text);
+        (void)snprintf(text + used, size - used, "%s %s", i > 0 ? "," : "",
+                       manifest->kernels[i].name);
+    }
 }

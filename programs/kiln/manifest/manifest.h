@@ -16,8 +16,14 @@ typedef struct cli_manifest {
 /* Reads a manifest; paths in it are seen from its folder. KILN_E_INVALID, KILN_E_NOMEM. */
 kiln_status manifest_read(const char *path, cli_pool *pool, cli_manifest *out_manifest,
                           kiln_diag *diag);
-/* The same from text in memory (NUL-terminated, `length` without the NUL). */
+/* The same where nothing will be launched: "args" and "launch" may be missing. */
+kiln_status manifest_read_to_compile(const char *path, cli_pool *pool, cli_manifest *out_manifest,
+                                     kiln_diag *diag);
+/* As manifest_read from text in memory (NUL-terminated, `length` without the NUL). */
 kiln_status manifest_parse(const char *text, size_t length, const char *path, cli_pool *pool,
                            cli_manifest *out_manifest, kiln_diag *diag);
+
+/* "its kernels are a, b, c", cut where there is no room. */
+void manifest_list_names(const cli_manifest *manifest, char *text, size_t size);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct cli_reader {
     const char *folder;
     cli_pool *pool;
     kiln_diag *diag;
+    bool to_compile; /* arguments and launches may be missing */
 } cli_reader;
 
 /* A value and its place. `json` is NULL where an optional value is absent. */

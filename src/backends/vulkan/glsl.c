@@ -346,9 +346,10 @@ static kiln_status take_result(const kn_vk *vk, const void *result, const char *
     const int code = shaderc->shaderc_result_get_compilation_status(result);
     const size_t size = shaderc->shaderc_result_get_length(result);
     if (code != SHADERC_STATUS_SUCCESS || size == 0) {
-        kiln_status status = kiln_diag_set(
-            diag, code == SHADERC_STATUS_ERROR ? KILN_E_COMPILE : KILN_E_INTERNAL,
-            "see the compiler's log", name, "shaderc could not compile it (status %d)", code);
+        kiln_status status =
+            kiln_diag_set(diag, code == SHADERC_STATUS_ERROR ? KILN_E_COMPILE : KILN_E_INTERNAL,
+                          "see the compiler's log; it is compiled as a compute shader", name,
+                          "shaderc could not compile it (status %d)", code);
         kiln_diag_set_vendor_code(diag, code);
         kiln_diag_set_log(diag, log != NULL ? log : "", log != NULL ? strlen(log) : 0);
         return status;

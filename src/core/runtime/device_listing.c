@@ -378,8 +378,7 @@ kn_driver *kn_runtime_driver(kiln_runtime *runtime, const char *name, kiln_diag 
     if (driver != NULL) {
         driver = wake_locked(runtime, driver, diag) == KILN_OK ? driver : NULL;
     } else if (backend == NULL) {
-        (void)kiln_diag_set(diag, KILN_E_INVALID, "see `kiln doctor` for those there are",
-                            "finding a target", "there is no backend \"%s\"", name);
+        (void)kn_registry_refuse("finding a target", name, diag);
     } else if (runtime->driver_count < KN_DRIVERS_MAX) {
         kiln_probe_report report;
         driver = (kn_driver *)calloc(1, sizeof(*driver));

@@ -82,9 +82,7 @@ static kiln_status find_backend(const char *name, const kiln_backend **out_backe
     register_all();
     *out_backend = name != NULL ? kn_registry_find(name) : NULL;
     if (*out_backend == NULL) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "see `kiln doctor` for those there are",
-                             "probing a backend", "there is no backend \"%s\"",
-                             name != NULL ? name : "");
+        return kn_registry_refuse("probing a backend", name != NULL ? name : "", diag);
     }
     return KILN_OK;
 }

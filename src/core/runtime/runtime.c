@@ -92,6 +92,20 @@ static bool request_met(const kiln_runtime *runtime)
     return runtime->backend == NULL && runtime->device == NULL;
 }
 
+/* The first name in the request that no backend has, or false. */
+static bool first_unknown(const kiln_runtime *runtime, char *name, size_t size)
+{
+    for (const char *list = runtime->backend; list != NULL && *list != '\0';) {
+        const size_t length = strcspn(list, ",");
+        kn_text_putf(name, size, "%.*s", (int)length, list);
+        if (kn_registry_find(name) == NULL) {
+            return true;
+        }
+        list += length + (list[length] == ',');
+    }
+    return false;
+}
+
 /* Says which request is not met: an error when strict. */
 static kiln_status settle_unmet(kiln_runtime *runtime, kiln_diag *diag)
 {
@@ -104,12 +118,19 @@ static kiln_status settle_unmet(kiln_runtime *runtime, kiln_diag *diag)
     for (size_t i = 0; i < runtime->report_count; i++) {
         const kiln_probe_report *report = &runtime->reports[i];
         size_t used = strlen(why.why);
-        if (kn_request_position(runtime->backend, report->backend) != SIZE_MAX) {
+        if (report->outcome != KILN_PROBE_READY &&
+            kn_request_position(runtime->backend, report->backend) != SIZE_MAX) {
             kn_text_putf(why.why + used, sizeof(why.why) - used, "; %s: %s", report->backend,
                          report->why);
         }
     }
-    if (strict) {
+    char name[32];
+    if (strict && runtime->device_count == 0 && first_unknown(runtime, name, sizeof(name))) {
+        (void)kn_registry_refuse("choosing a device", name, diag);
+        if (diag != NULL) {
+            diag->status = status; /* a backend that is not there is like a device that is not */
+        }
+    } else if (strict) {
         (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
     } else {
         kn_log_diag(KILN_LOG_WARN, "going on with what there is", &why);

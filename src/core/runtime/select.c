@@ -193,18 +193,29 @@ static kiln_status nothing_fits(const kiln_runtime *runtime, const kiln_source *
                                 size_t source_count, kiln_diag *diag)
 {
     kn_strbuf line;
+    const char *fix = "`kiln doctor` says why, and what to install";
     kn_strbuf_init(&line, 0);
-    kn_strbuf_append_text(&line, "asked for ");
-    append_request(&line, runtime);
+    kn_strbuf_append_text(&line, "no device");
+    if (runtime->backend != NULL || runtime->device != NULL) {
+        kn_strbuf_append_text(&line, source_count > 0 ? " of " : " matches ");
+        append_request(&line, runtime);
+    } else if (source_count == 0) {
+        kn_strbuf_append_text(&line, " was found");
+    }
     for (size_t i = 0; i < source_count; i++) {
-        kn_strbuf_printf(&line, "%s%s", i == 0 ? " with source in " : ", ",
+        kn_strbuf_printf(&line, "%s%s", i == 0 ? " takes source in " : ", ",
                          kiln_language_name(sources[i].language));
     }
-    kn_strbuf_append_text(&line, "; there is ");
-    append_devices(&line, runtime);
-    (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                        "see `kiln doctor`, or ask for less (KILN_BACKEND, KILN_DEVICE)",
-                        "choosing a device", "%s", kn_strbuf_text(&line));
+    if (runtime->device_count > 0) {
+        kn_strbuf_append_text(&line, "; found ");
+        append_devices(&line, runtime);
+        fix = source_count > 0 ? "give the source in a language that one of them takes, too"
+                               : "name one of these, as opencl:0 or by a part of its name, with "
+                                 "--device or KILN_DEVICE; `kiln doctor` says why others are "
+                                 "missing";
+    }
+    (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, "choosing a device", "%s",
+                        kn_strbuf_text(&line));
     kn_strbuf_deinit(&line);
     return KILN_E_UNAVAILABLE;
 }

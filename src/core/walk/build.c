@@ -7,10 +7,30 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "base/sized.h"
+#include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/program.h"
 #include "core/walk/program_kernels.h"
 #include "sys/clock.h"
+
+/* Names the languages that the target does take; what is built into a program is not in a file. */
+static kiln_status refuse_language(kn_driver *driver, const kiln_target *target,
+                                   kiln_language language, kiln_diag *diag)
+{
+    char fix[160] = "";
+    for (int i = KILN_LANG_C; i <= KILN_LANG_FAKE; i++) {
+        size_t stages = 0;
+        const size_t used = strlen(fix);
+        if (i != KILN_LANG_BUILTIN && kn_hal_stages(&driver->in, driver->in.handle, target,
+                                                    (kiln_language)i, &stages) != NULL) {
+            kn_text_putf(fix + used, sizeof(fix) - used, "%s%s", used > 0 ? ", " : "it takes ",
+                         kiln_language_name((kiln_language)i));
+        }
+    }
+    return kiln_diag_set(diag, KILN_E_UNSUPPORTED, fix, "building a program",
+                         "%s does not take %s for %s", driver->in.backend->name,
+                         kiln_language_name(language), target->name);
+}
 
 kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
                           const kiln_target *target, void *device, const kiln_source *source,
@@ -45,10 +65,7 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
                                   &build->stage_count);
     if (build->stages == NULL || build->stage_count > KILN_STAGE_MAX) {
         build->stage_count = 0; /* there are no such runs to end */
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give a source in a language it takes",
-                             "building a program", "%s does not take %s for %s",
-                             driver->in.backend->name, kiln_language_name(source->language),
-                             target->name);
+        return refuse_language(driver, target, source->language, diag);
     }
     build->info.stage_count = (uint32_t)build->stage_count;
     return KILN_OK;

@@ -47,7 +47,8 @@ static kiln_status find_target(kiln_runtime *runtime, const char *text, kn_plan 
     }
     const kn_instance *in = &out_plan->driver->in;
     if (!kn_instance_can(in, KILN_CAP_COMPILE_OFFLINE)) {
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "see `kiln devices`", "finding a target",
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED,
+                             "name one that `kiln devices` lists, as opencl:0", "finding a target",
                              "%s compiles for its devices only, and has no \"%s\"", backend,
                              name[0] != '\0' ? name : "0");
     }

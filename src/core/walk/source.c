@@ -98,7 +98,11 @@ kiln_status kn_source_check(const kiln_source *source, kiln_diag *diag)
                                          : refuse(source, "it has no kernels", diag);
     }
     if (source->text == NULL || source->length == 0) {
-        return refuse(source, "its text is empty", diag);
+        const char *name = source->name != NULL ? source->name : "source";
+        return source->text != NULL
+                   ? kiln_diag_set(diag, KILN_E_INVALID, "give a source with text in it", name,
+                                   "the source is empty")
+                   : refuse(source, "its text is not set", diag);
     }
     return check_lists(source, diag);
 }

@@ -133,3 +133,7 @@ for n in 1 2 3 4 5 6; do
     "$KILN" warm big/m.json --target fake:0 --pack big/$n.kpack -j $((n == 1 ? 1 : 4)) | tail -1 | sed 's/^[^:]*: //'
 done
 sha256sum big/*.kpack | sed 's/ .*//' | uniq -c
+echo "-- what is only warmed needs neither arguments nor a launch"
+echo '{"kiln_manifest": 1, "kernels": [{"name": "one", "sources": {"fake": "app/one.fake"}}]}' >bare.json
+t warm bare.json -t fake:0
+t run bare.json

@@ -113,8 +113,10 @@ static void what_is_wrong_is_refused(void **state)
     refuses("--zzzzzzzz=1", "", "unknown option --zzzzzzzz", "--help");
     refuses("-q", "", "unknown option -q", "--help");
     refuses("--json=1", "--json", "takes no value", "");
-    refuses("--name", "--name", "needs a value, NAME", "");
-    refuses("-I", "-I", "needs a value, DIR", "");
+    refuses("--name", "--name", "needs a value", "write --name NAME");
+    refuses("-I", "-I", "needs a value", "write -I DIR");
+    refuses("-json", "", "unknown option -json", "did you mean --json?");
+    refuses("-qjson", "", "unknown option -qjson", "--help");
     refuses("--count=-1", "--count", "\"-1\"", "whole number");
     refuses("--size=12X", "--size", "\"12X\"", "bytes");
     refuses("--age=12", "--age", "\"12\"", "number with");
