@@ -37,6 +37,11 @@ void kn_mutex_lock(kn_mutex *mutex)
     must(pthread_mutex_lock(&mutex->mutex));
 }
 
+bool kn_mutex_try(kn_mutex *mutex)
+{
+    return pthread_mutex_trylock(&mutex->mutex) == 0;
+}
+
 void kn_mutex_unlock(kn_mutex *mutex)
 {
     must(pthread_mutex_unlock(&mutex->mutex));

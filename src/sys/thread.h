@@ -40,6 +40,8 @@ static inline uintptr_t kn_thread_self(void)
 void kn_mutex_init(kn_mutex *mutex);
 void kn_mutex_deinit(kn_mutex *mutex);
 void kn_mutex_lock(kn_mutex *mutex);
+/* False if somebody holds it, the caller too. */
+bool kn_mutex_try(kn_mutex *mutex);
 void kn_mutex_unlock(kn_mutex *mutex);
 
 void kn_cond_init(kn_cond *cond);

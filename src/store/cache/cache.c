@@ -306,6 +306,7 @@ kiln_status kiln_cache_create(const kiln_cache_options *options, kiln_cache **ou
         kiln_cache_destroy(cache);
         return status;
     }
+    kn_cache_enlist(cache);
     *out_cache = cache;
     return KILN_OK;
 }
@@ -331,6 +332,7 @@ void kiln_cache_destroy(kiln_cache *cache)
     if (cache == NULL) {
         return;
     }
+    kn_cache_delist(cache);
     if (cache->flight != NULL) { /* else it was never whole */
         kn_cache_check_fork(cache);
         kn_remotes_finish(cache->remotes);

@@ -24,6 +24,7 @@ struct kiln_cache {
     kiln_cache_progress_fn *progress;
     void *progress_user;
     kn_fork_guard guard;
+    _Atomic uintptr_t *exit_slot; /* of cache_exit.c; NULL: none */
     /* renewed in a child: */
     kn_stats *stats;
     kn_stack stack;
@@ -42,6 +43,11 @@ static inline void kn_cache_check_fork(kiln_cache *cache)
         kn_cache_renew(cache);
     }
 }
+
+/* A cache that is enlisted has its counters written when the process ends without destroying it
+ * (sys/unload.h). Delist comes before the first part of it goes. */
+void kn_cache_enlist(kiln_cache *cache);
+void kn_cache_delist(kiln_cache *cache);
 
 /* What kiln_cache_options_init starts from, without the environment. */
 void kn_cache_defaults(kiln_cache_options *options);

@@ -102,6 +102,8 @@ const char *kn_disk_locate(kn_disk *disk, const kiln_key *key);
 /* Before a put: is the root still ours, and is there room on the file system? KILN_E_UNAVAILABLE
  * with the reason. */
 kiln_status kn_disk_check_root(kn_disk *disk, kiln_diag *diag);
+/* Only looks: it makes no root, and waits for no lock (then it says no). */
+bool kn_disk_is_root_ours(kn_disk *disk);
 kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag *diag);
 
 /* Before a put of `coming` (files and bytes): adds it to the totals, so that a writer that is

@@ -36,6 +36,18 @@ kiln_status kn_disk_check_root(kn_disk *disk, kiln_diag *diag)
     return status;
 }
 
+bool kn_disk_is_root_ours(kn_disk *disk)
+{
+    kn_file_facts facts;
+    if (!kn_mutex_try(&disk->mutex)) {
+        return false;
+    }
+    const bool ours =
+        kn_file_stat(disk->root, false, &facts, NULL) == KILN_OK && is_claimed(disk, &facts);
+    kn_mutex_unlock(&disk->mutex);
+    return ours;
+}
+
 kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag *diag)
 {
     uint64_t free_bytes = 0, size = 0;

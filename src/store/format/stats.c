@@ -260,22 +260,14 @@ static bool is_anything_pending(const kn_stats *stats)
            totals->bytes != 0 || totals->counted_ns != 0 || totals->swept_ns != 0;
 }
 
-kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
-                           kiln_diag *diag)
+/* With the mutex held. `*out_reset`: the record was damaged and starts again. */
+static kiln_status flush_held(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
+                              bool *out_reset, kiln_diag *diag)
 {
     uint64_t now[KN_COUNTERS], added[KN_COUNTERS];
     kn_record record = {0};
     kn_lock_file *lock = NULL;
-    bool reset = false;
-    if (out_record != NULL) {
-        memset(out_record, 0, sizeof *out_record);
-    }
-    if (stats->path == NULL) {
-        return KILN_MISS;
-    }
-    kn_mutex_lock(&stats->mutex);
     if (out_record == NULL && !is_anything_pending(stats)) {
-        kn_mutex_unlock(&stats->mutex);
         return KILN_OK;
     }
     kiln_status status = lock_record(stats, patience_ns, &lock);
@@ -284,7 +276,7 @@ kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out
         for (int i = 0; i < KN_COUNTERS; i++) {
             added[i] = now[i] - stats->flushed[i];
         }
-        status = rewrite(stats, added, &stats->pending, &record, &reset, diag);
+        status = rewrite(stats, added, &stats->pending, &record, out_reset, diag);
         unlock_record(lock);
     }
     if (status == KILN_OK) {
@@ -295,6 +287,21 @@ kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out
         }
     }
     atomic_store_explicit(&stats->flush_due, kn_clock_now() + HITS_FLUSH_NS, memory_order_relaxed);
+    return status;
+}
+
+kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
+                           kiln_diag *diag)
+{
+    bool reset = false;
+    if (out_record != NULL) {
+        memset(out_record, 0, sizeof *out_record);
+    }
+    if (stats->path == NULL) {
+        return KILN_MISS;
+    }
+    kn_mutex_lock(&stats->mutex);
+    kiln_status status = flush_held(stats, patience_ns, out_record, &reset, diag);
     kn_mutex_unlock(&stats->mutex);
     if (reset) {
         kn_stats_add(stats, KN_COUNT_io_errors, 1);
@@ -302,6 +309,23 @@ kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out
                     stats->path);
     }
     return status;
+}
+
+void kn_stats_flush_at_exit(kn_stats *stats, uint64_t patience_ns)
+{
+    const uint64_t deadline = kn_clock_now() + patience_ns;
+    bool reset = false;
+    if (stats->path == NULL) {
+        return;
+    }
+    while (!kn_mutex_try(&stats->mutex)) {
+        if (kn_clock_now() >= deadline) {
+            return;
+        }
+        kn_clock_sleep(MS);
+    }
+    (void)flush_held(stats, patience_ns, NULL, &reset, NULL);
+    kn_mutex_unlock(&stats->mutex);
 }
 
 bool kn_stats_is_due(kn_stats *stats)

@@ -73,6 +73,9 @@ void kn_stats_moved(kn_stats *stats, const kn_totals *totals);
  * NULL) is what the file says then. KILN_MISS without a file, KILN_E_BUSY, KILN_E_IO. */
 kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
                            kiln_diag *diag);
+/* The same while the process ends: never waits for the mutex, which may be held by the caller, and
+ * says nothing. */
+void kn_stats_flush_at_exit(kn_stats *stats, uint64_t patience_ns);
 /* The same for hits: only when the last flush is seconds ago. */
 bool kn_stats_is_due(kn_stats *stats);
 void kn_stats_flush_rarely(kn_stats *stats);

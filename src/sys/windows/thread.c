@@ -51,6 +51,11 @@ void kn_mutex_lock(kn_mutex *mutex)
     AcquireSRWLockExclusive(lock_of(mutex));
 }
 
+bool kn_mutex_try(kn_mutex *mutex)
+{
+    return TryAcquireSRWLockExclusive(lock_of(mutex)) != 0;
+}
+
 void kn_mutex_unlock(kn_mutex *mutex)
 {
     ReleaseSRWLockExclusive(lock_of(mutex));
