@@ -255,7 +255,7 @@ typedef kiln_status kiln_compile_fn(void *user, kiln_blob **out_blob, kiln_diag 
 
 /* The one call most programs need: a hit, or one compile however many threads and processes ask.
  * Threads: any; equal keys share one compile.
- * Blocks: disk, another's compile (options.wait_ms, then it compiles itself), `compile`.
+ * Blocks: disk, another's compile (options.wait_ms, seconds where that one is stopped), `compile`.
  * Owns: *out_blob is yours, kiln_blob_release(). `out_origin` may be NULL.
  * Fails: what `compile` returns, KILN_E_NOMEM. A broken cache never fails it. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile(

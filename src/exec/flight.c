@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "exec/pulse.h"
 #include "sys/clock.h"
 #include "sys/lock.h"
 #include "sys/random.h"
@@ -29,13 +30,16 @@ struct kn_flight_seat {
     kiln_status status;
     void *result;
     kiln_diag diag;
-    kn_lock_file *lock; /* the leader's, open while it waits for or holds the byte */
+    kn_lock_file *lock; /* the leader's, while it holds a byte */
+    uint64_t byte;
+    kn_pulse_beat beat;
 };
 
 struct kn_flight {
     kn_mutex mutex; /* guards the map and all seats but `lock` */
     kn_map seats;
     char *lock_path;
+    kn_pulse pulse;
     void *(*retain)(void *result);
     void (*release)(void *result);
 };
@@ -53,6 +57,7 @@ kiln_status kn_flight_create(const char *lock_path, void *(*retain)(void *result
     }
     kn_mutex_init(&flight->mutex);
     kn_map_init(&flight->seats);
+    kn_pulse_init(&flight->pulse);
     flight->lock_path = path;
     flight->retain = retain;
     flight->release = release;
@@ -63,6 +68,7 @@ kiln_status kn_flight_create(const char *lock_path, void *(*retain)(void *result
 void kn_flight_destroy(kn_flight *flight)
 {
     if (flight != NULL) {
+        kn_pulse_deinit(&flight->pulse);
         kn_map_deinit(&flight->seats);
         kn_mutex_deinit(&flight->mutex);
         free(flight->lock_path);
@@ -149,10 +155,24 @@ kn_flight_role kn_flight_enter(kn_flight *flight, const uint8_t key[KN_FLIGHT_KE
     return role;
 }
 
-/* Keys' bytes start at 2^32; what is below belongs to others. */
-static uint64_t offset_of(const uint8_t key[KN_FLIGHT_KEY_SIZE])
+/* --- among processes ---------------------------------------------------------------------------
+ */
+
+/* The bytes of a key. The first holder has the one above 2^61; who passes it over has the next of
+ * eight above 2^60, of which each has a pulse. What is below belongs to others. */
+#define LEVELS 4u
+
+static uint64_t byte_of(const uint8_t key[KN_FLIGHT_KEY_SIZE], uint32_t level)
 {
-    return (kn_get_u64(key) & ((UINT64_C(1) << 61) - 1)) | (UINT64_C(1) << 61);
+    const uint64_t first = UINT64_C(1) << 61, further = UINT64_C(1) << 60;
+    const uint64_t number = kn_get_u64(key);
+    return level == 0 ? first | (number & (first - 1))
+                      : further | (number & (further - 1) & ~UINT64_C(7)) | level;
+}
+
+static uint64_t pulse_of(const uint8_t key[KN_FLIGHT_KEY_SIZE], uint32_t level)
+{
+    return byte_of(key, LEVELS + level);
 }
 
 /* One pause between two tries, with some jitter, so that those who wait together do not try
@@ -165,44 +185,116 @@ static void wait_a_little(uint64_t *pause, uint64_t deadline, uint64_t now)
     *pause = *pause * 2 < LONGEST_PAUSE ? *pause * 2 : LONGEST_PAUSE;
 }
 
-kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t deadline,
-                           kn_flight_look *look, void *user, bool *out_waited)
+/* A leader on its way to a byte. */
+typedef struct approach {
+    const uint8_t *key;
+    kn_lock_file *lock;
+    uint32_t level;
+    kn_pulse_watch watch; /* of the holder at this level */
+    kn_flight_wait *wait;
+    uint64_t start, pause;
+    bool said;
+} approach;
+
+static bool has_successor(const approach *a)
 {
-    *out_waited = false;
+    return a->level + 1 < LEVELS && kn_lock_is_held(a->lock, byte_of(a->key, a->level + 1));
+}
+
+/* To the byte behind: its holder is the one to wait for, or this process takes it. */
+static void pass_over(approach *a)
+{
+    a->level++;
+    a->watch = (kn_pulse_watch){.since = 0};
+    a->pause = FIRST_PAUSE;
+}
+
+/* KILN_E_BUSY: somebody is at work. KILN_OK, KILN_E_UNSUPPORTED, KILN_E_IO: go on. */
+static kiln_status try_byte(approach *a)
+{
+    const uint64_t byte = byte_of(a->key, a->level);
+    kiln_status status = kn_lock_try(a->lock, byte);
+    if (status == KILN_OK && has_successor(a)) {
+        /* The one that was passed over is gone, and the one who did that is not. */
+        kn_lock_drop(a->lock, byte);
+        status = KILN_E_BUSY;
+    }
+    return status;
+}
+
+/* True when the holder is not to be waited for any longer. */
+static bool gives_up_holder(approach *a)
+{
+    if (has_successor(a)) { /* others have seen it before */
+        pass_over(a);
+        return false;
+    }
+    if (!kn_pulse_is_silent(&a->watch, a->lock, pulse_of(a->key, a->level))) {
+        return false;
+    }
+    a->wait->passed_over = true;
+    kn_log(KILN_LOG_WARN,
+           "a process that was compiling the same has given no sign of life for "
+           "%u ms: not waiting for it any longer",
+           (unsigned)(KN_PULSE_SILENT_NS / MS));
+    if (a->level + 1 == LEVELS) {
+        return true;
+    }
+    pass_over(a);
+    return false;
+}
+
+static void say_that_it_waits(approach *a, uint64_t now)
+{
+    if (!a->said && now - a->start > TELL_AFTER) {
+        a->said = true;
+        kn_log(KILN_LOG_INFO, "another process is compiling the same: waiting for it");
+    }
+}
+
+/* Until the byte is taken, or need not be. */
+static kiln_status wait_for_byte(approach *a, uint64_t deadline, kn_flight_look *look, void *user)
+{
+    for (;;) {
+        kiln_status status = try_byte(a);
+        if (status != KILN_E_BUSY) {
+            return status;
+        }
+        a->wait->waited = true;
+        if (kn_lock_is_forkers(a->lock, byte_of(a->key, a->level))) {
+            return KILN_E_BUSY;
+        }
+        const uint64_t now = kn_clock_now();
+        if (look(user)) {
+            return KILN_MISS;
+        }
+        if (now >= deadline || gives_up_holder(a)) {
+            return KILN_E_TIMEOUT;
+        }
+        say_that_it_waits(a, now);
+        wait_a_little(&a->pause, deadline, now);
+    }
+}
+
+kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t deadline,
+                           kn_flight_look *look, void *user, kn_flight_wait *out_wait)
+{
+    *out_wait = (kn_flight_wait){.waited = false};
     if (flight->lock_path == NULL) {
         return KILN_E_UNSUPPORTED;
     }
-    kn_lock_file *lock = NULL;
-    kiln_status status = kn_lock_file_open(flight->lock_path, &lock, NULL);
-    uint64_t offset = offset_of(seat->key);
-    uint64_t pause = FIRST_PAUSE, start = kn_clock_now();
-    bool told = false;
-    while (status == KILN_OK) {
-        status = kn_lock_try(lock, offset);
-        if (status == KILN_OK) {
-            seat->lock = lock;
-            return KILN_OK;
-        }
-        if (status != KILN_E_BUSY) {
-            break;
-        }
-        *out_waited = true;
-        uint64_t now = kn_clock_now();
-        if (look(user)) {
-            status = KILN_MISS;
-        } else if (now >= deadline) {
-            status = KILN_E_TIMEOUT;
-        } else {
-            if (!told && now - start > TELL_AFTER) {
-                told = true;
-                kn_log(KILN_LOG_INFO, "another process is compiling the same: waiting for it");
-            }
-            wait_a_little(&pause, deadline, now);
-            status = KILN_OK;
-        }
+    approach a = {
+        .key = seat->key, .wait = out_wait, .start = kn_clock_now(), .pause = FIRST_PAUSE};
+    kiln_status status = kn_lock_file_open(flight->lock_path, &a.lock, NULL);
+    if (status == KILN_OK) {
+        status = wait_for_byte(&a, deadline, look, user);
     }
-    if (lock != NULL) {
-        kn_lock_file_close(lock);
+    if (status == KILN_OK) {
+        seat->lock = a.lock;
+        seat->byte = byte_of(seat->key, a.level);
+        kn_pulse_add(&flight->pulse, &seat->beat, a.lock, pulse_of(seat->key, a.level));
+    } else {
+        kn_lock_file_close(a.lock);
     }
     return status;
 }
@@ -212,7 +304,8 @@ void kn_flight_leave(kn_flight *flight, kn_flight_seat *seat, kiln_status status
 {
     if (seat->lock != NULL) {
         /* By name, not only by closing: a child that was forked meanwhile shares the descriptor. */
-        kn_lock_drop(seat->lock, offset_of(seat->key));
+        kn_pulse_remove(&flight->pulse, &seat->beat);
+        kn_lock_drop(seat->lock, seat->byte);
         kn_lock_file_close(seat->lock);
         seat->lock = NULL;
     }

@@ -14,6 +14,9 @@
  * dies. It is tried with pauses from 1 to 50 ms, and at each try the leader looks whether the
  * result has appeared: so it needs neither the lock nor a second compile then. All waiting ends at
  * the deadline. No lock is held while the leader works, except that byte; it may enter other keys.
+ * A holder that gives no sign of life for KN_PULSE_SILENT_NS (pulse.h: stopped, or a process that
+ * inherited the lock) is passed over: one of those who wait takes the next of the key's bytes, and
+ * the others wait for that one.
  * A thread that enters a key it leads itself works alone. Results are opaque here. */
 #ifndef KILN_EXEC_FLIGHT_H
 #define KILN_EXEC_FLIGHT_H
@@ -23,7 +26,7 @@
 
 #include "kiln/status.h"
 
-#define KN_FLIGHT_KEY_SIZE 32
+#define KN_FLIGHT_KEY_SIZE 32 /* a digest's: bytes that nobody chooses */
 
 typedef struct kn_flight kn_flight;
 typedef struct kn_flight_seat kn_flight_seat;
@@ -51,11 +54,16 @@ kn_flight_role kn_flight_enter(kn_flight *flight, const uint8_t key[KN_FLIGHT_KE
                                kiln_status *out_status, kiln_diag *diag);
 
 /* KILN_OK: the byte is held (until leave). KILN_MISS: `look` found the result, nothing is held.
- * KILN_E_TIMEOUT: the deadline passed. KILN_E_UNSUPPORTED, KILN_E_IO: there are no locks here. In
- * all but the second the leader goes on working. `*out_waited` tells whether another held it. */
+ * KILN_E_TIMEOUT: the deadline passed. KILN_E_BUSY: the thread that forked this process holds it,
+ * and may be waiting for this process. KILN_E_UNSUPPORTED, KILN_E_IO: there are no locks here. In
+ * all but the second the leader goes on working. */
+typedef struct kn_flight_wait {
+    bool waited;      /* another held it */
+    bool passed_over; /* one that gave no sign of life */
+} kn_flight_wait;
 typedef bool kn_flight_look(void *user);
 kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t deadline,
-                           kn_flight_look *look, void *user, bool *out_waited);
+                           kn_flight_look *look, void *user, kn_flight_wait *out_wait);
 
 /* Hands the outcome to the followers: with KILN_OK `result` is borrowed, otherwise `diag` (may be
  * NULL) is copied for each. Drops the byte and the seat. */

@@ -3,19 +3,117 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "sys/fail.h"
+#include "sys/thread.h"
 
 #define MAX_OFFSET (UINT64_C(1) << 62)
+#define OPEN_TRIES 100 /* forks that come between opening a file and listing it */
+#define FORKERS 16
+
+/* A byte that a thread took first in a file. */
+typedef struct holding {
+    dev_t device;
+    ino_t inode;
+    uint64_t offset;
+} holding;
 
 struct kn_lock_file {
-    int fd;
+    int fd; /* -1: closed in a child */
+    struct kn_lock_file *next, **link;
+    uintptr_t thread; /* that took the byte below; 0: none is taken */
+    holding first;
 };
 
-kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_diag *diag)
+/* Every open lock file, for the child of a fork. The mutex is held from before a fork until after
+ * it in both processes, and never while the system is asked for anything slow. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_once_t once;
+    kn_lock_file *files;
+    uint64_t forks;
+    holding forkers[FORKERS]; /* what the forking threads of this process' ancestors held */
+    size_t forker_count;
+} all = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+
+/* --- forks -------------------------------------------------------------------------------------
+ */
+
+static void before_fork(void)
+{
+    (void)pthread_mutex_lock(&all.mutex);
+    all.forks++;
+}
+
+static void after_fork_in_parent(void)
+{
+    (void)pthread_mutex_unlock(&all.mutex);
+}
+
+static void after_fork_in_child(void)
+{
+    for (kn_lock_file *file = all.files; file != NULL; file = file->next) {
+        if (file->fd >= 0) {
+            (void)close(file->fd);
+            file->fd = -1;
+        }
+        if (file->thread == kn_thread_self()) {
+            all.forkers[all.forker_count++ % FORKERS] = file->first;
+        }
+        file->thread = 0;
+    }
+    (void)pthread_mutex_unlock(&all.mutex);
+}
+
+static void watch_forks(void)
+{
+    /* Without memory for it children keep locks until they end. */
+    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+static uint64_t count_forks(void)
+{
+    (void)pthread_mutex_lock(&all.mutex);
+    const uint64_t forks = all.forks;
+    (void)pthread_mutex_unlock(&all.mutex);
+    return forks;
+}
+
+/* False when there was a fork since: the child may have the file open and does not know it. */
+static bool list_file(kn_lock_file *file, uint64_t forks)
+{
+    (void)pthread_mutex_lock(&all.mutex);
+    const bool same = all.forks == forks || forks == UINT64_MAX;
+    if (same) {
+        file->next = all.files;
+        file->link = &all.files;
+        if (file->next != NULL) {
+            file->next->link = &file->next;
+        }
+        all.files = file;
+    }
+    (void)pthread_mutex_unlock(&all.mutex);
+    return same;
+}
+
+static void unlist_file(kn_lock_file *file)
+{
+    (void)pthread_mutex_lock(&all.mutex);
+    *file->link = file->next;
+    if (file->next != NULL) {
+        file->next->link = file->link;
+    }
+    (void)pthread_mutex_unlock(&all.mutex);
+}
+
+/* --- files -------------------------------------------------------------------------------------
+ */
+
+static kiln_status open_unlisted(const char *path, kn_lock_file **out_file, kiln_diag *diag)
 {
     struct stat facts;
     int fd;
@@ -31,7 +129,7 @@ kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_di
     kiln_status status = KILN_OK;
     if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         status = kiln_diag_set(diag, KILN_E_IO, NULL, path, "it is not a regular file");
-    } else if ((file = malloc(sizeof *file)) == NULL) {
+    } else if ((file = calloc(1, sizeof *file)) == NULL) {
         status = kn_fail_nomem(diag, "cannot open lock file", path);
     }
     if (status != KILN_OK || file == NULL) {
@@ -39,17 +137,38 @@ kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_di
         return status;
     }
     file->fd = fd;
+    file->first = (holding){.device = facts.st_dev, .inode = facts.st_ino};
     *out_file = file;
     return KILN_OK;
+}
+
+kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_diag *diag)
+{
+    (void)pthread_once(&all.once, watch_forks);
+    for (int tries = 1;; tries++) {
+        const uint64_t forks = tries < OPEN_TRIES ? count_forks() : UINT64_MAX;
+        kiln_status status = open_unlisted(path, out_file, diag);
+        if (status != KILN_OK || list_file(*out_file, forks)) {
+            return status;
+        }
+        (void)close((*out_file)->fd);
+        free(*out_file);
+    }
 }
 
 void kn_lock_file_close(kn_lock_file *file)
 {
     if (file != NULL) {
-        (void)close(file->fd);
+        unlist_file(file);
+        if (file->fd >= 0) {
+            (void)close(file->fd);
+        }
         free(file);
     }
 }
+
+/* --- bytes -------------------------------------------------------------------------------------
+ */
 
 /* 0 or errno. */
 static int set_lock(const kn_lock_file *file, short type, uint64_t offset)
@@ -63,6 +182,25 @@ static int set_lock(const kn_lock_file *file, short type, uint64_t offset)
     return result == 0 ? 0 : errno;
 }
 
+static void note_taken(kn_lock_file *file, uint64_t offset)
+{
+    (void)pthread_mutex_lock(&all.mutex);
+    if (file->thread == 0) {
+        file->thread = kn_thread_self();
+        file->first.offset = offset;
+    }
+    (void)pthread_mutex_unlock(&all.mutex);
+}
+
+static void note_dropped(kn_lock_file *file, uint64_t offset)
+{
+    (void)pthread_mutex_lock(&all.mutex);
+    if (file->first.offset == offset) {
+        file->thread = 0;
+    }
+    (void)pthread_mutex_unlock(&all.mutex);
+}
+
 kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset)
 {
     if (offset >= MAX_OFFSET) {
@@ -70,6 +208,7 @@ kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset)
     }
     switch (set_lock(file, F_WRLCK, offset)) {
     case 0:
+        note_taken(file, offset);
         return KILN_OK;
     case EAGAIN:
     case EACCES:
@@ -87,6 +226,28 @@ kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset)
 void kn_lock_drop(kn_lock_file *file, uint64_t offset)
 {
     if (offset < MAX_OFFSET) {
+        note_dropped(file, offset);
         (void)set_lock(file, F_UNLCK, offset); /* what stays held ends with the file's closing */
     }
+}
+
+bool kn_lock_is_held(kn_lock_file *file, uint64_t offset)
+{
+    struct flock range = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = 1};
+    return offset < MAX_OFFSET && fcntl(file->fd, F_OFD_GETLK, &range) == 0 &&
+           range.l_type != F_UNLCK;
+}
+
+bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset)
+{
+    bool found = false;
+    (void)pthread_mutex_lock(&all.mutex);
+    for (size_t i = 0; !found && i < all.forker_count && i < FORKERS; i++) {
+        const holding *held = &all.forkers[i];
+        found = held->device == file->first.device && held->inode == file->first.inode &&
+                held->offset == offset;
+    }
+    (void)pthread_mutex_unlock(&all.mutex);
+    return found;
 }

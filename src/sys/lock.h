@@ -4,11 +4,17 @@
  * Linux: open-file-description locks (fcntl(2), F_OFD_SETLK): two kn_lock_file objects exclude each
  * other even within one process; two threads that share one object do not, and must agree among
  * themselves first. Windows: LockFileEx.
+ *
+ * A fork's child shares the parent's open files, and would keep its locks when the parent dies.
+ * Where the child is made by fork(2) it therefore closes them, which takes nothing from the parent;
+ * its kn_lock_file objects are then good for closing alone. One that is made past the C library
+ * (clone(2)) keeps them.
  * Locks only save work. Where the file system has none (ENOLCK, EOPNOTSUPP) taking one gives
  * KILN_E_UNSUPPORTED, and the caller goes on without. */
 #ifndef KILN_SYS_LOCK_H
 #define KILN_SYS_LOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kiln/status.h"
@@ -21,6 +27,11 @@ void kn_lock_file_close(kn_lock_file *file); /* drops all its locks */
 /* Takes the byte at `offset` (below 2^62) without waiting: KILN_OK, KILN_E_BUSY, KILN_E_UNSUPPORTED
  * or KILN_E_IO (an offset out of range: KILN_E_INVALID). */
 kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset);
+/* Whether another open file has the byte. False where the system does not say. */
+bool kn_lock_is_held(kn_lock_file *file, uint64_t offset);
+/* Whether the very thread that forked this process, or one that forked its parent, had taken the
+ * byte then: it may be waiting for this process. */
+bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset);
 void kn_lock_drop(kn_lock_file *file, uint64_t offset);
 
 #endif

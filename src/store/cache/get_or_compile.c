@@ -54,10 +54,11 @@ static bool look_near(void *user)
 /* Runs the caller's function. What it gives is an answer only if there are bytes in it. */
 static kiln_status run_compile(request *r, kiln_diag *diag)
 {
-    kn_stats *stats = r->cache->stats;
     uint64_t start = kn_clock_now();
     kiln_status status = r->compile(r->user, &r->blob, diag);
     uint64_t took = kn_clock_now() - start;
+    kn_cache_check_fork(r->cache); /* the function may return twice, once in a child */
+    kn_stats *stats = r->cache->stats;
     kn_stats_add(stats, KN_COUNT_compiles, 1);
     kn_stats_add(stats, KN_COUNT_compile_ns, took);
     if (status == KILN_OK && (r->blob == NULL || kiln_blob_size(r->blob) == 0)) {
@@ -113,7 +114,7 @@ static kiln_status make_for_all(request *r, kiln_diag *diag)
     }
     kiln_status status = make(r, diag);
     if (leased == KILN_OK) {
-        kn_remotes_lease_drop(remotes, &r->key);
+        kn_remotes_lease_drop(r->cache->remotes, &r->key); /* a child's have none to drop */
     }
     return status;
 }
@@ -121,16 +122,17 @@ static kiln_status make_for_all(request *r, kiln_diag *diag)
 /* As leader of this process: agrees with the other processes, looks again, and compiles. */
 static kiln_status lead(request *r, kn_flight_seat *seat, kiln_diag *diag)
 {
-    bool waited = false;
+    kn_flight_wait wait;
     if (!has(r, KILN_CACHE_RECACHE)) {
         kiln_status locked =
-            kn_flight_lock(r->cache->flight, seat, r->deadline, look_near, r, &waited);
+            kn_flight_lock(r->cache->flight, seat, r->deadline, look_near, r, &wait);
         /* With the byte or without: somebody may have finished between our look and now. */
         if (locked == KILN_MISS || look_up(r)) {
             return KILN_OK;
         }
-        if (locked == KILN_E_TIMEOUT) {
-            kn_stats_add(r->cache->stats, KN_COUNT_wait_timeouts, 1);
+        kn_stats_add(r->cache->stats, KN_COUNT_wait_timeouts,
+                     wait.passed_over || locked == KILN_E_TIMEOUT);
+        if (locked == KILN_E_TIMEOUT && !wait.passed_over) {
             kn_log(KILN_LOG_WARN,
                    "another process has been compiling the same for %u ms: "
                    "not waiting any longer",
@@ -144,8 +146,11 @@ static kiln_status lead_and_leave(request *r, kn_flight_seat *seat, kiln_diag *d
 {
     /* Followers get the reason even where this caller does not want it. */
     kiln_diag own = KILN_DIAG_INIT;
+    kn_flight *flight = r->cache->flight;
     kiln_status status = lead(r, seat, &own);
-    kn_flight_leave(r->cache->flight, seat, status, r->blob, &own);
+    if (flight == r->cache->flight) { /* in a child the seat is left where it is, like the flight */
+        kn_flight_leave(flight, seat, status, r->blob, &own);
+    }
     if (status != KILN_OK && diag != NULL) {
         kiln_diag_clear(diag);
         *diag = own;

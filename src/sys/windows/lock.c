@@ -88,3 +88,20 @@ void kn_lock_drop(kn_lock_file *file, uint64_t offset)
         (void)UnlockFileEx(file->handle, 0, 1, 0, &where); /* the rest ends with the closing */
     }
 }
+
+bool kn_lock_is_held(kn_lock_file *file, uint64_t offset)
+{
+    /* The system has no such question: whoever gets the byte gives it back. */
+    const kiln_status status = kn_lock_try(file, offset);
+    if (status == KILN_OK) {
+        kn_lock_drop(file, offset);
+    }
+    return status == KILN_E_BUSY;
+}
+
+bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset)
+{
+    (void)file;
+    (void)offset;
+    return false; /* there is no fork */
+}

@@ -210,20 +210,20 @@ static void the_lock_excludes_and_is_freed(void **state)
     char *path = kt_path(*state, "lock");
     kn_flight *a = make(path), *b = make(path);
     kn_flight_seat *in_a = lead(a, key_a), *in_b = lead(b, key_a), *other = lead(b, key_b);
-    bool waited;
+    kn_flight_wait wait;
     int looks = 0;
-    assert_int_equal(kn_flight_lock(a, in_a, FAR, never, &looks, &waited), KILN_OK);
-    assert_false(waited);
-    assert_int_equal(kn_flight_lock(b, other, FAR, never, &looks, &waited), KILN_OK);
+    assert_int_equal(kn_flight_lock(a, in_a, FAR, never, &looks, &wait), KILN_OK);
+    assert_false(wait.waited);
+    assert_int_equal(kn_flight_lock(b, other, FAR, never, &looks, &wait), KILN_OK);
     assert_int_equal(looks, 0);
-    assert_int_equal(kn_flight_lock(b, in_b, kn_clock_now() + 100 * MS, never, &looks, &waited),
+    assert_int_equal(kn_flight_lock(b, in_b, kn_clock_now() + 100 * MS, never, &looks, &wait),
                      KILN_E_TIMEOUT);
-    assert_true(waited);
+    assert_true(wait.waited);
     assert_true(looks > 3 && looks < 20);
     looks = 0;
-    assert_int_equal(kn_flight_lock(b, in_b, FAR, at_third, &looks, &waited), KILN_MISS);
+    assert_int_equal(kn_flight_lock(b, in_b, FAR, at_third, &looks, &wait), KILN_MISS);
     kn_flight_leave(a, in_a, KILN_E_COMPILE, NULL, NULL);
-    assert_int_equal(kn_flight_lock(b, in_b, FAR, never, &looks, &waited), KILN_OK);
+    assert_int_equal(kn_flight_lock(b, in_b, FAR, never, &looks, &wait), KILN_OK);
     kn_flight_leave(b, in_b, KILN_E_COMPILE, NULL, NULL);
     kn_flight_leave(b, other, KILN_E_COMPILE, NULL, NULL);
     kn_flight_destroy(a);
@@ -234,12 +234,12 @@ static void the_lock_excludes_and_is_freed(void **state)
 static void C3_without_locks_the_leader_goes_on(void **state)
 {
     char *path = kt_path(*state, "no-such-folder/lock");
-    bool waited;
+    kn_flight_wait wait;
     int looks = 0;
     kn_flight *nowhere = make(path), *none = make(NULL);
     kn_flight_seat *a = lead(nowhere, key_a), *b = lead(none, key_a);
-    assert_int_equal(kn_flight_lock(nowhere, a, FAR, never, &looks, &waited), KILN_E_IO);
-    assert_int_equal(kn_flight_lock(none, b, FAR, never, &looks, &waited), KILN_E_UNSUPPORTED);
+    assert_int_equal(kn_flight_lock(nowhere, a, FAR, never, &looks, &wait), KILN_E_IO);
+    assert_int_equal(kn_flight_lock(none, b, FAR, never, &looks, &wait), KILN_E_UNSUPPORTED);
     kn_flight_leave(nowhere, a, KILN_E_COMPILE, NULL, NULL);
     kn_flight_leave(none, b, KILN_E_COMPILE, NULL, NULL);
     kn_flight_destroy(nowhere);
@@ -254,13 +254,14 @@ static bool fly_without_memory(void *user)
     kn_flight_seat *seat = NULL;
     void *shared = NULL;
     kiln_status status;
-    bool waited, worked = false;
+    kn_flight_wait wait;
+    bool worked = false;
     int looks = 0;
     if (kn_flight_create(user, retain, release, &flight, NULL) != KILN_OK) {
         return false;
     }
     if (kn_flight_enter(flight, key_a, FAR, &seat, &shared, &status, NULL) == KN_FLIGHT_LEADER) {
-        worked = kn_flight_lock(flight, seat, FAR, never, &looks, &waited) == KILN_OK;
+        worked = kn_flight_lock(flight, seat, FAR, never, &looks, &wait) == KILN_OK;
         kn_flight_leave(flight, seat, KILN_OK, (void *)&result, NULL);
     }
     assert_int_equal(result, 1);

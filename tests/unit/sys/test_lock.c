@@ -70,6 +70,47 @@ static void a_lock_ends_with_its_holder(void **state)
     free(path);
 }
 
+/* Locks belong to the open file, which a fork shares: the child must let go of it. */
+static void a_forks_child_holds_nothing_and_takes_nothing(void **state)
+{
+    char *path = kt_path(*state, "lock");
+    kn_lock_file *mine, *other;
+    int ready[2];
+    char byte = 0;
+    assert_int_equal(kn_lock_file_open(path, &mine, NULL), KILN_OK);
+    assert_int_equal(kn_lock_file_open(path, &other, NULL), KILN_OK);
+    assert_int_equal(kn_lock_try(mine, 1), KILN_OK);
+    assert_true(kn_lock_is_held(other, 1));
+    assert_false(kn_lock_is_held(mine, 1)); /* by itself: no other has it */
+    assert_false(kn_lock_is_held(other, 2));
+    assert_false(kn_lock_is_forkers(other, 1));
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        kn_lock_file *own = NULL;
+        bool good = kn_lock_try(mine, 2) == KILN_E_IO; /* closed here */
+        kn_lock_drop(mine, 1);                         /* not the parent's */
+        kn_lock_file_close(mine);
+        good = good && kn_lock_file_open(path, &own, NULL) == KILN_OK &&
+               kn_lock_try(own, 1) == KILN_E_BUSY && kn_lock_is_forkers(own, 1) &&
+               !kn_lock_is_forkers(own, 2);
+        (void)!write(ready[1], good ? "y" : "n", 1);
+        (void)pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    assert_int_equal(kn_lock_try(other, 1), KILN_E_BUSY);
+    kn_lock_file_close(mine); /* only the child could have it now */
+    assert_int_equal(kn_lock_try(other, 1), KILN_OK);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    kn_lock_file_close(other);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    free(path);
+}
+
 static void the_file_is_private_and_no_link(void **state)
 {
     char *path = kt_path(*state, "lock");
@@ -115,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(two_files_exclude_each_other_byte_by_byte),
         TEST(a_lock_ends_with_its_holder),
+        TEST(a_forks_child_holds_nothing_and_takes_nothing),
         TEST(the_file_is_private_and_no_link),
         TEST(want_of_memory_is_said),
     };

@@ -1,0 +1,100 @@
+/* Beats for locks that are held, and watching those of others. Must not know what is locked. */
+#include "exec/pulse.h"
+
+#include <stddef.h>
+
+#include "sys/clock.h"
+
+void kn_pulse_init(kn_pulse *pulse)
+{
+    *pulse = (kn_pulse){.thread = NULL};
+    kn_mutex_init(&pulse->mutex);
+    kn_cond_init(&pulse->changed);
+}
+
+void kn_pulse_deinit(kn_pulse *pulse)
+{
+    kn_mutex_lock(&pulse->mutex);
+    pulse->stop = true;
+    kn_cond_signal(&pulse->changed);
+    kn_mutex_unlock(&pulse->mutex);
+    kn_thread_join(pulse->thread);
+    kn_cond_deinit(&pulse->changed);
+    kn_mutex_deinit(&pulse->mutex);
+}
+
+static void beat_once(kn_pulse_beat *beat)
+{
+    if (beat->taken) {
+        kn_lock_drop(beat->lock, beat->offset);
+        beat->taken = false;
+    } else {
+        /* Nobody else takes it, but for a holder that was passed over. */
+        beat->taken = kn_lock_try(beat->lock, beat->offset) == KILN_OK;
+    }
+}
+
+static void beat_until_idle(void *user)
+{
+    kn_pulse *pulse = user;
+    kn_mutex_lock(&pulse->mutex);
+    while (!pulse->stop && pulse->first != NULL) {
+        const uint64_t due = kn_clock_now() + KN_PULSE_BEAT_NS;
+        while (!pulse->stop && kn_cond_wait_until(&pulse->changed, &pulse->mutex, due)) {
+        }
+        for (kn_pulse_beat *beat = pulse->first; beat != NULL; beat = beat->next) {
+            beat_once(beat);
+        }
+    }
+    pulse->ended = true;
+    kn_mutex_unlock(&pulse->mutex);
+}
+
+void kn_pulse_add(kn_pulse *pulse, kn_pulse_beat *beat, kn_lock_file *lock, uint64_t offset)
+{
+    kn_mutex_lock(&pulse->mutex);
+    *beat = (kn_pulse_beat){
+        .next = pulse->first, .link = &pulse->first, .lock = lock, .offset = offset};
+    if (beat->next != NULL) {
+        beat->next->link = &beat->next;
+    }
+    pulse->first = beat;
+    if (pulse->ended) { /* it takes the mutex no more */
+        kn_thread_join(pulse->thread);
+        pulse->thread = NULL;
+        pulse->ended = false;
+    }
+    if (pulse->thread == NULL &&
+        kn_thread_start(beat_until_idle, pulse, &pulse->thread, NULL) != KILN_OK) {
+        pulse->thread = NULL;
+    }
+    kn_mutex_unlock(&pulse->mutex);
+}
+
+void kn_pulse_remove(kn_pulse *pulse, kn_pulse_beat *beat)
+{
+    kn_mutex_lock(&pulse->mutex);
+    if (beat->link != NULL) {
+        *beat->link = beat->next;
+        if (beat->next != NULL) {
+            beat->next->link = beat->link;
+        }
+        beat->link = NULL;
+        if (beat->taken) {
+            kn_lock_drop(beat->lock, beat->offset);
+        }
+    }
+    kn_mutex_unlock(&pulse->mutex);
+}
+
+bool kn_pulse_is_silent(kn_pulse_watch *watch, kn_lock_file *lock, uint64_t offset)
+{
+    const bool taken = kn_lock_is_held(lock, offset);
+    const uint64_t now = kn_clock_now();
+    if (watch->since == 0 || taken != watch->taken) {
+        *watch = (kn_pulse_watch){.since = now, .taken = taken};
+        return false;
+    }
+    watch->looks++;
+    return watch->looks >= KN_PULSE_SILENT_LOOKS && now - watch->since >= KN_PULSE_SILENT_NS;
+}
