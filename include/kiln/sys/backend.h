@@ -82,6 +82,10 @@ typedef struct kiln_artifact {
     /* Facts a hit must give back as a compile did: name and bytes, in order. Read with
      * host->artifact_fact. */
     void *facts;
+    /* KILN_CAP_CAPTURE, beside a loaded program: there are no bytes yet, since the driver would
+     * have to compile for them what nobody has launched. program_capture gives them after a launch.
+     */
+    bool later;
 } kiln_artifact;
 
 /* What a backend may call. */

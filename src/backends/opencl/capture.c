@@ -8,7 +8,11 @@
  * PoCL answers from its own folder without compiling, and reads that one's binary. Whether it is
  * the same program is told by the hash in the binary's header: where a header file has changed
  * meanwhile, or PoCL's own cache is off, it is not, and the capture is given up. All this was
- * measured; docs/backends/opencl.md has the figures. */
+ * measured; docs/backends/opencl.md has the figures.
+ *
+ * Reading the first binary of a program makes PoCL compile all its kernels for any size, launched
+ * or not. So a compile whose program is used at once does not read it, and the first capture does.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,7 +163,8 @@ void kn_opencl_capture_init(kn_opencl_capture *capture, const kn_opencl_device *
 {
     const kiln_host *host = device->cl->host;
     if (!device->unit->is_pocl || source == NULL || source->text == NULL ||
-        source->language != KILN_LANG_OPENCL_C || artifact->size < KN_POCL_HEADER) {
+        source->language != KILN_LANG_OPENCL_C ||
+        (artifact->size < KN_POCL_HEADER && !artifact->later)) {
         return;
     }
     size_t size = 0;
@@ -172,7 +177,10 @@ void kn_opencl_capture_init(kn_opencl_capture *capture, const kn_opencl_device *
     if (capture->params == NULL || (artifact->log != NULL && capture->log == NULL)) {
         return;
     }
-    memcpy(capture->header, artifact->data, KN_POCL_HEADER);
+    capture->unread = artifact->later;
+    if (!capture->unread) {
+        memcpy(capture->header, artifact->data, KN_POCL_HEADER);
+    }
     read_shapes(capture, shapes, size);
     capture->enabled = true;
 }
@@ -227,6 +235,26 @@ static size_t wait_for_launches(kn_opencl_capture *capture, const kn_opencl_api 
         }
     }
     return count;
+}
+
+/* The binary of the program that was built from source and has run: no more than that is needed the
+ * first time, for a program's first answer holds what was launched before. */
+static kiln_status read_first(kn_opencl_program *program, const kn_opencl_site *site,
+                              void **out_data, size_t *out_size, kiln_diag *diag)
+{
+    kn_opencl_capture *capture = &program->capture;
+    kiln_status status = kn_opencl_read_binary(site, program->handle, out_data, out_size, diag);
+    if (status == KILN_OK && !kn_pocl_binary_is_sound(*out_data, *out_size)) {
+        free(*out_data);
+        *out_data = NULL;
+        status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "capturing an OpenCL program",
+                               "PoCL gives %zu bytes that are not a binary", *out_size);
+    }
+    if (status == KILN_OK) {
+        memcpy(capture->header, *out_data, KN_POCL_HEADER);
+        capture->unread = false;
+    }
+    return status;
 }
 
 static kiln_status read_again(const kn_opencl_capture *capture, const kn_opencl_site *site,
@@ -299,7 +327,8 @@ kiln_status kn_opencl_program_capture(void *device, void *program, kiln_artifact
 {
     const kn_opencl_device *dev = (const kn_opencl_device *)device;
     const kn_opencl_site site = {&dev->cl->api, dev->context, dev->unit->device};
-    kn_opencl_capture *capture = &((kn_opencl_program *)program)->capture;
+    kn_opencl_program *owner = (kn_opencl_program *)program;
+    kn_opencl_capture *capture = &owner->capture;
     void *data = NULL;
     size_t size = 0;
     if (!capture->enabled) {
@@ -309,7 +338,8 @@ kiln_status kn_opencl_program_capture(void *device, void *program, kiln_artifact
     }
     /* Shapes only ever get appended, so the first `count` may be read without the lock. */
     size_t count = wait_for_launches(capture, site.api);
-    kiln_status status = read_again(capture, &site, &data, &size, diag);
+    kiln_status status = capture->unread ? read_first(owner, &site, &data, &size, diag)
+                                         : read_again(capture, &site, &data, &size, diag);
     if (status == KILN_OK) {
         status = keep(capture, dev->cl->host, count, data, size, artifact);
     }

@@ -226,13 +226,13 @@ static kiln_status do_without_binary(const build *b, bool want_live, const kiln_
                                      b->unit->info.name, why);
 }
 
-static kiln_status keep_binary(const build *b, kiln_artifact *artifact, bool want_live,
-                               kiln_diag *diag)
+static kiln_status keep_binary(const build *b, cl_program program, kiln_artifact *artifact,
+                               bool want_live, kiln_diag *diag)
 {
     void *data = NULL;
     size_t size = 0;
     kiln_diag reason = KILN_DIAG_INIT;
-    kiln_status status = kn_opencl_read_binary(&b->site, b->program, &data, &size, &reason);
+    kiln_status status = kn_opencl_read_binary(&b->site, program, &data, &size, &reason);
     if (status == KILN_OK && size > 0) {
         status = b->cl->host->artifact_set(artifact, KILN_LANG_NONE, data, size);
     } else if (want_live || status != KILN_E_NOMEM) {
@@ -243,7 +243,16 @@ static kiln_status keep_binary(const build *b, kiln_artifact *artifact, bool wan
     return status;
 }
 
-static kiln_status keep(build *b, kiln_artifact *artifact, bool want_live, kiln_diag *diag)
+/* PoCL compiles every kernel of a program before it gives the binary, which takes up to fifty times
+ * as long as the build. Nobody who wants to launch should wait for that: capture.c reads it later.
+ * True when `artifact` is left without bytes for it. */
+static bool is_read_later(const build *b, const kiln_compile_request *request)
+{
+    return request->want_live && request->device != NULL && b->unit->is_pocl &&
+           b->source->language == KILN_LANG_OPENCL_C && b->source->text != NULL;
+}
+
+static kiln_status keep(build *b, kiln_artifact *artifact, kiln_diag *diag)
 {
     kiln_status status = keep_params(b, artifact, diag);
     if (status == KILN_OK) {
@@ -251,9 +260,6 @@ static kiln_status keep(build *b, kiln_artifact *artifact, bool want_live, kiln_
     }
     if (status == KILN_OK && b->log != NULL) {
         status = b->cl->host->artifact_set_log(artifact, b->log, strlen(b->log));
-    }
-    if (status == KILN_OK) {
-        status = keep_binary(b, artifact, want_live, diag);
     }
     if (status == KILN_E_NOMEM) {
         (void)kiln_diag_set(diag, status, NULL, "keeping an OpenCL binary", NULL);
@@ -291,6 +297,32 @@ static kn_opencl_program *hand_over(build *b, const kn_opencl_device *device,
     return live;
 }
 
+/* The binary, and the program itself where it is to be launched at once. */
+static kiln_status give(build *b, const kiln_compile_request *request, kiln_artifact *artifact,
+                        void **out_live, kiln_diag *diag)
+{
+    const kn_opencl_device *device = (const kn_opencl_device *)request->device;
+    cl_program program = b->program;
+    kiln_status status = KILN_OK;
+    artifact->later = is_read_later(b, request);
+    kn_opencl_program *live = artifact->later ? hand_over(b, device, artifact) : NULL;
+    if (live == NULL || !live->capture.enabled) {
+        artifact->later = false; /* there will be no capture that could read it */
+        status = keep_binary(b, program, artifact, request->want_live, diag);
+    }
+    if (status == KILN_OK && live == NULL && request->want_live && device != NULL) {
+        live = hand_over(b, device, artifact);
+    }
+    if (status != KILN_OK && live != NULL) {
+        kn_opencl_program_unload(request->device, live);
+        live = NULL;
+    }
+    if (live != NULL) {
+        *out_live = live;
+    }
+    return status;
+}
+
 kiln_status kn_opencl_compile(void *instance, const kiln_compile_request *request,
                               kiln_artifact *artifact, void **out_live, kiln_diag *diag)
 {
@@ -310,10 +342,10 @@ kiln_status kn_opencl_compile(void *instance, const kiln_compile_request *reques
         status = run(&b, diag);
     }
     if (status == KILN_OK) {
-        status = keep(&b, artifact, request->want_live, diag);
+        status = keep(&b, artifact, diag);
     }
-    if (status == KILN_OK && request->want_live && own == NULL) {
-        *out_live = hand_over(&b, (const kn_opencl_device *)request->device, artifact);
+    if (status == KILN_OK) {
+        status = give(&b, request, artifact, out_live, diag);
     }
     kn_opencl_kernels_deinit(&b.cl->api, &b.kernels);
     if (b.program != NULL) {

@@ -64,6 +64,7 @@ typedef struct kn_opencl_capture {
     bool held[KN_OPENCL_MAX_SHAPES];       /* in the binary */
     size_t count;
     bool failed;
+    bool unread; /* nobody has read the binary of the program that was built from source */
     kn_opencl_input input; /* to build the same program once more */
     unsigned char header[KN_POCL_HEADER];
     char *params, *log;

@@ -249,6 +249,8 @@ kiln_status kiln_runtime_create(const kiln_runtime_options *options, kiln_runtim
     }
     kn_mutex_init(&runtime->mutex);
     kn_mutex_init(&runtime->drivers_mutex);
+    kn_cond_init(&runtime->adopted);
+    kn_cond_init(&runtime->capture_hurry);
     kn_map_init(&runtime->programs);
     kn_map_init(&runtime->uses);
     atomic_init(&runtime->capture_stop, false);
@@ -283,6 +285,8 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
         kiln_cache_destroy(runtime->cache);
     }
     kn_trace_close(runtime->trace);
+    kn_cond_deinit(&runtime->capture_hurry);
+    kn_cond_deinit(&runtime->adopted);
     kn_mutex_deinit(&runtime->drivers_mutex);
     kn_mutex_deinit(&runtime->mutex);
     free(runtime->summary);

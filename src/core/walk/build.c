@@ -75,10 +75,12 @@ void kn_build_deinit(kn_build *build)
 {
     for (size_t i = 0; i < build->stage_count; i++) {
         /* A list of headers is worth keeping only for a stage that gave something. */
-        if (build->runs[i].closure != NULL && build->runs[i].blob != NULL) {
+        const bool gave = build->runs[i].blob != NULL || build->runs[i].later;
+        if (build->runs[i].closure != NULL && gave) {
             kn_closure_save(build->runs[i].closure);
         }
     }
+    kiln_program_release(build->shared);
     if (build->live != NULL) {
         kn_hal_program_unload(&build->driver->in, build->device, build->live);
     }
@@ -216,6 +218,12 @@ static kiln_status walk(kiln_device *device, kn_build *build, kn_build_extra *ex
         }
         /* the store; on a miss one compile, however many ask, and publish */
         status = status == KILN_OK ? kn_stage_get(build, i, diag) : status;
+        if (build->shared != NULL) {
+            /* another thread compiled it meanwhile, and has a program but no bytes */
+            *out_program = build->shared;
+            build->shared = NULL;
+            break;
+        }
     }
     return status;
 }
@@ -284,6 +292,7 @@ kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *sourc
         build.info.total_ns = kn_clock_now() - start;
         status = kn_program_adopt(device, &build, loaded, out_program, diag);
     }
+    kn_program_expected(&build);
     if (status == KILN_OK) {
         status = kn_program_check_entries(out_program, &build.source.source, diag);
     }

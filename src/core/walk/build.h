@@ -19,6 +19,7 @@ typedef struct kn_stage_run {
     kiln_blob *blob;      /* what the stage made, or what was found */
     kn_artifact artifact; /* the same for backends; borrows from blob */
     kiln_origin origin;
+    bool later; /* what it made is in `live`, and its bytes come with a capture */
 } kn_stage_run;
 
 typedef struct kn_build {
@@ -32,10 +33,12 @@ typedef struct kn_build {
     const kiln_stage *stages;
     size_t stage_count;
     kn_stage_run runs[KILN_STAGE_MAX];
-    bool want_live; /* the artifact will be loaded */
-    bool assume;    /* long lists of headers are looked at while their program is loaded */
-    bool mistaken;  /* one was not as assumed: nothing that the walk has is of use */
-    void *live;     /* a loaded program that the last compile gave beside its artifact */
+    bool want_live;       /* the artifact will be loaded */
+    bool assume;          /* long lists of headers are looked at while their program is loaded */
+    bool mistaken;        /* one was not as assumed: nothing that the walk has is of use */
+    void *live;           /* a loaded program that the last compile gave beside its artifact */
+    bool expecting;       /* others may be waiting for that program: kn_program_expect */
+    kiln_program *shared; /* another thread's, which has no bytes to share; retained */
     kiln_build_info info;
     kn_trace *trace;       /* NULL: no trace */
     const kiln_device *on; /* for the trace; NULL when compiling for a named target */

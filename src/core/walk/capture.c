@@ -1,12 +1,20 @@
-/* Captures: one worker a runtime, started with the first; a pending capture holds its program. */
+/* Captures: one worker a runtime, started with the first; a pending capture holds its program.
+ *
+ * The first capture of a program that the cache has nothing of yet may take long: the driver
+ * compiles every kernel for it, those included that nobody launches. So it waits until no new
+ * launch has come for a moment. Where the runtime ends first, or the program is released without a
+ * launch, a program of a few kernels is captured then, and others are left out: the next process
+ * compiles them again, as fast as the driver does. */
 #include "core/walk/capture.h"
 
 #include "base/log.h"
 #include "core/walk/program.h"
 #include "core/walk/program_kernels.h"
+#include "store/cache/cache.h"
 #include "sys/clock.h"
 
 #define FINISH_LIMIT_NS (10ull * 1000000000ull)
+#define QUIET_NS (300ull * 1000000ull)
 #define ROUNDS_MAX 8
 
 static void capture_once(kiln_program *program)
@@ -36,6 +44,7 @@ static void capture_once(kiln_program *program)
                                     program->compile_ns, &diag);
         }
     }
+    atomic_store(&program->later, false); /* one that failed is not tried again */
     if (status != KILN_OK) {
         kn_log_diag(KILN_LOG_INFO, "capturing a program after its launch", &diag);
     }
@@ -44,14 +53,52 @@ static void capture_once(kiln_program *program)
     kiln_diag_clear(&diag);
 }
 
+/* Waits until no launch has wanted a capture for QUIET_NS. False when the runtime ends first. */
+static bool wait_for_quiet(kiln_runtime *runtime)
+{
+    kn_mutex_lock(&runtime->mutex);
+    uint64_t until = atomic_load(&runtime->grew_at) + QUIET_NS;
+    while (!runtime->capture_ends && kn_clock_now() < until) {
+        (void)kn_cond_wait_until(&runtime->capture_hurry, &runtime->mutex, until);
+        until = atomic_load(&runtime->grew_at) + QUIET_NS;
+    }
+    const bool quiet = !runtime->capture_ends;
+    kn_mutex_unlock(&runtime->mutex);
+    return quiet;
+}
+
+static bool has_few_kernels(const kiln_program *program)
+{
+    const kn_instance *in = &program->device->driver->in;
+    return !kn_instance_can(in, KILN_CAP_REFLECT) ||
+           kn_hal_program_entry(in, program->device->handle, program->handle, KN_CAPTURE_AT_END) ==
+               NULL;
+}
+
+/* Whether a program is left out because its first capture would hold up the end of the process. */
+static bool is_left_out(const kiln_program *program)
+{
+    if (!atomic_load(&program->later) || wait_for_quiet(program->device->runtime) ||
+        has_few_kernels(program)) {
+        return false;
+    }
+    kn_log(KILN_LOG_INFO,
+           "a program of more than %d kernels is left out of the cache: the process ends, and the "
+           "driver would compile all of them first (`kiln compile` or `kiln warm` stores it)",
+           KN_CAPTURE_AT_END);
+    return true;
+}
+
 static void capture_run(void *user)
 {
     kiln_program *program = (kiln_program *)user;
     const kn_instance *in = &program->device->driver->in;
     kiln_runtime *runtime = program->device->runtime;
+    const bool left_out = is_left_out(program);
     /* From here on a launch may queue the next one: this task's memory is free again. */
     atomic_store(&program->capture_queued, false);
-    for (int round = 0; round < ROUNDS_MAX && !atomic_load(&runtime->capture_stop); round++) {
+    for (int round = 0; !left_out && round < ROUNDS_MAX && !atomic_load(&runtime->capture_stop);
+         round++) {
         if (!kn_hal_program_grew(in, program->device->handle, program->handle)) {
             break;
         }
@@ -63,10 +110,13 @@ static void capture_run(void *user)
 void kn_capture_consider(kiln_program *program)
 {
     kiln_runtime *runtime = program->device->runtime;
-    if (program->recipe == NULL ||
+    if (program->recipe == NULL || !kn_cache_stores(runtime->cache) ||
         !kn_hal_program_grew(&program->device->driver->in, program->device->handle,
-                             program->handle) ||
-        atomic_exchange(&program->capture_queued, true)) {
+                             program->handle)) {
+        return;
+    }
+    atomic_store(&runtime->grew_at, kn_clock_now());
+    if (atomic_exchange(&program->capture_queued, true)) {
         return;
     }
     kn_mutex_lock(&runtime->mutex);
@@ -85,11 +135,21 @@ void kn_capture_consider(kiln_program *program)
     kn_worker_post(worker, &program->capture_task);
 }
 
+void kn_capture_last(kiln_program *program)
+{
+    if (program->recipe != NULL && atomic_load(&program->later) &&
+        kn_cache_stores(program->device->runtime->cache) && has_few_kernels(program)) {
+        capture_once(program);
+    }
+}
+
 void kn_capture_finish(kiln_runtime *runtime)
 {
     kn_mutex_lock(&runtime->mutex);
     kn_worker *worker = runtime->capture_worker;
     runtime->capture_worker = NULL;
+    runtime->capture_ends = true;
+    kn_cond_broadcast(&runtime->capture_hurry);
     kn_mutex_unlock(&runtime->mutex);
     if (worker != NULL) {
         if (!kn_worker_drain(worker, kn_clock_now() + FINISH_LIMIT_NS)) {
@@ -100,4 +160,7 @@ void kn_capture_finish(kiln_runtime *runtime)
         }
         kn_worker_destroy(worker);
     }
+    kn_mutex_lock(&runtime->mutex);
+    runtime->capture_ends = false;
+    kn_mutex_unlock(&runtime->mutex);
 }

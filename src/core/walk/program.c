@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "core/walk/background.h"
+#include "core/walk/capture.h"
 #include "core/walk/program_kernels.h"
 #include "core/warm/uses_report.h"
 
@@ -45,6 +46,47 @@ kiln_program *kn_program_find(kiln_device *device, const kn_build *build)
     kn_mutex_lock(&device->runtime->mutex);
     kiln_program *program = find_locked(device->runtime, key, size);
     kn_mutex_unlock(&device->runtime->mutex);
+    return program;
+}
+
+void kn_program_expect(kn_build *build)
+{
+    if (build->on == NULL || build->expecting) {
+        return;
+    }
+    kn_mutex_lock(&build->on->runtime->mutex);
+    build->on->runtime->expected++;
+    kn_mutex_unlock(&build->on->runtime->mutex);
+    build->expecting = true;
+}
+
+void kn_program_expected(kn_build *build)
+{
+    if (!build->expecting) {
+        return;
+    }
+    kn_mutex_lock(&build->on->runtime->mutex);
+    build->on->runtime->expected--;
+    kn_cond_broadcast(&build->on->runtime->adopted);
+    kn_mutex_unlock(&build->on->runtime->mutex);
+    build->expecting = false;
+}
+
+kiln_program *kn_program_await(const kn_build *build)
+{
+    unsigned char key[KN_SHARE_KEY_MAX];
+    const size_t size = build->on != NULL ? make_share_key(build->on, build, key) : 0;
+    if (size == 0) {
+        return NULL;
+    }
+    kiln_runtime *runtime = build->on->runtime;
+    kn_mutex_lock(&runtime->mutex);
+    kiln_program *program = find_locked(runtime, key, size);
+    while (program == NULL && runtime->expected > 0) {
+        kn_cond_wait(&runtime->adopted, &runtime->mutex);
+        program = find_locked(runtime, key, size);
+    }
+    kn_mutex_unlock(&runtime->mutex);
     return program;
 }
 
@@ -88,11 +130,13 @@ static kiln_program *create_program(kiln_device *device, kn_build *build, void *
         program->info.key = last->key;
         program->first_key =
             build->runs[0].bypass[0] == '\0' ? build->runs[0].key : program->first_key;
-        program->compile_ns = last->blob != NULL ? kiln_blob_compile_ns(last->blob) : 0;
         program->kernels = kn_kernels_copy(kn_kernels_of(build), &program->kernels_size);
+        program->compile_ns =
+            last->blob != NULL ? kiln_blob_compile_ns(last->blob) : build->info.compile_ns;
         if (last->bypass[0] == '\0' && kn_instance_can(&device->driver->in, KILN_CAP_CAPTURE)) {
             program->recipe = last->recipe;
             last->recipe = NULL;
+            atomic_store(&program->later, last->later);
         }
     }
     for (size_t i = 0; log == NULL && i < build->stage_count; i++) {
@@ -271,6 +315,7 @@ void kiln_program_release(kiln_program *program)
     }
     kn_mutex_unlock(&runtime->mutex);
     if (last) {
+        kn_capture_last(program);
         destroy_program(program);
     }
 }

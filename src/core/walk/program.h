@@ -37,6 +37,7 @@ struct kiln_program {
 
     kiln_recipe *recipe; /* of the last stage, if a capture may replace its artifact */
     uint64_t compile_ns; /* of that artifact */
+    atomic_bool later;   /* the cache has nothing of it until the first capture */
     kn_worker_task capture_task;
     atomic_bool capture_queued;
 };
@@ -44,6 +45,14 @@ struct kiln_program {
 /* A live program of the same device, stages and keys, retained; or NULL. All keys of `build` are
  * known. */
 kiln_program *kn_program_find(kiln_device *device, const kn_build *build);
+
+/* The last stage of a walk gave a loaded program and no bytes: threads that wait for the same wait
+ * on until the walk has made a kiln_program of it, or has failed. */
+void kn_program_expect(kn_build *build);
+void kn_program_expected(kn_build *build);
+/* After waiting for another thread's compile that shared nothing: its program, retained, as soon as
+ * it is there. NULL: there is none. */
+kiln_program *kn_program_await(const kn_build *build);
 
 /* Makes a program of a loaded handle, which it takes in every case. If an equal one came up
  * meanwhile, that one is given and this handle unloaded. */

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/walk/build.h"
 #include "core/walk/precompile.h"
+#include "core/walk/program.h"
 #include "core/walk/progress.h"
 #include "core/walk/target.h"
 #include "store/cache/cache.h"
@@ -18,6 +19,7 @@
 #define TRIES_MAX 3
 
 static const char no_binary[] = "the driver gives no binary of it";
+static const char binary_later[] = "the driver gives its binary after a launch";
 
 void kn_stage_run_deinit(kn_stage_run *run)
 {
@@ -165,6 +167,7 @@ typedef struct compile_call {
     kn_ticker *ticker;
     kiln_blob *unpublished; /* made, but not to be stored: `reason` says why */
     bool live_only;         /* there is a loaded program, and nothing that could be stored */
+    bool later;             /* the same, but a capture will store it */
     const char *reason;
 } compile_call;
 
@@ -179,11 +182,21 @@ static void tell_compiled(kn_build *build, const kiln_stage *stage, kiln_status 
     }
 }
 
-/* A compile without an error and without bytes: a loaded program, or the backend's fault. */
-static kiln_status take_nothing(compile_call *call, kiln_diag *diag)
+/* A compile without an error and without bytes: a loaded program, or the backend's fault. Where the
+ * bytes come later, the stage takes the rest of the artifact: its log and facts are known. */
+static kiln_status take_nothing(compile_call *call, kn_artifact *artifact, kiln_diag *diag)
 {
-    const kn_build *build = call->build;
+    kn_build *build = call->build;
+    kn_stage_run *run = &build->runs[call->index];
     call->live_only = build->live != NULL;
+    call->later = call->live_only && artifact->base.later &&
+                  kn_instance_can(&build->driver->in, KILN_CAP_CAPTURE);
+    if (call->later) {
+        kn_artifact_deinit(&run->artifact);
+        run->artifact = *artifact;
+        run->later = true;
+        kn_artifact_init(artifact);
+    }
     return call->live_only
                ? KILN_OK
                : kiln_diag_set(diag, KILN_E_INTERNAL, "report it to the compiler's makers",
@@ -225,7 +238,7 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
         build->trace, start, "compile",
         &(kn_trace_about){.what = source_name(build), .detail = stage->name, .device = build->on});
     if (status == KILN_OK && artifact.base.size == 0) {
-        status = take_nothing(call, diag);
+        status = take_nothing(call, &artifact, diag);
     }
     if (status == KILN_OK && !call->live_only) {
         status = kn_artifact_to_blob(&artifact, out_blob, diag);
@@ -272,13 +285,16 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
         return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build),
                              "a header is not what it was at the last start");
     }
-    if (status == KILN_OK && call->live_only) {
+    if (status == KILN_OK && call->live_only && !call->later) {
         call->reason = no_binary;
-        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build), "%s",
-                             call->reason);
-    }
-    if (status == KILN_OK) {
+    } else if (status == KILN_OK) {
         call->reason = find_change(call->build, call->index);
+    }
+    if (status == KILN_OK && call->live_only && call->reason == NULL) {
+        /* Threads that wait for this compile take the program: there are no bytes for them. */
+        kn_program_expect(call->build);
+        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, source_name(call->build), "%s",
+                             binary_later);
     }
     if (call->reason != NULL) {
         call->unpublished = blob;
@@ -303,15 +319,22 @@ static kiln_status compile_past_cache(kn_build *build, size_t index, const char 
     return run_compiler(&call, &run->blob, diag);
 }
 
+/* What this stage made is not stored, now or later. */
+static void leave_uncached(kn_build *build, kn_stage_run *run, const char *reason)
+{
+    run->later = false;
+    kn_text_put(run->bypass, sizeof(run->bypass), reason);
+    kiln_cache_count_bypass(build->cache, source_name(build), reason);
+}
+
 /* Puts what this walk compiled by itself in the place of an entry that was dropped. */
 static kiln_status replace_entry(kn_build *build, size_t index, uint64_t took)
 {
     kn_stage_run *run = &build->runs[index];
-    const char *reason = run->blob == NULL ? no_binary : find_change(build, index);
+    const char *reason = run->blob == NULL && !run->later ? no_binary : find_change(build, index);
     if (reason != NULL) {
-        kn_text_put(run->bypass, sizeof(run->bypass), reason);
-        kiln_cache_count_bypass(build->cache, source_name(build), reason);
-    } else {
+        leave_uncached(build, run, reason);
+    } else if (run->blob != NULL) {
         kn_ignore(
             kiln_cache_put(build->cache, run->recipe, run->blob, took, NULL)); /* we have it */
     }
@@ -342,18 +365,25 @@ static kiln_status get_or_compile(kn_build *build, size_t index, kn_ticker *tick
         if (status != KILN_E_CANCELLED || build->mistaken) {
             return status;
         }
+        kiln_diag_clear(diag);
         if (call.unpublished != NULL || call.live_only) {
-            kn_text_put(run->bypass, sizeof(run->bypass), call.reason);
-            kiln_cache_count_bypass(build->cache, source_name(build), call.reason);
-            kiln_diag_clear(diag);
+            if (call.reason != NULL) {
+                leave_uncached(build, run, call.reason);
+            }
             run->blob = call.unpublished;
             run->origin = KILN_ORIGIN_COMPILED;
             return KILN_OK;
         }
-        /* We waited for somebody whose headers changed under him. */
-        kiln_diag_clear(diag);
+        /* We waited for somebody who had no bytes to share: the program itself is as good. */
+        build->shared = kn_program_await(build);
+        if (build->shared != NULL) {
+            run->origin = KILN_ORIGIN_SHARED;
+            return KILN_OK;
+        }
+        /* Or his headers changed under him. */
         if (tries == TRIES_MAX) {
-            return compile_past_cache(build, index, "headers keep changing", ticker, diag);
+            kn_text_put(run->bypass, sizeof(run->bypass), "headers keep changing");
+            return compile_past_cache(build, index, run->bypass, ticker, diag);
         }
     }
 }

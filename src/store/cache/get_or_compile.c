@@ -68,7 +68,8 @@ static kiln_status run_compile(request *r, kiln_diag *diag)
     if (status != KILN_OK) {
         kiln_blob_release(r->blob);
         r->blob = NULL;
-        kn_stats_add(stats, KN_COUNT_compile_failures, 1);
+        /* cancelled: the caller has what it wanted, and does not share it */
+        kn_stats_add(stats, KN_COUNT_compile_failures, status != KILN_E_CANCELLED ? 1 : 0);
         return status;
     }
     uint64_t unknown = 0;

@@ -1,5 +1,7 @@
 /* A fake OpenCL library. It "compiles" by putting a word in front of the text, and has one kernel,
- * "k", without arguments. What goes wrong with it is chosen when it is compiled:
+ * "k", without arguments. FAKE_POCL calls itself PoCL, gives binaries with a header as PoCL's, and
+ * has one kernel for each "__kernel" in the text: "k", "k1", "k2". What goes wrong with it is
+ * chosen when it is compiled:
  *
  *   FAKE_NO_PLATFORM     a loader without drivers          FAKE_BAD_PLATFORM  two platforms, the
  *   FAKE_CRASHES         dies in clGetPlatformIDs                             first has no devices
@@ -9,9 +11,9 @@
  *   FAKE_WITHOUT_BINARY  lacks one symbol of 1.0           FAKE_EMPTY         gives empty binaries
  *   FAKE_SALT=n          another build, same versions      FAKE_LAZY          empty until a kernel
  * is made (Mali)   FAKE_CHOOSY  takes no -D with a binary. Source text with "broken" in it does not
- * compile, with "silent" without a log, with "stumble" so the first time only. $FAKECL_LOG names a
- * file that gets one letter a call: S from source, B from a binary, I from SPIR-V, G for a binary
- * read. $FAKE_LIE: support/lies.h. */
+ * compile, with "silent" without a log, with "stumble" so the first time only; with "unreadable" in
+ * it, it gives an error for its binary. $FAKECL_LOG names a file that gets one letter a call: S
+ * from source, B from a binary, I from SPIR-V, G for a binary read. $FAKE_LIE: support/lies.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,18 +42,26 @@ struct _cl_program {
     int kernels_made, from_binary;
 };
 
+#ifdef FAKE_POCL
+#define PLATFORM_NAME "Portable Computing Language"
+static const char magic[77] = {'p', 'o', 'c', 'l', 'b', 'i', 'n', 0, [16] = 99};
+#else
+#define PLATFORM_NAME "Fake Platform"
 static const char magic[] = "FAKE";
+#endif
 
 static struct _cl_platform_id platforms[] = {
 #ifdef FAKE_BAD_PLATFORM
     {"Broken Platform", CL_OUT_OF_HOST_MEMORY},
 #endif
-    {"Fake Platform", CL_SUCCESS},
+    {PLATFORM_NAME, CL_SUCCESS},
 };
 #define PLATFORMS ((cl_uint)(sizeof(platforms) / sizeof(platforms[0])))
 
 static struct _cl_device_id the_device = {"Fake Device (R) 3000"};
-static int context_mark, kernel_mark;
+static int context_mark;
+#define KERNELS 64
+static char kernel_marks[KERNELS];
 
 static void count(const char *letter)
 {
@@ -398,6 +408,9 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
         return give(&bytes, sizeof(bytes), size, value, out_size);
     case CL_PROGRAM_BINARIES:
         count("G");
+        if (strstr(program->text, "unreadable") != NULL) {
+            return CL_OUT_OF_RESOURCES;
+        }
         if (lie_is_told_of("clGetProgramInfo", CL_PROGRAM_BINARIES, "error", &number)) {
             return (cl_int)(int64_t)number;
         }
@@ -418,49 +431,44 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
 /* --- kernels -----------------------------------------------------------------------------------
  */
 
+static cl_uint kernel_count(const char *text)
+{
+#ifdef FAKE_POCL
+    cl_uint found = 0;
+    while (found < KERNELS && (text = strstr(text, "__kernel")) != NULL) {
+        text++;
+        found++;
+    }
+    return found;
+#else
+    (void)text;
+    return 1;
+#endif
+}
+
 EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint entries,
                                                    cl_kernel *kernels, cl_uint *out_count)
 {
+    const cl_uint found = kernel_count(program->text);
     program->kernels_made = 1;
-    if (entries > 0) {
-        kernels[0] = (cl_kernel)(void *)&kernel_mark;
+    for (cl_uint i = 0; i < entries && i < found; i++) {
+        kernels[i] = (cl_kernel)(void *)&kernel_marks[i];
     }
     if (out_count != NULL) {
-        *out_count = 1;
+        *out_count = found;
     }
-    return count_is_lied("clCreateKernelsInProgram", out_count);
+    return CL_SUCCESS;
 }
 
 EXPORT cl_int CL_API_CALL clGetKernelInfo(cl_kernel kernel, cl_kernel_info name, size_t size,
                                           void *value, size_t *out_size)
 {
-    must_be(kernel);
-    is_asked("clGetKernelInfo", name);
-    (void)kernel;
-    return name == CL_KERNEL_FUNCTION_NAME ? give_text("k", size, value, out_size)
+    char text[16];
+    const int index = (int)((char *)(void *)kernel - kernel_marks);
+    (void)snprintf(text, sizeof(text), index > 0 ? "k%d" : "k", index);
+    return name == CL_KERNEL_FUNCTION_NAME ? give_text(text, size, value, out_size)
                                            : give_u32(0, size, value, out_size);
 }
-
-#ifndef FAKE_ONLY_1_0
-EXPORT cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint index,
-                                             cl_kernel_arg_info name, size_t size, void *value,
-                                             size_t *out_size)
-{
-    must_be(kernel);
-    is_asked("clGetKernelArgInfo", name);
-    (void)index;
-    switch (name) {
-    case CL_KERNEL_ARG_NAME:
-        return give_text("a", size, value, out_size);
-    case CL_KERNEL_ARG_TYPE_NAME:
-        return give_text("float*", size, value, out_size);
-    case CL_KERNEL_ARG_ADDRESS_QUALIFIER:
-        return give_u32(CL_KERNEL_ARG_ADDRESS_GLOBAL, size, value, out_size);
-    default:
-        return CL_INVALID_VALUE;
-    }
-}
-#endif
 
 EXPORT cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
                                                    cl_kernel_work_group_info name, size_t size,

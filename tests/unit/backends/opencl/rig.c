@@ -103,7 +103,12 @@ kiln_status rig_compile(rig *r, const kiln_source *source, kn_artifact *artifact
         .want_live = out_live != NULL,
     };
     kn_artifact_init(artifact);
-    return compiler()->compile(r->instance, &request, &artifact->base, out_live, diag);
+    kiln_status status =
+        compiler()->compile(r->instance, &request, &artifact->base, out_live, diag);
+    if (status == KILN_OK && artifact->base.later) {
+        status = device()->program_capture(r->device, *out_live, &artifact->base, diag);
+    }
+    return status;
 }
 
 kiln_status rig_load(rig *r, const kiln_source *source, const kn_artifact *artifact,
