@@ -275,7 +275,7 @@ KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const
     X(hits_memory, "hits in memory")                                                               \
     X(hits_disk, "hits on disk")                                                                   \
     X(hits_pack, "hits in packs")                                                                  \
-    X(hits_remote, "hits in the shared tier")                                                      \
+    X(hits_remote, "hits in remotes")                                                              \
     X(hits_shared, "hits by waiting for another compile")                                          \
     X(misses, "misses")                                                                            \
     X(compiles, "compiles")                                                                        \
@@ -312,8 +312,8 @@ KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const
     X(misses_header, "misses by changed headers")                                                  \
     X(misses_driver, "misses by another driver, compiler or device")                               \
     X(misses_other, "misses by another environment or version of kiln")                            \
-    X(note_hits, "hits of kiln's own notes")                                                       \
-    X(note_misses, "misses of kiln's own notes")
+    X(note_hits, "kiln's notes found (headers, compilers)")                                        \
+    X(note_misses, "kiln's notes not found, or old")
 
 /* All counters. */
 typedef struct kiln_cache_stats {

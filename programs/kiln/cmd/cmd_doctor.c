@@ -6,6 +6,7 @@
 #include "cli/listing.h"
 #include "cli/out.h"
 #include "cli/session.h"
+#include "cmd/doctor_packs.h"
 #include "cmd/driver_caches.h"
 
 typedef struct doctor_options {
@@ -37,6 +38,8 @@ typedef struct doctor_findings {
     const char *reason; /* why there is none */
     uint64_t entries, bytes;
     kiln_cache_stats stats;
+    bool reads_only; /* nothing is stored: `reason`, or KILN_READONLY */
+    doctor_packs packs;
 } doctor_findings;
 
 /* Variables that are worth knowing when something is odd. */
@@ -122,6 +125,10 @@ static kiln_status examine_cache(const cmd_context *context, kiln_cache *cache,
     findings->reason = kiln_cache_disk_reason(cache);
     findings->disk = *findings->root != '\0';
     findings->wanted = (asked.flags & KILN_CACHE_DISABLED) == 0;
+    findings->reads_only = findings->disk && session_only_reads(cache);
+    if (!doctor_packs_examine(asked.packs, context->pool, &findings->packs)) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "looking at packs", "out of memory");
+    }
     if (!findings->disk) {
         return KILN_OK;
     }
@@ -186,6 +193,14 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
         return true;
     }
     (void)printf("  on        %s\n", findings->root);
+    if (findings->reads_only) {
+        const bool asked = *findings->reason == '\0';
+        (void)printf("  read only what is compiled is not stored: %s\n",
+                     asked ? "KILN_READONLY is set" : findings->reason);
+        (void)printf("            fix: %s\n",
+                     asked ? "unset KILN_READONLY"
+                           : "make the directory writable, or name another with KILN_CACHE_DIR");
+    }
     (void)printf("  holds     %" PRIu64 " entries, %s\n", findings->entries, bytes);
     (void)printf("  did       %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n", hits,
                  stats->misses, saved);
@@ -284,6 +299,7 @@ static bool print_json(const doctor_findings *findings)
     json_t *drivers = json_array();
     out_json_set(&cache, "on", json_boolean(findings->disk));
     out_json_set(&cache, "root", out_json_text(findings->root));
+    out_json_set(&cache, "read_only", json_boolean(findings->reads_only));
     out_json_set(&cache, "reason", out_json_text(findings->reason));
     out_json_set(&cache, "entries", out_json_u64(findings->entries));
     out_json_set(&cache, "bytes", out_json_u64(findings->bytes));
@@ -301,6 +317,7 @@ static bool print_json(const doctor_findings *findings)
     }
     out_json_set(&root, "backends", backends_json(findings));
     out_json_set(&root, "cache", cache);
+    out_json_set(&root, "packs", doctor_packs_json(&findings->packs));
     out_json_set(&root, "driver_caches", drivers);
     return out_json(stdout, root);
 }
@@ -308,7 +325,8 @@ static bool print_json(const doctor_findings *findings)
 static bool print_text(cli_pool *pool, const doctor_findings *findings)
 {
     print_backends(findings);
-    if (!print_cache(pool, findings) || !print_drivers(pool, findings)) {
+    if (!print_cache(pool, findings) || !doctor_packs_print(&findings->packs, pool) ||
+        !print_drivers(pool, findings)) {
         return false;
     }
     print_variables();

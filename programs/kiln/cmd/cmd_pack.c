@@ -141,8 +141,13 @@ static exit_code write_pack(pack_work *work, bool extend)
         if (status == KILN_OK) {
             status = fill(work, base, &copied, &info, &diag);
         }
+        left_out_list list = {NULL, 0};
+        if (status == KILN_OK && copied.skipped > 0 &&
+            !pack_left_out(work->cache, &work->listing, &list)) {
+            status = kiln_diag_set(&diag, KILN_E_NOMEM, NULL, work->path, "out of memory");
+        }
         code = status != KILN_OK ? cmd_fail(context, &diag)
-                                 : pack_tell_written(context, work->path, &info, &copied,
+                                 : pack_tell_written(context, work->path, &info, &copied, &list,
                                                      work->options->session.json);
     }
     kiln_cache_destroy(work->cache);

@@ -11,14 +11,16 @@
 
 typedef struct stats_options {
     session_options session;
-    bool openmetrics;
+    bool openmetrics, all;
 } stats_options;
 
-static const opt_spec specs[] = {{"openmetrics", 0, OPT_FLAG, offsetof(stats_options, openmetrics),
-                                  NULL, "print OpenMetrics text, for Prometheus"},
-                                 SESSION_CACHE_ROW(stats_options),
-                                 SESSION_JSON_ROW(stats_options),
-                                 OPT_END};
+static const opt_spec specs[] = {
+    {"openmetrics", 0, OPT_FLAG, offsetof(stats_options, openmetrics), NULL,
+     "print OpenMetrics text, for Prometheus"},
+    {"all", 'a', OPT_FLAG, offsetof(stats_options, all), NULL, "list the counters that are 0, too"},
+    SESSION_CACHE_ROW(stats_options),
+    SESSION_JSON_ROW(stats_options),
+    OPT_END};
 
 static uint64_t hits_of(const kiln_cache_stats *stats)
 {
@@ -43,7 +45,7 @@ static void print_counter(const cmd_context *context, const char *name, const ch
         const char *time = out_time(context->pool, value);
         (void)snprintf(label, sizeof(label), "%.*s", (int)strcspn(text, ","), text);
         (void)printf("  %-42s %s\n", label, time != NULL ? time : "?");
-    } else if (strcmp(name, "put_bytes") == 0) {
+    } else if (strstr(name, "bytes") != NULL || strstr(name, "_raw_") != NULL) {
         const char *bytes = out_bytes(context->pool, value);
         (void)printf("  %-42s %s\n", text, bytes != NULL ? bytes : "?");
     } else {
@@ -73,16 +75,28 @@ static bool is_reason(const counter_row *row)
     return strncmp(row->name, "misses_", 7) == 0;
 }
 
+/* Whether a counter is listed: a machine without remotes, packs or tunings has nothing to say of
+ * them. */
+static bool is_listed(const counter_row *row, const kiln_cache_stats *stats, bool all)
+{
+    static const char *const always[] = {"hits_memory", "hits_disk", "misses", "compiles"};
+    bool listed = all || value_of(row, stats) > 0;
+    for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
+        listed = listed || strcmp(row->name, always[i]) == 0;
+    }
+    return listed;
+}
+
 /* In the order of the table, but the reasons of misses under these. */
-static void print_counters(const cmd_context *context, const kiln_cache_stats *stats)
+static void print_counters(const cmd_context *context, const kiln_cache_stats *stats, bool all)
 {
     for (size_t i = 0; i < COUNTERS; i++) {
-        if (!is_reason(&counter_rows[i])) {
+        if (!is_reason(&counter_rows[i]) && is_listed(&counter_rows[i], stats, all)) {
             print_counter(context, counter_rows[i].name, counter_rows[i].text,
                           value_of(&counter_rows[i], stats));
         }
         for (size_t j = 0; strcmp(counter_rows[i].name, "misses") == 0 && j < COUNTERS; j++) {
-            if (is_reason(&counter_rows[j])) {
+            if (is_reason(&counter_rows[j]) && is_listed(&counter_rows[j], stats, all)) {
                 const char *text = counter_rows[j].text;
                 text += strncmp(text, "misses ", 7) == 0 ? 7 : 0;
                 (void)printf("    %-40s %" PRIu64 "\n", text, value_of(&counter_rows[j], stats));
@@ -92,7 +106,7 @@ static void print_counters(const cmd_context *context, const kiln_cache_stats *s
 }
 
 static bool print_text(const cmd_context *context, const char *root, const cli_listing *listing,
-                       const kiln_cache_stats *stats)
+                       const kiln_cache_stats *stats, bool all)
 {
     const char *bytes = out_bytes(context->pool, listing->disk_bytes);
     if (bytes == NULL) {
@@ -106,7 +120,7 @@ static bool print_text(const cmd_context *context, const char *root, const cli_l
     }
     (void)printf("hit rate  %.1f %% (%" PRIu64 " of %" PRIu64 ")\n\n", rate_of(stats) * 100,
                  hits_of(stats), hits_of(stats) + stats->misses);
-    print_counters(context, stats);
+    print_counters(context, stats, all);
     return true;
 }
 
@@ -148,8 +162,9 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         if (options->openmetrics) {
             stats_print_metrics(stdout, root, listing.count, listing.disk_bytes, &stats);
         } else {
-            good = options->session.json ? print_json(root, &listing, &stats)
-                                         : print_text(context, root, &listing, &stats);
+            good = options->session.json
+                       ? print_json(root, &listing, &stats)
+                       : print_text(context, root, &listing, &stats, options->all);
         }
         code = good ? EXIT_FINE : cmd_no_memory(context);
     }
@@ -161,7 +176,12 @@ const cli_command cmd_stats = {
     .name = "stats",
     .usage = "",
     .summary = "Shows what the cache holds and how often it helped",
-    .details = "The counters add up over all processes that used this cache folder.",
+    .details =
+        "The counters add up over all processes that used this cache directory. Those that are 0\n"
+        "are left out unless --all is given. A hit is a binary that was found: in this process's\n"
+        "memory, on disk, in a pack (KILN_PACKS) or in a remote (KILN_REMOTE). A note is what "
+        "kiln\n"
+        "keeps for itself: the headers that a source includes, the compilers that are installed.",
     .options = specs,
     .options_size = sizeof(stats_options),
     .run = run,

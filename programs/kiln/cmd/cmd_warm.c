@@ -119,8 +119,14 @@ static void finish(warm_work *work, warm_item *item, kiln_status status, kiln_di
         item->outcome = WARM_PASSED_OVER;
     }
     if (item->outcome == WARM_FAILED) {
-        exit_code code = cmd_fail(work->context, diag);
-        work->code = work->code == EXIT_FINE ? code : work->code;
+        work->code = work->code == EXIT_FINE ? exit_of(status) : work->code;
+        item->trouble = pool_alloc(work->context->pool, sizeof(*diag));
+        if (item->trouble != NULL) {
+            *item->trouble = *diag; /* with its log */
+            *diag = (kiln_diag)KILN_DIAG_INIT;
+        } else {
+            (void)cmd_fail(work->context, diag);
+        }
     }
 }
 
@@ -197,10 +203,22 @@ static bool is_kept(const warm_work *work)
     return true;
 }
 
+/* After the table: the last lines are what is read. */
+static void report_failures(const warm_work *work, const warm_result *result)
+{
+    (void)fflush(stdout);
+    for (size_t i = 0; i < result->count; i++) {
+        if (result->items[i].trouble != NULL) {
+            (void)cmd_fail(work->context, result->items[i].trouble);
+        }
+    }
+}
+
 static exit_code tell(const warm_work *work, const warm_result *result)
 {
     bool good = work->options->session.json ? warm_print_json(result)
                                             : warm_print_table(result, work->context->pool);
+    report_failures(work, result);
     if (!good) {
         return cmd_no_memory(work->context);
     }

@@ -27,14 +27,43 @@ static void set_info(json_t **root, const char *path, const kiln_pack_info *info
     out_json_set(root, "kiln_version", out_json_text(info->kiln_version));
 }
 
+/* The first of them by name: the rest are of the same kinds. */
+static void print_left_out(const left_out_list *list)
+{
+    enum { NAMED = 12 };
+    for (size_t i = 0; i < list->count && i < NAMED; i++) {
+        const left_out *one = &list->items[i];
+        (void)printf("  left out: %.16s%s%s %s\n", one->key, *one->stage != '\0' ? ", " : "",
+                     one->stage, one->why);
+    }
+    if (list->count > NAMED) {
+        (void)printf("  left out: %zu more (--json lists them)\n", list->count - NAMED);
+    }
+}
+
+static json_t *left_out_json(const left_out_list *list)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        json_t *row = json_object();
+        out_json_set(&row, "key", out_json_text(list->items[i].key));
+        out_json_set(&row, "stage", out_json_text(list->items[i].stage));
+        out_json_set(&row, "why", out_json_text(list->items[i].why));
+        out_json_append(&rows, row);
+    }
+    return rows;
+}
+
 exit_code pack_tell_written(const cmd_context *context, const char *path,
-                            const kiln_pack_info *info, const kiln_pack_copied *copied, bool json)
+                            const kiln_pack_info *info, const kiln_pack_copied *copied,
+                            const left_out_list *list, bool json)
 {
     if (json) {
         json_t *root = json_object();
         set_info(&root, path, info);
         out_json_set(&root, "payload_bytes", out_json_u64(info->payload_bytes));
         set_copied(&root, copied);
+        out_json_set(&root, "left_out", left_out_json(list));
         return told(context, out_json(stdout, root));
     }
     const char *bytes = out_bytes(context->pool, info->file_bytes);
@@ -46,6 +75,7 @@ exit_code pack_tell_written(const cmd_context *context, const char *path,
                  info->entries == 1 ? "entry" : "entries", bytes, payload);
     (void)printf("%" PRIu64 " added, %" PRIu64 " there already, %" PRIu64 " left out\n",
                  copied->added, copied->present, copied->skipped);
+    print_left_out(list);
     return EXIT_FINE;
 }
 

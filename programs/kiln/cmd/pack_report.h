@@ -5,10 +5,12 @@
 #include <kiln/pack.h>
 
 #include "cli/cmd.h"
+#include "cmd/pack_left_out.h"
 
 /* After create and add. */
 exit_code pack_tell_written(const cmd_context *context, const char *path,
-                            const kiln_pack_info *info, const kiln_pack_copied *copied, bool json);
+                            const kiln_pack_info *info, const kiln_pack_copied *copied,
+                            const left_out_list *list, bool json);
 exit_code pack_tell_extracted(const cmd_context *context, const kiln_pack_copied *copied,
                               bool json);
 exit_code pack_tell_verified(const cmd_context *context, const kiln_verify_result *result,

@@ -29,6 +29,8 @@ typedef struct warm_item {
     uint64_t size, compile_ns;
     const char *unpacked; /* made, but not in the pack: why; NULL if it is, or none was asked for */
     const char *reason;
+    kiln_diag
+        *trouble;  /* of what failed, with the compiler's log, to be reported when all are done */
     kiln_use uses; /* with --used */
     size_t place;
 } warm_item;

@@ -1,5 +1,6 @@
 /* A row for each kernel and target, what could not be made and why, and a summary. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/out.h"
 #include "warm/warm.h"
@@ -36,6 +37,68 @@ static void print_what(const char *before, const warm_item *item)
                  item->variant_name);
 }
 
+static void add_row(out_table *table, const warm_result *result, const warm_item *item,
+                    cli_pool *pool)
+{
+    bool good = item->outcome == WARM_COMPILED || item->outcome == WARM_THERE;
+    const char *cells[] = {item->kernel->name,
+                           result->targets[item->target],
+                           warm_outcome_name(item->outcome),
+                           good ? kiln_language_name(item->language) : "-",
+                           good ? out_ms(pool, item->compile_ns) : "-",
+                           good ? out_bytes(pool, item->size) : "-",
+                           *item->variant_name != '\0' ? item->variant_name : "-"};
+    out_table_add(table, cells);
+}
+
+static bool is_same_skip(const warm_item *a, const warm_item *b)
+{
+    return b->outcome == WARM_SKIPPED && a->target == b->target &&
+           strcmp(a->reason, b->reason) == 0;
+}
+
+/* One line for each target and reason, with the first kernels' names: a manifest in several
+ * languages is skipped in part for every target. */
+static void print_skips(const warm_result *result)
+{
+    enum { NAMED = 3 };
+    for (size_t i = 0; i < result->count; i++) {
+        const warm_item *item = &result->items[i];
+        size_t before = 0;
+        size_t count = 0;
+        for (size_t j = 0; item->outcome == WARM_SKIPPED && j < result->count; j++) {
+            before += j < i && is_same_skip(item, &result->items[j]);
+            count += is_same_skip(item, &result->items[j]);
+        }
+        if (count == 0 || before > 0) {
+            continue;
+        }
+        (void)printf("skipped for %s: ", result->targets[item->target]);
+        size_t named = 0;
+        for (size_t j = i; j < result->count && named < NAMED; j++) {
+            if (is_same_skip(item, &result->items[j])) {
+                print_what(named > 0 ? ", " : "", &result->items[j]);
+                named++;
+            }
+        }
+        if (count > named) {
+            (void)printf(" and %zu more", count - named);
+        }
+        (void)printf(": %s\n", item->reason);
+    }
+}
+
+static void print_unpacked(const warm_result *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        const warm_item *item = &result->items[i];
+        if (item->outcome != WARM_SKIPPED && item->unpacked != NULL) {
+            print_what("not in the pack: ", item);
+            (void)printf(" for %s %s\n", result->targets[item->target], item->unpacked);
+        }
+    }
+}
+
 bool warm_print_table(const warm_result *result, cli_pool *pool)
 {
     static const out_column columns[] = {
@@ -44,33 +107,23 @@ bool warm_print_table(const warm_result *result, cli_pool *pool)
     out_table table;
     out_table_init(&table, pool, columns,
                    sizeof(columns) / sizeof(columns[0]) - !has_variants(result));
-    for (size_t i = 0; i < result->count; i++) {
-        const warm_item *item = &result->items[i];
-        bool good = item->outcome == WARM_COMPILED || item->outcome == WARM_THERE;
-        const char *cells[] = {item->kernel->name,
-                               result->targets[item->target],
-                               warm_outcome_name(item->outcome),
-                               good ? kiln_language_name(item->language) : "-",
-                               good ? out_ms(pool, item->compile_ns) : "-",
-                               good ? out_bytes(pool, item->size) : "-",
-                               *item->variant_name != '\0' ? item->variant_name : "-"};
-        out_table_add(&table, cells);
+    bool any = false;
+    for (int failed = 0; failed < 2; failed++) { /* what failed comes last */
+        for (size_t i = 0; i < result->count; i++) {
+            const warm_item *item = &result->items[i];
+            if (item->outcome != WARM_SKIPPED && (item->outcome == WARM_FAILED) == (failed != 0)) {
+                add_row(&table, result, item, pool);
+                any = true;
+            }
+        }
     }
     const char *time = out_time(pool, result->total_ns);
     const char *bytes = out_bytes(pool, result->info.file_bytes);
-    if (time == NULL || bytes == NULL || !out_table_print(&table, stdout)) {
+    if (time == NULL || bytes == NULL || (any && !out_table_print(&table, stdout))) {
         return false;
     }
-    for (size_t i = 0; i < result->count; i++) {
-        const warm_item *item = &result->items[i];
-        if (item->outcome == WARM_SKIPPED) {
-            print_what("skipped ", item);
-            (void)printf(" for %s: %s\n", result->targets[item->target], item->reason);
-        } else if (item->unpacked != NULL) {
-            print_what("not in the pack: ", item);
-            (void)printf(" for %s %s\n", result->targets[item->target], item->unpacked);
-        }
-    }
+    print_skips(result);
+    print_unpacked(result);
     (void)printf("%zu there, %zu compiled, %zu skipped, %zu failed, %s\n",
                  warm_count(result, WARM_THERE), warm_count(result, WARM_COMPILED),
                  warm_count(result, WARM_SKIPPED), warm_count(result, WARM_FAILED), time);

@@ -34,3 +34,11 @@ KILN_NO_CACHE=yes "$KILN" doctor --backend fake >/dev/null
 echo "[$?]"
 # Names and passwords stay here; what the doctor says is shown around.
 KILN_REMOTE='redis://:hunter2@127.0.0.1:1/0  https://host/x http://me:hunter2@127.0.0.1:1/z' "$KILN" doctor --backend fake 2>/dev/null | grep KILN_REMOTE
+# A cache that is only read, and packs: those that can be used, and why others cannot.
+printf 'kernel k x:floats\nx = x 1 +\n' >k.fake
+"$KILN" compile k.fake -b fake >/dev/null
+"$KILN" pack create good.kpack >/dev/null
+printf 'not a pack' >bad.kpack
+export KILN_PACKS="$PWD/good.kpack:$PWD/bad.kpack:$PWD/absent.kpack:here.kpack" KILN_READONLY=1
+"$KILN" doctor --backend fake 2>/dev/null | sed -n '/^Cache/,/^Drivers/p'
+"$KILN" doctor --backend fake --json 2>/dev/null | sed -n '/"packs"/,/^  \]/p; /read_only/p'

@@ -68,3 +68,10 @@ KILN_READONLY=1
 export KILN_READONLY
 t pack extract a.kpack
 unset KILN_READONLY
+echo "-- what is left out, and why"
+printf '#define N 1\n' >h.fake
+printf '#include "h.fake"\nkernel inc x:floats\nx = x 1 +\n' >inc.fake
+KILN_CACHE_DIR=$PWD/notes
+"$KILN" compile inc.fake -b fake >/dev/null
+t pack create notes.kpack
+t pack create notes.kpack --json
