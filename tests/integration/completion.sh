@@ -9,6 +9,11 @@ cd "$folder"
 mkdir a-folder && : >a-file.json
 unset "${!KILN_@}"
 
+export PATH="${kiln%/*}:$PATH" KILN_CACHE_DIR=$folder/cache
+printf 'kernel k x:floats\nx = x 1 +\n' >k.fake
+"$kiln" compile k.fake -b fake >/dev/null
+key=$("$kiln" ls | sed -n '2s/ .*//p')
+
 commands=$("$kiln" help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | sort)
 # The options of a command, long ones and letters.
 options() {
@@ -30,7 +35,7 @@ in_bash() {
     source <("$kiln" completion bash)
     ask() { # WORD...: the last one is being completed
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
-        _kiln
+        _kiln "$1"
         printf '%s\n' "${COMPREPLY[@]}" | sort -u
     }
     same "bash: commands" "$commands" "$(ask kiln '' | grep -v '^-')"
@@ -41,6 +46,15 @@ in_bash() {
     has "bash: kiln run -b" opencl "$(ask kiln run -b '')"
     same "bash: kiln run --backend=" "$(ask kiln run -b '')" "$(ask kiln run --backend =)"
     same "bash: kiln run --backend=o" "$(ask kiln run -b o)" "$(ask kiln run --backend = o)"
+    has "bash: kiln run -x" opencl-c "$(ask kiln run -x '')"
+    has "bash: kiln run --arg" inout: "$(ask kiln run --arg '')"
+    has "bash: kiln warm -t" vulkan:spirv "$(ask "$kiln" warm -t '')"
+    has "bash: kiln compile --target=cpu:" native "$(ask "$kiln" compile --target = cpu :)"
+    has "bash: kiln run -d" fake:1 "$(KILN_BACKEND=fake ask "$kiln" run -d '')"
+    has "bash: kiln run -d fake:" 1 "$(KILN_BACKEND=fake ask "$kiln" run -d fake :)"
+    has "bash: kiln show" "$key" "$(ask "$kiln" show '')"
+    has "bash: kiln explain" "$key" "$(ask "$kiln" explain '')"
+    has "bash: kiln ls -t" fake-0 "$(ask "$kiln" ls -t '')"
     has "bash: kiln pack" extract "$(ask kiln pack '')"
     has "bash: kiln run" a-file.json "$(ask kiln run a)"
     has "bash: kiln run -I" a-folder "$(ask kiln run -I a)"
@@ -86,6 +100,8 @@ in_fish() {
         same "fish: kiln $command" "$(options "$command")" "$got"
     done
     has "fish: kiln run -b" opencl "$(ask 'kiln run -b ')"
+    has "fish: kiln run -x" opencl-c "$(ask 'kiln run -x ')"
+    has "fish: kiln show" "$key" "$(ask 'kiln show ')"
     has "fish: kiln pack" extract "$(ask 'kiln pack ')"
     has "fish: kiln run" a-file.json "$(ask 'kiln run a')"
     echo "fish: fine"

@@ -7,6 +7,7 @@
 #include <kiln/kiln.h>
 
 #include "cli/cmd.h"
+#include "cmd/completion_words.h"
 
 static const opt_spec specs[] = {OPT_END};
 
@@ -32,6 +33,41 @@ static bool takes_path(const opt_spec *spec)
 static bool takes_folder(const opt_spec *spec)
 {
     return spec->value != NULL && strcmp(spec->value, "DIR") == 0;
+}
+
+/* What the words after an option come from: a list that never changes, or what `kiln completion
+ * WORDS` prints at the time; neither for most options. */
+typedef struct value_words {
+    const char *fixed;
+    const char *asked;
+} value_words;
+
+static value_words words_of(const cli_command *command, const opt_spec *spec)
+{
+    static const char *const compilers[] = {"compile", "explain", "warm"};
+    if (is_named(spec, "language")) {
+        return (value_words){"c opencl-c cuda glsl spirv ptx cubin fatbin", NULL};
+    }
+    if (is_named(spec, "arg")) {
+        return (value_words){"value: in: out: inout: local:", NULL};
+    }
+    if (is_named(spec, "device")) {
+        return (value_words){NULL, "devices"};
+    }
+    if (is_named(spec, "target")) {
+        for (size_t i = 0; i < sizeof(compilers) / sizeof(compilers[0]); i++) {
+            if (strcmp(command->name, compilers[i]) == 0) {
+                return (value_words){NULL, "targets"};
+            }
+        }
+        return (value_words){NULL, "stored"};
+    }
+    return (value_words){NULL, NULL};
+}
+
+static bool takes_keys(const cli_command *command)
+{
+    return strstr(command->usage, "KEY") != NULL;
 }
 
 /* The length of the list "create|add|..." that the command's usage begins with; 0 if the first
@@ -121,10 +157,15 @@ static void bash_value(const cli_command *command, const opt_spec *spec)
     (void)printf("    ");
     bash_names(spec, before, " | ");
     (void)printf(") ");
+    const value_words words = words_of(command, spec);
     if (is_named(spec, "backend")) {
         (void)printf("words='");
         put_backends();
         (void)printf("'");
+    } else if (words.fixed != NULL) {
+        (void)printf("words='%s'", words.fixed);
+    } else if (words.asked != NULL) {
+        (void)printf("words=$(\"$1\" completion %s 2>/dev/null)", words.asked);
     } else {
         (void)printf("%s", takes_path(spec) ? "files=-f" : takes_folder(spec) ? "files=-d" : ":");
     }
@@ -148,6 +189,10 @@ static void bash_command(const cli_command *command)
         put_commands();
         (void)puts("'");
     }
+    if (takes_keys(command)) {
+        (void)printf("        [[ $word = -* || ($COMP_CWORD = 2 && -n $words) ]] ||\n"
+                     "            words=$(\"$1\" completion keys 2>/dev/null)\n");
+    }
     if (takes_files(command)) {
         (void)puts("        files=-f");
     }
@@ -156,19 +201,25 @@ static void bash_command(const cli_command *command)
 
 static void print_bash(void)
 {
-    (void)puts("# Completion of kiln for bash, made by: kiln completion bash\n"
-               "_kiln()\n"
-               "{\n"
-               "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-               "    if [[ $word = = ]]; then\n" /* --name=VALUE comes in three pieces */
-               "        word=''\n"
-               "    elif [[ $before = = ]]; then\n"
-               "        before=${COMP_WORDS[COMP_CWORD - 2]}\n"
-               "    fi\n"
-               "    local IFS=$' \\n' options='' words='' files=''\n"
-               "    local at=\"${COMP_WORDS[1]},$before\"\n"
-               "    [[ $COMP_CWORD -gt 1 ]] || at=''\n"
-               "    case $at in");
+    (void)puts(
+        "# Completion of kiln for bash, made by: kiln completion bash\n"
+        "_kiln()\n"
+        "{\n"
+        "    local i=$COMP_CWORD word=${COMP_WORDS[COMP_CWORD]}\n"
+        /* opencl:0 and --name=VALUE come in three pieces */
+        "    while [[ $i -gt 2 && (${COMP_WORDS[i]} = : || ${COMP_WORDS[i - 1]} = :) ]]; do\n"
+        "        i=$((i - 1)) word=${COMP_WORDS[i]}$word\n"
+        "    done\n"
+        "    local before=${COMP_WORDS[i - 1]}\n"
+        "    if [[ $word = = ]]; then\n"
+        "        word=''\n"
+        "    elif [[ $before = = ]]; then\n"
+        "        before=${COMP_WORDS[i - 2]}\n"
+        "    fi\n"
+        "    local IFS=$' \\n' options='' words='' files=''\n"
+        "    local at=\"${COMP_WORDS[1]},$before\"\n"
+        "    [[ $COMP_CWORD -gt 1 ]] || at=''\n"
+        "    case $at in");
     (void)printf("    '') words='");
     put_commands();
     (void)puts(" --help --version' ;;");
@@ -192,6 +243,10 @@ static void print_bash(void)
                "        COMPREPLY+=($(compgen $files -- \"$word\"))\n"
                "        compopt -o filenames 2>/dev/null\n"
                "    fi\n"
+               /* bash replaces what comes after the last colon only */
+               "    if [[ $word = *:* && $COMP_WORDBREAKS = *:* ]]; then\n"
+               "        COMPREPLY=(\"${COMPREPLY[@]#\"${word%\"${word##*:}\"}\"}\")\n"
+               "    fi\n"
                "    return 0\n"
                "}\n"
                "complete -F _kiln kiln");
@@ -205,7 +260,27 @@ static void zsh_text(const char *text)
     put_text(text, "[]:\\", "'\\''");
 }
 
-static void zsh_option(const opt_spec *spec)
+/* ":VALUE:" and where its words come from. */
+static void zsh_value(const cli_command *command, const opt_spec *spec)
+{
+    const value_words words = words_of(command, spec);
+    (void)putchar(':');
+    zsh_text(spec->value);
+    (void)putchar(':');
+    if (is_named(spec, "backend")) {
+        (void)putchar('(');
+        put_backends();
+        (void)putchar(')');
+    } else if (words.fixed != NULL) {
+        (void)printf("{compadd -- %s}", words.fixed);
+    } else if (words.asked != NULL) {
+        (void)printf("{_kiln_words %s}", words.asked);
+    } else {
+        (void)printf("%s", takes_path(spec) ? "_files" : takes_folder(spec) ? "_files -/" : " ");
+    }
+}
+
+static void zsh_option(const cli_command *command, const opt_spec *spec)
 {
     const bool both = spec->name != NULL && spec->letter != 0;
     const bool value = spec->kind != OPT_FLAG;
@@ -227,18 +302,7 @@ static void zsh_option(const opt_spec *spec)
     zsh_text(spec->help);
     (void)putchar(']');
     if (value) {
-        (void)putchar(':');
-        zsh_text(spec->value);
-        (void)putchar(':');
-        if (is_named(spec, "backend")) {
-            (void)putchar('(');
-            put_backends();
-            (void)putchar(')');
-        } else {
-            (void)printf("%s", takes_path(spec)     ? "_files"
-                               : takes_folder(spec) ? "_files -/"
-                                                    : " ");
-        }
+        zsh_value(command, spec);
     }
     (void)putchar('\'');
 }
@@ -247,7 +311,7 @@ static void zsh_command(const cli_command *command)
 {
     (void)printf("    %s)\n        _arguments -s", command->name);
     for (const opt_spec *spec = command->options; !is_end(spec); spec++) {
-        zsh_option(spec);
+        zsh_option(command, spec);
     }
     (void)printf(" \\\n            '(-h --help)'{-h,--help}'[show this page]'");
     if (verbs_length(command) > 0) {
@@ -259,7 +323,12 @@ static void zsh_command(const cli_command *command)
         put_commands();
         (void)printf(")'");
     }
-    (void)printf("%s", takes_files(command) ? " \\\n            '*:file:_files'" : "");
+    if (takes_keys(command)) {
+        (void)printf(" \\\n            '*:key:{_kiln_words keys%s}'",
+                     takes_files(command) ? "; _files" : "");
+    } else if (takes_files(command)) {
+        (void)printf(" \\\n            '*:file:_files'");
+    }
     (void)puts("\n        ;;");
 }
 
@@ -267,6 +336,10 @@ static void print_zsh(void)
 {
     (void)puts("#compdef kiln\n"
                "# Completion of kiln for zsh, made by: kiln completion zsh\n"
+               "_kiln_words()\n"
+               "{\n"
+               "    compadd -- ${(f)\"$(kiln completion $1 2>/dev/null)\"}\n"
+               "}\n"
                "_kiln()\n"
                "{\n"
                "    local -a commands\n"
@@ -308,6 +381,7 @@ static void fish_text(const char *text)
 
 static void fish_option(const cli_command *command, const opt_spec *spec)
 {
+    const value_words words = words_of(command, spec);
     (void)printf("complete -c kiln -n '__kiln_is %s'", command->name);
     if (spec->letter != 0) {
         (void)printf(" -s %c", spec->letter);
@@ -319,6 +393,10 @@ static void fish_option(const cli_command *command, const opt_spec *spec)
         (void)printf(" -x -a '");
         put_backends();
         (void)printf("'");
+    } else if (words.fixed != NULL) {
+        (void)printf(" -x -a '%s'", words.fixed);
+    } else if (words.asked != NULL) {
+        (void)printf(" -x -a '(kiln completion %s 2>/dev/null)'", words.asked);
     } else if (takes_path(spec)) {
         (void)printf(" -r -F");
     } else if (takes_folder(spec)) {
@@ -344,6 +422,10 @@ static void fish_command(const cli_command *command)
         (void)printf("complete -c kiln -n '__kiln_is %s' -a '", command->name);
         put_commands();
         (void)puts("'");
+    }
+    if (takes_keys(command)) {
+        (void)printf("complete -c kiln -n '__kiln_is %s' -a '(kiln completion keys 2>/dev/null)'\n",
+                     command->name);
     }
     if (takes_files(command)) {
         (void)printf("complete -c kiln -n '__kiln_is %s' -F\n", command->name);
@@ -383,6 +465,9 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
             return EXIT_FINE;
         }
     }
+    if (completion_words_print(context, arguments->items[0])) {
+        return EXIT_FINE;
+    }
     kiln_diag diag = KILN_DIAG_INIT;
     (void)kiln_diag_set(&diag, KILN_E_INVALID, "give bash, zsh or fish", "",
                         "there is no completion for the shell \"%.60s\"", arguments->items[0]);
@@ -396,7 +481,9 @@ const cli_command cmd_completion = {
     .details = "cmake --install puts it where the shells look. By hand:\n"
                "  bash   source <(kiln completion bash)\n"
                "  zsh    source <(kiln completion zsh), after compinit\n"
-               "  fish   kiln completion fish | source",
+               "  fish   kiln completion fish | source\n"
+               "The shells ask for words of this machine with kiln completion devices, targets,\n"
+               "stored (the targets of entries) and keys.",
     .options = specs,
     .min_arguments = 1,
     .max_arguments = 1,
