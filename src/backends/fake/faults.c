@@ -31,6 +31,7 @@ static const failure_row failures[] = {
     {"fail", KILN_E_INTERNAL},
     {"crash", KILN_OK},
     {"hang", KILN_OK},
+    {"exit", KILN_OK},
     {"slow", KILN_OK},
     {"empty", KILN_OK},
 };
@@ -117,6 +118,9 @@ static kiln_status act(const char *what, kn_fake_op op, bool *out_empty, kiln_di
     }
     if (strcmp(what, "crash") == 0) {
         abort();
+    }
+    if (strcmp(what, "exit") == 0) {
+        _Exit(3);
     }
     while (strcmp(what, "hang") == 0) {
         kn_clock_sleep(HOUR_NS);

@@ -5,7 +5,8 @@
  * call without @N) does WHAT.
  *   OP    one of FAKE_OPS
  *   WHAT  a failure: reject, compile, nomem, lost, unavailable, fail; or an act: crash (abort),
- *         hang (for ever), slow (100 ms), empty (an empty result) */
+ *         exit (the process, with code 3), hang (for ever), slow (100 ms), empty (an empty result)
+ */
 #ifndef KILN_BACKENDS_FAKE_FAULTS_H
 #define KILN_BACKENDS_FAKE_FAULTS_H
 

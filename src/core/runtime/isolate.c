@@ -15,7 +15,6 @@
 
 #define DEFAULT_LIMIT_MS 10000u
 #define NS_PER_MS 1000000ull
-#define UNKNOWN_NAME_EXIT 3 /* kiln-probe: it has no backend of that name */
 
 static void take_field(kiln_probe_report *report, const char *name, const char *value, bool *whole)
 {
@@ -67,6 +66,14 @@ bool kn_isolate_parse(const char *text, kiln_probe_report *out_report)
     return outcome && ended;
 }
 
+bool kn_isolate_is_unknown(const char *text)
+{
+    static const char word[] = "unknown\nend\n";
+    const size_t length = text != NULL ? strlen(text) : 0;
+    const size_t at = length >= sizeof(word) - 1 ? length - (sizeof(word) - 1) : length;
+    return at < length && strcmp(text + at, word) == 0 && (at == 0 || text[at - 1] == '\n');
+}
+
 static void report_ending(const char *backend, const kn_process_result *result, uint32_t limit_ms,
                           kiln_probe_report *report)
 {
@@ -115,8 +122,9 @@ kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint
         .argv = argv, .environment = environment, .limit_ns = limit_ms * NS_PER_MS};
     uint64_t start = kn_clock_now();
     status = kn_process_run(&request, &result, diag);
-    if (status == KILN_OK && result.exit_code == UNKNOWN_NAME_EXIT) {
-        /* Registered by this program: a child cannot know it. */
+    if (status == KILN_OK && kn_isolate_is_unknown(result.out)) {
+        /* Registered by this program: a child cannot know it. The exit code alone does not say so:
+         * a driver may end its process with any. */
         status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "probing in a child process",
                                "only this process has the backend %s", backend);
     } else if (status == KILN_OK) {

@@ -12,5 +12,7 @@ kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint
 
 /* Reads what kiln-probe prints: one "name=value" a line. False if that is not a whole report. */
 bool kn_isolate_parse(const char *text, kiln_probe_report *out_report);
+/* Whether kiln-probe says that it has no backend of that name. */
+bool kn_isolate_is_unknown(const char *text);
 
 #endif

@@ -56,6 +56,17 @@ static void P1_a_driver_that_crashes_is_a_report(void **state)
     assert_true(report.fix[0] != '\0');
 }
 
+/* Whatever the code is: only kiln-probe's own word says that it has no backend of that name. */
+static void P1_a_driver_that_ends_its_process_is_a_report(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("KILN_FAKE_FAULTS", "open=exit", 1), 0);
+    kiln_probe_report report = probe_isolated(0);
+    assert_int_equal(report.outcome, KILN_PROBE_CRASHED);
+    assert_non_null(strstr(report.why, "exit code 3"));
+    assert_true(report.fix[0] != '\0');
+}
+
 static void P2_a_driver_that_hangs_is_a_report(void **state)
 {
     (void)state;
@@ -129,6 +140,11 @@ static void reports_are_parsed_strictly(void **state)
     line[4999] = '\0';
     assert_false(kn_isolate_parse(line, &report));
     free(line);
+    assert_true(kn_isolate_is_unknown("unknown\nend\n"));
+    assert_true(kn_isolate_is_unknown("the driver's own\nunknown\nend\n"));
+    assert_false(kn_isolate_is_unknown("unknown\n"));
+    assert_false(kn_isolate_is_unknown(""));
+    assert_false(kn_isolate_is_unknown(NULL));
 }
 
 static void names_are_checked(void **state)
@@ -184,6 +200,7 @@ int main(void)
         TEST(P5_outcomes_are_told_apart),
         TEST(a_ready_backend_reports_all),
         TEST(P1_a_driver_that_crashes_is_a_report),
+        TEST(P1_a_driver_that_ends_its_process_is_a_report),
         TEST(P2_a_driver_that_hangs_is_a_report),
         TEST(P1_an_isolated_runtime_goes_on_without_the_bad_one),
         TEST(reports_are_parsed_strictly),
