@@ -385,6 +385,18 @@ typedef struct kiln_prune_result {
     uint64_t entries_seen, bytes_seen, entries_removed, bytes_removed, temporaries_removed;
 } kiln_prune_result;
 
+/* Temporary files in the cache's folder, and their bytes: of writers that are at work, and of some
+ * that were killed, where the system cannot write a file that has no name. They count against the
+ * cap; the next eviction, prune or clear removes those whose writers are gone.
+ * Threads: any.   Blocks: disk.   Owns: nothing.   Fails: never (zeros without a disk tier). */
+KILN_API void kiln_cache_temporaries(kiln_cache *cache, uint64_t *out_files, uint64_t *out_bytes);
+
+/* Looks for what keeps the disk tier from working and does not pass by itself: a file in place of a
+ * folder of the cache, or a folder in place of one of its files.
+ * Threads: any.   Blocks: disk.   Owns: nothing.
+ * Fails: KILN_E_UNAVAILABLE with the path and what to do. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_examine(kiln_cache *cache, kiln_diag *diag);
+
 /* Removes entries on disk by age and size, and temporary files that their writers left behind.
  * Readers are never disturbed. kiln_cache_clear removes every entry, and the precompiled headers
  * that compilers keep beside them (counted with the temporaries).

@@ -171,15 +171,36 @@ void kn_lock_file_close(kn_lock_file *file)
  */
 
 /* 0 or errno. */
-static int set_lock(const kn_lock_file *file, short type, uint64_t offset)
+static int set_lock(int fd, short type, uint64_t offset)
 {
     struct flock range = {
         .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = 1};
     int result;
     do {
-        result = fcntl(file->fd, F_OFD_SETLK, &range);
+        result = fcntl(fd, F_OFD_SETLK, &range);
     } while (result != 0 && errno == EINTR);
     return result == 0 ? 0 : errno;
+}
+
+kiln_status kn_lock_try_handle(int handle, uint64_t offset)
+{
+    if (offset >= MAX_OFFSET) {
+        return KILN_E_INVALID;
+    }
+    switch (set_lock(handle, F_WRLCK, offset)) {
+    case 0:
+        return KILN_OK;
+    case EAGAIN:
+    case EACCES:
+        return KILN_E_BUSY;
+    case ENOLCK:
+    case EOPNOTSUPP:
+    case ENOSYS:
+    case EINVAL:
+        return KILN_E_UNSUPPORTED;
+    default:
+        return KILN_E_IO;
+    }
 }
 
 static void note_taken(kn_lock_file *file, uint64_t offset)
@@ -203,31 +224,19 @@ static void note_dropped(kn_lock_file *file, uint64_t offset)
 
 kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset)
 {
-    if (offset >= MAX_OFFSET) {
-        return KILN_E_INVALID;
-    }
-    switch (set_lock(file, F_WRLCK, offset)) {
-    case 0:
+    const kiln_status status = kn_lock_try_handle(file->fd, offset);
+    if (status == KILN_OK) {
         note_taken(file, offset);
-        return KILN_OK;
-    case EAGAIN:
-    case EACCES:
-        return KILN_E_BUSY;
-    case ENOLCK:
-    case EOPNOTSUPP:
-    case ENOSYS:
-    case EINVAL:
-        return KILN_E_UNSUPPORTED;
-    default:
-        return KILN_E_IO;
     }
+    return status;
 }
 
 void kn_lock_drop(kn_lock_file *file, uint64_t offset)
 {
     if (offset < MAX_OFFSET) {
         note_dropped(file, offset);
-        (void)set_lock(file, F_UNLCK, offset); /* what stays held ends with the file's closing */
+        /* What stays held ends with the file's closing. */
+        (void)set_lock(file->fd, F_UNLCK, offset);
     }
 }
 

@@ -34,4 +34,7 @@ bool kn_lock_is_held(kn_lock_file *file, uint64_t offset);
 bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset);
 void kn_lock_drop(kn_lock_file *file, uint64_t offset);
 
+/* The same for a file that is open for writing already, until its handle is closed. */
+kiln_status kn_lock_try_handle(int handle, uint64_t offset);
+
 #endif

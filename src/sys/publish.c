@@ -16,9 +16,11 @@
 #include "sys/facts.h"
 #include "sys/fail.h"
 #include "sys/file.h"
+#include "sys/lock.h"
 #include "sys/random.h"
 
 #define MAX_TRIES 8
+#define LIFE_LOCK UINT64_C(0) /* the byte that is locked while the writer lives */
 
 /* A name that nobody else makes: process, counter, and random bits for processes that share a
  * folder but not their numbers (containers, hosts). */
@@ -29,6 +31,15 @@ static char *temporary_path(const char *tmp_folder)
     kn_text_putf(name, sizeof name, "%" PRIx64 "-%" PRIx64 "-%016" PRIx64, (uint64_t)getpid(),
                  (uint64_t)atomic_fetch_add(&counter, 1), kn_random_u64());
     return kn_path_join(tmp_folder, name);
+}
+
+/* Says to whoever sweeps that this temporary has a writer. False when one was quicker: it holds the
+ * lock itself, or has removed the file already. */
+static bool hold_temporary(int handle)
+{
+    struct stat facts;
+    return kn_lock_try_handle(handle, LIFE_LOCK) != KILN_E_BUSY && fstat(handle, &facts) == 0 &&
+           facts.st_nlink > 0;
 }
 
 /* Opens a new file in `tmp_folder`, which is made if it is missing. */
@@ -43,12 +54,18 @@ static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, k
         }
         publish->handle =
             open(publish->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        error = errno;
         if (publish->handle >= 0) {
             /* For a umask that takes the owner's own bits; some file systems have no modes. */
             (void)fchmod(publish->handle, 0600);
-            return KILN_OK;
+            if (hold_temporary(publish->handle)) {
+                return KILN_OK;
+            }
+            (void)close(publish->handle);
+            (void)unlink(publish->temporary);
+            publish->handle = -1;
+            error = EEXIST;
         }
-        error = errno;
         if (error == ENOENT) {
             kiln_status status = kn_file_make_folder(tmp_folder, diag);
             if (status != KILN_OK) {
@@ -219,12 +236,14 @@ void kn_publish_insist(kn_publish *publish)
     publish->inode = facts.st_ino;
 }
 
-/* Gives a complete file a name of its own beside the one that it is to have. */
+/* Gives a complete file a name of its own beside the one that it is to have. The lock comes first:
+ * there is no moment in which it looks left over. */
 static void name_temporary(kn_publish *publish)
 {
     char path[40];
     int error = EEXIST;
     handle_path(publish->handle, path);
+    (void)kn_lock_try_handle(publish->handle, LIFE_LOCK);
     for (int tries = 0; tries < MAX_TRIES && (error == EEXIST || error == EINTR); tries++) {
         char *name = temporary_path(publish->folder);
         if (name == NULL) {
@@ -249,7 +268,8 @@ static void drop_temporary(const kn_publish *publish)
     }
 }
 
-/* Closes the temporary. An error on close is one of writing: NFS tells of a full disk only here. */
+/* Has all of it written. An error on close is one of writing: NFS tells of a full disk only there.
+ * A second descriptor keeps the file, and the lock on it, until it has its name. */
 static void finish_writing(kn_publish *publish, bool sync)
 {
     if (sync && publish->failure == KILN_OK) {
@@ -261,10 +281,18 @@ static void finish_writing(kn_publish *publish, bool sync)
             set_failure(publish, errno);
         }
     }
-    if (publish->temporary == NULL && publish->failure == KILN_OK) {
-        name_temporary(publish);
+    const int second = fcntl(publish->handle, F_DUPFD_CLOEXEC, 0);
+    if (second >= 0) {
+        if (close(publish->handle) != 0 && errno != EINTR) {
+            set_failure(publish, errno);
+        }
+        publish->handle = second;
     }
-    if (close(publish->handle) != 0 && errno != EINTR) {
+}
+
+static void close_handle(kn_publish *publish)
+{
+    if (publish->handle >= 0 && close(publish->handle) != 0 && errno != EINTR) {
         set_failure(publish, errno);
     }
     publish->handle = -1;
@@ -296,6 +324,34 @@ static int make_folder_of(const char *path)
     free(folder);
     kiln_diag_clear(&diag);
     return error;
+}
+
+/* A new name needs no rename. False: another file has it, or it failed. */
+static bool link_into_place(kn_publish *publish)
+{
+    char path[40];
+    int error = 0;
+    handle_path(publish->handle, path);
+    for (int tries = 0; tries < MAX_TRIES; tries++) {
+        if (linkat(AT_FDCWD, path, AT_FDCWD, publish->final_path, AT_SYMLINK_FOLLOW) == 0) {
+            return true;
+        }
+        error = errno;
+        if (error == EEXIST) {
+            return false;
+        }
+        if (error == ENOENT) { /* the folder was never made, or was removed by an eviction */
+            const int made = make_folder_of(publish->final_path);
+            if (made != 0) {
+                error = made;
+                break;
+            }
+        } else if (error != EINTR && error != ESTALE && error != EBUSY) {
+            break;
+        }
+    }
+    set_failure(publish, error);
+    return false;
 }
 
 static void move_into_place(kn_publish *publish)
@@ -332,9 +388,15 @@ kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag)
     kiln_status status = KILN_OK;
 
     finish_writing(publish, sync);
-    if (publish->failure == KILN_OK) {
+    bool in_place =
+        publish->temporary == NULL && publish->failure == KILN_OK && link_into_place(publish);
+    if (publish->temporary == NULL && publish->failure == KILN_OK && !in_place) {
+        name_temporary(publish);
+    }
+    if (publish->failure == KILN_OK && !in_place) {
         move_into_place(publish);
     }
+    close_handle(publish);
     if (publish->failure != KILN_OK) {
         drop_temporary(publish);
         status = kn_fail(diag, publish->failure, publish->failure_errno, "cannot publish",
@@ -351,4 +413,18 @@ void kn_publish_abort(kn_publish *publish)
         drop_temporary(publish);
     }
     forget(publish);
+}
+
+kiln_status kn_publish_reclaim(const char *path)
+{
+    const int handle = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+    if (handle < 0) {
+        return errno == ENOENT || errno == ESTALE ? KILN_MISS : KILN_E_IO;
+    }
+    kiln_status status = kn_lock_try_handle(handle, LIFE_LOCK);
+    if (status == KILN_OK) {
+        status = kn_file_remove(path, NULL);
+    }
+    (void)close(handle); /* nothing was written */
+    return status;
 }

@@ -11,8 +11,9 @@
  * optionally syncs, and renames. Losing a race is success: if the rename fails with EEXIST, ESTALE,
  * ENOENT or EBUSY and the final path exists afterwards, commit returns KILN_OK: whoever publishes
  * there publishes the same. Where that is not so, insist (kn_publish_insist). A temporary is
- * never left by a return. One left by a killed process stays until something sweeps it, as the
- * cache does with its own; where nothing does, begin it unnamed. */
+ * never left by a return. A killed process leaves none that was begun unnamed, where the file
+ * system can; one that has a name is locked while its writer lives, and kn_publish_reclaim removes
+ * one that is not. */
 #ifndef KILN_SYS_PUBLISH_H
 #define KILN_SYS_PUBLISH_H
 
@@ -37,8 +38,9 @@ typedef struct kn_publish {
 
 kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
                              kiln_diag *diag);
-/* The same for a folder that is somebody's own: where the file system can, the temporary has no
- * name until it is complete, so that a killed process leaves none. */
+/* The same, but where the file system can, the temporary has no name until it is complete, so that
+ * a killed process leaves none: a new file gets its final name at once, and one that replaces
+ * another a temporary one for the moment before the rename. */
 kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_folder,
                                      const char *final_path, kiln_diag *diag);
 void kn_publish_write(kn_publish *publish, const void *data, size_t size);
@@ -54,6 +56,10 @@ void kn_publish_insist(kn_publish *publish);
 /* Ends the publish either way. Makes the final path's folder if that is what is missing. */
 kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag);
 void kn_publish_abort(kn_publish *publish);
+
+/* Removes a temporary whose writer is gone. KILN_E_BUSY: its writer lives. KILN_E_UNSUPPORTED:
+ * there are no locks here that would tell. KILN_MISS, KILN_E_IO. */
+kiln_status kn_publish_reclaim(const char *path);
 
 /* Whether a file in a folder for temporaries has the name of one. */
 bool kn_publish_is_temporary(const char *name);

@@ -37,12 +37,14 @@ typedef enum op {
     OP_RMDIR,
     OP_TRUNCATE,
     OP_MMAP,
+    OP_LINK,
+    OP_TMPFILE,
     OP_COUNT
 } op;
 
-static const char *const op_names[OP_COUNT] = {"open",   "write",    "read",  "fsync",
-                                               "rename", "lock",     "mkdir", "unlink",
-                                               "rmdir",  "truncate", "mmap"};
+static const char *const op_names[OP_COUNT] = {"open", "write", "read",   "fsync", "rename",
+                                               "lock", "mkdir", "unlink", "rmdir", "truncate",
+                                               "mmap", "link",  "tmpfile"};
 
 static const struct {
     const char *name;
@@ -316,7 +318,11 @@ static int open_common(int folder, const char *path, int flags, mode_t mode)
     char buffer[MAX_PATH];
     int number = 0;
     const char *full = full_path(folder, path, buffer);
+    /* A file without a name is opened as well, and made by a kind of call of its own. */
     effect what = decide(OP_OPEN, full, &number);
+    if (what == EFFECT_NONE && (flags & O_TMPFILE) == O_TMPFILE) {
+        what = decide(OP_TMPFILE, full, &number);
+    }
 
     int fd = what == EFFECT_FAIL ? -1 : real(folder, path, flags, mode);
     if (what == EFFECT_LATE && fd >= 0) {
@@ -464,6 +470,17 @@ int renameat2(int old_folder, const char *old, int new_folder, const char *new, 
     char buffer[MAX_PATH];
     int number = 0;
     effect what = decide(OP_RENAME, full_path(new_folder, new, buffer), &number);
+    return (int)conclude(what, number,
+                         what == EFFECT_FAIL ? -1 : real(old_folder, old, new_folder, new, flags));
+}
+
+/* As for a rename, the new name counts. */
+int linkat(int old_folder, const char *old, int new_folder, const char *new, int flags)
+{
+    REAL(int, "linkat", int, const char *, int, const char *, int)
+    char buffer[MAX_PATH];
+    int number = 0;
+    effect what = decide(OP_LINK, full_path(new_folder, new, buffer), &number);
     return (int)conclude(what, number,
                          what == EFFECT_FAIL ? -1 : real(old_folder, old, new_folder, new, flags));
 }

@@ -37,6 +37,9 @@ typedef struct doctor_findings {
     const char *root;   /* "" without one */
     const char *reason; /* why there is none */
     uint64_t entries, bytes;
+    uint64_t temporaries, temporary_bytes;
+    bool blocked; /* by what `trouble` says */
+    kiln_diag trouble;
     kiln_cache_stats stats;
     bool reads_only; /* nothing is stored: `reason`, or KILN_READONLY */
     doctor_packs packs;
@@ -136,6 +139,9 @@ static kiln_status examine_cache(const cmd_context *context, kiln_cache *cache,
     if (status == KILN_OK) {
         findings->entries = listing.count;
         findings->bytes = listing.disk_bytes;
+        kiln_cache_temporaries(cache, &findings->temporaries, &findings->temporary_bytes);
+        findings->trouble = (kiln_diag)KILN_DIAG_INIT;
+        findings->blocked = kiln_cache_examine(cache, &findings->trouble) != KILN_OK;
         status = kiln_cache_stats_total(cache, &findings->stats, diag);
     }
     return status;
@@ -181,10 +187,11 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
 {
     const kiln_cache_stats *stats = &findings->stats;
     const char *bytes = out_bytes(pool, findings->bytes);
+    const char *more = out_bytes(pool, findings->temporary_bytes);
     const char *saved = out_time(pool, stats->saved_ns);
     uint64_t hits = stats->hits_memory + stats->hits_disk + stats->hits_pack + stats->hits_remote +
                     stats->hits_shared;
-    if (bytes == NULL || saved == NULL) {
+    if (bytes == NULL || more == NULL || saved == NULL) {
         return false;
     }
     (void)puts("\nCache");
@@ -202,6 +209,16 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
                            : "make the directory writable, or name another with KILN_CACHE_DIR");
     }
     (void)printf("  holds     %" PRIu64 " entries, %s\n", findings->entries, bytes);
+    if (findings->temporaries > 0) {
+        (void)printf("  temporary %" PRIu64
+                     " %s, %s (`kiln prune` removes those that killed writers "
+                     "left)\n",
+                     findings->temporaries, findings->temporaries == 1 ? "file" : "files", more);
+    }
+    if (findings->blocked) {
+        (void)printf("  blocked   %s: %s\n            fix: %s\n", findings->trouble.what,
+                     findings->trouble.why, findings->trouble.fix);
+    }
     (void)printf("  did       %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n", hits,
                  stats->misses, saved);
     if (stats->put_failures + stats->io_errors + stats->corrupt > 0) {
@@ -303,6 +320,11 @@ static bool print_json(const doctor_findings *findings)
     out_json_set(&cache, "reason", out_json_text(findings->reason));
     out_json_set(&cache, "entries", out_json_u64(findings->entries));
     out_json_set(&cache, "bytes", out_json_u64(findings->bytes));
+    out_json_set(&cache, "temporaries", out_json_u64(findings->temporaries));
+    out_json_set(&cache, "temporary_bytes", out_json_u64(findings->temporary_bytes));
+    if (findings->blocked) {
+        out_json_set(&cache, "blocked", out_json_text(findings->trouble.what));
+    }
     for (size_t i = 0; i < findings->cache_count; i++) {
         const driver_cache *driver = &findings->caches[i];
         json_t *row = json_object();

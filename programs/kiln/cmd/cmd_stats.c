@@ -105,15 +105,25 @@ static void print_counters(const cmd_context *context, const kiln_cache_stats *s
     }
 }
 
+/* Files that are being written, or that killed writers have left. */
+typedef struct temporaries {
+    uint64_t files, bytes;
+} temporaries;
+
 static bool print_text(const cmd_context *context, const char *root, const cli_listing *listing,
-                       const kiln_cache_stats *stats, bool all)
+                       const temporaries *unfinished, const kiln_cache_stats *stats, bool all)
 {
     const char *bytes = out_bytes(context->pool, listing->disk_bytes);
-    if (bytes == NULL) {
+    const char *more = out_bytes(context->pool, unfinished->bytes);
+    if (bytes == NULL || more == NULL) {
         return false;
     }
     (void)printf("cache     %s\n", root);
     (void)printf("entries   %zu, %s\n", listing->count, bytes);
+    if (unfinished->files > 0) {
+        (void)printf("temporary %" PRIu64 " %s, %s\n", unfinished->files,
+                     unfinished->files == 1 ? "file" : "files", more);
+    }
     if (hits_of(stats) + stats->misses == 0) {
         (void)printf("hit rate  nothing asked for yet\n");
         return true;
@@ -125,13 +135,15 @@ static bool print_text(const cmd_context *context, const char *root, const cli_l
 }
 
 static bool print_json(const char *root_dir, const cli_listing *listing,
-                       const kiln_cache_stats *stats)
+                       const temporaries *unfinished, const kiln_cache_stats *stats)
 {
     json_t *root = json_object();
     json_t *counters = json_object();
     out_json_set(&root, "root", out_json_text(root_dir));
     out_json_set(&root, "entries", out_json_u64(listing->count));
     out_json_set(&root, "bytes", out_json_u64(listing->disk_bytes));
+    out_json_set(&root, "temporaries", out_json_u64(unfinished->files));
+    out_json_set(&root, "temporary_bytes", out_json_u64(unfinished->bytes));
     out_json_set(&root, "hits", out_json_u64(hits_of(stats)));
     out_json_set(&root, "hit_rate", out_json_real(rate_of(stats)));
 #define COUNTER_VALUE(name, text) out_json_set(&counters, #name, out_json_u64(stats->name));
@@ -158,13 +170,15 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         code = cmd_fail_as(context, EXIT_CACHE, &diag);
     } else {
         const char *root = kiln_cache_root(cache);
+        temporaries unfinished;
         bool good = true;
+        kiln_cache_temporaries(cache, &unfinished.files, &unfinished.bytes);
         if (options->openmetrics) {
             stats_print_metrics(stdout, root, listing.count, listing.disk_bytes, &stats);
         } else {
             good = options->session.json
-                       ? print_json(root, &listing, &stats)
-                       : print_text(context, root, &listing, &stats, options->all);
+                       ? print_json(root, &listing, &unfinished, &stats)
+                       : print_text(context, root, &listing, &unfinished, &stats, options->all);
         }
         code = good ? EXIT_FINE : cmd_no_memory(context);
     }

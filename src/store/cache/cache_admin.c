@@ -34,6 +34,23 @@ kiln_status kiln_cache_inspect(kiln_cache *cache, const kiln_key *key, kiln_entr
     return cache->disk != NULL ? kn_disk_inspect(cache->disk, key, visit, user, diag) : KILN_MISS;
 }
 
+void kiln_cache_temporaries(kiln_cache *cache, uint64_t *out_files, uint64_t *out_bytes)
+{
+    kn_disk_temporaries found = {0};
+    kn_cache_check_fork(cache);
+    if (cache->disk != NULL) {
+        found = kn_disk_count_temporaries(cache->disk);
+    }
+    *out_files = found.files;
+    *out_bytes = found.bytes;
+}
+
+kiln_status kiln_cache_examine(kiln_cache *cache, kiln_diag *diag)
+{
+    kn_cache_check_fork(cache);
+    return cache->disk != NULL ? kn_disk_examine(cache->disk, diag) : KILN_OK;
+}
+
 kiln_status kiln_cache_prune(kiln_cache *cache, const kiln_prune_options *options,
                              kiln_prune_result *out_result, kiln_diag *diag)
 {

@@ -414,7 +414,7 @@ static void leave_tag(const kn_disk *disk)
     kn_disk_path(disk, "tmp", tmp);
     if (kn_file_stat(path, false, &facts, NULL) == KILN_MISS &&
         kn_file_list(disk->root, is_own_name, NULL, NULL) == KILN_OK &&
-        kn_publish_begin(&publish, tmp, path, NULL) == KILN_OK) {
+        kn_publish_begin_unnamed(&publish, tmp, path, NULL) == KILN_OK) {
         kn_publish_write(&publish, tag, sizeof tag - 1);
         /* The cache works without it. */
         (void)kn_publish_commit(&publish, false, NULL);
@@ -427,7 +427,7 @@ static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn
     char tmp[KN_DISK_PATH];
     kn_publish publish;
     kn_disk_path(disk, "tmp", tmp);
-    kiln_status status = kn_publish_begin(&publish, tmp, path, diag);
+    kiln_status status = kn_publish_begin_unnamed(&publish, tmp, path, diag);
     if (status != KILN_OK) {
         return status;
     }

@@ -106,6 +106,9 @@ kiln_status kn_disk_check_root(kn_disk *disk, kiln_diag *diag);
 bool kn_disk_is_root_ours(kn_disk *disk);
 kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag *diag);
 
+/* Whether the names in the root are of the kind that they must be. KILN_E_UNAVAILABLE. */
+kiln_status kn_disk_examine(const kn_disk *disk, kiln_diag *diag);
+
 /* Before a put of `coming` (files and bytes): adds it to the totals, so that a writer that is
  * killed leaves them too high and not too low, and then evicts or sweeps where they say that it is
  * time. One process at a time: while there is no room, the others wait for it a moment, so that no
@@ -122,8 +125,14 @@ void kn_disk_janitor_end(kn_disk *disk);
 bool kn_disk_is_pinned(const kn_disk *disk, const kiln_key *key);
 /* Moves the stamp of an entry that was used elsewhere, if it is an hour old. */
 void kn_disk_stamp(kn_disk *disk, const kiln_key *key);
-/* Removes temporaries that are an hour old, and says how many. */
-uint64_t kn_disk_sweep(const kn_disk *disk);
+/* Temporaries that have a name: those that stay, and those that a sweep has removed because their
+ * writers are gone, or they are an hour old. Bytes are whole blocks, as entries' are. */
+typedef struct kn_disk_temporaries {
+    uint64_t files, bytes;
+    uint64_t removed, removed_bytes;
+} kn_disk_temporaries;
+kn_disk_temporaries kn_disk_sweep(const kn_disk *disk);
+kn_disk_temporaries kn_disk_count_temporaries(const kn_disk *disk);
 kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool everything,
                           kiln_prune_result *out_result, kiln_diag *diag);
 

@@ -1,15 +1,10 @@
-/* Keeps the disk tier within its bounds: room before a put, eviction by last use, the sweep of
- * temporaries that killed writers left. Must not read entries: whoever has one open keeps it. */
-#include <string.h>
-
+/* Keeps the disk tier within its bounds: room before a put, eviction by last use. Must not read
+ * entries: whoever has one open keeps it. */
 #include "base/log.h"
-#include "base/text.h"
 #include "store/disk/disk.h"
 #include "store/disk/disk_victims.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 #include "sys/lock.h"
-#include "sys/publish.h"
 
 #define MS UINT64_C(1000000)
 #define DAY_NS (24 * KN_HOUR_NS)
@@ -22,49 +17,6 @@
 #define SMALL_STORE 4096u
 #define SLICES 256
 #define SLICES_NS (20 * MS)
-
-/* --- temporaries -------------------------------------------------------------------------------
- */
-
-typedef struct sweep {
-    const kn_disk *disk;
-    int64_t now_ns;
-    uint64_t removed;
-} sweep;
-
-static kiln_status sweep_one(void *user, const char *name)
-{
-    sweep *s = user;
-    char path[KN_DISK_PATH];
-    kn_file_facts facts;
-    if (strlen(name) > 200 || !kn_publish_is_temporary(name)) {
-        return KILN_OK; /* somebody may have chosen a root with a "tmp" of his own */
-    }
-    kn_text_putf(path, sizeof path, "%s/tmp/%s", s->disk->root, name);
-    if (kn_file_stat(path, false, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_REGULAR) {
-        return KILN_OK;
-    }
-    int64_t age = s->now_ns - facts.mtime_ns;
-    /* Nobody writes one entry for an hour. One from the future cannot be judged by age for long. */
-    if ((age > KN_HOUR_NS || age < -DAY_NS) && kn_file_remove(path, NULL) == KILN_OK) {
-        s->removed++;
-    }
-    return KILN_OK;
-}
-
-uint64_t kn_disk_sweep(const kn_disk *disk)
-{
-    char folder[KN_DISK_PATH];
-    sweep s = {.disk = disk, .now_ns = kn_clock_wall()};
-    kn_disk_path(disk, "tmp", folder);
-    /* A folder that cannot be listed now is swept another time. */
-    (void)kn_file_list(folder, sweep_one, &s, NULL);
-    if (s.removed > 0) {
-        kn_log(KILN_LOG_INFO, "swept %llu temporary files of killed writers from %s",
-               (unsigned long long)s.removed, folder);
-    }
-    return s.removed;
-}
 
 /* --- eviction ----------------------------------------------------------------------------------
  */
@@ -98,35 +50,36 @@ static int64_t oldest_allowed(const kn_disk *disk, int64_t now_ns)
     return disk->max_age_ns > 0 ? now_ns - disk->max_age_ns : INT64_MIN;
 }
 
-static uint64_t rest(uint64_t of, int64_t without)
+static uint64_t rest(uint64_t of, uint64_t without)
 {
-    return of > (uint64_t)without ? of - (uint64_t)without : 0;
+    return of > without ? of - without : 0;
 }
 
 /* Counts afresh and evicts what is over the caps or too old. `before` is what the totals said when
- * the walk began: the difference corrects them. `coming` is in them and not yet on disk. */
+ * the walk began: the difference corrects them. `coming` is in them and not yet on disk. What other
+ * writers have on disk under a temporary name counts as what it is about to be. */
 static void count_and_evict(kn_disk *disk, const kn_record *before, const kn_totals *coming)
 {
     kn_victims list;
     kn_victims_removed removed = {0};
     kiln_diag diag = KILN_DIAG_INIT;
+    const kn_disk_temporaries temporaries = kn_disk_sweep(disk);
+    const uint64_t more_bytes = temporaries.bytes + (uint64_t)coming->bytes;
+    const uint64_t more_files = temporaries.files + (uint64_t)coming->files;
     kiln_status status = kn_victims_list(disk, NULL, -1, KN_VICTIMS_FOR_EVICTION, &list, &diag);
     /* What lies in a folder that cannot be listed must not keep the rest from being evicted. */
     if (status == KILN_OK || status == KILN_E_IO) {
-        uint64_t bytes = list.bytes + (uint64_t)coming->bytes;
-        uint64_t files = list.count + (uint64_t)coming->files;
+        uint64_t bytes = list.bytes + more_bytes;
+        uint64_t files = list.count + more_files;
         bool over = bytes > disk->max_bytes || files > disk->max_files;
         uint64_t room = disk->max_bytes / 10 * 9, places = disk->max_files - disk->max_files / 10;
-        const kn_victims_bounds limit = {
-            .bytes = !over                            ? UINT64_MAX
-                     : room > (uint64_t)coming->bytes ? room - (uint64_t)coming->bytes
-                                                      : 0,
-            .files = over ? places - (uint64_t)coming->files : UINT64_MAX,
-            .used_after_ns = oldest_allowed(disk, list.now_ns),
-            .spare_pinned = true,
-            .until_ns = kn_clock_now() + SLICES_NS,
-            .then_bytes = rest(disk->max_bytes, coming->bytes),
-            .then_files = rest(disk->max_files, coming->files)};
+        const kn_victims_bounds limit = {.bytes = over ? rest(room, more_bytes) : UINT64_MAX,
+                                         .files = over ? rest(places, more_files) : UINT64_MAX,
+                                         .used_after_ns = oldest_allowed(disk, list.now_ns),
+                                         .spare_pinned = true,
+                                         .until_ns = kn_clock_now() + SLICES_NS,
+                                         .then_bytes = rest(disk->max_bytes, more_bytes),
+                                         .then_files = rest(disk->max_files, more_files)};
         kiln_status gone =
             kn_victims_remove(disk, &list, &limit, &removed, status == KILN_OK ? &diag : NULL);
         status = status == KILN_OK ? gone : status;
@@ -157,8 +110,8 @@ static kiln_status evict_slice(kn_disk *disk, int folder, const kn_totals *comin
                                          .used_after_ns = oldest_allowed(disk, list.now_ns),
                                          .spare_pinned = true,
                                          .until_ns = until_ns,
-                                         .then_bytes = rest(list.bytes, coming->bytes),
-                                         .then_files = rest(list.count, coming->files)};
+                                         .then_bytes = rest(list.bytes, (uint64_t)coming->bytes),
+                                         .then_files = rest(list.count, (uint64_t)coming->files)};
         kiln_status gone =
             kn_victims_remove(disk, &list, &limit, out_removed, status == KILN_OK ? diag : NULL);
         status = status == KILN_OK ? gone : status;
@@ -250,6 +203,7 @@ static void maintain(kn_disk *disk, const kn_record *record, const kiln_key *key
     if (must_count(record, now) || (over && record->files <= SMALL_STORE)) {
         count_and_evict(disk, record, coming);
     } else if (over) {
+        (void)kn_disk_sweep(disk);
         evict_slices(disk, record, key, coming);
     }
     if (is_due(record->swept_ns, now, KN_HOUR_NS)) {

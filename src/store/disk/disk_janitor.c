@@ -69,6 +69,9 @@ static void count_afresh(kn_disk *disk)
                .oldest_ns = disk->max_age_ns > 0 ? now - disk->max_age_ns : INT64_MIN,
                .newest_ns = now + KN_HOUR_NS};
     kiln_status status = kn_stats_flush(disk->stats, FLUSH_PATIENCE, &before, NULL);
+    const kn_disk_temporaries temporaries = kn_disk_sweep(disk);
+    c.there.files += (int64_t)temporaries.files;
+    c.there.bytes += (int64_t)temporaries.bytes;
     if (status == KILN_OK) {
         status = kn_disk_scan(disk, NULL, -1, count_one, &c, NULL);
     }

@@ -96,7 +96,9 @@ kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool
         kn_disk_ticker_end(&list.ticker);
         out_result->entries_removed = removed.entries;
         out_result->bytes_removed = removed.bytes;
-        out_result->temporaries_removed = kn_disk_sweep(disk);
+        const kn_disk_temporaries temporaries = kn_disk_sweep(disk);
+        out_result->temporaries_removed = temporaries.removed;
+        out_result->bytes_removed += temporaries.removed_bytes;
         if (everything) {
             remove_folders(disk, &list);
             remove_precompiled(disk, out_result);

@@ -48,23 +48,59 @@ bool kn_disk_is_root_ours(kn_disk *disk)
     return ours;
 }
 
+/* How much must stay free, where the system says how much is. */
+static bool ask_space(const kn_disk *disk, uint64_t *out_free, uint64_t *out_least)
+{
+    uint64_t size = 0;
+    if (disk->min_free == UINT64_MAX || kn_file_space(disk->root, out_free, &size) != KILN_OK ||
+        size == 0) {
+        return false;
+    }
+    const uint64_t by_size = size / FLOOR_SHARE < FLOOR_BYTES ? size / FLOOR_SHARE : FLOOR_BYTES;
+    *out_least = disk->min_free == 0 ? by_size : disk->min_free;
+    return true;
+}
+
 kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag *diag)
 {
-    uint64_t free_bytes = 0, size = 0;
-    /* Where the system does not say, the write finds out. */
-    if (disk->min_free == UINT64_MAX || kn_file_space(disk->root, &free_bytes, &size) != KILN_OK ||
-        size == 0) {
-        return KILN_OK;
-    }
-    uint64_t by_size = size / FLOOR_SHARE < FLOOR_BYTES ? size / FLOOR_SHARE : FLOOR_BYTES;
-    uint64_t least = disk->min_free == 0 ? by_size : disk->min_free;
-    if (free_bytes >= least && free_bytes - least >= coming) {
-        return KILN_OK;
+    uint64_t free_bytes = 0, least = 0;
+    /* What killed writers left must not be what keeps the cache off. */
+    for (bool swept = false;; swept = true) {
+        /* Where the system does not say, the write finds out. */
+        if (!ask_space(disk, &free_bytes, &least) ||
+            (free_bytes >= least && free_bytes - least >= coming)) {
+            return KILN_OK;
+        }
+        if (swept || kn_disk_sweep(disk).removed == 0) {
+            break;
+        }
     }
     return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                          "make room there, or set KILN_CACHE_DIR to another file system",
                          disk->root, "less than %llu MiB would be left free on its file system",
                          (unsigned long long)((least + MIB - 1) / MIB));
+}
+
+kiln_status kn_disk_examine(const kn_disk *disk, kiln_diag *diag)
+{
+    static const struct {
+        const char *name;
+        kn_file_kind kind;
+    } rows[] = {{"v1", KN_FILE_FOLDER},   {"tmp", KN_FILE_FOLDER},     {"probes", KN_FILE_FOLDER},
+                {"pch", KN_FILE_FOLDER},  {"lock", KN_FILE_REGULAR},   {"stats", KN_FILE_REGULAR},
+                {"kin", KN_FILE_REGULAR}, {"losses", KN_FILE_REGULAR}, {"uses", KN_FILE_REGULAR}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[KN_DISK_PATH];
+        kn_file_facts facts;
+        kn_disk_path(disk, rows[i].name, path);
+        if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind != rows[i].kind) {
+            return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "remove it: kiln makes it again", path,
+                                 rows[i].kind == KN_FILE_FOLDER
+                                     ? "it is not a directory, and kiln cannot store anything"
+                                     : "it is not a regular file, and kiln cannot use it");
+        }
+    }
+    return KILN_OK;
 }
 
 bool kn_disk_is_pinned(const kn_disk *disk, const kiln_key *key)

@@ -56,14 +56,14 @@ static OVERLAPPED at(uint64_t offset)
     return where;
 }
 
-kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset)
+kiln_status kn_lock_try_handle(int handle, uint64_t offset)
 {
     if (offset >= MAX_OFFSET) {
         return KILN_E_INVALID;
     }
     OVERLAPPED where = at(offset);
-    if (LockFileEx(file->handle, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
-                   &where) != 0) {
+    if (LockFileEx((HANDLE)(intptr_t)handle, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0,
+                   1, 0, &where) != 0) {
         return KILN_OK;
     }
     switch (GetLastError()) {
@@ -79,6 +79,11 @@ kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset)
     default:
         return KILN_E_IO;
     }
+}
+
+kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset)
+{
+    return kn_lock_try_handle((int)(intptr_t)file->handle, offset);
 }
 
 void kn_lock_drop(kn_lock_file *file, uint64_t offset)

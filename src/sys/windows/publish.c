@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "sys/clock.h"
 #include "sys/fail.h"
 #include "sys/file.h"
 #include "sys/random.h"
@@ -21,6 +22,8 @@
 #define MAX_TRIES 8
 #define MAX_WRITE ((size_t)1 << 30)
 #define NO_HANDLE (-1)
+/* A temporary is closed for a moment before an older system renames it. */
+#define YOUNG_NS INT64_C(60000000000)
 
 /* Handles fit in 32 bits, so that processes of both sizes can share them: the system's promise. */
 static HANDLE handle_of(const kn_publish *publish)
@@ -293,4 +296,29 @@ void kn_publish_abort(kn_publish *publish)
         remove_temporary(publish);
     }
     forget(publish);
+}
+
+/* Whoever writes has it open, and an opening that shares nothing fails then. */
+kiln_status kn_publish_reclaim(const char *path)
+{
+    kn_file_facts facts;
+    wchar_t *wide = kn_wide_path(path);
+    if (wide == NULL) {
+        return KILN_E_NOMEM;
+    }
+    HANDLE handle = CreateFileW(wide, DELETE | FILE_READ_ATTRIBUTES, 0, NULL, OPEN_EXISTING,
+                                FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+    const DWORD error = GetLastError();
+    free(wide);
+    if (handle == INVALID_HANDLE_VALUE) {
+        return kn_means_missing(error)                                            ? KILN_MISS
+               : error == ERROR_SHARING_VIOLATION || error == ERROR_ACCESS_DENIED ? KILN_E_BUSY
+                                                                                  : KILN_E_IO;
+    }
+    kiln_status status = KILN_E_BUSY;
+    if (kn_file_take_facts(handle, &facts) && kn_clock_wall() - facts.mtime_ns > YOUNG_NS) {
+        status = kn_remove_open(handle) ? KILN_OK : KILN_E_IO;
+    }
+    (void)CloseHandle(handle);
+    return status;
 }

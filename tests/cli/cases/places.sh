@@ -40,3 +40,16 @@ t $run --cache-dir "$PWD/good"
 find good/v1 -name '*.kiln' -printf '%s\n' |
     awk '{ sum += int(($1 + 4095) / 4096) * 4096 } END { print "\"bytes\": " sum "," }' >expected
 "$KILN" stats --json --cache-dir "$PWD/good" | grep -o '"bytes": .*' | diff expected - && echo "as on the disk"
+
+# What a killed writer left is shown and removed; a file in the way is named.
+rm -rf "$KILN_CACHE_DIR"
+mkdir -p "$KILN_CACHE_DIR/tmp"
+chmod 700 "$KILN_CACHE_DIR"
+head -c 5000 /dev/zero >"$KILN_CACHE_DIR/tmp/1-2-0123456789abcdef"
+"$KILN" stats | grep temporary
+"$KILN" doctor 2>/dev/null | grep temporary
+t prune --max-age 1d
+rmdir "$KILN_CACHE_DIR/tmp"
+touch "$KILN_CACHE_DIR/tmp"
+"$KILN" doctor 2>/dev/null | grep -A 1 blocked
+rm -rf "$KILN_CACHE_DIR"

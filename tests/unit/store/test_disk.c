@@ -1,4 +1,4 @@
-/* The disk tier through the public cache: damage, bounds, stamps, temporaries, walking. */
+/* The disk tier through the public cache: damage, bounds, stamps, walking. */
 #include "unit/store/support.h"
 
 #include <fcntl.h>
@@ -358,47 +358,6 @@ static void files_of_others_in_the_root_are_left_alone(void **state)
     }
 }
 
-static void S5_old_temporaries_are_swept_and_young_ones_left(void **state)
-{
-    ks_compile compile = {0};
-    kiln_cache *cache = ks_cache(*state);
-    (void)ks_get(cache, "x", &compile);
-    char *old = kt_path(*state, "tmp/1-2-0123456789abcdef"),
-         *young = kt_path(*state, "tmp/1-3-0123456789abcdef");
-    kt_file_write(old, "half", 4);
-    kt_file_write(young, "half", 4);
-    age(old, 4000);
-    kiln_prune_result result;
-    const kiln_prune_options options = {.max_bytes = UINT64_MAX};
-    assert_int_equal(kiln_cache_prune(cache, &options, &result, NULL), KILN_OK);
-    assert_int_equal(result.temporaries_removed, 1);
-    assert_false(kt_file_exists(old));
-    assert_true(kt_file_exists(young));
-    kiln_cache_destroy(cache);
-
-    /* Nobody calls prune: a put does it, when the last sweep is an hour ago. */
-    age(young, 4000);
-    kn_record record = {0};
-    cache = ks_cache(*state);
-    (void)ks_get(cache, "z", &compile);
-    char *stats = kt_path(*state, "stats");
-    size_t size;
-    char *bytes = kt_file_read(stats, &size);
-    assert_int_equal(kn_record_parse(kn_span_of(bytes, size), &record), KILN_OK);
-    assert_true(kt_file_exists(young)); /* the first put swept just now */
-    record.swept_ns -= 2 * KN_HOUR_NS;
-    unsigned char changed[KN_RECORD_SIZE];
-    kn_record_write(&record, changed);
-    kt_file_write(stats, changed, sizeof changed);
-    (void)ks_get(cache, "y", &compile);
-    assert_false(kt_file_exists(young));
-    kiln_cache_destroy(cache);
-    free(bytes);
-    free(stats);
-    free(old);
-    free(young);
-}
-
 static void S3_totals_follow_what_is_there(void **state)
 {
     ks_compile compile = {0};
@@ -542,7 +501,6 @@ int main(void)
         IN_FOLDER(clear_takes_precompiled_headers_along),
         IN_FOLDER(C7_eviction_leaves_open_readers_whole),
         IN_FOLDER(files_of_others_in_the_root_are_left_alone),
-        IN_FOLDER(S5_old_temporaries_are_swept_and_young_ones_left),
         IN_FOLDER(S3_totals_follow_what_is_there),
         IN_FOLDER(the_root_may_be_removed_under_a_running_program),
         IN_FOLDER(inspect_and_verify),

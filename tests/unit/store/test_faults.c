@@ -8,8 +8,8 @@
 
 #include "support/faultfs.h"
 
-static const char *const ops[] = {"open",   "write", "read",  "fsync",
-                                  "rename", "lock",  "mkdir", "unlink"};
+static const char *const ops[] = {"open", "write", "read",   "fsync", "rename",
+                                  "lock", "mkdir", "unlink", "link",  "tmpfile"};
 static const char *const effects[] = {"ENOSPC", "EIO",    "EDQUOT",   "EROFS", "ESTALE", "EEXIST",
                                       "EACCES", "EMFILE", "late-EIO", "short", "ENOLCK", "EINTR"};
 

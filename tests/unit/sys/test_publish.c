@@ -103,43 +103,6 @@ static void an_abort_leaves_nothing(void **state)
     assert_nothing_left(p);
 }
 
-/* Killed before it is complete it leaves nothing, where the file system can; else it is as ever. */
-static void an_unnamed_one_is_not_to_be_seen(void **state)
-{
-    const place *p = *state;
-    kn_publish publish;
-    struct stat facts;
-    assert_int_equal(mkdir(p->tmp, 0700), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        if (kn_publish_begin_unnamed(&publish, p->tmp, p->final_path, NULL) != KILN_OK) {
-            _exit(2);
-        }
-        kn_publish_write(&publish, "half", 4);
-        _exit(publish.temporary == NULL ? 0 : 1);
-    }
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
-    assert_int_equal(kt_file_count(p->root), (size_t)WEXITSTATUS(status));
-    for (int i = 0; i < 2; i++) { /* new, and in place of another */
-        assert_int_equal(kn_publish_begin_unnamed(&publish, p->tmp, p->final_path, NULL), KILN_OK);
-        kn_publish_write(&publish, i == 0 ? "first" : "other", 5);
-        kn_publish_insist(&publish);
-        assert_int_equal(kn_publish_commit(&publish, true, NULL), KILN_OK);
-        char *found = kt_file_read(p->final_path, NULL);
-        assert_string_equal(found, i == 0 ? "first" : "other");
-        free(found);
-        assert_int_equal(kt_file_count(p->root), (size_t)WEXITSTATUS(status) + 1);
-    }
-    assert_int_equal(stat(p->final_path, &facts), 0);
-    assert_int_equal(facts.st_mode & 07777, 0600);
-    assert_int_equal(kn_publish_begin_unnamed(&publish, p->tmp, p->final_path, NULL), KILN_OK);
-    kn_publish_abort(&publish);
-    kn_publish_abort(&publish); /* harmless */
-    assert_int_equal(kt_file_count(p->root), (size_t)WEXITSTATUS(status) + 1);
-}
-
 static void C1_writers_of_one_file_never_mix(void **state)
 {
     const place *p = *state;
@@ -422,13 +385,9 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest plain[] = {
-        TEST(a_file_appears_whole_and_private),
-        TEST(an_abort_leaves_nothing),
-        TEST(an_unnamed_one_is_not_to_be_seen),
-        TEST(C1_writers_of_one_file_never_mix),
-        TEST(folders_removed_meanwhile_are_made_again),
-        TEST(a_folder_in_the_way_is_an_error),
-        TEST(want_of_memory_leaves_nothing),
+        TEST(a_file_appears_whole_and_private), TEST(an_abort_leaves_nothing),
+        TEST(C1_writers_of_one_file_never_mix), TEST(folders_removed_meanwhile_are_made_again),
+        TEST(a_folder_in_the_way_is_an_error),  TEST(want_of_memory_leaves_nothing),
     };
     const struct CMUnitTest faulty[] = {
         TEST(S4_what_cannot_be_written_is_said_and_leaves_nothing),

@@ -1,0 +1,188 @@
+/* Temporaries that have a name: they count against the cap, are shown, and go with their writers.
+ */
+#include "unit/store/support.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/cache/cache.h"
+#include "store/disk/disk.h"
+#include "sys/publish.h"
+
+/* A writer that has named its temporary, in a process of its own; it ends when the pipe does. */
+typedef struct writer {
+    pid_t process;
+    int alive;
+} writer;
+
+static writer start_writer(const char *root, size_t bytes)
+{
+    int ready[2], alive[2];
+    char byte = 0;
+    writer started;
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(alive), 0);
+    started.process = fork();
+    if (started.process == 0) {
+        kn_publish publish;
+        char *tmp = kt_path(root, "tmp"), *path = kt_path(root, "v1/nothing");
+        void *data = calloc(1, bytes);
+        (void)close(alive[1]);
+        if (data == NULL || kn_publish_begin(&publish, tmp, path, NULL) != KILN_OK) {
+            _exit(1);
+        }
+        kn_publish_write(&publish, data, bytes);
+        (void)!write(ready[1], "x", 1);
+        (void)!read(alive[0], &byte, 1);
+        _exit(0);
+    }
+    assert_int_equal(close(ready[1]), 0);
+    assert_int_equal(close(alive[0]), 0);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(close(ready[0]), 0);
+    started.alive = alive[1];
+    return started;
+}
+
+static void kill_writer(writer *w)
+{
+    int status = 0;
+    assert_int_equal(kill(w->process, SIGKILL), 0);
+    assert_int_equal(waitpid(w->process, &status, 0), w->process);
+    assert_int_equal(close(w->alive), 0);
+}
+
+static void S5_temporaries_go_with_their_writers(void **state)
+{
+    ks_compile compile = {0};
+    uint64_t files = 0, bytes = 0;
+    kiln_prune_result result;
+    const kiln_prune_options options = {.max_bytes = UINT64_MAX};
+    kiln_cache *cache = ks_cache(*state);
+    (void)ks_get(cache, "x", &compile);
+    kiln_cache_temporaries(cache, &files, &bytes);
+    assert_int_equal(files, 0);
+    assert_int_equal(bytes, 0);
+    writer dead = start_writer(*state, 100000), living = start_writer(*state, 5000);
+    kill_writer(&dead);
+    kiln_cache_temporaries(cache, &files, &bytes);
+    assert_int_equal(files, 2);
+    assert_int_equal(bytes, 102400 + 8192);
+    /* One that is minutes old and nobody's goes; one that somebody writes stays. */
+    assert_int_equal(kiln_cache_prune(cache, &options, &result, NULL), KILN_OK);
+    assert_int_equal(result.entries_removed, 0);
+    assert_int_equal(result.temporaries_removed, 1);
+    assert_int_equal(result.bytes_removed, 102400);
+    assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
+    assert_int_equal(result.temporaries_removed, 0);
+    kill_writer(&living);
+    assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
+    assert_int_equal(result.temporaries_removed, 1);
+    kiln_cache_temporaries(cache, &files, &bytes);
+    assert_int_equal(files, 0);
+    kiln_cache_destroy(cache);
+}
+
+static uint64_t bytes_below(const char *root, const char *name)
+{
+    char command[4200];
+    unsigned long long bytes = 0;
+    (void)snprintf(command, sizeof command,
+                   "find '%s/%s' -type f -printf '%%s\\n' | awk '{n+=$1} END {print n+0}'", root,
+                   name);
+    FILE *answer = popen(command, "r");
+    assert_non_null(answer);
+    assert_int_equal(fscanf(answer, "%llu", &bytes), 1);
+    assert_int_equal(pclose(answer), 0);
+    return bytes;
+}
+
+/* As a put does: the totals hear of it before it is written. */
+static writer start_put(kiln_cache *cache, size_t bytes)
+{
+    const kiln_key key = {{0}};
+    const kn_totals coming = {.files = 1, .bytes = (int64_t)kn_disk_weight(bytes)};
+    (void)kn_disk_make_room(cache->disk, &key, &coming);
+    return start_writer(cache->disk->root, bytes);
+}
+
+/* Writers that are killed over and over, where files cannot be made without a name: what they leave
+ * is within the cap, and what living ones write counts as well. */
+static void S5_temporaries_count_against_the_cap(void **state)
+{
+    enum { CAP = 1 << 20, KILLED = 40, PIECE = 100000 };
+    kiln_cache_options options;
+    char *piece = calloc(1, PIECE / 5 + 1);
+    assert_non_null(piece);
+    memset(piece, 'x', PIECE / 5);
+    kiln_blob *blob = ks_blob(piece);
+    kiln_cache *cache = NULL;
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = *state;
+    options.disk_max_bytes = CAP;
+    options.disk_min_free = UINT64_MAX;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    writer living = start_put(cache, CAP / 2);
+    for (int i = 0; i < KILLED; i++) {
+        char name[16];
+        writer dead = start_put(cache, PIECE);
+        kill_writer(&dead);
+        for (int k = 0; k < 5; k++) {
+            (void)snprintf(name, sizeof name, "e%d.%d", i, k);
+            kiln_recipe *recipe = ks_recipe(name);
+            assert_int_equal(kiln_cache_put(cache, recipe, blob, 1000, NULL), KILN_OK);
+            kiln_recipe_destroy(recipe);
+        }
+        assert_true(bytes_below(*state, "tmp") + bytes_below(*state, "v1") <= CAP + 2 * PIECE);
+    }
+    /* Half of the cap is the living one's: what is in place has the other half. */
+    assert_true(bytes_below(*state, "v1") <= CAP / 2 + PIECE);
+    kill_writer(&living);
+    kiln_blob_release(blob);
+    free(piece);
+    kiln_cache_destroy(cache);
+}
+
+static void S5_temporaries_are_swept_hourly(void **state)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = NULL;
+    char *young = kt_path(*state, "tmp/1-3-0123456789abcdef");
+    kn_record record = {0};
+    cache = ks_cache(*state);
+    (void)ks_get(cache, "x", &compile);
+    kiln_cache_destroy(cache);
+    kt_file_write(young, "half", 4);
+
+    /* Nobody calls prune: a put does it, when the last sweep is an hour ago. */
+    cache = ks_cache(*state);
+    (void)ks_get(cache, "z", &compile);
+    char *stats = kt_path(*state, "stats");
+    size_t size;
+    char *bytes = kt_file_read(stats, &size);
+    assert_int_equal(kn_record_parse(kn_span_of(bytes, size), &record), KILN_OK);
+    assert_true(kt_file_exists(young)); /* the first put swept just now */
+    record.swept_ns -= 2 * KN_HOUR_NS;
+    unsigned char changed[KN_RECORD_SIZE];
+    kn_record_write(&record, changed);
+    kt_file_write(stats, changed, sizeof changed);
+    (void)ks_get(cache, "y", &compile);
+    assert_false(kt_file_exists(young));
+    kiln_cache_destroy(cache);
+    free(bytes);
+    free(stats);
+    free(young);
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, kt_tmpdir_setup, kt_tmpdir_teardown)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(S5_temporaries_go_with_their_writers),
+        IN_FOLDER(S5_temporaries_count_against_the_cap),
+        IN_FOLDER(S5_temporaries_are_swept_hourly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
