@@ -47,6 +47,7 @@ bool suite_has_main(kiln_device *device);
     X(compiling_by_name_fills_the_same_cache)                                                      \
     X(compiles_are_announced)                                                                      \
     X(the_program_tells_its_entries)                                                               \
+    X(a_hit_is_what_the_compile_was)                                                               \
     X(kernels_of_a_text_share_one_compile)                                                         \
     X(kernels_that_are_not_there_are_refused)                                                      \
     X(sources_in_no_language_are_refused)                                                          \

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
+#include <math.h>
 #include <pthread.h>
 #include <utility>
 
@@ -19,6 +21,13 @@ static pthread_barrier_t kt_barrier;
 #define __forceinline__ inline
 #define __shared__ static
 #define __syncthreads() pthread_barrier_wait(&kt_barrier)
+
+static inline unsigned __float_as_uint(float value)
+{
+    unsigned bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
 
 template <class... A, std::size_t... I>
 static void kt_apply(void (*f)(A...), void **a, std::index_sequence<I...>)
