@@ -12,6 +12,7 @@
 
 #define STAGE "opencl.program"
 #define STAGE_REVISION 1u
+#define SYSTEM_DIRS_MAX 8
 
 static kiln_status out_of_memory(kiln_diag *diag)
 {
@@ -153,9 +154,18 @@ static bool ships_header(void *user, const char *name)
 static kiln_status follow(kn_opencl_request *request, const char *folder, kn_closure **out_closure,
                           kiln_diag *diag)
 {
+    const char *system_dirs[SYSTEM_DIRS_MAX];
+    size_t count = 0;
+    while (count < SYSTEM_DIRS_MAX &&
+           (system_dirs[count] = kn_opencl_system_include_dir(NULL, NULL, count)) != NULL) {
+        count++;
+    }
     kn_closure_request closure = {
         .source = &request->source,
         .folder = folder,
+        .system_dirs = system_dirs,
+        .system_dir_count = count,
+        .search_path_complete = true,
         .ships_header = ships_header,
         .cache = request->cache,
         .first = request->recipe,
@@ -206,9 +216,20 @@ static kiln_status make_key(kn_opencl_request *request, kiln_diag *diag)
     }
     request->source.include_dirs = (const char *const *)request->folders;
     request->source.include_dir_count = request->folder_count;
+    /* For the macros that they define: line breaks are blanks between them. */
+    char *options = kn_text_copy(request->options);
+    if (options == NULL) {
+        return status == KILN_OK ? out_of_memory(diag) : status;
+    }
+    kn_text_flatten(options);
+    request->source.options = (const char *const *)&options;
+    request->source.option_count = 1;
     if (status == KILN_OK && request->bypass[0] == '\0') {
         status = add_headers(request, diag);
     }
+    request->source.options = NULL;
+    request->source.option_count = 0;
+    free(options);
     return status;
 }
 

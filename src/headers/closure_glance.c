@@ -43,6 +43,13 @@ static kiln_status note_any(void *user, const kn_include *include)
     return KILN_OK;
 }
 
+static kiln_status note_computed(void *user, kn_span text, size_t line, bool next, bool probe)
+{
+    (void)text, (void)line, (void)next, (void)probe;
+    *(bool *)user = true;
+    return KILN_OK;
+}
+
 /* Backends put definitions before the text, a line each: what has a line break may go on with a
  * directive that is in no text that is scanned. */
 static const char *find_reason(const char *text)
@@ -75,9 +82,10 @@ kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, cha
         return KILN_OK;
     }
     kn_scan_stop stop;
-    kiln_status status =
-        kn_include_scan(kn_span_of(source->text, source->length), kn_closure_raw_strings(source),
-                        note_any, out_includes, &stop);
+    const kn_scan_macros macros = {.computed = note_computed};
+    kiln_status status = kn_include_scan_macros(kn_span_of(source->text, source->length),
+                                                kn_closure_raw_strings(source), note_any, &macros,
+                                                out_includes, &stop);
     if (status == KILN_OK && stop.why != NULL) {
         kn_text_putf(reason, reason_size, "%s:%zu: %s",
                      source->name != NULL ? kn_path_name(source->name) : "source", stop.line,

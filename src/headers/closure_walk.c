@@ -9,8 +9,8 @@
 #include "base/checked.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "headers/computed.h"
 #include "headers/include_scan.h"
-#include "headers/macros.h"
 #include "sys/file.h"
 
 #define NAMES_BOUND ((size_t)8 << 20)
@@ -28,15 +28,6 @@ typedef struct node {
     const struct node *alias; /* the same file by a longer way: not scanned again */
 } node;
 
-/* An #include of a macro in a header of the toolchain, to be followed when all definitions that
- * can be reached are known. */
-typedef struct pending {
-    struct pending *next_pending;
-    const node *from;
-    bool next;
-    char name[];
-} pending;
-
 typedef struct walk {
     kn_include_path *path;
     const kiln_source *source;
@@ -49,12 +40,10 @@ typedef struct walk {
     kn_strbuf edges;
     kn_strbuf key, normal_key, scratch;
     size_t bytes;
-    kn_macros macros;
-    pending *computed;
-    pending **computed_end;
-    const pending *at; /* being followed */
-    const node *from;  /* whose text is being scanned; NULL: the source */
-    size_t targets;    /* of the include at hand */
+    kn_computed computed;
+    kn_computed_include *at; /* being followed */
+    const node *from;        /* whose text is being scanned; NULL: the source */
+    size_t targets;          /* of the include at hand */
     char *reason;
     size_t reason_size;
 } walk;
@@ -384,9 +373,11 @@ static kiln_status accept_unfound(walk *w, const kn_include *include)
     }
     if (ships != NULL) {
         append_u32(&w->edges, EDGE_SHIPS);
+        w->targets++;
         return KILN_OK;
     }
-    if (include->probe || w->path->request->search_path_complete) {
+    if (include->probe || w->path->request->search_path_complete ||
+        kn_path_is_absolute(include->name.data)) {
         return KILN_OK;
     }
     return refuse(w, ": %.*s is in no include dir and not known to ship with the compiler",
@@ -414,80 +405,81 @@ static kiln_status visit(void *user, const kn_include *include)
 /* --- the walk -----------------------------------------------------------------------------------
  */
 
-static kiln_status note_definition(void *user, const char *name, const char *body)
+static kiln_status note_definition(void *user, kn_span name, kn_span rest)
 {
     walk *w = user;
-    return kn_macros_define(&w->macros, name, body);
+    return kn_macros_define(&w->computed.macros, name, rest);
 }
 
-static kiln_status note_computed(void *user, const char *name, bool next)
+static kiln_status note_undefinition(void *user, kn_span name)
 {
     walk *w = user;
-    size_t size = strlen(name) + 1;
-    pending *added = calloc(1, sizeof *added + size);
-    if (added == NULL) {
-        return KILN_E_NOMEM;
+    return kn_macros_undefine(&w->computed.macros, name);
+}
+
+static kiln_status note_computed(void *user, kn_span text, size_t line, bool next, bool probe)
+{
+    walk *w = user;
+    const kn_computed_include include = {
+        .from = w->from,
+        .line = line,
+        .trusted = w->from != NULL &&
+                   w->manifest->headers[w->from->ordinal - 1].place.base == KN_PLACE_SYSTEM,
+        .next = next,
+        .probe = probe,
+    };
+    return kn_computed_add(&w->computed, &include, text);
+}
+
+/* One name that a computed include may stand for. */
+static kiln_status visit_computed(void *user, kn_span name, bool quoted)
+{
+    walk *w = user;
+    const kn_include include = {name, quoted, w->at->next, w->at->probe};
+    kiln_status status = visit(w, &include);
+    w->at->found = w->at->found || w->targets > 0;
+    return status;
+}
+
+/* Follows those that have not been evaluated with all the definitions that are known now. */
+static kiln_status follow_computed(walk *w, bool *out_any)
+{
+    kn_macros *macros = &w->computed.macros;
+    const size_t generation = macros->generation + 1;
+    kiln_status status = KILN_OK;
+    for (w->at = w->computed.first; w->at != NULL && status == KILN_OK; w->at = w->at->following) {
+        if (w->at->generation == generation) {
+            continue;
+        }
+        *out_any = true;
+        w->at->generation = generation;
+        w->from = w->at->from;
+        status = kn_macros_names(macros, kn_span_of(w->at->text, w->at->length), w->at->trusted,
+                                 visit_computed, w, &w->at->doubt);
     }
-    added->from = w->from;
-    added->next = next;
-    memcpy(added->name, name, size);
-    *w->computed_end = added;
-    w->computed_end = &added->next_pending;
+    return status;
+}
+
+/* With every definition known: whether each computed include is. */
+static kiln_status settle_computed(walk *w)
+{
+    char why[200];
+    for (const kn_computed_include *at = w->computed.first; at != NULL; at = at->following) {
+        if (kn_computed_explain(at, why, sizeof why)) {
+            w->from = at->from;
+            return refuse(w, ":%s", why);
+        }
+    }
     return KILN_OK;
 }
 
-/* One text that a computed include may stand for. What is no name is no include. */
-static kiln_status visit_expansion(void *user, const char *text)
-{
-    walk *w = user;
-    const size_t length = strlen(text);
-    const bool quoted = text[0] == '"';
-    if (length < 3 || (!quoted && text[0] != '<') || text[length - 1] != (quoted ? '"' : '>')) {
-        return KILN_OK;
-    }
-    char name[KN_CLOSURE_MAX_NAME];
-    kn_text_putf(name, sizeof name, "%.*s", (int)(length - 2), text + 1);
-    const kn_include include = {kn_span_of(name, length - 2), quoted, w->at->next, false};
-    return visit(w, &include);
-}
-
-static kiln_status follow_computed(walk *w)
-{
-    kiln_status status = KILN_OK;
-    for (w->at = w->computed; w->at != NULL && status == KILN_OK; w->at = w->at->next_pending) {
-        w->from = w->at->from;
-        status = kn_macros_expand(&w->macros, w->at->name, visit_expansion, w);
-        if (status == KILN_E_UNSUPPORTED && w->reason[0] == '\0') {
-            status = refuse(w, ": computed #include %s", w->at->name);
-        }
-    }
-    return status;
-}
-
-static kiln_status define_given(walk *w)
-{
-    const kiln_source *source = w->source;
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < source->define_count && status == KILN_OK; i++) {
-        const char *value = source->defines[i].value;
-        status = kn_macros_define(&w->macros, source->defines[i].name, value != NULL ? value : "1");
-    }
-    for (size_t i = 0; i < source->option_count && status == KILN_OK; i++) {
-        status = kn_macros_define_option(&w->macros, source->options[i]);
-    }
-    return status;
-}
-
-/* A toolchain's own computed includes are followed to whatever they could name; a user's bypass the
- * cache, as what decides them may lie outside of every text. */
 static kiln_status scan(walk *w, kn_span text)
 {
     kn_scan_stop stop;
     const kn_scan_macros macros = {
         .define = note_definition,
+        .undefine = note_undefinition,
         .computed = note_computed,
-        .follow = w->from != NULL &&
-                  w->manifest->headers[w->from->ordinal - 1].place.base == KN_PLACE_SYSTEM,
     };
     kiln_status status =
         kn_include_scan_macros(text, kn_closure_raw_strings(w->source), visit, &macros, w, &stop);
@@ -524,23 +516,22 @@ static kiln_status expand(walk *w, const node *at)
     return status;
 }
 
-/* Scans everything reached; computed includes again and again, until no definition is new. */
+/* Scans everything reached; computed includes again and again, until none has anything new. */
 static kiln_status expand_all(walk *w)
 {
     kiln_status status = KILN_OK;
     size_t done = 0;
-    size_t generation = 0;
-    do {
+    bool more = true;
+    while (more && status == KILN_OK) {
         for (; done < w->node_count && status == KILN_OK; done++) {
             status = expand(w, w->nodes[done]);
         }
-        if (status != KILN_OK || w->computed == NULL || generation == w->macros.generation) {
-            return status;
+        more = false;
+        if (status == KILN_OK) {
+            status = follow_computed(w, &more);
         }
-        generation = w->macros.generation;
-        status = follow_computed(w);
-    } while (status == KILN_OK);
-    return status;
+    }
+    return status == KILN_OK ? settle_computed(w) : status;
 }
 
 kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *reason,
@@ -558,9 +549,8 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *
     kn_strbuf_init(&w.key, 0);
     kn_strbuf_init(&w.normal_key, 0);
     kn_strbuf_init(&w.scratch, 0);
-    kn_macros_init(&w.macros);
-    w.computed_end = &w.computed;
-    kiln_status status = define_given(&w);
+    kn_computed_init(&w.computed);
+    kiln_status status = kn_macros_give(&w.computed.macros, source);
     if (status == KILN_OK) {
         status = scan(&w, kn_span_of(source->text, source->length));
     }
@@ -580,12 +570,7 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *
         free(w.nodes[i]);
     }
     free(w.nodes);
-    while (w.computed != NULL) {
-        pending *next = w.computed->next_pending;
-        free(w.computed);
-        w.computed = next;
-    }
-    kn_macros_deinit(&w.macros);
+    kn_computed_deinit(&w.computed);
     kn_strbuf_deinit(&w.scratch);
     kn_strbuf_deinit(&w.normal_key);
     kn_strbuf_deinit(&w.key);

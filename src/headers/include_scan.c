@@ -6,89 +6,12 @@
 #include <string.h>
 
 #include "headers/characters.h"
-
-#define NAME_SIZE 4097
-#define WORD_SIZE 96
-
-/* Where compilers differ, the text is read each way: an include that only one of them sees counts.
- */
-enum {
-    READ_BLANKS_PLAINLY = 1, /* a backslash and blanks at a line's end are no splice (NVRTC) */
-    READ_CR_AS_BLANK = 2,    /* a CR without LF ends no line (gcc, NVRTC) */
-    READINGS = 4,
-};
-
-typedef struct scanner {
-    const char *start, *p, *end;
-    unsigned reading; /* READ_ flags */
-    unsigned met;     /* those that would make a difference */
-    bool raw_strings;
-    bool line_start; /* only blanks and comments since the line began */
-    bool in_define;
-    char parameter[WORD_SIZE]; /* of the macro being defined, if it may wrap __has_include; or "" */
-    kn_include_fn *visit;
-    const kn_scan_macros *macros; /* or NULL */
-    void *user;
-    kiln_status status;
-    kn_scan_stop *stop;
-    char name[NAME_SIZE];
-} scanner;
-
-/* Length of the splice (backslash, blanks, line end) at s->p, or 0. */
-static size_t splice_length(scanner *s)
-{
-    const char *q = s->p + 1;
-    while (q < s->end && is_blank((unsigned char)*q)) {
-        q++;
-    }
-    if (q == s->end || !is_newline((unsigned char)*q)) {
-        return 0;
-    }
-    const unsigned differs =
-        (q > s->p + 1 ? READ_BLANKS_PLAINLY : 0u) | (is_lone_cr(q, s->end) ? READ_CR_AS_BLANK : 0u);
-    s->met |= differs;
-    if ((differs & s->reading) != 0) {
-        return 0;
-    }
-    return (size_t)(q + (*q == '\r' && !is_lone_cr(q, s->end) ? 2 : 1) - s->p);
-}
-
-/* The next character, or -1 at the end; p is left on it. */
-static int peek(scanner *s)
-{
-    while (s->p < s->end && *s->p == '\\') {
-        size_t splice = splice_length(s);
-        if (splice == 0) {
-            break;
-        }
-        s->p += splice;
-    }
-    if (s->p < s->end && is_lone_cr(s->p, s->end)) {
-        s->met |= READ_CR_AS_BLANK;
-        return (s->reading & READ_CR_AS_BLANK) != 0 ? ' ' : '\r';
-    }
-    return s->p < s->end ? (unsigned char)*s->p : -1;
-}
-
-static int next(scanner *s)
-{
-    s->p++;
-    return peek(s);
-}
-
-static bool going(const scanner *s)
-{
-    return s->stop->why == NULL && s->status == KILN_OK;
-}
+#include "headers/include_scanner.h"
 
 static void stop(scanner *s, const char *why)
 {
-    size_t line = 1;
-    for (const char *p = s->start; p < s->p && p < s->end; p++) {
-        line += *p == '\n';
-    }
     s->stop->why = why;
-    s->stop->line = line;
+    s->stop->line = line_of(s);
 }
 
 static const char *find(kn_span text, const char *what)
@@ -110,58 +33,6 @@ static const char *find(kn_span text, const char *what)
 
 /* --- comments and literals ----------------------------------------------------------------------
  */
-
-static void skip_line(scanner *s)
-{
-    for (int c = peek(s); c >= 0 && !is_newline(c); c = next(s)) {
-        while (s->p + 1 < s->end && s->p[1] != '\n' && s->p[1] != '\r' && s->p[1] != '\\') {
-            s->p++;
-        }
-    }
-}
-
-/* At the character after a slash. False if it starts no comment. */
-static bool skip_comment(scanner *s)
-{
-    int c = peek(s);
-    if (c == '/') {
-        skip_line(s);
-        return true;
-    }
-    if (c != '*') {
-        return false;
-    }
-    s->p++;
-    while (s->p < s->end) {
-        const char *star = memchr(s->p, '*', (size_t)(s->end - s->p));
-        s->p = star != NULL ? star + 1 : s->end;
-        if (peek(s) == '/') {
-            s->p++;
-            break;
-        }
-    }
-    return true;
-}
-
-/* Blanks and comments of a directive's line. */
-static int skip_blanks(scanner *s)
-{
-    for (;;) {
-        int c = peek(s);
-        if (is_blank(c)) {
-            s->p++;
-            continue;
-        }
-        if (c == '/') {
-            const char *slash = s->p++;
-            if (skip_comment(s)) {
-                continue;
-            }
-            s->p = slash;
-        }
-        return c;
-    }
-}
 
 /* An assembler reads files by itself: .incbin "x", .include "x". */
 static void check_assembly(scanner *s, const char *from)
@@ -269,65 +140,11 @@ static void read_word(scanner *s, char word[WORD_SIZE])
     word[length] = '\0';
 }
 
-/* True if nothing but blanks and a comment is left on the line. */
-static bool is_end_of_line(const scanner *s)
-{
-    const char *p = s->p;
-    while (p < s->end && is_blank((unsigned char)*p)) {
-        p++;
-    }
-    return p == s->end || is_newline((unsigned char)*p) || *p == '/';
-}
-
-/* Copies the rest of the line from p, up to a comment; false if it is too long or goes on. */
-static bool copy_line(const char *p, const char *end, char *text, size_t size)
-{
-    size_t length = 0;
-    while (p < end && is_blank((unsigned char)*p)) {
-        p++;
-    }
-    for (; p < end && !is_newline((unsigned char)*p) && !is_comment(p, end); p++) {
-        if (*p == '\\' || length == size - 1) {
-            return false;
-        }
-        text[length++] = *p;
-    }
-    while (length > 0 && is_blank((unsigned char)text[length - 1])) {
-        length--;
-    }
-    text[length] = '\0';
-    return true;
-}
-
-/* Tells of a definition without taking anything: what its body holds is read as text. */
-static void tell_definition(scanner *s, const char *word)
-{
-    char text[256];
-    bool plain = s->p == s->end || *s->p != '(';
-    plain = plain && copy_line(s->p, s->end, text, sizeof text);
-    s->status = s->macros->define(s->user, word, plain ? text : NULL);
-}
-
-/* #include WORD: true if the word was taken, and what it stands for is told of. */
-static bool read_computed(scanner *s, int open, bool next_one)
-{
-    char word[WORD_SIZE];
-    if (!is_word(open) || is_digit(open) || s->macros == NULL || !s->macros->follow) {
-        return false;
-    }
-    read_word(s, word);
-    if (strlen(word) == WORD_SIZE - 1 || !is_end_of_line(s)) {
-        return false;
-    }
-    s->status = s->macros->computed(s->user, word, next_one);
-    return true;
-}
-
-/* At the quote or bracket of a name, which is told of with the given flags. */
+/* At the quote or bracket of a name, which is reported with the given flags. */
 static void read_name(scanner *s, bool next_one, bool probe)
 {
     int open = skip_blanks(s);
-    if (!probe && read_computed(s, open, next_one)) {
+    if (is_word(open) && !is_digit(open) && kn_include_scan_computed(s, next_one, probe)) {
         return;
     }
     if (open != '"' && open != '<') {
@@ -382,16 +199,16 @@ static void read_probe(scanner *s, bool next_one)
 
 /* After #define, or after a directive that names a macro as #define does. What is only named there
  * is not used there: #ifndef __has_include. */
-static void read_definition(scanner *s, bool is_define)
+static void read_definition(scanner *s, bool is_define, bool changes)
 {
     char word[WORD_SIZE];
     s->in_define = is_define;
     s->parameter[0] = '\0';
     (void)skip_blanks(s);
-    read_word(s, word);
-    if (is_define && s->macros != NULL && strlen(word) < WORD_SIZE - 1) {
-        tell_definition(s, word);
+    if (changes) {
+        kn_include_scan_definition(s, is_define);
     }
+    read_word(s, word);
     if (is_define && wraps_probe(word, strlen(word)) && s->p < s->end && *s->p == '(') {
         s->p++;
         (void)skip_blanks(s);
@@ -413,7 +230,7 @@ static void read_directive(scanner *s)
         stop(s, "#embed");
     } else if (strcmp(word, "define") == 0 || strcmp(word, "undef") == 0 ||
                strcmp(word, "ifdef") == 0 || strcmp(word, "ifndef") == 0) {
-        read_definition(s, word[0] == 'd');
+        read_definition(s, word[0] == 'd', word[0] != 'i');
     }
 }
 

@@ -1,6 +1,6 @@
-/* Reads the text of a source or header as a preprocessor would and tells of every file it names:
+/* Reads the text of a source or header as a preprocessor would and reports every file it names:
  * #include, #include_next, #import, __has_include. It evaluates no condition and expands no macro:
- * branches not taken are told of too. It opens nothing and knows no folder; closure.c does.
+ * branches not taken are reported too. It opens nothing and knows no directory; closure.c does.
  *
  * Comments, line splices, string and character literals, raw strings, digraphs and digit separators
  * are understood. What a preprocessor could turn into an include that is not readable here stops
@@ -31,13 +31,15 @@ typedef struct kn_scan_stop {
     size_t line;
 } kn_scan_stop;
 
-/* For a text whose computed includes are to be followed: told of every definition (`body` NULL
- * where it takes parameters, or is longer than a name) and, with `follow`, of each `#include NAME`.
- */
+/* What is reported besides, to one who evaluates computed includes; any of them may be NULL. Spans
+ * live for the call. Without `computed`, an include of a macro stops the scan. */
 typedef struct kn_scan_macros {
-    kiln_status (*define)(void *user, const char *name, const char *body);
-    kiln_status (*computed)(void *user, const char *name, bool next);
-    bool follow;
+    /* #define: what follows the name, as in "(x) #x", " 4", "", with comments taken out; its data
+     * is NULL where that is long. */
+    kiln_status (*define)(void *user, kn_span name, kn_span rest);
+    kiln_status (*undefine)(void *user, kn_span name);
+    /* #include TEXT, or __has_include(TEXT), neither of which is a name as it stands. */
+    kiln_status (*computed)(void *user, kn_span text, size_t line, bool next, bool probe);
 } kn_scan_macros;
 
 /* Calls `visit` for each include, in order. `raw_strings`: the language certainly has them (C++);

@@ -67,7 +67,8 @@ const kiln_backend kn_backend_opencl = {
     .summary = "OpenCL 1.2 and later, any vendor",
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_CAPTURE | KILN_CAP_FILL | KILN_CAP_COPY |
             KILN_CAP_REFLECT | KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET |
-            KILN_CAP_QUEUE_WAIT | KILN_CAP_ASYNC_COPY | KILN_CAP_WHOLE_PROGRAMS,
+            KILN_CAP_QUEUE_WAIT | KILN_CAP_ASYNC_COPY | KILN_CAP_WHOLE_PROGRAMS |
+            KILN_CAP_SEARCH_KNOWN,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_opencl_open,

@@ -129,7 +129,7 @@ answer cw_find(world *w)
     answer result = {*closure, {{0}}};
     if (!closure->bypass) {
         assert_int_equal(kn_closure_add_to(closure, recipe, &diag), KILN_OK);
-        assert_null(strstr(kiln_recipe_text(recipe), w->root));
+        assert_true(w->names_root || strstr(kiln_recipe_text(recipe), w->root) == NULL);
         result.key = kiln_recipe_key(recipe);
         assert_true(kn_closure_still_true(closure));
         kn_closure_save(closure);

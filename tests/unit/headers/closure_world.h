@@ -19,6 +19,7 @@ typedef struct world {
     kiln_source source;
     kn_closure_request request;
     kiln_cache *cache;
+    bool names_root; /* the source names the root itself, so the key may */
 } world;
 
 /* What one kn_closure_find gave. */

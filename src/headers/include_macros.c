@@ -1,0 +1,117 @@
+/* The lines that matter where an include is computed: definitions, and the include itself. They are
+ * copied as a preprocessor sees them; what they come to is macro_expand.c's. */
+#include "headers/include_scanner.h"
+
+#define LINE_SIZE 1024u
+
+typedef struct line {
+    char text[LINE_SIZE];
+    size_t length;
+    bool fits;
+} line;
+
+static void add_char(line *out, int c)
+{
+    if (out->length < sizeof out->text) {
+        out->text[out->length++] = (char)c;
+    } else {
+        out->fits = false;
+    }
+}
+
+/* Copies a literal up to its closing quote or the line's end. */
+static int copy_literal(scanner *s, line *out, int quote)
+{
+    add_char(out, quote);
+    int c = next(s);
+    while (c >= 0 && !is_newline(c) && c != quote) {
+        add_char(out, c);
+        if (c == '\\') {
+            c = next(s);
+            if (c < 0 || is_newline(c)) {
+                return c;
+            }
+            add_char(out, c);
+        }
+        c = next(s);
+    }
+    if (c == quote) {
+        add_char(out, c);
+        c = next(s);
+    }
+    return c;
+}
+
+/* A comment as one blank, or the slash that begins none. */
+static int copy_slash(scanner *s, line *out)
+{
+    const char *slash = s->p++;
+    if (skip_comment(s)) {
+        add_char(out, ' ');
+        return peek(s);
+    }
+    s->p = slash;
+    add_char(out, '/');
+    return next(s);
+}
+
+/* Copies from the cursor to the end of the line or, with `nested`, to the parenthesis that closes
+ * one which is open. The cursor stays. False if the line is too long. */
+static bool copy_line(scanner *s, line *out, bool nested)
+{
+    const char *from = s->p;
+    unsigned open = 1;
+    out->length = 0;
+    out->fits = true;
+    int c = peek(s);
+    while (c >= 0 && !is_newline(c) && out->fits) {
+        if (c == '/') {
+            c = copy_slash(s, out);
+            continue;
+        }
+        if (c == '"' || c == '\'') {
+            c = copy_literal(s, out, c);
+            continue;
+        }
+        open += c == '(';
+        open -= c == ')';
+        if (nested && open == 0) {
+            break;
+        }
+        add_char(out, c);
+        c = next(s);
+    }
+    while (out->length > 0 && is_blank((unsigned char)out->text[out->length - 1])) {
+        out->length--;
+    }
+    s->p = from;
+    return out->fits;
+}
+
+void kn_include_scan_definition(scanner *s, bool is_define)
+{
+    const kn_scan_macros *macros = s->macros;
+    if (macros == NULL || (is_define ? macros->define == NULL : macros->undefine == NULL)) {
+        return;
+    }
+    line text;
+    (void)copy_line(s, &text, false);
+    const char *end = skip_set(text.text, text.text + text.length, &word_set);
+    const kn_span name = kn_span_of(text.text, (size_t)(end - text.text));
+    const kn_span rest = kn_span_of(text.fits ? end : NULL, text.length - name.length);
+    if (name.length > 0) {
+        s->status =
+            is_define ? macros->define(s->user, name, rest) : macros->undefine(s->user, name);
+    }
+}
+
+bool kn_include_scan_computed(scanner *s, bool next_one, bool probe)
+{
+    line text;
+    if (s->macros == NULL || s->macros->computed == NULL || !copy_line(s, &text, probe)) {
+        return false;
+    }
+    s->status = s->macros->computed(s->user, kn_span_of(text.text, text.length), line_of(s),
+                                    next_one, probe);
+    return true;
+}
