@@ -37,16 +37,34 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_build_program(
     const char *options, struct _cl_program **out_program, kiln_diag *diag);
 
 /* Keeps what PoCL compiled at launches. PoCL makes the final code of a kernel at its first launch
- * with each new local size; that code is not in the binary that kiln_opencl_build_program stored.
- * Call this once with the same context, device, text and options when the launches of a run are
- * done (after clFinish): it asks PoCL for the program again, which costs some 30 ms and compiles
- * nothing, and stores the binary with all that was added. Without it a later process still saves
- * the build and pays for its first launches. With every other driver it does nothing.
+ * with each new local size, and gives a program's binary only after it has compiled every kernel.
+ * So a build with PoCL stores nothing: the binary, with all that was launched, is read when the
+ * cache is destroyed, if the program has at most eight kernels. Call this when the launches of a
+ * run are done (after clFinish) to store a larger program, to store it sooner, or to add what a
+ * program that came from the cache was launched with for the first time; kiln has kept text and
+ * options. With every other driver there is nothing to do: it gives KILN_MISS.
+ *
+ * Until the cache is destroyed, or the program is stored and you have released it, kiln holds a
+ * reference of each program of PoCL, and with it the context. Destroy the cache before the process
+ * begins to exit: the driver is called. A process that never destroys it stores what was captured.
+ * Threads: any.   Blocks: disk, PoCL; the first time for as long as PoCL compiles all kernels.
+ * Owns: nothing is kept. `cache` is the one that the program was built with, not NULL.
+ * Fails: KILN_MISS (no diag) when kiln has not kept the program (it was built past the cache, with
+ * another cache, or by another driver than PoCL); KILN_E_UNSUPPORTED when PoCL gives no binary, or
+ * does not find the program again (its own cache is off, or a header changed); KILN_E_INVALID,
+ * KILN_E_NOMEM, KILN_E_IO. The program goes on working in every case. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_capture_program(kiln_cache *cache,
+                                                                 struct _cl_program *program,
+                                                                 kiln_diag *diag);
+
+/* The same by context, device, text and options, for programs that were built with the default
+ * cache (NULL) or by another process: asks PoCL for the program again, which costs some 30 ms where
+ * PoCL finds it, and stores the binary.
  * Threads: any.   Blocks: disk, PoCL.
  * Owns: nothing is kept.
- * Fails: as kiln_opencl_build_program; KILN_MISS when the program is not in the cache (it was built
- * past it, or by something else); KILN_E_UNSUPPORTED when PoCL does not find it again (its own
- * cache is off, or a header changed). */
+ * Fails: as kiln_opencl_build_program; KILN_MISS when the program goes past the cache;
+ * KILN_E_UNSUPPORTED when PoCL does not find it again (its own cache is off, or a header changed).
+ */
 KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_capture(kiln_cache *cache,
                                                          struct _cl_context *context,
                                                          struct _cl_device_id *device,

@@ -9,6 +9,7 @@
 #include "backends/opencl/status.h"
 #include "base/checked.h"
 #include "base/log.h"
+#include "dropin/opencl_kept.h"
 #include "dropin/opencl_request.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
@@ -18,6 +19,9 @@ typedef struct compile_call {
     kn_opencl_request *request;
     cl_program program; /* what was built; the caller gets it */
     const char *reason; /* why it is not stored, if it is not */
+    bool read_now;      /* by a capture: what PoCL has of it is wanted at once */
+    bool later;         /* nothing is stored yet: opencl_kept.c */
+    uint64_t took;
 } compile_call;
 
 static kiln_status build(compile_call *call, kiln_diag *diag)
@@ -45,9 +49,19 @@ static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
     compile_call *call = (compile_call *)user;
     void *data = NULL;
     size_t size = 0;
+    const uint64_t start = kn_clock_now();
     kiln_status status = build(call, diag);
+    call->took = kn_clock_now() - start;
     if (status != KILN_OK) {
         return status;
+    }
+    if (!call->read_now && kn_opencl_reads_later(call->request) &&
+        kn_opencl_request_still_true(call->request)) {
+        /* Before those who wait for this compile go on: they find it there. */
+        call->later = true;
+        kn_opencl_kept_add(call->request, call->program, true, call->took);
+        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "an OpenCL program",
+                             "its binary is read later");
     }
     make_kernels(&call->request->site, call->program);
     if (kn_opencl_read_binary(&call->request->site, call->program, &data, &size, NULL) != KILN_OK ||
@@ -75,27 +89,47 @@ static kiln_status build_past_cache(kn_opencl_request *request, const char *reas
     return status;
 }
 
-/* The cache's bytes, or (in *out_program) what this call built itself. */
-static kiln_status get(kn_opencl_request *request, kiln_blob **out_blob, cl_program *out_program,
-                       kiln_diag *diag)
+/* What was built and is not stored by this compile: now it is counted, or kept for later. */
+static kiln_status take_unstored(compile_call *call, kiln_diag *diag)
 {
-    compile_call call = {.request = request};
-    kiln_status status = kiln_cache_get_or_compile(request->cache, request->recipe, compile, &call,
+    kiln_diag_clear(diag);
+    if (!call->later) {
+        kiln_cache_count_bypass(call->request->cache, "an OpenCL program", call->reason);
+    }
+    return KILN_OK;
+}
+
+/* What another build of this process has made and nobody has stored yet. PoCL has compiled it, and
+ * finds it by its text. */
+static kiln_status build_again(compile_call *call, kiln_diag *diag)
+{
+    call->later = true;
+    return build(call, diag);
+}
+
+/* The cache's bytes, or (in call->program) what this call built itself. */
+static kiln_status get(compile_call *call, kiln_blob **out_blob, kiln_diag *diag)
+{
+    kn_opencl_request *request = call->request;
+    const kiln_key key = kiln_recipe_key(request->recipe);
+    if (kn_opencl_kept_waits(request->cache, &key)) {
+        return build_again(call, diag);
+    }
+    kiln_status status = kiln_cache_get_or_compile(request->cache, request->recipe, compile, call,
                                                    out_blob, NULL, diag);
-    if (status == KILN_E_CANCELLED && call.program == NULL) {
+    if (status == KILN_E_CANCELLED && call->program != NULL) {
+        status = take_unstored(call, diag);
+    } else if (status == KILN_E_CANCELLED && kn_opencl_kept_waits(request->cache, &key)) {
+        kiln_diag_clear(diag);
+        status = build_again(call, diag);
+    } else if (status == KILN_E_CANCELLED) {
         /* Whom we waited for had nothing to share. */
         kiln_diag_clear(diag);
-        return build_past_cache(request, "it could not be shared", out_program, diag);
+        status = build_past_cache(request, "it could not be shared", &call->program, diag);
     }
-    if (status == KILN_E_CANCELLED) {
-        kiln_diag_clear(diag);
-        kiln_cache_count_bypass(request->cache, "an OpenCL program", call.reason);
-        status = KILN_OK;
-    }
-    if (status == KILN_OK) {
-        *out_program = call.program;
-    } else if (call.program != NULL) {
-        (void)request->api.clReleaseProgram(call.program);
+    if (status != KILN_OK && call->program != NULL) {
+        (void)request->api.clReleaseProgram(call->program);
+        call->program = NULL;
     }
     return status;
 }
@@ -108,32 +142,27 @@ static kiln_status load(kn_opencl_request *request, const kiln_blob *blob, cl_pr
 }
 
 /* The driver refused what the cache had: drop it, build once more, let the new one replace it. */
-static kiln_status redo(kn_opencl_request *request, cl_program *out_program, kiln_diag *diag)
+static kiln_status redo(compile_call *call, kiln_diag *diag)
 {
+    kn_opencl_request *request = call->request;
     kiln_key key = kiln_recipe_key(request->recipe);
-    compile_call call = {.request = request};
     kiln_blob *blob = NULL;
     kiln_diag_clear(diag);
     kn_cache_count_rejected(request->cache);
     kn_log(KILN_LOG_WARN, "OpenCL: the driver refused a cached binary; it is compiled once more");
     kn_ignore(kiln_cache_remove(request->cache, &key, NULL)); /* the new one replaces it anyway */
-    uint64_t start = kn_clock_now();
-    kiln_status status = compile(&call, &blob, diag);
+    kiln_status status = compile(call, &blob, diag);
     if (status == KILN_OK) {
         /* Trouble in the store is the store's to log. */
-        kn_ignore(
-            kiln_cache_put(request->cache, request->recipe, blob, kn_clock_now() - start, NULL));
+        kn_ignore(kiln_cache_put(request->cache, request->recipe, blob, call->took, NULL));
     } else if (status == KILN_E_CANCELLED) {
-        kiln_diag_clear(diag);
-        kiln_cache_count_bypass(request->cache, "an OpenCL program", call.reason);
-        status = KILN_OK;
+        status = take_unstored(call, diag);
     }
     kiln_blob_release(blob);
-    if (status != KILN_OK && call.program != NULL) {
-        (void)request->api.clReleaseProgram(call.program);
-        return status;
+    if (status != KILN_OK && call->program != NULL) {
+        (void)request->api.clReleaseProgram(call->program);
+        call->program = NULL;
     }
-    *out_program = call.program;
     return status;
 }
 
@@ -146,38 +175,48 @@ static void save_manifests(kn_opencl_request *request)
     }
 }
 
+/* A program that the cache has, or will have. */
+static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
+{
+    kn_opencl_request *request = call->request;
+    kiln_blob *blob = NULL;
+    kiln_status status = get(call, &blob, diag);
+    if (status == KILN_OK && call->program == NULL) {
+        status = load(request, blob, &call->program, diag);
+    }
+    if (status == KILN_E_REJECTED) {
+        status = redo(call, diag);
+    }
+    if (status == KILN_OK) {
+        save_manifests(request);
+    }
+    if (status == KILN_OK && kn_opencl_reads_later(request) && request->recipe != NULL &&
+        (!call->later || kn_opencl_request_still_true(request))) {
+        kn_opencl_kept_add(request, call->program, call->later, call->took);
+    }
+    kiln_blob_release(blob);
+    return status;
+}
+
 kiln_status kiln_opencl_build_program(kiln_cache *cache, struct _cl_context *context,
                                       struct _cl_device_id *device, const char *text,
                                       const char *options, struct _cl_program **out_program,
                                       kiln_diag *diag)
 {
     kn_opencl_request request;
-    kiln_blob *blob = NULL;
-    cl_program program = NULL;
+    compile_call call = {.request = &request};
     *out_program = NULL;
     kiln_status status =
         kn_opencl_request_init(&request, cache, context, device, text, options, diag);
     if (status != KILN_OK) {
         return status;
     }
-    if (request.bypass[0] != '\0') {
-        status = build_past_cache(&request, request.bypass, &program, diag);
-    } else {
-        status = get(&request, &blob, &program, diag);
-        if (status == KILN_OK && program == NULL) {
-            status = load(&request, blob, &program, diag);
-        }
-        if (status == KILN_E_REJECTED) {
-            status = redo(&request, &program, diag);
-        }
-        if (status == KILN_OK) {
-            save_manifests(&request);
-        }
-    }
+    status = request.bypass[0] != '\0'
+                 ? build_past_cache(&request, request.bypass, &call.program, diag)
+                 : build_through_cache(&call, diag);
     if (status == KILN_OK) {
-        *out_program = program;
+        *out_program = call.program;
     }
-    kiln_blob_release(blob);
     kn_opencl_request_deinit(&request);
     return status;
 }
@@ -185,11 +224,12 @@ kiln_status kiln_opencl_build_program(kiln_cache *cache, struct _cl_context *con
 /* --- capture -----------------------------------------------------------------------------------
  */
 
-/* PoCL's answer to the same request, if it still means the program that `stored` is of. */
+/* PoCL's answer to the same request, if it still means the program that `stored` (may be NULL) is
+ * of. */
 static kiln_status read_again(kn_opencl_request *request, const kiln_blob *stored,
                               kiln_blob **out_blob, kiln_diag *diag)
 {
-    compile_call call = {.request = request};
+    compile_call call = {.request = request, .read_now = true};
     kiln_status status = compile(&call, out_blob, diag);
     if (call.program != NULL) {
         (void)request->api.clReleaseProgram(call.program);
@@ -197,7 +237,7 @@ static kiln_status read_again(kn_opencl_request *request, const kiln_blob *store
     if (status == KILN_E_CANCELLED) {
         status = KILN_E_UNSUPPORTED;
     }
-    if (status == KILN_OK &&
+    if (status == KILN_OK && stored != NULL &&
         (kiln_blob_size(*out_blob) < KN_POCL_HEADER || kiln_blob_size(stored) < KN_POCL_HEADER ||
          memcmp(kiln_blob_data(*out_blob), kiln_blob_data(stored), KN_POCL_HEADER) != 0)) {
         kiln_blob_release(*out_blob);
@@ -209,32 +249,50 @@ static kiln_status read_again(kn_opencl_request *request, const kiln_blob *store
     return status;
 }
 
+static kiln_status capture(kn_opencl_request *request, kiln_diag *diag)
+{
+    kiln_blob *stored = NULL, *fresh = NULL;
+    kiln_key key = kiln_recipe_key(request->recipe);
+    kiln_status status = kiln_cache_get(request->cache, &key, &stored, NULL, diag);
+    if (status != KILN_OK && status != KILN_MISS) {
+        return status;
+    }
+    status = read_again(request, stored, &fresh, diag);
+    if (status == KILN_OK && (stored == NULL || kiln_blob_size(fresh) > kiln_blob_size(stored))) {
+        const uint64_t took = stored != NULL ? kiln_blob_compile_ns(stored) : 0;
+        status = kiln_cache_put(request->cache, request->recipe, fresh, took, diag);
+    }
+    if (status == KILN_OK) {
+        kn_opencl_kept_stored(request->cache, &key);
+    }
+    kiln_blob_release(fresh);
+    kiln_blob_release(stored);
+    return status;
+}
+
 kiln_status kiln_opencl_capture(kiln_cache *cache, struct _cl_context *context,
                                 struct _cl_device_id *device, const char *text, const char *options,
                                 kiln_diag *diag)
 {
     kn_opencl_request request;
-    kiln_blob *stored = NULL, *fresh = NULL;
     kiln_status status =
         kn_opencl_request_init(&request, cache, context, device, text, options, diag);
     if (status != KILN_OK) {
         return status;
     }
     if (request.unit.is_pocl) {
-        kiln_key key = kiln_recipe_key(request.recipe);
-        status = request.bypass[0] != '\0'
-                     ? KILN_MISS
-                     : kiln_cache_get(request.cache, &key, &stored, NULL, diag);
-        if (status == KILN_OK) {
-            status = read_again(&request, stored, &fresh, diag);
-        }
-        if (status == KILN_OK && kiln_blob_size(fresh) > kiln_blob_size(stored)) {
-            status = kiln_cache_put(request.cache, request.recipe, fresh,
-                                    kiln_blob_compile_ns(stored), diag);
-        }
+        status = request.bypass[0] != '\0' ? KILN_MISS : capture(&request, diag);
     }
-    kiln_blob_release(fresh);
-    kiln_blob_release(stored);
     kn_opencl_request_deinit(&request);
     return status;
+}
+
+kiln_status kiln_opencl_capture_program(kiln_cache *cache, struct _cl_program *program,
+                                        kiln_diag *diag)
+{
+    if (cache == NULL || program == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "give the cache that it was built with",
+                             "capturing an OpenCL program", "cache and program must be there");
+    }
+    return kn_opencl_kept_capture(cache, program, diag);
 }

@@ -318,6 +318,7 @@ void kn_cache_renew(kiln_cache *cache)
     }
     /* The old parts are left where they are: their locks may be held by threads that exist only in
      * the parent. */
+    atomic_store(&cache->companion, NULL);
     if (open_parts(cache, NULL) != KILN_OK) {
         kn_log(KILN_LOG_WARN,
                "no memory for the cache in a forked process: it is turned off there");
@@ -327,10 +328,33 @@ void kn_cache_renew(kiln_cache *cache)
     kn_fork_renewed(&cache->guard);
 }
 
+kn_cache_companion *kn_cache_companion_of(kiln_cache *cache)
+{
+    kn_cache_check_fork(cache);
+    return atomic_load(&cache->companion);
+}
+
+kn_cache_companion *kn_cache_companion_set(kiln_cache *cache, kn_cache_companion *companion)
+{
+    kn_cache_companion *there = NULL;
+    return atomic_compare_exchange_strong(&cache->companion, &there, companion) ? companion : there;
+}
+
+static void end_companion(kiln_cache *cache)
+{
+    kn_cache_companion *companion = kn_cache_companion_of(cache);
+    if (companion != NULL) {
+        companion->end(companion, cache);
+    }
+}
+
 void kiln_cache_destroy(kiln_cache *cache)
 {
     if (cache == NULL) {
         return;
+    }
+    if (cache->flight != NULL) {
+        end_companion(cache);
     }
     kn_cache_delist(cache);
     if (cache->flight != NULL) { /* else it was never whole */

@@ -12,6 +12,12 @@
 #include "store/remote/remotes.h"
 #include "sys/fork.h"
 
+/* What another layer keeps with a cache and stores before it goes. `end` is called once, first of
+ * all when the cache is destroyed; it may use the cache, and frees the companion. */
+typedef struct kn_cache_companion {
+    void (*end)(struct kn_cache_companion *companion, kiln_cache *cache);
+} kn_cache_companion;
+
 /* After a fork the child finds the locks in any state and the table half changed: it leaves all of
  * that where it is, for good, and starts with fresh parts (kn_cache_renew). What it keeps is what
  * nobody changes after create. */
@@ -24,7 +30,8 @@ struct kiln_cache {
     kiln_cache_progress_fn *progress;
     void *progress_user;
     kn_fork_guard guard;
-    _Atomic uintptr_t *exit_slot; /* of cache_exit.c; NULL: none */
+    _Atomic(kn_cache_companion *) companion; /* a child leaves the parent's where it is */
+    _Atomic uintptr_t *exit_slot;            /* of cache_exit.c; NULL: none */
     /* renewed in a child: */
     kn_stats *stats;
     kn_stack stack;
@@ -48,6 +55,11 @@ static inline void kn_cache_check_fork(kiln_cache *cache)
  * (sys/unload.h). Delist comes before the first part of it goes. */
 void kn_cache_enlist(kiln_cache *cache);
 void kn_cache_delist(kiln_cache *cache);
+
+/* The companion, NULL if there is none yet; and makes `companion` it, unless there is one already:
+ * what is returned is the one that is there. */
+kn_cache_companion *kn_cache_companion_of(kiln_cache *cache);
+kn_cache_companion *kn_cache_companion_set(kiln_cache *cache, kn_cache_companion *companion);
 
 /* What kiln_cache_options_init starts from, without the environment. */
 void kn_cache_defaults(kiln_cache_options *options);

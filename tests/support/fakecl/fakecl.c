@@ -14,6 +14,7 @@
  * compile, with "silent" without a log, with "stumble" so the first time only; with "unreadable" in
  * it, it gives an error for its binary. $FAKECL_LOG names a file that gets one letter a call: S
  * from source, B from a binary, I from SPIR-V, G for a binary read. $FAKE_LIE: support/lies.h. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ struct _cl_program {
     char *text;
     size_t length;
     int kernels_made, from_binary;
+    atomic_uint references;
 };
 
 #ifdef FAKE_POCL
@@ -295,6 +297,7 @@ static cl_program program_of(const void *text, size_t length, int from_binary, c
     program->text = copy;
     program->length = length;
     program->from_binary = from_binary;
+    atomic_init(&program->references, 1);
     *code = CL_SUCCESS;
     return program;
 }
@@ -339,8 +342,17 @@ EXPORT cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context, cl_u
 }
 #endif
 
+EXPORT cl_int CL_API_CALL clRetainProgram(cl_program program)
+{
+    (void)atomic_fetch_add(&program->references, 1);
+    return CL_SUCCESS;
+}
+
 EXPORT cl_int CL_API_CALL clReleaseProgram(cl_program program)
 {
+    if (atomic_fetch_sub(&program->references, 1) > 1) {
+        return CL_SUCCESS;
+    }
     free(program->text);
     free(program);
     return CL_SUCCESS;
@@ -380,6 +392,21 @@ EXPORT cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_device_id
                      value, out_size);
 }
 
+static cl_uint kernel_count(const char *text)
+{
+#ifdef FAKE_POCL
+    cl_uint found = 0;
+    while (found < KERNELS && (text = strstr(text, "__kernel")) != NULL) {
+        text++;
+        found++;
+    }
+    return found;
+#else
+    (void)text;
+    return 1;
+#endif
+}
+
 static size_t binary_size(cl_program program)
 {
 #if defined(FAKE_EMPTY)
@@ -400,6 +427,11 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
     cl_device_id device = &the_device;
     uint64_t number = 0;
     switch (name) {
+    case CL_PROGRAM_REFERENCE_COUNT:
+        return give_u32(atomic_load(&program->references), size, value, out_size);
+    case CL_PROGRAM_NUM_KERNELS:
+        bytes = kernel_count(program->text);
+        return give(&bytes, sizeof(bytes), size, value, out_size);
     case CL_PROGRAM_NUM_DEVICES:
         return give_u32(1, size, value, out_size);
     case CL_PROGRAM_DEVICES:
@@ -430,21 +462,6 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
 
 /* --- kernels -----------------------------------------------------------------------------------
  */
-
-static cl_uint kernel_count(const char *text)
-{
-#ifdef FAKE_POCL
-    cl_uint found = 0;
-    while (found < KERNELS && (text = strstr(text, "__kernel")) != NULL) {
-        text++;
-        found++;
-    }
-    return found;
-#else
-    (void)text;
-    return 1;
-#endif
-}
 
 EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint entries,
                                                    cl_kernel *kernels, cl_uint *out_count)

@@ -161,6 +161,12 @@ static int child(const char *word, const char *options)
         status = kiln_opencl_capture(c.cache, c.context, c.device, text, options, &diag);
         free(text);
     }
+    if (status == KILN_OK && strcmp(word, "keep") == 0) {
+        new_files = kt_file_count(getenv("POCL_CACHE_DIR"));
+        value = run(&c, program);
+        new_files = kt_file_count(getenv("POCL_CACHE_DIR")) - new_files;
+        status = kiln_opencl_capture_program(c.cache, program, &diag);
+    }
     say(&c, status, value, new_files, &diag);
     if (program != NULL) {
         (void)c.api.clReleaseProgram(program);
@@ -376,6 +382,29 @@ static void captured_launches_are_not_compiled_again(void **state)
     assert_non_null(strstr(output, "puts=0"));
 }
 
+/* The program is all that is given. */
+static void a_program_is_captured_by_its_handle(void **state)
+{
+    const char *folder = (const char *)*state;
+    write_file(folder, "source.cl", scale);
+    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "keep", "", "KILN_OK value=20 files=1 hits=2 compiles=0");
+    expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
+    write_file(folder, "source.cl",
+               "/* another */\n__kernel void scale(__global int *d) { *d = 7; }");
+    expect(folder, "keep", "", "KILN_OK value=7 files=1" BUILT);
+    expect(folder, "run", "", "KILN_OK value=7 files=0" FOUND);
+}
+
+/* Destroying the cache after the launches stores them, too. */
+static void launches_are_in_the_binary_that_is_read_at_the_end(void **state)
+{
+    const char *folder = (const char *)*state;
+    write_file(folder, "source.cl", scale);
+    expect(folder, "run", "", "KILN_OK value=20 files=1" BUILT);
+    expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
+}
+
 static void fake(void **state, const char *variant)
 {
     static char path[4096];
@@ -479,6 +508,8 @@ int main(int argc, char **argv)
         TEST(an_error_gives_the_log_and_nothing_is_kept),
         TEST(threads_share_one_compile_and_get_programs_of_their_own),
         TEST(captured_launches_are_not_compiled_again),
+        TEST(a_program_is_captured_by_its_handle),
+        TEST(launches_are_in_the_binary_that_is_read_at_the_end),
         TEST(the_example_starts_warm),
     };
     if (argc == 3) {

@@ -1,0 +1,35 @@
+/* Programs of PoCL that the drop-in built or loaded, kept with the cache that they went through:
+ * what capturing one takes, so that its owner need not keep text and options.
+ *
+ * PoCL compiles every kernel of a program before it gives the binary. So a build does not read it;
+ * a capture does, or the end of the cache. A kept program is retained: its handle cannot become
+ * another's. Those that only kiln still holds and that have nothing left to store are dropped with
+ * the next build. Nothing here runs by itself: all happens in calls that the program makes. */
+#ifndef KILN_DROPIN_OPENCL_KEPT_H
+#define KILN_DROPIN_OPENCL_KEPT_H
+
+#include "dropin/opencl_request.h"
+
+/* The most kernels of a program whose binary is read when its cache is destroyed. */
+#define KN_OPENCL_READ_AT_END 8
+
+/* True where binaries are read later: with PoCL, and a cache that stores. */
+bool kn_opencl_reads_later(const kn_opencl_request *request);
+
+/* Keeps what belongs to `program`: takes a reference of it, and the request's recipe. `unread`: the
+ * cache has nothing of it, and its build took `compile_ns`. Where memory is short nothing is kept,
+ * which costs a compile in the next process. */
+void kn_opencl_kept_add(kn_opencl_request *request, cl_program program, bool unread,
+                        uint64_t compile_ns);
+
+/* The text and the options of a kept program are captured (its first binary read, or once more what
+ * PoCL has). KILN_MISS when it is not kept. */
+kiln_status kn_opencl_kept_capture(kiln_cache *cache, cl_program program, kiln_diag *diag);
+
+/* True when a kept program has this key, and the cache has nothing of it yet. */
+bool kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key);
+
+/* What belongs to this key has been stored by another way. */
+void kn_opencl_kept_stored(kiln_cache *cache, const kiln_key *key);
+
+#endif

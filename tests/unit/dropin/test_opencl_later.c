@@ -1,0 +1,323 @@
+/* kiln/opencl.h with PoCL's way of giving binaries: read after the launches, in calls that the
+ * program makes. On a fake driver that counts: S a build from source, B a load from a binary, G a
+ * binary read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/opencl/symbols.h"
+#include "base/strbuf.h"
+#include "kiln/opencl.h"
+#include "support/tmpdir.h"
+#include "sys/process.h"
+#include "sys/thread.h"
+
+#define THREADS 4
+#define LIMIT (60ull * 1000000000ull)
+
+static char program_path[4096];
+
+/* --- in the child: WORD KERNELS MARK ------------------------------------------------------------
+ */
+
+typedef struct client {
+    kn_dylib *lib;
+    kn_opencl_api api;
+    cl_device_id device;
+    cl_context context;
+    kiln_cache *cache;
+    kn_strbuf text;
+} client;
+
+static unsigned calls(char letter)
+{
+    char *log = kt_file_read(getenv("FAKECL_LOG"), NULL);
+    unsigned found = 0;
+    for (const char *at = log; at != NULL && *at != '\0'; at++) {
+        found += *at == letter;
+    }
+    free(log);
+    return found;
+}
+
+static bool client_open(client *c, int kernels, const char *mark)
+{
+    kiln_probe_outcome outcome;
+    char path[512];
+    cl_platform_id platform = NULL;
+    cl_int code = CL_SUCCESS;
+    memset(c, 0, sizeof(*c));
+    if (kn_opencl_library_open(&c->lib, &c->api, path, sizeof(path), &outcome, NULL) != KILN_OK ||
+        c->api.clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS ||
+        c->api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &c->device, NULL) != CL_SUCCESS) {
+        return false;
+    }
+    c->context = c->api.clCreateContext(NULL, 1, &c->device, NULL, NULL, &code);
+    kn_strbuf_init(&c->text, 0);
+    kn_strbuf_printf(&c->text, "// %s\n", mark);
+    for (int i = 0; i < kernels; i++) {
+        kn_strbuf_printf(&c->text, "__kernel void k%d(void) {}\n", i);
+    }
+    return c->context != NULL && kiln_cache_create(NULL, &c->cache, NULL) == KILN_OK;
+}
+
+static kiln_status build(client *c, kiln_cache *cache, cl_program *out_program)
+{
+    return kiln_opencl_build_program(cache, c->context, c->device, kn_strbuf_text(&c->text), "-DA",
+                                     out_program, NULL);
+}
+
+typedef struct builder {
+    client *c;
+    cl_program program;
+    kiln_status status;
+} builder;
+
+static void build_in_thread(void *user)
+{
+    builder *b = (builder *)user;
+    b->status = build(b->c, b->c->cache, &b->program);
+}
+
+static kiln_status build_in_threads(client *c)
+{
+    builder builders[THREADS];
+    kn_thread *threads[THREADS] = {NULL};
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < THREADS; i++) {
+        builders[i] = (builder){c, NULL, KILN_OK};
+        if (kn_thread_start(build_in_thread, &builders[i], &threads[i], NULL) != KILN_OK) {
+            return KILN_E_INTERNAL;
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        kn_thread_join(threads[i]);
+        status = builders[i].status != KILN_OK ? builders[i].status : status;
+    }
+    for (int i = 0; i < THREADS; i++) {
+        (void)c->api.clReleaseProgram(builders[i].program);
+    }
+    return status;
+}
+
+static void say(const client *c, kiln_status status)
+{
+    kiln_cache_stats stats;
+    kiln_cache_stats_own(c->cache, &stats);
+    (void)printf("%s disk=%llu compiles=%llu failures=%llu bypassed=%llu reads=%u\n",
+                 kiln_status_name(status), (unsigned long long)stats.hits_disk,
+                 (unsigned long long)stats.compiles, (unsigned long long)stats.compile_failures,
+                 (unsigned long long)stats.bypassed, calls('G'));
+}
+
+static unsigned references(const client *c, cl_program program)
+{
+    cl_uint count = 0;
+    (void)c->api.clGetProgramInfo(program, CL_PROGRAM_REFERENCE_COUNT, sizeof(count), &count, NULL);
+    return count;
+}
+
+static void capture_twice(client *c, cl_program program)
+{
+    for (int i = 0; i < 2; i++) {
+        kiln_status status = kiln_opencl_capture_program(c->cache, program, NULL);
+        (void)printf("%s reads=%u\n", kiln_status_name(status), calls('G'));
+    }
+}
+
+/* What is stored and released is dropped with the next build; what is not stored waits. */
+static void release_and_build(client *c, cl_program *program, bool stored)
+{
+    cl_program old = *program;
+    (void)c->api.clRetainProgram(old);
+    if (stored && kiln_opencl_capture_program(c->cache, old, NULL) != KILN_OK) {
+        return;
+    }
+    (void)c->api.clReleaseProgram(old);
+    (void)c->api.clReleaseProgram(old); /* kiln's own is left */
+    kn_strbuf_append_text(&c->text, "// another\n");
+    if (build(c, c->cache, program) == KILN_OK) {
+        (void)printf("%s\n", kiln_opencl_capture_program(c->cache, old, NULL) == KILN_MISS
+                                 ? "dropped"
+                                 : "kept");
+    }
+}
+
+static int child(const char *word, int kernels, const char *mark)
+{
+    client c;
+    cl_program program = NULL;
+    if (!client_open(&c, kernels, mark)) {
+        return 1;
+    }
+    kiln_status status = strcmp(word, "threads") == 0
+                             ? build_in_threads(&c)
+                             : build(&c, strcmp(word, "default") == 0 ? NULL : c.cache, &program);
+    say(&c, status);
+    if (strcmp(word, "capture") == 0) {
+        capture_twice(&c, program);
+    } else if (strcmp(word, "count") == 0) {
+        (void)printf("references=%u\n", references(&c, program));
+    } else if (strcmp(word, "waits") == 0 || strcmp(word, "stored") == 0) {
+        release_and_build(&c, &program, strcmp(word, "stored") == 0);
+    }
+    if (program != NULL) {
+        (void)c.api.clReleaseProgram(program);
+    }
+    kn_strbuf_deinit(&c.text);
+    if (strcmp(word, "abandon") != 0) {
+        kiln_cache_destroy(c.cache);
+    }
+    kn_dylib_retire(c.lib);
+    (void)printf("reads=%u\n", calls('G'));
+    return 0;
+}
+
+/* --- in the parent -----------------------------------------------------------------------------
+ */
+
+static char output[8192];
+static char errors[8192];
+static const char *variant = "pocl";
+
+static void start(void **state, const char *word, const char *kernels, const char *mark)
+{
+    kn_process_result result = {0};
+    const char *folder = (const char *)*state;
+    char variables[3][4200];
+    char *log = kt_path(folder, "log");
+    kt_file_write(log, "", 0);
+    (void)snprintf(variables[0], sizeof(variables[0]), "FAKECL_LOG=%s", log);
+    (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", folder);
+    (void)snprintf(variables[2], sizeof(variables[2]), "LD_LIBRARY_PATH=%s/%s", KILN_FAKECL_FOLDER,
+                   variant);
+    const char *const argv[] = {program_path, word, kernels, mark, NULL};
+    const char *const environment[] = {
+        variables[0], variables[1], variables[2], "KILN_LOG=info", "ASAN_OPTIONS=detect_leaks=0",
+        NULL};
+    kn_process_request request = {.argv = argv, .environment = environment};
+    request.limit_ns = LIMIT;
+    assert_int_equal(kn_process_run(&request, &result, NULL), KILN_OK);
+    (void)snprintf(output, sizeof(output), "%s", result.out != NULL ? result.out : "");
+    (void)snprintf(errors, sizeof(errors), "%s", result.err != NULL ? result.err : "");
+    if (result.exit_code != 0) {
+        print_error("%s\n", errors);
+    }
+    assert_int_equal(result.exit_code, 0);
+    kn_process_result_deinit(&result);
+    free(log);
+}
+
+static void expect(void **state, const char *word, const char *kernels, const char *whole)
+{
+    start(state, word, kernels, "-");
+    assert_string_equal(output, whole);
+}
+
+#define COMPILED "KILN_OK disk=0 compiles=1 failures=0 bypassed=0 reads=0\n"
+#define FOUND "KILN_OK disk=1 compiles=0 failures=0 bypassed=0 reads=0\n"
+
+static void a_small_program_is_read_when_the_cache_goes(void **state)
+{
+    expect(state, "build", "8", COMPILED "reads=1\n");
+    expect(state, "build", "8", FOUND "reads=0\n");
+}
+
+static void a_large_program_is_read_on_request_only(void **state)
+{
+    expect(state, "build", "9", COMPILED "reads=0\n");
+    assert_non_null(strstr(errors, "kiln_opencl_capture_program"));
+    expect(state, "capture", "9", COMPILED "KILN_OK reads=1\nKILN_OK reads=2\nreads=2\n");
+    expect(state, "build", "9", FOUND "reads=0\n");
+}
+
+static void a_program_from_the_cache_can_be_captured(void **state)
+{
+    expect(state, "build", "2", COMPILED "reads=1\n");
+    expect(state, "capture", "2", FOUND "KILN_OK reads=1\nKILN_OK reads=2\nreads=2\n");
+}
+
+static void with_the_default_cache_a_small_program_is_read_in_the_call(void **state)
+{
+    start(state, "default", "8", "-");
+    assert_string_equal(output,
+                        "KILN_OK disk=0 compiles=0 failures=0 bypassed=0 reads=1\nreads=1\n");
+    expect(state, "build", "8", FOUND "reads=0\n");
+    start(state, "default", "9", "-");
+    assert_string_equal(output,
+                        "KILN_OK disk=0 compiles=0 failures=0 bypassed=0 reads=0\nreads=0\n");
+}
+
+static void threads_count_one_compile_and_no_bypass(void **state)
+{
+    expect(state, "threads", "3", COMPILED "reads=1\n");
+    expect(state, "threads", "20", COMPILED "reads=0\n");
+}
+
+static void D11_a_binary_that_cannot_be_read_fails_nothing(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        start(state, "build", "2", "unreadable");
+        assert_string_equal(output, COMPILED "reads=1\n");
+        assert_non_null(strstr(errors, "CL_OUT_OF_RESOURCES"));
+    }
+    start(state, "capture", "20", "unreadable");
+    assert_string_equal(output, COMPILED "KILN_E_NOMEM reads=1\nKILN_E_NOMEM reads=2\nreads=2\n");
+}
+
+static void a_process_that_does_not_destroy_its_cache_stores_nothing(void **state)
+{
+    expect(state, "abandon", "2", COMPILED "reads=0\n");
+    expect(state, "build", "2", COMPILED "reads=1\n");
+    expect(state, "build", "2", FOUND "reads=0\n");
+}
+
+static void a_program_is_held_until_it_is_stored_and_released(void **state)
+{
+    expect(state, "count", "2", COMPILED "references=2\nreads=1\n");
+    start(state, "waits", "3", "-");
+    assert_non_null(strstr(output, "kept\n"));
+    start(state, "stored", "4", "-");
+    assert_non_null(strstr(output, "dropped\n"));
+}
+
+static void other_drivers_are_read_at_the_build(void **state)
+{
+    variant = "good";
+    start(state, "capture", "1", "-");
+    assert_string_equal(output, "KILN_OK disk=0 compiles=1 failures=0 bypassed=0 reads=1\n"
+                                "KILN_MISS reads=1\nKILN_MISS reads=1\nreads=1\n");
+    start(state, "count", "1", "-");
+    assert_non_null(strstr(output, "references=1\n"));
+    variant = "pocl";
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_small_program_is_read_when_the_cache_goes),
+        TEST(a_large_program_is_read_on_request_only),
+        TEST(a_program_from_the_cache_can_be_captured),
+        TEST(with_the_default_cache_a_small_program_is_read_in_the_call),
+        TEST(threads_count_one_compile_and_no_bypass),
+        TEST(D11_a_binary_that_cannot_be_read_fails_nothing),
+        TEST(a_process_that_does_not_destroy_its_cache_stores_nothing),
+        TEST(a_program_is_held_until_it_is_stored_and_released),
+        TEST(other_drivers_are_read_at_the_build),
+    };
+    if (realpath("/proc/self/exe", program_path) == NULL) {
+        return 1;
+    }
+    if (argc == 4) {
+        return child(argv[1], (int)strtol(argv[2], NULL, 10), argv[3]);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
