@@ -97,6 +97,18 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_compile_plan(kiln_runtime *runtime, co
                                                        kiln_explanation_fn *visit, void *user,
                                                        kiln_diag *diag);
 
+/* Calls `visit` with the path of each file that a compile of the source reaches through #include,
+ * in branches that are taken or not: for a build system's list of dependencies. Headers in memory
+ * and those that a compiler brings along inside itself are not files.
+ * Threads: any.   Blocks: disk, drivers.   Owns: `path` is borrowed for the call.
+ * Fails: as kiln_compile, without the compiling; KILN_E_UNSUPPORTED, with the reason, if the
+ * headers cannot be known (the compile bypasses the cache); or what `visit` returns. */
+typedef kiln_status kiln_header_fn(void *user, const char *path);
+KILN_API KILN_MUST_CHECK kiln_status kiln_compile_headers(kiln_runtime *runtime, const char *target,
+                                                          const kiln_source *source,
+                                                          kiln_header_fn *visit, void *user,
+                                                          kiln_diag *diag);
+
 KILN_END_DECLS
 
 #endif

@@ -46,6 +46,7 @@ sed 's/"args": \[\], //' m.json >args.json
 printf '{"kernels": []}\n' >other.json
 printf '{"kiln_manifest": 1,, }\n' >broken.json
 printf '#version 450\nvoid main() { gl_Position = vec4(0); }\n' >v.vert
+printf "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n" >c.comp
 : >empty.fake
 : >empty.json
 mkdir folder

@@ -18,7 +18,7 @@ commands=$("$kiln" help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | sort)
 # The options of a command, long ones and letters.
 options() {
     "$kiln" "$1" --help | sed -n '/^Options:/,/^Exit codes:/p' |
-        sed -nE 's/^  (-.), (--[a-z-]+).*/\1\n\2/p; s/^      (--[a-z-]+).*/\1/p; s/^  (-[A-Za-z]) .*/\1/p' |
+        sed -nE 's/^  (-.), (--[a-z-]+).*/\1\n\2/p; s/^      (--?[A-Za-z][A-Za-z0-9-]*)(=| ).*/\1/p; s/^  (-[A-Za-z]) .*/\1/p' |
         LC_ALL=C sort
 }
 same() { # WHAT EXPECTED GOT
@@ -40,7 +40,7 @@ in_bash() {
     }
     same "bash: commands" "$commands" "$(ask kiln '' | grep -v '^-')"
     for command in $commands; do
-        got=$(ask kiln "$command" - | LC_ALL=C sort)
+        got=$(ask kiln "$command" - | sed 's/=$//' | LC_ALL=C sort)
         same "bash: kiln $command" "$(options "$command")" "$got"
     done
     has "bash: kiln run -b" opencl "$(ask kiln run -b '')"
@@ -77,7 +77,7 @@ END2
     same "zsh: commands" "$commands" "$(ask kiln '' | sed 's/:.*//' | sort)"
     for command in $commands; do
         got=$(ask kiln "$command" '' | sed -nE \
-            's/^(\(.*\)|\*)?(--[a-z-]+|-[A-Za-z])[=+]?\[.*/\2/p' | LC_ALL=C sort -u)
+            's/^(\(.*\)|\*)?(--?[A-Za-z][A-Za-z0-9-]*)[=+]?-?\[.*/\2/p' | LC_ALL=C sort -u)
         same "zsh: kiln $command" "$(options "$command")" "$got"
     done
     ask kiln pack '' | grep -q '^1:what:(create add list extract verify)' || { echo "zsh: kiln pack"; exit 1; }

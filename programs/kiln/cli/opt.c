@@ -140,9 +140,15 @@ static kiln_status unknown_option(const opt_spec *specs, const char *word, size_
     const char *nearest = opt_nearest(names, name);
     char fix[64] = "--help lists the options";
     if (nearest != NULL) {
-        (void)snprintf(fix, sizeof(fix), "did you mean --%s?", nearest);
+        (void)snprintf(fix, sizeof(fix), "did you mean %s%s?", nearest[0] == '-' ? "" : "--",
+                       nearest);
     }
     return kiln_diag_set(diag, KILN_E_INVALID, fix, "", "unknown option --%s", name);
+}
+
+const char *opt_dashes(const opt_spec *spec)
+{
+    return spec->name != NULL && spec->name[0] == '-' ? "" : "--";
 }
 
 static kiln_status bad_value(const opt_spec *spec, const char *text, const char *wanted,
@@ -150,7 +156,7 @@ static kiln_status bad_value(const opt_spec *spec, const char *text, const char 
 {
     char name[48];
     if (spec->name != NULL) {
-        (void)snprintf(name, sizeof(name), "--%s", spec->name);
+        (void)snprintf(name, sizeof(name), "%s%s", opt_dashes(spec), spec->name);
     } else {
         (void)snprintf(name, sizeof(name), "-%c", spec->letter);
     }
@@ -263,12 +269,40 @@ static kiln_status unknown_letters(const opt_spec *specs, const char *word, kiln
     return kiln_diag_set(diag, KILN_E_INVALID, fix, "", "unknown option %.60s", word - 1);
 }
 
+/* A row whose name has one dash, by the whole word: "-MD", "-MF FILE", "-MFFILE", "-std=VALUE".
+ * NULL if there is none; *out_value is the value that the word holds, or NULL. */
+static const opt_spec *find_one_dash(const opt_spec *specs, const char *word,
+                                     const char **out_value)
+{
+    for (; specs->name != NULL || specs->letter != 0; specs++) {
+        const size_t length = specs->name != NULL ? strlen(specs->name) : 0;
+        if (length < 2 || specs->name[0] != '-' || strncmp(word, specs->name, length) != 0) {
+            continue;
+        }
+        if (word[length] == '\0' || specs->kind != OPT_FLAG) {
+            const bool inside = word[length] != '\0' || specs->name[length - 1] == '=';
+            *out_value = inside ? word + length : NULL;
+            return specs;
+        }
+    }
+    return NULL;
+}
+
+static kiln_status take_one_dash(opt_walk *walk, const opt_spec *spec, const char *value,
+                                 kiln_diag *diag)
+{
+    if (spec->kind != OPT_FLAG && value == NULL) {
+        if (walk->next >= walk->argc) {
+            return bad_value(spec, NULL, NULL, diag);
+        }
+        value = walk->argv[walk->next++];
+    }
+    return set_value(spec, value, walk->fields, diag);
+}
+
 static kiln_status take_letters(opt_walk *walk, const char *letters, kiln_diag *diag)
 {
     const char *word = letters;
-    if (letters[1] != '\0' && find_name(walk->specs, letters, strlen(letters)) != NULL) {
-        return unknown_letters(walk->specs, letters, diag);
-    }
     for (; *letters != '\0'; letters++) {
         const opt_spec *spec = walk->specs;
         while ((spec->name != NULL || spec->letter != 0) && spec->letter != *letters) {
@@ -293,6 +327,20 @@ static kiln_status take_letters(opt_walk *walk, const char *letters, kiln_diag *
                              : bad_value(spec, NULL, NULL, diag);
     }
     return KILN_OK;
+}
+
+/* A word that begins with one dash. */
+static kiln_status take_dash(opt_walk *walk, const char *word, kiln_diag *diag)
+{
+    const char *value = NULL;
+    const opt_spec *whole = find_one_dash(walk->specs, word, &value);
+    if (whole != NULL) {
+        return take_one_dash(walk, whole, value, diag);
+    }
+    if (word[2] != '\0' && find_name(walk->specs, word + 1, strlen(word + 1)) != NULL) {
+        return unknown_letters(walk->specs, word + 1, diag);
+    }
+    return take_letters(walk, word + 1, diag);
 }
 
 static bool prepare_lists(const opt_spec *specs, size_t room, cli_pool *pool, void *fields,
@@ -327,7 +375,7 @@ kiln_status opt_parse(const opt_spec *specs, int argc, char **argv, cli_pool *po
         if (only_arguments || word[0] != '-' || word[1] == '\0') {
             out_arguments->items[out_arguments->count++] = word;
         } else if (word[1] != '-') {
-            status = take_letters(&walk, word + 1, diag);
+            status = take_dash(&walk, word, diag);
         } else if (word[2] == '\0') {
             only_arguments = true;
         } else {
@@ -347,8 +395,10 @@ void opt_print(const opt_spec *specs, FILE *file)
             (void)snprintf(letter, sizeof(letter), "-%c%s", specs->letter,
                            specs->name != NULL ? ", " : "");
         }
-        (void)snprintf(left, sizeof(left), "%s%s%s%s%s", letter, specs->name != NULL ? "--" : "",
-                       specs->name != NULL ? specs->name : "", specs->value != NULL ? " " : "",
+        const char *name = specs->name != NULL ? specs->name : "";
+        const bool blank = specs->value != NULL && (*name == '\0' || name[strlen(name) - 1] != '=');
+        (void)snprintf(left, sizeof(left), "%s%s%s%s%s", letter,
+                       specs->name != NULL ? opt_dashes(specs) : "", name, blank ? " " : "",
                        specs->value != NULL ? specs->value : "");
         (void)fprintf(file, "  %-28s  %s\n", left, specs->help);
     }

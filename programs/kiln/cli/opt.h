@@ -35,7 +35,8 @@ typedef struct opt_number {
 } opt_number;
 
 typedef struct opt_spec {
-    const char *name;  /* without dashes; NULL for a letter alone */
+    const char *name;  /* without dashes; NULL for a letter alone; one dash before it where another
+                        * program's option is written so: "-MD", "-std=" */
     char letter;       /* 0 for none */
     opt_kind kind;     /* type of the field */
     size_t offset;     /* of the field in the command's struct */
@@ -53,6 +54,9 @@ typedef struct opt_spec {
  * KILN_E_INVALID: the option is unknown (a near one is proposed) or its value is wrong. */
 kiln_status opt_parse(const opt_spec *specs, int argc, char **argv, cli_pool *pool, void *fields,
                       opt_list *out_arguments, bool *out_help, kiln_diag *diag);
+
+/* What is written before the row's name: "--", or nothing where the name has its dash. */
+const char *opt_dashes(const opt_spec *spec);
 
 /* The option part of a help page. */
 void opt_print(const opt_spec *specs, FILE *file);

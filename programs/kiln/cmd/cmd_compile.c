@@ -7,6 +7,8 @@
 #include "cli/out.h"
 #include "cli/parallel.h"
 #include "cli/session.h"
+#include "cmd/depfile.h"
+#include "cmd/glslc_options.h"
 #include "kernel/source_file.h"
 #include "warm/targets.h"
 
@@ -17,6 +19,7 @@ typedef struct compile_options {
     opt_number jobs;
     const char *output;
     source_file_options file;
+    glslc_options glslc;
 } compile_options;
 
 static const opt_spec specs[] = {
@@ -29,6 +32,7 @@ static const opt_spec specs[] = {
     {"output", 'o', OPT_TEXT, offsetof(compile_options, output), "PATH",
      "write the binary to PATH; a folder for several files"},
     SOURCE_FILE_ROWS(compile_options, ""),
+    GLSLC_ROWS(compile_options),
     SESSION_DEVICE_ROWS(compile_options),
     SESSION_CACHE_ROW(compile_options),
     SESSION_JSON_ROW(compile_options),
@@ -50,6 +54,7 @@ typedef struct compile_job {
     const compile_options *options;
     kiln_runtime *runtime;
     const char *target;
+    const char *depfile; /* NULL: none is wanted */
     const kiln_define *defines;
     compiled_file *files;
     size_t count;
@@ -111,6 +116,12 @@ static kiln_status compile_file(const compile_job *job, compiled_file *file, kil
         file->size = kiln_blob_size(blob);
         file->compile_ns = kiln_blob_compile_ns(blob);
         status = write_blob(job, file, blob, diag);
+    }
+    if (status == KILN_OK && job->depfile != NULL) {
+        const glslc_options *glslc = &job->options->glslc;
+        const char *as = glslc->depfile_target != NULL ? glslc->depfile_target : file->output;
+        status = depfile_write(job->depfile, as != NULL ? as : job->depfile, file->file,
+                               job->runtime, job->target, &source, diag);
     }
     kiln_blob_release(blob);
     free(text);
@@ -331,20 +342,75 @@ static exit_code work(compile_job *job, const opt_list *arguments)
     console_progress_end(job->context->console);
     tell_failures(job);
     host_mutex_destroy(job->mutex);
-    bool good = job->options->session.json ? print_json(job) : print_table(job);
+    /* A build system shows what a step prints; glslc prints nothing. */
+    bool good = job->options->session.json             ? print_json(job)
+                : glslc_is_meant(&job->options->glslc) ? true
+                                                       : print_table(job);
     return good ? job->code : cmd_no_memory(job->context);
+}
+
+static bool ends_in_spv(const char *path)
+{
+    const size_t length = path != NULL ? strlen(path) : 0;
+    return length > 4 && strcmp(path + length - 4, ".spv") == 0;
+}
+
+/* SPIR-V is made for no device: what a device's target gives is its driver's own. */
+static kiln_status choose_spirv(compile_options *options, const opt_list *files, kiln_diag *diag)
+{
+    static const char spirv[] = "vulkan:spirv";
+    const session_options *session = &options->session;
+    const bool free = options->target == NULL && session->device == NULL && options->arch == NULL &&
+                      (session->backend == NULL || strcmp(session->backend, "vulkan") == 0);
+    kiln_language language = KILN_LANG_NONE;
+    if (!ends_in_spv(options->output) && !glslc_is_meant(&options->glslc)) {
+        return KILN_OK;
+    }
+    kiln_status status =
+        source_file_language(options->file.language, files->items[0], &language, diag);
+    if (status == KILN_OK && language == KILN_LANG_GLSL && free) {
+        options->target = spirv;
+        options->session.backend = NULL;
+    } else if (status == KILN_OK && ends_in_spv(options->output) &&
+               (options->target == NULL || strcmp(options->target, spirv) != 0)) {
+        status = kiln_diag_set(diag, KILN_E_INVALID,
+                               language == KILN_LANG_GLSL ? "give --target vulkan:spirv"
+                                                          : "give GLSL, or another name after -o",
+                               options->output, "would not be SPIR-V");
+    }
+    return status;
+}
+
+static kiln_status prepare(compile_job *job, compile_options *options, const opt_list *files,
+                           kiln_diag *diag)
+{
+    cli_pool *pool = job->context->pool;
+    bool good = true;
+    kiln_status status =
+        glslc_apply(&options->glslc, options->output, files, pool, &options->file, diag);
+    if (status == KILN_OK) {
+        status = choose_spirv(options, files, diag);
+    }
+    if (status == KILN_OK) {
+        status = check(options, files, pool, diag);
+    }
+    if (status == KILN_OK) {
+        job->depfile = glslc_depfile(&options->glslc, options->output, pool, &good);
+        job->target = options->target;
+    }
+    return good ? status : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "-MD", "out of memory");
 }
 
 static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
 {
-    const compile_options *options = fields;
-    session_options session = options->session;
+    compile_options *options = fields;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache *cache = NULL;
-    compile_job job = {.context = context, .options = options, .target = options->target};
-    if (check(options, arguments, context->pool, &diag) != KILN_OK) {
+    compile_job job = {.context = context, .options = options};
+    if (prepare(&job, options, arguments, &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
     }
+    session_options session = options->session;
     session.compile_only = true;
     if (options->target != NULL) {
         session.backend = targets_backend(options->target, context->pool);
@@ -366,7 +432,11 @@ const cli_command cmd_compile = {
     .summary = "Compiles kernel files through the cache, for later or for -o",
     .details =
         "Without -o the binaries only go into the cache: to fill it when an image is built,\n"
-        "or to see what compiles. Files that compile are not held up by those that do not.",
+        "or to see what compiles. Files that compile are not held up by those that do not.\n\n"
+        "For GLSL compute shaders it takes glslc's options, and its place in a build:\n\n"
+        "  kiln compile -fshader-stage=comp --target-env=vulkan1.2 -O -MD -MF s.d -c s.comp -o "
+        "s.spv\n\n"
+        "With -MD, -c, -std= or -fshader-stage= it prints no table. -o FILE.spv is SPIR-V.",
     .options = specs,
     .options_size = sizeof(compile_options),
     .min_arguments = 1,

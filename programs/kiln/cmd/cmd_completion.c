@@ -142,7 +142,7 @@ static void put_text(const char *text, const char *escaped, const char *quote)
 static void bash_names(const opt_spec *spec, const char *command, const char *between)
 {
     if (spec->name != NULL) {
-        (void)printf("%s--%s", command, spec->name);
+        (void)printf("%s%s%s", command, opt_dashes(spec), spec->name);
     }
     if (spec->letter != 0) {
         (void)printf("%s%s-%c", spec->name != NULL ? between : "", command, spec->letter);
@@ -294,7 +294,13 @@ static void zsh_option(const cli_command *command, const opt_spec *spec)
         (void)printf("{-%c%s,--%s%s}'", spec->letter, value ? "+" : "", spec->name,
                      value ? "=" : "");
     } else if (spec->name != NULL) {
-        (void)printf("'--%s%s", spec->name, value ? "=" : "");
+        const bool equals = spec->name[strlen(spec->name) - 1] == '=';
+        const bool dashed = *opt_dashes(spec) == '\0';
+        (void)printf("'%s%s%s", opt_dashes(spec), spec->name,
+                     equals   ? "-"
+                     : !value ? ""
+                     : dashed ? "+"
+                              : "=");
     } else {
         (void)printf("'-%c%s", spec->letter, value ? "+" : "");
     }
@@ -387,7 +393,9 @@ static void fish_option(const cli_command *command, const opt_spec *spec)
         (void)printf(" -s %c", spec->letter);
     }
     if (spec->name != NULL) {
-        (void)printf(" -l %s", spec->name);
+        const bool dashed = *opt_dashes(spec) == '\0';
+        (void)printf(" -%c %.*s", dashed ? 'o' : 'l', (int)strcspn(spec->name + dashed, "="),
+                     spec->name + dashed);
     }
     if (is_named(spec, "backend")) {
         (void)printf(" -x -a '");

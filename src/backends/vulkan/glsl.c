@@ -274,26 +274,78 @@ static void release(void *user, kn_shaderc_include *include)
 /* --- options ------------------------------------------------------------------------------------
  */
 
-static kiln_status apply_option(const kn_shaderc *shaderc, void *options, const char *option,
-                                kiln_diag *diag)
+static bool apply_environment(const kn_shaderc *shaderc, void *options, const char *name)
 {
     static const struct {
         const char *name;
         uint32_t version;
     } environments[] = {
-        {"--target-env=vulkan1.0", 1U << 22},
-        {"--target-env=vulkan1.1", 1U << 22 | 1U << 12},
-        {"--target-env=vulkan1.2", 1U << 22 | 2U << 12},
-        {"--target-env=vulkan1.3", 1U << 22 | 3U << 12},
+        {"vulkan", 1U << 22},
+        {"vulkan1.0", 1U << 22},
+        {"vulkan1.1", 1U << 22 | 1U << 12},
+        {"vulkan1.2", 1U << 22 | 2U << 12},
+        {"vulkan1.3", 1U << 22 | 3U << 12},
     };
-    static const char *const levels[] = {"-O0", "-Os", "-O"};
     for (size_t i = 0; i < sizeof(environments) / sizeof(environments[0]); i++) {
-        if (strcmp(option, environments[i].name) == 0) {
+        if (strcmp(name, environments[i].name) == 0) {
             shaderc->shaderc_compile_options_set_target_env(options, SHADERC_TARGET_VULKAN,
                                                             environments[i].version);
-            return KILN_OK;
+            return true;
         }
     }
+    return false;
+}
+
+/* "spv1.0" to "spv1.6". */
+static bool apply_spirv(const kn_shaderc *shaderc, void *options, const char *name)
+{
+    if (strncmp(name, "spv1.", 5) != 0 || name[5] < '0' || name[5] > '6' || name[6] != '\0') {
+        return false;
+    }
+    shaderc->shaderc_compile_options_set_target_spirv(options, 1 << 16 | (name[5] - '0') << 8);
+    return true;
+}
+
+/* "450", "450core", "310es", "450compatibility": in place of what #version says. */
+static bool apply_version(const kn_shaderc *shaderc, void *options, const char *text)
+{
+    static const char *const profiles[] = {"", "core", "compatibility", "es"};
+    int version = 0;
+    size_t digits = 0;
+    for (; digits < 3 && text[digits] >= '0' && text[digits] <= '9'; digits++) {
+        version = version * 10 + (text[digits] - '0');
+    }
+    for (int i = 0; digits == 3 && i < 4; i++) {
+        if (strcmp(text + digits, profiles[i]) == 0) {
+            shaderc->shaderc_compile_options_set_forced_version_profile(options, version, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An option that is a name and a value; false if it is none, or the value is wrong. */
+static bool apply_value(const kn_shaderc *shaderc, void *options, const char *option)
+{
+    static const struct {
+        const char *name;
+        bool (*apply)(const kn_shaderc *shaderc, void *options, const char *value);
+    } rows[] = {{"--target-env=", apply_environment},
+                {"--target-spv=", apply_spirv},
+                {"-std=", apply_version}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const size_t length = strlen(rows[i].name);
+        if (strncmp(option, rows[i].name, length) == 0) {
+            return rows[i].apply(shaderc, options, option + length);
+        }
+    }
+    return false;
+}
+
+static kiln_status apply_option(const kn_shaderc *shaderc, void *options, const char *option,
+                                kiln_diag *diag)
+{
+    static const char *const levels[] = {"-O0", "-Os", "-O"};
     for (int i = 0; i < 3; i++) {
         if (strcmp(option, levels[i]) == 0) {
             shaderc->shaderc_compile_options_set_optimization_level(options, i);
@@ -306,9 +358,10 @@ static kiln_status apply_option(const kn_shaderc *shaderc, void *options, const 
         shaderc->shaderc_compile_options_set_suppress_warnings(options);
     } else if (strcmp(option, "-Werror") == 0) {
         shaderc->shaderc_compile_options_set_warnings_as_errors(options);
-    } else {
+    } else if (!apply_value(shaderc, options, option)) {
         return kiln_diag_set(diag, KILN_E_INVALID,
-                             "use -O, -O0, -Os, -g, -w, -Werror or --target-env=vulkan1.N",
+                             "use -O, -O0, -Os, -g, -w, -Werror, -std=450core, "
+                             "--target-env=vulkan1.N or --target-spv=spv1.N",
                              "GLSL option", "'%.80s' is not known", option);
     }
     return KILN_OK;
