@@ -2,6 +2,7 @@
  * that the options name, on the cuda backend opened without its driver. */
 #include "kiln/cuda.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,14 @@ static const char *value_of(const kiln_nvrtc_request *request, size_t *index, co
     return NULL;
 }
 
+/* NVRTC takes blanks off where kiln would take them for part of a directory's name. */
+static bool has_odd_blanks(const char *value)
+{
+    const size_t length = strlen(value);
+    return length == 0 || isspace((unsigned char)value[0]) ||
+           isspace((unsigned char)value[length - 1]);
+}
+
 static kiln_status parse_options(const kiln_nvrtc_request *request, parsed_options *out,
                                  kiln_diag *diag)
 {
@@ -56,13 +65,17 @@ static kiln_status parse_options(const kiln_nvrtc_request *request, parsed_optio
         return no_memory(diag);
     }
     for (size_t i = 0; i < request->option_count; i++) {
+        const size_t first = i;
         const char *value = NULL;
         if ((value = value_of(request, &i, "-arch", false, "--gpu-architecture")) != NULL) {
             kn_text_put(out->arch, sizeof(out->arch), value);
-        } else if ((value = value_of(request, &i, "-I", true, "--include-path")) != NULL) {
+        } else if ((value = value_of(request, &i, "-I", true, "--include-path")) != NULL &&
+                   !has_odd_blanks(value)) {
             out->folders[out->folder_count++] = value;
         } else {
-            out->options[out->option_count++] = request->options[i];
+            for (size_t j = first; j <= i; j++) {
+                out->options[out->option_count++] = request->options[j];
+            }
         }
     }
     return out->arch[0] != '\0'

@@ -56,8 +56,8 @@ static kiln_status add_folder(kn_opencl_request *request, const char *folder, ki
 }
 
 /* -I folders go to the list; every other token into the key, in its place. */
-static kiln_status read_token(kn_opencl_request *request, const char *token, bool *folder_next,
-                              kiln_diag *diag)
+static kiln_status read_token(kn_opencl_request *request, const char *before, const char *token,
+                              bool *folder_next, kiln_diag *diag)
 {
     if (*folder_next || (kn_text_starts(token, "-I") && token[2] != '\0')) {
         const char *folder = *folder_next ? token : token + 2;
@@ -68,7 +68,7 @@ static kiln_status read_token(kn_opencl_request *request, const char *token, boo
         *folder_next = true;
         return KILN_OK;
     }
-    const char *reason = kn_opencl_option_reason(token);
+    const char *reason = kn_opencl_option_reason(before, token);
     const char *word = kn_include_scan_words(kn_span_of_text(token));
     if (reason != NULL) {
         kn_text_putf(request->bypass, sizeof(request->bypass), "%s: %s", token, reason);
@@ -97,20 +97,23 @@ static kiln_status read_quoted(kn_opencl_request *request, const char *raw, size
 static kiln_status read_options(kn_opencl_request *request, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
-    kn_strbuf token;
+    kn_strbuf before, token;
     bool odd = false, folder_next = false;
     const char *at = request->options;
     /* PoCL looks into the current folder before the others. */
     if (request->unit.is_pocl) {
         status = add_folder(request, ".", diag);
     }
+    kn_strbuf_init(&before, 0);
     kn_strbuf_init(&token, 0);
     const char *raw = at;
     while (status == KILN_OK && kn_opencl_option_next(&at, &token, &odd)) {
         const size_t folders = request->folder_count;
-        status = kn_strbuf_ok(&token)
-                     ? read_token(request, kn_strbuf_text(&token), &folder_next, diag)
-                     : out_of_memory(diag);
+        status = kn_strbuf_ok(&token) ? read_token(request, kn_strbuf_text(&before),
+                                                   kn_strbuf_text(&token), &folder_next, diag)
+                                      : out_of_memory(diag);
+        kn_strbuf_clear(&before);
+        kn_strbuf_append_text(&before, kn_strbuf_text(&token));
         if (status == KILN_OK) {
             const bool folder = folder_next || request->folder_count != folders;
             raw += strspn(raw, " \t\r\n\v\f");
@@ -119,6 +122,7 @@ static kiln_status read_options(kn_opencl_request *request, kiln_diag *diag)
         raw = at;
     }
     kn_strbuf_deinit(&token);
+    kn_strbuf_deinit(&before);
     if (odd || folder_next) {
         kn_text_put(request->bypass, sizeof(request->bypass),
                     "the options are quoted in a way that drivers read differently");

@@ -33,6 +33,7 @@ static const op_row compiler_rows[] = {
     COMPILER(ships_header, 0),
     COMPILER(uncacheable_option, 0),
     COMPILER(compile, 0),
+    COMPILER(option_effects, KILN_CAP_OPTION_EFFECTS),
 };
 
 static const op_row device_rows[] = {

@@ -29,6 +29,7 @@ typedef struct closure {
     kn_include_path path;
     bool has_path;
     bool has_includes;
+    bool has_names; /* the source or an option mentions the name of its file */
     kn_manifest manifest;
     kiln_blob *blob;     /* whose bytes the manifest borrows; NULL: it was found anew */
     kiln_recipe *recipe; /* the manifest's; NULL: it is not kept */
@@ -223,8 +224,8 @@ static kiln_status find(closure *c, kiln_diag *diag)
     if (!is_text(source->language)) {
         return KILN_OK;
     }
-    kiln_status status =
-        kn_closure_glance(source, &c->has_includes, view->reason, sizeof view->reason);
+    kiln_status status = kn_closure_glance(source, &c->has_includes, &c->has_names, view->reason,
+                                           sizeof view->reason);
     if (status != KILN_OK || view->reason[0] != '\0' || !c->has_includes) {
         return status == KILN_E_NOMEM ? no_memory(diag) : status;
     }
@@ -330,6 +331,87 @@ void kn_closure_destroy(kn_closure *view)
     free(c);
 }
 
+/* --- names of files in the code -----------------------------------------------------------------
+ */
+
+bool kn_closure_names_matter(const kn_closure *view)
+{
+    const closure *c = (const closure *)view;
+    return c->request.names || c->has_names || (c->has_includes && c->manifest.names_seen);
+}
+
+/* A directory as the compiler spells it, or, where code has names without directories, which other
+ * directory it lies in: of two that both fit, the compiler takes one off. */
+static void append_dir(const closure *c, size_t index, kn_strbuf *line)
+{
+    const kiln_source *source = c->request.source;
+    const char *dir = source->include_dirs[index];
+    if (!c->request.names_relative) {
+        kn_strbuf_append_text(line, dir);
+        return;
+    }
+    for (size_t i = 0; i < source->include_dir_count; i++) {
+        const size_t length = strlen(source->include_dirs[i]);
+        if (i != index && strncmp(dir, source->include_dirs[i], length) == 0 &&
+            (dir[length] == '/' || dir[length] == '\0')) {
+            kn_strbuf_printf(line, "%zu%s ", i, dir + length);
+        }
+    }
+}
+
+static kiln_status add_line(kiln_recipe *recipe, const char *field, const kn_strbuf *line,
+                            kiln_diag *diag)
+{
+    return kn_strbuf_ok(line)
+               ? kiln_recipe_add_text(recipe, field, kn_strbuf_text(line), line->length, diag)
+               : no_memory(diag);
+}
+
+static kiln_status add_dirs(const closure *c, kiln_recipe *recipe, kn_strbuf *line, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < c->request.source->include_dir_count && status == KILN_OK; i++) {
+        kn_strbuf_clear(line);
+        append_dir(c, i, line);
+        status = add_line(recipe, "name.dir", line, diag);
+    }
+    for (size_t i = 0; i < c->request.system_dir_count && status == KILN_OK; i++) {
+        kn_strbuf_clear(line);
+        kn_strbuf_append_text(line, c->system_dirs[i]);
+        status = add_line(recipe, "name.system", line, diag);
+    }
+    return status;
+}
+
+/* What __FILE__ and its like say in each text, and line information of each. */
+static kiln_status add_names(const closure *c, kiln_recipe *recipe, kiln_diag *diag)
+{
+    const char *name = c->request.source->name;
+    kn_strbuf line;
+    kn_strbuf_init(&line, 0);
+    kn_strbuf_append_text(&line, name != NULL ? kn_path_name(name) : "");
+    kiln_status status = add_line(recipe, "name", &line, diag);
+    for (size_t i = 0; i < c->manifest.header_count && status == KILN_OK; i++) {
+        const kn_place *place = &c->manifest.headers[i].place;
+        kn_strbuf_clear(&line);
+        kn_strbuf_printf(&line, "%d %u %s", (int)place->base, place->index,
+                         kn_manifest_name(&c->manifest, place->name));
+        status = add_line(recipe, "name.header", &line, diag);
+    }
+    if (status == KILN_OK && (c->manifest.header_count > 0 || c->request.names)) {
+        status = add_dirs(c, recipe, &line, diag);
+    }
+    if (status == KILN_OK && c->request.names && !c->request.names_relative) {
+        char *current = kn_path_resolve(".");
+        status = current != NULL
+                     ? kiln_recipe_add_text(recipe, "name.current", current, strlen(current), diag)
+                     : no_memory(diag);
+        free(current);
+    }
+    kn_strbuf_deinit(&line);
+    return status;
+}
+
 /* --- using --------------------------------------------------------------------------------------
  */
 
@@ -339,12 +421,12 @@ kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_
     if (view->bypass) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "making a key", "%s", view->reason);
     }
-    if (!c->has_includes) {
-        return KILN_OK;
+    kiln_status status = kn_closure_names_matter(view) ? add_names(c, recipe, diag) : KILN_OK;
+    if (!c->has_includes || status != KILN_OK) {
+        return status;
     }
     kn_strbuf line;
     kn_strbuf_init(&line, 0);
-    kiln_status status = KILN_OK;
     for (size_t i = 0; i < c->manifest.header_count && status == KILN_OK; i++) {
         const kn_manifest_header *row = &c->manifest.headers[i];
         if (row->place.base == KN_PLACE_SYSTEM) {

@@ -50,6 +50,12 @@ typedef struct kn_closure_request {
     /* Where the compiler looks first for "x" written in the source itself: its file's folder, or
      * "." where the compiler searches the current folder. NULL: nowhere. */
     const char *folder;
+    /* "x.h" is not looked for in its includer's directory (an option says so); `folder` is NULL. */
+    bool not_beside;
+    /* The code names files even where no text asks for it (line information); and wherever it names
+     * one, it does so without the include directory that it was found in. */
+    bool names;
+    bool names_relative;
     const char *const *system_dirs; /* searched after the include dirs; all of them, in order */
     size_t system_dir_count;
     /* include_dirs and system_dirs are all that the compiler searches: an include that is not
@@ -93,10 +99,16 @@ void kn_closure_destroy(kn_closure *closure);
  * KILN_OK. */
 kiln_status kn_closure_settle(kn_closure *closure);
 
+/* Whether the code may hold the names of files: a text or an option mentions __FILE__ or its like,
+ * or the request says so. kn_closure_add_to puts them into the key then. */
+bool kn_closure_names_matter(const kn_closure *closure);
+
 /* Adds one "header" field for each file (name as written, SHA-256) in the order in which they are
  * reached, those of system dirs left out, and an "includes" field that fixes which include reaches
  * which file and the content of those of system dirs. Nothing at all for
- * a source without includes. No path and no time is in them. KILN_E_INVALID after a bypass. */
+ * a source without includes. No path and no time is in them; where names matter, "name" fields have
+ * the names of the source and the headers as far as the code can hold them. KILN_E_INVALID after a
+ * bypass. */
 kiln_status kn_closure_add_to(const kn_closure *closure, kiln_recipe *recipe, kiln_diag *diag);
 
 /* Calls `visit` for every place that was looked at: with its stamp, or NULL where nothing was.

@@ -36,6 +36,32 @@ const char *kn_include_scan_words(kn_span text)
     return NULL;
 }
 
+bool kn_include_scan_names(kn_span text)
+{
+    static const char *const words[] = {"__FILE", "__BASE_FILE__", "__builtin_FILE",
+                                        "source_location", "assert"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (contains(text, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool options_mention_names(const kiln_source *source)
+{
+    bool found = false;
+    for (size_t i = 0; i < source->define_count && !found; i++) {
+        const char *value = source->defines[i].value;
+        found = kn_include_scan_names(kn_span_of_text(source->defines[i].name)) ||
+                kn_include_scan_names(kn_span_of_text(value));
+    }
+    for (size_t i = 0; i < source->option_count && !found; i++) {
+        found = kn_include_scan_names(kn_span_of_text(source->options[i]));
+    }
+    return found;
+}
+
 static kiln_status note_any(void *user, const kn_include *include)
 {
     (void)include;
@@ -72,10 +98,11 @@ static const char *find_word(const kiln_source *source)
     return why;
 }
 
-kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, char *reason,
-                              size_t reason_size)
+kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, bool *out_names,
+                              char *reason, size_t reason_size)
 {
     *out_includes = false;
+    *out_names = options_mention_names(source);
     const char *word = find_word(source);
     if (word != NULL) {
         kn_text_putf(reason, reason_size, "%s in a define or an option", word);
@@ -86,6 +113,7 @@ kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, cha
     kiln_status status = kn_include_scan_macros(kn_span_of(source->text, source->length),
                                                 kn_closure_raw_strings(source), note_any, &macros,
                                                 out_includes, &stop);
+    *out_names = *out_names || stop.names;
     if (status == KILN_OK && stop.why != NULL) {
         kn_text_putf(reason, reason_size, "%s:%zu: %s",
                      source->name != NULL ? kn_path_name(source->name) : "source", stop.line,

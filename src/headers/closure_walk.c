@@ -191,7 +191,8 @@ static kiln_status add_node(walk *w, kn_place place, const char *name, kn_span w
     if (added == NULL) {
         return KILN_E_NOMEM;
     }
-    *added = (node){(uint32_t)w->node_count + 1, depth, file->device, file->stamp.inode, NULL};
+    *added =
+        (node){(uint32_t)w->node_count + 1, depth, file->stamp.device, file->stamp.inode, NULL};
     if (!push_node(w, added)) {
         free(added);
         return KILN_E_NOMEM;
@@ -353,7 +354,8 @@ static kiln_status try_all(walk *w, const kn_include *include)
     if (status == KILN_OK && kn_path_is_absolute(include->name.data)) {
         return try_place(w, KN_PLACE_ABSOLUTE, 0, include->name, include);
     }
-    if (status == KILN_OK && include->quoted && !include->next) {
+    const bool beside = !w->path->request->not_beside || in_memory(w);
+    if (status == KILN_OK && include->quoted && !include->next && beside) {
         status = try_beside(w, include);
     }
     /* What is beside one in memory is found by some compilers before the search path, by some after
@@ -483,6 +485,7 @@ static kiln_status scan(walk *w, kn_span text)
     };
     kiln_status status =
         kn_include_scan_macros(text, kn_closure_raw_strings(w->source), visit, &macros, w, &stop);
+    w->manifest->names_seen = w->manifest->names_seen || stop.names;
     if (status == KILN_OK && stop.why != NULL) {
         return refuse(w, ":%zu: %s", stop.line, stop.why);
     }

@@ -15,8 +15,9 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *
 /* Whether the language certainly has raw string literals. */
 bool kn_closure_raw_strings(const kiln_source *source);
 
-/* Scans the source alone: whether it names any file at all, and `reason` as above. */
-kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, char *reason,
-                              size_t reason_size);
+/* Scans the source alone: whether it names any file at all, whether it or an option mentions the
+ * name of its own file, and `reason` as above. */
+kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, bool *out_names,
+                              char *reason, size_t reason_size);
 
 #endif

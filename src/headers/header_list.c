@@ -9,7 +9,7 @@
 
 /* The layout in bytes. */
 #define HEAD_SIZE 64u
-#define HEADER_SIZE 96u
+#define HEADER_SIZE 112u
 #define ABSENT_SIZE 24u
 #define FOLDER_SIZE 16u
 #define NAMES_LIMIT ((size_t)64 << 20)
@@ -206,6 +206,7 @@ void kn_manifest_write(const kn_manifest *manifest, kn_strbuf *out)
     kn_put_u64(head + 16, (uint64_t)manifest->recorded_ns);
     memcpy(head + 24, manifest->graph, sizeof manifest->graph);
     kn_put_u32(head + 56, (uint32_t)manifest->folder_count);
+    kn_put_u32(head + 60, manifest->names_seen ? 1 : 0);
     kn_strbuf_append(out, head, sizeof head);
     for (size_t i = 0; i < manifest->header_count; i++) {
         const kn_manifest_header *header = &manifest->headers[i];
@@ -217,7 +218,10 @@ void kn_manifest_write(const kn_manifest *manifest, kn_strbuf *out)
         kn_put_u64(row + 40, (uint64_t)header->stamp.mtime_ns);
         kn_put_u64(row + 48, (uint64_t)header->stamp.ctime_ns);
         kn_put_u64(row + 56, header->stamp.inode);
-        memcpy(row + 64, header->digest, sizeof header->digest);
+        kn_put_u64(row + 64, header->stamp.device);
+        kn_put_u32(row + 72, header->stamp.owner);
+        kn_put_u32(row + 76, header->stamp.mode);
+        memcpy(row + 80, header->digest, sizeof header->digest);
         kn_strbuf_append(out, row, sizeof row);
     }
     for (size_t i = 0; i < manifest->absent_count; i++) {
@@ -289,7 +293,10 @@ static bool get_header(const unsigned char *row, const kn_manifest *manifest,
     out_header->stamp.mtime_ns = (int64_t)kn_get_u64(row + 40);
     out_header->stamp.ctime_ns = (int64_t)kn_get_u64(row + 48);
     out_header->stamp.inode = kn_get_u64(row + 56);
-    memcpy(out_header->digest, row + 64, sizeof out_header->digest);
+    out_header->stamp.device = kn_get_u64(row + 64);
+    out_header->stamp.owner = kn_get_u32(row + 72);
+    out_header->stamp.mode = kn_get_u32(row + 76);
+    memcpy(out_header->digest, row + 80, sizeof out_header->digest);
     return name_is_good(manifest->pool, out_header->written, out_header->written_length);
 }
 
@@ -344,7 +351,7 @@ kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest)
     kn_manifest_init(out_manifest);
     const unsigned char *head = (const unsigned char *)bytes.data;
     if (bytes.length < HEAD_SIZE || kn_get_u32(head) != KN_MANIFEST_VERSION ||
-        kn_get_u32(head + 60) != 0) {
+        kn_get_u32(head + 60) > 1) {
         return KILN_E_CORRUPT;
     }
     size_t header_count = kn_get_u32(head + 4);
@@ -359,6 +366,7 @@ kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest)
         return KILN_E_CORRUPT;
     }
     out_manifest->recorded_ns = (int64_t)kn_get_u64(head + 16);
+    out_manifest->names_seen = kn_get_u32(head + 60) == 1;
     memcpy(out_manifest->graph, head + 24, sizeof out_manifest->graph);
     out_manifest->pool = kn_span_of(bytes.data + bytes.length - names_size, names_size);
     out_manifest->header_capacity = header_count;
@@ -378,10 +386,22 @@ static bool is_settled(int64_t time_ns, int64_t recorded_ns)
     return recorded_ns > YOUNG_NS && time_ns >= 2 * SECOND_NS && time_ns < recorded_ns - YOUNG_NS;
 }
 
+kn_stamp kn_stamp_of(const kn_file_facts *facts)
+{
+    return (kn_stamp){.size = facts->size,
+                      .mtime_ns = facts->mtime_ns,
+                      .ctime_ns = facts->ctime_ns,
+                      .inode = facts->inode,
+                      .device = facts->device,
+                      .owner = facts->owner,
+                      .mode = facts->mode};
+}
+
 bool kn_stamp_holds(const kn_stamp *then, const kn_stamp *now, int64_t recorded_ns)
 {
     return then->size == now->size && then->mtime_ns == now->mtime_ns &&
            then->ctime_ns == now->ctime_ns && then->inode == now->inode &&
+           then->device == now->device && then->owner == now->owner && then->mode == now->mode &&
            is_settled(now->mtime_ns, recorded_ns) &&
            (now->ctime_ns == 0 || is_settled(now->ctime_ns, recorded_ns));
 }

@@ -14,8 +14,9 @@
 #include "base/span.h"
 #include "base/strbuf.h"
 #include "kiln/status.h"
+#include "sys/file.h"
 
-#define KN_MANIFEST_VERSION 3u
+#define KN_MANIFEST_VERSION 4u
 #define KN_MANIFEST_MAX_ROWS 500000u
 
 typedef enum kn_place_base {
@@ -53,7 +54,12 @@ typedef struct kn_stamp {
     int64_t mtime_ns;
     int64_t ctime_ns;
     uint64_t inode;
+    uint64_t device; /* images with fixed times give the same inode to other content */
+    uint32_t owner;
+    uint32_t mode;
 } kn_stamp;
+
+kn_stamp kn_stamp_of(const kn_file_facts *facts);
 
 typedef struct kn_manifest_header {
     kn_place place;
@@ -65,6 +71,7 @@ typedef struct kn_manifest_header {
 
 typedef struct kn_manifest {
     int64_t recorded_ns; /* wall clock before the first file was read */
+    bool names_seen;     /* some text mentions the name of the file that it is in */
     uint8_t
         graph[32]; /* which include of which file reaches which header; system headers' digests */
     kn_manifest_header *headers;

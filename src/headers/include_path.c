@@ -74,9 +74,10 @@ void kn_include_path_deinit(kn_include_path *path)
 void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out)
 {
     const kn_closure_request *request = path->request;
-    kn_strbuf_printf(
-        out, "memory:%d folder:%d complete:%d system:%zu dirs:", request->source->header_count > 0,
-        request->folder != NULL, request->search_path_complete, request->system_dir_count);
+    kn_strbuf_printf(out, "memory:%d folder:%d beside:%d complete:%d system:%zu dirs:",
+                     request->source->header_count > 0, request->folder != NULL,
+                     !request->not_beside, request->search_path_complete,
+                     request->system_dir_count);
     for (size_t i = 0; i < request->source->include_dir_count; i++) {
         kn_strbuf_append_char(out, path->skipped[i] ? '-' : '+');
     }
@@ -125,8 +126,7 @@ kiln_status kn_include_path_of(const kn_include_path *path, const kn_place *plac
 
 static void take_facts(kn_include_file *file, const kn_file_facts *facts)
 {
-    file->stamp = (kn_stamp){facts->size, facts->mtime_ns, facts->ctime_ns, facts->inode};
-    file->device = facts->device;
+    file->stamp = kn_stamp_of(facts);
 }
 
 static kiln_status take_header(const kn_file_facts *facts, kn_include_file *out_file)

@@ -27,7 +27,6 @@ typedef struct kn_include_file {
     kn_span text;
     void *owned; /* free() */
     kn_stamp stamp;
-    uint64_t device;
     uint8_t digest[32];
 } kn_include_file;
 
@@ -42,7 +41,7 @@ void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out);
 /* The header in memory of exactly this name, or NULL. */
 const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span name);
 
-/* Looks at a place. KILN_OK fills the stamp and device of a regular file; KILN_MISS: nothing there,
+/* Looks at a place. KILN_OK fills the stamp of a regular file; KILN_MISS: nothing there,
  * a folder, or a base or index that the request does not have; KILN_E_IO: something that cannot be
  * read as a header; KILN_E_NOMEM. */
 kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,

@@ -7,6 +7,7 @@
 
 #include "headers/characters.h"
 #include "headers/include_scanner.h"
+#include "headers/include_words.h"
 
 static void stop(scanner *s, const char *why)
 {
@@ -234,23 +235,16 @@ static void read_directive(scanner *s)
     }
 }
 
-static const char *time_word(const char *word)
-{
-    static const char *const words[] = {"__DATE__", "__TIME__", "__TIMESTAMP__", "__has_embed"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(word, words[i]) == 0) {
-            return words[i];
-        }
-    }
-    return NULL;
-}
-
 /* Whether a word may be one of those that matter: a glance at letters and length. */
 static bool is_notable(const char *word, size_t length)
 {
     switch (word[0]) {
     case '_':
-        return length > 7 && word[1] == '_' && (word[2] == 'D' || word[2] == 'T' || word[2] == 'h');
+        return length > 7 && word[1] == '_' && memchr("DThFBb", word[2], 6) != NULL;
+    case 'a':
+        return length == 6;
+    case 's':
+        return length == 15;
     case 'R':
     case 'L':
     case 'u':
@@ -272,6 +266,18 @@ static bool is_raw_prefix(const char *word)
     return false;
 }
 
+/* After a word that begins with an underscore. */
+static void read_reserved(scanner *s, const char *word)
+{
+    if (kn_word_reads_time(word) != NULL) {
+        stop(s, kn_word_reads_time(word));
+    } else if (strcmp(word, "__has_include") == 0) {
+        read_probe(s, false);
+    } else if (strcmp(word, "__has_include_next") == 0) {
+        read_probe(s, true);
+    }
+}
+
 static void read_identifier(scanner *s)
 {
     const char *end = skip_set(s->p, s->end, &word_set);
@@ -286,14 +292,9 @@ static void read_identifier(scanner *s)
         read_probe(s, false);
         return;
     }
+    s->stop->names = s->stop->names || kn_word_names_file(word);
     if (word[0] == '_') {
-        if (time_word(word) != NULL) {
-            stop(s, time_word(word));
-        } else if (strcmp(word, "__has_include") == 0) {
-            read_probe(s, false);
-        } else if (strcmp(word, "__has_include_next") == 0) {
-            read_probe(s, true);
-        }
+        read_reserved(s, word);
         return;
     }
     if (is_raw_prefix(word) && peek(s) == '"') {
@@ -389,7 +390,7 @@ static void read_text(scanner *s, kn_span text)
 kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn *visit,
                                    const kn_scan_macros *macros, void *user, kn_scan_stop *out_stop)
 {
-    *out_stop = (kn_scan_stop){NULL, 0};
+    *out_stop = (kn_scan_stop){NULL, 0, false};
     if (text.length == 0) {
         return KILN_OK;
     }

@@ -29,6 +29,7 @@ typedef kiln_status kn_include_fn(void *user, const kn_include *include);
 typedef struct kn_scan_stop {
     const char *why;
     size_t line;
+    bool names; /* the text mentions its own file's name: __FILE__ and its like */
 } kn_scan_stop;
 
 /* What is reported besides, to one who evaluates computed includes; any of them may be NULL. Spans
@@ -50,6 +51,9 @@ kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit
 kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn *visit,
                                    const kn_scan_macros *macros, void *user,
                                    kn_scan_stop *out_stop);
+
+/* Whether a text outside the source (the value of a -D, an option) mentions a file's name. */
+bool kn_include_scan_names(kn_span text);
 
 /* Why a text outside the source (the value of a -D, an option) makes the output change with time;
  * NULL if it does not. */

@@ -52,8 +52,12 @@ enum {
                                            `entries` name: the names are part of no key */
     KILN_CAP_ASYNC_COPY = 1u << 20, /* queue_write and queue_read with an event return before the
                                        copy is done, and go on beside launches of other queues */
-    /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header and uncacheable_option
-     * may come from any thread all the same; they tell what is known and touch no context. */
+    KILN_CAP_OPTION_EFFECTS = 1u << 17, /* option_effects */
+    KILN_CAP_NAMES_RELATIVE = 1u << 18, /* where code names a file, it names it without its include
+                                           directory */
+    /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header, uncacheable_option
+     * and option_effects may come from any thread all the same; they report what is known and touch
+     * no context. */
     KILN_CAP_FACTS_ANY_THREAD = 1u << 15,
 };
 
@@ -180,6 +184,13 @@ typedef struct kiln_compile_request {
     const kiln_precompile *precompile; /* NULL where nothing can be kept */
 } kiln_compile_request;
 
+/* What options change besides the code that they ask for. */
+enum {
+    KILN_OPTION_NOT_BESIDE = 1u << 0, /* "x.h" is not searched in the directory of its includer */
+    KILN_OPTION_NAMES = 1u << 1, /* the code names files and the current directory even where no
+                                    text asks for it: line information */
+};
+
 /* Text and target to artifact. */
 typedef struct kiln_compiler_ops {
     uint32_t abi;
@@ -211,6 +222,8 @@ typedef struct kiln_compiler_ops {
     /* Runs a stage. KILN_E_COMPILE with the log in diag when the kernel is at fault. */
     kiln_status (*compile)(void *instance, const kiln_compile_request *request,
                            kiln_artifact *artifact, void **out_live, kiln_diag *diag);
+    /* KILN_CAP_OPTION_EFFECTS: KILN_OPTION_ bits of a source's options. */
+    uint32_t (*option_effects)(void *instance, const kiln_source *source);
 } kiln_compiler_ops;
 
 /* --- device ------------------------------------------------------------------------------------

@@ -121,8 +121,23 @@ static bool keeps_symbols(const kiln_source *source)
     return false;
 }
 
+/* Debug information names the current directory. */
+static bool add_current_mapping(job *j)
+{
+    char *current = kn_path_resolve(".");
+    if (current != NULL && strchr(current, '=') == NULL) {
+        kn_strbuf_printf(&j->arguments, "-fdebug-prefix-map=%s=.", current);
+        kn_strbuf_append_char(&j->arguments, '\0');
+    }
+    free(current);
+    return current != NULL;
+}
+
 static bool add_mappings(job *j)
 {
+    if (keeps_symbols(j->source) && !add_current_mapping(j)) {
+        return false;
+    }
     char *folder = kn_path_folder(name_of(j->source));
     if (folder == NULL) {
         return false;

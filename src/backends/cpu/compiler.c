@@ -134,4 +134,5 @@ const kiln_compiler_ops kn_cpu_compiler_ops = {
     .ships_header = ships_header,
     .uncacheable_option = kn_cpu_flags_uncacheable,
     .compile = kn_cpu_compile,
+    .option_effects = kn_cpu_flags_effects,
 };

@@ -24,6 +24,7 @@ kiln_status kn_cpu_compile(void *instance, const kiln_compile_request *request,
  * options uncacheable. */
 void kn_cpu_flags_fixed(kn_strbuf *flags);
 const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source);
+uint32_t kn_cpu_flags_effects(void *instance, const kiln_source *source);
 /* Flags joined by blanks, for a key. */
 void kn_cpu_flags_join(const kn_strbuf *flags, kn_strbuf *line);
 

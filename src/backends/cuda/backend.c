@@ -14,6 +14,7 @@ static const kiln_compiler_ops compiler_ops = {
     .ships_header = kn_cuda_ships_header,
     .uncacheable_option = kn_cuda_uncacheable_option,
     .compile = kn_cuda_compile,
+    .option_effects = kn_cuda_option_effects,
 };
 
 static const kiln_device_ops device_ops = {
@@ -68,7 +69,7 @@ const kiln_backend kn_backend_cuda = {
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_QUEUE_WAIT | KILN_CAP_ASYNC_COPY |
             KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_REFLECT |
             KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN | KILN_CAP_PRECOMPILE |
-            KILN_CAP_COOPERATIVE | KILN_CAP_CLUSTERS,
+            KILN_CAP_COOPERATIVE | KILN_CAP_CLUSTERS | KILN_CAP_OPTION_EFFECTS,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_cuda_open,

@@ -1,5 +1,6 @@
 /* CUDA C++ -> CUBIN or PTX through NVRTC (NVRTC user guide, "Basic Usage"), with lowered names kept
  * as facts so that a hit gives them back as the compile did. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,15 @@ static void list_deinit(option_list *list)
     }
 }
 
+/* As NVRTC takes it for the directory that it is: behind "-I" it drops blanks and a "=", and in any
+ * form blanks at the end; "-" is no directory to it. */
+static void add_include_dir(option_list *list, const char *dir)
+{
+    const size_t length = strlen(dir);
+    const bool blank = length > 0 && isspace((unsigned char)dir[length - 1]);
+    add_joined(list, "--include-path=", strcmp(dir, "-") == 0 ? "./-" : dir, blank ? "/." : "");
+}
+
 static void build_options(const kn_cuda *cuda, const kiln_compile_request *request,
                           option_list *list)
 {
@@ -82,13 +92,13 @@ static void build_options(const kn_cuda *cuda, const kiln_compile_request *reque
         add(list, source->options[i]);
     }
     for (size_t i = 0; i < source->include_dir_count; i++) {
-        add_joined(list, "-I", source->include_dirs[i], "");
+        add_include_dir(list, source->include_dirs[i]);
     }
     const char *dir;
     for (size_t i = 0;
          (dir = kn_cuda_system_include_dir((void *)(uintptr_t)cuda, request->target, i)) != NULL;
          i++) {
-        add_joined(list, "-I", dir, "");
+        add_include_dir(list, dir);
     }
 }
 

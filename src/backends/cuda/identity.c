@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "backends/cuda/instance.h"
+#include "backends/cuda/options.h"
 #include "base/text.h"
+#include "sys/env.h"
 
 static void identify_compiler(const kn_cuda *cuda, const kn_cuda_target *wanted,
                               const kiln_identity *identity)
@@ -20,6 +22,7 @@ static void identify_compiler(const kn_cuda *cuda, const kn_cuda_target *wanted,
     identity->env(identity->sink, "NVRTC_PREPEND_FLAGS");
     identity->env(identity->sink, "NVRTC_APPEND_FLAGS");
     identity->env(identity->sink, "NVVM_IR_VER_CHK");
+    identity->env(identity->sink, "NV_NVVM_VERSION");
 }
 
 kiln_status kn_cuda_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
@@ -67,33 +70,37 @@ bool kn_cuda_ships_header(void *instance, const kiln_target *target, const char 
     return false; /* NVRTC has no header of its own; the toolkit's are files and are followed */
 }
 
+/* NVRTC reads more options from its environment (some versions do). */
+static const char *const option_variables[] = {"NVRTC_PREPEND_FLAGS", "NVRTC_APPEND_FLAGS"};
+
+static void read_options(const kiln_source *source, kn_cuda_option_facts *out)
+{
+    kn_cuda_options_read(source->options, source->option_count, out);
+    for (size_t i = 0; i < sizeof(option_variables) / sizeof(option_variables[0]); i++) {
+        const char *text = kn_env_get(option_variables[i]);
+        kn_cuda_option_facts facts = {NULL, false, false};
+        if (text != NULL) {
+            kn_cuda_options_read_text(text, &facts);
+        }
+        out->reason = out->reason != NULL ? out->reason : facts.reason;
+        out->not_beside = out->not_beside || facts.not_beside;
+        out->names = out->names || facts.names;
+    }
+}
+
 const char *kn_cuda_uncacheable_option(void *instance, const kiln_source *source)
 {
-    static const struct {
-        const char *prefix, *reason;
-    } rows[] = {
-        {"-include", "-include names a file that kiln does not follow"},
-        {"--pre-include", "--pre-include names a file that kiln does not follow"},
-        {"-I", "an include folder in the options is not followed; give it as an include dir"},
-        {"--include-path", "an include folder in the options is not followed"},
-        {"-pch", "a precompiled header that kiln did not make"},
-        {"--pch", "a precompiled header that kiln did not make"},
-        {"-use-pch", "a precompiled header that kiln did not make"},
-        {"--use-pch", "a precompiled header that kiln did not make"},
-        {"-create-pch", "-create-pch writes a file that a hit would not write"},
-        {"--create-pch", "--create-pch writes a file that a hit would not write"},
-        {"-time", "-time writes a file that a hit would not write"},
-        {"--time", "--time writes a file that a hit would not write"},
-        {"--fdevice-time-trace", "a time trace is a file that a hit would not write"},
-        {"-fdevice-time-trace", "a time trace is a file that a hit would not write"},
-    };
+    kn_cuda_option_facts facts;
     (void)instance;
-    for (size_t i = 0; i < source->option_count; i++) {
-        for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
-            if (kn_text_starts(source->options[i], rows[j].prefix)) {
-                return rows[j].reason;
-            }
-        }
-    }
-    return NULL;
+    read_options(source, &facts);
+    return facts.reason;
+}
+
+uint32_t kn_cuda_option_effects(void *instance, const kiln_source *source)
+{
+    kn_cuda_option_facts facts;
+    (void)instance;
+    read_options(source, &facts);
+    return (facts.not_beside ? KILN_OPTION_NOT_BESIDE : 0u) |
+           (facts.names ? KILN_OPTION_NAMES : 0u);
 }

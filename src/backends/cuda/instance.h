@@ -117,6 +117,7 @@ kiln_status kn_cuda_identify(void *instance, const kiln_stage *stage, const kiln
 const char *kn_cuda_system_include_dir(void *instance, const kiln_target *target, size_t index);
 bool kn_cuda_ships_header(void *instance, const kiln_target *target, const char *name);
 const char *kn_cuda_uncacheable_option(void *instance, const kiln_source *source);
+uint32_t kn_cuda_option_effects(void *instance, const kiln_source *source);
 
 /* compile.c, jit.c */
 /* The fact that keeps the lowered name of an entry, by its place: a fact's name is short, and a

@@ -53,6 +53,17 @@ const char *kn_fake_uncacheable_option(void *instance, const kiln_source *source
     return NULL;
 }
 
+uint32_t kn_fake_option_effects(void *instance, const kiln_source *source)
+{
+    uint32_t effects = 0;
+    (void)instance;
+    for (size_t i = 0; i < source->option_count; i++) {
+        effects |= strcmp(source->options[i], "-not-beside") == 0 ? KILN_OPTION_NOT_BESIDE : 0u;
+        effects |= strcmp(source->options[i], "-names") == 0 ? KILN_OPTION_NAMES : 0u;
+    }
+    return effects;
+}
+
 /* Source to code. The names of the kernels go along as a fact. */
 static kiln_status compile_source(kn_fake_instance *fake, const kiln_source *source,
                                   kiln_artifact *artifact, kiln_diag *diag)

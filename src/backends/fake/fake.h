@@ -90,6 +90,7 @@ const kiln_stage *kn_fake_stages(void *instance, const kiln_target *target, kiln
 const char *kn_fake_system_include_dir(void *instance, const kiln_target *target, size_t index);
 bool kn_fake_ships_header(void *instance, const kiln_target *target, const char *name);
 const char *kn_fake_uncacheable_option(void *instance, const kiln_source *source);
+uint32_t kn_fake_option_effects(void *instance, const kiln_source *source);
 kiln_status kn_fake_compile(void *instance, const kiln_compile_request *request,
                             kiln_artifact *artifact, void **out_live, kiln_diag *diag);
 

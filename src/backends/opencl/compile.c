@@ -8,6 +8,7 @@
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
 #include "base/text.h"
+#include "sys/env.h"
 #include "sys/file.h"
 
 static const kiln_stage binary_stage = {
@@ -73,24 +74,40 @@ bool kn_opencl_ships_header(void *instance, const kiln_target *target, const cha
     return strcmp(name, "opencl-c.h") == 0 || strcmp(name, "opencl-c-base.h") == 0;
 }
 
+/* Variables from which drivers take more options; their values are in the key. */
+static const char *const variables[] = {
+    "POCL_EXTRA_BUILD_FLAGS",      "AMD_OCL_BUILD_OPTIONS", "AMD_OCL_BUILD_OPTIONS_APPEND",
+    "CLOVER_EXTRA_BUILD_OPTIONS",  "IGC_ExtraOCLOptions",   "IGC_ExtraOCLInternalOptions",
+    "CLOVER_EXTRA_COMPILE_OPTIONS"};
+
 const char *kn_opencl_uncacheable_option(void *instance, const kiln_source *source)
 {
-    const char *reason = NULL;
-    kn_strbuf token;
+    kn_strbuf all; /* as the driver gets them: the value of a "-D" may be the next element */
     (void)instance;
-    kn_strbuf_init(&token, 0);
-    for (size_t i = 0; i < source->option_count && reason == NULL; i++) {
-        const char *at = source->options[i];
-        bool odd = false;
-        while (reason == NULL && kn_opencl_option_next(&at, &token, &odd)) {
-            reason = kn_opencl_option_reason(kn_strbuf_text(&token));
-        }
-        if (!kn_strbuf_ok(&token)) {
-            reason = "an option is too long to be looked at";
+    kn_strbuf_init(&all, 0);
+    for (size_t i = 0; i < source->option_count; i++) {
+        kn_strbuf_append_text(&all, i > 0 ? " " : "");
+        kn_strbuf_append_text(&all, source->options[i]);
+    }
+    const char *reason = kn_strbuf_ok(&all) ? kn_opencl_options_reason(kn_strbuf_text(&all))
+                                            : "an option is too long to be looked at";
+    for (size_t i = 0; reason == NULL && i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *text = kn_env_get(variables[i]);
+        reason = text != NULL ? kn_opencl_options_reason(text) : NULL;
+    }
+    kn_strbuf_deinit(&all);
+    return reason;
+}
+
+uint32_t kn_opencl_option_effects(void *instance, const kiln_source *source)
+{
+    (void)instance;
+    for (size_t i = 0; i < source->option_count; i++) {
+        if (kn_opencl_options_name_files(source->options[i])) {
+            return KILN_OPTION_NAMES;
         }
     }
-    kn_strbuf_deinit(&token);
-    return reason;
+    return 0;
 }
 
 typedef struct build {

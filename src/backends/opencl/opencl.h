@@ -123,6 +123,7 @@ kiln_status kn_opencl_identify(void *instance, const kiln_stage *stage, const ki
 const char *kn_opencl_system_include_dir(void *instance, const kiln_target *target, size_t index);
 bool kn_opencl_ships_header(void *instance, const kiln_target *target, const char *name);
 const char *kn_opencl_uncacheable_option(void *instance, const kiln_source *source);
+uint32_t kn_opencl_option_effects(void *instance, const kiln_source *source);
 kiln_status kn_opencl_compile(void *instance, const kiln_compile_request *request,
                               kiln_artifact *artifact, void **out_live, kiln_diag *diag);
 

@@ -28,29 +28,172 @@ bool kn_opencl_option_next(const char **cursor, kn_strbuf *token, bool *out_odd)
     return at != start;
 }
 
-const char *kn_opencl_option_reason(const char *token)
+/* What OpenCL's own specification, cl_khr_il_program's and NVIDIA's, Intel's, AMD's and PoCL's
+ * documentation name: whole tokens, each with a blank before and after it. */
+static const char whole[] =
+    " -cl-single-precision-constant -cl-denorms-are-zero -cl-fp32-correctly-rounded-divide-sqrt"
+    " -cl-opt-disable -cl-mad-enable -cl-no-signed-zeros -cl-unsafe-math-optimizations"
+    " -cl-finite-math-only -cl-fast-relaxed-math -cl-uniform-work-group-size"
+    " -cl-no-subgroup-ifp -cl-kernel-arg-info -cl-strict-aliasing -cl-nv-verbose -cl-nv-cstd"
+    " -cl-nv-maxrregcount -cl-nv-opt-level -cl-nv-arch -cl-intel-gtpin-rera"
+    " -cl-intel-greater-than-4GB-buffer-required -cl-intel-256-GRF-per-thread"
+    " -cl-intel-128-GRF-per-thread -cl-intel-no-prera-scheduling "
+    "-cl-intel-enable-auto-large-GRF-mode"
+    " -cl-intel-use-bindless-mode -cl-intel-has-buffer-offset-arg"
+    " -D -U -w -W -Wall -Wextra -Werror -g -g0 -g1 -g2 -g3 -O -O0 -O1 -O2 -O3 -O4 -O5 -Os"
+    " -fno-math-errno -ffast-math -ffinite-math-only -fno-signed-zeros -ffp-contract=off"
+    " -ffp-contract=on -ffp-contract=fast -fno-unroll-loops -funroll-loops -ftz"
+    " -fno-strict-aliasing -fstrict-aliasing -fno-common -fno-builtin -finline-functions"
+    " -fno-inline -fno-vectorize -fvectorize -fno-slp-vectorize -fslp-vectorize"
+    " -pedantic -ansi -qq -x -create-library -enable-link-options ";
+
+/* The same, and what follows is a plain value. */
+static const char *const valued[] = {
+    "-cl-std=",     "-cl-ext=",          "-cl-nv-maxrregcount=",
+    "-cl-nv-arch=", "-cl-nv-opt-level=", "-cl-intel-reqd-eu-thread-count=",
+    "-std=",        "-spir-std=",
+};
+
+/* Reasons of those that users try, by prefix. */
+static const struct {
+    const char *prefix, *reason;
+} refused[] = {
+    {"-I", "an include directory among the options is not followed; give it as an include "
+           "directory"},
+    {"-i", "an option reads a file that is not followed (-include, -isystem, ...)"},
+    {"-X", "an option for a part of the compiler may read any file"},
+    {"-mllvm", "an option for a part of the compiler may read any file"},
+    {"-fplugin", "an option loads a plugin, a file that is not followed"},
+    {"-fmodule", "an option reads modules, files that are not followed"},
+    {"-fprofile", "an option reads a profile, a file that is not followed"},
+    {"-save-temps", "an option writes a file, which a hit would not write"},
+    {"-dump", "an option writes a file, which a hit would not write"},
+    {"@", "an option reads a file of options, which is not followed"},
+};
+
+static bool is_listed(const char *token)
 {
-    static const struct {
-        const char *prefix, *reason;
-    } rows[] = {
-        {"-I", "an include folder among the options is not followed: give it as an include folder"},
-        {"-i", "the option reads a file that is not followed (-include, -isystem, ...)"},
-        {"-Xclang", "an option for the compiler's inside may read any file"},
-        {"-fplugin", "the option loads a plugin"},
-        {"-fmodule", "the option reads module files"},
-        {"-fprofile", "the option reads a profile"},
-        {"--", "an unknown long option may read a file"},
-        {"@", "the option reads a file of options"},
-    };
-    if (strcmp(token, "-s") == 0) {
-        return "the option names a source file for the debugger";
-    }
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (kn_text_starts(token, rows[i].prefix)) {
-            return rows[i].reason;
+    const size_t length = strlen(token);
+    const char *at = whole;
+    while (length > 0 && (at = strchr(at, ' ')) != NULL) {
+        at++;
+        if (strncmp(at, token, length) == 0 && at[length] == ' ') {
+            return true;
         }
     }
-    return NULL;
+    return false;
+}
+
+static bool is_plain(const char *value, const char *marks)
+{
+    for (; *value != '\0'; value++) {
+        const unsigned char c = (unsigned char)*value;
+        if (c >= 0x80 || (!isalnum(c) && strchr(marks, c) == NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_known(const char *token)
+{
+    if (kn_text_starts(token, "-D") || kn_text_starts(token, "-U") || is_listed(token)) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(valued) / sizeof(valued[0]); i++) {
+        if (kn_text_starts(token, valued[i])) {
+            return is_plain(token + strlen(valued[i]), "._+-,");
+        }
+    }
+    /* "-Wno-unused", never "-Wl,..." */
+    return kn_text_starts(token, "-W") && is_plain(token + 2, "-+=");
+}
+
+/* Whether the token after this one is its value, and may be any text that is not an option. */
+static bool takes_next(const char *token)
+{
+    return strcmp(token, "-D") == 0 || strcmp(token, "-U") == 0 || strcmp(token, "-x") == 0 ||
+           kn_text_starts(token, "-cl-nv-maxrregcount") || kn_text_starts(token, "-cl-nv-arch") ||
+           kn_text_starts(token, "-cl-nv-opt-level");
+}
+
+const char *kn_opencl_option_reason(const char *before, const char *token)
+{
+    if (before != NULL && takes_next(before) && token[0] != '-' && token[0] != '@') {
+        return NULL;
+    }
+    if (token[0] == '-' && is_known(token)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        if (kn_text_starts(token, refused[i].prefix)) {
+            return refused[i].reason;
+        }
+    }
+    return "an option is not known to read no file; the list is in docs/backends/opencl.md";
+}
+
+/* One reading of an option string: quotes group, or they do not. */
+static const char *read_tokens(const char *options, bool grouping, kn_strbuf *token,
+                               kn_strbuf *before)
+{
+    const char *reason = NULL;
+    bool odd = false;
+    kn_strbuf_clear(before);
+    while (reason == NULL) {
+        if (grouping) {
+            if (!kn_opencl_option_next(&options, token, &odd)) {
+                break;
+            }
+        } else {
+            options += strspn(options, " \t\r\n\v\f");
+            const size_t length = strcspn(options, " \t\r\n\v\f");
+            kn_strbuf_clear(token);
+            kn_strbuf_append(token, options, length);
+            options += length;
+            if (length == 0) {
+                break;
+            }
+        }
+        const char *text = kn_strbuf_text(token);
+        const bool begins = text[0] == '-' || text[0] == '@';
+        reason =
+            grouping || begins
+                ? kn_opencl_option_reason(before->length > 0 ? kn_strbuf_text(before) : NULL, text)
+                : NULL;
+        kn_strbuf_clear(before);
+        kn_strbuf_append_text(before, text);
+    }
+    return reason;
+}
+
+const char *kn_opencl_options_reason(const char *options)
+{
+    kn_strbuf token, before;
+    kn_strbuf_init(&token, 0);
+    kn_strbuf_init(&before, 0);
+    const char *reason = read_tokens(options, true, &token, &before);
+    if (reason == NULL && strpbrk(options, "\"'\\") != NULL) {
+        /* Some drivers give quotes no meaning: a file named within them is an option to those. */
+        reason = read_tokens(options, false, &token, &before);
+    }
+    if (!kn_strbuf_ok(&token) || !kn_strbuf_ok(&before)) {
+        reason = "an option is too long to be looked at";
+    }
+    kn_strbuf_deinit(&before);
+    kn_strbuf_deinit(&token);
+    return reason;
+}
+
+bool kn_opencl_options_name_files(const char *options)
+{
+    for (const char *at = options; (at = strstr(at, "-g")) != NULL; at += 2) {
+        const bool starts = at == options || isspace((unsigned char)at[-1]) || at[-1] == '"';
+        if (starts && at[2] != '0') {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool kn_opencl_text_is_plain(const char *text)

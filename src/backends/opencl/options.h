@@ -12,9 +12,15 @@
  * quotes, backslashes). */
 bool kn_opencl_option_next(const char **cursor, kn_strbuf *token, bool *out_odd);
 
-/* Why one token keeps a compile from being cached: it names a file or folder that nobody follows.
- * NULL if it does not. -I is one of them; callers that follow -I take it out first. */
-const char *kn_opencl_option_reason(const char *token);
+/* Why one token keeps a compile from being cached, static: it is not in the closed list of those
+ * that read and write no file. NULL if it is. `before` is the token before it, or NULL: the one
+ * after "-D" is a value. -I is not in the list; callers that follow -I take it out first. */
+const char *kn_opencl_option_reason(const char *before, const char *token);
+/* The same for a string of options, read with and without a meaning of quotes. */
+const char *kn_opencl_options_reason(const char *options);
+
+/* Whether the code names files for the sake of an option: -g. */
+bool kn_opencl_options_name_files(const char *options);
 
 /* True for text that every driver's tokeniser takes as one token and as it is. */
 bool kn_opencl_text_is_plain(const char *text);

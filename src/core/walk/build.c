@@ -55,6 +55,13 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
     if (status != KILN_OK) {
         return status;
     }
+    build->effects =
+        kn_instance_can(&driver->in, KILN_CAP_OPTION_EFFECTS)
+            ? kn_hal_option_effects(&driver->in, driver->in.handle, &build->source.source)
+            : 0;
+    if ((build->effects & KILN_OPTION_NOT_BESIDE) != 0) {
+        kn_source_search_not_beside(&build->source);
+    }
     if (target->searches_current) {
         status = kn_source_search_current(&build->source, diag);
         if (status != KILN_OK) {

@@ -30,6 +30,7 @@ typedef struct kn_build {
     const kiln_build_options *options; /* never NULL */
     kiln_build_options room;           /* for options of another version */
     kn_resolved source;
+    uint32_t effects; /* KILN_OPTION_ bits of the source's options */
     const kiln_stage *stages;
     size_t stage_count;
     kn_stage_run runs[KILN_STAGE_MAX];

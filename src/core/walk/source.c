@@ -159,6 +159,16 @@ kiln_status kn_source_search_current(kn_resolved *resolved, kiln_diag *diag)
     return KILN_OK;
 }
 
+void kn_source_search_not_beside(kn_resolved *resolved)
+{
+    resolved->not_beside = true;
+    if (resolved->folder != NULL) {
+        resolved->source.include_dirs++; /* it is the first of them */
+        resolved->source.include_dir_count--;
+        resolved->searched = resolved->source;
+    }
+}
+
 void kn_resolved_deinit(kn_resolved *resolved)
 {
     free(resolved->searched_dirs);

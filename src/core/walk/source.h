@@ -2,6 +2,8 @@
 #ifndef KILN_CORE_SOURCE_H
 #define KILN_CORE_SOURCE_H
 
+#include <stdbool.h>
+
 #include "kiln/cache.h"
 #include "kiln/source.h"
 
@@ -10,7 +12,8 @@ typedef struct kn_resolved {
     kiln_source searched; /* the same with include dirs as the compiler searches them */
     kiln_source reduced;  /* language, name and entries alone: for later stages */
     const char **include_dirs, **searched_dirs;
-    char *folder; /* of the source's name, or NULL */
+    char *folder;    /* of the source's name, or NULL */
+    bool not_beside; /* that is not searched */
 } kn_resolved;
 
 /* Refuses a source that lacks what it must have: KILN_E_INVALID. */
@@ -21,6 +24,8 @@ kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolv
                               kiln_diag *diag);
 /* Says that the compiler looks into the current folder before all include dirs. */
 kiln_status kn_source_search_current(kn_resolved *resolved, kiln_diag *diag);
+/* Says that no include is searched in the directory of its includer, the source's own included. */
+void kn_source_search_not_beside(kn_resolved *resolved);
 void kn_resolved_deinit(kn_resolved *resolved);
 
 /* Adds what a source says to the recipe of a first stage: language, text, defines and options in

@@ -57,7 +57,10 @@ static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *di
     }
     kn_closure_request request = {
         .source = &build->source.searched,
-        .folder = build->source.folder,
+        .folder = build->source.not_beside ? NULL : build->source.folder,
+        .not_beside = build->source.not_beside,
+        .names = (build->effects & KILN_OPTION_NAMES) != 0,
+        .names_relative = kn_instance_can(in, KILN_CAP_NAMES_RELATIVE),
         .system_dirs = system_dirs,
         .system_dir_count = count,
         .search_path_complete = kn_instance_can(in, KILN_CAP_SEARCH_KNOWN),

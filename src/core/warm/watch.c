@@ -78,18 +78,13 @@ static kiln_status places_add(void *user, const char *path, const kn_stamp *stam
     return KILN_OK;
 }
 
-static kn_stamp stamp_of(const kn_file_facts *facts)
-{
-    return (kn_stamp){facts->size, facts->mtime_ns, facts->ctime_ns, facts->inode};
-}
-
 static bool place_changed(const place *p, int64_t looked_ns, bool *out_young)
 {
     kn_file_facts facts;
     if (kn_file_stat(p->path, true, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_REGULAR) {
         return p->there;
     }
-    const kn_stamp now = stamp_of(&facts);
+    const kn_stamp now = kn_stamp_of(&facts);
     if (!p->there || memcmp(&now, &p->stamp, sizeof(now)) != 0) {
         return true;
     }
@@ -145,7 +140,7 @@ static void keep_places(kiln_watch *watch, place_list *places, bool followed)
         const place *old = &watch->places.items[i];
         kn_file_facts facts;
         const bool there = kn_file_stat(old->path, true, &facts, NULL) == KILN_OK;
-        const kn_stamp now = there ? stamp_of(&facts) : (kn_stamp){0};
+        const kn_stamp now = there ? kn_stamp_of(&facts) : (kn_stamp){0};
         if (places_add(places, old->path, there ? &now : NULL) != KILN_OK) {
             break;
         }
@@ -179,7 +174,7 @@ static kiln_status build(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
     if (status == KILN_MISS) {
         status = kiln_diag_set(diag, KILN_E_IO, NULL, source.name, "no such file");
     }
-    const kn_stamp stamp = status == KILN_OK ? stamp_of(&facts) : (kn_stamp){0};
+    const kn_stamp stamp = status == KILN_OK ? kn_stamp_of(&facts) : (kn_stamp){0};
     const kiln_status added = places_add(&places, source.name, status == KILN_OK ? &stamp : NULL);
     status = status == KILN_OK && added != KILN_OK
                  ? kiln_diag_set(diag, added, NULL, source.name, "out of memory")

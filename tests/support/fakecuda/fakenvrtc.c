@@ -219,6 +219,10 @@ static bool run_compiler(const char *folder, int count, const char *const *optio
     (void)snprintf(out, sizeof(out), "%s/k.so", folder);
     (void)snprintf(words, sizeof(words), "%s/log.txt", folder);
     for (int i = 0; i < count && used < 250; i++) {
+        if (strncmp(options[i], "--include-path=", 15) == 0) {
+            argv[used++] = "-I";
+            argv[used++] = options[i] + 15;
+        }
         if (strncmp(options[i], "-D", 2) == 0 || strncmp(options[i], "-I", 2) == 0 ||
             strncmp(options[i], "-U", 2) == 0) {
             argv[used++] = options[i];

@@ -451,8 +451,10 @@ static void a_driver_may_refuse_options_of_the_front_end_with_a_binary(void **st
 {
     const char *folder = (const char *)*state;
     fake(state, "choosy");
-    expect(folder, "build", "-DN=3 -cl-x", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1");
-    expect(folder, "build", "-DN=3 -cl-x", "KILN_OK value=0 files=0" FOUND " rejected=0 puts=0");
+    expect(folder, "build", "-DN=3 -cl-mad-enable",
+           "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1");
+    expect(folder, "build", "-DN=3 -cl-mad-enable",
+           "KILN_OK value=0 files=0" FOUND " rejected=0 puts=0");
 }
 
 static void the_example_starts_warm(void **state)

@@ -59,6 +59,13 @@ static const char *uncacheable_option(void *instance, const kiln_source *source)
     return "reason";
 }
 
+static uint32_t option_effects(void *instance, const kiln_source *source)
+{
+    (void)instance, (void)source;
+    note();
+    return KILN_OPTION_NAMES;
+}
+
 static kiln_status compile(void *instance, const kiln_compile_request *request,
                            kiln_artifact *artifact, void **out_live, kiln_diag *diag)
 {
@@ -74,9 +81,10 @@ static const kiln_compiler_ops ops = {
     .ships_header = ships_header,
     .uncacheable_option = uncacheable_option,
     .compile = compile,
+    .option_effects = option_effects,
 };
 
-/* Five facts and a compile; their answers arrive whichever way they took. */
+/* Six facts and a compile; their answers arrive whichever way they took. */
 static void call_all(uint32_t caps, kn_invoke_fn *through)
 {
     const kiln_backend backend = {.name = "counted", .caps = caps, .compiler = &ops};
@@ -90,6 +98,7 @@ static void call_all(uint32_t caps, kn_invoke_fn *through)
     assert_true(kn_hal_ships_header(&in, NULL, NULL, "yes"));
     assert_false(kn_hal_ships_header(&in, NULL, NULL, "no"));
     assert_string_equal(kn_hal_uncacheable_option(&in, NULL, NULL), "reason");
+    assert_int_equal(kn_hal_option_effects(&in, NULL, NULL), KILN_OPTION_NAMES);
     assert_int_equal(kn_hal_compile(&in, NULL, NULL, NULL, NULL, NULL), KILN_E_COMPILE);
 }
 
@@ -97,7 +106,7 @@ static void without_a_thread_of_its_own_all_is_called_here(void **state)
 {
     (void)state;
     call_all(KILN_CAP_ANY_THREAD, NULL);
-    assert_int_equal(here, 7);
+    assert_int_equal(here, 8);
     assert_int_equal(there, 0);
 }
 
@@ -106,14 +115,14 @@ static void with_one_all_is_called_there(void **state)
     (void)state;
     call_all(0, invoke);
     assert_int_equal(here, 0);
-    assert_int_equal(there, 7);
+    assert_int_equal(there, 8);
 }
 
 static void facts_stay_here_where_the_backend_says_so(void **state)
 {
     (void)state;
     call_all(KILN_CAP_FACTS_ANY_THREAD, invoke);
-    assert_int_equal(here, 6);
+    assert_int_equal(here, 7);
     assert_int_equal(there, 1); /* the compile */
 }
 

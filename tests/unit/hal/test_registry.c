@@ -47,7 +47,8 @@ static void a_sound_table_is_taken(void **state)
     X(system_include_dir)                                                                          \
     X(ships_header)                                                                                \
     X(uncacheable_option)                                                                          \
-    X(compile)
+    X(compile)                                                                                     \
+    X(option_effects)
 #define DEVICE_OPS(X)                                                                              \
     X(device_info)                                                                                 \
     X(device_open)                                                                                 \
@@ -104,8 +105,10 @@ static void optional_operations_need_their_bit_only(void **state)
 {
     (void)state;
     fresh("modest");
-    backend.caps &= ~(uint32_t)(KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_CAPTURE |
-                                KILN_CAP_REFLECT | KILN_CAP_COMPILE_OFFLINE);
+    backend.caps &=
+        ~(uint32_t)(KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_CAPTURE | KILN_CAP_REFLECT |
+                    KILN_CAP_COMPILE_OFFLINE | KILN_CAP_OPTION_EFFECTS);
+    compiler.option_effects = NULL;
     device.queue_fill = NULL;
     device.queue_copy = NULL;
     device.program_grew = NULL;

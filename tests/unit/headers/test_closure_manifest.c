@@ -276,7 +276,7 @@ static void the_shape_of_the_search_names_the_manifest(void **state)
 /* Stores bytes where the manifest of make_tree()'s source is looked for (docs/formats.md). */
 static void plant_manifest(world *w, const void *data, size_t size)
 {
-    const char *search = "memory:0 folder:1 complete:0 system:1 dirs:++";
+    const char *search = "memory:0 folder:1 beside:1 complete:0 system:1 dirs:++";
     kiln_recipe *first = cw_first_recipe(w), *recipe;
     kiln_key key = kiln_recipe_key(first);
     char text[KILN_KEY_TEXT_SIZE];

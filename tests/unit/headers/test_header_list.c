@@ -137,7 +137,7 @@ static void numbers_out_of_range_are_refused(void **state)
     } bad[] = {
         {0, 2}, /* version */
         {4, 2},     {4, 0xFFFFFFFF}, {8, 0},           {8, 0xFFFFFFFF},   {12, 0xFFFFFFFF},
-        {56, 0},    {56, 1},         {56, 0xFFFFFFFF}, {60, 1}, /* reserved */
+        {56, 0},    {56, 1},         {56, 0xFFFFFFFF}, {60, 2}, /* flags */
         {64, 5},                                                /* a header that ships */
         {64, 6},                                                /* no such base */
         {64, 1},                                                /* not its folder's base */
@@ -146,9 +146,9 @@ static void numbers_out_of_range_are_refused(void **state)
         {76, 6},    {76, 8},         {76, 0xFFFFFFFF}, {80, 2}, /* a folder that it is not in */
         {80, 3},                                                /* no such folder */
         {84, 1},                                                /* reserved */
-        {88, 1000}, {92, 0},         {160, 6},         {168, 0x7FFFFFFF}, {172, 4},
-        {176, 1},   {192, 9},        {200, 1},         {208, 0}, /* a folder in memory */
-        {208, 5},   {208, 6},        {216, 100},       {220, 3},          {220, 0xFFFFFFFF},
+        {88, 1000}, {92, 0},         {176, 6},         {184, 0x7FFFFFFF}, {188, 4},
+        {192, 1},   {208, 9},        {216, 1},         {224, 0}, /* a folder in memory */
+        {224, 5},   {224, 6},        {232, 100},       {236, 3},          {236, 0xFFFFFFFF},
     };
     kn_strbuf bytes = sample();
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -207,11 +207,20 @@ static void K6_a_stamp_is_trusted_only_when_it_can_be(void **state)
 {
     (void)state;
     const int64_t now = 1700000000 * SECOND;
-    const kn_stamp old = {100, now - 10 * SECOND, now - 9 * SECOND, 7};
+    const kn_stamp old = {100, now - 10 * SECOND, now - 9 * SECOND, 7, 8, 9, 0644};
     assert_true(kn_stamp_holds(&old, &old, now));
 
     kn_stamp other = old;
     other.size++;
+    assert_false(kn_stamp_holds(&old, &other, now));
+    other = old;
+    other.device++; /* another image, with the same times and inodes */
+    assert_false(kn_stamp_holds(&old, &other, now));
+    other = old;
+    other.owner++;
+    assert_false(kn_stamp_holds(&old, &other, now));
+    other = old;
+    other.mode = 0600;
     assert_false(kn_stamp_holds(&old, &other, now));
     other = old;
     other.mtime_ns++;

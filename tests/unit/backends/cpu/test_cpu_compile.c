@@ -60,15 +60,16 @@ static void an_object_comes_out(void **state)
 }
 
 /* One source compiled in two places under two names gives the same bytes, and none of the folders
- * is in them, not even through __FILE__. */
-static void K5_no_path_in_the_object(void **state)
+ * is in them, not even through __FILE__ or debug information. */
+static void expect_no_path(rig *r, const char *const *options, size_t count)
 {
     static const char text[] =
         "#include <kiln_kernel.h>\n#include \"part.h\"\n"
         "KILN_KERNEL(where, KILN_OUT(char, to))\n"
         "{\n    KILN_ITEMS_X(i)\n    {\n        to[i] = (__FILE__ \"|\" PART)[i];\n    }\n}\n";
-    rig *r = *state;
     kn_artifact artifacts[2];
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof(before)));
     for (int i = 0; i < 2; i++) {
         char *folder = kt_tmpdir_create();
         char *name = kt_path(folder, "where.c");
@@ -78,7 +79,11 @@ static void K5_no_path_in_the_object(void **state)
         kiln_source source = rig_source(name, text);
         source.include_dirs = dirs;
         source.include_dir_count = 1;
+        source.options = options;
+        source.option_count = count;
+        assert_int_equal(chdir(folder), 0);
         assert_int_equal(rig_compile(r, &source, &artifacts[i]), KILN_OK);
+        assert_int_equal(chdir(before), 0);
         assert_false(contains(artifacts[i].base.data, artifacts[i].base.size, folder));
         assert_false(contains(artifacts[i].base.data, artifacts[i].base.size, "kiln-cc-"));
         free(part);
@@ -89,6 +94,13 @@ static void K5_no_path_in_the_object(void **state)
     assert_memory_equal(artifacts[0].base.data, artifacts[1].base.data, artifacts[0].base.size);
     kn_artifact_deinit(&artifacts[0]);
     kn_artifact_deinit(&artifacts[1]);
+}
+
+static void K5_no_path_in_the_object(void **state)
+{
+    static const char *const debug[] = {"-g"};
+    expect_no_path(*state, NULL, 0);
+    expect_no_path(*state, debug, 1);
 }
 
 static void an_error_has_the_file_the_line_and_the_log(void **state)

@@ -1,5 +1,6 @@
 /* The real NVRTC, without a GPU: skipped where there is no toolkit. */
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/cuda/cubin.h"
@@ -218,6 +219,172 @@ static void K1_the_current_folder_is_not_searched(void **state)
     free(root);
 }
 
+static void write_header(const char *folder, const char *name, const char *text)
+{
+    char *path = kt_path(folder, name);
+    char *parent = strdup(path);
+    assert_non_null(parent);
+    *strrchr(parent, '/') = '\0';
+    (void)mkdir(parent, 0700);
+    kt_file_write(path, text, strlen(text));
+    free(parent);
+    free(path);
+}
+
+/* Compiles with the folders A and B of `folder`, and says where it came from and what it holds. */
+static kiln_origin compile_in(const char *folder, const char *text, const char *name,
+                              const char *const *options, size_t count, kiln_blob **out_blob)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    kiln_source source = world_source(text, NULL, 0);
+    char *a = kt_path(folder, "A");
+    char *b = kt_path(folder, "B");
+    const char *const dirs[] = {a, b};
+    source.name = name;
+    source.options = options;
+    source.option_count = count;
+    source.include_dirs = dirs;
+    source.include_dir_count = 2;
+    ok(kiln_compile(runtime, "cuda:sm_90", &source, out_blob, &origin, &diag), &diag);
+    free(a);
+    free(b);
+    return origin;
+}
+
+static bool blob_holds(const kiln_blob *blob, const char *text)
+{
+    const char *data = (const char *)kiln_blob_data(blob);
+    const size_t size = kiln_blob_size(blob);
+    const size_t length = strlen(text);
+    for (size_t i = 0; i + length <= size; i++) {
+        if (memcmp(data + i, text, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The header beside the includer is not the one that is read then. */
+static void K1_no_source_include_finds_no_header_beside(void **state)
+{
+    static const char text[] = "#include <a.h>\n"
+                               "extern \"C\" __global__ void k(int *x) { x[0] = VALUE; }\n";
+    static const char *const options[] = {"--no-source-include", "-no-source-include"};
+    char *root = kt_path((const char *)*state, "beside");
+    for (size_t i = 0; i < 2; i++) {
+        kiln_blob *blob = NULL;
+        char *folder = kt_path((const char *)*state, i == 0 ? "long" : "short");
+        assert_int_equal(mkdir(folder, 0700), 0);
+        write_header(folder, "A/a.h", "#include \"sub/b.h\"\n");
+        write_header(folder, "A/sub/b.h", "#include \"c.h\"\n");
+        write_header(folder, "A/sub/c.h", "#define VALUE 111\n");
+        write_header(folder, "B/c.h", "#define VALUE 222\n");
+        open_on(root);
+        assert_int_equal(compile_in(folder, text, "k.cu", options + i, 1, &blob),
+                         KILN_ORIGIN_COMPILED);
+        kiln_blob_release(blob);
+        assert_int_not_equal(compile_in(folder, text, "k.cu", options + i, 1, &blob),
+                             KILN_ORIGIN_COMPILED);
+        kiln_blob_release(blob);
+        write_header(folder, "A/sub/c.h", "#define VALUE 112\n"); /* nobody reads it */
+        assert_int_not_equal(compile_in(folder, text, "k.cu", options + i, 1, &blob),
+                             KILN_ORIGIN_COMPILED);
+        kiln_blob_release(blob);
+        write_header(folder, "B/c.h", "#define VALUE 333\n");
+        assert_int_equal(compile_in(folder, text, "k.cu", options + i, 1, &blob),
+                         KILN_ORIGIN_COMPILED);
+        kiln_blob_release(blob);
+        close_all();
+        free(folder);
+    }
+    free(root);
+}
+
+static void K5_what_code_says_of_its_file_is_in_the_key(void **state)
+{
+    static const char plain[] = "#include \"a.h\"\n"
+                                "extern \"C\" __global__ void k(int *x) { x[0] = VALUE; }\n";
+    static const char asserting[] = "#include \"a.h\"\n"
+                                    "extern \"C\" __global__ void k(int *x)\n"
+                                    "{ assert(x[0] > VALUE); x[1] = 2; }\n";
+    static const char *const lines[] = {"-lineinfo"};
+    char *root = kt_path((const char *)*state, "named");
+    kiln_blob *blob = NULL;
+    write_header((const char *)*state, "A/a.h", "#define VALUE 1\n");
+    open_on(root);
+    /* No text can see a name: any name will do, and any folder. */
+    assert_int_equal(compile_in((const char *)*state, plain, "f.cu", NULL, 0, &blob),
+                     KILN_ORIGIN_COMPILED);
+    assert_false(blob_holds(blob, (const char *)*state));
+    kiln_blob_release(blob);
+    assert_int_not_equal(compile_in((const char *)*state, plain, "g.cu", NULL, 0, &blob),
+                         KILN_ORIGIN_COMPILED);
+    kiln_blob_release(blob);
+    char *moved = kt_path((const char *)*state, "moved");
+    assert_int_equal(mkdir(moved, 0700), 0);
+    write_header(moved, "A/a.h", "#define VALUE 1\n");
+    assert_int_not_equal(compile_in(moved, plain, "g.cu", NULL, 0, &blob), KILN_ORIGIN_COMPILED);
+    kiln_blob_release(blob);
+    /* One that can sees its own. */
+    for (int i = 0; i < 2; i++) {
+        const char *const *options = i == 0 ? NULL : lines;
+        const char *text = i == 0 ? asserting : plain;
+        const size_t count = i == 0 ? 0 : 1;
+        assert_int_equal(compile_in((const char *)*state, text, "f.cu", options, count, &blob),
+                         KILN_ORIGIN_COMPILED);
+        assert_true(blob_holds(blob, "f.cu"));
+        kiln_blob_release(blob);
+        assert_int_equal(compile_in((const char *)*state, text, "g.cu", options, count, &blob),
+                         KILN_ORIGIN_COMPILED);
+        assert_true(blob_holds(blob, "g.cu"));
+        kiln_blob_release(blob);
+        assert_int_equal(compile_in(moved, text, "g.cu", options, count, &blob),
+                         KILN_ORIGIN_COMPILED);
+        kiln_blob_release(blob);
+        assert_int_not_equal(compile_in(moved, text, "g.cu", options, count, &blob),
+                             KILN_ORIGIN_COMPILED);
+        kiln_blob_release(blob);
+    }
+    close_all();
+    free(moved);
+    free(root);
+}
+
+/* NVRTC drops blanks and a "=" that are part of a directory's name. */
+static void K1_odd_names_of_folders_are_kept(void **state)
+{
+    static const char text[] = "#include <a.h>\n"
+                               "extern \"C\" __global__ void k(int *x) { x[0] = VALUE; }\n";
+    static const char *const odd[] = {" blank", "blank ", "=sign", "-"};
+    char *root = kt_path((const char *)*state, "odd");
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof(before)));
+    assert_int_equal(chdir((const char *)*state), 0);
+    open_on(root);
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        kiln_diag diag = KILN_DIAG_INIT;
+        kiln_blob *blob = NULL;
+        kiln_origin origin = KILN_ORIGIN_NONE;
+        kiln_source source = world_source(text, NULL, 0);
+        char name[64];
+        source.include_dirs = &odd[i];
+        source.include_dir_count = 1;
+        (void)snprintf(name, sizeof(name), "%s/a.h", odd[i]);
+        char value[64];
+        (void)snprintf(value, sizeof(value), "#define VALUE %zu\n", 100 + i);
+        write_header((const char *)*state, name, value);
+        ok(kiln_compile(runtime, "cuda:compute_90", &source, &blob, &origin, &diag), &diag);
+        (void)snprintf(value, sizeof(value), "%zu;", 100 + i);
+        assert_true(blob_holds(blob, value));
+        assert_int_equal(origin, KILN_ORIGIN_COMPILED);
+        kiln_blob_release(blob);
+    }
+    close_all();
+    assert_int_equal(chdir(before), 0);
+    free(root);
+}
+
 /* The precompiled header of a folder, waited for; false where addresses cannot be fixed. */
 static bool header_made(const char *folder)
 {
@@ -292,6 +459,9 @@ int main(void)
         cmocka_unit_test(options_hold_in_link_time_optimisation),
         cmocka_unit_test(a_binary_that_was_cut_off_is_seen),
         cmocka_unit_test(K1_the_current_folder_is_not_searched),
+        cmocka_unit_test(K1_no_source_include_finds_no_header_beside),
+        cmocka_unit_test(K1_odd_names_of_folders_are_kept),
+        cmocka_unit_test(K5_what_code_says_of_its_file_is_in_the_key),
         cmocka_unit_test(a_precompiled_header_changes_no_byte),
     };
     return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);

@@ -1,0 +1,21 @@
+/* What NVRTC's options mean for a key: a closed list. Pure text work: opens nothing and calls
+ * nobody. */
+#ifndef KILN_BACKENDS_CUDA_OPTIONS_H
+#define KILN_BACKENDS_CUDA_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct kn_cuda_option_facts {
+    const char *reason; /* why the compile goes past the cache, static; NULL if it need not */
+    bool not_beside;    /* "x.h" is not searched beside its includer: --no-source-include */
+    bool names;         /* the code holds the names of files: line information */
+} kn_cuda_option_facts;
+
+/* Reads options one by one, as nvrtcCompileProgram takes them. */
+void kn_cuda_options_read(const char *const *options, size_t count, kn_cuda_option_facts *out);
+
+/* The same for options in one text, separated by blanks, as in NVRTC_APPEND_FLAGS. */
+void kn_cuda_options_read_text(const char *text, kn_cuda_option_facts *out);
+
+#endif

@@ -1,0 +1,14 @@
+/* Words in a text that make what is compiled of it depend on more than texts. */
+#ifndef KILN_HEADERS_INCLUDE_WORDS_H
+#define KILN_HEADERS_INCLUDE_WORDS_H
+
+#include <stdbool.h>
+
+/* The word itself, static, if code compiled with it changes with time or with files that are not
+ * scanned; else NULL. */
+const char *kn_word_reads_time(const char *word);
+
+/* Whether code gets at the name of the file that the word is in. */
+bool kn_word_names_file(const char *word);
+
+#endif
