@@ -262,10 +262,33 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile(
     kiln_cache *cache, const kiln_recipe *recipe, kiln_compile_fn *compile, void *user,
     kiln_blob **out_blob, kiln_origin *out_origin, kiln_diag *diag);
 
-/* Counts a compile that went past the cache (__DATE__, a computed include, ...)
- * and logs the reason once.
+/* Counts a compile that went past the cache (__DATE__, a computed include, ...), lists it under its
+ * reason, and logs that once. The second process that pays for a reason says so in one line at the
+ * default level of the log, that is, on standard error where nobody has taken the log and KILN_LOG
+ * is not set; after that it is not repeated in this cache directory.
  * Threads: any.   Blocks: disk.   Owns: nothing.   Fails: never. */
 KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const char *reason);
+
+/* Compiles past the cache for one reason, over all processes. */
+typedef struct kiln_bypass {
+    size_t struct_size;
+    const char *reason;
+    const char *what; /* one of the kernels, the last */
+    uint64_t count;   /* of compiles */
+    uint64_t time_ns; /* what they took; 0 where that was not measured */
+    int64_t last_ns;  /* wall clock, ns since 1970 */
+} kiln_bypass;
+
+/* Any status but KILN_OK ends the walk and is returned by it. */
+typedef kiln_status kiln_bypass_fn(void *user, const kiln_bypass *bypass);
+
+/* Shows the reasons for which compiles went past the cache, the dearest first. At most 64 reasons
+ * are remembered, and two processes at once may lose a count: `bypassed` of kiln_cache_stats is
+ * exact. Threads: any.   Blocks: disk.   Owns: `bypass` is borrowed for the call. Fails:
+ * KILN_E_NOMEM, or what `visit` returns. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_bypasses(kiln_cache *cache,
+                                                              kiln_bypass_fn *visit, void *user,
+                                                              kiln_diag *diag);
 
 /* --- looking at a cache ------------------------------------------------------------------------
  */
@@ -313,7 +336,8 @@ KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const
     X(misses_driver, "misses by another driver, compiler or device")                               \
     X(misses_other, "misses by another environment or version of kiln")                            \
     X(note_hits, "kiln's notes found (headers, compilers)")                                        \
-    X(note_misses, "kiln's notes not found, or old")
+    X(note_misses, "kiln's notes not found, or old")                                               \
+    X(bypass_ns, "time spent compiling past the cache, ns")
 
 /* All counters. */
 typedef struct kiln_cache_stats {

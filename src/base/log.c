@@ -109,12 +109,21 @@ static bool seen_before(const char *line)
     return false;
 }
 
-static void emit(kiln_log_level level, const char *line, bool once)
+/* How a line is asked for. */
+typedef enum manner { EACH_TIME, ONCE, UNASKED } manner;
+
+static bool is_wanted(kiln_log_level level, manner how)
+{
+    const bool unheard = how == UNASKED && log_state.sink == NULL && getenv("KILN_LOG") == NULL;
+    return unheard || (int)level <= atomic_load(&log_state.level);
+}
+
+static void emit(kiln_log_level level, const char *line, manner how)
 {
     if (!lock_log(false)) {
         return;
     }
-    if ((int)level <= atomic_load(&log_state.level) && !(once && seen_before(line))) {
+    if (is_wanted(level, how) && !(how == ONCE && seen_before(line))) {
         if (log_state.sink != NULL) {
             log_state.sink(log_state.user, level, line);
         } else {
@@ -124,9 +133,9 @@ static void emit(kiln_log_level level, const char *line, bool once)
     unlock_log();
 }
 
-static void format_and_emit(kiln_log_level level, bool once, const char *format, va_list args)
+static void format_and_emit(kiln_log_level level, manner how, const char *format, va_list args)
     KILN_PRINTF(3, 0);
-static void format_and_emit(kiln_log_level level, bool once, const char *format, va_list args)
+static void format_and_emit(kiln_log_level level, manner how, const char *format, va_list args)
 {
     char text[MAX_LINE + 4]; /* room for the character that is cut */
     char line[MAX_LINE];
@@ -136,7 +145,7 @@ static void format_and_emit(kiln_log_level level, bool once, const char *format,
     }
     kn_text_put(line, sizeof line, text);
     kn_text_flatten(line);
-    emit(level, line, once);
+    emit(level, line, how);
 }
 
 void kn_log(kiln_log_level level, const char *format, ...)
@@ -146,7 +155,7 @@ void kn_log(kiln_log_level level, const char *format, ...)
     }
     va_list args;
     va_start(args, format);
-    format_and_emit(level, false, format, args);
+    format_and_emit(level, EACH_TIME, format, args);
     va_end(args);
 }
 
@@ -157,7 +166,15 @@ void kn_log_once(kiln_log_level level, const char *format, ...)
     }
     va_list args;
     va_start(args, format);
-    format_and_emit(level, true, format, args);
+    format_and_emit(level, ONCE, format, args);
+    va_end(args);
+}
+
+void kn_log_unasked(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    format_and_emit(KILN_LOG_WARN, UNASKED, format, args);
     va_end(args);
 }
 

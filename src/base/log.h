@@ -11,6 +11,9 @@ bool kn_log_enabled(kiln_log_level level);
 void kn_log(kiln_log_level level, const char *format, ...) KILN_PRINTF(2, 3);
 /* As kn_log, once per process for equal lines (a bounded set is remembered). */
 void kn_log_once(kiln_log_level level, const char *format, ...) KILN_PRINTF(2, 3);
+/* A warning that is not kept from a program that never asked for lines: it goes to standard error
+ * where there is no sink and KILN_LOG is not set. For what costs at every start, and once only. */
+void kn_log_unasked(const char *format, ...) KILN_PRINTF(1, 2);
 /* One line from a diag: "context: what: why (fix)". */
 void kn_log_diag(kiln_log_level level, const char *context, const kiln_diag *diag);
 

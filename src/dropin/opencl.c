@@ -83,8 +83,9 @@ static kiln_status build_past_cache(kn_opencl_request *request, const char *reas
                                     cl_program *out_program, kiln_diag *diag)
 {
     compile_call call = {.request = request};
-    kiln_cache_count_bypass(request->cache, "an OpenCL program", reason);
+    const uint64_t start = kn_clock_now();
     kiln_status status = build(&call, diag);
+    kn_cache_count_bypass(request->cache, "an OpenCL program", reason, kn_clock_now() - start);
     *out_program = call.program;
     return status;
 }
@@ -94,7 +95,7 @@ static kiln_status take_unstored(compile_call *call, kiln_diag *diag)
 {
     kiln_diag_clear(diag);
     if (!call->later) {
-        kiln_cache_count_bypass(call->request->cache, "an OpenCL program", call->reason);
+        kn_cache_count_bypass(call->request->cache, "an OpenCL program", call->reason, call->took);
     }
     return KILN_OK;
 }

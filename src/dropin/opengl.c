@@ -298,6 +298,7 @@ static kiln_status redo(request *r, GLuint *out_program, kiln_diag *diag)
 static kiln_status get(request *r, GLuint *out_program, kiln_diag *diag)
 {
     kiln_blob *blob = NULL;
+    const uint64_t start = kn_clock_now();
     kiln_status status =
         kiln_cache_get_or_compile(r->cache, r->recipe, compile, r, &blob, NULL, diag);
     if (status == KILN_OK && r->program != 0) {
@@ -311,8 +312,9 @@ static kiln_status get(request *r, GLuint *out_program, kiln_diag *diag)
     kiln_blob_release(blob);
     if (status == KILN_E_CANCELLED) { /* linked, or waited for somebody; but not to be shared */
         kiln_diag_clear(diag);
-        kiln_cache_count_bypass(r->cache, what, "the driver gives no binary of it");
         status = r->program != 0 ? KILN_OK : build(r, diag);
+        kn_cache_count_bypass(r->cache, what, "the driver gives no binary of it",
+                              kn_clock_now() - start);
         *out_program = status == KILN_OK ? r->program : 0;
     }
     return status;
@@ -363,8 +365,9 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
     const char *reason =
         r.facts.format_count == 0 ? "this driver gives no program binaries" : find_include(&r);
     if (status == KILN_OK && reason != NULL) {
-        kiln_cache_count_bypass(r.cache, what, reason);
+        const uint64_t start = kn_clock_now();
         status = build(&r, diag);
+        kn_cache_count_bypass(r.cache, what, reason, kn_clock_now() - start);
         program = r.program;
     } else if (status == KILN_OK) {
         status = make_recipe(&r, diag);

@@ -324,6 +324,7 @@ static kiln_status get_pipelines(pipelines_call *call, kiln_diag *diag)
 {
     const request *r = call->r;
     kiln_blob *blob = NULL;
+    const uint64_t start = kn_clock_now();
     kiln_status status =
         kiln_cache_get_or_compile(r->cache, r->recipe, compile, call, &blob, NULL, diag);
     if (status == KILN_OK && !call->made) {
@@ -343,8 +344,9 @@ static kiln_status get_pipelines(pipelines_call *call, kiln_diag *diag)
     kiln_blob_release(blob);
     if (status == KILN_E_CANCELLED || status == KILN_E_REJECTED) {
         kiln_diag_clear(diag);
-        kiln_cache_count_bypass(r->cache, what, "the driver gives no pipeline data");
         status = call->made ? KILN_OK : create(call, VK_NULL_HANDLE, diag);
+        kn_cache_count_bypass(r->cache, what, "the driver gives no pipeline data",
+                              kn_clock_now() - start);
     }
     return status;
 }

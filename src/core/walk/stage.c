@@ -12,6 +12,7 @@
 #include "core/walk/progress.h"
 #include "core/walk/target.h"
 #include "store/cache/cache.h"
+#include "store/format/blob.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
@@ -308,6 +309,20 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     return status;
 }
 
+/* Counts it with its time, which the blob says, too, as one from the store does. */
+static void count_bypass(kn_build *build, const char *reason, kiln_blob *blob, uint64_t start,
+                         uint64_t took)
+{
+    uint64_t unknown = 0;
+    if (blob != NULL) {
+        (void)atomic_compare_exchange_strong(&blob->compile_ns, &unknown, took > 0 ? took : 1);
+    }
+    kn_cache_count_bypass(build->cache, source_name(build), reason, took);
+    kn_trace_end(
+        build->trace, start, "bypass",
+        &(kn_trace_about){.what = source_name(build), .detail = reason, .device = build->on});
+}
+
 static kiln_status compile_past_cache(kn_build *build, size_t index, const char *reason,
                                       kn_ticker *ticker, kiln_diag *diag)
 {
@@ -317,17 +332,19 @@ static kiln_status compile_past_cache(kn_build *build, size_t index, const char 
         return kiln_diag_set(diag, KILN_MISS, "allow compiling", source_name(build),
                              "%s goes past the cache: %s", build->stages[index].name, reason);
     }
-    kiln_cache_count_bypass(build->cache, source_name(build), reason);
+    const uint64_t start = kn_clock_now();
     run->origin = KILN_ORIGIN_COMPILED;
-    return run_compiler(&call, &run->blob, diag);
+    kiln_status status = run_compiler(&call, &run->blob, diag);
+    count_bypass(build, reason, run->blob, start, kn_clock_now() - start);
+    return status;
 }
 
 /* What this stage made is not stored, now or later. */
-static void leave_uncached(kn_build *build, kn_stage_run *run, const char *reason)
+static void leave_uncached(kn_build *build, kn_stage_run *run, const char *reason, uint64_t took)
 {
     run->later = false;
     kn_text_put(run->bypass, sizeof(run->bypass), reason);
-    kiln_cache_count_bypass(build->cache, source_name(build), reason);
+    count_bypass(build, reason, run->blob, kn_clock_now() - took, took);
 }
 
 /* Puts what this walk compiled by itself in the place of an entry that was dropped. */
@@ -336,7 +353,7 @@ static kiln_status replace_entry(kn_build *build, size_t index, uint64_t took)
     kn_stage_run *run = &build->runs[index];
     const char *reason = run->blob == NULL && !run->later ? no_binary : find_change(build, index);
     if (reason != NULL) {
-        leave_uncached(build, run, reason);
+        leave_uncached(build, run, reason, took);
     } else if (run->blob != NULL) {
         kn_ignore(
             kiln_cache_put(build->cache, run->recipe, run->blob, took, NULL)); /* we have it */
@@ -363,6 +380,7 @@ static kiln_status get_or_compile(kn_build *build, size_t index, kn_ticker *tick
     kn_stage_run *run = &build->runs[index];
     for (int tries = 0;; tries++) {
         compile_call call = {.build = build, .index = index, .ticker = ticker};
+        const uint64_t before = build->info.compile_ns;
         kiln_status status = kiln_cache_get_or_compile(build->cache, run->recipe, compile_for_store,
                                                        &call, &run->blob, &run->origin, diag);
         if (status != KILN_E_CANCELLED || build->mistaken) {
@@ -370,10 +388,10 @@ static kiln_status get_or_compile(kn_build *build, size_t index, kn_ticker *tick
         }
         kiln_diag_clear(diag);
         if (call.unpublished != NULL || call.live_only) {
-            if (call.reason != NULL) {
-                leave_uncached(build, run, call.reason);
-            }
             run->blob = call.unpublished;
+            if (call.reason != NULL) {
+                leave_uncached(build, run, call.reason, build->info.compile_ns - before);
+            }
             run->origin = KILN_ORIGIN_COMPILED;
             return KILN_OK;
         }

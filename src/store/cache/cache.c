@@ -492,14 +492,6 @@ void kn_cache_flush(kiln_cache *cache)
     kn_cache_stamp(cache, false);
 }
 
-void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const char *reason)
-{
-    kn_cache_check_fork(cache);
-    kn_stats_add(cache->stats, KN_COUNT_bypassed, 1);
-    kn_log_once(KILN_LOG_WARN, "%s is compiled past the cache: %s", what, reason);
-    kn_cache_flush(cache);
-}
-
 void kn_cache_count_rejected(kiln_cache *cache)
 {
     kn_cache_check_fork(cache);

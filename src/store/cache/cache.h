@@ -32,6 +32,7 @@ struct kiln_cache {
     kn_fork_guard guard;
     _Atomic(kn_cache_companion *) companion; /* a child leaves the parent's where it is */
     _Atomic uintptr_t *exit_slot;            /* of cache_exit.c; NULL: none */
+    atomic_bool told_bypass;                 /* one line about bypasses is enough */
     /* renewed in a child: */
     kn_stats *stats;
     kn_stack stack;
@@ -98,6 +99,11 @@ void kn_cache_stamp(kiln_cache *cache, bool now);
 /* Counts a miss and its reason, as far as it is known without searching: of what was dropped
  * before, and, by its `recipe` (empty: only the key is known), of what has kin in the store. */
 void kn_cache_count_miss(kiln_cache *cache, const kiln_key *key, kn_span recipe, bool note);
+/* Counts a compile that went past the cache and took so long; kiln_cache_count_bypass knows no
+ * time.
+ */
+void kn_cache_count_bypass(kiln_cache *cache, const char *what, const char *reason,
+                           uint64_t took_ns);
 /* Counts a binary that a driver refused; and anything. */
 void kn_cache_count_rejected(kiln_cache *cache);
 void kn_cache_count(kiln_cache *cache, enum kn_counter counter, uint64_t amount);
