@@ -283,9 +283,9 @@ typedef struct kiln_bypass {
 typedef kiln_status kiln_bypass_fn(void *user, const kiln_bypass *bypass);
 
 /* Shows the reasons for which compiles went past the cache, the dearest first. At most 64 reasons
- * are remembered, and two processes at once may lose a count: `bypassed` of kiln_cache_stats is
- * exact. Threads: any.   Blocks: disk.   Owns: `bypass` is borrowed for the call. Fails:
- * KILN_E_NOMEM, or what `visit` returns. */
+ * are remembered, and two processes at once may lose a count, which `bypassed` of the counters has.
+ * Threads: any.   Blocks: disk.   Owns: `bypass` is borrowed for the call.
+ * Fails: KILN_E_NOMEM, or what `visit` returns. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_bypasses(kiln_cache *cache,
                                                               kiln_bypass_fn *visit, void *user,
                                                               kiln_diag *diag);

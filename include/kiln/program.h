@@ -61,10 +61,10 @@ typedef struct kiln_build_info {
     kiln_origin origin;
     uint32_t stage_count;
     uint32_t compiles;
-    uint64_t key_ns;    /* reading sources and headers, making keys */
-    uint64_t lookup_ns; /* store look-ups and waits */
-    uint64_t compile_ns;
-    uint64_t load_ns; /* the driver's load call */
+    uint64_t key_ns;     /* reading sources and headers, making keys */
+    uint64_t lookup_ns;  /* store look-ups and waits */
+    uint64_t compile_ns; /* in the compiler, in this call: 0 where every stage was a hit */
+    uint64_t load_ns;    /* the driver's load call */
     uint64_t total_ns;
     kiln_key key;    /* of the last stage */
     const char *log; /* compiler's warnings, "" if none; the same on a hit as on a compile */
@@ -73,6 +73,15 @@ typedef struct kiln_build_info {
 /* How this program came to be; of one that is built in the background: of what it runs now.
  * Threads: any.   Blocks: never.   Owns: borrowed from the program.   Fails: never. */
 KILN_API const kiln_build_info *kiln_program_info(const kiln_program *program);
+
+/* kiln_compile (kiln/runtime.h) that says how the binary came to be: as kiln_program_info does of a
+ * program, but nothing is loaded (load_ns is 0) and there is no log.
+ * Threads: any.   Blocks: disk, compiler.
+ * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct.
+ * Fails: as kiln_compile; *out_info is zeroed then. */
+KILN_API KILN_MUST_CHECK kiln_status
+kiln_compile_measured(kiln_runtime *runtime, const char *target, const kiln_source *source,
+                      kiln_blob **out_blob, kiln_build_info *out_info, kiln_diag *diag);
 
 /* What a kernel takes, where the backend can tell. */
 typedef enum kiln_arg_kind {

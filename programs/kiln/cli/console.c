@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/host.h"
+#include "cli/out.h"
 
 struct cli_console {
     host_mutex *lock;
@@ -37,7 +38,7 @@ static void on_log(void *user, kiln_log_level level, const char *line)
         console->warned = true;
         kind = "warning: ";
     }
-    (void)fprintf(stderr, "kiln: %s%s\n", kind, line);
+    out_print(stderr, "kiln: %s%s\n", kind, line);
     host_mutex_unlock(console->lock);
 }
 
@@ -90,7 +91,7 @@ static void say(cli_console *console, const char *format, va_list args)
     host_mutex_lock(console->lock);
     wipe(console);
     (void)fputs("kiln: ", stderr);
-    (void)vfprintf(stderr, format, args);
+    out_vprint(stderr, format, args);
     (void)fputc('\n', stderr);
     host_mutex_unlock(console->lock);
 }
@@ -122,7 +123,7 @@ void console_tell(cli_console *console, const char *where, const kiln_diag *diag
     console_say(console, "%s%s%s", where, *where != '\0' ? ": " : "", line);
     if (diag->log != NULL && diag->log_length > 0) {
         host_mutex_lock(console->lock);
-        (void)fwrite(diag->log, 1, diag->log_length, stderr);
+        out_write(stderr, diag->log);
         if (diag->log[diag->log_length - 1] != '\n') {
             (void)fputc('\n', stderr);
         }

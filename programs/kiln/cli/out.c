@@ -179,26 +179,70 @@ static size_t sequence(const unsigned char *text)
     return value < least || surrogate || value > 0x10FFFF ? 0 : length;
 }
 
+/* Copies one character, or what stands for it where a terminal would not print it: control
+ * characters (also those of two bytes, U+0080 to U+009F) and what is not UTF-8. Returns the bytes
+ * read; `to` has room for as many. */
+static size_t copy_clean(char *to, const char *text, bool lines, size_t *used)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    const size_t length = sequence(bytes);
+    const bool layout = lines && (*text == '\n' || *text == '\t');
+    const bool control = (length == 1 && (bytes[0] < 0x20 || bytes[0] == 0x7F) && !layout) ||
+                         (length == 2 && bytes[0] == 0xC2 && bytes[1] < 0xA0);
+    if (length == 0 || control) {
+        to[(*used)++] = length == 0 ? '?' : ' ';
+        return length == 0 ? 1 : length;
+    }
+    memcpy(to + *used, text, length);
+    *used += length;
+    return length;
+}
+
 char *out_clean(cli_pool *pool, const char *text)
 {
     char *copy = pool_alloc(pool, strlen(text) + 1);
-    if (copy == NULL) {
-        return NULL;
-    }
     size_t used = 0;
-    while (*text != '\0') {
-        size_t length = sequence((const unsigned char *)text);
-        unsigned char first = (unsigned char)*text;
-        if (length == 0 || (length == 1 && (first < 0x20 || first == 0x7F))) {
-            copy[used++] = length == 0 ? '?' : ' ';
-            text++;
-            continue;
-        }
-        memcpy(copy + used, text, length);
-        used += length;
-        text += length;
+    while (copy != NULL && *text != '\0') {
+        text += copy_clean(copy, text, false, &used);
     }
     return copy;
+}
+
+void out_write(FILE *file, const char *text)
+{
+    char piece[512];
+    while (*text != '\0') {
+        size_t used = 0;
+        while (*text != '\0' && used + 4 < sizeof(piece)) {
+            text += copy_clean(piece, text, true, &used);
+        }
+        (void)fwrite(piece, 1, used, file);
+    }
+}
+
+void out_vprint(FILE *file, const char *format, va_list args)
+{
+    char small[1024];
+    va_list again;
+    va_copy(again, args);
+    const int length = vsnprintf(small, sizeof(small), format, args);
+    char *large = length >= (int)sizeof(small) ? malloc((size_t)length + 1) : NULL;
+    if (large != NULL) { /* else it is cut */
+        (void)vsnprintf(large, (size_t)length + 1, format, again);
+    }
+    va_end(again);
+    if (length > 0) {
+        out_write(file, large != NULL ? large : small);
+    }
+    free(large);
+}
+
+void out_print(FILE *file, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    out_vprint(file, format, args);
+    va_end(args);
 }
 
 json_t *out_json_text(const char *text)

@@ -3,6 +3,7 @@
 #ifndef KILN_PROGRAM_OUT_H
 #define KILN_PROGRAM_OUT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,16 @@ char *out_ago(cli_pool *pool, int64_t then_ns);
 char *out_time(cli_pool *pool, uint64_t ns);
 /* A copy with control characters and broken UTF-8 replaced. */
 char *out_clean(cli_pool *pool, const char *text);
+
+/* --- text that came from elsewhere ---------------------------------------------------------------
+ * Drivers, compilers, files and the environment may put anything into their text, also what a
+ * terminal obeys. All of it is printed through these; tables and JSON do it by themselves. */
+
+/* Writes text, without control characters but line breaks and tabs, and as UTF-8. */
+void out_write(FILE *file, const char *text);
+/* As fprintf, with out_write. */
+void out_print(FILE *file, const char *format, ...) KILN_PRINTF(2, 3);
+void out_vprint(FILE *file, const char *format, va_list args) KILN_PRINTF(2, 0);
 
 /* --- JSON --------------------------------------------------------------------------------------
  * Keys come out in the order in which they are put in. Values made by these functions may be NULL

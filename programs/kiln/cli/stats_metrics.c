@@ -4,19 +4,24 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The label's value, escaped as the format wants it. */
+/* A label's value, escaped as the format wants it. */
+static void put_value(FILE *file, const char *value)
+{
+    for (; *value != '\0'; value++) {
+        if (*value == '\\' || *value == '"') {
+            (void)fprintf(file, "\\%c", *value);
+        } else if (*value == '\n') {
+            (void)fputs("\\n", file);
+        } else {
+            (void)fputc(*value, file);
+        }
+    }
+}
+
 static void put_label(FILE *file, const char *root)
 {
     (void)fputs("{cache=\"", file);
-    for (; *root != '\0'; root++) {
-        if (*root == '\\' || *root == '"') {
-            (void)fprintf(file, "\\%c", *root);
-        } else if (*root == '\n') {
-            (void)fputs("\\n", file);
-        } else {
-            (void)fputc(*root, file);
-        }
-    }
+    put_value(file, root);
     (void)fputs("\"}", file);
 }
 
@@ -62,13 +67,44 @@ static void put_counter(FILE *file, const char *root, const char *name, const ch
     }
 }
 
+/* One reason of a list that is cut at some length: gauges, which may go down. */
+static void put_reason(FILE *file, const char *root, const char *name, const char *reason)
+{
+    (void)fprintf(file, "kiln_cache_%s{cache=\"", name);
+    put_value(file, root);
+    (void)fputs("\",reason=\"", file);
+    put_value(file, reason);
+    (void)fputs("\"} ", file);
+}
+
+static void put_bypasses(FILE *file, const char *root, const cli_bypasses *bypasses)
+{
+    static const char help[] = "compiles past the cache, by reason";
+    static const char time_help[] = "time spent on them";
+    if (bypasses->count == 0) {
+        return;
+    }
+    put_head(file, "bypass_compiles", "gauge", NULL, help, (int)strlen(help));
+    for (size_t i = 0; i < bypasses->count; i++) {
+        put_reason(file, root, "bypass_compiles", bypasses->items[i].reason);
+        (void)fprintf(file, "%" PRIu64 "\n", bypasses->items[i].count);
+    }
+    put_head(file, "bypass_time_seconds", "gauge", "seconds", time_help, (int)strlen(time_help));
+    for (size_t i = 0; i < bypasses->count; i++) {
+        const uint64_t ns = bypasses->items[i].time_ns;
+        put_reason(file, root, "bypass_time_seconds", bypasses->items[i].reason);
+        (void)fprintf(file, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000, ns % 1000000000);
+    }
+}
+
 void stats_print_metrics(FILE *file, const char *root, uint64_t entries, uint64_t bytes,
-                         const kiln_cache_stats *stats)
+                         const kiln_cache_stats *stats, const cli_bypasses *bypasses)
 {
     put_gauge(file, root, "entries", NULL, "entries on disk", entries);
     put_gauge(file, root, "size_bytes", "bytes", "what they take on disk", bytes);
 #define COUNTER_SAMPLE(name, text) put_counter(file, root, #name, (text), stats->name);
     KILN_CACHE_COUNTERS(COUNTER_SAMPLE)
 #undef COUNTER_SAMPLE
+    put_bypasses(file, root, bypasses);
     (void)fputs("# EOF\n", file);
 }

@@ -7,8 +7,10 @@
 
 #include <kiln/cache.h>
 
+#include "cli/bypasses.h"
+
 /* Times are told in seconds; `root` becomes the label of all samples. */
 void stats_print_metrics(FILE *file, const char *root, uint64_t entries, uint64_t bytes,
-                         const kiln_cache_stats *stats);
+                         const kiln_cache_stats *stats, const cli_bypasses *bypasses);
 
 #endif

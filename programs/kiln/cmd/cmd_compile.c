@@ -44,9 +44,11 @@ typedef struct compiled_file {
     const char *output; /* NULL if nothing was written */
     kiln_status status;
     kiln_origin origin;
-    uint64_t size, compile_ns, total_ns;
-    char *reason;       /* NULL if it is good */
-    kiln_diag *trouble; /* the same with the log, to be told when all are done, in order */
+    uint64_t size, total_ns;
+    uint64_t compile_ns; /* of what was compiled now; 0 for a hit */
+    uint64_t saved_ns;   /* what the compile took that a hit saved */
+    char *reason;        /* NULL if it is good */
+    kiln_diag *trouble;  /* the same with the log, to be told when all are done, in order */
 } compiled_file;
 
 typedef struct compile_job {
@@ -98,6 +100,7 @@ static kiln_status write_blob(const compile_job *job, compiled_file *file, const
 static kiln_status compile_file(const compile_job *job, compiled_file *file, kiln_diag *diag)
 {
     kiln_source source;
+    kiln_build_info info;
     kiln_blob *blob = NULL;
     char *text = NULL;
     char name[1024];
@@ -109,12 +112,14 @@ static kiln_status compile_file(const compile_job *job, compiled_file *file, kil
     }
     uint64_t begin = host_now();
     if (status == KILN_OK) {
-        status = kiln_compile(job->runtime, job->target, &source, &blob, &file->origin, diag);
+        status = kiln_compile_measured(job->runtime, job->target, &source, &blob, &info, diag);
     }
     file->total_ns = host_now() - begin;
     if (status == KILN_OK) {
         file->size = kiln_blob_size(blob);
-        file->compile_ns = kiln_blob_compile_ns(blob);
+        file->origin = info.origin;
+        file->compile_ns = info.compile_ns;
+        file->saved_ns = info.origin == KILN_ORIGIN_COMPILED ? 0 : kiln_blob_compile_ns(blob);
         status = write_blob(job, file, blob, diag);
     }
     if (status == KILN_OK && job->depfile != NULL) {
@@ -234,6 +239,7 @@ static bool print_json(const compile_job *job)
         out_json_set(&row, "origin", out_json_text(kiln_origin_name(file->origin)));
         out_json_set(&row, "bytes", out_json_u64(file->size));
         out_json_set(&row, "compile_ms", out_json_ms(file->compile_ns));
+        out_json_set(&row, "saved_ms", out_json_ms(file->saved_ns));
         out_json_set(&row, "total_ms", out_json_ms(file->total_ns));
         out_json_set(&row, "output",
                      file->output != NULL ? out_json_text(file->output) : json_null());

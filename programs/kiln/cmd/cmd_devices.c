@@ -141,7 +141,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         code = good ? code : cmd_no_memory(context);
     }
     if (code == EXIT_FINE && !options->session.json) {
-        (void)printf("\n%s\n", kiln_runtime_summary(runtime));
+        out_print(stdout, "\n%s\n", kiln_runtime_summary(runtime));
     }
     session_close(cache, runtime);
     return code;

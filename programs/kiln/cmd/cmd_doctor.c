@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/bypasses.h"
 #include "cli/listing.h"
 #include "cli/out.h"
 #include "cli/session.h"
@@ -43,6 +44,7 @@ typedef struct doctor_findings {
     kiln_cache_stats stats;
     bool reads_only; /* nothing is stored: `reason`, or KILN_READONLY */
     doctor_packs packs;
+    cli_bypasses bypasses;
 } doctor_findings;
 
 /* Variables that are worth knowing when something is odd. */
@@ -144,6 +146,9 @@ static kiln_status examine_cache(const cmd_context *context, kiln_cache *cache,
         findings->blocked = kiln_cache_examine(cache, &findings->trouble) != KILN_OK;
         status = kiln_cache_stats_total(cache, &findings->stats, diag);
     }
+    if (status == KILN_OK) {
+        status = bypasses_read(cache, context->pool, &findings->bypasses, diag);
+    }
     return status;
 }
 
@@ -163,23 +168,36 @@ static void print_backends(const doctor_findings *findings)
     (void)puts("Backends");
     for (size_t i = 0; i < findings->report_count; i++) {
         const kiln_probe_report *report = &findings->reports[i];
-        (void)printf("  %-9s %-18s", report->backend, kiln_probe_outcome_name(report->outcome));
+        out_print(stdout, "  %-9s %-18s", report->backend,
+                  kiln_probe_outcome_name(report->outcome));
         if (report->outcome == KILN_PROBE_READY) {
-            (void)printf("%u device%s, %.1f ms", report->device_count,
-                         report->device_count == 1 ? "" : "s", (double)report->probe_ns / 1e6);
+            out_print(stdout, "%u device%s, %.1f ms", report->device_count,
+                      report->device_count == 1 ? "" : "s", (double)report->probe_ns / 1e6);
         }
         (void)putchar('\n');
         if (report->library[0] != '\0') {
-            (void)printf("            library: %s%s%s%s\n", report->library,
-                         report->version[0] != '\0' ? " (" : "", report->version,
-                         report->version[0] != '\0' ? ")" : "");
+            out_print(stdout, "            library: %s%s%s%s\n", report->library,
+                      report->version[0] != '\0' ? " (" : "", report->version,
+                      report->version[0] != '\0' ? ")" : "");
         }
         if (report->why[0] != '\0') {
-            (void)printf("            why: %s\n", report->why);
+            out_print(stdout, "            why: %s\n", report->why);
         }
         if (report->fix[0] != '\0') {
-            (void)printf("            fix: %s\n", report->fix);
+            out_print(stdout, "            fix: %s\n", report->fix);
         }
+    }
+}
+
+static void print_bypasses(cli_pool *pool, const doctor_findings *findings)
+{
+    const kiln_cache_stats *stats = &findings->stats;
+    if (stats->bypassed > 0) {
+        const char *time = out_time(pool, stats->bypass_ns);
+        out_print(stdout, "  bypassed  %" PRIu64 " %s in %s%s%s: see kiln stats\n", stats->bypassed,
+                  stats->bypassed == 1 ? "compile" : "compiles", time != NULL ? time : "?",
+                  findings->bypasses.count > 0 ? ", most of the time for " : "",
+                  findings->bypasses.count > 0 ? findings->bypasses.items[0].reason : "");
     }
 }
 
@@ -196,35 +214,37 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
     }
     (void)puts("\nCache");
     if (!findings->disk) {
-        (void)printf("  off       %s\n", findings->reason);
+        out_print(stdout, "  off       %s\n", findings->reason);
         return true;
     }
-    (void)printf("  on        %s\n", findings->root);
+    out_print(stdout, "  on        %s\n", findings->root);
     if (findings->reads_only) {
         const bool asked = *findings->reason == '\0';
-        (void)printf("  read only what is compiled is not stored: %s\n",
-                     asked ? "KILN_READONLY is set" : findings->reason);
-        (void)printf("            fix: %s\n",
-                     asked ? "unset KILN_READONLY"
-                           : "make the directory writable, or name another with KILN_CACHE_DIR");
+        out_print(stdout, "  read only what is compiled is not stored: %s\n",
+                  asked ? "KILN_READONLY is set" : findings->reason);
+        out_print(stdout, "            fix: %s\n",
+                  asked ? "unset KILN_READONLY"
+                        : "make the directory writable, or name another with KILN_CACHE_DIR");
     }
-    (void)printf("  holds     %" PRIu64 " entries, %s\n", findings->entries, bytes);
+    out_print(stdout, "  holds     %" PRIu64 " entries, %s\n", findings->entries, bytes);
     if (findings->temporaries > 0) {
-        (void)printf("  temporary %" PRIu64
-                     " %s, %s (`kiln prune` removes those that killed writers "
-                     "left)\n",
-                     findings->temporaries, findings->temporaries == 1 ? "file" : "files", more);
+        out_print(stdout,
+                  "  temporary %" PRIu64 " %s, %s (`kiln prune` removes those that killed writers "
+                  "left)\n",
+                  findings->temporaries, findings->temporaries == 1 ? "file" : "files", more);
     }
     if (findings->blocked) {
-        (void)printf("  blocked   %s: %s\n            fix: %s\n", findings->trouble.what,
-                     findings->trouble.why, findings->trouble.fix);
+        out_print(stdout, "  blocked   %s: %s\n            fix: %s\n", findings->trouble.what,
+                  findings->trouble.why, findings->trouble.fix);
     }
-    (void)printf("  did       %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n", hits,
-                 stats->misses, saved);
+    out_print(stdout, "  did       %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n",
+              hits, stats->misses, saved);
+    print_bypasses(pool, findings);
     if (stats->put_failures + stats->io_errors + stats->corrupt > 0) {
-        (void)printf("  trouble   %" PRIu64 " not stored, %" PRIu64 " damaged, %" PRIu64
-                     " other errors\n",
-                     stats->put_failures, stats->corrupt, stats->io_errors);
+        out_print(stdout,
+                  "  trouble   %" PRIu64 " not stored, %" PRIu64 " damaged, %" PRIu64
+                  " other errors\n",
+                  stats->put_failures, stats->corrupt, stats->io_errors);
     }
     return true;
 }
@@ -261,9 +281,9 @@ static void print_urls(const char *list)
         const char *scheme = strstr(url, "://");
         size_t shown = scheme != NULL && scheme < url + length ? (size_t)(scheme - url) + 3 : 0;
         shown = secret_end > 0 ? shown : length;
-        (void)printf("%.*s%.*s%s%.*s", (int)blanks, at, (int)shown, url,
-                     secret_end > 0 ? "...@" : "", (int)(secret_end > 0 ? length - secret_end : 0),
-                     url + secret_end);
+        out_print(stdout, "%.*s%.*s%s%.*s", (int)blanks, at, (int)shown, url,
+                  secret_end > 0 ? "...@" : "", (int)(secret_end > 0 ? length - secret_end : 0),
+                  url + secret_end);
         at = url + length;
     }
 }
@@ -276,11 +296,11 @@ static void print_variables(void)
         if (value == NULL) {
             continue;
         }
-        (void)printf("%s  %s=", any ? "" : "\nEnvironment\n", variables[i]);
+        out_print(stdout, "%s  %s=", any ? "" : "\nEnvironment\n", variables[i]);
         if (strcmp(variables[i], "KILN_REMOTE") == 0) {
             print_urls(value);
         } else {
-            (void)fputs(value, stdout);
+            out_write(stdout, value);
         }
         (void)putchar('\n');
         any = true;
@@ -325,6 +345,11 @@ static bool print_json(const doctor_findings *findings)
     if (findings->blocked) {
         out_json_set(&cache, "blocked", out_json_text(findings->trouble.what));
     }
+    out_json_set(&cache, "bypassed", out_json_u64(findings->stats.bypassed));
+    out_json_set(&cache, "bypass_ms", out_json_ms(findings->stats.bypass_ns));
+    out_json_set(
+        &cache, "bypass_reason",
+        out_json_text(findings->bypasses.count > 0 ? findings->bypasses.items[0].reason : ""));
     for (size_t i = 0; i < findings->cache_count; i++) {
         const driver_cache *driver = &findings->caches[i];
         json_t *row = json_object();

@@ -67,8 +67,8 @@ static void print_text(const explain_work *work, const kiln_explanation *e)
     char key[KILN_KEY_TEXT_SIZE];
     cli_pool *pool = work->context->pool;
     kiln_key_format(&e->key, key);
-    (void)printf("%s: %s%s%s%s%s\n", work->what, e->stage, *e->stage != '\0' ? ": " : "",
-                 kiln_why_text(e->why), *e->detail != '\0' ? ": " : "", e->detail);
+    out_print(stdout, "%s: %s%s%s%s%s\n", work->what, e->stage, *e->stage != '\0' ? ": " : "",
+              kiln_why_text(e->why), *e->detail != '\0' ? ": " : "", e->detail);
     if (e->why != KILN_WHY_NOT_YET) {
         (void)printf("  key      %.16s\n", key);
     }
@@ -76,7 +76,7 @@ static void print_text(const explain_work *work, const kiln_explanation *e)
         return;
     }
     kiln_key_format(&e->nearest, key);
-    (void)printf("  nearest  %.16s of %s, which differs in\n", key, e->nearest_target);
+    out_print(stdout, "  nearest  %.16s of %s, which differs in\n", key, e->nearest_target);
     for (size_t i = 0; i < e->difference_count; i++) {
         const kiln_difference *d = &e->differences[i];
         (void)printf("    %-20s %s -> %s\n", out_clean(pool, d->field), shorten(pool, d->then),

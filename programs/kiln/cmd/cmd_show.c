@@ -47,7 +47,7 @@ static bool print_text(const show_visit *visit, const kiln_entry_info *info)
     out_pair(stdout, "used", "%s", used);
     out_pair(stdout, "compile time", "%s", info->compile_ns > 0 ? compile : "not known");
     out_pair(stdout, "kiln", "%s", info->kiln_version != NULL ? info->kiln_version : "");
-    (void)printf("\n%s", info->recipe != NULL ? info->recipe : "");
+    out_print(stdout, "\n%s", info->recipe != NULL ? info->recipe : "");
     return true;
 }
 

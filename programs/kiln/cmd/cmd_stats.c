@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/bypasses.h"
 #include "cli/listing.h"
 #include "cli/out.h"
 #include "cli/session.h"
@@ -110,38 +111,97 @@ typedef struct temporaries {
     uint64_t files, bytes;
 } temporaries;
 
-static bool print_text(const cmd_context *context, const char *root, const cli_listing *listing,
-                       const temporaries *unfinished, const kiln_cache_stats *stats, bool all)
+/* All that is shown. */
+typedef struct stats_shown {
+    const char *root;
+    cli_listing listing;
+    temporaries unfinished;
+    kiln_cache_stats stats;
+    cli_bypasses bypasses;
+} stats_shown;
+
+/* What was compiled without the cache being asked is in no rate: it has a paragraph of its own. */
+static bool print_bypasses(cli_pool *pool, const stats_shown *shown)
 {
+    enum { SHOWN = 5 };
+    const cli_bypasses *bypasses = &shown->bypasses;
+    const kiln_cache_stats *stats = &shown->stats;
+    const char *time = out_time(pool, stats->bypass_ns);
+    if (time == NULL) {
+        return false;
+    }
+    out_print(stdout, "bypassed  %" PRIu64 " %s in %s went past the cache%s\n", stats->bypassed,
+              stats->bypassed == 1 ? "compile" : "compiles", time,
+              bypasses->count > 0 ? ", most of the time for" : "");
+    for (size_t i = 0; i < bypasses->count && i < SHOWN; i++) {
+        const kiln_bypass *one = &bypasses->items[i];
+        time = out_time(pool, one->time_ns);
+        if (time == NULL) {
+            return false;
+        }
+        out_print(stdout, "  %s (%" PRIu64 " in %s, the last one %s)\n", one->reason, one->count,
+                  time, one->what);
+    }
+    if (bypasses->count > SHOWN) {
+        out_print(stdout, "  and %zu other reasons: see --json\n", bypasses->count - SHOWN);
+    }
+    return true;
+}
+
+static bool print_text(const cmd_context *context, const stats_shown *shown, bool all)
+{
+    const cli_listing *listing = &shown->listing;
+    const temporaries *unfinished = &shown->unfinished;
+    const kiln_cache_stats *stats = &shown->stats;
     const char *bytes = out_bytes(context->pool, listing->disk_bytes);
     const char *more = out_bytes(context->pool, unfinished->bytes);
     if (bytes == NULL || more == NULL) {
         return false;
     }
-    (void)printf("cache     %s\n", root);
+    out_print(stdout, "cache     %s\n", shown->root);
     (void)printf("entries   %zu, %s\n", listing->count, bytes);
     if (unfinished->files > 0) {
         (void)printf("temporary %" PRIu64 " %s, %s\n", unfinished->files,
                      unfinished->files == 1 ? "file" : "files", more);
     }
     if (hits_of(stats) + stats->misses == 0) {
-        (void)printf("hit rate  nothing asked for yet\n");
-        return true;
+        (void)printf("hit rate  nothing %s yet\n", stats->bypassed > 0 ? "looked up" : "asked for");
+        return stats->bypassed == 0 || print_bypasses(context->pool, shown);
     }
-    (void)printf("hit rate  %.1f %% (%" PRIu64 " of %" PRIu64 ")\n\n", rate_of(stats) * 100,
+    (void)printf("hit rate  %.1f %% (%" PRIu64 " of %" PRIu64 ")\n", rate_of(stats) * 100,
                  hits_of(stats), hits_of(stats) + stats->misses);
+    if (stats->bypassed > 0 && !print_bypasses(context->pool, shown)) {
+        return false;
+    }
+    (void)putchar('\n');
     print_counters(context, stats, all);
     return true;
 }
 
-static bool print_json(const char *root_dir, const cli_listing *listing,
-                       const temporaries *unfinished, const kiln_cache_stats *stats)
+static json_t *bypasses_json(const cli_bypasses *bypasses)
 {
+    json_t *list = json_array();
+    for (size_t i = 0; i < bypasses->count; i++) {
+        const kiln_bypass *one = &bypasses->items[i];
+        json_t *row = json_object();
+        out_json_set(&row, "reason", out_json_text(one->reason));
+        out_json_set(&row, "last", out_json_text(one->what));
+        out_json_set(&row, "compiles", out_json_u64(one->count));
+        out_json_set(&row, "compile_ms", out_json_ms(one->time_ns));
+        out_json_append(&list, row);
+    }
+    return list;
+}
+
+static bool print_json(const stats_shown *shown)
+{
+    const temporaries *unfinished = &shown->unfinished;
+    const kiln_cache_stats *stats = &shown->stats;
     json_t *root = json_object();
     json_t *counters = json_object();
-    out_json_set(&root, "root", out_json_text(root_dir));
-    out_json_set(&root, "entries", out_json_u64(listing->count));
-    out_json_set(&root, "bytes", out_json_u64(listing->disk_bytes));
+    out_json_set(&root, "root", out_json_text(shown->root));
+    out_json_set(&root, "entries", out_json_u64(shown->listing.count));
+    out_json_set(&root, "bytes", out_json_u64(shown->listing.disk_bytes));
     out_json_set(&root, "temporaries", out_json_u64(unfinished->files));
     out_json_set(&root, "temporary_bytes", out_json_u64(unfinished->bytes));
     out_json_set(&root, "hits", out_json_u64(hits_of(stats)));
@@ -150,6 +210,7 @@ static bool print_json(const char *root_dir, const cli_listing *listing,
     KILN_CACHE_COUNTERS(COUNTER_VALUE)
 #undef COUNTER_VALUE
     out_json_set(&root, "counters", counters);
+    out_json_set(&root, "bypasses", bypasses_json(&shown->bypasses));
     return out_json(stdout, root);
 }
 
@@ -157,28 +218,27 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
 {
     const stats_options *options = fields;
     kiln_cache *cache = NULL;
-    kiln_cache_stats stats;
+    stats_shown shown;
     kiln_diag diag = KILN_DIAG_INIT;
-    cli_listing listing;
     (void)arguments; /* takes none */
     exit_code code = session_open_disk(context, &options->session, &cache);
     if (code != EXIT_FINE) {
         return code;
     }
-    if (kiln_cache_stats_total(cache, &stats, &diag) != KILN_OK ||
-        listing_make(cache, NULL, context->pool, &listing, &diag) != KILN_OK) {
+    if (kiln_cache_stats_total(cache, &shown.stats, &diag) != KILN_OK ||
+        listing_make(cache, NULL, context->pool, &shown.listing, &diag) != KILN_OK ||
+        bypasses_read(cache, context->pool, &shown.bypasses, &diag) != KILN_OK) {
         code = cmd_fail_as(context, EXIT_CACHE, &diag);
     } else {
-        const char *root = kiln_cache_root(cache);
-        temporaries unfinished;
         bool good = true;
-        kiln_cache_temporaries(cache, &unfinished.files, &unfinished.bytes);
+        shown.root = kiln_cache_root(cache);
+        kiln_cache_temporaries(cache, &shown.unfinished.files, &shown.unfinished.bytes);
         if (options->openmetrics) {
-            stats_print_metrics(stdout, root, listing.count, listing.disk_bytes, &stats);
+            stats_print_metrics(stdout, shown.root, shown.listing.count, shown.listing.disk_bytes,
+                                &shown.stats, &shown.bypasses);
         } else {
-            good = options->session.json
-                       ? print_json(root, &listing, &unfinished, &stats)
-                       : print_text(context, root, &listing, &unfinished, &stats, options->all);
+            good = options->session.json ? print_json(&shown)
+                                         : print_text(context, &shown, options->all);
         }
         code = good ? EXIT_FINE : cmd_no_memory(context);
     }

@@ -60,17 +60,19 @@ static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kil
 {
     const cli_target *target = &work->targets.items[item->target];
     warm_source own;
-    kiln_origin origin = KILN_ORIGIN_NONE;
+    kiln_build_info info;
     kiln_blob *blob = NULL;
     kiln_status status = warm_source_read(item, index, &own, diag);
     if (status == KILN_OK) {
-        status = kiln_compile(target->runtime, target->name, &own.source, &blob, &origin, diag);
+        status =
+            kiln_compile_measured(target->runtime, target->name, &own.source, &blob, &info, diag);
     }
     if (status == KILN_OK) {
-        item->outcome = origin == KILN_ORIGIN_COMPILED ? WARM_COMPILED : WARM_THERE;
+        item->outcome = info.origin == KILN_ORIGIN_COMPILED ? WARM_COMPILED : WARM_THERE;
         item->language = own.form.language;
         item->size = kiln_blob_size(blob);
-        item->compile_ns = kiln_blob_compile_ns(blob);
+        item->compile_ns = info.compile_ns;
+        item->saved_ns = info.origin == KILN_ORIGIN_COMPILED ? 0 : kiln_blob_compile_ns(blob);
         if (work->pack != NULL) {
             status = warm_pack_note(work->pack, target, &own, item, diag);
         }

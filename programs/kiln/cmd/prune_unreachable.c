@@ -36,9 +36,9 @@ static void tell(void *user, const kiln_unreachable *told)
     } else if (told->entry != NULL) {
         char key[KILN_KEY_TEXT_SIZE];
         kiln_key_format(&told->entry->key, key);
-        (void)printf("%.16s  %s  %s\n", key, told->entry->target, told->why);
+        out_print(stdout, "%.16s  %s  %s\n", key, told->entry->target, told->why);
     } else {
-        (void)printf("%s is left alone: %s\n", told->backend, told->why);
+        out_print(stdout, "%s is left alone: %s\n", told->backend, told->why);
     }
 }
 

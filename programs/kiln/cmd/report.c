@@ -68,9 +68,8 @@ static void print_skips(const cli_report *report)
             count += is_same(&report->skips[j], skip);
         }
         if (before == 0) {
-            (void)printf("skipped on %s:%u: %zu %s: %s\n", skip->device->backend,
-                         skip->device->index, count, count == 1 ? "kernel" : "kernels",
-                         skip->reason);
+            out_print(stdout, "skipped on %s:%u: %zu %s: %s\n", skip->device->backend,
+                      skip->device->index, count, count == 1 ? "kernel" : "kernels", skip->reason);
         }
     }
 }

@@ -103,9 +103,9 @@ static void print_rest(const tune_result *result)
     for (size_t i = 0; i < result->count; i++) {
         const tune_item *item = &result->items[i];
         if (item->skipped) {
-            (void)printf("skipped %s on %s:%u: %s\n", item->kernel,
-                         item->device != NULL ? item->device->backend : "-",
-                         item->device != NULL ? item->device->index : 0, item->reason);
+            out_print(stdout, "skipped %s on %s:%u: %s\n", item->kernel,
+                      item->device != NULL ? item->device->backend : "-",
+                      item->device != NULL ? item->device->index : 0, item->reason);
         }
     }
     if (result->without > 0) {

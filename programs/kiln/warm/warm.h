@@ -26,7 +26,9 @@ typedef struct warm_item {
     const char *variant_name;      /* "opencl-c/tile32"; "": the kernel itself */
     warm_outcome outcome;
     kiln_language language;
-    uint64_t size, compile_ns;
+    uint64_t size;
+    uint64_t compile_ns;  /* of what was compiled now; 0 for what was there */
+    uint64_t saved_ns;    /* what that compile took */
     const char *unpacked; /* made, but not in the pack: why; NULL if it is, or none was asked for */
     const char *reason;
     kiln_diag

@@ -33,8 +33,8 @@ static bool has_variants(const warm_result *result)
 /* "gemm", or "gemm opencl-c/tile32". */
 static void print_what(const char *before, const warm_item *item)
 {
-    (void)printf("%s%s%s%s", before, item->kernel->name, *item->variant_name != '\0' ? " " : "",
-                 item->variant_name);
+    out_print(stdout, "%s%s%s%s", before, item->kernel->name,
+              *item->variant_name != '\0' ? " " : "", item->variant_name);
 }
 
 static void add_row(out_table *table, const warm_result *result, const warm_item *item,
@@ -84,7 +84,7 @@ static void print_skips(const warm_result *result)
         if (count > named) {
             (void)printf(" and %zu more", count - named);
         }
-        (void)printf(": %s\n", item->reason);
+        out_print(stdout, ": %s\n", item->reason);
     }
 }
 
@@ -94,7 +94,7 @@ static void print_unpacked(const warm_result *result)
         const warm_item *item = &result->items[i];
         if (item->outcome != WARM_SKIPPED && item->unpacked != NULL) {
             print_what("not in the pack: ", item);
-            (void)printf(" for %s %s\n", result->targets[item->target], item->unpacked);
+            out_print(stdout, " for %s %s\n", result->targets[item->target], item->unpacked);
         }
     }
 }
@@ -148,6 +148,7 @@ bool warm_print_json(const warm_result *result)
         out_json_set(&row, "uses", out_json_u64(item->uses.count));
         out_json_set(&row, "bytes", out_json_u64(item->size));
         out_json_set(&row, "compile_ms", out_json_ms(item->compile_ns));
+        out_json_set(&row, "saved_ms", out_json_ms(item->saved_ns));
         const char *reason = item->reason != NULL ? item->reason : item->unpacked;
         out_json_set(&row, "reason", out_json_text(reason != NULL ? reason : ""));
         out_json_append(&rows, row);

@@ -8,6 +8,7 @@
 #include "core/runtime/runtime.h"
 #include "core/walk/build.h"
 #include "hal/registry.h"
+#include "sys/clock.h"
 
 static kiln_device *find_device(kiln_runtime *runtime, const char *backend, uint64_t index)
 {
@@ -94,14 +95,14 @@ void kn_plan_close(kn_plan *plan)
     }
 }
 
-kiln_status kiln_compile(kiln_runtime *runtime, const char *target, const kiln_source *source,
-                         kiln_blob **out_blob, kiln_origin *out_origin, kiln_diag *diag)
+kiln_status kiln_compile_measured(kiln_runtime *runtime, const char *target,
+                                  const kiln_source *source, kiln_blob **out_blob,
+                                  kiln_build_info *out_info, kiln_diag *diag)
 {
     kn_plan plan;
+    const uint64_t start = kn_clock_now();
     *out_blob = NULL;
-    if (out_origin != NULL) {
-        *out_origin = KILN_ORIGIN_NONE;
-    }
+    *out_info = (kiln_build_info){.log = ""};
     kiln_status status = kn_plan_open(runtime, target, source, NULL, &plan, diag);
     if (status == KILN_OK) {
         status = kn_build_artifacts(&plan.build, diag);
@@ -109,10 +110,23 @@ kiln_status kiln_compile(kiln_runtime *runtime, const char *target, const kiln_s
     if (status == KILN_OK) {
         const kn_stage_run *last = &plan.build.runs[plan.build.stage_count - 1];
         *out_blob = kiln_blob_retain(last->blob);
-        if (out_origin != NULL) {
-            *out_origin = last->origin;
-        }
+        *out_info = plan.build.info;
+        out_info->origin = last->origin;
+        out_info->key = last->key;
+        out_info->log = ""; /* the artifact's goes with the walk */
+        out_info->total_ns = kn_clock_now() - start;
     }
     kn_plan_close(&plan);
+    return status;
+}
+
+kiln_status kiln_compile(kiln_runtime *runtime, const char *target, const kiln_source *source,
+                         kiln_blob **out_blob, kiln_origin *out_origin, kiln_diag *diag)
+{
+    kiln_build_info info;
+    kiln_status status = kiln_compile_measured(runtime, target, source, out_blob, &info, diag);
+    if (out_origin != NULL) {
+        *out_origin = info.origin;
+    }
     return status;
 }

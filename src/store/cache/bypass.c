@@ -10,7 +10,7 @@
 static void record_bypass(kiln_cache *cache, const char *what, const char *reason, uint64_t took_ns)
 {
     if (kn_cache_writes(cache) && kn_disk_check_root(cache->disk, NULL) == KILN_OK &&
-        kn_bypasses_add(cache->root, what, reason, took_ns) &&
+        kn_bypasses_add(cache->root, what, reason, took_ns) && !kn_log_enabled(KILN_LOG_WARN) &&
         !atomic_exchange(&cache->told_bypass, true)) {
         kn_log_unasked("%s is compiled at every start, past the cache: %s (%.3f s this time; see "
                        "`kiln stats`)",

@@ -1,0 +1,38 @@
+/* Reads the list of bypasses into a pool. */
+#include "cli/bypasses.h"
+
+#include <string.h>
+
+enum { MOST = 64 }; /* the library remembers no more */
+
+typedef struct gathering {
+    cli_pool *pool;
+    kiln_bypass *items;
+    size_t count;
+} gathering;
+
+static kiln_status gather(void *user, const kiln_bypass *bypass)
+{
+    gathering *g = user;
+    if (g->count == MOST) {
+        return KILN_OK;
+    }
+    kiln_bypass *copy = &g->items[g->count];
+    *copy = *bypass;
+    copy->reason = pool_text(g->pool, bypass->reason, strlen(bypass->reason));
+    copy->what = pool_text(g->pool, bypass->what, strlen(bypass->what));
+    g->count++;
+    return copy->reason != NULL && copy->what != NULL ? KILN_OK : KILN_E_NOMEM;
+}
+
+kiln_status bypasses_read(kiln_cache *cache, cli_pool *pool, cli_bypasses *out_bypasses,
+                          kiln_diag *diag)
+{
+    gathering g = {.pool = pool, .items = pool_array(pool, MOST, sizeof(*g.items))};
+    kiln_status status =
+        g.items != NULL ? kiln_cache_walk_bypasses(cache, gather, &g, diag) : KILN_E_NOMEM;
+    *out_bypasses = (cli_bypasses){g.items, g.count};
+    return status == KILN_E_NOMEM
+               ? kiln_diag_set(diag, status, NULL, "reading the cache's bypasses", "out of memory")
+               : status;
+}

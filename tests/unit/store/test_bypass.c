@@ -1,0 +1,179 @@
+/* Compiles past the cache: listed by reason with their time, and told once to a program that pays
+ * for the same one at each start and whose log nobody reads. */
+#include "unit/store/support.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/cache/cache.h"
+
+#define MS UINT64_C(1000000)
+
+typedef struct listing {
+    size_t count;
+    char reasons[64][64];
+    uint64_t counts[64], times[64];
+} listing;
+
+static kiln_status list_one(void *user, const kiln_bypass *bypass)
+{
+    listing *l = user;
+    assert_true(l->count < 64);
+    (void)snprintf(l->reasons[l->count], sizeof l->reasons[0], "%s|%s", bypass->reason,
+                   bypass->what);
+    l->counts[l->count] = bypass->count;
+    l->times[l->count] = bypass->time_ns;
+    assert_true(bypass->last_ns > 0);
+    l->count++;
+    return KILN_OK;
+}
+
+static void list_all(kiln_cache *cache, listing *l)
+{
+    memset(l, 0, sizeof *l);
+    assert_int_equal(kiln_cache_walk_bypasses(cache, list_one, l, NULL), KILN_OK);
+}
+
+static void bypasses_are_listed_by_what_they_cost(void **state)
+{
+    listing l;
+    kiln_cache *cache = ks_cache(*state);
+    list_all(cache, &l);
+    assert_int_equal(l.count, 0);
+    kn_cache_count_bypass(cache, "a.cl", "cheap", 2 * MS);
+    kn_cache_count_bypass(cache, "b.cl", "dear", 30 * MS);
+    kn_cache_count_bypass(cache, "c.cl", "cheap", 3 * MS);
+    kiln_cache_count_bypass(cache, "d.cl", "unknown");
+    list_all(cache, &l);
+    assert_int_equal(l.count, 3);
+    assert_string_equal(l.reasons[0], "dear|b.cl");
+    assert_string_equal(l.reasons[1], "cheap|c.cl");
+    assert_string_equal(l.reasons[2], "unknown|d.cl");
+    assert_int_equal(l.counts[1], 2);
+    assert_int_equal(l.times[1], 5 * MS);
+    assert_int_equal(ks_own(cache).bypassed, 4);
+    assert_int_equal(ks_own(cache).bypass_ns, 35 * MS);
+    kiln_cache_destroy(cache);
+
+    kiln_cache_stats total;
+    cache = ks_cache(*state); /* another one, as of another process */
+    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(total.bypass_ns, 35 * MS);
+    list_all(cache, &l);
+    assert_int_equal(l.count, 3);
+    kiln_cache_destroy(cache);
+}
+
+static void a_damaged_list_is_a_shorter_one(void **state)
+{
+    listing l;
+    char *path = kt_path(*state, "bypasses");
+    kiln_cache *cache = ks_cache(*state);
+    char garbage[512 * 64];
+    memset(garbage, 'x', sizeof garbage);
+    kt_file_write(path, garbage, sizeof garbage);
+    list_all(cache, &l);
+    assert_int_equal(l.count, 0);
+    kn_cache_count_bypass(cache, "a.cl", "a reason", MS);
+    list_all(cache, &l);
+    assert_int_equal(l.count, 1);
+    kt_file_write(path, garbage, 100); /* a torn one */
+    list_all(cache, &l);
+    assert_int_equal(l.count, 0);
+    kn_cache_count_bypass(cache, "a.cl", "a reason", MS);
+    list_all(cache, &l);
+    assert_int_equal(l.count, 1);
+    kiln_cache_destroy(cache);
+    free(path);
+}
+
+static void the_list_is_bounded_and_takes_reasons_of_any_length(void **state)
+{
+    listing l;
+    char reason[2000];
+    kiln_cache *cache = ks_cache(*state);
+    for (int i = 0; i < 200; i++) {
+        memset(reason, 'a' + i % 26, sizeof reason);
+        (void)snprintf(reason, 16, "reason %d", i);
+        reason[strlen(reason)] = i % 2 == 0 ? '\0' : ' ';
+        reason[sizeof reason - 1] = '\0';
+        kn_cache_count_bypass(cache, reason, reason, MS);
+        kn_cache_count_bypass(cache, reason, reason, MS);
+        list_all(cache, &l);
+        assert_true(l.count >= 1 && l.count <= 64);
+    }
+    assert_int_equal(ks_own(cache).bypassed, 400);
+    for (size_t i = 0; i < l.count; i++) {
+        assert_int_equal(l.counts[i], 2); /* a long reason is found again, too */
+    }
+    kiln_cache_destroy(cache);
+}
+
+/* A process that pays for `reason`; what it prints is in `printed`. */
+static void pay(const char *root, const char *reason, const char *printed)
+{
+    int status = 0;
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        int file = open(printed, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (file < 0 || dup2(file, 2) < 0) {
+            _exit(1);
+        }
+        kiln_cache *cache = ks_cache(root);
+        kn_cache_count_bypass(cache, "m00000.cl", reason, 13800 * MS);
+        kn_cache_count_bypass(cache, "m00010.cl", reason, 13800 * MS);
+        kiln_cache_destroy(cache);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void expect_printed(const char *root, const char *reason, const char *expected)
+{
+    char *path = kt_path(root, "printed");
+    size_t size = 0;
+    pay(root, reason, path);
+    char *text = kt_file_read(path, &size);
+    assert_int_equal(size, strlen(expected));
+    assert_memory_equal(text, expected, size);
+    free(text);
+    free(path);
+}
+
+static void who_pays_again_hears_it_once(void **state)
+{
+    static const char line[] = "kiln: warn: m00000.cl is compiled at every start, past the cache: "
+                               "computed #include (13.800 s this time; see `kiln stats`)\n";
+    (void)unsetenv("KILN_LOG");
+    expect_printed(*state, "computed #include", "");
+    expect_printed(*state, "computed #include", line);
+    expect_printed(*state, "computed #include", "");
+    expect_printed(*state, "another reason", "");
+}
+
+static void who_wants_to_hear_nothing_does_not(void **state)
+{
+    assert_int_equal(setenv("KILN_LOG", "off", 1), 0);
+    expect_printed(*state, "computed #include", "");
+    expect_printed(*state, "computed #include", "");
+    (void)unsetenv("KILN_LOG");
+    expect_printed(*state, "computed #include", ""); /* it was said, to nobody */
+}
+
+#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(bypasses_are_listed_by_what_they_cost),
+        IN_FOLDER(a_damaged_list_is_a_shorter_one),
+        IN_FOLDER(the_list_is_bounded_and_takes_reasons_of_any_length),
+        IN_FOLDER(who_pays_again_hears_it_once),
+        IN_FOLDER(who_wants_to_hear_nothing_does_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
