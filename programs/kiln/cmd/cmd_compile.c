@@ -80,6 +80,18 @@ static const char *output_for(const compile_job *job, const char *path, bool *ou
     return whole;
 }
 
+/* Who compiles a shader to a file mostly wants SPIR-V; for a device there is something else in it.
+ */
+static void say_what_it_is(const compile_job *job, const char *output)
+{
+    if (strncmp(job->target, "vulkan:", 7) == 0 && strcmp(job->target, "vulkan:spirv") != 0) {
+        console_say(job->context->console,
+                    "%s is the driver's pipeline cache for %s, not SPIR-V (for SPIR-V give "
+                    "--target vulkan:spirv, or a name that ends in .spv)",
+                    output, job->target);
+    }
+}
+
 static kiln_status write_blob(const compile_job *job, compiled_file *file, const kiln_blob *blob,
                               kiln_diag *diag)
 {
@@ -94,7 +106,11 @@ static kiln_status write_blob(const compile_job *job, compiled_file *file, const
         return KILN_OK;
     }
     file->output = output;
-    return host_write_file(output, kiln_blob_data(blob), kiln_blob_size(blob), diag);
+    kiln_status status = host_write_file(output, kiln_blob_data(blob), kiln_blob_size(blob), diag);
+    if (status == KILN_OK) {
+        say_what_it_is(job, output);
+    }
+    return status;
 }
 
 static kiln_status compile_file(const compile_job *job, compiled_file *file, kiln_diag *diag)

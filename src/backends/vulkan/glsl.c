@@ -7,6 +7,7 @@
 
 #include <xxhash.h>
 
+#include "backends/vulkan/glsl_version.h"
 #include "backends/vulkan/instance.h"
 #include "base/checked.h"
 #include "base/strbuf.h"
@@ -389,6 +390,46 @@ static kiln_status set_options(const kn_shaderc *shaderc, const kiln_source *sou
     return KILN_OK;
 }
 
+/* For versions 1.10 to 1.40 the glslang of 2023 cannot read its own declarations for a compute
+ * shader, and prints all 4,500 lines of them on the program's standard output. So what has no
+ * compute shaders is refused here, as glslang would in the end. */
+static kiln_status check_version(const kiln_source *source, const char *name, kiln_diag *diag)
+{
+    enum { FIRST_WITH_COMPUTE = 310 };
+    int version = kn_glsl_version((const char *)source->text, source->length);
+    const bool there = version > 0;
+    for (size_t i = 0; i < source->option_count; i++) {
+        if (strncmp(source->options[i], "-std=", 5) == 0) { /* the last one counts */
+            version = (int)strtol(source->options[i] + 5, NULL, 10);
+        }
+    }
+    if (version >= FIRST_WITH_COMPUTE) {
+        return KILN_OK;
+    }
+    const char *fix = "write \"#version 450\" as the first line, or give the option -std=450";
+    return version == 0 && !there
+               ? kiln_diag_set(
+                     diag, KILN_E_COMPILE, fix, name,
+                     "it has no #version, and GLSL without one is version 1.10, which has "
+                     "no compute shaders")
+               : kiln_diag_set(diag, KILN_E_COMPILE, fix, name,
+                               "version %d of GLSL has no compute shaders", version);
+}
+
+/* What vertex, fragment and other shaders have and compute shaders do not. */
+static bool is_graphics(const char *log)
+{
+    static const char *const names[] = {"'gl_Position'",  "'gl_FragCoord'",   "'gl_FragColor'",
+                                        "'gl_FragDepth'", "'gl_VertexIndex'", "'gl_VertexID'",
+                                        "'gl_in'",        "'gl_InvocationID'"};
+    for (size_t i = 0; log != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strstr(log, names[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char only_entry[] = "main\n"; /* of GLSL */
 
 static kiln_status take_result(const kn_vk *vk, const void *result, const char *name,
@@ -399,10 +440,11 @@ static kiln_status take_result(const kn_vk *vk, const void *result, const char *
     const int code = shaderc->shaderc_result_get_compilation_status(result);
     const size_t size = shaderc->shaderc_result_get_length(result);
     if (code != SHADERC_STATUS_SUCCESS || size == 0) {
-        kiln_status status =
-            kiln_diag_set(diag, code == SHADERC_STATUS_ERROR ? KILN_E_COMPILE : KILN_E_INTERNAL,
-                          "see the compiler's log; it is compiled as a compute shader", name,
-                          "shaderc could not compile it (status %d)", code);
+        kiln_status status = kiln_diag_set(
+            diag, code == SHADERC_STATUS_ERROR ? KILN_E_COMPILE : KILN_E_INTERNAL,
+            is_graphics(log) ? "give a compute shader: kiln compiles no other GLSL (use glslc)"
+                             : "see the compiler's log; it is compiled as a compute shader",
+            name, "shaderc could not compile it (status %d)", code);
         kiln_diag_set_vendor_code(diag, code);
         kiln_diag_set_log(diag, log != NULL ? log : "", log != NULL ? strlen(log) : 0);
         return status;
@@ -424,7 +466,10 @@ kiln_status kn_vk_compile_glsl(kn_vk *vk, const kiln_compile_request *request,
 {
     const kiln_source *source = request->source;
     const char *name = source->name != NULL ? source->name : "kernel.comp";
-    kiln_status status = get_shaderc(vk, diag);
+    kiln_status status = check_version(source, name, diag);
+    if (status == KILN_OK) {
+        status = get_shaderc(vk, diag);
+    }
     if (status != KILN_OK) {
         return status;
     }
