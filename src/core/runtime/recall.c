@@ -81,7 +81,7 @@ static char *slot_path(const kiln_cache *cache, const kiln_backend *backend,
 bool kn_recall_works(const kiln_cache *cache, const kiln_backend *backend)
 {
     return backend->basis != NULL && backend->basis->variables != NULL &&
-           backend->basis->places != NULL && kn_cache_writes(cache);
+           backend->basis->places != NULL && kn_cache_root_stands(cache);
 }
 
 /* --- mapped files ------------------------------------------------------------------------------

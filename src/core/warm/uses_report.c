@@ -34,7 +34,7 @@ void kn_uses_flush(kiln_runtime *runtime)
     size_t cursor = 0;
     const void *bytes = NULL;
     void *count = NULL;
-    if (runtime->uses.count == 0) {
+    if (runtime->uses.count == 0 || !kn_cache_root_stands(runtime->cache)) {
         return;
     }
     kn_file *file = kn_uses_open(kiln_cache_root(runtime->cache), true);

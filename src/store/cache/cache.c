@@ -38,6 +38,11 @@ bool kn_cache_writes(const kiln_cache *cache)
     return cache->disk != NULL && !cache->disk->read_only;
 }
 
+bool kn_cache_root_stands(const kiln_cache *cache)
+{
+    return kn_cache_writes(cache) && kn_disk_root_stands(cache->disk);
+}
+
 /* --- create ------------------------------------------------------------------------------------
  */
 
@@ -360,7 +365,7 @@ void kiln_cache_destroy(kiln_cache *cache)
     if (cache->flight != NULL) { /* else it was never whole */
         kn_cache_check_fork(cache);
         kn_remotes_finish(cache->remotes);
-        if (kn_cache_writes(cache)) {
+        if (kn_cache_root_stands(cache)) {
             kn_cache_stamp(cache, true);
             (void)kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, NULL, NULL);
         }
@@ -515,7 +520,7 @@ kiln_status kiln_cache_stats_total(kiln_cache *cache, kiln_cache_stats *out_stat
         return KILN_OK;
     }
     kiln_status status = KILN_MISS;
-    if (kn_cache_writes(cache)) {
+    if (kn_cache_root_stands(cache)) {
         status = kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, &record, NULL);
     }
     if (status != KILN_OK) {

@@ -83,6 +83,8 @@ kiln_status kn_cache_reread(kiln_cache *cache, const kiln_key *key, kiln_blob **
 bool kn_cache_stores(const kiln_cache *cache);
 /* True when entries may be written to disk and statistics kept there. */
 bool kn_cache_writes(const kiln_cache *cache);
+/* And the root is there and ours: before anything is written below it. */
+bool kn_cache_root_stands(const kiln_cache *cache);
 /* Adds this object's counters to the file; rarely: if that was seconds ago. */
 /* KILN_E_UNAVAILABLE without a disk tier; KILN_E_UNSUPPORTED where it is only read. */
 kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag *diag);

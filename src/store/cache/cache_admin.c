@@ -17,7 +17,8 @@ kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "unset KILN_READONLY", "changing the cache",
                              "it is open read-only");
     }
-    return KILN_OK;
+    /* Nothing is removed below a root that was exchanged for a stranger's. */
+    return to_write ? kn_disk_check_root(cache->disk, diag) : KILN_OK;
 }
 
 kiln_status kiln_cache_walk(kiln_cache *cache, const char *target, kiln_entry_fn *visit, void *user,

@@ -123,10 +123,13 @@ static kiln_status make_for_all(request *r, kiln_diag *diag)
 /* As leader of this process: agrees with the other processes, looks again, and compiles. */
 static kiln_status lead(request *r, kn_flight_seat *seat, kiln_diag *diag)
 {
-    kn_flight_wait wait;
+    kn_flight_wait wait = {.waited = false};
     if (!has(r, KILN_CACHE_RECACHE)) {
+        /* No lock file is made below a root that was exchanged for a stranger's. */
         kiln_status locked =
-            kn_flight_lock(r->cache->flight, seat, r->deadline, look_near, r, &wait);
+            kn_cache_root_stands(r->cache)
+                ? kn_flight_lock(r->cache->flight, seat, r->deadline, look_near, r, &wait)
+                : KILN_E_UNSUPPORTED;
         /* With the byte or without: somebody may have finished between our look and now. */
         if (locked == KILN_MISS || look_up(r)) {
             return KILN_OK;

@@ -61,6 +61,7 @@ kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_dis
     disk->read_only = options->read_only;
     disk->sync = options->sync;
     disk->stats = stats;
+    atomic_init(&disk->owner, UINT32_MAX); /* nobody, until there is a root to tell */
     kn_mutex_init(&disk->mutex);
     kn_cond_init(&disk->janitor.changed);
     disk->janitor.grace_ns = JANITOR_GRACE_NS;
@@ -234,10 +235,10 @@ const char *kn_disk_locate(kn_disk *disk, const kiln_key *key)
  */
 
 /* Moves the stamp of an entry that is in use, at most once an hour; one from the future as well. */
-static void stamp(const kn_disk *disk, const char *path, int64_t used_ns)
+static void stamp(kn_disk *disk, const char *path, int64_t used_ns)
 {
     int64_t age = kn_clock_wall_roughly() - used_ns;
-    if (!disk->read_only && (age > KN_HOUR_NS || age < -KN_HOUR_NS)) {
+    if (!disk->read_only && (age > KN_HOUR_NS || age < -KN_HOUR_NS) && kn_disk_root_stands(disk)) {
         /* Without it the entry only looks older than it is. */
         (void)kn_file_touch(path);
     }
@@ -267,7 +268,7 @@ typedef struct lookup {
 static bool drop(kn_disk *disk, const char *path, const kn_file_facts *seen)
 {
     kn_file_facts now;
-    if (disk->read_only ||
+    if (disk->read_only || !kn_disk_root_stands(disk) ||
         (seen != NULL && (kn_file_stat(path, false, &now, NULL) != KILN_OK ||
                           now.inode != seen->inode || now.device != seen->device)) ||
         (kn_file_remove(path, NULL) != KILN_OK && kn_file_remove_folder(path) != KILN_OK)) {
@@ -335,6 +336,12 @@ static kiln_status find_image(kn_disk *disk, const char *name, const kiln_key *k
     return status;
 }
 
+/* The owner is that of the root when it was claimed: of none before that. */
+static bool is_owners(kn_disk *disk, const kn_file_facts *facts)
+{
+    return facts->owner == atomic_load_explicit(&disk->owner, memory_order_relaxed);
+}
+
 static kiln_status try_get(kn_disk *disk, const char *target, void *user)
 {
     const lookup *what = user;
@@ -343,6 +350,9 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
     kn_entry entry;
     kn_disk_entry_path(disk, target, what->key, path);
     kiln_status status = find_image(disk, target, what->key, path, &file, what->diag);
+    if (status == KILN_E_INVALID && !kn_disk_root_stands(disk)) {
+        return KILN_MISS;
+    }
     if (status == KILN_E_INVALID) {
         /* A link, a folder, or something huge: nothing that kiln has put there. */
         (void)drop(disk, path, NULL);
@@ -351,7 +361,11 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
     if (status != KILN_OK) {
         return status;
     }
-    if (file.facts.owner != atomic_load_explicit(&disk->owner, memory_order_relaxed)) {
+    if (!is_owners(disk, &file.facts) && !kn_disk_root_stands(disk)) {
+        free(file.memory); /* below a root that is not ours nothing is judged */
+        return KILN_MISS;
+    }
+    if (!is_owners(disk, &file.facts)) {
         status = kiln_diag_set(what->diag, KILN_E_CORRUPT, NULL, "reading an entry",
                                "it belongs to user %lu", (unsigned long)file.facts.owner);
     } else {
@@ -366,6 +380,8 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
     }
     if (status == KILN_OK) {
         stamp(disk, path, file.facts.mtime_ns);
+    } else if (status == KILN_E_CORRUPT && !kn_disk_root_stands(disk)) {
+        return KILN_MISS;
     } else if (status == KILN_E_CORRUPT) {
         const bool dropped = drop(disk, path, &file.facts);
         if (dropped) {
@@ -501,7 +517,8 @@ static kiln_status disk_remove(void *self, const kiln_key *key, kiln_diag *diag)
         return KILN_MISS;
     }
     kn_disk_entry_path(disk, target, key, path);
-    kiln_status status = kn_file_stat(path, false, &facts, diag);
+    kiln_status status = kn_disk_root_stands(disk) ? kn_file_stat(path, false, &facts, diag)
+                                                   : kn_disk_check_root(disk, diag);
     if (status == KILN_OK) {
         status = kn_file_remove(path, diag);
     }

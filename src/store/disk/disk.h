@@ -71,7 +71,7 @@ typedef struct kn_disk {
     kn_mutex mutex; /* guards growing, and what follows */
     int64_t listed_mtime_ns, listed_at_ns;
     uint64_t root_inode, root_device; /* of the folder that was claimed; 0: not yet seen */
-    _Atomic uint32_t owner;
+    _Atomic uint32_t owner; /* of that folder; UINT32_MAX: not yet seen */
     kn_disk_janitor janitor;
 } kn_disk;
 
@@ -102,6 +102,9 @@ const char *kn_disk_locate(kn_disk *disk, const kiln_key *key);
 /* Before a put: is the root still ours, and is there room on the file system? KILN_E_UNAVAILABLE
  * with the reason. */
 kiln_status kn_disk_check_root(kn_disk *disk, kiln_diag *diag);
+/* Before anything else is changed below the root, or believed to be wrong there: it makes none, and
+ * claims one that has come, or was exchanged, meanwhile. */
+bool kn_disk_root_stands(kn_disk *disk);
 /* Only looks: it makes no root, and waits for no lock (then it says no). */
 bool kn_disk_is_root_ours(kn_disk *disk);
 kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag *diag);

@@ -36,6 +36,23 @@ kiln_status kn_disk_check_root(kn_disk *disk, kiln_diag *diag)
     return status;
 }
 
+bool kn_disk_root_stands(kn_disk *disk)
+{
+    kn_file_facts facts;
+    kn_mutex_lock(&disk->mutex);
+    bool stands = kn_file_stat(disk->root, false, &facts, NULL) == KILN_OK;
+    if (stands && !is_claimed(disk, &facts)) {
+        /* Exchanged, or not there yet when it was looked for: the same checks as for a new one. */
+        stands = kn_paths_claim_root(disk->root, NULL) == KILN_OK &&
+                 kn_file_stat(disk->root, false, &facts, NULL) == KILN_OK;
+        if (stands) {
+            take(disk, &facts);
+        }
+    }
+    kn_mutex_unlock(&disk->mutex);
+    return stands;
+}
+
 bool kn_disk_is_root_ours(kn_disk *disk)
 {
     kn_file_facts facts;
