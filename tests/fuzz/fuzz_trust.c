@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     kn_public_key keys[4];
     kn_trust trust = {.policy = KN_TRUST_ANY};
-    const kn_dictionary_source nowhere = {0};
+    const kn_unpacking nowhere = {0};
     kiln_key key;
     kiln_blob *blob = NULL;
     size_t count = 0, line = 0;

@@ -16,7 +16,7 @@
 static inline void remote_unseal(void *bytes, size_t size)
 {
     kn_trust trust = {.policy = KN_TRUST_ANY};
-    const kn_dictionary_source nowhere = {0};
+    const kn_unpacking nowhere = {0};
     kiln_blob *blob = NULL;
     kiln_key key;
     memset(&key, 0, sizeof key);

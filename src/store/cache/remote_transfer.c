@@ -205,15 +205,10 @@ kiln_status kiln_transfer_push(kiln_transfer *transfer, kiln_pack *pack, const k
 /* --- in ----------------------------------------------------------------------------------------
  */
 
-static const kn_dictionary *find_dictionary(void *user, const kiln_key *key)
-{
-    return kn_remote_dictionary(user, key);
-}
-
 static kiln_status take(kn_remote *remote, const kiln_key *key, kiln_blob **out_blob,
                         kiln_diag *diag)
 {
-    const kn_dictionary_source source = {find_dictionary, remote};
+    const uint64_t start = kn_clock_now();
     char why[KILN_REMOTE_WHY] = "";
     void *data = NULL;
     size_t size = 0;
@@ -222,7 +217,8 @@ static kiln_status take(kn_remote *remote, const kiln_key *key, kiln_blob **out_
     if (status != KILN_OK) {
         return status == KILN_MISS ? status : tell(diag, status, remote, why);
     }
-    status = kn_trust_unseal(remote->trust, remote->url.unsigned_native, &source, key, data, size,
+    const kn_unpacking means = kn_remote_unpacking(remote, start, remote->url.upload_ms);
+    status = kn_trust_unseal(remote->trust, remote->url.unsigned_native, &means, key, data, size,
                              out_blob, diag);
     if (status == KILN_OK) {
         kn_stats_add(remote->stats, KN_COUNT_remote_raw_in,

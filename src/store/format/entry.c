@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <zstd.h>
-#include <zstd_errors.h>
 
 #include "kiln/version.h"
 
@@ -13,6 +12,7 @@
 #include "base/text.h"
 #include "store/format/blob.h"
 #include "store/format/checksum.h"
+#include "store/format/unzip.h"
 
 /* Not ASCII, a line end of either kind, an end-of-file: a copy in text mode does not survive. */
 static const unsigned char magic[8] = {0x89, 'K', 'L', 'N', '\r', '\n', 0x1a, '\n'};
@@ -114,6 +114,12 @@ kiln_status kn_entry_parse(kn_span bytes, const kiln_key *key, kn_entry *out_ent
     return KILN_OK;
 }
 
+uint64_t kn_entry_unpacked(const kn_entry *entry)
+{
+    /* Each is below KN_ENTRY_LIMIT. */
+    return entry->payload_size + entry->facts.length + entry->recipe.length;
+}
+
 /* Lays the body out anew, with the payload unpacked. */
 static kiln_status unpack(const kn_entry *entry, kiln_blob **out_blob, kiln_diag *diag)
 {
@@ -127,14 +133,12 @@ static kiln_status unpack(const kn_entry *entry, kiln_blob **out_blob, kiln_diag
     if (memory == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "unpacking an entry", NULL);
     }
-    size_t got = ZSTD_decompress(memory, size, entry->payload.data, entry->payload.length);
-    if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) {
+    kiln_status status = kn_unzip(entry->payload, NULL, entry->until, memory, size);
+    if (status != KILN_OK) {
         free(memory);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "unpacking an entry", NULL);
-    }
-    if (ZSTD_isError(got) || got != size) {
-        free(memory);
-        return corrupt(diag, "its payload does not unpack to the size it names");
+        return status == KILN_E_CORRUPT
+                   ? corrupt(diag, "its payload does not unpack to the size it names")
+                   : kiln_diag_set(diag, status, NULL, "unpacking an entry", NULL);
     }
     if (entry->facts.length > 0) {
         memcpy(memory + padded, entry->facts.data, entry->facts.length);
@@ -142,7 +146,7 @@ static kiln_status unpack(const kn_entry *entry, kiln_blob **out_blob, kiln_diag
     if (entry->recipe.length > 0) {
         memcpy(memory + recipe_at, entry->recipe.data, entry->recipe.length);
     }
-    kiln_status status = kn_blob_adopt(memory, total, 0, size, entry->facts.length, out_blob, diag);
+    status = kn_blob_adopt(memory, total, 0, size, entry->facts.length, out_blob, diag);
     if (status != KILN_OK) {
         free(memory);
         return status;

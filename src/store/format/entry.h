@@ -28,15 +28,19 @@ typedef struct kn_entry {
     uint64_t payload_size;
     kn_span facts;
     kn_span recipe;
+    uint64_t until; /* set by who takes it from a stranger: unpacking ends then (kn_unzip) */
 } kn_entry;
 
 /* Verifies `bytes` whole. `key` NULL: of any key. KILN_E_CORRUPT with the reason. */
 kiln_status kn_entry_parse(kn_span bytes, const kiln_key *key, kn_entry *out_entry,
                            kiln_diag *diag);
 
+/* What a blob of it takes in memory. */
+uint64_t kn_entry_unpacked(const kn_entry *entry);
+
 /* Makes a blob of a parsed entry, unpacking its payload. `memory` is the malloc'ed memory that
  * entry was parsed in, `memory_size` long; it is taken over (freed or kept) in every case.
- * KILN_E_CORRUPT if the payload cannot be unpacked, KILN_E_NOMEM. */
+ * KILN_E_CORRUPT if the payload cannot be unpacked, KILN_E_NOMEM, KILN_E_TIMEOUT (`until`). */
 kiln_status kn_entry_load(void *memory, size_t memory_size, const kn_entry *entry,
                           kiln_blob **out_blob, kiln_diag *diag);
 

@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include "base/checked.h"
+#include "store/format/unzip.h"
 
 static const unsigned char magic[8] = {0x89, 'K', 'W', 'R', '\r', '\n', 0x1a, '\n'};
 
@@ -53,30 +54,27 @@ kiln_status kn_packet_parse(kn_span bytes, kn_packet *out_packet, kiln_diag *dia
 }
 
 kiln_status kn_packet_unpack(const kn_packet *packet, const kn_dictionary *dictionary,
-                             void **out_data, size_t *out_size, kiln_diag *diag)
+                             uint64_t until, void **out_data, size_t *out_size, kiln_diag *diag)
 {
     *out_data = NULL;
     *out_size = 0;
     char *data = malloc(packet->unpacked);
-    ZSTD_DCtx *context = ZSTD_createDCtx();
-    if (data == NULL || context == NULL) {
-        free(data);
-        (void)ZSTD_freeDCtx(context);
+    if (data == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "unpacking a packet", NULL);
     }
-    const kn_span frame = packet->frame;
-    size_t got =
-        dictionary != NULL
-            ? ZSTD_decompress_usingDDict(context, data, packet->unpacked, frame.data, frame.length,
-                                         dictionary->unpack)
-            : ZSTD_decompressDCtx(context, data, packet->unpacked, frame.data, frame.length);
-    (void)ZSTD_freeDCtx(context);
-    if (ZSTD_isError(got) || got != packet->unpacked) {
+    const kiln_status status =
+        kn_unzip(packet->frame, dictionary != NULL ? dictionary->unpack : NULL, until, data,
+                 packet->unpacked);
+    if (status != KILN_OK) {
         free(data);
-        return corrupt(diag, "it does not unpack to the size it names");
+        return status == KILN_E_CORRUPT ? corrupt(diag, "it does not unpack to the size it names")
+               : status == KILN_E_TIMEOUT
+                   ? kiln_diag_set(diag, status, NULL, "unpacking a packet",
+                                   "it takes longer to unpack than a look-up may take")
+                   : kiln_diag_set(diag, status, NULL, "unpacking a packet", NULL);
     }
     *out_data = data;
-    *out_size = got;
+    *out_size = packet->unpacked;
     return KILN_OK;
 }
 

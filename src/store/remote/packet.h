@@ -26,9 +26,10 @@ typedef struct kn_packet {
 bool kn_packet_is(kn_span bytes);
 /* KILN_E_CORRUPT. */
 kiln_status kn_packet_parse(kn_span bytes, kn_packet *out_packet, kiln_diag *diag);
-/* malloc'ed; `dictionary` must be the one it names, NULL if none. KILN_E_CORRUPT, KILN_E_NOMEM. */
+/* malloc'ed; `dictionary` must be the one it names, NULL if none; `until` as for kn_unzip.
+ * KILN_E_CORRUPT, KILN_E_NOMEM, KILN_E_TIMEOUT. */
 kiln_status kn_packet_unpack(const kn_packet *packet, const kn_dictionary *dictionary,
-                             void **out_data, size_t *out_size, kiln_diag *diag);
+                             uint64_t until, void **out_data, size_t *out_size, kiln_diag *diag);
 
 /* A packet of an entry's bytes, malloc'ed with `spare` bytes of room behind it; NULL where it does
  * not pay (it saves less than a sixteenth), or memory ran out. `dictionary` may be NULL, and must

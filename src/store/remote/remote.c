@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "key/recipe.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
 #include "sys/random.h"
@@ -134,7 +135,10 @@ bool kn_remote_may_ask(kn_remote *remote, const kiln_key *key)
     if (remote->thread == NULL && kn_breaker_due(&remote->reads, now)) {
         kn_breaker_try(&remote->reads); /* there is no thread that would */
     }
-    bool may = !remote->reads.open;
+    if (kn_breaker_due(&remote->answers, now)) {
+        kn_breaker_try(&remote->answers);
+    }
+    bool may = !remote->reads.open && !remote->answers.open;
     for (size_t i = 0; may && i < KN_REMOTE_RING; i++) {
         may =
             now >= remote->misses[i].until || memcmp(&remote->misses[i].key, key, sizeof *key) != 0;
@@ -216,12 +220,37 @@ static const kn_dictionary *find_dictionary(void *user, const kiln_key *key)
     return kn_remote_dictionary(user, key);
 }
 
+void kn_remote_judge(kn_remote *remote, kiln_status status)
+{
+    if (status == KILN_E_NOMEM || status == KILN_E_REJECTED) {
+        return; /* which says nothing of the server */
+    }
+    kn_mutex_lock(&remote->mutex);
+    if (status == KILN_OK) {
+        kn_breaker_worked(&remote->answers);
+    } else {
+        kn_breaker_failed(&remote->answers, kn_clock_now(), status == KILN_E_TIMEOUT);
+    }
+    kn_mutex_unlock(&remote->mutex);
+}
+
+/* The time of the look-up is that for its answer, too. One that came late has a quarter more. */
+kn_unpacking kn_remote_unpacking(kn_remote *remote, uint64_t start, uint32_t limit_ms)
+{
+    const uint64_t end = start + limit_ms * MS;
+    const uint64_t least = kn_clock_now() + limit_ms * MS / 4;
+    return (kn_unpacking){.find = find_dictionary,
+                          .user = remote,
+                          .limit = remote->url.server.max_bytes,
+                          .until = end > least ? end : least};
+}
+
 /* All trouble is counted here and is a miss: the stack need not care. */
 static kiln_status remote_get(void *self, const kiln_key *key, const char *target,
                               kiln_blob **out_blob, kiln_diag *diag)
 {
     kn_remote *remote = self;
-    const kn_dictionary_source dictionaries = {find_dictionary, remote};
+    const uint64_t start = kn_clock_now();
     char why[KILN_REMOTE_WHY];
     void *data = NULL;
     size_t size = 0;
@@ -241,8 +270,16 @@ static kiln_status remote_get(void *self, const kiln_key *key, const char *targe
         kn_remote_remember_miss(remote, key);
         return KILN_MISS;
     }
-    status = kn_trust_unseal(remote->trust, remote->url.unsigned_native, &dictionaries, key, data,
-                             size, out_blob, &own);
+    const kn_unpacking means = kn_remote_unpacking(remote, start, remote->url.limit_ms);
+    status = kn_trust_unseal(remote->trust, remote->url.unsigned_native, &means, key, data, size,
+                             out_blob, &own);
+    kn_remote_judge(remote, status);
+    if (status == KILN_OK && kn_recipe_is_note((*out_blob)->recipe)) {
+        kiln_blob_release(*out_blob);
+        *out_blob = NULL;
+        status = kiln_diag_set(&own, KILN_E_REJECTED, NULL, "an entry from a remote",
+                               "it is one of kiln's own notes, which each machine makes itself");
+    }
     if (status == KILN_OK) {
         kn_stats_add(remote->stats, KN_COUNT_remote_raw_in,
                      kn_remote_raw_size(*out_blob, (*out_blob)->recipe.length));
@@ -252,6 +289,7 @@ static kiln_status remote_get(void *self, const kiln_key *key, const char *targe
     kn_stats_add(remote->stats,
                  status == KILN_E_REJECTED  ? KN_COUNT_remote_refused
                  : status == KILN_E_CORRUPT ? KN_COUNT_corrupt
+                 : status == KILN_E_TIMEOUT ? KN_COUNT_remote_timeouts
                                             : KN_COUNT_remote_errors,
                  1);
     /* Damage is put right by whoever compiles. What a stranger signed only by who can sign too. */
@@ -302,8 +340,7 @@ static kiln_status remote_put(void *self, const kn_tier_put *what, kiln_diag *di
     }
     kn_mutex_lock(&remote->mutex);
     bool queued = false;
-    if (job != NULL && job->recipe != NULL &&
-        kiln_blob_size(what->blob) <= remote->url.server.max_bytes) {
+    if (job != NULL && job->recipe != NULL && job->weight <= remote->url.server.max_bytes) {
         job->replace = was_damaged(remote, what->key);
         queued = kn_remote_enqueue(remote, job);
     }

@@ -66,6 +66,7 @@ typedef struct kn_remote {
     void *connections[KN_REMOTE_IDLE];
     size_t connection_count;
     kn_breaker reads, writes;
+    kn_breaker answers; /* of reads that came, and were no good */
     struct {
         kiln_key key;
         uint64_t until;
@@ -112,6 +113,11 @@ void kn_remote_lease_drop(kn_remote *remote, const kiln_key *key);
  * KILN_MISS; failures are counted, and `why` has room for KILN_REMOTE_WHY. */
 kiln_status kn_remote_ask(kn_remote *remote, const kiln_key *key, uint32_t limit_ms,
                           void **out_data, size_t *out_size, char *why);
+/* What came of the answer (kn_trust_unseal): a server whose answers are damaged, too large or too
+ * slow to unpack is not asked for a while, like one that does not answer. */
+void kn_remote_judge(kn_remote *remote, kiln_status status);
+/* How an answer may be unpacked that was asked for at `start` (kn_clock_now) and has come now. */
+kn_unpacking kn_remote_unpacking(kn_remote *remote, uint64_t start, uint32_t limit_ms);
 /* The same for bytes that go there. */
 kiln_status kn_remote_give(kn_remote *remote, const kiln_key *key, const void *data, size_t size,
                            bool replace, char *why);

@@ -8,11 +8,12 @@
 #include "base/log.h"
 #include "key/recipe.h"
 #include "store/format/blob.h"
+#include "sys/clock.h"
 
 /* An entry that says something about the remote itself: never packed with a dictionary. */
 static kiln_blob *get_plain(kn_remote *remote, const kiln_key *key)
 {
-    static const kn_dictionary_source nowhere = {NULL, NULL};
+    const uint64_t start = kn_clock_now();
     char why[KILN_REMOTE_WHY];
     void *data = NULL;
     size_t size = 0;
@@ -22,7 +23,10 @@ static kiln_blob *get_plain(kn_remote *remote, const kiln_key *key)
     }
     kiln_status status = kn_remote_ask(remote, key, remote->url.limit_ms, &data, &size, why);
     if (status == KILN_OK) {
-        status = kn_trust_unseal(remote->trust, false, &nowhere, key, data, size, &blob, NULL);
+        kn_unpacking means = kn_remote_unpacking(remote, start, remote->url.limit_ms);
+        means.find = NULL;
+        status = kn_trust_unseal(remote->trust, false, &means, key, data, size, &blob, NULL);
+        kn_remote_judge(remote, status);
         kn_stats_add(remote->stats, KN_COUNT_remote_refused, status == KILN_E_REJECTED);
     }
     if (status != KILN_OK) {

@@ -172,26 +172,44 @@ static bool proves_its_key(const kn_entry *entry, const kiln_key *key)
            memcmp(proof, key->bytes, sizeof proof) == 0;
 }
 
+/* A header and padding beside what counts for who gives an entry. */
+#define SLACK UINT64_C(4096)
+
+static uint64_t limit_of(const kn_unpacking *means)
+{
+    return means->limit != 0 && means->limit < KN_PACKET_UNPACKED - SLACK ? means->limit + SLACK
+                                                                          : KN_PACKET_UNPACKED;
+}
+
+static kiln_status refuse_size(kiln_diag *diag, uint64_t size, uint64_t limit)
+{
+    return kiln_diag_set(diag, KILN_E_INVALID, "raise `max-bytes` in the remote's URL",
+                         "an entry from a remote",
+                         "it has %llu bytes unpacked, and %llu are allowed",
+                         (unsigned long long)size, (unsigned long long)limit);
+}
+
 /* What a packet holds takes the place of the packet. */
-static kiln_status unpack(const kn_dictionary_source *dictionaries, kn_span file, void **data,
-                          kn_span *out_file, kiln_diag *diag)
+static kiln_status unpack(const kn_unpacking *means, kn_span file, void **data, kn_span *out_file,
+                          kiln_diag *diag)
 {
     kn_packet packet;
     const kn_dictionary *dictionary = NULL;
     void *unpacked = NULL;
     size_t size = 0;
     kiln_status status = kn_packet_parse(file, &packet, diag);
+    if (status == KILN_OK && packet.unpacked > limit_of(means)) {
+        status = refuse_size(diag, packet.unpacked, limit_of(means));
+    }
     if (status == KILN_OK && packet.has_dictionary) {
-        dictionary = dictionaries->find != NULL
-                         ? dictionaries->find(dictionaries->user, &packet.dictionary)
-                         : NULL;
+        dictionary = means->find != NULL ? means->find(means->user, &packet.dictionary) : NULL;
         if (dictionary == NULL) {
             status = kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
                                    "it is packed with a dictionary that is not to be had");
         }
     }
     if (status == KILN_OK) {
-        status = kn_packet_unpack(&packet, dictionary, &unpacked, &size, diag);
+        status = kn_packet_unpack(&packet, dictionary, means->until, &unpacked, &size, diag);
     }
     if (status != KILN_OK) {
         return status;
@@ -202,14 +220,18 @@ static kiln_status unpack(const kn_dictionary_source *dictionaries, kn_span file
     return KILN_OK;
 }
 
-static kiln_status judge_entry(bool native_too, bool sealed, const kiln_key *key, kn_span file,
-                               kn_entry *entry, kiln_diag *diag)
+static kiln_status judge_entry(const kn_unpacking *means, bool native_too, bool sealed,
+                               const kiln_key *key, kn_span file, kn_entry *entry, kiln_diag *diag)
 {
     kiln_status status = kn_entry_parse(file, key, entry, diag);
     if (status != KILN_OK) {
         return status;
     }
-    if (entry->payload_size > KN_PACKET_UNPACKED || !proves_its_key(entry, key)) {
+    if (kn_entry_unpacked(entry) > limit_of(means)) {
+        return refuse_size(diag, kn_entry_unpacked(entry), limit_of(means));
+    }
+    entry->until = means->until;
+    if (!proves_its_key(entry, key)) {
         return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
                              "its recipe does not give its key");
     }
@@ -219,9 +241,9 @@ static kiln_status judge_entry(bool native_too, bool sealed, const kiln_key *key
     return KILN_OK;
 }
 
-kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too,
-                            const kn_dictionary_source *dictionaries, const kiln_key *key,
-                            void *data, size_t size, kiln_blob **out_blob, kiln_diag *diag)
+kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too, const kn_unpacking *means,
+                            const kiln_key *key, void *data, size_t size, kiln_blob **out_blob,
+                            kiln_diag *diag)
 {
     kn_entry entry;
     *out_blob = NULL;
@@ -232,10 +254,10 @@ kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too,
     const bool sealed = seal != NULL && is_sealed(trust, key, file, seal);
     kiln_status status = judge_seal(trust, seal != NULL, sealed, diag);
     if (status == KILN_OK && kn_packet_is(file)) {
-        status = unpack(dictionaries, file, &data, &file, diag);
+        status = unpack(means, file, &data, &file, diag);
     }
     if (status == KILN_OK) {
-        status = judge_entry(native_too, sealed, key, file, &entry, diag);
+        status = judge_entry(means, native_too, sealed, key, file, &entry, diag);
     }
     if (status != KILN_OK) {
         free(data);

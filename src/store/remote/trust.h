@@ -38,17 +38,21 @@ kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
                           const kn_dictionary *dictionary, void **out_data, size_t *out_size,
                           kiln_diag *diag);
 
-/* Who has dictionaries. `find` NULL: nobody; it may give NULL. */
-typedef struct kn_dictionary_source {
+/* What there is to unpack with. `find` has dictionaries (NULL: nobody has; it may give NULL).
+ * `limit` is what comes out, at most (0: KN_PACKET_UNPACKED), and is looked at before any room is
+ * made; `until` is when it must be done (kn_unzip). */
+typedef struct kn_unpacking {
     const kn_dictionary *(*find)(void *user, const kiln_key *key);
     void *user;
-} kn_dictionary_source;
+    uint64_t limit, until;
+} kn_unpacking;
 
 /* The entry in bytes that came from a remote. `data` is malloc'ed and taken over in every case.
  * KILN_E_REJECTED: refused by the policy (no signature, a stranger's, one that does not fit, native
- * code); KILN_E_CORRUPT: no entry for this key at all, or one whose dictionary is nowhere. */
-kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too,
-                            const kn_dictionary_source *dictionaries, const kiln_key *key,
-                            void *data, size_t size, kiln_blob **out_blob, kiln_diag *diag);
+ * code); KILN_E_CORRUPT: no entry for this key at all, or one whose dictionary is nowhere;
+ * KILN_E_INVALID: larger than the limit; KILN_E_TIMEOUT. */
+kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too, const kn_unpacking *means,
+                            const kiln_key *key, void *data, size_t size, kiln_blob **out_blob,
+                            kiln_diag *diag);
 
 #endif

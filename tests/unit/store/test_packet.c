@@ -150,7 +150,7 @@ static void expect_same(kn_span packed, const kn_dictionary *dictionary, kn_span
     if (dictionary != NULL) {
         assert_memory_equal(&packet.dictionary, &dictionary->key, sizeof packet.dictionary);
     }
-    assert_int_equal(kn_packet_unpack(&packet, dictionary, &data, &size, NULL), KILN_OK);
+    assert_int_equal(kn_packet_unpack(&packet, dictionary, 0, &data, &size, NULL), KILN_OK);
     assert_int_equal(size, original.length);
     assert_memory_equal(data, original.data, size);
     free(data);
@@ -307,7 +307,7 @@ static void unsealed_end(sealed *s)
 /* What becomes of the first `size` bytes; right bytes or none. */
 static kiln_status unseal(fixture *f, const kn_trust *trust, const sealed *s, size_t size)
 {
-    const kn_dictionary_source source = {find, &f->set};
+    const kn_unpacking source = {.find = find, .user = &f->set};
     kiln_blob *blob = NULL;
     char *copy = malloc(size + 1);
     memcpy(copy, s->data, size);
@@ -373,7 +373,7 @@ static bool pack_without_memory(void *user)
     size_t size = 0;
     bool good = false;
     kn_dictionaries_init(&set, NULL);
-    const kn_dictionary_source source = {find, &set};
+    const kn_unpacking source = {.find = find, .user = &set};
     const kn_dictionary *kept = kn_dictionaries_keep(&set, &f->name, f->content);
     const bool ready = kept != NULL && kn_dictionaries_ready(&set, kept);
     sealed *s = calloc(1, sizeof *s);

@@ -8,7 +8,7 @@
 #include "key/recipe.h"
 #include "store/remote/trust.h"
 
-static const kn_dictionary_source nowhere;
+static const kn_unpacking nowhere;
 enum { SEAL_PUBLIC = 16, SEAL_SIGNATURE = 48 };
 
 typedef struct fixture {

@@ -1,0 +1,63 @@
+/* Unpacks frames. Must not know what is in them. */
+#include "store/format/unzip.h"
+
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "sys/clock.h"
+
+/* Some milliseconds' work, at most: between two of them somebody looks at the clock. */
+#define PIECE ((size_t)1 << 20)
+
+static kiln_status judge_result(size_t result, size_t got, size_t size)
+{
+    if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation) {
+        return KILN_E_NOMEM;
+    }
+    return ZSTD_isError(result) || got != size ? KILN_E_CORRUPT : KILN_OK;
+}
+
+static kiln_status unzip_at_once(ZSTD_DCtx *context, kn_span frame,
+                                 const struct ZSTD_DDict_s *dictionary, void *out, size_t size)
+{
+    const size_t got =
+        dictionary != NULL
+            ? ZSTD_decompress_usingDDict(context, out, size, frame.data, frame.length, dictionary)
+            : ZSTD_decompressDCtx(context, out, size, frame.data, frame.length);
+    return judge_result(got, got, size);
+}
+
+static kiln_status unzip_in_pieces(ZSTD_DCtx *context, kn_span frame,
+                                   const struct ZSTD_DDict_s *dictionary, uint64_t until, void *out,
+                                   size_t size)
+{
+    ZSTD_inBuffer in = {frame.data, frame.length, 0};
+    ZSTD_outBuffer to = {out, 0, 0};
+    size_t left = ZSTD_DCtx_refDDict(context, dictionary);
+    bool moves = true;
+    while (!ZSTD_isError(left) && moves) {
+        if (kn_clock_now() >= until) {
+            return KILN_E_TIMEOUT;
+        }
+        const size_t in_before = in.pos, out_before = to.pos;
+        to.size = size - to.pos < PIECE ? size : to.pos + PIECE;
+        left = ZSTD_decompressStream(context, &to, &in);
+        moves = left != 0 && (in.pos > in_before || to.pos > out_before);
+    }
+    const bool ended = left == 0 && in.pos == in.size;
+    return judge_result(left, ended ? to.pos : SIZE_MAX, size);
+}
+
+kiln_status kn_unzip(kn_span frame, const struct ZSTD_DDict_s *dictionary, uint64_t until,
+                     void *out, size_t size)
+{
+    ZSTD_DCtx *context = ZSTD_createDCtx();
+    if (context == NULL) {
+        return KILN_E_NOMEM;
+    }
+    const kiln_status status = until == 0 || size <= PIECE
+                                   ? unzip_at_once(context, frame, dictionary, out, size)
+                                   : unzip_in_pieces(context, frame, dictionary, until, out, size);
+    (void)ZSTD_freeDCtx(context);
+    return status;
+}
