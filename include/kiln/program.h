@@ -83,6 +83,24 @@ KILN_API KILN_MUST_CHECK kiln_status
 kiln_compile_measured(kiln_runtime *runtime, const char *target, const kiln_source *source,
                       kiln_blob **out_blob, kiln_build_info *out_info, kiln_diag *diag);
 
+/* Fills the cache for a drop-in call of another process (level 2): for kiln_opencl_build_program on
+ * a device ("opencl:0"), for kiln_nvrtc_compile ("cuda:sm_90"). The call finds what is stored if
+ * its text is the same, and its options are those here: the definitions as -DNAME=VALUE, then
+ * `options`, in this order (-I has no place in it). What the program quotes or writes in another
+ * way
+ * ("-D NAME") is best given in `options` as it is there. Entries are checked; the source's own
+ * directory is not searched, for the call knows none.
+ * Threads: any.   Blocks: disk, compiler.
+ * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct (origin, key,
+ * compiles, compile_ns, total_ns).
+ * Fails: as kiln_compile; KILN_E_UNSUPPORTED for Vulkan and OpenGL, whose drop-in entries depend on
+ * what only the program knows, and for what goes past the cache. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_dropin_compile(kiln_runtime *runtime, const char *target,
+                                                         const kiln_source *source,
+                                                         kiln_blob **out_blob,
+                                                         kiln_build_info *out_info,
+                                                         kiln_diag *diag);
+
 /* What a kernel takes, where the backend can tell. */
 typedef enum kiln_arg_kind {
     KILN_ARG_UNKNOWN = 0,

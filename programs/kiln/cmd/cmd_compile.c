@@ -18,6 +18,7 @@ typedef struct compile_options {
     const char *arch;
     opt_number jobs;
     const char *output;
+    bool drop_in;
     source_file_options file;
     glslc_options glslc;
 } compile_options;
@@ -31,6 +32,8 @@ static const opt_spec specs[] = {
      "compile N files at once (default: one a processor, at most one a GiB of memory)"},
     {"output", 'o', OPT_TEXT, offsetof(compile_options, output), "PATH",
      "write the binary to PATH; a folder for several files"},
+    {"drop-in", 0, OPT_FLAG, offsetof(compile_options, drop_in), NULL,
+     "for a program that calls kiln's drop-in (OpenCL, CUDA)"},
     SOURCE_FILE_ROWS(compile_options, ""),
     GLSLC_ROWS(compile_options),
     SESSION_DEVICE_ROWS(compile_options),
@@ -128,7 +131,8 @@ static kiln_status compile_file(const compile_job *job, compiled_file *file, kil
     }
     uint64_t begin = host_now();
     if (status == KILN_OK) {
-        status = kiln_compile_measured(job->runtime, job->target, &source, &blob, &info, diag);
+        status = (job->options->drop_in ? kiln_dropin_compile : kiln_compile_measured)(
+            job->runtime, job->target, &source, &blob, &info, diag);
     }
     file->total_ns = host_now() - begin;
     if (status == KILN_OK) {

@@ -18,7 +18,7 @@ typedef struct warm_options {
     opt_list targets;
     const char *pack;
     opt_number jobs, most;
-    bool all, used, variants;
+    bool all, used, variants, drop_in;
 } warm_options;
 
 static const opt_spec specs[] = {
@@ -33,6 +33,8 @@ static const opt_spec specs[] = {
     {"variants", 0, OPT_FLAG, offsetof(warm_options, variants), NULL,
      "every variant that kiln tune would measure, too"},
     {"max", 'm', OPT_COUNT, offsetof(warm_options, most), "N", "make only the first N of all"},
+    {"drop-in", 0, OPT_FLAG, offsetof(warm_options, drop_in), NULL,
+     "for a program that calls kiln's drop-in (OpenCL, CUDA)"},
     {"all", 0, OPT_FLAG, offsetof(warm_options, all), NULL, "fail if anything had to be skipped"},
     SESSION_CACHE_ROW(warm_options),
     SESSION_JSON_ROW(warm_options),
@@ -64,8 +66,8 @@ static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kil
     kiln_blob *blob = NULL;
     kiln_status status = warm_source_read(item, index, &own, diag);
     if (status == KILN_OK) {
-        status =
-            kiln_compile_measured(target->runtime, target->name, &own.source, &blob, &info, diag);
+        status = (work->options->drop_in ? kiln_dropin_compile : kiln_compile_measured)(
+            target->runtime, target->name, &own.source, &blob, &info, diag);
     }
     if (status == KILN_OK) {
         item->outcome = info.origin == KILN_ORIGIN_COMPILED ? WARM_COMPILED : WARM_THERE;
@@ -74,7 +76,8 @@ static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kil
         item->compile_ns = info.compile_ns;
         item->saved_ns = info.origin == KILN_ORIGIN_COMPILED ? 0 : kiln_blob_compile_ns(blob);
         if (work->pack != NULL) {
-            status = warm_pack_note(work->pack, target, &own, item, diag);
+            status = work->options->drop_in ? warm_pack_note_key(work->pack, &info.key, item, diag)
+                                            : warm_pack_note(work->pack, target, &own, item, diag);
         }
     }
     kiln_blob_release(blob);

@@ -77,6 +77,16 @@ kiln_status warm_pack_note(warm_pack *pack, const cli_target *target, const warm
     return kiln_compile_plan(target->runtime, target->name, &source->source, note_stage, &n, diag);
 }
 
+kiln_status warm_pack_note_key(warm_pack *pack, const kiln_key *key, warm_item *item,
+                               kiln_diag *diag)
+{
+    host_mutex_lock(pack->mutex);
+    const bool good = append_stage(pack, key, item);
+    host_mutex_unlock(pack->mutex);
+    return good ? KILN_OK
+                : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "filling a pack", "out of memory");
+}
+
 static int by_key(const void *left, const void *right)
 {
     return memcmp(left, right, sizeof(kiln_key));

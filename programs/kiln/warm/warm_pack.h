@@ -19,6 +19,9 @@ kiln_status warm_pack_create(const char *path, kiln_cache *cache, cli_pool *pool
  * the item why it will be missing. May be called side by side. */
 kiln_status warm_pack_note(warm_pack *pack, const cli_target *target, const warm_source *source,
                            warm_item *item, kiln_diag *diag);
+/* The same for an item with one entry, by its key. */
+kiln_status warm_pack_note_key(warm_pack *pack, const kiln_key *key, warm_item *item,
+                               kiln_diag *diag);
 /* Reads the entries of what was noted, and publishes the pack. */
 kiln_status warm_pack_write(warm_pack *pack, kiln_pack_info *out_info, kiln_diag *diag);
 void warm_pack_destroy(warm_pack *pack);

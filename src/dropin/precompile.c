@@ -1,0 +1,314 @@
+/* Filling the cache for the drop-in calls of other processes, from the same sources that
+ * kiln_compile takes: where a drop-in's keys are those of a backend's stages that backend compiles;
+ * where they are not, what the call itself would store is made here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/opencl/program.h"
+#include "base/text.h"
+#include "core/runtime/runtime.h"
+#include "core/walk/plan.h"
+#include "core/walk/program_kernels.h"
+#include "dropin/opencl_request.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+
+typedef struct ahead {
+    const kiln_source *source;
+    kiln_blob *blob;
+    kiln_build_info *info;
+} ahead;
+
+static const char *name_of(const kiln_source *source)
+{
+    return source->name != NULL ? source->name : "a source";
+}
+
+static kiln_status no_memory(const kiln_source *source, kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name_of(source), "out of memory");
+}
+
+/* --- OpenCL: the stage opencl.program -----------------------------------------------------------
+ */
+
+/* "-DNAME=VALUE ... -I folder ... options", as a program would write them. */
+static kiln_status join_options(const kiln_source *source, kn_strbuf *out, kiln_diag *diag)
+{
+    for (size_t i = 0; i < source->define_count; i++) {
+        const kiln_define *define = &source->defines[i];
+        const char *value = define->value;
+        if (strpbrk(define->name, " \t\"'\\") != NULL ||
+            (value != NULL && strpbrk(value, " \t\"'\\") != NULL)) {
+            return kiln_diag_set(
+                diag, KILN_E_INVALID, "give it as an option, quoted as your program does",
+                name_of(source), "%s has a value that programs quote in many ways", define->name);
+        }
+        kn_strbuf_printf(out, "-D%s%s%s ", define->name, value != NULL ? "=" : "",
+                         value != NULL ? value : "");
+    }
+    for (size_t i = 0; i < source->include_dir_count; i++) {
+        kn_strbuf_printf(out, "-I %s ", source->include_dirs[i]);
+    }
+    for (size_t i = 0; i < source->option_count; i++) {
+        kn_strbuf_printf(out, "%s ", source->options[i]);
+    }
+    return kn_strbuf_ok(out) ? KILN_OK : no_memory(source, diag);
+}
+
+typedef struct compile_call {
+    kn_opencl_request *request;
+    const char *reason; /* why nothing is stored */
+    uint64_t took;
+    uint32_t compiles;
+} compile_call;
+
+/* Binaries are read at once, also PoCL's: nothing will be launched here. */
+static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *diag)
+{
+    compile_call *call = (compile_call *)user;
+    kn_opencl_request *request = call->request;
+    cl_program program = NULL;
+    kn_opencl_kernels kernels = {NULL, 0};
+    char *log = NULL;
+    void *data = NULL;
+    size_t size = 0;
+    const uint64_t start = kn_clock_now();
+    kiln_status status =
+        kn_opencl_build_source(&request->site, KILN_LANG_OPENCL_C, request->text,
+                               strlen(request->text), request->options, &program, &log, diag);
+    free(log);
+    if (status != KILN_OK) {
+        return status;
+    }
+    /* Some drivers compile when a kernel is made, and have no binary before. */
+    if (kn_opencl_kernels_init(&request->site, program, NULL, 0, &kernels, NULL) == KILN_OK) {
+        kn_opencl_kernels_deinit(&request->api, &kernels);
+    }
+    if (kn_opencl_read_binary(&request->site, program, &data, &size, NULL) != KILN_OK ||
+        size == 0) {
+        call->reason = "the driver gives no binary of it";
+    } else if (!kn_opencl_request_still_true(request)) {
+        call->reason = "a header changed during the compile";
+    } else {
+        status = kiln_blob_create(data, size, NULL, 0, out_blob, diag);
+    }
+    free(data);
+    (void)request->api.clReleaseProgram(program);
+    call->took = kn_clock_now() - start;
+    call->compiles = 1;
+    return call->reason == NULL ? status
+                                : kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "an OpenCL program",
+                                                "%s", call->reason);
+}
+
+/* The kernels that are asked for are in the binary: it is loaded to see. */
+static kiln_status check_entries(const kn_opencl_request *request, const ahead *job,
+                                 kiln_diag *diag)
+{
+    cl_program program = NULL;
+    kn_opencl_kernels kernels = {NULL, 0};
+    kn_strbuf names;
+    if (job->source->entry_count == 0) {
+        return KILN_OK;
+    }
+    kiln_status status =
+        kn_opencl_build_binary(&request->site, request->unit.is_pocl, kiln_blob_data(job->blob),
+                               kiln_blob_size(job->blob), request->options, &program, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_strbuf_init(&names, 0);
+    status = kn_opencl_kernels_init(&request->site, program, NULL, 0, &kernels, diag);
+    if (status == KILN_OK) {
+        kn_opencl_kernels_to_entries(&kernels, &names);
+        status = kn_strbuf_ok(&names)
+                     ? kn_kernels_check(kn_span_of(kn_strbuf_text(&names), names.length),
+                                        job->source, diag)
+                     : no_memory(job->source, diag);
+        kn_opencl_kernels_deinit(&request->api, &kernels);
+    }
+    kn_strbuf_deinit(&names);
+    (void)request->api.clReleaseProgram(program);
+    return status;
+}
+
+static void save_headers(kn_opencl_request *request)
+{
+    for (size_t i = 0; i < 2; i++) {
+        if (request->closures[i] != NULL && !request->closures[i]->bypass) {
+            kn_closure_save(request->closures[i]);
+        }
+    }
+}
+
+static kiln_status get_program(kn_opencl_request *request, ahead *job, kiln_diag *diag)
+{
+    compile_call call = {.request = request};
+    if (request->bypass[0] != '\0') {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "change what keeps it from being cached",
+                             name_of(job->source), "it goes past the cache: %s", request->bypass);
+    }
+    job->info->key = kiln_recipe_key(request->recipe);
+    kiln_status status = kiln_cache_get_or_compile(request->cache, request->recipe, compile_program,
+                                                   &call, &job->blob, &job->info->origin, diag);
+    job->info->compiles = call.compiles;
+    job->info->compile_ns = call.took;
+    if (status == KILN_E_CANCELLED) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, name_of(job->source), "%s",
+                             call.reason != NULL ? call.reason : "it could not be shared");
+    }
+    if (status == KILN_OK) {
+        save_headers(request);
+        status = check_entries(request, job, diag);
+    }
+    return status;
+}
+
+static kiln_status compile_opencl(kiln_runtime *runtime, const kn_plan *plan, ahead *job,
+                                  kiln_diag *diag)
+{
+    const kn_opencl_device *device = (const kn_opencl_device *)plan->build.device;
+    const kiln_source *source = job->source;
+    kn_opencl_request request;
+    kn_strbuf options;
+    if (source->language != KILN_LANG_OPENCL_C || source->header_count > 0) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give OpenCL C, and headers as files",
+                             name_of(source), "kiln_opencl_build_program takes text alone");
+    }
+    char *text = kn_text_copy_n((const char *)source->text, source->length);
+    kn_strbuf_init(&options, 0);
+    kiln_status status =
+        text != NULL ? join_options(source, &options, diag) : no_memory(source, diag);
+    if (status == KILN_OK) {
+        status = kn_opencl_request_init(&request, runtime->cache, device->context,
+                                        device->unit->device, text, kn_strbuf_text(&options), diag);
+        if (status == KILN_OK) {
+            status = get_program(&request, job, diag);
+            kn_opencl_request_deinit(&request);
+        }
+    }
+    kn_strbuf_deinit(&options);
+    free(text);
+    return status;
+}
+
+/* --- CUDA: the keys of the stages, with every definition an option ------------------------------
+ */
+
+/* A source as kiln_nvrtc_compile makes one of a request. */
+typedef struct nvrtc_source {
+    kiln_source source;
+    const char **options;
+    char **defines;
+    size_t define_count;
+} nvrtc_source;
+
+static void nvrtc_source_deinit(nvrtc_source *own)
+{
+    for (size_t i = 0; i < own->define_count; i++) {
+        free(own->defines[i]);
+    }
+    free(own->defines);
+    free(own->options);
+}
+
+static kiln_status nvrtc_source_init(nvrtc_source *own, const kiln_source *source, kiln_diag *diag)
+{
+    const size_t count = source->define_count + source->option_count;
+    own->source = *source;
+    own->options = (const char **)calloc(count + 1, sizeof(char *));
+    own->defines = (char **)calloc(source->define_count + 1, sizeof(char *));
+    if (own->options == NULL || own->defines == NULL) {
+        return no_memory(source, diag);
+    }
+    for (size_t i = 0; i < source->define_count; i++) {
+        const kiln_define *define = &source->defines[i];
+        kn_strbuf text;
+        kn_strbuf_init(&text, 0);
+        kn_strbuf_printf(&text, "-D%s%s%s", define->name, define->value != NULL ? "=" : "",
+                         define->value != NULL ? define->value : "");
+        own->defines[i] = kn_strbuf_detach(&text, NULL);
+        kn_strbuf_deinit(&text);
+        if (own->defines[i] == NULL) {
+            return no_memory(source, diag);
+        }
+        own->options[i] = own->defines[i];
+        own->define_count++;
+    }
+    for (size_t i = 0; i < source->option_count; i++) {
+        own->options[source->define_count + i] = source->options[i];
+    }
+    own->source.options = own->options;
+    own->source.option_count = count;
+    own->source.define_count = 0;
+    own->source.name = source->name != NULL ? kn_path_name(source->name) : NULL;
+    return KILN_OK;
+}
+
+static kiln_status compile_cuda(kiln_runtime *runtime, const char *target, ahead *job,
+                                kiln_diag *diag)
+{
+    nvrtc_source own = {0};
+    kiln_status status = nvrtc_source_init(&own, job->source, diag);
+    if (status == KILN_OK) {
+        status = kiln_compile_measured(runtime, target, &own.source, &job->blob, job->info, diag);
+    }
+    nvrtc_source_deinit(&own);
+    return status;
+}
+
+/* --- which ---------------------------------------------------------------------------------------
+ */
+
+static kiln_status compile_for(kiln_runtime *runtime, const char *target, ahead *job,
+                               kiln_diag *diag)
+{
+    const size_t length = strcspn(target, ":");
+    if (length == 4 && kn_text_starts(target, "cuda")) {
+        return compile_cuda(runtime, target, job, diag);
+    }
+    if (length == 6 && kn_text_starts(target, "opencl")) {
+        kn_plan plan;
+        kiln_status status = kn_plan_open(runtime, target, job->source, NULL, &plan, diag);
+        if (status == KILN_OK) {
+            status = compile_opencl(runtime, &plan, job, diag);
+        }
+        kn_plan_close(&plan);
+        return status;
+    }
+    return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "run the program once, then `kiln pack create`",
+                         target,
+                         "what its drop-in stores depends on what only the program knows (layouts, "
+                         "constants, its context)");
+}
+
+kiln_status kiln_dropin_compile(kiln_runtime *runtime, const char *target,
+                                const kiln_source *source, kiln_blob **out_blob,
+                                kiln_build_info *out_info, kiln_diag *diag)
+{
+    const uint64_t start = kn_clock_now();
+    kn_resolved resolved;
+    *out_blob = NULL;
+    *out_info = (kiln_build_info){.stage_count = 1, .log = ""};
+    kiln_status status = kn_source_resolve(source, &resolved, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    /* The program's text has no directory of its own: what it includes is found by -I alone. */
+    kiln_source given = resolved.source;
+    const bool placed = resolved.include_dirs != NULL;
+    given.include_dirs += placed ? 1 : 0;
+    given.include_dir_count -= placed ? 1 : 0;
+    ahead job = {.source = &given, .info = out_info};
+    status = compile_for(runtime, target, &job, diag);
+    if (status == KILN_OK) {
+        *out_blob = job.blob;
+        out_info->total_ns = kn_clock_now() - start;
+    } else {
+        kiln_blob_release(job.blob);
+        *out_info = (kiln_build_info){.log = ""};
+    }
+    kn_resolved_deinit(&resolved);
+    return status;
+}
