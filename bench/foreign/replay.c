@@ -165,6 +165,34 @@ static bool open_cache(replay_run *run, const char *root)
     return kiln_cache_create(&options, &run->cache, NULL) == KILN_OK;
 }
 
+/* What was built is given back, and the cache with it: what PoCL has made is stored there. */
+static double leave(replay_run *run)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        if (run->jobs[i].program != NULL) {
+            (void)cl.clReleaseProgram(run->jobs[i].program);
+        }
+        free(run->jobs[i].options);
+    }
+    const double begin = bench_now();
+    kiln_cache_destroy(run->cache);
+    return (bench_now() - begin) * 1e3;
+}
+
+static void replay(replay_run *run, bool capture)
+{
+    kiln_cache_stats stats = {0};
+    const double build_ms = build_all(run);
+    const double capture_ms = capture ? capture_all(run) : 0.0;
+    if (run->cache != NULL) {
+        kiln_cache_stats_own(run->cache, &stats);
+    }
+    const double leave_ms = leave(run);
+    (void)printf("%zu %zu %.1f %.1f %" PRIu64 " %" PRIu64 " %" PRIu64 " %zu %.1f\n", run->count,
+                 run->failed, build_ms, capture_ms, stats.compiles,
+                 stats.hits_disk + stats.hits_memory, stats.bypassed, run->captured, leave_ms);
+}
+
 int main(int argc, char **argv)
 {
     static replay_run run;
@@ -181,23 +209,6 @@ int main(int argc, char **argv)
         (void)fputs("bench_foreign: no device, no jobs or no cache\n", stderr);
         return 1;
     }
-    kiln_cache_stats stats = {0};
-    const double build_ms = build_all(&run);
-    const double capture_ms = capture ? capture_all(&run) : 0.0;
-    if (run.cache != NULL) {
-        kiln_cache_stats_own(run.cache, &stats);
-    }
-    for (size_t i = 0; i < run.count; i++) {
-        if (run.jobs[i].program != NULL) {
-            (void)cl.clReleaseProgram(run.jobs[i].program);
-        }
-        free(run.jobs[i].options);
-    }
-    const double begin = bench_now();
-    kiln_cache_destroy(run.cache);
-    (void)printf("%zu %zu %.1f %.1f %" PRIu64 " %" PRIu64 " %" PRIu64 " %zu %.1f\n", run.count,
-                 run.failed, build_ms, capture_ms, stats.compiles,
-                 stats.hits_disk + stats.hits_memory, stats.bypassed, run.captured,
-                 (bench_now() - begin) * 1e3);
+    replay(&run, capture);
     return 0;
 }
