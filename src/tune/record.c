@@ -37,7 +37,7 @@ static double get_real(const unsigned char *from)
     return isfinite(value) && value > 0 ? value : 0;
 }
 
-kiln_status kn_tune_record_write(const kn_tune_record *record, kiln_blob **out_blob,
+kiln_status kn_tune_record_write(const kn_tune_record *record, kn_span facts, kiln_blob **out_blob,
                                  kiln_diag *diag)
 {
     unsigned char bytes[AT_NAME + KN_TUNE_NAME_MAX] = {0};
@@ -51,7 +51,7 @@ kiln_status kn_tune_record_write(const kn_tune_record *record, kiln_blob **out_b
     memcpy(bytes + AT_PROGRAM, record->program.bytes, sizeof(record->program.bytes));
     kn_put_u32(bytes + AT_NAME_LENGTH, (uint32_t)length);
     memcpy(bytes + AT_NAME, record->variant, length);
-    return kiln_blob_create(bytes, AT_NAME + length, NULL, 0, out_blob, diag);
+    return kiln_blob_create(bytes, AT_NAME + length, facts.data, facts.length, out_blob, diag);
 }
 
 bool kn_tune_record_read(kn_span bytes, kn_tune_record *out_record)

@@ -10,6 +10,7 @@
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 #include "tune/compare.h"
+#include "tune/record_rows.h"
 #include "tune/search.h"
 
 enum { ROUNDS_MIN = 8, ROUNDS_MAX = 60, ROUNDS_LIMIT = 1000, BUDGET_MS = 3000 };
@@ -210,6 +211,7 @@ static void keep(const race *r, const kiln_tuning *tuning)
     kiln_cache *cache = r->bench.device->runtime->cache;
     kiln_recipe *recipe = NULL;
     kiln_blob *blob = NULL;
+    kn_strbuf rows;
     if (!entry->has_key && variant->source->language != KILN_LANG_BUILTIN) {
         kn_log(KILN_LOG_INFO, "%s: %s goes past the cache, and so does what was measured",
                r->bench.kernel->name, variant->name);
@@ -222,15 +224,19 @@ static void keep(const race *r, const kiln_tuning *tuning)
                              .has_program = entry->has_key,
                              .program = entry->key};
     memcpy(record.variant, variant->name, strlen(variant->name) + 1);
+    kn_strbuf_init(&rows, 0);
+    kn_tune_rows_write(r->bench.kernel, r->bench.rows, &rows);
+    const kn_span facts = kn_span_of(rows.data, kn_strbuf_ok(&rows) ? rows.length : 0);
     kiln_status status = kn_tune_recipe(r->bench.device, r->bench.kernel, &recipe, NULL);
     if (status == KILN_OK) {
-        status = kn_tune_record_write(&record, &blob, NULL);
+        status = kn_tune_record_write(&record, facts, &blob, NULL);
     }
     if (status == KILN_OK) {
         kn_ignore(kiln_cache_put(cache, recipe, blob, 0, NULL)); /* the same */
     }
     kiln_blob_release(blob);
     kiln_recipe_destroy(recipe);
+    kn_strbuf_deinit(&rows);
 }
 
 static kiln_status measure_all(kiln_device *device, const kiln_kernel *kernel,
@@ -262,6 +268,16 @@ static kiln_status measure_all(kiln_device *device, const kiln_kernel *kernel,
     return status;
 }
 
+static void reset_rows(const kiln_device *device, const kiln_kernel *kernel,
+                       const kiln_tune_options *options)
+{
+    for (size_t i = 0; options->rows != NULL && i < kernel->variant_count; i++) {
+        const bool taken = kn_variant_taken(device, &kernel->variants[i]);
+        options->rows[i] =
+            (kiln_tune_row){.outcome = taken ? KILN_TUNE_NOT_MEASURED : KILN_TUNE_PASSED_OVER};
+    }
+}
+
 /* True when the cache knows, and what it knows still holds. */
 static bool is_known(kiln_device *device, const kiln_kernel *kernel,
                      const kiln_tune_options *options, kiln_tuning *out_tuning)
@@ -269,7 +285,7 @@ static bool is_known(kiln_device *device, const kiln_kernel *kernel,
     kn_tune_record record;
     kiln_program *program = NULL;
     kiln_tuning tuning;
-    if (kn_tuned_look(device, kernel, true, &record, &tuning, NULL) != KILN_OK ||
+    if (kn_tuned_look(device, kernel, true, &record, options->rows, &tuning, NULL) != KILN_OK ||
         kn_tuned_try(device, kernel, &record, &tuning, options->build, &program) != KILN_OK) {
         return false;
     }
@@ -280,7 +296,9 @@ static bool is_known(kiln_device *device, const kiln_kernel *kernel,
     if (options->rows != NULL) {
         kiln_tune_row *row = &options->rows[tuning.variant];
         row->outcome = KILN_TUNE_CHOSEN;
-        row->median_ns = row->low_ns = row->high_ns = tuning.ns;
+        if (row->samples == 0) { /* an older record, which has the choice alone */
+            row->median_ns = row->low_ns = row->high_ns = tuning.ns;
+        }
     }
     *out_tuning = tuning;
     return true;
@@ -295,12 +313,10 @@ static kiln_status tune(kiln_device *device, const kiln_kernel *kernel,
     if (status != KILN_OK) {
         return status;
     }
-    for (size_t i = 0; options->rows != NULL && i < kernel->variant_count; i++) {
-        const bool taken = kn_variant_taken(device, &kernel->variants[i]);
-        options->rows[i] =
-            (kiln_tune_row){.outcome = taken ? KILN_TUNE_NOT_MEASURED : KILN_TUNE_PASSED_OVER};
-    }
+    reset_rows(device, kernel, options);
     if (options->again || !is_known(device, kernel, options, out_tuning)) {
+        reset_rows(device, kernel,
+                   options); /* a record that no longer holds may have filled them */
         status = measure_all(device, kernel, options, out_tuning, diag);
     }
     out_tuning->took_ns = kn_clock_now() - start;

@@ -38,9 +38,11 @@ kiln_status kn_tune_recipe(const kiln_device *device, const kiln_kernel *kernel,
                            kiln_recipe **out_recipe, kiln_diag *diag);
 
 /* Looks a record up and fills *out_tuning but for `baseline`; KILN_MISS also where the variant has
- * another name by now, or does not fit the device. Asks remotes only if it may go `far`. */
+ * another name by now, or does not fit the device. Asks remotes only if it may go `far`. `rows`
+ * (may be NULL), one a variant, get what was measured of each, where the record says. */
 kiln_status kn_tuned_look(kiln_device *device, const kiln_kernel *kernel, bool far,
-                          kn_tune_record *out_record, kiln_tuning *out_tuning, kiln_diag *diag);
+                          kn_tune_record *out_record, kiln_tune_row *rows, kiln_tuning *out_tuning,
+                          kiln_diag *diag);
 
 /* Builds the variant that was found, if its program is the one that was measured; otherwise, and if
  * it does not build, KILN_MISS without a diag: the tuning is counted as stale. */

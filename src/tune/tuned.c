@@ -10,6 +10,7 @@
 #include "kiln/cpu.h"
 #include "store/cache/cache.h"
 #include "sys/dylib.h"
+#include "tune/record_rows.h"
 #include "tune/tune.h"
 
 /* --- the key -----------------------------------------------------------------------------------
@@ -169,7 +170,8 @@ static size_t find_variant(const kiln_device *device, const kiln_kernel *kernel,
 }
 
 kiln_status kn_tuned_look(kiln_device *device, const kiln_kernel *kernel, bool far,
-                          kn_tune_record *out_record, kiln_tuning *out_tuning, kiln_diag *diag)
+                          kn_tune_record *out_record, kiln_tune_row *rows, kiln_tuning *out_tuning,
+                          kiln_diag *diag)
 {
     kiln_recipe *recipe = NULL;
     kiln_blob *blob = NULL;
@@ -183,6 +185,10 @@ kiln_status kn_tuned_look(kiln_device *device, const kiln_kernel *kernel, bool f
     if (status == KILN_OK &&
         !kn_tune_record_read(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)), out_record)) {
         status = KILN_MISS; /* of another kiln, or put there by something else */
+    }
+    if (status == KILN_OK && rows != NULL) {
+        kn_tune_rows_read(kn_span_of(kiln_blob_facts(blob), kiln_blob_facts_size(blob)), kernel,
+                          rows);
     }
     kiln_blob_release(blob);
     if (status != KILN_OK) {
@@ -224,7 +230,7 @@ kiln_status kiln_tuned_find(kiln_device *device, const kiln_kernel *kernel, kiln
         status = KILN_MISS;
     }
     if (status == KILN_OK) {
-        status = kn_tuned_look(device, &taken.kernel, false, &record, out_tuning, diag);
+        status = kn_tuned_look(device, &taken.kernel, false, &record, NULL, out_tuning, diag);
     }
     if (status == KILN_OK) {
         out_tuning->baseline = first_taken(device, &taken.kernel);
@@ -300,7 +306,7 @@ static kiln_status build_tuned(kiln_device *device, const kiln_kernel *kernel,
     kiln_status status = KILN_OK;
     kiln_status found = KILN_MISS;
     if (!device->runtime->untuned) {
-        found = kn_tuned_look(device, kernel, false, &record, &tuning, diag);
+        found = kn_tuned_look(device, kernel, false, &record, NULL, &tuning, diag);
     }
     if (found != KILN_OK && found != KILN_MISS) {
         return found;

@@ -131,14 +131,21 @@ static kiln_status measure(tune_work *work, const kernel_variants *list, kiln_de
     return status;
 }
 
-/* A result that differs is a mistake in a kernel: it is told, and the command fails. */
-static void tell_refused(tune_work *work, const tune_item *item)
+/* A result that differs is a mistake in a kernel: it is reported, and the command fails, each time.
+ * A variant that does not compile or does not fit the device is reported. */
+static void report_refused(tune_work *work, const tune_item *item)
 {
+    const bool known = item->tuning.origin != KILN_ORIGIN_NONE;
     for (size_t i = 0; i < item->count; i++) {
-        if (item->rows[i].outcome == KILN_TUNE_DIFFERS) {
-            console_say(work->context->console, "%s on %s:%u: %s is refused: %s", item->kernel,
+        const kiln_tune_outcome outcome = item->rows[i].outcome;
+        if (outcome == KILN_TUNE_DIFFERS || outcome == KILN_TUNE_FAILED) {
+            console_say(work->context->console, "%s on %s:%u: %s %s: %s%s", item->kernel,
                         item->device->backend, item->device->index, item->names[i],
-                        item->rows[i].reason);
+                        outcome == KILN_TUNE_DIFFERS ? "is refused" : "failed",
+                        item->rows[i].reason,
+                        known ? " (as it was measured; --again measures it anew)" : "");
+        }
+        if (outcome == KILN_TUNE_DIFFERS) {
             fail_with(work, EXIT_FAILED);
         }
     }
@@ -188,7 +195,7 @@ static void tune_on(tune_work *work, const cli_kernel *kernel, const kernel_vari
     }
     work->done++;
     if (item->status == KILN_OK) {
-        tell_refused(work, item);
+        report_refused(work, item);
         return;
     }
     item->skipped = work->options->all_devices &&

@@ -56,6 +56,8 @@ KILN_CACHE_DIR="$PWD/third" picked $run
 # What computes something else is refused, however fast it is.
 manifest wrong.json 3
 t tune wrong.json -b fake --budget 1h --variants
+# The same again, though nothing is measured: the same table, the same words, the same exit code.
+t tune wrong.json -b fake --variants
 # One line for what goes wrong, and its exit code.
 t tune m.json -b fake --kernel plain
 t tune m.json -b fake --kernel none

@@ -1,6 +1,7 @@
 /* Comparing results, records as bytes, buckets of sizes. */
 #include "tune/compare.h"
 #include "tune/record.h"
+#include "tune/record_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -135,7 +136,7 @@ static void a_record_comes_back(void **state)
     kn_tune_record back;
     kn_tune_record record = record_of("tile 32 of 4");
     kiln_blob *blob = NULL;
-    assert_int_equal(kn_tune_record_write(&record, &blob, NULL), KILN_OK);
+    assert_int_equal(kn_tune_record_write(&record, kn_span_of(NULL, 0), &blob, NULL), KILN_OK);
     assert_true(kn_tune_record_read(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)), &back));
     assert_memory_equal(&back, &record, sizeof(back));
     kiln_blob_release(blob);
@@ -148,7 +149,7 @@ static void a_damaged_record_is_none(void **state)
     kn_tune_record back;
     kn_tune_record record = record_of("v");
     kiln_blob *blob = NULL;
-    assert_int_equal(kn_tune_record_write(&record, &blob, NULL), KILN_OK);
+    assert_int_equal(kn_tune_record_write(&record, kn_span_of(NULL, 0), &blob, NULL), KILN_OK);
     const size_t size = kiln_blob_size(blob);
     char *copy = malloc(size);
     assert_non_null(copy);
@@ -177,10 +178,54 @@ static void a_damaged_record_is_none(void **state)
     kiln_blob_release(blob);
 }
 
+static void rows_come_back_by_their_names(void **state)
+{
+    (void)state;
+    static const kiln_variant written[] = {{.name = "a"}, {.name = "b"}, {.name = "other"}};
+    static const kiln_variant read[] = {{.name = "other"}, {.name = "new"}, {.name = "b"}};
+    const kiln_kernel from = {.variants = written, .variant_count = 3};
+    const kiln_kernel to = {.variants = read, .variant_count = 3};
+    const kiln_tune_row rows[] = {
+        {.outcome = KILN_TUNE_CHOSEN, .samples = 8, .median_ns = 5, .low_ns = 4, .high_ns = 6},
+        {.outcome = KILN_TUNE_DIFFERS, .status = KILN_E_INVALID, .reason = "element 1 is 4"},
+        {.outcome = KILN_TUNE_PASSED_OVER}};
+    kn_strbuf bytes;
+    kn_strbuf_init(&bytes, 0);
+    kn_tune_rows_write(&from, rows, &bytes);
+    assert_true(kn_strbuf_ok(&bytes));
+    for (size_t length = 0; length <= bytes.length; length++) {
+        kiln_tune_row back[3] = {{.outcome = KILN_TUNE_NOT_MEASURED},
+                                 {.outcome = KILN_TUNE_NOT_MEASURED},
+                                 {.outcome = KILN_TUNE_NOT_MEASURED}};
+        char *exact = malloc(length + 1);
+        assert_non_null(exact);
+        memcpy(exact, bytes.data, length);
+        kn_tune_rows_read(kn_span_of(exact, length), &to, back);
+        assert_int_equal(back[0].outcome, KILN_TUNE_NOT_MEASURED);
+        assert_int_equal(back[1].outcome, KILN_TUNE_NOT_MEASURED);
+        if (length == bytes.length) {
+            assert_int_equal(back[2].outcome, KILN_TUNE_DIFFERS);
+            assert_int_equal(back[2].status, KILN_E_INVALID);
+            assert_string_equal(back[2].reason, "element 1 is 4");
+        } else { /* cut off */
+            assert_int_equal(back[2].outcome, KILN_TUNE_NOT_MEASURED);
+        }
+        free(exact);
+    }
+    for (size_t i = 0; i < bytes.length; i++) { /* every byte at its worst */
+        kiln_tune_row back[3] = {{.outcome = KILN_TUNE_NOT_MEASURED}};
+        char kept = bytes.data[i];
+        bytes.data[i] = (char)0xff;
+        kn_tune_rows_read(kn_span_of(bytes.data, bytes.length), &to, back);
+        bytes.data[i] = kept;
+    }
+    kn_strbuf_deinit(&bytes);
+}
+
 static bool write_body(void *user)
 {
     kiln_blob *blob = NULL;
-    if (kn_tune_record_write(user, &blob, NULL) != KILN_OK) {
+    if (kn_tune_record_write(user, kn_span_of(NULL, 0), &blob, NULL) != KILN_OK) {
         return false;
     }
     kiln_blob_release(blob);
@@ -221,6 +266,7 @@ int main(void)
         cmocka_unit_test(large_integers_are_exact),
         cmocka_unit_test(a_record_comes_back),
         cmocka_unit_test(a_damaged_record_is_none),
+        cmocka_unit_test(rows_come_back_by_their_names),
         cmocka_unit_test(a_record_may_find_no_memory),
         cmocka_unit_test(buckets_are_powers_of_two),
     };

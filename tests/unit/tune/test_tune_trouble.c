@@ -55,7 +55,7 @@ static void senseless_lists_are_refused(void **state)
     expect_refused(&b, "struct_size");
     b.variants[2].launch.struct_size = sizeof(kiln_launch);
     b.sources[2].text = NULL;
-    expect_refused(&b, "text is empty");
+    expect_refused(&b, "text is not set");
     b.sources[2].text = bench_quick;
     kiln_diag diag = KILN_DIAG_INIT;
     for (size_t i = 0; i < 3; i++) {
