@@ -62,6 +62,18 @@ static const char *shorten(cli_pool *pool, const char *value)
     return text;
 }
 
+/* Recipes hold digests of sources and no names of files: among entries of other texts the nearest
+ * is as likely another file's as this one's of yesterday. Then there is nothing to compare with. */
+static bool is_comparable(const kiln_explanation *e)
+{
+    for (size_t i = 0; i < e->difference_count; i++) {
+        if (e->differences[i].why == KILN_WHY_SOURCE && e->why != KILN_WHY_HIT) {
+            return false;
+        }
+    }
+    return e->has_nearest;
+}
+
 static void print_text(const explain_work *work, const kiln_explanation *e)
 {
     char key[KILN_KEY_TEXT_SIZE];
@@ -72,7 +84,7 @@ static void print_text(const explain_work *work, const kiln_explanation *e)
     if (e->why != KILN_WHY_NOT_YET) {
         (void)printf("  key      %.16s\n", key);
     }
-    if (!e->has_nearest) {
+    if (!is_comparable(e)) {
         return;
     }
     kiln_key_format(&e->nearest, key);
@@ -94,7 +106,7 @@ static void add_row(explain_work *work, const kiln_explanation *e)
     char key[KILN_KEY_TEXT_SIZE];
     json_t *row = json_object();
     json_t *differences = json_array();
-    for (size_t i = 0; i < e->difference_count; i++) {
+    for (size_t i = 0; is_comparable(e) && i < e->difference_count; i++) {
         const kiln_difference *d = &e->differences[i];
         json_t *item = json_object();
         out_json_set(&item, "field", out_json_text(d->field));
@@ -110,7 +122,7 @@ static void add_row(explain_work *work, const kiln_explanation *e)
     kiln_key_format(&e->key, key);
     out_json_set(&row, "key", e->why != KILN_WHY_NOT_YET ? out_json_text(key) : json_null());
     kiln_key_format(&e->nearest, key);
-    out_json_set(&row, "nearest", e->has_nearest ? out_json_text(key) : json_null());
+    out_json_set(&row, "nearest", is_comparable(e) ? out_json_text(key) : json_null());
     out_json_set(&row, "differences", differences);
     out_json_append(&work->rows, row);
 }

@@ -56,9 +56,9 @@ static bool print_json(const cli_listing *listing, size_t shown, const char *roo
         out_json_append(&entries, row);
     }
     out_json_set(&root, "root", out_json_text(root_dir));
-    out_json_set(&root, "entries", out_json_u64(listing->count));
+    out_json_set(&root, "count", out_json_u64(listing->count));
     out_json_set(&root, "bytes", out_json_u64(listing->bytes));
-    out_json_set(&root, "list", entries);
+    out_json_set(&root, "entries", entries);
     return out_json(stdout, root);
 }
 

@@ -160,7 +160,8 @@ static bool print_list(const list_visit *visit, const char *path, const kiln_pac
     if (visit->table == NULL) {
         json_t *root = json_object();
         set_info(&root, path, info);
-        out_json_set(&root, "list", visit->rows);
+        out_json_set(&root, "count", out_json_u64(info->entries));
+        out_json_set(&root, "entries", visit->rows); /* in the number's place */
         return out_json(stdout, root);
     }
     const char *bytes = out_bytes(visit->context->pool, info->file_bytes);

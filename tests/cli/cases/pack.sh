@@ -12,7 +12,7 @@ t $run
 t pack create a.kpack
 t pack create a.kpack --raw --json
 t pack list a.kpack
-"$KILN" pack list a.kpack --json | sed -n 's/^ *"\(pack\|entries\|target\)": /\1 /p'
+"$KILN" pack list a.kpack --json | sed -n 's/^ *"\(pack\|count\|target\)": /\1 /p'
 t pack verify a.kpack
 t pack verify a.kpack --json
 key=$("$KILN" pack list a.kpack --full | sed -n 's/^\([0-9a-f]\{64\}\) .*/\1/p' | head -1)
