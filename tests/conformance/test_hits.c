@@ -5,84 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/options.h"
 #include "conformance/suite.h"
 
 #define WORDS 32
-
-/* Options of each language that change code, its queries, or how a driver finishes it. What a
- * compiler does not know is passed over: that is its answer to a hit as well. */
-static const char *const of_opencl[] = {"",
-                                        "-cl-denorms-are-zero",
-                                        "-cl-mad-enable",
-                                        "-cl-fast-relaxed-math",
-                                        "-cl-finite-math-only",
-                                        "-cl-unsafe-math-optimizations",
-                                        "-cl-no-signed-zeros",
-                                        "-cl-opt-disable",
-                                        "-cl-fp32-correctly-rounded-divide-sqrt",
-                                        "-cl-single-precision-constant",
-                                        "-cl-strict-aliasing",
-                                        "-cl-uniform-work-group-size",
-                                        "-cl-std=CL1.2",
-                                        "-cl-std=CL3.0",
-                                        "-g",
-                                        "-w",
-                                        "-DVALUE=7",
-                                        "-cl-denorms-are-zero -cl-fast-relaxed-math -DVALUE=8 -w",
-                                        "-cl-nv-verbose",
-                                        "-cl-nv-maxrregcount=16",
-                                        "-cl-nv-opt-level=0",
-                                        NULL};
-static const char *const of_c[] = {"",
-                                   "-O0",
-                                   "-Os",
-                                   "-O3",
-                                   "-ffast-math",
-                                   "-ffinite-math-only",
-                                   "-fno-signed-zeros",
-                                   "-funsafe-math-optimizations",
-                                   "-ffp-contract=off",
-                                   "-ffp-contract=fast",
-                                   "-fsingle-precision-constant",
-                                   "-frounding-math",
-                                   "-funsigned-char",
-                                   "-fshort-enums",
-                                   "-std=c99",
-                                   "-g",
-                                   "-w",
-                                   "-DVALUE=7",
-                                   NULL};
-static const char *const of_cuda[] = {"",
-                                      "--use_fast_math",
-                                      "--ftz=true",
-                                      "--prec-div=false",
-                                      "--prec-sqrt=false",
-                                      "--fmad=false",
-                                      "--maxrregcount=16",
-                                      "--generate-line-info",
-                                      "--device-debug",
-                                      "--std=c++14",
-                                      "--ptxas-options=-O1",
-                                      "-w",
-                                      "-DVALUE=7",
-                                      NULL};
-static const char *const of_glsl[] = {
-    "", "-O0", "-O", "-Os", "-g", "-w", "--target-env=vulkan1.1", "--target-env=vulkan1.3", NULL};
-static const char *const of_none[] = {"", NULL};
-
-static const char *const *options_of(const suite *s)
-{
-    static const struct {
-        const char *backend;
-        const char *const *options;
-    } rows[] = {{"opencl", of_opencl}, {"cpu", of_c}, {"cuda", of_cuda}, {"vulkan", of_glsl}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (strcmp(rows[i].backend, s->backend) == 0) {
-            return rows[i].options;
-        }
-    }
-    return of_none;
-}
 
 /* --- building ----------------------------------------------------------------------------------
  */
@@ -290,7 +216,7 @@ static bool try_options(suite *s, size_t index, const char *options)
 
 void a_hit_is_what_the_compile_was(suite *s)
 {
-    const char *const *options = options_of(s);
+    const char *const *options = conformance_options(s->backend);
     for (size_t i = 0; options[i] != NULL; i++) {
         if (!try_options(s, i, options[i])) {
             assert_string_not_equal(options[i], "");
