@@ -105,10 +105,13 @@ static bool drop_remark(char *log)
     return true;
 }
 
+#define OUTPUT_LIMIT ((size_t)1 << 30) /* larger ones are not believed */
+
 static char *read_log(const nvrtc *n, nvrtcProgram program)
 {
     size_t size = 0;
-    char *log = n->GetProgramLogSize(program, &size) == 0 ? calloc(1, size + 1) : NULL;
+    const bool said = n->GetProgramLogSize(program, &size) == 0 && size <= OUTPUT_LIMIT;
+    char *log = said ? calloc(1, size + 1) : NULL;
     if (log != NULL && size > 0 && n->GetProgramLog(program, log) != 0) {
         log[0] = '\0';
     }
@@ -123,7 +126,7 @@ static bool put_output(const nvrtc *n, nvrtcProgram program, const request *aske
     int result = ptx   ? n->GetPTXSize(program, &size)
                  : lto ? n->GetLTOIRSize(program, &size)
                        : n->GetCUBINSize(program, &size);
-    char *output = result == 0 && size > 0 ? malloc(size) : NULL;
+    char *output = result == 0 && size > 0 && size <= OUTPUT_LIMIT ? malloc(size) : NULL;
     if (output == NULL) {
         return false;
     }

@@ -144,6 +144,10 @@ static kiln_status no_memory(const char *name, kiln_diag *diag)
     return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
 }
 
+/* Larger ones are not believed. */
+#define LOG_LIMIT ((size_t)64 << 20)
+#define OUTPUT_LIMIT ((size_t)1 << 30)
+
 typedef nvrtcResult get_size_fn(nvrtcProgram program, size_t *size);
 typedef nvrtcResult get_bytes_fn(nvrtcProgram program, char *bytes);
 
@@ -168,11 +172,16 @@ static kiln_status read_answer(const kn_cuda_nvrtc *nvrtc, nvrtcProgram program,
     size_t log_size = 0;
     size_t output_size = 0;
     get_bytes_fn *get_bytes = NULL;
-    if (nvrtc->nvrtcGetProgramLogSize(program, &log_size) != NVRTC_SUCCESS) {
+    if (nvrtc->nvrtcGetProgramLogSize(program, &log_size) != NVRTC_SUCCESS ||
+        log_size > LOG_LIMIT) {
         log_size = 0;
     }
     if (answer->result == NVRTC_SUCCESS) {
         answer->result = size_of_output(nvrtc, program, unit->kind, &output_size, &get_bytes);
+    }
+    if (output_size > OUTPUT_LIMIT) {
+        answer->result = NVRTC_ERROR_OUT_OF_MEMORY; /* as large as this, it would be */
+        output_size = 0;
     }
     answer->bytes = (char *)calloc(1, log_size + output_size + 2);
     if (answer->bytes == NULL) {
@@ -189,8 +198,11 @@ static kiln_status read_answer(const kn_cuda_nvrtc *nvrtc, nvrtcProgram program,
         answer->result = get_bytes(program, answer->bytes + log_size + 1);
     }
     for (size_t i = 0; answer->result == NVRTC_SUCCESS && i < unit->expression_count; i++) {
-        answer->result = nvrtc->nvrtcGetLoweredName(program, unit->expressions[i],
-                                                    &answer->lowered[answer->lowered_count++]);
+        const char **name = &answer->lowered[answer->lowered_count++];
+        answer->result = nvrtc->nvrtcGetLoweredName(program, unit->expressions[i], name);
+        if (answer->result == NVRTC_SUCCESS && *name == NULL) {
+            answer->result = NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
+        }
     }
     return KILN_OK;
 }
@@ -255,7 +267,8 @@ static const char *result_text(kn_cuda *cuda, nvrtcResult result, char number[24
         break;
     }
     const kn_cuda_nvrtc *nvrtc = kn_cuda_nvrtc_bound(cuda);
-    return nvrtc != NULL ? nvrtc->nvrtcGetErrorString(result) : number;
+    const char *text = nvrtc != NULL ? nvrtc->nvrtcGetErrorString(result) : NULL;
+    return text != NULL ? text : number;
 }
 
 static kiln_status fail(kn_cuda *cuda, const kn_cuda_answer *answer, const char *name,

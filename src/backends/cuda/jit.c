@@ -9,6 +9,7 @@
 #include "base/text.h"
 
 enum { LOG_SIZE = 64 << 10 };
+#define OUTPUT_LIMIT ((size_t)1 << 30) /* larger ones are not believed */
 
 typedef struct jit_input {
     void *text; /* NUL-terminated */
@@ -42,6 +43,9 @@ static kiln_status link_ptx(kn_cuda *cuda, const jit_input *input, char *log,
         if (status == KILN_E_REJECTED) {
             status = KILN_E_COMPILE; /* this was text, not a cached binary */
         }
+    } else if (cubin == NULL || size > OUTPUT_LIMIT) {
+        status = kiln_diag_set(diag, KILN_E_INTERNAL, "update the NVIDIA driver", input->name,
+                               "cuLinkComplete names an output of %zu bytes", size);
     } else if (size == 0 ||
                cuda->host->artifact_set(artifact, KILN_LANG_CUBIN, cubin, size) != KILN_OK) {
         status =
@@ -65,7 +69,7 @@ kiln_status kn_cuda_jit(kn_cuda *cuda, const kiln_compile_request *request, kiln
     const void *data = request->input != NULL ? request->input->data : source->text;
     const size_t length = request->input != NULL ? request->input->size : source->length;
     jit_input input = {NULL, length + 1, name};
-    char *log = (char *)calloc(1, LOG_SIZE);
+    char *log = (char *)calloc(1, LOG_SIZE + 1); /* ended, however much the driver writes */
     input.text = kn_text_copy_n((const char *)data, length);
     kiln_status status;
     if (log == NULL || input.text == NULL) {
@@ -93,7 +97,7 @@ static kiln_status fail_link(const kn_cuda_nvjitlink *link, nvJitLinkHandle hand
                                        "nvJitLink failed with code %d", result);
     kiln_diag_set_vendor_code(diag, result);
     if (handle != NULL && link->nvJitLinkGetErrorLogSize(handle, &size) == NVJITLINK_SUCCESS &&
-        size > 1) {
+        size > 1 && size <= OUTPUT_LIMIT) {
         char *log = (char *)calloc(1, size + 1);
         if (log != NULL && link->nvJitLinkGetErrorLog(handle, log) == NVJITLINK_SUCCESS) {
             kiln_diag_set_log(diag, log, strlen(log));
@@ -135,7 +139,7 @@ kiln_status kn_cuda_lto_link(kn_cuda *cuda, const kiln_compile_request *request,
     if (result == NVJITLINK_SUCCESS) {
         result = link->nvJitLinkGetLinkedCubinSize(handle, &cubin_size);
     }
-    if (result == NVJITLINK_SUCCESS && cubin_size > 0) {
+    if (result == NVJITLINK_SUCCESS && cubin_size > 0 && cubin_size <= OUTPUT_LIMIT) {
         cubin = malloc(cubin_size);
         result = cubin != NULL ? link->nvJitLinkGetLinkedCubin(handle, cubin) : result;
     }

@@ -82,7 +82,9 @@ static void list_devices(kn_cuda *cuda, kiln_probe_report *report)
         report_init_failure(cuda, result != CUDA_SUCCESS ? result : CUDA_ERROR_NO_DEVICE, report);
         return;
     }
-    for (int i = 0; i < count && cuda->device_count < KN_CUDA_MAX_DEVICES; i++) {
+    /* What a driver counts is not what it can give: no loop is as long as it says. */
+    count = count < KN_CUDA_MAX_DEVICES ? count : KN_CUDA_MAX_DEVICES;
+    for (int i = 0; i < count; i++) {
         /* One bad device does not hide the others. */
         if (cuda->driver.cuDeviceGet(&cuda->devices[cuda->device_count], i) == CUDA_SUCCESS) {
             cuda->device_count++;
@@ -246,7 +248,10 @@ void kn_cuda_close(void *instance)
 static int attribute(const kn_cuda *cuda, CUdevice device, int which)
 {
     int value = 0;
-    return cuda->driver.cuDeviceGetAttribute(&value, which, device) == CUDA_SUCCESS ? value : 0;
+    /* None of those that are asked for is negative. */
+    return cuda->driver.cuDeviceGetAttribute(&value, which, device) == CUDA_SUCCESS && value > 0
+               ? value
+               : 0;
 }
 
 static void fill_limits(const kn_cuda *cuda, CUdevice device, kiln_device_info *info)
@@ -280,6 +285,7 @@ kiln_status kn_cuda_device_info(void *instance, uint32_t index, kiln_device_info
     if (result != CUDA_SUCCESS) {
         return kn_cuda_fail(cuda, result, "cuDeviceGetName", diag);
     }
+    info.name[sizeof(info.name) - 1] = '\0';
     const int major = attribute(cuda, device, CU_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     const int minor = attribute(cuda, device, CU_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     kn_text_put(info.backend, sizeof(info.backend), "cuda");

@@ -196,6 +196,9 @@ void kn_cuda_program_unload(void *opaque, void *handle)
     free(program);
 }
 
+/* A kernel's parameters have 32,764 bytes at most. */
+#define PARAMS_LIMIT 32764u
+
 /* Parameter sizes where the driver tells them (12.4 and later); kinds it does not know. */
 static kiln_status reflect(const cuda_program *program, const char *name,
                            kn_cuda_function *function, kiln_diag *diag)
@@ -208,7 +211,7 @@ static kiln_status reflect(const cuda_program *program, const char *name,
         return KILN_OK;
     }
     const size_t known = kn_cubin_param_count(program->image, program->image_size, name);
-    while (function->param_count < known &&
+    while (function->param_count < known && function->param_count < PARAMS_LIMIT &&
            cuda->driver.cuFuncGetParamInfo(function->function, function->param_count, &offset,
                                            &size) == CUDA_SUCCESS) {
         kiln_param *grown = (kiln_param *)realloc(function->params,

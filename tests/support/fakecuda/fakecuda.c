@@ -26,6 +26,8 @@
 #define FAKE_VERSION 13000
 #endif
 
+#include "support/lies.h"
+
 #define EXPORT __attribute__((visibility("default")))
 
 enum { DEVICES = 2, DEPTH = 16, INVALID_CONTEXT = 201 };
@@ -112,7 +114,8 @@ EXPORT CUresult cuDriverGetVersion(int *version)
 
 EXPORT CUresult cuDeviceGetCount(int *count)
 {
-    *count = DEVICES;
+    uint64_t number = 0;
+    *count = lie_is_told("cuDeviceGetCount", "value", &number) ? (int)number : DEVICES;
     return CUDA_SUCCESS;
 }
 
@@ -124,14 +127,19 @@ EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
 
 EXPORT CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 {
+    uint64_t number = 0;
     (void)snprintf(name, (size_t)length, "Fake H%d00", device + 1);
+    if (lie_is_told("cuDeviceGetName", "value", &number)) {
+        lie_fill(name, (size_t)length, number); /* with no end, perhaps */
+    }
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
+    uint64_t number = 0;
     (void)device;
-    *bytes = (size_t)1 << 30;
+    *bytes = lie_is_told("cuDeviceTotalMem", "value", &number) ? number : (size_t)1 << 30;
     return CUDA_SUCCESS;
 }
 
@@ -160,6 +168,8 @@ EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
         *value = 0;
         break;
     }
+    uint64_t number = 0;
+    *value = lie_is_told("cuDeviceGetAttribute", "value", &number) ? (int)number : *value;
     return CUDA_SUCCESS;
 }
 
@@ -425,6 +435,8 @@ EXPORT CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction functio
     *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024
              : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES   ? function->fixed_shared
                                                                   : 0;
+    uint64_t number = 0;
+    *value = lie_is_told("cuFuncGetAttribute", "value", &number) ? (int)number : *value;
     return CUDA_SUCCESS;
 }
 
@@ -506,6 +518,11 @@ EXPORT CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 
 EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size)
 {
+    uint64_t number = 0;
+    if (lie_is_told("cuFuncGetParamInfo", "value", &number)) {
+        *offset = *size = number;
+        return CUDA_SUCCESS; /* for any index */
+    }
     return function->param(index, offset, size) != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 #endif
@@ -549,8 +566,16 @@ EXPORT CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t
 
 EXPORT CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *size)
 {
+    uint64_t number = 0;
     *cubin = state->cubin;
     *size = state->size;
+    if (lie_is_told("cuLinkComplete", "length", &number) &&
+        (number <= *size || number > (uint64_t)1 << 30)) {
+        *size = number; /* a little more than there is nobody can tell */
+    }
+    if (lie_is_told("cuLinkComplete", "value", &number)) {
+        *cubin = NULL;
+    }
     return state->cubin != NULL ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 

@@ -14,6 +14,8 @@
 
 #include "backends/cuda/types.h"
 
+#include "support/lies.h"
+
 #define EXPORT __attribute__((visibility("default")))
 
 #ifndef FAKE_SALT
@@ -109,7 +111,9 @@ EXPORT nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char *name, c
 {
     for (int i = 0; i < program->expression_count; i++) {
         if (strcmp(program->expressions[i], name) == 0) {
-            *lowered = program->lowered[i];
+            uint64_t number = 0;
+            *lowered =
+                lie_is_told("nvrtcGetLoweredName", "value", &number) ? NULL : program->lowered[i];
             return NVRTC_SUCCESS;
         }
     }
@@ -286,38 +290,55 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
     return good ? NVRTC_SUCCESS : NVRTC_ERROR_COMPILATION;
 }
 
+/* What is written when another size was named: nothing, where there is less room. */
+static size_t size_of(const char *query, size_t truth)
+{
+    uint64_t number = 0;
+    return lie_is_told(query, "length", &number) ? (size_t)number : truth;
+}
+
 EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
 {
-    *size = program->log != NULL ? strlen(program->log) + 1 : 1;
+    *size = size_of("nvrtcGetProgramLogSize", program->log != NULL ? strlen(program->log) + 1 : 1);
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log)
 {
-    (void)strcpy(log, program->log != NULL ? program->log : "");
+    const char *text = program->log != NULL ? program->log : "";
+    const size_t room = size_of("nvrtcGetProgramLogSize", strlen(text) + 1);
+    if (room > strlen(text)) {
+        (void)strcpy(log, text);
+    } else {
+        memset(log, 'x', room); /* without an end */
+    }
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
 {
-    *size = program->cubin_size;
+    *size = size_of("nvrtcGetCUBINSize", program->cubin_size);
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
 {
-    memcpy(cubin, program->cubin, program->cubin_size);
+    const size_t room = size_of("nvrtcGetCUBINSize", program->cubin_size);
+    memcpy(cubin, program->cubin, room < program->cubin_size ? room : program->cubin_size);
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *size)
 {
-    *size = 7 + 2 * program->cubin_size + 1;
+    *size = size_of("nvrtcGetPTXSize", 7 + 2 * program->cubin_size + 1);
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx)
 {
+    if (size_of("nvrtcGetPTXSize", SIZE_MAX) < 7 + 2 * program->cubin_size + 1) {
+        return NVRTC_SUCCESS;
+    }
     (void)strcpy(ptx, "//KPTX\n");
     for (size_t i = 0; i < program->cubin_size; i++) {
         (void)sprintf(ptx + 7 + 2 * i, "%02x", (unsigned char)program->cubin[i]);
