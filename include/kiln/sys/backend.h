@@ -73,6 +73,12 @@ typedef struct kiln_identity {
     void (*env)(void *sink, const char *variable);
 } kiln_identity;
 
+/* What the code of a device runs on: its text is KILN_IDENTITY_GPU, or anything else for code that
+ * runs on the host's processor, or where nobody knows. A backend that loads code for a device
+ * names it; what is not known to be a GPU's is not taken unsigned from a remote. */
+#define KILN_IDENTITY_CODE "device.code"
+#define KILN_IDENTITY_GPU "gpu"
+
 /* A fact that core reads: the kernels of the artifact, a line each: the name and, if there are any,
  * a tab and the attributes. With it the entries that a source names are checked, without it not. */
 #define KILN_FACT_ENTRIES "entries"

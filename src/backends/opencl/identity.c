@@ -187,6 +187,11 @@ void kn_opencl_identify_unit(const kn_opencl_unit *unit, const char *modules,
     identity->text(identity->sink, "opencl.driver", info->driver);
     identity->text(identity->sink, "opencl.device_version", info->version);
     identity->text(identity->sink, "opencl.address_bits", bits);
+    identity->text(identity->sink, KILN_IDENTITY_CODE,
+                   info->device_class == KILN_DEVICE_DISCRETE ||
+                           info->device_class == KILN_DEVICE_INTEGRATED
+                       ? KILN_IDENTITY_GPU
+                       : "processor");
     emit_lines(identity, "opencl.module", modules);
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         identity->env(identity->sink, variables[i]);

@@ -47,6 +47,8 @@ void kn_gl_facts_query(const kn_gl_api *gl, kn_gl_facts *out_facts);
 /* The code-generating libraries behind the context, as sorted lines "name build-id"; malloc'ed. ""
  * for a driver whose version text says it all. */
 kiln_status kn_gl_modules_find(const kn_gl_facts *facts, char **out_modules, kiln_diag *diag);
+/* OpenGL does not say what kind of device it runs on; its names do. */
+kiln_device_class kn_gl_class_of(const kn_gl_facts *facts);
 /* Emits everything that a program binary depends on besides its source. */
 void kn_gl_identify_context(const kn_gl_facts *facts, const char *modules,
                             const kiln_identity *identity);

@@ -212,6 +212,8 @@ void kn_gl_identify_context(const kn_gl_facts *facts, const char *modules,
     char line[512];
     identity->text(identity->sink, "gl.vendor", facts->vendor);
     identity->text(identity->sink, "gl.renderer", facts->renderer);
+    identity->text(identity->sink, KILN_IDENTITY_CODE,
+                   kn_gl_class_of(facts) != KILN_DEVICE_SOFTWARE ? KILN_IDENTITY_GPU : "processor");
     identity->text(identity->sink, "gl.version", facts->version);
     identity->text(identity->sink, "gl.glsl", facts->glsl);
     identity->text(identity->sink, "gl.api", facts->es ? "es" : "gl");

@@ -159,8 +159,7 @@ static bool mentions(const char *text, const char *const *words, size_t count)
     return false;
 }
 
-/* OpenGL does not say what kind of device it runs on; its names do. */
-static kiln_device_class class_of(const kn_gl_facts *facts)
+kiln_device_class kn_gl_class_of(const kn_gl_facts *facts)
 {
     static const char *const software[] = {"llvmpipe", "softpipe",    "swrast",
                                            "SWR",      "SwiftShader", "Software"};
@@ -214,7 +213,7 @@ void kn_gl_unit_describe(kn_gl_unit *unit, uint32_t index)
                  unit->facts.minor);
     kn_text_putf(info->platform, sizeof(info->platform), "EGL %s", unit->path);
     name_target(unit->facts.renderer, info->target, sizeof(info->target));
-    info->device_class = class_of(&unit->facts);
+    info->device_class = kn_gl_class_of(&unit->facts);
     info->max_group_size = unit->limits.group_size;
     memcpy(info->max_group_dim, unit->limits.group_dim, sizeof(info->max_group_dim));
     info->address_bits = 64;

@@ -45,6 +45,10 @@ void kn_vk_identify_driver(const kn_vk_physical *physical, const kiln_identity *
     text_u32(identity, "driver", physical->properties.driverVersion);
     text_u32(identity, "api", physical->properties.apiVersion);
     identity->text(identity->sink, "name", physical->properties.deviceName);
+    identity->text(identity->sink, KILN_IDENTITY_CODE,
+                   kn_vk_class_of(physical->properties.deviceType) != KILN_DEVICE_SOFTWARE
+                       ? KILN_IDENTITY_GPU
+                       : "processor");
     identity->text(identity->sink, "driver-name", physical->driver.driverName);
     identity->text(identity->sink, "driver-info", physical->driver.driverInfo);
     text_uuid(identity, "pipeline-cache-uuid", physical->properties.pipelineCacheUUID);

@@ -52,7 +52,7 @@ void kn_vk_physical_query(const kn_vk *vk, VkPhysicalDevice handle, kn_vk_physic
     find_family(vk, out_physical);
 }
 
-static kiln_device_class class_of(VkPhysicalDeviceType type)
+kiln_device_class kn_vk_class_of(VkPhysicalDeviceType type)
 {
     switch (type) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
@@ -145,7 +145,7 @@ kiln_status kn_vk_device_info(void *instance, uint32_t index, kiln_device_info *
     kn_text_putf(info.target, sizeof(info.target), "%04x-%04x", properties->vendorID,
                  properties->deviceID);
     kn_hex_encode(physical->id.deviceUUID, VK_UUID_SIZE, info.uuid);
-    info.device_class = class_of(properties->deviceType);
+    info.device_class = kn_vk_class_of(properties->deviceType);
     fill_limits(vk, physical, &info);
     fill_features(vk, physical, &info);
     *out_info = info;

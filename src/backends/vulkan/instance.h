@@ -129,6 +129,7 @@ void kn_vk_target_destroy(void *instance, kiln_target *target);
 kiln_status kn_vk_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
                            const kiln_identity *identity, kiln_diag *diag);
 /* What pipeline data depends on besides the shader. */
+kiln_device_class kn_vk_class_of(VkPhysicalDeviceType type);
 void kn_vk_identify_driver(const kn_vk_physical *physical, const kiln_identity *identity);
 const char *kn_vk_system_include_dir(void *instance, const kiln_target *target, size_t index);
 bool kn_vk_ships_header(void *instance, const kiln_target *target, const char *name);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln/sys/backend.h"
+
 #include "base/checked.h"
 #include "key/digest.h"
 #include "key/recipe.h"
@@ -129,24 +131,45 @@ static bool is_sealed(const kn_trust *trust, const kiln_key *key, kn_span entry,
                             (const unsigned char *)seal + AT_SIGNATURE);
 }
 
-/* Code that runs in this process as soon as it is loaded: the cpu backend's, and what PoCL makes
- * for the processor. */
-static bool is_native(kn_span recipe)
+/* `text` as a recipe has it, in quotes. */
+static bool is_quoted(kn_span value, const char *text)
 {
-    static const char stage[] = "\"cpu.";
-    char target[KN_NAME_SIZE];
-    kn_recipe_field field;
-    kn_recipe_target_in(recipe, target);
-    if (strncmp(target, "opencl-pocl", strlen("opencl-pocl")) == 0) {
-        return true;
-    }
-    while (kn_recipe_next(&recipe, &field)) {
-        if (kn_span_equal(field.name, kn_span_of_text("stage"))) {
-            return field.value.length >= sizeof stage - 1 &&
-                   memcmp(field.value.data, stage, sizeof stage - 1) == 0;
+    const size_t length = strlen(text);
+    return value.length == length + 2 && memcmp(value.data + 1, text, length) == 0;
+}
+
+/* Stages whose code a device's driver loads: of a GPU, or of the processor. */
+static bool is_of_device(kn_span stage)
+{
+    static const char *const stages[] = {"opencl.binary", "vulkan.pipeline", "opengl.program"};
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        if (is_quoted(stage, stages[i])) {
+            return true;
         }
     }
-    return true; /* a recipe without a stage: who knows */
+    return false;
+}
+
+/* Code that runs in this process as soon as it is loaded: the cpu backend's, and what any driver
+ * made for a device that its recipe does not call a GPU. */
+static bool is_native(kn_span recipe)
+{
+    static const char cpu[] = "\"cpu.";
+    kn_recipe_field field;
+    bool has_stage = false, of_device = false, gpu = false;
+    while (kn_recipe_next(&recipe, &field)) {
+        if (kn_span_equal(field.name, kn_span_of_text("stage"))) {
+            has_stage = true;
+            of_device = is_of_device(field.value);
+            if (field.value.length >= sizeof cpu - 1 &&
+                memcmp(field.value.data, cpu, sizeof cpu - 1) == 0) {
+                return true;
+            }
+        } else if (kn_span_equal(field.name, kn_span_of_text(KILN_IDENTITY_CODE))) {
+            gpu = is_quoted(field.value, KILN_IDENTITY_GPU);
+        }
+    }
+    return !has_stage || (of_device && !gpu); /* a recipe without a stage: who knows */
 }
 
 /* What the policy says before anybody has looked into the entry. */

@@ -166,18 +166,40 @@ static void S7_local_takes_nothing(void **state)
 static void S7_native_code_needs_a_signature(void **state)
 {
     static const struct {
-        const char *stage, *target;
-    } native[] = {{"cpu.object", "cpu-x86-64-v3"}, {"opencl.binary", "opencl-pocl-some-cpu"}};
+        const char *stage, *target, *code;
+        bool is_native;
+    } rows[] = {
+        {"cpu.object", "cpu-x86-64-v3", NULL, true},
+        {"cpu.object", "cpu-x86-64-v3", "gpu", true},
+        {"opencl.binary", "opencl-pocl-some-cpu", NULL, true},
+        {"opencl.binary", "opencl-intel-some-cpu", "processor", true},
+        {"opencl.binary", "opencl-intel-some-cpu", NULL, true}, /* of an older kiln */
+        {"opencl.binary", "opencl-intel-some-gpu", "gpu", false},
+        {"vulkan.pipeline", "vulkan-llvmpipe", "processor", true},
+        {"vulkan.pipeline", "vulkan-some-gpu", "gpu", false},
+        {"vulkan.spirv", "vulkan-1.1", NULL, false},
+        {"opengl.program", "opengl-llvmpipe", "processor", true},
+        {"opengl.program", "opengl-some-gpu", "gpu", false},
+        {"cuda.cubin", "sm_90", NULL, false},
+        {"cuda.jit", "sm_90", NULL, false},
+        {"somebody.elses", "any", NULL, false},
+    };
     fixture *f = *state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kiln_recipe *recipe = NULL;
         kiln_blob *blob = NULL;
         size_t size = 0;
-        assert_int_equal(kiln_recipe_create(native[i].stage, 1, &recipe, NULL), KILN_OK);
-        assert_int_equal(kiln_recipe_set_target(recipe, native[i].target, NULL), KILN_OK);
+        assert_int_equal(kiln_recipe_create(rows[i].stage, 1, &recipe, NULL), KILN_OK);
+        assert_int_equal(kiln_recipe_set_target(recipe, rows[i].target, NULL), KILN_OK);
+        if (rows[i].code != NULL) {
+            assert_int_equal(kiln_recipe_add_text(recipe, "device.code", rows[i].code,
+                                                  strlen(rows[i].code), NULL),
+                             KILN_OK);
+        }
         const kiln_key key = kiln_recipe_key(recipe);
         char *data = seal(f, &f->unsigned_, recipe, &size);
-        assert_int_equal(unseal(&f->unsigned_, &key, data, size), KILN_E_REJECTED);
+        assert_int_equal(unseal(&f->unsigned_, &key, data, size),
+                         rows[i].is_native ? KILN_E_REJECTED : KILN_OK);
         assert_int_equal(
             kn_trust_unseal(&f->unsigned_, true, &nowhere, &key, data, size, &blob, NULL), KILN_OK);
         kiln_blob_release(blob);
