@@ -167,6 +167,13 @@ void kn_lock_file_close(kn_lock_file *file)
     }
 }
 
+bool kn_lock_file_is_at(const kn_lock_file *file, const char *path)
+{
+    struct stat facts;
+    return file->fd >= 0 && lstat(path, &facts) == 0 && facts.st_dev == file->first.device &&
+           facts.st_ino == file->first.inode;
+}
+
 /* --- bytes -------------------------------------------------------------------------------------
  */
 

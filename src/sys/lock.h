@@ -24,6 +24,9 @@ typedef struct kn_lock_file kn_lock_file;
 kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_diag *diag);
 void kn_lock_file_close(kn_lock_file *file); /* drops all its locks */
 
+/* Whether the path still leads to this file, and not to one that was put in its place. */
+bool kn_lock_file_is_at(const kn_lock_file *file, const char *path);
+
 /* Takes the byte at `offset` (below 2^62) without waiting: KILN_OK, KILN_E_BUSY, KILN_E_UNSUPPORTED
  * or KILN_E_IO (an offset out of range: KILN_E_INVALID). */
 kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset);

@@ -130,6 +130,9 @@ static kiln_status lead(request *r, kn_flight_seat *seat, kiln_diag *diag)
             kn_cache_root_stands(r->cache)
                 ? kn_flight_lock(r->cache->flight, seat, r->deadline, look_near, r, &wait)
                 : KILN_E_UNSUPPORTED;
+        if (locked == KILN_E_IO && kn_cache_writes(r->cache)) {
+            kn_stats_clear_lock(r->cache->stats); /* for the next one */
+        }
         /* With the byte or without: somebody may have finished between our look and now. */
         if (locked == KILN_MISS || look_up(r)) {
             return KILN_OK;

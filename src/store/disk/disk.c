@@ -481,7 +481,8 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
     }
     kn_disk_entry_path(disk, what->target, what->key, path);
     const kn_totals coming = {.files = 1, .bytes = (int64_t)weight};
-    const bool due = kn_disk_make_room(disk, what->key, &coming);
+    kn_landing landing = {.files = coming.files, .bytes = coming.bytes};
+    const bool due = kn_disk_make_room(disk, what->key, &coming, &landing.counted_ns);
     bool replaces = kn_file_stat(path, false, &old, NULL) == KILN_OK;
     if (replaces && old.kind == KN_FILE_FOLDER) { /* no rename replaces it */
         replaces = false;
@@ -495,6 +496,7 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
             kn_kin_note(disk->root, what->recipe);
         }
     }
+    kn_stats_landed(disk->stats, &landing);
     if (status != KILN_OK || replaces) {
         uint64_t gone = status != KILN_OK ? weight : kn_disk_weight(old.size);
         kn_stats_moved(disk->stats, &(kn_totals){.files = -1, .bytes = -(int64_t)gone});

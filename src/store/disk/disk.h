@@ -66,6 +66,7 @@ typedef struct kn_disk {
     void *progress_user;
     _Atomic uint64_t young_evicted; /* bytes used within the hour before they were evicted */
     _Atomic bool said_too_small;
+    _Atomic uint64_t uncounted_since; /* kn_clock_now; 0: the totals are known */
     /* Targets known: grows at the head, is never changed behind it. */
     _Atomic(kn_disk_target *) targets;
     kn_mutex mutex; /* guards growing, and what follows */
@@ -118,8 +119,9 @@ kiln_status kn_disk_examine(const kn_disk *disk, kiln_diag *diag);
  * writer is ahead by more than one entry. A small store is evicted down to 90%, or, where that
  * takes long, as far as it must; a large one in slices, from the folder of `key` on, so that no put
  * waits for a walk over all of it. True when the janitor is due: after the put, so that it finds
- * it. */
-bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming);
+ * it. *out_counted_ns is for kn_stats_landed, after the put. */
+bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming,
+                       int64_t *out_counted_ns);
 /* Counts the store afresh and drops what is too old, on a thread of its own, unless another process
  * is at it. */
 void kn_disk_janitor_start(kn_disk *disk);

@@ -3,16 +3,16 @@
 #include "base/log.h"
 #include "store/disk/disk.h"
 #include "store/disk/disk_victims.h"
+#include "store/format/record_lock.h"
 #include "sys/clock.h"
-#include "sys/lock.h"
 
 #define MS UINT64_C(1000000)
 #define DAY_NS (24 * KN_HOUR_NS)
 #define LONG_NS (7 * DAY_NS)
 #define FLUSH_PATIENCE (20 * MS)
-/* How long a writer waits for another one to make room. */
-#define ROOM_PATIENCE (250 * MS)
-#define ROOM_PAUSE (MS / 2)
+/* How long a writer waits for another one to make room, before it does that itself. */
+#define ROOM_PATIENCE (100 * MS)
+#define LONGEST_COUNT (30000 * MS)
 /* Stores with more files are evicted in slices, for at most so long a put. */
 #define SMALL_STORE 4096u
 #define SLICES 256
@@ -50,6 +50,19 @@ static int64_t oldest_allowed(const kn_disk *disk, int64_t now_ns)
     return disk->max_age_ns > 0 ? now_ns - disk->max_age_ns : INT64_MIN;
 }
 
+/* The evictor's lock; `lock` NULL where there is none. One who was passed over because it stood
+ * still reports nothing: somebody has counted since, and what is subtracted twice would let the
+ * store grow. */
+typedef struct evictor {
+    kn_disk *disk;
+    kn_lock_file *lock;
+} evictor;
+
+static void report_moved(const evictor *e, const kn_totals *totals)
+{
+    kn_stats_move_locked(e->disk->stats, e->lock, totals, FLUSH_PATIENCE);
+}
+
 static uint64_t rest(uint64_t of, uint64_t without)
 {
     return of > without ? of - without : 0;
@@ -57,10 +70,13 @@ static uint64_t rest(uint64_t of, uint64_t without)
 
 /* Counts afresh and evicts what is over the caps or too old. `before` is what the totals said when
  * the walk began: the difference corrects them. `coming` is in them and not yet on disk. What other
- * writers have on disk under a temporary name counts as what it is about to be. */
-static void count_and_evict(kn_disk *disk, const kn_record *before, const kn_totals *coming)
+ * writers have on disk under a temporary name counts as what it is about to be. The time of the
+ * count; 0: there was none. */
+static int64_t count_and_evict(const evictor *e, const kn_record *before, const kn_totals *coming)
 {
+    kn_disk *disk = e->disk;
     kn_victims list;
+    int64_t counted_ns = 0;
     kn_victims_removed removed = {0};
     kiln_diag diag = KILN_DIAG_INIT;
     const kn_disk_temporaries temporaries = kn_disk_sweep(disk);
@@ -83,18 +99,20 @@ static void count_and_evict(kn_disk *disk, const kn_record *before, const kn_tot
         kiln_status gone =
             kn_victims_remove(disk, &list, &limit, &removed, status == KILN_OK ? &diag : NULL);
         status = status == KILN_OK ? gone : status;
-        kn_stats_moved(disk->stats, &(kn_totals){.files = (int64_t)files - (int64_t)before->files -
-                                                          (int64_t)removed.entries,
-                                                 .bytes = (int64_t)bytes - (int64_t)before->bytes -
-                                                          (int64_t)removed.bytes,
-                                                 .counted_ns = list.now_ns});
+        report_moved(
+            e, &(kn_totals){
+                   .files = (int64_t)files - (int64_t)before->files - (int64_t)removed.entries,
+                   .bytes = (int64_t)bytes - (int64_t)before->bytes - (int64_t)removed.bytes,
+                   .counted_ns = list.now_ns});
         note_evicted(disk, &removed);
+        counted_ns = list.now_ns;
     }
     if (status != KILN_OK) {
         tell_trouble(disk, &diag);
     }
     kiln_diag_clear(&diag);
     kn_victims_deinit(&list);
+    return counted_ns;
 }
 
 /* Takes an eighth of one folder of each target, at least one entry; all that is too old. */
@@ -126,11 +144,13 @@ static bool is_over(const kn_disk *disk, uint64_t bytes, uint64_t files)
 }
 
 /* Keys are digests: every folder is a fair sample of the store. */
-static void evict_slices(kn_disk *disk, const kn_record *record, const kiln_key *key,
+static void evict_slices(const evictor *e, const kn_record *record, const kiln_key *key,
                          const kn_totals *coming)
 {
+    kn_disk *disk = e->disk;
     uint64_t bytes = record->bytes, files = record->files;
     uint64_t end = kn_clock_now() + SLICES_NS;
+    kn_totals sum = {0};
     for (int i = 0; i < SLICES && is_over(disk, bytes, files) && kn_clock_now() < end; i++) {
         kn_victims_removed removed;
         kiln_diag diag = KILN_DIAG_INIT;
@@ -141,46 +161,15 @@ static void evict_slices(kn_disk *disk, const kn_record *record, const kiln_key 
         kiln_diag_clear(&diag);
         bytes -= removed.bytes < bytes ? removed.bytes : bytes;
         files -= removed.entries < files ? removed.entries : files;
-        kn_stats_moved(disk->stats, &(kn_totals){.files = -(int64_t)removed.entries,
-                                                 .bytes = -(int64_t)removed.bytes});
+        sum.files -= (int64_t)removed.entries;
+        sum.bytes -= (int64_t)removed.bytes;
         note_evicted(disk, &removed);
     }
+    report_moved(e, &sum);
 }
 
 /* --- maintenance -------------------------------------------------------------------------------
  */
-
-/* KILN_E_BUSY when another process is at it for longer than `patience_ns`. Without locks, two may
- * be; that is harmless. */
-static kiln_status become_evictor(const kn_disk *disk, uint64_t patience_ns,
-                                  kn_lock_file **out_lock)
-{
-    *out_lock = NULL;
-    kn_lock_file *lock = NULL;
-    char path[KN_DISK_PATH];
-    kn_disk_path(disk, "lock", path);
-    if (kn_lock_file_open(path, &lock, NULL) != KILN_OK) {
-        return KILN_E_IO;
-    }
-    uint64_t deadline = kn_clock_now() + patience_ns;
-    kiln_status status = kn_lock_try(lock, KN_LOCK_EVICT);
-    while (status == KILN_E_BUSY && kn_clock_now() < deadline) {
-        kn_clock_sleep(ROOM_PAUSE);
-        status = kn_lock_try(lock, KN_LOCK_EVICT);
-    }
-    if (status != KILN_OK && status != KILN_E_UNSUPPORTED) {
-        kn_lock_file_close(lock);
-        return status;
-    }
-    *out_lock = lock;
-    return KILN_OK;
-}
-
-static void retire(kn_lock_file *lock)
-{
-    kn_lock_drop(lock, KN_LOCK_EVICT);
-    kn_lock_file_close(lock);
-}
 
 static bool is_due(int64_t since_ns, int64_t now_ns, int64_t period_ns)
 {
@@ -195,42 +184,66 @@ static bool must_count(const kn_record *record, int64_t now_ns)
 }
 
 /* As the evictor, by what the totals say now. */
-static void maintain(kn_disk *disk, const kn_record *record, const kiln_key *key,
-                     const kn_totals *coming)
+static int64_t maintain(const evictor *e, const kn_record *record, const kiln_key *key,
+                        const kn_totals *coming)
 {
+    kn_disk *disk = e->disk;
     int64_t now = kn_clock_wall();
     bool over = is_over(disk, record->bytes, record->files);
+    int64_t counted_ns = 0;
     if (must_count(record, now) || (over && record->files <= SMALL_STORE)) {
-        count_and_evict(disk, record, coming);
+        counted_ns = count_and_evict(e, record, coming);
     } else if (over) {
         (void)kn_disk_sweep(disk);
-        evict_slices(disk, record, key, coming);
+        evict_slices(e, record, key, coming);
     }
     if (is_due(record->swept_ns, now, KN_HOUR_NS)) {
         (void)kn_disk_sweep(disk);
         kn_stats_moved(disk->stats, &(kn_totals){.swept_ns = now});
     }
+    return counted_ns;
 }
 
-bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming)
+/* How long a put waits to be the evictor: where there is no room, and where nobody has counted for
+ * long although somebody seems to. */
+static uint64_t choose_patience(kn_disk *disk, bool over, bool uncounted)
+{
+    const uint64_t now = kn_clock_now();
+    uint64_t since = atomic_load(&disk->uncounted_since);
+    if (!uncounted) {
+        atomic_store(&disk->uncounted_since, 0);
+    } else if (since == 0) {
+        atomic_store(&disk->uncounted_since, now);
+    }
+    return over || (uncounted && since != 0 && now - since > LONGEST_COUNT) ? ROOM_PATIENCE : 0;
+}
+
+bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming,
+                       int64_t *out_counted_ns)
 {
     kn_record record;
-    kn_lock_file *lock = NULL;
+    evictor e = {.disk = disk};
     kn_stats_moved(disk->stats, coming);
+    *out_counted_ns = KN_NOT_ANNOUNCED;
     /* What could not be added stays pending and goes with the next flush. */
     if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &record, NULL) != KILN_OK) {
         return false;
     }
+    *out_counted_ns = record.counted_ns;
     int64_t now = kn_clock_wall();
     bool over = is_over(disk, record.bytes, record.files);
-    bool due = must_count(&record, now) || is_due(record.swept_ns, now, KN_HOUR_NS);
-    if ((over || due) && become_evictor(disk, over ? ROOM_PATIENCE : 0, &lock) == KILN_OK) {
+    bool uncounted = must_count(&record, now);
+    bool due = uncounted || is_due(record.swept_ns, now, KN_HOUR_NS);
+    uint64_t patience = choose_patience(disk, over, uncounted);
+    if ((over || due) &&
+        kn_record_lock(disk->stats->path, KN_RECORD_EVICT, patience, &e.lock) == KILN_OK) {
         /* Another process may have done it meanwhile. */
         if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &record, NULL) == KILN_OK) {
-            maintain(disk, &record, key, coming);
+            const int64_t counted_ns = maintain(&e, &record, key, coming);
+            *out_counted_ns = counted_ns != 0 ? counted_ns : *out_counted_ns;
             (void)kn_stats_flush(disk->stats, FLUSH_PATIENCE, NULL, NULL);
         }
-        retire(lock);
+        kn_record_unlock(e.lock, KN_RECORD_EVICT);
     }
     return !must_count(&record, now) && is_due(record.counted_ns, now, DAY_NS);
 }

@@ -7,13 +7,15 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "store/format/checksum.h"
+#include "store/format/record_lock.h"
 #include "store/memory/mem.h"
 #include "sys/clock.h"
 #include "sys/file.h"
-#include "sys/lock.h"
+#include "sys/random.h"
 
 #define RECORD_VERSION 1u
 #define MS UINT64_C(1000000)
+#define REWRITES 4 /* of a record whose file others replace meanwhile */
 #define HITS_FLUSH_NS (5000 * MS)
 #define FIRST_FLUSH_NS (100 * MS) /* the hits of a start are written together, after it */
 
@@ -28,10 +30,12 @@ enum {
     AT_SWEPT_NS = 56,
     AT_CREATED_NS = 64,
     AT_COUNTERS = 72,
+    AT_WRITER = AT_COUNTERS + 8 * KN_RECORD_COUNTERS,
+    AT_COPIED = AT_WRITER + 4,
 };
 
 _Static_assert(KN_COUNTERS <= KN_RECORD_COUNTERS, "the record has no room for so many counters");
-_Static_assert(AT_COUNTERS + 8 * KN_RECORD_COUNTERS == KN_RECORD_SIZE, "the record's layout");
+_Static_assert(AT_COPIED + 4 * KN_RECORD_COPIES == KN_RECORD_SIZE, "the record's layout");
 
 kiln_status kn_record_parse(kn_span bytes, kn_record *out_record)
 {
@@ -54,6 +58,10 @@ kiln_status kn_record_parse(kn_span bytes, kn_record *out_record)
     for (size_t i = 0; i < KN_RECORD_COUNTERS; i++) {
         out_record->counters[i] = kn_get_u64(bytes.data + AT_COUNTERS + 8 * i);
     }
+    out_record->writer = kn_get_u32(bytes.data + AT_WRITER);
+    for (size_t i = 0; i < KN_RECORD_COPIES; i++) {
+        out_record->copied[i] = kn_get_u32(bytes.data + AT_COPIED + 4 * i);
+    }
     return KILN_OK;
 }
 
@@ -69,6 +77,10 @@ void kn_record_write(const kn_record *record, unsigned char out[KN_RECORD_SIZE])
     kn_put_u64(out + AT_CREATED_NS, (uint64_t)record->created_ns);
     for (size_t i = 0; i < KN_RECORD_COUNTERS; i++) {
         kn_put_u64(out + AT_COUNTERS + 8 * i, record->counters[i]);
+    }
+    kn_put_u32(out + AT_WRITER, record->writer);
+    for (size_t i = 0; i < KN_RECORD_COPIES; i++) {
+        kn_put_u32(out + AT_COPIED + 4 * i, record->copied[i]);
     }
     kn_span covered = kn_span_of(out + AT_VERSION, KN_RECORD_SIZE - AT_VERSION);
     kn_checksum(&covered, 1, out + AT_CHECKSUM);
@@ -147,86 +159,67 @@ void kn_stats_moved(kn_stats *stats, const kn_totals *totals)
     kn_mutex_unlock(&stats->mutex);
 }
 
+void kn_stats_landed(kn_stats *stats, const kn_landing *landing)
+{
+    if (landing->counted_ns == KN_NOT_ANNOUNCED) {
+        return;
+    }
+    kn_mutex_lock(&stats->mutex);
+    if (stats->landing_count < KN_LANDINGS) {
+        stats->landings[stats->landing_count++] = *landing;
+    } else {
+        stats->pending.files += landing->files;
+        stats->pending.bytes += landing->bytes;
+    }
+    kn_mutex_unlock(&stats->mutex);
+}
+
 /* --- in the file -------------------------------------------------------------------------------
  */
 
-/* Without these files a store would grow for ever. What lies in the place of one, and is no file or
- * somebody else's, can go from a root of ours. True if it is gone. */
-static bool clear_the_way(const char *path)
+static void apply(kn_record *record, const kn_addition *add)
 {
-    kn_file_facts facts, folder;
-    char *root = kn_path_folder(path);
-    bool in_the_way = root != NULL && kn_file_stat(root, false, &folder, NULL) == KILN_OK &&
-                      kn_file_stat(path, false, &facts, NULL) == KILN_OK &&
-                      (facts.kind != KN_FILE_REGULAR || facts.owner != folder.owner);
-    free(root);
-    return in_the_way &&
-           (kn_file_remove(path, NULL) == KILN_OK || kn_file_remove_folder(path) == KILN_OK);
-}
-
-/* The byte of the lock file, or NULL: then the file system has no locks (go on without) or the
- * status says why not. */
-static kiln_status lock_record(const kn_stats *stats, uint64_t patience_ns, kn_lock_file **out_lock)
-{
-    *out_lock = NULL;
-    uint64_t deadline = kn_clock_now() + patience_ns;
-    uint64_t pause = MS / 50;
-    kn_lock_file *lock = NULL;
-    if (kn_lock_file_open(stats->lock_path, &lock, NULL) != KILN_OK &&
-        (!clear_the_way(stats->lock_path) ||
-         kn_lock_file_open(stats->lock_path, &lock, NULL) != KILN_OK)) {
-        return KILN_E_IO;
-    }
-    for (;;) {
-        kiln_status status = kn_lock_try(lock, KN_LOCK_STATS);
-        if (status == KILN_OK) {
-            *out_lock = lock;
-            return KILN_OK;
-        }
-        if (status != KILN_E_BUSY || kn_clock_now() >= deadline) {
-            kn_lock_file_close(lock);
-            return status == KILN_E_UNSUPPORTED ? KILN_OK : status;
-        }
-        kn_clock_sleep(pause);
-        pause = pause < MS ? pause * 2 : MS;
-    }
-}
-
-static void unlock_record(kn_lock_file *lock)
-{
-    if (lock != NULL) {
-        kn_lock_drop(lock, KN_LOCK_STATS);
-        kn_lock_file_close(lock);
-    }
-}
-
-static void apply(kn_record *record, const uint64_t added[KN_COUNTERS], const kn_totals *totals)
-{
+    const kn_totals *totals = &add->totals;
     for (int i = 0; i < KN_COUNTERS; i++) {
-        record->counters[i] += added[i];
+        record->counters[i] += add->counters[i];
     }
     int64_t files = (int64_t)record->files + totals->files;
     int64_t bytes = (int64_t)record->bytes + totals->bytes;
+    for (size_t i = 0; i < add->landing_count; i++) {
+        const kn_landing *landing = &add->landings[i];
+        const bool missed = record->counted_ns != landing->counted_ns;
+        files += missed ? landing->files : 0;
+        bytes += missed ? landing->bytes : 0;
+    }
     record->files = files > 0 ? (uint64_t)files : 0;
     record->bytes = bytes > 0 ? (uint64_t)bytes : 0;
     record->counted_ns = totals->counted_ns != 0 ? totals->counted_ns : record->counted_ns;
     record->swept_ns = totals->swept_ns != 0 ? totals->swept_ns : record->swept_ns;
 }
 
-/* Read, change, write: with the lock held. `*out_reset` tells that the record was damaged. */
-static kiln_status rewrite(const kn_stats *stats, const uint64_t added[KN_COUNTERS],
-                           const kn_totals *totals, kn_record *record, bool *out_reset,
-                           kiln_diag *diag)
+/* Whether it has come into the file before, by a write whose file was copied and replaced. */
+static bool is_added(const kn_record *record, uint32_t writer)
+{
+    bool added = record->writer == writer;
+    for (size_t i = 0; i < KN_RECORD_COPIES; i++) {
+        added = added || record->copied[i] == writer;
+    }
+    return added;
+}
+
+/* Read, change, write: with the lock held. KILN_MISS: on a file that is there no longer. */
+static kiln_status rewrite(const kn_stats *stats, const kn_lock_file *lock, const kn_addition *add,
+                           kn_record *record, bool *out_reset, kiln_diag *diag)
 {
     unsigned char bytes[KN_RECORD_SIZE];
     kn_file *file = NULL;
-    *out_reset = false;
     kiln_status status = kn_file_open(stats->path, true, &file, diag);
-    if (status != KILN_OK && clear_the_way(stats->path)) {
-        status = kn_file_open(stats->path, true, &file, diag);
-    }
     if (status != KILN_OK) {
         return status == KILN_MISS ? KILN_E_IO : status;
+    }
+    if (!kn_record_is_locked(lock, stats->path)) { /* it may be the new one that was opened */
+        kn_file_close(file);
+        return KILN_MISS;
     }
     status = kn_file_read_at(file, 0, bytes, sizeof bytes);
     if (status == KILN_E_IO) {
@@ -239,9 +232,13 @@ static kiln_status rewrite(const kn_stats *stats, const uint64_t added[KN_COUNTE
         memset(record, 0, sizeof *record);
         record->created_ns = kn_clock_wall();
     }
-    apply(record, added, totals);
-    kn_record_write(record, bytes);
-    status = kn_file_write_at(file, 0, bytes, sizeof bytes);
+    status = KILN_OK;
+    if (!is_added(record, add->writer)) {
+        apply(record, add);
+        record->writer = add->writer;
+        kn_record_write(record, bytes);
+        status = kn_file_write_at(file, 0, bytes, sizeof bytes);
+    }
 cleanup:
     if (status != KILN_OK) {
         status = kiln_diag_set(diag, KILN_E_IO, NULL, "writing the cache's statistics", "%s",
@@ -251,40 +248,85 @@ cleanup:
     return status;
 }
 
+/* What a writing needs besides what it adds. */
+typedef struct writing {
+    uint64_t patience_ns;
+    const kn_lock_file *guard; /* NULL: none; else nothing is added when it is held no longer */
+    bool reset;                /* the record was damaged */
+    bool unsure;               /* it failed after it had written something */
+} writing;
+
+/* A writer that was stopped in the middle finds its file replaced, and what it wrote perhaps lost:
+ * it begins again. KILN_E_CANCELLED: the guard is gone. */
+static kiln_status rewrite_locked(const kn_stats *stats, const kn_addition *add, writing *how,
+                                  kn_record *record, kiln_diag *diag)
+{
+    kiln_status status = KILN_E_BUSY;
+    bool done = false;
+    for (int i = 0; i < REWRITES && !done; i++) {
+        kn_lock_file *lock = NULL;
+        status = kn_record_lock(stats->path, KN_RECORD_STATS, how->patience_ns, &lock);
+        if (status == KILN_OK && how->guard != NULL &&
+            !kn_record_is_locked(how->guard, stats->path)) {
+            status = KILN_E_CANCELLED;
+        }
+        if (status == KILN_OK) {
+            status = rewrite(stats, lock, add, record, &how->reset, diag);
+        }
+        done = status == KILN_OK ? kn_record_is_settled(lock, stats->path) : status != KILN_MISS;
+        how->unsure = status == KILN_OK ? !done : how->unsure;
+        kn_record_unlock(lock, KN_RECORD_STATS);
+    }
+    return done ? status : KILN_E_BUSY;
+}
+
 static bool is_anything_pending(const kn_stats *stats)
 {
     uint64_t now[KN_COUNTERS];
     const kn_totals *totals = &stats->pending;
     collect(stats, now);
     return memcmp(now, stats->flushed, sizeof now) != 0 || totals->files != 0 ||
-           totals->bytes != 0 || totals->counted_ns != 0 || totals->swept_ns != 0;
+           totals->bytes != 0 || totals->counted_ns != 0 || totals->swept_ns != 0 ||
+           stats->unsure.writer != 0 || stats->landing_count != 0;
 }
 
 /* With the mutex held. `*out_reset`: the record was damaged and starts again. */
 static kiln_status flush_held(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
                               bool *out_reset, kiln_diag *diag)
 {
-    uint64_t now[KN_COUNTERS], added[KN_COUNTERS];
+    uint64_t now[KN_COUNTERS];
     kn_record record = {0};
-    kn_lock_file *lock = NULL;
     if (out_record == NULL && !is_anything_pending(stats)) {
         return KILN_OK;
     }
-    kiln_status status = lock_record(stats, patience_ns, &lock);
-    if (status == KILN_OK) {
-        collect(stats, now);
-        for (int i = 0; i < KN_COUNTERS; i++) {
-            added[i] = now[i] - stats->flushed[i];
+    writing how = {.patience_ns = patience_ns};
+    if (stats->unsure.writer != 0) {
+        kiln_status status = rewrite_locked(stats, &stats->unsure, &how, &record, diag);
+        if (status != KILN_OK) {
+            return status;
         }
-        status = rewrite(stats, added, &stats->pending, &record, out_reset, diag);
-        unlock_record(lock);
+        stats->unsure.writer = 0;
     }
-    if (status == KILN_OK) {
+    kn_addition add = {.totals = stats->pending, .writer = (uint32_t)kn_random_u64() | 1};
+    collect(stats, now);
+    for (int i = 0; i < KN_COUNTERS; i++) {
+        add.counters[i] = now[i] - stats->flushed[i];
+    }
+    memcpy(add.landings, stats->landings, sizeof add.landings);
+    add.landing_count = stats->landing_count;
+    how.unsure = false;
+    kiln_status status = rewrite_locked(stats, &add, &how, &record, diag);
+    *out_reset = how.reset;
+    if (status == KILN_OK || how.unsure) {
         memcpy(stats->flushed, now, sizeof now);
         memset(&stats->pending, 0, sizeof stats->pending);
-        if (out_record != NULL) {
-            *out_record = record;
-        }
+        stats->landing_count = 0;
+    }
+    if (status != KILN_OK && how.unsure) {
+        stats->unsure = add;
+    }
+    if (status == KILN_OK && out_record != NULL) {
+        *out_record = record;
     }
     atomic_store_explicit(&stats->flush_due, kn_clock_now() + HITS_FLUSH_NS, memory_order_relaxed);
     return status;
@@ -309,6 +351,19 @@ kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out
                     stats->path);
     }
     return status;
+}
+
+void kn_stats_move_locked(kn_stats *stats, const kn_lock_file *lock, const kn_totals *totals,
+                          uint64_t patience_ns)
+{
+    kn_record record;
+    writing how = {.patience_ns = patience_ns, .guard = lock};
+    const kn_addition add = {.totals = *totals, .writer = (uint32_t)kn_random_u64() | 1};
+    if (stats->path != NULL) {
+        kn_mutex_lock(&stats->mutex);
+        (void)rewrite_locked(stats, &add, &how, &record, NULL); /* else they stay too high */
+        kn_mutex_unlock(&stats->mutex);
+    }
 }
 
 void kn_stats_flush_at_exit(kn_stats *stats, uint64_t patience_ns)
@@ -349,6 +404,11 @@ void kn_stats_flush_rarely(kn_stats *stats)
         /* Hits are worth a try, not a wait: the next flush takes them along. */
         (void)kn_stats_flush(stats, 0, NULL, NULL);
     }
+}
+
+void kn_stats_clear_lock(const kn_stats *stats)
+{
+    (void)kn_record_clear_the_way(stats->lock_path);
 }
 
 kiln_status kn_stats_read(const kn_stats *stats, kn_record *out_record, kiln_diag *diag)

@@ -2,9 +2,9 @@
  *
  * The file is one record of 512 bytes (docs/formats.md) that also holds the running totals of the
  * disk tier, so that nobody has to walk the store to know how large it is. It is changed by
- * read-modify-write under a byte of the lock file. Nobody waits long for that byte: what could not
- * be added stays pending here and goes with the next flush. A damaged record starts again at zero,
- * and totals are then unknown until the disk tier has counted. */
+ * read-modify-write under a byte of the file itself (record_lock.h). Nobody waits long for that
+ * byte: what could not be added stays pending here and goes with the next flush. A damaged record
+ * starts again at zero, and totals are then unknown until the disk tier has counted. */
 #ifndef KILN_STORE_STATS_H
 #define KILN_STORE_STATS_H
 
@@ -25,10 +25,11 @@ enum kn_counter {
 };
 
 #define KN_RECORD_SIZE 512
-#define KN_RECORD_COUNTERS 55 /* room for those to come */
+#define KN_RECORD_COUNTERS 50 /* room for those to come */
+#define KN_RECORD_COPIES 9
 
-/* Bytes of the lock file that are not keys'. */
-enum { KN_LOCK_EVICT = 0, KN_LOCK_STATS = 1, KN_LOCK_COUNT = 2 };
+/* A byte of the lock file that is no key's. */
+enum { KN_LOCK_COUNT = 2 };
 
 typedef struct kn_record {
     uint64_t files, bytes; /* of the disk tier, as it counts them */
@@ -36,6 +37,10 @@ typedef struct kn_record {
     int64_t swept_ns;      /* when temporaries were last swept */
     int64_t created_ns;
     uint64_t counters[KN_RECORD_COUNTERS];
+    uint32_t writer; /* a number of the last writer's own */
+    /* The last writer of the record of which this file began as a copy, and of those before it; 0:
+     * of none. */
+    uint32_t copied[KN_RECORD_COPIES];
 } kn_record;
 
 /* The record's bytes. Parsing gives KILN_E_CORRUPT and zeros. */
@@ -49,6 +54,24 @@ typedef struct kn_totals {
     int64_t counted_ns, swept_ns; /* 0: unchanged */
 } kn_totals;
 
+/* Entries that their writer announced when the store had last been counted at `counted_ns`, and has
+ * put there now: a count in between missed them. */
+#define KN_LANDINGS 8
+#define KN_NOT_ANNOUNCED INT64_MIN /* could not be announced: that goes with the next flush */
+typedef struct kn_landing {
+    int64_t counted_ns;
+    int64_t files, bytes;
+} kn_landing;
+
+/* What one flush adds. */
+typedef struct kn_addition {
+    uint32_t writer; /* a number of its own; 0: nothing */
+    uint64_t counters[KN_COUNTERS];
+    kn_totals totals;
+    kn_landing landings[KN_LANDINGS];
+    size_t landing_count;
+} kn_addition;
+
 typedef struct kn_stats {
     _Atomic uint64_t own[KN_COUNTERS];
     const struct kn_mem *memory; /* counts its hits itself; may be NULL */
@@ -57,6 +80,9 @@ typedef struct kn_stats {
     kn_mutex mutex; /* guards what follows */
     uint64_t flushed[KN_COUNTERS];
     kn_totals pending;
+    kn_landing landings[KN_LANDINGS];
+    size_t landing_count;
+    kn_addition unsure;         /* it may be in the file by now, or not */
     _Atomic uint64_t flush_due; /* when hits are worth a write (kn_clock_now); 0: none yet */
 } kn_stats;
 
@@ -68,17 +94,26 @@ kiln_status kn_stats_attach(kn_stats *stats, const char *root, kiln_diag *diag);
 void kn_stats_add(kn_stats *stats, enum kn_counter counter, uint64_t amount);
 void kn_stats_own(const kn_stats *stats, kiln_cache_stats *out_stats);
 void kn_stats_moved(kn_stats *stats, const kn_totals *totals);
+/* With more of them at a time than there is room for, the totals may become too high. */
+void kn_stats_landed(kn_stats *stats, const kn_landing *landing);
 
 /* Adds what is pending to the file, waiting at most `patience_ns` for others. `out_record` (may be
  * NULL) is what the file says then. KILN_MISS without a file, KILN_E_BUSY, KILN_E_IO. */
 kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
                            kiln_diag *diag);
+/* Adds `totals` at once, or never: only while `lock` (record_lock.h) is held, which is looked at
+ * with the file in hand. */
+struct kn_lock_file;
+void kn_stats_move_locked(kn_stats *stats, const struct kn_lock_file *lock, const kn_totals *totals,
+                          uint64_t patience_ns);
 /* The same while the process ends: never waits for the mutex, which may be held by the caller, and
  * says nothing. */
 void kn_stats_flush_at_exit(kn_stats *stats, uint64_t patience_ns);
 /* The same for hits: only when the last flush is seconds ago. */
 bool kn_stats_is_due(kn_stats *stats);
 void kn_stats_flush_rarely(kn_stats *stats);
+/* Removes what lies in the place of the lock file, as is done for the record's own. */
+void kn_stats_clear_lock(const kn_stats *stats);
 /* Reads the file without changing it; zeros when there is none. KILN_E_IO, KILN_E_CORRUPT. */
 kiln_status kn_stats_read(const kn_stats *stats, kn_record *out_record, kiln_diag *diag);
 

@@ -48,6 +48,22 @@ void kn_lock_file_close(kn_lock_file *file)
     }
 }
 
+bool kn_lock_file_is_at(const kn_lock_file *file, const char *path)
+{
+    BY_HANDLE_FILE_INFORMATION mine, there;
+    HANDLE handle = kn_open(path, FILE_READ_ATTRIBUTES, OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT,
+                            KN_RETRY_CHANGE_MS);
+    const bool same =
+        handle != INVALID_HANDLE_VALUE && GetFileInformationByHandle(file->handle, &mine) != 0 &&
+        GetFileInformationByHandle(handle, &there) != 0 &&
+        mine.dwVolumeSerialNumber == there.dwVolumeSerialNumber &&
+        mine.nFileIndexHigh == there.nFileIndexHigh && mine.nFileIndexLow == there.nFileIndexLow;
+    if (handle != INVALID_HANDLE_VALUE) {
+        (void)CloseHandle(handle);
+    }
+    return same;
+}
+
 static OVERLAPPED at(uint64_t offset)
 {
     OVERLAPPED where = {0};

@@ -104,7 +104,8 @@ static writer start_put(kiln_cache *cache, size_t bytes)
 {
     const kiln_key key = {{0}};
     const kn_totals coming = {.files = 1, .bytes = (int64_t)kn_disk_weight(bytes)};
-    (void)kn_disk_make_room(cache->disk, &key, &coming);
+    int64_t counted_ns = 0;
+    (void)kn_disk_make_room(cache->disk, &key, &coming, &counted_ns);
     return start_writer(cache->disk->root, bytes);
 }
 
