@@ -10,7 +10,10 @@
 #ifndef KILN_OPENCL_H
 #define KILN_OPENCL_H
 
+#include <stdbool.h>
+
 #include "kiln/cache.h"
+#include "kiln/source.h"
 
 KILN_BEGIN_DECLS
 
@@ -35,6 +38,57 @@ struct _cl_program;
 KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_build_program(
     kiln_cache *cache, struct _cl_context *context, struct _cl_device_id *device, const char *text,
     const char *options, struct _cl_program **out_program, kiln_diag *diag);
+
+/* One text, as clCreateProgramWithSource takes it, with the options of its compile. */
+typedef struct kiln_opencl_unit {
+    size_t struct_size;
+    const char *const *strings; /* one behind the other they are the text */
+    size_t string_count;
+    const size_t *lengths; /* NULL, or 0 for one of them: it ends with NUL */
+    const char *options;   /* may be NULL */
+    /* What clCompileProgram takes as input_headers: found by the names in the text's #include. With
+     * headers a program is compiled and linked. */
+    const kiln_header *headers;
+    size_t header_count;
+} kiln_opencl_unit;
+
+/* Called once when a build in the background has ended, in a thread of kiln's. With KILN_OK the
+ * program is yours; `diag` is borrowed. It may build and launch; it must not destroy the cache. */
+typedef void kiln_opencl_notify_fn(void *user, kiln_status status, struct _cl_program *program,
+                                   const kiln_diag *diag);
+
+/* What kiln_opencl_build makes. Zero-initialise, then set struct_size. */
+typedef struct kiln_opencl_request {
+    size_t struct_size;
+    struct _cl_context *context;
+    struct _cl_device_id *const *devices; /* all of them are built for, and are one entry */
+    size_t device_count;
+    const kiln_opencl_unit *units;
+    size_t unit_count;
+    /* clCompileProgram for each unit and clLinkProgram, in place of clBuildProgram. Set by itself
+     * where there are several units, or headers. */
+    bool link;
+    const char *link_options;      /* may be NULL */
+    kiln_opencl_notify_fn *notify; /* NULL: the call returns when the program is there */
+    void *user;
+} kiln_opencl_request;
+
+/* kiln_opencl_build_program for all that OpenCL can build: text in several strings, several
+ * devices, units that are compiled and linked, builds that nobody waits for. What comes of it is
+ * the same; one key holds all units, their options, the linker's and all devices. A program that is
+ * linked to a library (-create-library) is built past the cache.
+ *
+ * With `notify` the call copies what it is given and returns at once, with *out_program NULL; the
+ * program goes to the callback, which is called in every case but a failure of this call. `cache`
+ * must not be NULL then: destroying it waits for such builds.
+ * Threads: any.   Blocks: disk, another's compile, compiler; with `notify` never.
+ * Owns: *out_program is yours, clReleaseProgram(). The request is copied.
+ * Fails: as kiln_opencl_build_program, with the log of the unit or the link that failed;
+ * KILN_E_UNSUPPORTED where the library has no clCompileProgram. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_build(kiln_cache *cache,
+                                                       const kiln_opencl_request *request,
+                                                       struct _cl_program **out_program,
+                                                       kiln_diag *diag);
 
 /* Keeps what PoCL compiled at launches. PoCL makes the final code of a kernel at its first launch
  * with each new local size, and gives a program's binary only after it has compiled every kernel.

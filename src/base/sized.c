@@ -7,6 +7,7 @@
 #include "kiln/cuda.h"
 #include "kiln/executor.h"
 #include "kiln/kiln.h"
+#include "kiln/opencl.h"
 #include "kiln/opengl.h"
 #include "kiln/pack.h"
 #include "kiln/sys/remote.h"

@@ -2,14 +2,15 @@
  * its own context and keeps the cl_program. */
 #include "kiln/opencl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
 #include "base/checked.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "dropin/opencl_kept.h"
+#include "dropin/opencl_make.h"
 #include "dropin/opencl_request.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
@@ -26,13 +27,7 @@ typedef struct compile_call {
 
 static kiln_status build(compile_call *call, kiln_diag *diag)
 {
-    kn_opencl_request *request = call->request;
-    char *log = NULL;
-    kiln_status status =
-        kn_opencl_build_source(&request->site, KILN_LANG_OPENCL_C, request->text,
-                               strlen(request->text), request->options, &call->program, &log, diag);
-    free(log); /* the caller asks the program for it */
-    return status;
+    return kn_opencl_make(call->request, &call->program, diag);
 }
 
 /* Drivers that put off the work until a kernel is made do it here, before the binary is read. */
@@ -44,36 +39,41 @@ static void make_kernels(const kn_opencl_site *site, cl_program program)
     }
 }
 
+/* What is built, where its binary is not to be read now. */
+static kiln_status keep_for_later(compile_call *call, kiln_diag *diag)
+{
+    /* Before those who wait for this compile go on: they find it there. */
+    call->later = true;
+    kn_opencl_kept_add(call->request, call->program, true, call->took);
+    return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "an OpenCL program",
+                         "its binary is read later");
+}
+
 static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     compile_call *call = (compile_call *)user;
-    void *data = NULL;
-    size_t size = 0;
+    const kn_opencl_request *request = call->request;
     const uint64_t start = kn_clock_now();
     kiln_status status = build(call, diag);
     call->took = kn_clock_now() - start;
     if (status != KILN_OK) {
         return status;
     }
-    if (!call->read_now && kn_opencl_reads_later(call->request) &&
+    if (!call->read_now && kn_opencl_reads_later(request) &&
         kn_opencl_request_still_true(call->request)) {
-        /* Before those who wait for this compile go on: they find it there. */
-        call->later = true;
-        kn_opencl_kept_add(call->request, call->program, true, call->took);
-        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "an OpenCL program",
-                             "its binary is read later");
+        return keep_for_later(call, diag);
     }
-    make_kernels(&call->request->site, call->program);
-    if (kn_opencl_read_binary(&call->request->site, call->program, &data, &size, NULL) != KILN_OK ||
-        size == 0) {
+    make_kernels(&request->site, call->program);
+    status = kn_opencl_make_bytes(&request->site, request->wish, request->unit.is_pocl,
+                                  call->program, out_blob, diag);
+    if (status != KILN_OK && status != KILN_E_NOMEM) {
         call->reason = "the driver gives no binary of it";
-    } else if (!kn_opencl_request_still_true(call->request)) {
+    } else if (status == KILN_OK && !kn_opencl_request_still_true(call->request)) {
         call->reason = "a header changed during the compile";
-    } else {
-        status = kiln_blob_create(data, size, NULL, 0, out_blob, diag);
     }
-    free(data);
     if (call->reason != NULL) {
+        kiln_blob_release(*out_blob);
+        *out_blob = NULL;
         return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "an OpenCL program", "%s", call->reason);
     }
     return status;
@@ -135,13 +135,6 @@ static kiln_status get(compile_call *call, kiln_blob **out_blob, kiln_diag *diag
     return status;
 }
 
-static kiln_status load(kn_opencl_request *request, const kiln_blob *blob, cl_program *out_program,
-                        kiln_diag *diag)
-{
-    return kn_opencl_build_binary(&request->site, request->unit.is_pocl, kiln_blob_data(blob),
-                                  kiln_blob_size(blob), request->options, out_program, diag);
-}
-
 /* The driver refused what the cache had: drop it, build once more, let the new one replace it. */
 static kiln_status redo(compile_call *call, kiln_diag *diag)
 {
@@ -167,15 +160,6 @@ static kiln_status redo(compile_call *call, kiln_diag *diag)
     return status;
 }
 
-static void save_manifests(kn_opencl_request *request)
-{
-    for (size_t i = 0; i < 2; i++) {
-        if (request->closures[i] != NULL && !request->closures[i]->bypass) {
-            kn_closure_save(request->closures[i]);
-        }
-    }
-}
-
 /* A program that the cache has, or will have. */
 static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
 {
@@ -183,13 +167,13 @@ static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
     kiln_blob *blob = NULL;
     kiln_status status = get(call, &blob, diag);
     if (status == KILN_OK && call->program == NULL) {
-        status = load(request, blob, &call->program, diag);
+        status = kn_opencl_make_loaded(request, blob, &call->program, diag);
     }
     if (status == KILN_E_REJECTED) {
         status = redo(call, diag);
     }
     if (status == KILN_OK) {
-        save_manifests(request);
+        kn_opencl_request_save(request);
     }
     if (status == KILN_OK && kn_opencl_reads_later(request) && request->recipe != NULL &&
         (!call->later || kn_opencl_request_still_true(request))) {
@@ -199,16 +183,12 @@ static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
     return status;
 }
 
-kiln_status kiln_opencl_build_program(kiln_cache *cache, struct _cl_context *context,
-                                      struct _cl_device_id *device, const char *text,
-                                      const char *options, struct _cl_program **out_program,
-                                      kiln_diag *diag)
+kiln_status kn_opencl_build_wish(kiln_cache *cache, kn_opencl_wish *wish,
+                                 struct _cl_program **out_program, kiln_diag *diag)
 {
     kn_opencl_request request;
     compile_call call = {.request = &request};
-    *out_program = NULL;
-    kiln_status status =
-        kn_opencl_request_init(&request, cache, context, device, text, options, diag);
+    kiln_status status = kn_opencl_request_init(&request, cache, wish, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -219,6 +199,41 @@ kiln_status kiln_opencl_build_program(kiln_cache *cache, struct _cl_context *con
         *out_program = call.program;
     }
     kn_opencl_request_deinit(&request);
+    return status;
+}
+
+kiln_status kiln_opencl_build_program(kiln_cache *cache, struct _cl_context *context,
+                                      struct _cl_device_id *device, const char *text,
+                                      const char *options, struct _cl_program **out_program,
+                                      kiln_diag *diag)
+{
+    kn_opencl_wish *wish = NULL;
+    *out_program = NULL;
+    kiln_status status = kn_opencl_wish_create_plain(context, device, text, options, &wish, diag);
+    if (status == KILN_OK) {
+        status = kn_opencl_build_wish(cache, wish, out_program, diag);
+    }
+    kn_opencl_wish_release(wish);
+    return status;
+}
+
+kiln_status kiln_opencl_build(kiln_cache *cache, const kiln_opencl_request *request,
+                              struct _cl_program **out_program, kiln_diag *diag)
+{
+    kiln_opencl_request room;
+    kn_opencl_wish *wish = NULL;
+    *out_program = NULL;
+    request = kn_sized_view(KN_SIZED_kiln_opencl_request, request, &room, diag);
+    if (request == NULL) {
+        return KILN_E_INVALID;
+    }
+    kiln_status status = kn_opencl_wish_create(request, &wish, diag);
+    if (status == KILN_OK && request->notify != NULL) {
+        status = kn_opencl_kept_start(cache, wish, request->notify, request->user, diag);
+    } else if (status == KILN_OK) {
+        status = kn_opencl_build_wish(cache, wish, out_program, diag);
+    }
+    kn_opencl_wish_release(wish);
     return status;
 }
 
@@ -271,13 +286,10 @@ static kiln_status capture(kn_opencl_request *request, kiln_diag *diag)
     return status;
 }
 
-kiln_status kiln_opencl_capture(kiln_cache *cache, struct _cl_context *context,
-                                struct _cl_device_id *device, const char *text, const char *options,
-                                kiln_diag *diag)
+kiln_status kn_opencl_capture_wish(kiln_cache *cache, kn_opencl_wish *wish, kiln_diag *diag)
 {
     kn_opencl_request request;
-    kiln_status status =
-        kn_opencl_request_init(&request, cache, context, device, text, options, diag);
+    kiln_status status = kn_opencl_request_init(&request, cache, wish, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -285,6 +297,19 @@ kiln_status kiln_opencl_capture(kiln_cache *cache, struct _cl_context *context,
         status = request.bypass[0] != '\0' ? KILN_MISS : capture(&request, diag);
     }
     kn_opencl_request_deinit(&request);
+    return status;
+}
+
+kiln_status kiln_opencl_capture(kiln_cache *cache, struct _cl_context *context,
+                                struct _cl_device_id *device, const char *text, const char *options,
+                                kiln_diag *diag)
+{
+    kn_opencl_wish *wish = NULL;
+    kiln_status status = kn_opencl_wish_create_plain(context, device, text, options, &wish, diag);
+    if (status == KILN_OK) {
+        status = kn_opencl_capture_wish(cache, wish, diag);
+    }
+    kn_opencl_wish_release(wish);
     return status;
 }
 

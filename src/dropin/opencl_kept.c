@@ -7,7 +7,7 @@
 #include "backends/opencl/status.h"
 #include "base/checked.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "dropin/opencl_make.h"
 #include "store/cache/cache.h"
 
 #define RELEASED_MAX 256 /* programs that nobody else holds and that wait for the end */
@@ -18,16 +18,28 @@ typedef struct kept_program {
     cl_program program;  /* retained */
     kiln_recipe *recipe;
     kiln_key key;
-    char *text, *options;
+    kn_opencl_wish *wish; /* retained */
     uint64_t compile_ns;
     bool unread; /* the cache has nothing of it */
     bool busy;   /* a capture works on it */
 } kept_program;
 
+/* A build that its owner does not wait for. */
+typedef struct kept_job {
+    struct kept_job *next;
+    kiln_cache *cache;
+    kn_opencl_wish *wish; /* retained */
+    kiln_opencl_notify_fn *notify;
+    void *user;
+    kn_thread *thread;
+    atomic_bool ended;
+} kept_job;
+
 typedef struct kept_list {
     kn_cache_companion companion; /* first */
-    kn_mutex mutex;               /* programs, and their flags */
-    kn_mutex reading;             /* one capture at a time */
+    kn_mutex mutex;               /* programs and their flags, jobs */
+    kept_job *jobs;
+    kn_mutex reading; /* one capture at a time */
     kn_dylib *lib;
     kn_opencl_api api;
     kept_program *programs;
@@ -44,8 +56,7 @@ static void destroy_program(kept_list *list, kept_program *kept)
         (void)list->api.clReleaseProgram(kept->program);
     }
     kiln_recipe_destroy(kept->recipe);
-    free(kept->options);
-    free(kept->text);
+    kn_opencl_wish_release(kept->wish);
     free(kept);
 }
 
@@ -55,22 +66,17 @@ static void destroy_program(kept_list *list, kept_program *kept)
 /* Reads what PoCL has of the program now, and stores it. Slow: PoCL may compile all kernels. */
 static kiln_status store_binary(kiln_cache *cache, const kept_program *kept, kiln_diag *diag)
 {
-    void *data = NULL;
-    size_t size = 0;
     kiln_blob *blob = NULL;
-    kiln_status status = kn_opencl_read_binary(&kept->site, kept->program, &data, &size, diag);
-    if (status == KILN_OK && !kn_pocl_binary_is_sound(data, size)) {
+    kiln_status status =
+        kn_opencl_make_bytes(&kept->site, kept->wish, true, kept->program, &blob, diag);
+    if (status == KILN_MISS) {
         status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "capturing an OpenCL program",
-                               "PoCL gives %zu bytes that are not a binary", size);
-    }
-    if (status == KILN_OK) {
-        status = kiln_blob_create(data, size, NULL, 0, &blob, diag);
+                               "PoCL gives no binary");
     }
     if (status == KILN_OK) {
         status = kiln_cache_put(cache, kept->recipe, blob, kept->compile_ns, diag);
     }
     kiln_blob_release(blob);
-    free(data);
     return status;
 }
 
@@ -93,11 +99,23 @@ static bool has_few_kernels(const kept_list *list, cl_program program)
            count <= KN_OPENCL_READ_AT_END;
 }
 
-/* The cache goes, and nobody builds or captures any more. */
+static void join_job(kept_job *job)
+{
+    kn_thread_join(job->thread);
+    kn_opencl_wish_release(job->wish);
+    free(job);
+}
+
+/* The cache goes, and nobody begins to build or capture any more. */
 static void end_list(kn_cache_companion *companion, kiln_cache *cache)
 {
     kept_list *list = (kept_list *)(void *)companion;
     size_t left = 0;
+    while (list->jobs != NULL) {
+        kept_job *job = list->jobs;
+        list->jobs = job->next;
+        join_job(job);
+    }
     for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
         kiln_diag diag = KILN_DIAG_INIT;
         if (kept->unread && !has_few_kernels(list, kept->program)) {
@@ -187,10 +205,8 @@ static kept_program *create_program(kept_list *list, kn_opencl_request *request,
         return NULL;
     }
     kept->site = (kn_opencl_site){&list->api, request->site.context, request->site.device};
-    kept->text = kn_text_copy(request->text);
-    kept->options = kn_text_copy(request->options);
-    if (kept->text == NULL || kept->options == NULL ||
-        list->api.clRetainProgram(program) != CL_SUCCESS) {
+    kept->wish = kn_opencl_wish_retain(request->wish);
+    if (list->api.clRetainProgram(program) != CL_SUCCESS) {
         destroy_program(list, kept);
         return NULL;
     }
@@ -274,8 +290,7 @@ kiln_status kn_opencl_kept_capture(kiln_cache *cache, cl_program program, kiln_d
             mark_stored(list, &kept->key);
         }
     } else if (kept != NULL) {
-        status = kiln_opencl_capture(cache, kept->site.context, kept->site.device, kept->text,
-                                     kept->options, diag);
+        status = kn_opencl_capture_wish(cache, kept->wish, diag);
     }
     if (kept != NULL) {
         kn_mutex_lock(&list->mutex);
@@ -283,5 +298,75 @@ kiln_status kn_opencl_kept_capture(kiln_cache *cache, cl_program program, kiln_d
         kn_mutex_unlock(&list->mutex);
     }
     kn_mutex_unlock(&list->reading);
+    return status;
+}
+
+/* --- builds that nobody waits for ---------------------------------------------------------------
+ */
+
+static void build_in_background(void *user)
+{
+    kept_job *job = (kept_job *)user;
+    kiln_diag diag = KILN_DIAG_INIT;
+    struct _cl_program *program = NULL;
+    kiln_status status = kn_opencl_build_wish(job->cache, job->wish, &program, &diag);
+    job->notify(job->user, status, program, &diag);
+    kiln_diag_clear(&diag);
+    atomic_store(&job->ended, true);
+}
+
+/* With the mutex held: takes the jobs that have ended off the list. */
+static kept_job *take_ended(kept_list *list)
+{
+    kept_job *ended = NULL;
+    kept_job **at = &list->jobs;
+    while (*at != NULL) {
+        kept_job *job = *at;
+        if (atomic_load(&job->ended)) {
+            *at = job->next;
+            job->next = ended;
+            ended = job;
+        } else {
+            at = &job->next;
+        }
+    }
+    return ended;
+}
+
+kiln_status kn_opencl_kept_start(kiln_cache *cache, kn_opencl_wish *wish,
+                                 kiln_opencl_notify_fn *notify, void *user, kiln_diag *diag)
+{
+    static const char what[] = "building an OpenCL program in the background";
+    if (cache == NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "open a cache and pass it", what,
+                             "the default cache cannot wait for it");
+    }
+    kept_list *list = find_list(cache);
+    list = list != NULL ? list : create_list(cache);
+    kept_job *job = list != NULL ? calloc(1, sizeof(*job)) : NULL;
+    if (job == NULL) {
+        return kiln_diag_set(diag, list != NULL ? KILN_E_NOMEM : KILN_E_UNAVAILABLE, NULL, what,
+                             NULL);
+    }
+    *job = (kept_job){.cache = cache, .notify = notify, .user = user};
+    job->wish = kn_opencl_wish_retain(wish);
+    atomic_init(&job->ended, false);
+    kn_mutex_lock(&list->mutex);
+    kept_job *ended = take_ended(list);
+    kiln_status status = kn_thread_start(build_in_background, job, &job->thread, diag);
+    if (status == KILN_OK) {
+        job->next = list->jobs;
+        list->jobs = job;
+    }
+    kn_mutex_unlock(&list->mutex);
+    if (status != KILN_OK) {
+        kn_opencl_wish_release(job->wish);
+        free(job);
+    }
+    while (ended != NULL) {
+        kept_job *next = ended->next;
+        join_job(ended);
+        ended = next;
+    }
     return status;
 }

@@ -32,4 +32,16 @@ bool kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key);
 /* What belongs to this key has been stored by another way. */
 void kn_opencl_kept_stored(kiln_cache *cache, const kiln_key *key);
 
+/* Builds in a thread of its own, which calls `notify`. The cache is not NULL: the thread is joined
+ * when it is destroyed, or by a later call. */
+kiln_status kn_opencl_kept_start(kiln_cache *cache, kn_opencl_wish *wish,
+                                 kiln_opencl_notify_fn *notify, void *user, kiln_diag *diag);
+
+/* --- opencl.c: what a thread and a capture do ----------------------------------------------------
+ */
+
+kiln_status kn_opencl_build_wish(kiln_cache *cache, kn_opencl_wish *wish,
+                                 struct _cl_program **out_program, kiln_diag *diag);
+kiln_status kn_opencl_capture_wish(kiln_cache *cache, kn_opencl_wish *wish, kiln_diag *diag);
+
 #endif

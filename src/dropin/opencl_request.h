@@ -3,33 +3,39 @@
 #ifndef KILN_DROPIN_OPENCL_REQUEST_H
 #define KILN_DROPIN_OPENCL_REQUEST_H
 
-#include "kiln/opencl.h"
-
 #include "backends/opencl/opencl.h"
+#include "dropin/opencl_wish.h"
 #include "headers/closure.h"
+
+/* One text of the wish, and what it includes. */
+typedef struct kn_opencl_part {
+    const kn_opencl_text *given;
+    kiln_source source; /* for the includes: text and folders */
+    char **folders;
+    size_t folder_count;
+    kn_closure *closures[2];
+} kn_opencl_part;
 
 typedef struct kn_opencl_request {
     kiln_cache *cache;
     kiln_cache *own_cache; /* opened for this request */
     kn_dylib *lib;
     kn_opencl_api api;
-    kn_opencl_unit unit;
-    kn_opencl_site site;
-    const char *text, *options; /* as the caller gave them; options never NULL */
-    kiln_source source;         /* for the includes: text and folders */
-    char **folders;
-    size_t folder_count;
+    kn_opencl_wish *wish;  /* retained */
+    kn_opencl_unit unit;   /* of the first device; all are of one platform */
+    kn_opencl_site site;   /* the same */
+    kn_opencl_part *parts; /* one for each text of the wish */
     kiln_recipe *recipe;
-    kn_closure *closures[2];
     char bypass[256]; /* why it goes past the cache; "" if it does not */
 } kn_opencl_request;
 
 kiln_status kn_opencl_request_init(kn_opencl_request *request, kiln_cache *cache,
-                                   cl_context context, cl_device_id device, const char *text,
-                                   const char *options, kiln_diag *diag);
+                                   kn_opencl_wish *wish, kiln_diag *diag);
 void kn_opencl_request_deinit(kn_opencl_request *request);
 
 /* False when a header is no longer what the key says. */
 bool kn_opencl_request_still_true(kn_opencl_request *request);
+/* Keeps the lists of headers, for the next time. */
+void kn_opencl_request_save(kn_opencl_request *request);
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/runtime/runtime.h"
 #include "core/walk/plan.h"
 #include "core/walk/program_kernels.h"
-#include "dropin/opencl_request.h"
+#include "dropin/opencl_make.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
@@ -70,14 +70,8 @@ static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *
     kn_opencl_request *request = call->request;
     cl_program program = NULL;
     kn_opencl_kernels kernels = {NULL, 0};
-    char *log = NULL;
-    void *data = NULL;
-    size_t size = 0;
     const uint64_t start = kn_clock_now();
-    kiln_status status =
-        kn_opencl_build_source(&request->site, KILN_LANG_OPENCL_C, request->text,
-                               strlen(request->text), request->options, &program, &log, diag);
-    free(log);
+    kiln_status status = kn_opencl_make(request, &program, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -85,15 +79,15 @@ static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *
     if (kn_opencl_kernels_init(&request->site, program, NULL, 0, &kernels, NULL) == KILN_OK) {
         kn_opencl_kernels_deinit(&request->api, &kernels);
     }
-    if (kn_opencl_read_binary(&request->site, program, &data, &size, NULL) != KILN_OK ||
-        size == 0) {
+    status = kn_opencl_make_bytes(&request->site, request->wish, request->unit.is_pocl, program,
+                                  out_blob, diag);
+    if (status != KILN_OK && status != KILN_E_NOMEM) {
         call->reason = "the driver gives no binary of it";
-    } else if (!kn_opencl_request_still_true(request)) {
+    } else if (status == KILN_OK && !kn_opencl_request_still_true(request)) {
         call->reason = "a header changed during the compile";
-    } else {
-        status = kiln_blob_create(data, size, NULL, 0, out_blob, diag);
+        kiln_blob_release(*out_blob);
+        *out_blob = NULL;
     }
-    free(data);
     (void)request->api.clReleaseProgram(program);
     call->took = kn_clock_now() - start;
     call->compiles = 1;
@@ -112,9 +106,7 @@ static kiln_status check_entries(const kn_opencl_request *request, const ahead *
     if (job->source->entry_count == 0) {
         return KILN_OK;
     }
-    kiln_status status =
-        kn_opencl_build_binary(&request->site, request->unit.is_pocl, kiln_blob_data(job->blob),
-                               kiln_blob_size(job->blob), request->options, &program, diag);
+    kiln_status status = kn_opencl_make_loaded(request, job->blob, &program, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -131,15 +123,6 @@ static kiln_status check_entries(const kn_opencl_request *request, const ahead *
     kn_strbuf_deinit(&names);
     (void)request->api.clReleaseProgram(program);
     return status;
-}
-
-static void save_headers(kn_opencl_request *request)
-{
-    for (size_t i = 0; i < 2; i++) {
-        if (request->closures[i] != NULL && !request->closures[i]->bypass) {
-            kn_closure_save(request->closures[i]);
-        }
-    }
 }
 
 static kiln_status get_program(kn_opencl_request *request, ahead *job, kiln_diag *diag)
@@ -159,7 +142,7 @@ static kiln_status get_program(kn_opencl_request *request, ahead *job, kiln_diag
                              call.reason != NULL ? call.reason : "it could not be shared");
     }
     if (status == KILN_OK) {
-        save_headers(request);
+        kn_opencl_request_save(request);
         status = check_entries(request, job, diag);
     }
     return status;
@@ -177,17 +160,22 @@ static kiln_status compile_opencl(kiln_runtime *runtime, const kn_plan *plan, ah
                              name_of(source), "kiln_opencl_build_program takes text alone");
     }
     char *text = kn_text_copy_n((const char *)source->text, source->length);
+    kn_opencl_wish *wish = NULL;
     kn_strbuf_init(&options, 0);
     kiln_status status =
         text != NULL ? join_options(source, &options, diag) : no_memory(source, diag);
     if (status == KILN_OK) {
-        status = kn_opencl_request_init(&request, runtime->cache, device->context,
-                                        device->unit->device, text, kn_strbuf_text(&options), diag);
+        status = kn_opencl_wish_create_plain(device->context, device->unit->device, text,
+                                             kn_strbuf_text(&options), &wish, diag);
+    }
+    if (status == KILN_OK) {
+        status = kn_opencl_request_init(&request, runtime->cache, wish, diag);
         if (status == KILN_OK) {
             status = get_program(&request, job, diag);
             kn_opencl_request_deinit(&request);
         }
     }
+    kn_opencl_wish_release(wish);
     kn_strbuf_deinit(&options);
     free(text);
     return status;

@@ -14,7 +14,7 @@
 #define DEVICE_LIMIT 256u
 
 /* The build log without blank lines at its end; NULL when there is nothing to read. */
-static char *build_log(const kn_opencl_site *site, cl_program program)
+char *kn_opencl_build_log(const kn_opencl_site *site, cl_program program)
 {
     const kn_opencl_api *api = site->api;
     size_t size = 0;
@@ -77,7 +77,7 @@ static kiln_status build_once(const kn_opencl_site *site, kiln_language language
         return kn_opencl_fail(diag, "making an OpenCL program", call, code);
     }
     *out_code = site->api->clBuildProgram(program, 1, &site->device, options, NULL, NULL);
-    *out_log = build_log(site, program);
+    *out_log = kn_opencl_build_log(site, program);
     *out_program = program;
     return KILN_OK;
 }

@@ -76,6 +76,9 @@ typedef struct kn_opencl_site {
     cl_device_id device;
 } kn_opencl_site;
 
+/* The build log for the site's device, without blank lines at its end; malloc'ed, NULL when there
+ * is nothing to read. */
+char *kn_opencl_build_log(const kn_opencl_site *site, cl_program program);
 /* Compiles text (or SPIR-V). *out_log (malloc'ed or NULL) holds warnings. KILN_E_COMPILE puts the
  * whole log into the diag. */
 kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language language,

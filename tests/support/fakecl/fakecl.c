@@ -11,9 +11,10 @@
  *   FAKE_WITHOUT_BINARY  lacks one symbol of 1.0           FAKE_EMPTY         gives empty binaries
  *   FAKE_SALT=n          another build, same versions      FAKE_LAZY          empty until a kernel
  * is made (Mali)   FAKE_CHOOSY  takes no -D with a binary. Source text with "broken" in it does not
- * compile, with "silent" without a log, with "stumble" so the first time only; with "unreadable" in
- * it, it gives an error for its binary. $FAKECL_LOG names a file that gets one letter a call: S
- * from source, B from a binary, I from SPIR-V, G for a binary read. $FAKE_LIE: support/lies.h. */
+ * compile, with "silent" without a log, with "stumble" so the first time only; with "loose" it does
+ * not link; with "unreadable" in it, it gives an error for its binary. $FAKECL_LOG names a file
+ * that gets one letter a call: S from source, B from a binary, I from SPIR-V, G for a binary read,
+ * C for a unit compiled, L for a link. FAKE_TWO has two devices. $FAKE_LIE: support/lies.h. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,12 @@ static struct _cl_platform_id platforms[] = {
 };
 #define PLATFORMS ((cl_uint)(sizeof(platforms) / sizeof(platforms[0])))
 
-static struct _cl_device_id the_device = {"Fake Device (R) 3000"};
+#ifdef FAKE_TWO
+#define DEVICES 2
+#else
+#define DEVICES 1
+#endif
+static struct _cl_device_id devices_here[DEVICES] = {{"Fake Device (R) 3000"}};
 static int context_mark;
 #define KERNELS 64
 static char kernel_marks[KERNELS];
@@ -206,11 +212,12 @@ EXPORT cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_device_type
     if (platform->devices_code != CL_SUCCESS) {
         return platform->devices_code;
     }
-    if (entries > 0) {
-        out[0] = &the_device;
+    for (cl_uint i = 0; i < entries && i < DEVICES; i++) {
+        devices_here[i].name = devices_here[0].name;
+        out[i] = &devices_here[i];
     }
     if (out_count != NULL) {
-        *out_count = 1;
+        *out_count = DEVICES;
     }
     return count_is_lied("clGetDeviceIDs", out_count);
 }
@@ -328,15 +335,18 @@ EXPORT cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context, cl_u
                                                         const unsigned char **binaries,
                                                         cl_int *statuses, cl_int *code)
 {
-    (void)context, (void)devices, (void)device;
+    (void)context, (void)device;
     count("B");
+    int good = 1;
+    for (cl_uint i = 0; i < devices; i++) {
 #ifdef FAKE_REFUSES
-    int good = 0;
-#else
-    int good = lengths[0] >= sizeof(magic) && memcmp(binaries[0], magic, sizeof(magic)) == 0;
+        good = 0;
 #endif
-    statuses[0] = good ? CL_SUCCESS : CL_INVALID_BINARY;
-    *code = statuses[0];
+        good =
+            good && lengths[i] >= sizeof(magic) && memcmp(binaries[i], magic, sizeof(magic)) == 0;
+        statuses[i] = good ? CL_SUCCESS : CL_INVALID_BINARY;
+    }
+    *code = good ? CL_SUCCESS : CL_INVALID_BINARY;
     return good ? program_of(binaries[0] + sizeof(magic), lengths[0] - sizeof(magic), 1, code)
                 : NULL;
 }
@@ -382,13 +392,46 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint devices,
     return strstr(program->text, "broken") != NULL ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
 }
 
+EXPORT cl_int CL_API_CALL
+clCompileProgram(cl_program program, cl_uint devices, const cl_device_id *device,
+                 const char *options, cl_uint headers, const cl_program *header, const char **names,
+                 void(CL_CALLBACK *notify)(cl_program program, void *user), void *user)
+{
+    (void)devices, (void)device, (void)options, (void)notify, (void)user;
+    count("C");
+    for (cl_uint i = 0; i < headers; i++) {
+        if (strstr(program->text, names[i]) == NULL || header[i]->length == 0) {
+            return CL_COMPILE_PROGRAM_FAILURE;
+        }
+    }
+    return strstr(program->text, "broken") != NULL ? CL_COMPILE_PROGRAM_FAILURE : CL_SUCCESS;
+}
+
+EXPORT cl_program CL_API_CALL
+clLinkProgram(cl_context context, cl_uint devices, const cl_device_id *device, const char *options,
+              cl_uint programs, const cl_program *program,
+              void(CL_CALLBACK *notify)(cl_program program, void *user), void *user, cl_int *code)
+{
+    char whole[4096] = "";
+    size_t length = 0;
+    (void)context, (void)devices, (void)device, (void)options, (void)notify, (void)user;
+    count("L");
+    for (cl_uint i = 0; i < programs && length < sizeof(whole); i++) {
+        length += (size_t)snprintf(whole + length, sizeof(whole) - length, "%s", program[i]->text);
+    }
+    cl_program linked = program_of(whole, strlen(whole), 0, code);
+    *code = strstr(whole, "loose") != NULL ? CL_LINK_PROGRAM_FAILURE : *code;
+    return linked;
+}
+
 EXPORT cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_device_id device,
                                                 cl_program_build_info name, size_t size,
                                                 void *value, size_t *out_size)
 {
     (void)device;
     is_asked("clGetProgramBuildInfo", name);
-    return give_text(strstr(program->text, "broken") != NULL ? "1:1: it is broken\n" : "", size,
+    const char *log = strstr(program->text, "loose") != NULL ? "an end is loose\n" : "";
+    return give_text(strstr(program->text, "broken") != NULL ? "1:1: it is broken\n" : log, size,
                      value, out_size);
 }
 
@@ -424,7 +467,12 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
 {
     is_asked("clGetProgramInfo", name);
     size_t bytes = binary_size(program);
-    cl_device_id device = &the_device;
+    size_t sizes[DEVICES];
+    cl_device_id all[DEVICES];
+    for (int i = 0; i < DEVICES; i++) {
+        sizes[i] = bytes;
+        all[i] = &devices_here[i];
+    }
     uint64_t number = 0;
     switch (name) {
     case CL_PROGRAM_REFERENCE_COUNT:
@@ -433,11 +481,11 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
         bytes = kernel_count(program->text);
         return give(&bytes, sizeof(bytes), size, value, out_size);
     case CL_PROGRAM_NUM_DEVICES:
-        return give_u32(1, size, value, out_size);
+        return give_u32(DEVICES, size, value, out_size);
     case CL_PROGRAM_DEVICES:
-        return give(&device, sizeof(cl_device_id), size, value, out_size);
+        return give(all, sizeof(all), size, value, out_size);
     case CL_PROGRAM_BINARY_SIZES:
-        return give(&bytes, sizeof(bytes), size, value, out_size);
+        return give(sizes, sizeof(sizes), size, value, out_size);
     case CL_PROGRAM_BINARIES:
         count("G");
         if (strstr(program->text, "unreadable") != NULL) {
@@ -450,9 +498,12 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
             number < bytes) {
             return CL_SUCCESS; /* it would write more than there is room for */
         }
-        if (((unsigned char **)value)[0] != NULL && bytes > 0) {
-            memcpy(((unsigned char **)value)[0], magic, sizeof(magic));
-            memcpy(((unsigned char **)value)[0] + sizeof(magic), program->text, program->length);
+        for (int i = 0; i < DEVICES; i++) {
+            unsigned char *at = ((unsigned char **)value)[i];
+            if (at != NULL && bytes > 0) {
+                memcpy(at, magic, sizeof(magic));
+                memcpy(at + sizeof(magic), program->text, program->length);
+            }
         }
         return CL_SUCCESS;
     default:

@@ -29,6 +29,8 @@ static const struct {
     {"kiln_executor_stats", 120, 120},
     {"kiln_pack_writer_options", 24, 24},
     {"kiln_nvrtc_request", 72, 72},
+    {"kiln_opencl_unit", 56, 56},
+    {"kiln_opencl_request", 80, 80},
     {"kiln_vulkan_device", 40, 40},
     {"kiln_opengl_options", 48, 48},
     {"kiln_remote_module_ops", 112, 112},
