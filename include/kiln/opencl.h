@@ -27,9 +27,11 @@ struct _cl_program;
  * quoted in ways that drivers read differently) is built past the cache, counted and logged.
  * Specification: OpenCL 3.0, clCreateProgramWithBinary.
  *
- * What a program from a binary cannot do, by that specification or by experience: its build log is
- * empty, CL_PROGRAM_SOURCE is empty, some drivers (NVIDIA) answer clGetKernelArgInfo with
- * CL_KERNEL_ARG_INFO_NOT_AVAILABLE, and clBuildProgram cannot be repeated with other options.
+ * A hit is built with the same options, and answers and computes what the compile did. What a
+ * program from a binary cannot do, by that specification or by experience: its build log is empty,
+ * CL_PROGRAM_SOURCE is empty, NVIDIA answers clGetKernelArgInfo with
+ * CL_KERNEL_ARG_INFO_NOT_AVAILABLE, PoCL has no CL_KERNEL_ATTRIBUTES, and clBuildProgram cannot be
+ * repeated with other options.
  * Threads: any; equal requests share one compile.   Blocks: disk, another's compile, compiler.
  * Owns: *out_program is yours, clReleaseProgram(). `cache` NULL: the default cache, opened for the
  * call.
