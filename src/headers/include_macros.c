@@ -19,6 +19,16 @@ static void add_char(line *out, int c)
     }
 }
 
+static void add_text(line *out, const char *from, size_t length)
+{
+    if (length <= sizeof out->text - out->length) {
+        memcpy(out->text + out->length, from, length);
+        out->length += length;
+    } else {
+        out->fits = false;
+    }
+}
+
 /* Copies a literal up to its closing quote or the line's end. */
 static int copy_literal(scanner *s, line *out, int quote)
 {
@@ -71,6 +81,13 @@ static bool copy_line(scanner *s, line *out, bool nested)
         }
         if (c == '"' || c == '\'') {
             c = copy_literal(s, out, c);
+            continue;
+        }
+        const char *end = skip_set(s->p, s->end, &word_set);
+        if (end > s->p) {
+            add_text(out, s->p, (size_t)(end - s->p));
+            s->p = end;
+            c = peek(s);
             continue;
         }
         open += c == '(';
