@@ -84,6 +84,7 @@ static ssize_t read_fully(int fd, char *data, size_t size)
 /* Where a file is read to. */
 typedef struct room {
     size_t before; /* free bytes in front of it; 0: it begins where the memory does */
+    const kn_file_gate *gate;
     char *memory;
     size_t at, size;
 } room;
@@ -101,6 +102,21 @@ static bool make_room(room *to, size_t file_size)
         to->at = to->before + (size_t)(-start & (CACHE_LINE - 1));
     }
     return to->memory != NULL;
+}
+
+/* As read_fully, with a look at the first bytes of a large file. */
+static ssize_t read_gated(int fd, const room *to, size_t size, bool *out_worth)
+{
+    char *data = to->memory + to->at;
+    const size_t head = to->gate != NULL && size > KN_FILE_LARGE ? to->gate->size : 0;
+    const ssize_t got = read_fully(fd, data, head);
+    *out_worth = true;
+    if (got != (ssize_t)head) {
+        return got;
+    }
+    *out_worth = head == 0 || to->gate->is_worth(data, size);
+    const ssize_t more = *out_worth ? read_fully(fd, data + head, size - head) : 0;
+    return more < 0 ? more : got + more;
 }
 
 /* Checks that `fd` is a regular file of at most `limit` bytes and reads it. */
@@ -123,7 +139,13 @@ static kiln_status read_open_file(int fd, const char *path, size_t limit, room *
     if (!make_room(to, (size_t)facts.st_size)) {
         return kn_fail_nomem(diag, "cannot read", path);
     }
-    ssize_t got = read_fully(fd, to->memory + to->at, (size_t)facts.st_size);
+    bool worth = true;
+    ssize_t got = read_gated(fd, to, (size_t)facts.st_size, &worth);
+    if (!worth) {
+        free(to->memory);
+        to->memory = NULL;
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it does not begin as it must");
+    }
     if (got < 0) {
         int error = errno;
         free(to->memory);
@@ -172,10 +194,11 @@ kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **o
 }
 
 kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, size_t limit,
-                                size_t before, void **out_memory, size_t *out_at, size_t *out_size,
-                                kn_file_facts *out_facts, kiln_diag *diag)
+                                const kn_file_gate *gate, size_t before, void **out_memory,
+                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
+                                kiln_diag *diag)
 {
-    room to = {.before = before};
+    room to = {.before = before, .gate = gate};
     const int at = folder != NULL ? kn_held_folder_handle(folder) : AT_FDCWD;
     kiln_status status = read_file(at, path, limit, true, &to, out_facts, diag);
     *out_memory = to.memory;

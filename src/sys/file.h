@@ -45,13 +45,21 @@ typedef struct kn_held_folder kn_held_folder;
 kiln_status kn_held_folder_open(const char *path, kn_held_folder **out_folder, kiln_diag *diag);
 void kn_held_folder_close(kn_held_folder *folder);
 
+/* Looks at the first `size` bytes of a large file before the rest is read. */
+typedef struct kn_file_gate {
+    size_t size;
+    bool (*is_worth)(const void *head, uint64_t file_size);
+} kn_file_gate;
+#define KN_FILE_LARGE ((size_t)1 << 20) /* a smaller one is read at once */
+
 /* As kn_file_read without following a link, into memory whose first bytes, `before` at least, are
  * the caller's: the file lies after them at *out_at, on a line of the processor's caches. One
  * allocation holds what is read and what stands for it. `path` is relative to `folder` unless that
- * is NULL. */
+ * is NULL. `gate` may be NULL; what it does not take is KILN_E_INVALID. */
 kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, size_t limit,
-                                size_t before, void **out_memory, size_t *out_at, size_t *out_size,
-                                kn_file_facts *out_facts, kiln_diag *diag);
+                                const kn_file_gate *gate, size_t before, void **out_memory,
+                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
+                                kiln_diag *diag);
 
 /* Makes a folder with all its parents, each 0700 (Windows: inherited); existing ones are fine. */
 kiln_status kn_file_make_folder(const char *path, kiln_diag *diag);

@@ -286,11 +286,13 @@ typedef struct image {
     kn_file_facts facts;
 } image;
 
+const kn_file_gate kn_disk_entry_gate = {KN_ENTRY_HEADER, kn_entry_may_begin};
+
 static kiln_status read_image(const kn_held_folder *folder, const char *path, image *out,
                               kiln_diag *diag)
 {
-    return kn_file_read_behind(folder, path, KN_ENTRY_LIMIT, KN_BLOB_ROOM, &out->memory, &out->at,
-                               &out->size, &out->facts, diag);
+    return kn_file_read_behind(folder, path, KN_ENTRY_LIMIT, &kn_disk_entry_gate, KN_BLOB_ROOM,
+                               &out->memory, &out->at, &out->size, &out->facts, diag);
 }
 
 /* After some hits: a program that reads one kernel has no use for it. */

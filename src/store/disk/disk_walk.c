@@ -10,6 +10,14 @@
 #include "store/format/entry.h"
 #include "sys/file.h"
 
+static kiln_status read_whole(const char *path, void **out_data, size_t *out_size,
+                              kn_file_facts *out_facts, kiln_diag *diag)
+{
+    size_t at = 0; /* with nothing in front of it, it begins where the memory does */
+    return kn_file_read_behind(NULL, path, KN_ENTRY_LIMIT, &kn_disk_entry_gate, 0, out_data, &at,
+                               out_size, out_facts, diag);
+}
+
 typedef struct walk {
     kiln_entry_fn *visit;
     void *user;
@@ -51,7 +59,7 @@ kiln_status kn_disk_inspect(kn_disk *disk, const kiln_key *key, kiln_entry_fn *v
         return KILN_MISS;
     }
     kn_disk_entry_path(disk, target, key, path);
-    kiln_status status = kn_file_read(path, KN_ENTRY_LIMIT, true, &data, &size, &facts, diag);
+    kiln_status status = read_whole(path, &data, &size, &facts, diag);
     if (status != KILN_OK) {
         return status == KILN_E_INVALID ? KILN_E_CORRUPT : status;
     }
@@ -93,7 +101,7 @@ kiln_status kn_disk_load(kn_disk *disk, const kiln_key *key, kn_entry *out_entry
         return KILN_MISS;
     }
     kn_disk_entry_path(disk, target, key, path);
-    kiln_status status = kn_file_read(path, KN_ENTRY_LIMIT, true, &data, &size, NULL, diag);
+    kiln_status status = read_whole(path, &data, &size, NULL, diag);
     if (status != KILN_OK) {
         return status == KILN_E_INVALID ? KILN_E_CORRUPT : status;
     }
@@ -123,7 +131,7 @@ static kiln_status verify_one(void *user, const kn_disk_file *file)
     kiln_blob *blob = NULL;
     kn_disk_tick(&v->ticker);
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_status status = kn_file_read(file->path, KN_ENTRY_LIMIT, true, &data, &size, NULL, &diag);
+    kiln_status status = read_whole(file->path, &data, &size, NULL, &diag);
     if (status == KILN_E_IO && v->failure == KILN_OK) {
         (void)kiln_diag_set(v->diag, status, diag.fix, diag.what, "%s", diag.why);
     }

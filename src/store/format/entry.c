@@ -73,6 +73,21 @@ static bool split(kn_span bytes, kn_entry *entry)
            is_zero(entry->facts.data + facts, entry->recipe.data);
 }
 
+bool kn_entry_may_begin(const void *header, uint64_t size)
+{
+    const char *at = header;
+    const uint64_t stored = kn_get_u64(at + AT_STORED_SIZE);
+    const uint64_t facts = kn_get_u64(at + AT_FACTS_SIZE);
+    const uint64_t recipe = kn_get_u64(at + AT_RECIPE_SIZE);
+    size_t stored_padded = 0, facts_padded = 0;
+    return memcmp(at, magic, sizeof magic) == 0 &&
+           kn_get_u32(at + AT_VERSION) == KN_ENTRY_VERSION && stored <= KN_ENTRY_LIMIT &&
+           facts <= KN_ENTRY_LIMIT && recipe <= KN_ENTRY_LIMIT &&
+           kn_blob_padded((size_t)stored, &stored_padded) &&
+           kn_blob_padded((size_t)facts, &facts_padded) &&
+           KN_ENTRY_HEADER + (uint64_t)stored_padded + facts_padded + recipe == size;
+}
+
 kiln_status kn_entry_parse(kn_span bytes, const kiln_key *key, kn_entry *out_entry, kiln_diag *diag)
 {
     memset(out_entry, 0, sizeof *out_entry);

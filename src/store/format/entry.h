@@ -35,6 +35,10 @@ typedef struct kn_entry {
 kiln_status kn_entry_parse(kn_span bytes, const kiln_key *key, kn_entry *out_entry,
                            kiln_diag *diag);
 
+/* Whether a file of this size that begins with these KN_ENTRY_HEADER bytes can be an entry: nobody
+ * reads a large one to its end to find out that it is not. */
+bool kn_entry_may_begin(const void *header, uint64_t size);
+
 /* What a blob of it takes in memory. */
 uint64_t kn_entry_unpacked(const kn_entry *entry);
 

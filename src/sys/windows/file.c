@@ -117,6 +117,7 @@ static bool read_fully(HANDLE handle, char *data, size_t size, size_t *out_got)
 /* Where a file is read to. */
 typedef struct room {
     size_t before; /* free bytes in front of it; 0: it begins where the memory does */
+    const kn_file_gate *gate;
     char *memory;
     size_t at, size;
 } room;
@@ -156,7 +157,19 @@ static kiln_status read_open_file(HANDLE handle, const char *path, size_t limit,
     if (!make_room(to, facts.size)) {
         return kn_fail_nomem(diag, "cannot read", path);
     }
-    if (!read_fully(handle, to->memory + to->at, (size_t)facts.size, &to->size)) {
+    const size_t size = (size_t)facts.size;
+    const size_t head = to->gate != NULL && size > KN_FILE_LARGE ? to->gate->size : 0;
+    size_t rest = 0;
+    bool good = read_fully(handle, to->memory + to->at, head, &to->size);
+    if (good && head > 0 && to->size == head &&
+        !to->gate->is_worth(to->memory + to->at, facts.size)) {
+        free(to->memory);
+        *to = (room){.before = to->before};
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it does not begin as it must");
+    }
+    good = good && read_fully(handle, to->memory + to->at + to->size, size - to->size, &rest);
+    to->size += rest;
+    if (!good) {
         int error = last_error();
         free(to->memory);
         *to = (room){.before = to->before};
@@ -231,10 +244,11 @@ void kn_held_folder_close(kn_held_folder *folder)
 }
 
 kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, size_t limit,
-                                size_t before, void **out_memory, size_t *out_at, size_t *out_size,
-                                kn_file_facts *out_facts, kiln_diag *diag)
+                                const kn_file_gate *gate, size_t before, void **out_memory,
+                                size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
+                                kiln_diag *diag)
 {
-    room to = {.before = before};
+    room to = {.before = before, .gate = gate};
     char *whole = folder != NULL ? kn_path_join(folder->path, path) : NULL;
     kiln_status status =
         folder != NULL && whole == NULL

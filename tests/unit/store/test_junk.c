@@ -3,6 +3,7 @@
 #include "unit/store/support.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -121,6 +122,36 @@ static void D1_a_put_replaces_whatever_is_there(void **state)
         kiln_recipe_destroy(recipe);
         free(entry);
     }
+}
+
+/* Half a gigabyte of holes costs a look at its first bytes: no memory, and no time that a test
+ * could tell from none. */
+static void D1_a_large_file_of_junk_is_not_read(void **state)
+{
+    enum { LARGE = 512 << 20, LITTLE = 32 << 20 };
+    ks_compile compile = {0};
+    struct rusage usage;
+    kiln_verify_result verified;
+    kiln_cache *cache = ks_cache(*state);
+    (void)ks_get(cache, "x", &compile);
+    char *entry = ks_only_entry(cache);
+    kiln_cache_destroy(cache);
+    kt_file_write(entry, "junk", 4);
+    assert_int_equal(truncate(entry, LARGE), 0);
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    const long before = usage.ru_maxrss;
+    cache = ks_cache(*state);
+    assert_int_equal(kiln_cache_verify(cache, false, &verified, NULL), KILN_OK);
+    assert_int_equal(verified.entries_bad, 1);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    assert_true(usage.ru_maxrss - before < LITTLE >> 10);
+    assert_int_equal(ks_own(cache).corrupt, 1);
+    kiln_cache_destroy(cache);
+    cache = ks_cache(*state);
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
+    kiln_cache_destroy(cache);
+    free(entry);
 }
 
 /* The folder of a target is held open where it is read often. Here it is exchanged: what is read is
@@ -291,6 +322,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
     const struct CMUnitTest tests[] = {
         TEST(D1_anything_in_an_entrys_place_is_a_miss_and_heals),
+        TEST(D1_a_large_file_of_junk_is_not_read),
         TEST(D1_a_put_replaces_whatever_is_there),
         TEST(D1_a_good_entry_is_not_dropped_for_the_one_before_it),
         TEST(a_strangers_folder_in_an_entrys_place_stays),
