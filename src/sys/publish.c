@@ -403,6 +403,7 @@ kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag)
                          publish->final_path);
     }
     forget(publish);
+    publish->made_new = in_place;
     return status;
 }
 

@@ -34,6 +34,8 @@ typedef struct kn_publish {
     int failure_errno;
     bool insists;
     uint64_t device, inode; /* of the file, where it insists */
+    /* After the commit: nothing had the final name. False also where nobody can tell. */
+    bool made_new;
 } kn_publish;
 
 kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,

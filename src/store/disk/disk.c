@@ -440,7 +440,7 @@ static void leave_tag(const kn_disk *disk)
 }
 
 static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn_entry_parts *parts,
-                                 kiln_diag *diag)
+                                 bool *out_made_new, kiln_diag *diag)
 {
     char tmp[KN_DISK_PATH];
     kn_publish publish;
@@ -452,7 +452,9 @@ static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn
     const kn_span all[] = {kn_span_of(parts->header, sizeof parts->header), parts->body,
                            parts->recipe};
     kn_publish_write_parts(&publish, all, sizeof all / sizeof *all);
-    return kn_publish_commit(&publish, disk->sync, diag);
+    status = kn_publish_commit(&publish, disk->sync, diag);
+    *out_made_new = publish.made_new;
+    return status;
 }
 
 static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag)
@@ -490,7 +492,10 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
         replaces = false;
         (void)kn_file_remove_folder(path); /* one that holds something is somebody's */
     }
-    status = publish_parts(disk, path, &parts, diag);
+    bool made_new = false;
+    status = publish_parts(disk, path, &parts, &made_new, diag);
+    /* What was there may have been evicted meanwhile, and is off the totals then. */
+    replaces = replaces && !made_new;
     if (status == KILN_OK) {
         kn_stats_add(disk->stats, KN_COUNT_put_bytes, kn_entry_parts_size(&parts));
         leave_tag(disk);

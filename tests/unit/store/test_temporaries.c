@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store/cache/cache.h"
 #include "store/disk/disk.h"
+#include "support/faultfs.h"
 #include "sys/publish.h"
 
 /* A writer that has named its temporary, in a process of its own; it ends when the pipe does. */
@@ -177,6 +179,42 @@ static void S5_temporaries_are_swept_hourly(void **state)
     free(young);
 }
 
+/* While a put writes, what it is to replace is removed: it is off the totals once. */
+static void S3_what_is_removed_under_a_put_is_subtracted_once(void **state)
+{
+    ks_compile compile = {0};
+    kn_record record = {0};
+    int status = 0;
+    kiln_cache *cache = ks_cache(*state);
+    (void)ks_get(cache, "x", &compile);
+    (void)ks_get(cache, "y", &compile);
+    const pid_t child = fork();
+    if (child == 0) {
+        kiln_cache *own = ks_cache_with(*state, KILN_CACHE_RECACHE);
+        kt_faultfs_set(*state, "link:1:sleep-400");
+        (void)ks_get(own, "x", &compile);
+        kiln_cache_destroy(own);
+        _exit(0);
+    }
+    const struct timespec pause = {.tv_nsec = 200000000};
+    (void)nanosleep(&pause, NULL);
+    kiln_recipe *recipe = ks_recipe("x");
+    const kiln_key key = kiln_recipe_key(recipe);
+    (void)!kiln_cache_remove(cache, &key, NULL);
+    kiln_recipe_destroy(recipe);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    kiln_cache_destroy(cache);
+    char *stats = kt_path(*state, "stats"), *v1 = kt_path(*state, "v1");
+    size_t size = 0;
+    char *bytes = kt_file_read(stats, &size);
+    assert_int_equal(kn_record_parse(kn_span_of(bytes, size), &record), KILN_OK);
+    assert_int_equal(record.files, kt_file_count(v1));
+    free(bytes);
+    free(v1);
+    free(stats);
+}
+
 int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, kt_tmpdir_setup, kt_tmpdir_teardown)
@@ -185,5 +223,12 @@ int main(void)
         IN_FOLDER(S5_temporaries_count_against_the_cap),
         IN_FOLDER(S5_temporaries_are_swept_hourly),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest faulty[] = {
+        IN_FOLDER(S3_what_is_removed_under_a_put_is_subtracted_once),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (kt_faultfs_available()) {
+        failed += cmocka_run_group_tests(faulty, NULL, NULL);
+    }
+    return failed;
 }
