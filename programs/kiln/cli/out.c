@@ -210,7 +210,7 @@ char *out_clean(cli_pool *pool, const char *text)
 
 void out_write(FILE *file, const char *text)
 {
-    char piece[512];
+    char piece[512] = "";
     while (*text != '\0') {
         size_t used = 0;
         while (*text != '\0' && used + 4 < sizeof(piece)) {

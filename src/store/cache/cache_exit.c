@@ -38,7 +38,6 @@ static void flush_all(void)
         uintptr_t mark = atomic_load(&slots[i]);
         if (mark != FREE_SLOT && mark != TAKEN_SLOT &&
             atomic_compare_exchange_strong(&slots[i], &mark, TAKEN_SLOT)) {
-            // NOLINTNEXTLINE(performance-no-int-to-ptr): inverted on purpose
             flush_cache_at_exit((kiln_cache *)~mark);
             atomic_store(&slots[i], FREE_SLOT);
         }

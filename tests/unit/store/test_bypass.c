@@ -95,7 +95,7 @@ static void the_list_is_bounded_and_takes_reasons_of_any_length(void **state)
     kiln_cache *cache = ks_cache(*state);
     for (int i = 0; i < 200; i++) {
         memset(reason, 'a' + i % 26, sizeof reason);
-        (void)snprintf(reason, 16, "reason %d", i);
+        (void)snprintf(reason, 32, "reason %d", i);
         reason[strlen(reason)] = i % 2 == 0 ? '\0' : ' ';
         reason[sizeof reason - 1] = '\0';
         kn_cache_count_bypass(cache, reason, reason, MS);

@@ -122,7 +122,7 @@ static void a_pack_takes_the_entries_of_a_cache_in_order_of_keys(void **state)
     order o = {.visits = 0};
     kiln_cache *cache = ks_cache(root);
     for (int i = 0; i < COUNT; i++) {
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof name, "entry %d", i);
         (void)ks_get(cache, name, &compile);
     }

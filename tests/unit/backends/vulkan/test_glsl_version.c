@@ -165,7 +165,13 @@ static void a_missing_version_says_what_to_write(void **state)
     kiln_diag diag = KILN_DIAG_INIT;
     bed b;
     bed_open(&b, *state);
-    assert_int_equal(compile(&b, "void main() {}\n", NULL, &diag), KILN_E_COMPILE);
+    kiln_status status = compile(&b, "void main() {}\n", NULL, &diag);
+    if (status == KILN_E_UNAVAILABLE) { /* no driver that can be opened here */
+        kiln_diag_clear(&diag);
+        bed_close(&b);
+        skip();
+    }
+    assert_int_equal(status, KILN_E_COMPILE);
     assert_string_equal(diag.what, "v.comp");
     assert_non_null(strstr(diag.why, "no #version"));
     assert_non_null(strstr(diag.fix, "#version 450"));
