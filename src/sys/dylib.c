@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "sys/elf.h"
+#include "sys/env.h"
 #include "sys/fail.h"
 #include "sys/file.h"
 
@@ -70,7 +71,7 @@ static bool find_file(const char *name, char *path)
         kn_text_put(path, MAX_PATH, name);
         return access(path, F_OK) == 0;
     }
-    const char *list = getenv("LD_LIBRARY_PATH");
+    const char *list = kn_env_get("LD_LIBRARY_PATH");
     while (list != NULL && list[0] != '\0') {
         size_t length = strcspn(list, ":;");
         if (exists_in(list, length, name, path)) {

@@ -7,7 +7,8 @@
 
 #include "kiln/status.h"
 
-/* The value, or NULL if unset. Borrowed from the environment. An empty value counts as unset for
+/* The value, or NULL if unset; NULL for any in a program that has the rights of another user than
+ * its caller (setuid). Borrowed from the environment. An empty value counts as unset for
  * the parsed forms below. */
 const char *kn_env_get(const char *name);
 

@@ -64,6 +64,11 @@ kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, 
 /* Makes a folder with all its parents, each 0700 (Windows: inherited); existing ones are fine. */
 kiln_status kn_file_make_folder(const char *path, kiln_diag *diag);
 
+/* Makes one folder that is nobody's yet, 0700, and its parents where they are missing: what is made
+ * in a place that all may write to must not be what another user has put there. KILN_E_BUSY if the
+ * name is taken, by whatever. */
+kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag);
+
 /* KILN_OK if files can be made in this folder (rights, read-only mounts); KILN_E_IO with the
  * reason. */
 kiln_status kn_file_writable(const char *folder, kiln_diag *diag);

@@ -87,6 +87,23 @@ kiln_status kn_file_make_folder(const char *path, kiln_diag *diag)
     return error == 0 ? KILN_OK : kn_fail(diag, KILN_E_IO, error, "cannot make folder", path);
 }
 
+kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag)
+{
+    if (mkdir(path, 0700) == 0) {
+        return KILN_OK;
+    }
+    if (errno == ENOENT) { /* $TMPDIR may name what is not there yet */
+        char *parent = kn_path_folder(path);
+        const bool made = parent != NULL && kn_file_make_folder(parent, NULL) == KILN_OK;
+        free(parent);
+        if (made && mkdir(path, 0700) == 0) {
+            return KILN_OK;
+        }
+    }
+    return kn_fail(diag, errno == EEXIST ? KILN_E_BUSY : KILN_E_IO, errno, "cannot make folder",
+                   path);
+}
+
 kiln_status kn_file_writable(const char *folder, kiln_diag *diag)
 {
     /* By the effective user, who is the one that opens files. */

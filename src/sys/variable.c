@@ -1,15 +1,21 @@
 /* Environment variables as they are; see env.h. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "sys/env.h"
 
 extern char **environ; /* POSIX names it, and no header of C's does */
 
+/* A program that runs with another user's rights does not do what its caller's variables say. */
 const char *kn_env_get(const char *name)
 {
-    return getenv(name);
+#ifdef __GLIBC__
+    return secure_getenv(name);
+#else
+    return issetugid() == 0 ? getenv(name) : NULL;
+#endif
 }
 
 void kn_env_each(kn_env_visit *visit, void *user)

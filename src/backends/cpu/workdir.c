@@ -10,6 +10,7 @@
 #include "sys/paths.h"
 #include "sys/random.h"
 
+#define MAX_TRIES 8
 #define DEPTH_LIMIT 32
 
 static kiln_status out_of_memory(kiln_diag *diag)
@@ -19,27 +20,23 @@ static kiln_status out_of_memory(kiln_diag *diag)
 
 kiln_status kn_cpu_workdir_create(char **out_path, kiln_diag *diag)
 {
-    char name[64];
     char *temporary = kn_paths_temporary();
-    char *path = NULL;
-    kiln_status status = KILN_OK;
-
+    kiln_status status = KILN_E_BUSY;
     *out_path = NULL;
-    kn_text_putf(name, sizeof(name), "kiln-cc-%016llx", (unsigned long long)kn_random_u64());
-    if (temporary != NULL) {
-        path = kn_path_join(temporary, name);
+    for (int tries = 0; status == KILN_E_BUSY && tries < MAX_TRIES; tries++) {
+        char name[64];
+        kn_text_putf(name, sizeof(name), "kiln-cc-%016llx", (unsigned long long)kn_random_u64());
+        char *path = temporary != NULL ? kn_path_join(temporary, name) : NULL;
+        kiln_diag_clear(diag);
+        status = path != NULL ? kn_file_make_new_folder(path, diag) : out_of_memory(diag);
+        if (status == KILN_OK) {
+            *out_path = path;
+        } else {
+            free(path);
+        }
     }
     free(temporary);
-    if (path == NULL) {
-        return out_of_memory(diag);
-    }
-    status = kn_file_make_folder(path, diag);
-    if (status != KILN_OK) {
-        free(path);
-        return status;
-    }
-    *out_path = path;
-    return KILN_OK;
+    return status;
 }
 
 typedef struct sweep {

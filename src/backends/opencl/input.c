@@ -314,7 +314,11 @@ kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag)
         return KILN_OK;
     }
     input->entered = true;
-    kiln_status status = kn_file_make_folder(input->folder, diag);
+    kiln_status status = kn_file_make_new_folder(input->folder, diag);
+    if (status != KILN_OK) {
+        input->entered = false; /* whatever is there is not this program's to remove */
+        return status == KILN_E_BUSY ? KILN_E_IO : status;
+    }
     for (size_t i = 0; i < input->link_count && status == KILN_OK; i++) {
         char *path = link_path(input, i);
         status = path != NULL ? kn_link_create(input->links[i], path, diag) : out_of_memory(diag);

@@ -92,6 +92,27 @@ kiln_status kn_file_make_folder(const char *path, kiln_diag *diag)
                : kn_fail(diag, KILN_E_IO, (int)error, "cannot make folder", path);
 }
 
+kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag)
+{
+    wchar_t *wide = kn_wide_path(path);
+    if (wide == NULL) {
+        return kn_fail_nomem(diag, "cannot make folder", path);
+    }
+    DWORD error = CreateDirectoryW(wide, NULL) != 0 ? ERROR_SUCCESS : GetLastError();
+    if (error == ERROR_PATH_NOT_FOUND) {
+        char *parent = kn_path_folder(path);
+        if (parent != NULL && kn_file_make_folder(parent, NULL) == KILN_OK) {
+            error = CreateDirectoryW(wide, NULL) != 0 ? ERROR_SUCCESS : GetLastError();
+        }
+        free(parent);
+    }
+    free(wide);
+    return error == ERROR_SUCCESS
+               ? KILN_OK
+               : kn_fail(diag, error == ERROR_ALREADY_EXISTS ? KILN_E_BUSY : KILN_E_IO, (int)error,
+                         "cannot make folder", path);
+}
+
 kiln_status kn_file_writable(const char *folder, kiln_diag *diag)
 {
     HANDLE handle = kn_open(folder, FILE_ADD_FILE | FILE_ADD_SUBDIRECTORY, OPEN_EXISTING,

@@ -30,6 +30,24 @@ static void all_parents_are_made_private(void **state)
     free(parent);
 }
 
+static void S6_a_new_folder_is_nobody_elses(void **state)
+{
+    char *path = kt_path(*state, "missing/new");
+    char *link = kt_path(*state, "missing/link");
+    struct stat facts;
+    assert_int_equal(kn_file_make_new_folder(path, NULL), KILN_OK);
+    assert_int_equal(stat(path, &facts), 0);
+    assert_int_equal(facts.st_mode & 07777, 0700);
+    assert_int_equal(kn_file_make_new_folder(path, NULL), KILN_E_BUSY);
+    assert_int_equal(symlink("nowhere", link), 0);
+    assert_int_equal(kn_file_make_new_folder(link, NULL), KILN_E_BUSY);
+    assert_int_equal(unlink(link), 0);
+    kt_file_write(link, "x", 1);
+    assert_int_equal(kn_file_make_new_folder(link, NULL), KILN_E_BUSY);
+    free(link);
+    free(path);
+}
+
 static void a_file_in_the_way_is_named(void **state)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -180,6 +198,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
     const struct CMUnitTest tests[] = {
         TEST(all_parents_are_made_private),
+        TEST(S6_a_new_folder_is_nobody_elses),
         TEST(a_file_in_the_way_is_named),
         TEST(only_an_empty_folder_is_removed),
         TEST(listing_visits_each_name_once),
