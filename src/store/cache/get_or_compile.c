@@ -19,6 +19,7 @@ typedef struct request {
     kiln_compile_fn *compile;
     void *user;
     uint64_t deadline;
+    bool alone;      /* this host's lock of the key is held */
     kiln_blob *blob; /* the answer */
     kiln_origin origin;
 } request;
@@ -106,7 +107,7 @@ static kiln_status make_for_all(request *r, kiln_diag *diag)
         kn_recipe_is_note(kn_recipe_span(r->recipe))) {
         return make(r, diag);
     }
-    kiln_status leased = kn_remotes_lease(remotes, &r->key, r->deadline, look_up, r);
+    kiln_status leased = kn_remotes_lease(remotes, &r->key, r->alone, r->deadline, look_up, r);
     if (leased == KILN_MISS) {
         return KILN_OK;
     }
@@ -130,6 +131,7 @@ static kiln_status lead(request *r, kn_flight_seat *seat, kiln_diag *diag)
             kn_cache_root_stands(r->cache)
                 ? kn_flight_lock(r->cache->flight, seat, r->deadline, look_near, r, &wait)
                 : KILN_E_UNSUPPORTED;
+        r->alone = locked == KILN_OK;
         if (locked == KILN_E_IO && kn_cache_writes(r->cache)) {
             kn_stats_clear_lock(r->cache->stats); /* for the next one */
         }

@@ -73,7 +73,7 @@ typedef struct kn_disk {
     kn_mutex mutex; /* guards growing, and what follows */
     int64_t listed_mtime_ns, listed_at_ns;
     uint64_t root_inode, root_device; /* of the folder that was claimed; 0: not yet seen */
-    _Atomic uint32_t owner; /* of that folder; UINT32_MAX: not yet seen */
+    _Atomic uint32_t owner;           /* of that folder; UINT32_MAX: not yet seen */
     kn_disk_janitor janitor;
 } kn_disk;
 

@@ -399,10 +399,30 @@ static void keep_lease(kn_remote *remote, const kiln_key *key, const char *token
     kn_mutex_unlock(&remote->mutex);
 }
 
-kiln_status kn_remote_lease(kn_remote *remote, const kiln_key *key)
+/* One question; a second one where the first says that somebody has the lease, who may be a
+ * predecessor. */
+static kiln_status ask_for_lease(kn_remote_session *session, const char *name, const char *token,
+                                 bool takes_over)
+{
+    kn_remote *remote = session->remote;
+    kiln_status status;
+    do {
+        status = remote->ops->lease(session->connection, &session->call, name, token,
+                                    remote->url.lease_ms);
+    } while (kn_remote_again(session, status));
+    if (status == KILN_E_BUSY && takes_over && kn_remote_arm(session) &&
+        remote->ops->renew(session->connection, &session->call, name, token,
+                           remote->url.lease_ms) == KILN_OK) {
+        status = KILN_OK;
+    }
+    return status;
+}
+
+static kiln_status lease_with(kn_remote *remote, const kiln_key *key, const char *token,
+                              bool takes_over)
 {
     kn_remote_session session;
-    char name[KN_REMOTE_NAME], token[KN_REMOTE_TOKEN];
+    char name[KN_REMOTE_NAME];
     if (!(remote->ops->caps & KILN_REMOTE_LEASES) || remote->url.lease_ms == 0 ||
         !remote->url.reads || !remote->url.writes || !kn_trust_takes(remote->trust)) {
         return KILN_E_UNSUPPORTED;
@@ -413,15 +433,10 @@ kiln_status kn_remote_lease(kn_remote *remote, const kiln_key *key)
     if (broken) {
         return KILN_E_UNAVAILABLE;
     }
-    const uint64_t bits[2] = {kn_random_u64(), kn_random_u64()};
-    kn_hex_encode(bits, sizeof bits, token);
     kn_remote_key_name(key, name);
     kiln_status status = kn_remote_enter(remote, remote->url.limit_ms, &session);
     if (status == KILN_OK) {
-        do {
-            status = remote->ops->lease(session.connection, &session.call, name, token,
-                                        remote->url.lease_ms);
-        } while (kn_remote_again(&session, status));
+        status = ask_for_lease(&session, name, token, takes_over);
     }
     kn_remote_result(remote, &remote->reads, "give a lease", status, session.call.why);
     kn_remote_leave(&session, status);
@@ -429,6 +444,20 @@ kiln_status kn_remote_lease(kn_remote *remote, const kiln_key *key)
         keep_lease(remote, key, token);
     }
     return status;
+}
+
+kiln_status kn_remote_lease(kn_remote *remote, const kiln_key *key)
+{
+    char token[KN_REMOTE_TOKEN];
+    const uint64_t bits[2] = {kn_random_u64(), kn_random_u64()};
+    kn_hex_encode(bits, sizeof bits, token);
+    return lease_with(remote, key, token, false);
+}
+
+kiln_status kn_remote_lease_as(kn_remote *remote, const kiln_key *key,
+                               const char token[KN_REMOTE_TOKEN])
+{
+    return lease_with(remote, key, token, true);
 }
 
 void kn_remote_lease_drop(kn_remote *remote, const kiln_key *key)

@@ -106,6 +106,9 @@ void kn_remote_forget_miss(kn_remote *remote, const kiln_key *key);
 /* KILN_OK: held until kn_remote_lease_drop. KILN_E_BUSY: somebody else's. Others: there are no
  * leases here now. */
 kiln_status kn_remote_lease(kn_remote *remote, const kiln_key *key);
+/* The same under a name that its holder's successors know: what is held under it is taken over. */
+kiln_status kn_remote_lease_as(kn_remote *remote, const kiln_key *key,
+                               const char token[KN_REMOTE_TOKEN]);
 /* After the uploads before it. */
 void kn_remote_lease_drop(kn_remote *remote, const kiln_key *key);
 

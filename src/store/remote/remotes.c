@@ -7,13 +7,16 @@
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "key/digest.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 #include "sys/paths.h"
 #include "sys/random.h"
 
 #define MS UINT64_C(1000000)
 #define FIRST_PAUSE (4 * MS)
 #define LAST_PAUSE (250 * MS)
+#define BOOT_ID 36 /* characters */
 
 /* --- modules -----------------------------------------------------------------------------------
  */
@@ -147,6 +150,7 @@ kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening remotes", NULL);
     }
     kn_dictionaries_init(&remotes->dictionaries, disk);
+    remotes->root = disk != NULL ? disk->root : NULL;
     kiln_status status = kn_trust_open(&remotes->trust, diag);
     while (status == KILN_OK && kn_remote_url_next(&list, &text, &length)) {
         status = open_one(remotes, text, length, stats, diag);
@@ -207,15 +211,45 @@ static uint64_t with_jitter(uint64_t pause)
     return pause - pause / 4 + kn_random_u64() % (pause / 2);
 }
 
-/* On one remote. */
-static kiln_status lease_of(kn_remote *remote, const kiln_key *key, uint64_t deadline,
-                            kn_remotes_look *look, void *user)
+/* The same for all processes of this host, since it started, that have this root; others cannot
+ * have it. False where the system does not say. */
+static bool name_lease(const char *root, const kiln_key *key, char token[KN_REMOTE_TOKEN])
+{
+    struct {
+        unsigned char boot[BOOT_ID + 4];
+        uint64_t device, inode;
+        kiln_key key;
+    } of;
+    uint8_t digest[KN_DIGEST_SIZE];
+    kn_file_facts facts;
+    kn_file *boot = NULL;
+    memset(&of, 0, sizeof of);
+    bool good = root != NULL && kn_file_stat(root, false, &facts, NULL) == KILN_OK &&
+                kn_file_open("/proc/sys/kernel/random/boot_id", false, &boot, NULL) == KILN_OK &&
+                kn_file_read_at(boot, 0, of.boot, BOOT_ID) == KILN_OK;
+    if (good) {
+        of.device = facts.device;
+        of.inode = facts.inode;
+        of.key = *key;
+        good = kn_digest_of(&of, sizeof of, digest);
+    }
+    kn_file_close(boot);
+    if (good) {
+        kn_hex_encode(digest, (KN_REMOTE_TOKEN - 1) / 2, token);
+    }
+    return good;
+}
+
+/* On one remote. `token` NULL: any. */
+static kiln_status lease_of(kn_remote *remote, const kiln_key *key, const char *token,
+                            uint64_t deadline, kn_remotes_look *look, void *user)
 {
     const uint64_t start = kn_clock_now();
     uint64_t pause = FIRST_PAUSE;
     bool waited = false;
     for (;;) {
-        kiln_status status = kn_remote_lease(remote, key);
+        kiln_status status =
+            token != NULL ? kn_remote_lease_as(remote, key, token) : kn_remote_lease(remote, key);
         if (status == KILN_E_TIMEOUT) {
             return KILN_E_UNAVAILABLE; /* the server's: nobody has been waited for */
         }
@@ -247,12 +281,14 @@ static kiln_status lease_of(kn_remote *remote, const kiln_key *key, uint64_t dea
     }
 }
 
-kiln_status kn_remotes_lease(kn_remotes *remotes, const kiln_key *key, uint64_t deadline,
-                             kn_remotes_look *look, void *user)
+kiln_status kn_remotes_lease(kn_remotes *remotes, const kiln_key *key, bool alone,
+                             uint64_t deadline, kn_remotes_look *look, void *user)
 {
+    char token[KN_REMOTE_TOKEN];
+    const bool named = alone && remotes != NULL && name_lease(remotes->root, key, token);
     kiln_status status = KILN_E_UNSUPPORTED;
     for (size_t i = 0; remotes != NULL && i < remotes->count; i++) {
-        status = lease_of(remotes->list[i], key, deadline, look, user);
+        status = lease_of(remotes->list[i], key, named ? token : NULL, deadline, look, user);
         if (status == KILN_OK || status == KILN_MISS || status == KILN_E_TIMEOUT) {
             break;
         }

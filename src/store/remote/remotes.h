@@ -11,6 +11,7 @@ typedef struct kn_remotes {
     kn_dictionaries dictionaries;
     kn_remote *list[KN_REMOTES_MAX]; /* owned by the stack once they are in it */
     size_t count;
+    const char *root; /* of the cache on disk, borrowed; NULL: none */
 } kn_remotes;
 
 /* Opens every remote of the list. One whose module is missing is a warning and left out; a URL, or
@@ -26,11 +27,13 @@ void kn_remotes_destroy(kn_remotes *remotes);
 void kn_remotes_finish(kn_remotes *remotes);
 
 /* One compile over all machines: waits until the first remote that has leases gives one for this
- * key, and looks meanwhile whether the entry has come. KILN_OK: held until kn_remotes_lease_drop.
+ * key, and looks meanwhile whether the entry has come. `alone`: the caller has this host's lock of
+ * the key, so that a lease which another process with the same root still has is a dead one's, or
+ * one's that was passed over: it is taken over at once. KILN_OK: held until kn_remotes_lease_drop.
  * KILN_MISS: `look` found it. Others: go on without. */
 typedef bool kn_remotes_look(void *user);
-kiln_status kn_remotes_lease(kn_remotes *remotes, const kiln_key *key, uint64_t deadline,
-                             kn_remotes_look *look, void *user);
+kiln_status kn_remotes_lease(kn_remotes *remotes, const kiln_key *key, bool alone,
+                             uint64_t deadline, kn_remotes_look *look, void *user);
 void kn_remotes_lease_drop(kn_remotes *remotes, const kiln_key *key);
 
 #endif

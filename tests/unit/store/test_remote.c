@@ -336,7 +336,7 @@ static void C6_who_waits_takes_the_others_result(void **state)
     kn_remotes remotes = {.list = {f->remote}, .count = 1};
     (void)snprintf(server.lease, sizeof server.lease, "another");
     assert_int_equal(
-        kn_remotes_lease(&remotes, &f->key, kn_clock_now() + 20000 * MS, look_and_finish, f),
+        kn_remotes_lease(&remotes, &f->key, false, kn_clock_now() + 20000 * MS, look_and_finish, f),
         KILN_MISS);
     assert_int_equal(count(f, KN_COUNT_remote_waits), 1);
     assert_string_equal(server.lease, "another");
@@ -348,7 +348,7 @@ static void C6_waiting_ends_at_the_deadline(void **state)
     f->remote = open_remote(f, "fake://h?timeout=5s");
     kn_remotes remotes = {.list = {f->remote}, .count = 1};
     (void)snprintf(server.lease, sizeof server.lease, "another");
-    assert_int_equal(kn_remotes_lease(&remotes, &f->key, kn_clock_now() + 30 * MS, look, f),
+    assert_int_equal(kn_remotes_lease(&remotes, &f->key, false, kn_clock_now() + 30 * MS, look, f),
                      KILN_E_TIMEOUT);
 }
 

@@ -205,7 +205,7 @@ static void a_silent_server_does_not_end_the_agreement(void **state)
     (void)add_remote(f, "fake://silent?timeout=30ms", &ops);
     (void)add_remote(f, "fake://good?timeout=5s&connect-timeout=5s", &fake_ops);
     assert_int_equal(
-        kn_remotes_lease(&f->remotes, &f->key, kn_clock_now() + 20000 * MS, find_nothing, f),
+        kn_remotes_lease(&f->remotes, &f->key, false, kn_clock_now() + 20000 * MS, find_nothing, f),
         KILN_OK);
     assert_int_equal(silent_leases, 1);
     assert_int_equal(server.lease_asks, 1);
@@ -223,8 +223,39 @@ static void a_lone_silent_server_is_no_end_of_waiting(void **state)
     (void)add_remote(f, "fake://silent?timeout=30ms", &ops);
     /* KILN_E_TIMEOUT says that somebody was waited for in vain. */
     assert_int_equal(
-        kn_remotes_lease(&f->remotes, &f->key, kn_clock_now() + 20000 * MS, find_nothing, f),
+        kn_remotes_lease(&f->remotes, &f->key, false, kn_clock_now() + 20000 * MS, find_nothing, f),
         KILN_E_UNAVAILABLE);
+}
+
+/* TORTURE, lines 4: the host of a killed holder waited out the lease like all others. */
+static void a_dead_holders_host_takes_the_lease_over(void **state)
+{
+    fixture *f = *state;
+    const uint64_t soon = kn_clock_now() + 200 * MS;
+    (void)add_remote(f, "fake://h?timeout=5s&connect-timeout=5s&lease=1h", &fake_ops);
+    f->remotes.root = "/";
+    assert_int_equal(
+        kn_remotes_lease(&f->remotes, &f->key, true, kn_clock_now() + 20000 * MS, find_nothing, f),
+        KILN_OK);
+    close_remotes(f); /* and nobody has dropped it */
+    assert_int_equal(server.drops, 0);
+    (void)add_remote(f, "fake://h?timeout=5s&connect-timeout=5s&lease=1h", &fake_ops);
+    /* Who does not have the lock of this host cannot know, and neither can another root. */
+    assert_int_equal(kn_remotes_lease(&f->remotes, &f->key, false, soon, find_nothing, f),
+                     KILN_E_TIMEOUT);
+    f->remotes.root = "/dev";
+    assert_int_equal(kn_remotes_lease(&f->remotes, &f->key, true, soon, find_nothing, f),
+                     KILN_E_TIMEOUT);
+    f->remotes.root = "/";
+    const int asked = server.lease_asks;
+    assert_int_equal(
+        kn_remotes_lease(&f->remotes, &f->key, true, kn_clock_now() + 20000 * MS, find_nothing, f),
+        KILN_OK);
+    assert_int_equal(server.lease_asks, asked + 1);
+    kn_remotes_lease_drop(&f->remotes, &f->key);
+    kn_remotes_finish(&f->remotes);
+    assert_int_equal(server.drops, 1);
+    assert_int_equal(server.lease[0], 0);
 }
 
 /* --- trust -------------------------------------------------------------------------------------
@@ -255,6 +286,7 @@ int main(void)
         TEST(the_end_does_not_wait_for_a_server_known_to_be_dead),
         TEST(a_silent_server_does_not_end_the_agreement),
         TEST(a_lone_silent_server_is_no_end_of_waiting),
+        TEST(a_dead_holders_host_takes_the_lease_over),
         TEST(S7_local_asks_no_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
