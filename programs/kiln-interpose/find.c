@@ -1,0 +1,326 @@
+/* See find.h. The order is that of ld.so(8), then that of NVIDIA's own Python packages
+ * (cuda.pathfinder), then the places where toolkits are installed. */
+#include "find.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct search {
+    char name[32]; /* libnvrtc.so.13 */
+    int major;
+    struct stat self;
+    char *out_path;
+    size_t size;
+} search;
+
+/* --- one place --- */
+
+/* False for this library itself, under whichever name and link. */
+static bool try_file(const search *s, const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) &&
+           (facts.st_dev != s->self.st_dev || facts.st_ino != s->self.st_ino);
+}
+
+static bool try_directory(search *s, const char *directory, size_t length, const char *below)
+{
+    int written = snprintf(s->out_path, s->size, "%.*s%s/%s", (int)length, directory, below, s->name);
+    return length > 0 && directory[0] == '/' && written > 0 && (size_t)written < s->size &&
+           try_file(s, s->out_path);
+}
+
+static bool try_environment(search *s, const char *variable, const char *below)
+{
+    const char *value = getenv(variable);
+    return value != NULL && try_directory(s, value, strlen(value), below);
+}
+
+/* --- lists of directories, and what their tokens mean --- */
+
+/* $ORIGIN is the directory of the object; what has another token is passed over. */
+static bool try_token(search *s, const char *entry, size_t length, const char *origin)
+{
+    static const char *const tokens[] = {"$ORIGIN", "${ORIGIN}"};
+    char directory[PATH_MAX];
+    for (size_t i = 0; i < 2; i++) {
+        const size_t token = strlen(tokens[i]);
+        if (length >= token && memcmp(entry, tokens[i], token) == 0) {
+            int written = snprintf(directory, sizeof(directory), "%s%.*s", origin,
+                                   (int)(length - token), entry + token);
+            return written > 0 && (size_t)written < sizeof(directory) &&
+                   try_directory(s, directory, (size_t)written, "");
+        }
+    }
+    return memchr(entry, '$', length) == NULL && try_directory(s, entry, length, "");
+}
+
+static bool try_list(search *s, const char *list, const char *origin)
+{
+    while (list != NULL && *list != '\0') {
+        const size_t length = strcspn(list, ":;");
+        if (try_token(s, list, length, origin)) {
+            return true;
+        }
+        list += length + (list[length] != '\0');
+    }
+    return false;
+}
+
+/* --- RPATH and RUNPATH of a mapped object --- */
+
+typedef struct object {
+    char directory[PATH_MAX];
+    const char *rpath, *runpath;
+} object;
+
+static void read_dynamic(const struct link_map *map, object *out)
+{
+    const char *strings = NULL;
+    size_t rpath = 0;
+    size_t runpath = 0;
+    for (const ElfW(Dyn) *row = map->l_ld; row->d_tag != DT_NULL; row++) {
+        if (row->d_tag == DT_STRTAB) {
+            strings = (const char *)row->d_un.d_ptr;
+        } else if (row->d_tag == DT_RPATH) {
+            rpath = row->d_un.d_val;
+        } else if (row->d_tag == DT_RUNPATH) {
+            runpath = row->d_un.d_val;
+        }
+    }
+    out->runpath = strings != NULL && runpath != 0 ? strings + runpath : NULL;
+    /* RPATH counts only without a RUNPATH. */
+    out->rpath = strings != NULL && rpath != 0 && runpath == 0 ? strings + rpath : NULL;
+}
+
+static bool directory_of(const char *path, char *out, size_t size)
+{
+    char resolved[PATH_MAX];
+    if (realpath(path, resolved) == NULL) {
+        return false;
+    }
+    char *slash = strrchr(resolved, '/');
+    *slash = '\0';
+    return (size_t)snprintf(out, size, "%s", resolved) < size;
+}
+
+static bool find_object(const void *address, object *out)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    memset(out, 0, sizeof(*out));
+    if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) {
+        return false;
+    }
+    const char *path = map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
+    if (!directory_of(path, out->directory, sizeof(out->directory))) {
+        return false;
+    }
+    read_dynamic(map, out);
+    return true;
+}
+
+/* --- NVIDIA's wheels --- */
+
+/* The site directory that an object lies below, and the wheels' directories there. */
+static bool try_wheels(search *s, const char *directory)
+{
+    static const char *const sites[] = {"/site-packages", "/dist-packages"};
+    char below[64];
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = strstr(directory, sites[i]);
+        if (at == NULL) {
+            continue;
+        }
+        const size_t length = (size_t)(at - directory) + strlen(sites[i]);
+        snprintf(below, sizeof(below), "/nvidia/cu%d/lib", s->major);
+        if (try_directory(s, directory, length, below) ||
+            try_directory(s, directory, length, "/nvidia/cuda_nvrtc/lib")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- the loader's cache --- */
+
+/* /etc/ld.so.cache in the format of glibc 2.2 and later (sysdeps/generic/dl-cache.h): a header of 48
+ * bytes, then rows of 24; names are offsets from the header. */
+#define CACHE_MAGIC "glibc-ld.so.cache1.1"
+enum { CACHE_HEADER = 48, CACHE_ROW = 24, FLAG_ELF = 1, FLAG_LIBC6 = 3, FLAG_KIND = 0xff };
+
+static uint32_t read_u32(const unsigned char *at)
+{
+    uint32_t value;
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static const char *cache_text(const unsigned char *bytes, size_t size, uint32_t offset)
+{
+    return offset < size && memchr(bytes + offset, '\0', size - offset) != NULL
+               ? (const char *)bytes + offset
+               : "";
+}
+
+static bool search_cache(search *s, const unsigned char *bytes, size_t size)
+{
+    if (size < CACHE_HEADER || memcmp(bytes, CACHE_MAGIC, sizeof(CACHE_MAGIC) - 1) != 0) {
+        return false;
+    }
+    const size_t count = read_u32(bytes + sizeof(CACHE_MAGIC) - 1);
+    for (size_t i = 0; i < count && CACHE_HEADER + (i + 1) * CACHE_ROW <= size; i++) {
+        const unsigned char *row = bytes + CACHE_HEADER + i * CACHE_ROW;
+        const uint32_t flags = read_u32(row);
+        if ((flags & FLAG_KIND) != FLAG_ELF && (flags & FLAG_KIND) != FLAG_LIBC6) {
+            continue;
+        }
+        const char *path = cache_text(bytes, size, read_u32(row + 8));
+        if (strcmp(cache_text(bytes, size, read_u32(row + 4)), s->name) == 0 && path[0] == '/' &&
+            strlen(path) < s->size && try_file(s, path)) {
+            memcpy(s->out_path, path, strlen(path) + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool try_cache(search *s)
+{
+    const int file = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC);
+    struct stat facts;
+    bool found = false;
+    if (file < 0) {
+        return false;
+    }
+    if (fstat(file, &facts) == 0 && facts.st_size > CACHE_HEADER) {
+        const size_t size = (size_t)facts.st_size;
+        void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (bytes != MAP_FAILED) {
+            found = search_cache(s, bytes, size);
+            munmap(bytes, size);
+        }
+    }
+    close(file);
+    return found;
+}
+
+/* --- all of them --- */
+
+static bool try_defaults(search *s)
+{
+    static const char *const directories[] = {
+        "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+    for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+        if (try_directory(s, directories[i], strlen(directories[i]), "")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool try_toolkits(search *s)
+{
+    static const char *const below[] = {"/lib64", "/lib", "/targets/x86_64-linux/lib"};
+    char numbered[64];
+    snprintf(numbered, sizeof(numbered), "/usr/local/cuda-%d", s->major);
+    if (try_environment(s, "CONDA_PREFIX", "/lib")) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+        if (try_environment(s, "CUDA_PATH", below[i]) || try_environment(s, "CUDA_HOME", below[i]) ||
+            try_directory(s, "/usr/local/cuda", strlen("/usr/local/cuda"), below[i]) ||
+            try_directory(s, numbered, strlen(numbered), below[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool try_named(search *s, const char *variable)
+{
+    const char *path = getenv(variable);
+    if (path == NULL || path[0] != '/' || strlen(path) >= s->size || !try_file(s, path)) {
+        return false;
+    }
+    memcpy(s->out_path, path, strlen(path) + 1);
+    return true;
+}
+
+static bool search_all(search *s, const object *caller, const object *program)
+{
+    char variable[32];
+    snprintf(variable, sizeof(variable), "KILN_NVRTC_%d", s->major);
+    return try_named(s, "KILN_NVRTC_LIBRARY") ||
+           try_list(s, caller->rpath, caller->directory) ||
+           try_list(s, program->rpath, program->directory) || try_wheels(s, caller->directory) ||
+           try_list(s, getenv("LD_LIBRARY_PATH"), program->directory) ||
+           try_list(s, caller->runpath, caller->directory) || try_named(s, variable) ||
+           try_cache(s) || try_defaults(s) || try_toolkits(s);
+}
+
+static bool find_self(char *out_path, size_t size, struct stat *out_facts)
+{
+    Dl_info info;
+    union {
+        bool (*function)(int, const void *, char *, size_t);
+        const void *address;
+    } here = {kn_find_nvrtc};
+    char *resolved = NULL;
+    if (dladdr(here.address, &info) == 0 || (resolved = realpath(info.dli_fname, NULL)) == NULL) {
+        return false;
+    }
+    const bool fits = (size_t)snprintf(out_path, size, "%s", resolved) < size;
+    free(resolved);
+    return fits && stat(out_path, out_facts) == 0;
+}
+
+bool kn_find_nvrtc(int major, const void *caller, char *out_path, size_t size)
+{
+    search s = {.major = major, .out_path = out_path, .size = size};
+    object called_from;
+    object program = {.directory = ""};
+    void *handle = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
+    struct link_map *map = NULL;
+    if (!find_self(out_path, size, &s.self)) {
+        return false;
+    }
+    snprintf(s.name, sizeof(s.name), "libnvrtc.so.%d", major);
+    (void)find_object(caller, &called_from);
+    if (handle != NULL && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL &&
+        directory_of("/proc/self/exe", program.directory, sizeof(program.directory))) {
+        read_dynamic(map, &program);
+    }
+    if (handle != NULL) {
+        dlclose(handle);
+    }
+    return search_all(&s, &called_from, &program);
+}
+
+bool kn_find_core(const char *name, char *out_path, size_t size)
+{
+    struct stat facts;
+    char path[KN_FIND_PATH];
+    if (!find_self(path, sizeof(path), &facts)) {
+        return false;
+    }
+    for (int i = 0; i < 3; i++) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL) {
+            return false;
+        }
+        *slash = '\0';
+    }
+    return (size_t)snprintf(out_path, size, "%s/%s", path, name) < size && access(out_path, R_OK) == 0;
+}

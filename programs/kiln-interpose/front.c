@@ -1,0 +1,143 @@
+/* libnvrtc.so.12 and libnvrtc.so.13 of kiln: NVRTC's functions, each of which goes to the core that
+ * answers from the cache, or to the real library if the core is unavailable or KILN_DISABLE is set.
+ * It is preloaded into every process of a program, so it links libc alone and does nothing before
+ * the first call. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "find.h"
+#include "interpose/nvrtc_api.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define NO_LIBRARY 11 /* NVRTC_ERROR_INTERNAL_ERROR */
+
+static struct {
+    pthread_once_t chosen;
+    pthread_mutex_t lock;
+    bool opened;
+    const void *caller;
+    char path[KN_FIND_PATH];
+    kn_nvrtc_table real;
+    kn_nvrtc_real about;
+    const kn_nvrtc_table *table;
+} front = {.chosen = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static nvrtcResult lacks_function(void)
+{
+    return NO_LIBRARY;
+}
+
+/* --- the real library --- */
+
+static void bind_symbol(void *library, const char *name, void *member)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(member, &symbol, sizeof(symbol));
+}
+
+static void bind_real(void *library)
+{
+#define X(first, last, name, parameters, arguments) bind_symbol(library, #name, &front.real.name);
+#include "interpose/nvrtc_calls.def"
+#undef X
+    bind_symbol(library, "nvrtcGetErrorString", &front.real.nvrtcGetErrorString);
+    bind_symbol(library, "__nvrtcCPEx", &front.real.__nvrtcCPEx);
+}
+
+/* Opened by its absolute path, so that its name does not find this library; DEEPBIND, so that its
+ * calls of its own functions stay in it. */
+static const kn_nvrtc_table *open_real(void)
+{
+    pthread_mutex_lock(&front.lock);
+    if (!front.opened && front.path[0] != '\0') {
+        void *library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+        if (library != NULL) {
+            bind_real(library);
+            front.opened = true;
+        }
+    }
+    const kn_nvrtc_table *table = front.opened ? &front.real : NULL;
+    pthread_mutex_unlock(&front.lock);
+    return table;
+}
+
+/* --- the core --- */
+
+/* The core lies next to the directory of this file: LIBEXEC/nvrtc/13/libnvrtc.so.13 and
+ * LIBEXEC/libkiln-interpose.so. */
+static const kn_nvrtc_table *open_core(void)
+{
+    static const char name[] = "libkiln-interpose.so";
+    char path[KN_FIND_PATH];
+    union {
+        void *object;
+        kn_interpose_nvrtc_fn *function;
+    } entry = {NULL};
+    if (!kn_find_core(name, path, sizeof(path))) {
+        return NULL;
+    }
+    void *core = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (core != NULL) {
+        entry.object = dlsym(core, KN_INTERPOSE_NVRTC);
+    }
+    return entry.object != NULL ? entry.function(&front.about) : NULL;
+}
+
+static bool is_disabled(void)
+{
+    const char *value = getenv("KILN_DISABLE");
+    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
+static void choose_table(void)
+{
+    if (!kn_find_nvrtc(KN_NVRTC_MAJOR, front.caller, front.path, sizeof(front.path))) {
+        front.path[0] = '\0';
+        return;
+    }
+    front.about = (kn_nvrtc_real){front.path, KN_NVRTC_MAJOR, open_real};
+    front.table = is_disabled() ? NULL : open_core();
+    if (front.table == NULL) {
+        front.table = open_real();
+    }
+}
+
+static const kn_nvrtc_table *use_table(const void *caller)
+{
+    if (front.caller == NULL) {
+        front.caller = caller; /* any of the first callers will do */
+    }
+    pthread_once(&front.chosen, choose_table);
+    return front.table;
+}
+
+/* --- what is exported --- */
+
+#define X(first, last, name, parameters, arguments)                                                \
+    EXPORT nvrtcResult name parameters;                                                            \
+    nvrtcResult name parameters                                                                    \
+    {                                                                                              \
+        const kn_nvrtc_table *table = use_table(__builtin_return_address(0));                      \
+        return table != NULL && table->name != NULL ? table->name arguments : lacks_function();    \
+    }
+#include "interpose/nvrtc_calls.def"
+#undef X
+
+EXPORT const char *nvrtcGetErrorString(nvrtcResult result);
+const char *nvrtcGetErrorString(nvrtcResult result)
+{
+    const kn_nvrtc_table *table = use_table(__builtin_return_address(0));
+    return table != NULL ? table->nvrtcGetErrorString(result) : "NVRTC_ERROR_INTERNAL_ERROR";
+}
+
+EXPORT kn_nvrtc_private_fn __nvrtcCPEx;
+nvrtcResult __nvrtcCPEx(nvrtcProgram program, long a, long b, long c, long d, long e, long f)
+{
+    const kn_nvrtc_table *table = use_table(__builtin_return_address(0));
+    return table != NULL && table->__nvrtcCPEx != NULL
+               ? table->__nvrtcCPEx(program, a, b, c, d, e, f)
+               : lacks_function();
+}

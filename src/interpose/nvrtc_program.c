@@ -1,0 +1,288 @@
+/* See nvrtc_program.h. */
+#include "interpose/nvrtc_program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define PROGRAM_MAGIC 0x6e76727463206b6eULL
+#define INTERNAL_ERROR 11   /* NVRTC_ERROR_INTERNAL_ERROR */
+#define OUT_OF_MEMORY 1     /* NVRTC_ERROR_OUT_OF_MEMORY */
+
+static void free_texts(char **texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(texts[i]);
+    }
+    free((void *)texts);
+}
+
+static bool copy_headers(kn_nvrtc_program *program, int count, const char *const *headers,
+                         const char *const *names)
+{
+    program->headers = (kiln_header *)calloc((size_t)count + 1, sizeof(*program->headers));
+    for (int i = 0; program->headers != NULL && i < count; i++) {
+        kiln_header *header = &program->headers[i];
+        header->text = kn_text_copy(headers[i]);
+        header->name = kn_text_copy(names[i]);
+        program->header_count++;
+        if (header->text == NULL || header->name == NULL) {
+            return false;
+        }
+        header->length = strlen((const char *)header->text);
+    }
+    return program->headers != NULL;
+}
+
+kn_nvrtc_program *kn_nvrtc_program_create(const kn_nvrtc_real *library, const char *text,
+                                          const char *name, int header_count,
+                                          const char *const *headers,
+                                          const char *const *header_names)
+{
+    kn_nvrtc_program *program = (kn_nvrtc_program *)calloc(1, sizeof(*program));
+    if (program == NULL) {
+        return NULL;
+    }
+    kn_mutex_init(&program->lock);
+    program->magic = PROGRAM_MAGIC;
+    program->library = library;
+    program->text = kn_text_copy(text);
+    program->name = name != NULL ? kn_text_copy(name) : NULL;
+    if (program->text == NULL || (name != NULL && program->name == NULL) ||
+        !copy_headers(program, header_count, headers, header_names)) {
+        kn_nvrtc_program_destroy(program);
+        return NULL;
+    }
+    return program;
+}
+
+void kn_nvrtc_program_destroy(kn_nvrtc_program *program)
+{
+    if (program == NULL) {
+        return;
+    }
+    const kn_nvrtc_table *real = program->real != NULL ? program->library->open() : NULL;
+    if (real != NULL) {
+        (void)real->nvrtcDestroyProgram(&program->real);
+    }
+    kn_nvrtc_program_forget(program);
+    free_texts(program->options, program->option_count);
+    free_texts(program->expressions, program->expression_count);
+    for (size_t i = 0; i < program->header_count; i++) {
+        free((void *)(uintptr_t)program->headers[i].text);
+        free((void *)(uintptr_t)program->headers[i].name);
+    }
+    free(program->headers);
+    free(program->name);
+    free(program->text);
+    program->magic = 0;
+    kn_mutex_deinit(&program->lock);
+    free(program);
+}
+
+kn_nvrtc_program *kn_nvrtc_program_of(nvrtcProgram handle)
+{
+    kn_nvrtc_program *program = (kn_nvrtc_program *)(void *)handle;
+    return program != NULL && program->magic == PROGRAM_MAGIC ? program : NULL;
+}
+
+bool kn_nvrtc_program_add_expression(kn_nvrtc_program *program, const char *expression)
+{
+    char **grown = (char **)realloc((void *)program->expressions,
+                                    (program->expression_count + 1) * sizeof(*grown));
+    if (grown == NULL) {
+        return false;
+    }
+    program->expressions = grown;
+    grown[program->expression_count] = kn_text_copy(expression);
+    return grown[program->expression_count] != NULL && ++program->expression_count > 0;
+}
+
+bool kn_nvrtc_program_set_options(kn_nvrtc_program *program, int count, const char *const *options)
+{
+    char **copies = (char **)calloc((size_t)count + 1, sizeof(*copies));
+    bool copied = copies != NULL;
+    for (int i = 0; copied && i < count; i++) {
+        copies[i] = kn_text_copy(options[i]);
+        copied = copies[i] != NULL;
+    }
+    if (!copied) {
+        free_texts(copies, copies != NULL ? (size_t)count : 0);
+        return false;
+    }
+    free_texts(program->options, program->option_count);
+    program->options = copies;
+    program->option_count = (size_t)count;
+    return true;
+}
+
+void kn_nvrtc_program_forget(kn_nvrtc_program *program)
+{
+    kn_nvrtc_result_deinit(&program->result);
+    kiln_blob_release(program->blob);
+    program->blob = NULL;
+    free(program->log);
+    program->log = NULL;
+    program->real_compiled = false;
+}
+
+/* NVRTC's log names the source, and entries are shared by sources of all names. */
+static bool take_log(kn_nvrtc_program *program)
+{
+    const kn_span log = program->result.parts[KN_NVRTC_LOG].bytes;
+    const kn_span from = program->result.parts[KN_NVRTC_NAME].bytes;
+    const char *to = program->name != NULL ? program->name : KN_NVRTC_UNNAMED;
+    if (log.length <= 1 || kn_span_equal(from, kn_span_of_text(to))) {
+        return true;
+    }
+    kn_strbuf text;
+    kn_strbuf_init(&text, 0);
+    if (!kn_nvrtc_log_rename(log, from, to, &text)) {
+        kn_strbuf_deinit(&text);
+        return false;
+    }
+    size_t length = 0;
+    program->log = kn_strbuf_detach(&text, &length);
+    program->result.parts[KN_NVRTC_LOG].bytes = kn_span_of(program->log, length);
+    return program->log != NULL;
+}
+
+bool kn_nvrtc_program_take(kn_nvrtc_program *program, kiln_blob *blob)
+{
+    kn_nvrtc_result_deinit(&program->result);
+    free(program->log);
+    program->log = NULL;
+    kiln_blob_release(program->blob);
+    program->blob = blob;
+    const bool taken = kn_nvrtc_result_parse(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)),
+                                             &program->result) == KILN_OK &&
+                       program->result.lowered_count == program->expression_count &&
+                       take_log(program);
+    if (!taken) {
+        kn_nvrtc_result_deinit(&program->result);
+        kiln_blob_release(program->blob);
+        program->blob = NULL;
+    }
+    return taken;
+}
+
+/* --- the real program --- */
+
+nvrtcResult kn_nvrtc_program_make_real(kn_nvrtc_program *program)
+{
+    const kn_nvrtc_table *real = program->library->open();
+    if (program->real != NULL) {
+        return 0;
+    }
+    if (real == NULL) {
+        return INTERNAL_ERROR;
+    }
+    const size_t count = program->header_count;
+    const char **arrays = (const char **)calloc(2 * count + 1, sizeof(*arrays));
+    if (arrays == NULL) {
+        return OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        arrays[i] = (const char *)program->headers[i].text;
+        arrays[count + i] = program->headers[i].name;
+    }
+    nvrtcResult code =
+        real->nvrtcCreateProgram(&program->real, program->text, program->name, (int)count,
+                                 count > 0 ? arrays : NULL, count > 0 ? arrays + count : NULL);
+    for (size_t i = 0; code == 0 && i < program->expression_count; i++) {
+        code = real->nvrtcAddNameExpression(program->real, program->expressions[i]);
+    }
+    if (code == 0 && program->callback != NULL && real->nvrtcSetFlowCallback != NULL) {
+        code = real->nvrtcSetFlowCallback(program->real, program->callback,
+                                          program->callback_payload);
+    }
+    free((void *)arrays);
+    return code;
+}
+
+nvrtcResult kn_nvrtc_program_catch_up(kn_nvrtc_program *program)
+{
+    nvrtcResult code = kn_nvrtc_program_make_real(program);
+    if (code == 0 && program->blob != NULL && !program->real_compiled) {
+        code = program->library->open()->nvrtcCompileProgram(
+            program->real, (int)program->option_count, (const char *const *)program->options);
+        program->real_compiled = true;
+    }
+    return code;
+}
+
+/* --- what it gave --- */
+
+typedef nvrtcResult size_fn(nvrtcProgram program, size_t *size);
+typedef nvrtcResult bytes_fn(nvrtcProgram program, char *bytes);
+
+/* False when out of memory. A size that is an error is an answer, too, and is kept. */
+static bool gather_output(const kn_nvrtc_program *program, unsigned part, size_fn *get_size,
+                          bytes_fn *get_bytes, kn_strbuf *out)
+{
+    size_t size = 0;
+    if (get_size == NULL || get_bytes == NULL) {
+        return true;
+    }
+    const nvrtcResult code = get_size(program->real, &size);
+    char *bytes = (char *)calloc(1, size + 1);
+    if (bytes == NULL || (code == 0 && size > 0 && get_bytes(program->real, bytes) != 0)) {
+        free(bytes);
+        return false;
+    }
+    kn_nvrtc_result_append(out, part, code, kn_span_of(bytes, code == 0 ? size : 0));
+    free(bytes);
+    return true;
+}
+
+static bool gather_lowered(const kn_nvrtc_program *program, const kn_nvrtc_table *real,
+                           kn_strbuf *out)
+{
+    for (size_t i = 0; i < program->expression_count; i++) {
+        const char *lowered = NULL;
+        if (real->nvrtcGetLoweredName(program->real, program->expressions[i], &lowered) != 0 ||
+            lowered == NULL) {
+            return false;
+        }
+        kn_nvrtc_result_append(out, KN_NVRTC_LOWERED, 0,
+                               kn_span_of(lowered, strlen(lowered) + 1));
+    }
+    return true;
+}
+
+kiln_status kn_nvrtc_program_gather(kn_nvrtc_program *program, kiln_blob **out_blob,
+                                    kiln_diag *diag)
+{
+    const kn_nvrtc_table *real = program->library->open();
+    const char *name = program->name != NULL ? program->name : KN_NVRTC_UNNAMED;
+    kn_strbuf payload;
+    kn_strbuf_init(&payload, 0);
+    bool whole =
+        gather_output(program, KN_NVRTC_LOG, real->nvrtcGetProgramLogSize,
+                      real->nvrtcGetProgramLog, &payload) &&
+        gather_output(program, KN_NVRTC_PTX, real->nvrtcGetPTXSize, real->nvrtcGetPTX, &payload) &&
+        gather_output(program, KN_NVRTC_CUBIN, real->nvrtcGetCUBINSize, real->nvrtcGetCUBIN,
+                      &payload) &&
+        gather_output(program, KN_NVRTC_LTOIR, real->nvrtcGetLTOIRSize, real->nvrtcGetLTOIR,
+                      &payload) &&
+        gather_output(program, KN_NVRTC_OPTIXIR, real->nvrtcGetOptiXIRSize, real->nvrtcGetOptiXIR,
+                      &payload) &&
+        gather_output(program, KN_NVRTC_NVVM, real->nvrtcGetNVVMSize, real->nvrtcGetNVVM,
+                      &payload) &&
+        gather_output(program, KN_NVRTC_TILEIR, real->nvrtcGetTileIRSize, real->nvrtcGetTileIR,
+                      &payload) &&
+        gather_lowered(program, real, &payload);
+    if (real->nvrtcGetPCHCreateStatus != NULL) {
+        kn_nvrtc_result_append(&payload, KN_NVRTC_PCH,
+                               real->nvrtcGetPCHCreateStatus(program->real), kn_span_of(NULL, 0));
+    }
+    kn_nvrtc_result_append(&payload, KN_NVRTC_NAME, 0, kn_span_of_text(name));
+    whole = whole && kn_strbuf_ok(&payload);
+    kiln_status status =
+        whole ? kiln_blob_create(payload.data, payload.length, NULL, 0, out_blob, diag)
+              : kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, name,
+                              "NVRTC compiled it and does not give all of the result");
+    kn_strbuf_deinit(&payload);
+    return status;
+}

@@ -1,0 +1,74 @@
+/* One nvrtcProgram of a caller: what it was made of, the result that stands for it, and the real
+ * program behind it, which is made only when something is asked that the result cannot answer.
+ *
+ *     new ──compile──► found: `result` answers, no real program
+ *      │      └──────► compiled: a real program, and `result` of what it gave
+ *      └─anything the cache does not know──► plain: every call goes to the real program
+ *
+ * Callers hold the program's lock; the functions below do not take it. */
+#ifndef KILN_INTERPOSE_NVRTC_PROGRAM_H
+#define KILN_INTERPOSE_NVRTC_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "interpose/nvrtc_api.h"
+#include "interpose/nvrtc_result.h"
+#include "kiln/cache.h"
+#include "kiln/source.h"
+#include "sys/thread.h"
+
+typedef struct kn_nvrtc_program {
+    uint64_t magic; /* tells a program of this library's from anything else */
+    kn_mutex lock;
+    const kn_nvrtc_real *library;
+    char *text;
+    char *name; /* NULL: none was given */
+    kiln_header *headers;
+    size_t header_count;
+    char **expressions;
+    size_t expression_count;
+    char **options; /* of the last compile */
+    size_t option_count;
+    int (*callback)(void *, void *);
+    void *callback_payload;
+    bool plain;          /* the real program has the last word */
+    bool real_compiled;  /* the real program was compiled with `options` */
+    nvrtcProgram real;   /* NULL: not made yet */
+    kiln_blob *blob;     /* of `result`; NULL: there is none */
+    kn_nvrtc_result result;
+    char *log; /* made for this program's name; NULL: the result's own */
+} kn_nvrtc_program;
+
+/* What NVRTC calls a source without a name. */
+#define KN_NVRTC_UNNAMED "default_program"
+
+/* Copies what it is given. NULL when out of memory. */
+kn_nvrtc_program *kn_nvrtc_program_create(const kn_nvrtc_real *library, const char *text,
+                                          const char *name, int header_count,
+                                          const char *const *headers,
+                                          const char *const *header_names);
+/* Destroys the real program, too. NULL is fine. */
+void kn_nvrtc_program_destroy(kn_nvrtc_program *program);
+
+/* The program behind a handle; NULL if the handle is not this library's. */
+kn_nvrtc_program *kn_nvrtc_program_of(nvrtcProgram handle);
+
+bool kn_nvrtc_program_add_expression(kn_nvrtc_program *program, const char *expression);
+bool kn_nvrtc_program_set_options(kn_nvrtc_program *program, int count, const char *const *options);
+/* Forgets the result of an earlier compile. */
+void kn_nvrtc_program_forget(kn_nvrtc_program *program);
+/* Takes `blob` over. False if it is not a result of this program. */
+bool kn_nvrtc_program_take(kn_nvrtc_program *program, kiln_blob *blob);
+
+/* Makes the real program with everything that this one was given, without compiling it. The code is
+ * the real library's. */
+nvrtcResult kn_nvrtc_program_make_real(kn_nvrtc_program *program);
+/* Makes it, and compiles it if this one has been: from now on it answers like this one. */
+nvrtcResult kn_nvrtc_program_catch_up(kn_nvrtc_program *program);
+
+/* Everything that the compiled real program gives, as the payload of an entry. */
+kiln_status kn_nvrtc_program_gather(kn_nvrtc_program *program, kiln_blob **out_blob,
+                                    kiln_diag *diag);
+
+#endif

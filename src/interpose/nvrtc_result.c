@@ -1,0 +1,97 @@
+/* See nvrtc_result.h. This file opens nothing and knows no NVRTC. */
+#include "interpose/nvrtc_result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+enum { PART_HEADER = 16, MAX_LOWERED = 65536 };
+
+void kn_nvrtc_result_append(kn_strbuf *out, unsigned part, nvrtcResult code, kn_span bytes)
+{
+    unsigned char header[PART_HEADER];
+    kn_put_u32(header, part);
+    kn_put_u32(header + 4, (uint32_t)code);
+    kn_put_u64(header + 8, bytes.length);
+    kn_strbuf_append(out, header, sizeof(header));
+    kn_strbuf_append(out, bytes.data, bytes.length);
+}
+
+static kiln_status take_part(kn_nvrtc_result *result, unsigned part, nvrtcResult code,
+                             kn_span bytes)
+{
+    if (part == KN_NVRTC_LOWERED) {
+        const bool sound = bytes.length > 0 && bytes.data[bytes.length - 1] == '\0' &&
+                           result->lowered_count < MAX_LOWERED;
+        kn_span *grown = sound ? (kn_span *)realloc(result->lowered, (result->lowered_count + 1) *
+                                                                          sizeof(*grown))
+                               : NULL;
+        if (grown == NULL) {
+            return sound ? KILN_E_NOMEM : KILN_E_CORRUPT;
+        }
+        result->lowered = grown;
+        grown[result->lowered_count++] = bytes;
+        return KILN_OK;
+    }
+    if (part >= KN_NVRTC_PARTS || result->parts[part].known) {
+        return KILN_E_CORRUPT;
+    }
+    result->parts[part] = (kn_nvrtc_output){true, code, bytes};
+    return KILN_OK;
+}
+
+kiln_status kn_nvrtc_result_parse(kn_span payload, kn_nvrtc_result *out_result)
+{
+    kiln_status status = KILN_OK;
+    const unsigned char *at = (const unsigned char *)payload.data;
+    size_t left = payload.length;
+    memset(out_result, 0, sizeof(*out_result));
+    while (left > 0 && status == KILN_OK) {
+        if (left < PART_HEADER || kn_get_u64(at + 8) > left - PART_HEADER) {
+            return KILN_E_CORRUPT;
+        }
+        const size_t length = (size_t)kn_get_u64(at + 8);
+        status = take_part(out_result, kn_get_u32(at), (nvrtcResult)kn_get_u32(at + 4),
+                           kn_span_of(at + PART_HEADER, length));
+        at += PART_HEADER + length;
+        left -= PART_HEADER + length;
+    }
+    const bool whole = out_result->parts[KN_NVRTC_LOG].known &&
+                       out_result->parts[KN_NVRTC_PTX].known &&
+                       out_result->parts[KN_NVRTC_NAME].known;
+    return status == KILN_OK && !whole ? KILN_E_CORRUPT : status;
+}
+
+void kn_nvrtc_result_deinit(kn_nvrtc_result *result)
+{
+    free(result->lowered);
+    memset(result, 0, sizeof(*result));
+}
+
+/* --- the name in a log --- */
+
+/* "NAME(12): warning", at the start of a line, and `compilation of "NAME"`. */
+static bool is_the_name(kn_span log, size_t at, kn_span name)
+{
+    const size_t end = at + name.length;
+    const char before = at > 0 ? log.data[at - 1] : '\n';
+    const char after = end < log.length ? log.data[end] : '\0';
+    return end <= log.length && memcmp(log.data + at, name.data, name.length) == 0 &&
+           ((before == '\n' && after == '(') || (before == '"' && after == '"'));
+}
+
+bool kn_nvrtc_log_rename(kn_span log, kn_span from, const char *to, kn_strbuf *out)
+{
+    size_t copied = 0;
+    for (size_t at = 0; from.length > 0 && at + from.length <= log.length; at++) {
+        if (is_the_name(log, at, from)) {
+            kn_strbuf_append(out, log.data + copied, at - copied);
+            kn_strbuf_append_text(out, to);
+            copied = at + from.length;
+            at = copied - 1;
+        }
+    }
+    kn_strbuf_append(out, log.data + copied, log.length - copied);
+    return kn_strbuf_ok(out);
+}

@@ -1,0 +1,69 @@
+/* See session.h. */
+#include "interpose/session.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "sys/env.h"
+#include "sys/thread.h"
+
+static struct {
+    pthread_once_t once;
+    kiln_cache *cache;
+    int report; /* -1: nobody reads one */
+} session = {.once = PTHREAD_ONCE_INIT, .report = -1};
+
+static void open_session(void)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    const char *report = kn_env_get("KILN_EXEC_REPORT");
+    if (report != NULL && report[0] == '/') {
+        session.report = open(report, O_WRONLY | O_APPEND | O_CLOEXEC);
+    }
+    if (kiln_cache_create(NULL, &session.cache, &diag) != KILN_OK) {
+        kn_log_diag(KILN_LOG_WARN, "opening the cache", &diag);
+        session.cache = NULL;
+    }
+    kiln_diag_clear(&diag);
+}
+
+kiln_cache *kn_session_cache(void)
+{
+    pthread_once(&session.once, open_session);
+    return session.cache;
+}
+
+/* A field may hold anything but what ends it. */
+static void append_field(kn_strbuf *line, const char *text)
+{
+    for (; text != NULL && *text != '\0'; text++) {
+        const char c = *text;
+        kn_strbuf_append_char(line, (unsigned char)c < ' ' || c == 127 ? ' ' : c);
+    }
+}
+
+void kn_session_report(const kn_session_event *event)
+{
+    pthread_once(&session.once, open_session);
+    if (session.report < 0) {
+        return;
+    }
+    kn_strbuf line;
+    kn_strbuf_init(&line, 4096); /* PIPE_BUF; a longer line is not written */
+    kn_strbuf_printf(&line, "%s\t%s\t%llu\t%llu\t", event->what, event->origin,
+                     (unsigned long long)event->took_ns, (unsigned long long)event->saved_ns);
+    append_field(&line, event->name);
+    kn_strbuf_append_char(&line, '\t');
+    append_field(&line, event->reason);
+    kn_strbuf_append_char(&line, '\n');
+    if (kn_strbuf_ok(&line)) {
+        /* A report that cannot be written is nobody's failure. */
+        const ssize_t written = write(session.report, line.data, line.length);
+        (void)written;
+    }
+    kn_strbuf_deinit(&line);
+}

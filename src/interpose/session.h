@@ -1,0 +1,29 @@
+/* What the interposed libraries of one process share: the cache, the identity of the compiler, and
+ * the report that `kiln exec --stats` reads. It lives as long as the process: the programs that it
+ * serves end in every way there is. */
+#ifndef KILN_INTERPOSE_SESSION_H
+#define KILN_INTERPOSE_SESSION_H
+
+#include <stdint.h>
+
+#include "kiln/cache.h"
+
+/* The default cache, opened at the first call; NULL if it cannot be opened, which is logged once.
+ * Threads: any. */
+kiln_cache *kn_session_cache(void);
+
+/* What became of one compile. */
+typedef struct kn_session_event {
+    const char *what;   /* "nvrtc" */
+    const char *name;   /* of the source */
+    const char *origin; /* kiln_origin_name, or "bypassed", "failed" */
+    const char *reason; /* of a bypass; NULL: none */
+    uint64_t took_ns;
+    uint64_t saved_ns; /* what the compile took that a hit spared */
+} kn_session_event;
+
+/* Appends one line to $KILN_EXEC_REPORT, if that is set (docs/formats.md, "Report of kiln exec").
+ * One write, so that lines of several processes do not mix. Threads: any. Fails: never. */
+void kn_session_report(const kn_session_event *event);
+
+#endif
