@@ -35,7 +35,8 @@ static bool try_file(const search *s, const char *path)
 
 static bool try_directory(search *s, const char *directory, size_t length, const char *below)
 {
-    int written = snprintf(s->out_path, s->size, "%.*s%s/%s", (int)length, directory, below, s->name);
+    int written =
+        snprintf(s->out_path, s->size, "%.*s%s/%s", (int)length, directory, below, s->name);
     return length > 0 && directory[0] == '/' && written > 0 && (size_t)written < s->size &&
            try_file(s, s->out_path);
 }
@@ -154,8 +155,8 @@ static bool try_wheels(search *s, const char *directory)
 
 /* --- the loader's cache --- */
 
-/* /etc/ld.so.cache in the format of glibc 2.2 and later (sysdeps/generic/dl-cache.h): a header of 48
- * bytes, then rows of 24; names are offsets from the header. */
+/* /etc/ld.so.cache in the format of glibc 2.2 and later (sysdeps/generic/dl-cache.h): a header of
+ * 48 bytes, then rows of 24; names are offsets from the header. */
 #define CACHE_MAGIC "glibc-ld.so.cache1.1"
 enum { CACHE_HEADER = 48, CACHE_ROW = 24, FLAG_ELF = 1, FLAG_LIBC6 = 3, FLAG_KIND = 0xff };
 
@@ -219,9 +220,14 @@ static bool try_cache(search *s)
 
 static bool try_defaults(search *s)
 {
-    static const char *const directories[] = {
-        "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu",
-        "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+    static const char *const directories[] = {"/lib/x86_64-linux-gnu",
+                                              "/usr/lib/x86_64-linux-gnu",
+                                              "/lib/aarch64-linux-gnu",
+                                              "/usr/lib/aarch64-linux-gnu",
+                                              "/lib64",
+                                              "/usr/lib64",
+                                              "/lib",
+                                              "/usr/lib"};
     for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
         if (try_directory(s, directories[i], strlen(directories[i]), "")) {
             return true;
@@ -239,7 +245,8 @@ static bool try_toolkits(search *s)
         return true;
     }
     for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
-        if (try_environment(s, "CUDA_PATH", below[i]) || try_environment(s, "CUDA_HOME", below[i]) ||
+        if (try_environment(s, "CUDA_PATH", below[i]) ||
+            try_environment(s, "CUDA_HOME", below[i]) ||
             try_directory(s, "/usr/local/cuda", strlen("/usr/local/cuda"), below[i]) ||
             try_directory(s, numbered, strlen(numbered), below[i])) {
             return true;
@@ -262,8 +269,7 @@ static bool search_all(search *s, const object *caller, const object *program)
 {
     char variable[32];
     snprintf(variable, sizeof(variable), "KILN_NVRTC_%d", s->major);
-    return try_named(s, "KILN_NVRTC_LIBRARY") ||
-           try_list(s, caller->rpath, caller->directory) ||
+    return try_named(s, "KILN_NVRTC_LIBRARY") || try_list(s, caller->rpath, caller->directory) ||
            try_list(s, program->rpath, program->directory) || try_wheels(s, caller->directory) ||
            try_list(s, getenv("LD_LIBRARY_PATH"), program->directory) ||
            try_list(s, caller->runpath, caller->directory) || try_named(s, variable) ||
@@ -322,5 +328,6 @@ bool kn_find_core(const char *name, char *out_path, size_t size)
         }
         *slash = '\0';
     }
-    return (size_t)snprintf(out_path, size, "%s/%s", path, name) < size && access(out_path, R_OK) == 0;
+    return (size_t)snprintf(out_path, size, "%s/%s", path, name) < size &&
+           access(out_path, R_OK) == 0;
 }

@@ -234,7 +234,8 @@ static nvrtcResult call_private(nvrtcProgram handle, long a, long b, long c, lon
 
 /* --- outputs --- */
 
-/* The output of a program that was found in the cache or compiled for it; NULL: ask the real one. */
+/* The output of a program that was found in the cache or compiled for it; NULL: ask the real one.
+ */
 static const kn_nvrtc_output *find_output(const kn_nvrtc_program *program, unsigned part)
 {
     const bool known = program != NULL && program->blob != NULL && !program->plain &&

@@ -214,8 +214,8 @@ static kiln_status make_facts_recipe(const kn_nvrtc_identity *identity, kiln_rec
         status = kiln_recipe_set_target(recipe, "portable", NULL);
     }
     if (status == KILN_OK) {
-        status = kiln_recipe_add_text(recipe, "nvrtc", identity->nvrtc, strlen(identity->nvrtc),
-                                      NULL);
+        status =
+            kiln_recipe_add_text(recipe, "nvrtc", identity->nvrtc, strlen(identity->nvrtc), NULL);
     }
     if (status != KILN_OK) {
         kiln_recipe_destroy(recipe);

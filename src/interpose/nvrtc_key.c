@@ -43,8 +43,7 @@ static kiln_status keep_builtins_name(void *user, const char *name)
     static const char prefix[] = "libnvrtc-builtins.so.";
     /* The shortest is the link that NVRTC opens: .so.13.0, not .so.13.0.48. */
     if (kn_text_starts(name, prefix) && strlen(name) < sizeof(identity->builtins_name) &&
-        (identity->builtins_name[0] == '\0' ||
-         strlen(name) < strlen(identity->builtins_name))) {
+        (identity->builtins_name[0] == '\0' || strlen(name) < strlen(identity->builtins_name))) {
         kn_text_put(identity->builtins_name, sizeof(identity->builtins_name), name);
     }
     return KILN_OK;
@@ -155,8 +154,9 @@ static void name_target(const kn_nvrtc_key *key, char *out, size_t size)
              strcmp(key->options[i], "--gpu-architecture") == 0)) {
             value = key->options[i + 1];
         }
-        if (value != NULL && strspn(value, "abcdefghijklmnopqrstuvwxyz_0123456789") ==
-                                 strlen(value) && strlen(value) + 6 < size) {
+        if (value != NULL &&
+            strspn(value, "abcdefghijklmnopqrstuvwxyz_0123456789") == strlen(value) &&
+            strlen(value) + 6 < size) {
             kn_text_putf(out, size, "cuda-%s", value);
         }
     }
@@ -201,8 +201,8 @@ static kiln_status add_identity(kn_nvrtc_key *key, const kn_nvrtc_identity *iden
  * LTO and OptiX. */
 static bool output_has_names(const kn_nvrtc_key *key, const kn_cuda_option_facts *facts)
 {
-    static const char *const prefixes[] = {"-dlto", "--dlink-time-opt", "-gen-opt-lto",
-                                           "--gen-opt-lto", "-optix-ir", "--optix-ir"};
+    static const char *const prefixes[] = {"-dlto",         "--dlink-time-opt", "-gen-opt-lto",
+                                           "--gen-opt-lto", "-optix-ir",        "--optix-ir"};
     bool names = facts->names;
     for (size_t i = 0; i < key->source.option_count; i++) {
         for (size_t j = 0; j < sizeof(prefixes) / sizeof(prefixes[0]); j++) {
@@ -266,8 +266,8 @@ static kiln_status fill_recipe(kn_nvrtc_key *key, const kn_nvrtc_program *progra
         status = kiln_recipe_set_target(key->recipe, target, diag);
     }
     if (status == KILN_OK) {
-        status = kiln_recipe_add_bytes(key->recipe, "source", program->text,
-                                       strlen(program->text), diag);
+        status = kiln_recipe_add_bytes(key->recipe, "source", program->text, strlen(program->text),
+                                       diag);
     }
     if (status == KILN_OK) {
         status = add_options(key, facts, diag);
@@ -278,9 +278,8 @@ static kiln_status fill_recipe(kn_nvrtc_key *key, const kn_nvrtc_program *progra
     return status == KILN_OK ? add_identity(key, identity, diag) : status;
 }
 
-kiln_status kn_nvrtc_key_init(kn_nvrtc_key *key, kiln_cache *cache,
-                              const kn_nvrtc_program *program, const kn_nvrtc_identity *identity,
-                              kiln_diag *diag)
+kiln_status kn_nvrtc_key_init(kn_nvrtc_key *key, kiln_cache *cache, const kn_nvrtc_program *program,
+                              const kn_nvrtc_identity *identity, kiln_diag *diag)
 {
     kn_cuda_option_facts facts = {0};
     memset(key, 0, sizeof(*key));

@@ -28,9 +28,8 @@ typedef struct kn_nvrtc_key {
 
 /* Makes the key of a compile with the program's options. What cannot be keyed sets `bypass`.
  * KILN_E_NOMEM, KILN_E_INVALID. Blocks: disk. Owns: until deinit it borrows from the program. */
-kiln_status kn_nvrtc_key_init(kn_nvrtc_key *key, kiln_cache *cache,
-                              const kn_nvrtc_program *program, const kn_nvrtc_identity *identity,
-                              kiln_diag *diag);
+kiln_status kn_nvrtc_key_init(kn_nvrtc_key *key, kiln_cache *cache, const kn_nvrtc_program *program,
+                              const kn_nvrtc_identity *identity, kiln_diag *diag);
 void kn_nvrtc_key_deinit(kn_nvrtc_key *key);
 
 #endif

@@ -7,8 +7,8 @@
 #include "base/text.h"
 
 #define PROGRAM_MAGIC 0x6e76727463206b6eULL
-#define INTERNAL_ERROR 11   /* NVRTC_ERROR_INTERNAL_ERROR */
-#define OUT_OF_MEMORY 1     /* NVRTC_ERROR_OUT_OF_MEMORY */
+#define INTERNAL_ERROR 11 /* NVRTC_ERROR_INTERNAL_ERROR */
+#define OUT_OF_MEMORY 1   /* NVRTC_ERROR_OUT_OF_MEMORY */
 
 static void free_texts(char **texts, size_t count)
 {
@@ -194,8 +194,8 @@ nvrtcResult kn_nvrtc_program_make_real(kn_nvrtc_program *program)
         code = real->nvrtcAddNameExpression(program->real, program->expressions[i]);
     }
     if (code == 0 && program->callback != NULL && real->nvrtcSetFlowCallback != NULL) {
-        code = real->nvrtcSetFlowCallback(program->real, program->callback,
-                                          program->callback_payload);
+        code =
+            real->nvrtcSetFlowCallback(program->real, program->callback, program->callback_payload);
     }
     free((void *)arrays);
     return code;
@@ -245,8 +245,7 @@ static bool gather_lowered(const kn_nvrtc_program *program, const kn_nvrtc_table
             lowered == NULL) {
             return false;
         }
-        kn_nvrtc_result_append(out, KN_NVRTC_LOWERED, 0,
-                               kn_span_of(lowered, strlen(lowered) + 1));
+        kn_nvrtc_result_append(out, KN_NVRTC_LOWERED, 0, kn_span_of(lowered, strlen(lowered) + 1));
     }
     return true;
 }
@@ -259,8 +258,8 @@ kiln_status kn_nvrtc_program_gather(kn_nvrtc_program *program, kiln_blob **out_b
     kn_strbuf payload;
     kn_strbuf_init(&payload, 0);
     bool whole =
-        gather_output(program, KN_NVRTC_LOG, real->nvrtcGetProgramLogSize,
-                      real->nvrtcGetProgramLog, &payload) &&
+        gather_output(program, KN_NVRTC_LOG, real->nvrtcGetProgramLogSize, real->nvrtcGetProgramLog,
+                      &payload) &&
         gather_output(program, KN_NVRTC_PTX, real->nvrtcGetPTXSize, real->nvrtcGetPTX, &payload) &&
         gather_output(program, KN_NVRTC_CUBIN, real->nvrtcGetCUBINSize, real->nvrtcGetCUBIN,
                       &payload) &&
@@ -274,8 +273,8 @@ kiln_status kn_nvrtc_program_gather(kn_nvrtc_program *program, kiln_blob **out_b
                       &payload) &&
         gather_lowered(program, real, &payload);
     if (real->nvrtcGetPCHCreateStatus != NULL) {
-        kn_nvrtc_result_append(&payload, KN_NVRTC_PCH,
-                               real->nvrtcGetPCHCreateStatus(program->real), kn_span_of(NULL, 0));
+        kn_nvrtc_result_append(&payload, KN_NVRTC_PCH, real->nvrtcGetPCHCreateStatus(program->real),
+                               kn_span_of(NULL, 0));
     }
     kn_nvrtc_result_append(&payload, KN_NVRTC_NAME, 0, kn_span_of_text(name));
     whole = whole && kn_strbuf_ok(&payload);

@@ -32,10 +32,10 @@ typedef struct kn_nvrtc_program {
     size_t option_count;
     int (*callback)(void *, void *);
     void *callback_payload;
-    bool plain;          /* the real program has the last word */
-    bool real_compiled;  /* the real program was compiled with `options` */
-    nvrtcProgram real;   /* NULL: not made yet */
-    kiln_blob *blob;     /* of `result`; NULL: there is none */
+    bool plain;         /* the real program has the last word */
+    bool real_compiled; /* the real program was compiled with `options` */
+    nvrtcProgram real;  /* NULL: not made yet */
+    kiln_blob *blob;    /* of `result`; NULL: there is none */
     kn_nvrtc_result result;
     char *log; /* made for this program's name; NULL: the result's own */
 } kn_nvrtc_program;

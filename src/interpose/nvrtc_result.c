@@ -24,8 +24,8 @@ static kiln_status take_part(kn_nvrtc_result *result, unsigned part, nvrtcResult
     if (part == KN_NVRTC_LOWERED) {
         const bool sound = bytes.length > 0 && bytes.data[bytes.length - 1] == '\0' &&
                            result->lowered_count < MAX_LOWERED;
-        kn_span *grown = sound ? (kn_span *)realloc(result->lowered, (result->lowered_count + 1) *
-                                                                          sizeof(*grown))
+        kn_span *grown = sound ? (kn_span *)realloc(result->lowered,
+                                                    (result->lowered_count + 1) * sizeof(*grown))
                                : NULL;
         if (grown == NULL) {
             return sound ? KILN_E_NOMEM : KILN_E_CORRUPT;

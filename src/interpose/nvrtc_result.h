@@ -46,8 +46,8 @@ void kn_nvrtc_result_append(kn_strbuf *out, unsigned part, nvrtcResult code, kn_
 kiln_status kn_nvrtc_result_parse(kn_span payload, kn_nvrtc_result *out_result);
 void kn_nvrtc_result_deinit(kn_nvrtc_result *result);
 
-/* A log as the same compile gives it for a source of another name: NVRTC writes the name before each
- * line number and in its summary. False when out of memory. */
+/* A log as the same compile gives it for a source of another name: NVRTC writes the name before
+ * each line number and in its summary. False when out of memory. */
 bool kn_nvrtc_log_rename(kn_span log, kn_span from, const char *to, kn_strbuf *out);
 
 #endif

@@ -38,6 +38,7 @@ typedef struct cli_command {
     X(run)                                                                                         \
     X(compile)                                                                                     \
     X(warm)                                                                                        \
+    X(exec)                                                                                        \
     X(tune)                                                                                        \
     X(explain)                                                                                     \
     X(stats)                                                                                       \

@@ -1,0 +1,36 @@
+/* What `kiln exec` puts into a program's environment, so that kiln stands under the compilers that
+ * it calls. Nothing that the user has set is lost: lists are put in front of his. */
+#ifndef KILN_PROGRAM_EXEC_ENVIRONMENT_H
+#define KILN_PROGRAM_EXEC_ENVIRONMENT_H
+
+#include "cli/cmd.h"
+
+enum { EXEC_SETTINGS_MAX = 16 };
+
+typedef struct exec_setting {
+    const char *name, *value;
+} exec_setting;
+
+typedef struct exec_environment {
+    exec_setting settings[EXEC_SETTINGS_MAX];
+    size_t count;
+    /* For doctor: each NVRTC that was found, and the library of kiln that stands in for it. */
+    struct {
+        int major;
+        const char *real, *front;
+    } nvrtc[2];
+    size_t nvrtc_count;
+} exec_environment;
+
+/* Finds what can be interposed for `program`, a name as execvp(3) takes it. KILN_E_UNAVAILABLE:
+ * this installation has no libraries for it; KILN_E_NOMEM. */
+kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_environment *out,
+                                  kiln_diag *diag);
+/* False when out of memory or full. */
+bool exec_environment_add(exec_environment *environment, const char *name, const char *value);
+/* Into this process, which is to become the program. False when out of memory. */
+bool exec_environment_apply(const exec_environment *environment);
+/* As lines that a shell reads. */
+void exec_environment_print(const exec_environment *environment, FILE *file);
+
+#endif
