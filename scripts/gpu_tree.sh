@@ -7,23 +7,29 @@ set -eu
 cd "$(dirname "$0")/.."
 tree=${1:-.gpu}
 cmake -G Ninja -B build-gpu -DCMAKE_BUILD_TYPE=Release -DKILN_TESTS=ON >/dev/null
-ninja -C build-gpu kiln kiln-probe kiln-nvrtc kiln-shaderc kiln_shared bench_cuda_first_result conformance dropin_opencl two_devices hard_cases >/dev/null
+ninja -C build-gpu kiln kiln_libexec kiln-probe kiln-nvrtc kiln-shaderc kiln_shared bench_cuda_first_result conformance dropin_opencl two_devices hard_cases >/dev/null
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/lib" "$tree/libexec/kiln"
 cp build-gpu/programs/kiln/kiln build-gpu/tests/conformance/conformance \
     build-gpu/tests/conformance/dropin_opencl "$tree/bin/"
 cp build-gpu/tests/device/two_devices build-gpu/tests/device/hard_cases "$tree/bin/"
 cp build-gpu/bench/bench_cuda_first_result "$tree/bin/first_result"
-cp build-gpu/programs/libexec/kiln/* "$tree/libexec/kiln/"
+cp -r build-gpu/programs/libexec/kiln/* "$tree/libexec/kiln/"
 cp -P build-gpu/src/libkiln.so* "$tree/lib/"
 for program in "$tree"/bin/* "$tree"/libexec/kiln/*; do
+    [ -f "$program" ] || continue
     ldd "$program" | awk '/=> \// { print $1, $3 }'
 done | sort -u | while read -r name path; do
     case $name in
     libxxhash* | libzstd* | libjansson* | libcrypto* | libcmocka*) cp -L "$path" "$tree/lib/$name" ;;
     esac
 done
-strip "$tree"/bin/* "$tree"/libexec/kiln/* "$tree"/lib/* 2>/dev/null || true
+strip "$tree"/bin/* "$tree"/libexec/kiln/* "$tree"/libexec/kiln/nvrtc/*/*.so.1? "$tree"/lib/* 2>/dev/null || true
+# The command finds its libraries by itself: what kiln exec starts must not get them too.
+patchelf --set-rpath "\$ORIGIN/../lib" "$tree/bin/kiln"
+for library in "$tree"/lib/*.so.*; do
+    [ -L "$library" ] || patchelf --set-rpath "\$ORIGIN" "$library"
+done
 mkdir -p "$tree/programs/kiln"
 ln -s ../../bin/kiln "$tree/programs/kiln/kiln" # where scripts/demo.py looks
 pwd >"$tree/source"
