@@ -131,6 +131,24 @@ static bool find_object(const void *address, object *out)
     return true;
 }
 
+/* --- a library that is mapped already --- */
+
+static int try_mapped(struct dl_phdr_info *info, size_t size, void *user)
+{
+    search *s = user;
+    const char *slash = info->dlpi_name != NULL ? strrchr(info->dlpi_name, '/') : NULL;
+    const size_t length = strlen(s->name);
+    (void)size;
+    /* libnvrtc.so.13, or the file that it is a link to */
+    if (slash == NULL || strncmp(slash + 1, s->name, length) != 0 ||
+        (slash[1 + length] != '\0' && slash[1 + length] != '.') ||
+        strlen(info->dlpi_name) >= s->size || !try_file(s, info->dlpi_name)) {
+        return 0;
+    }
+    memcpy(s->out_path, info->dlpi_name, strlen(info->dlpi_name) + 1);
+    return 1;
+}
+
 /* --- NVIDIA's wheels --- */
 
 /* The site directory that an object lies below, and the wheels' directories there. */
@@ -269,7 +287,8 @@ static bool search_all(search *s, const object *caller, const object *program)
 {
     char variable[32];
     snprintf(variable, sizeof(variable), "KILN_NVRTC_%d", s->major);
-    return try_named(s, "KILN_NVRTC_LIBRARY") || try_list(s, caller->rpath, caller->directory) ||
+    return try_named(s, "KILN_NVRTC_LIBRARY") || dl_iterate_phdr(try_mapped, s) != 0 ||
+           try_list(s, caller->rpath, caller->directory) ||
            try_list(s, program->rpath, program->directory) || try_wheels(s, caller->directory) ||
            try_list(s, getenv("LD_LIBRARY_PATH"), program->directory) ||
            try_list(s, caller->runpath, caller->directory) || try_named(s, variable) ||

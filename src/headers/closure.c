@@ -340,6 +340,11 @@ bool kn_closure_names_matter(const kn_closure *view)
     return c->request.names || c->has_names || (c->has_includes && c->manifest.names_seen);
 }
 
+bool kn_closure_source_names(const kn_closure *view)
+{
+    return ((const closure *)view)->has_names;
+}
+
 /* A directory as the compiler spells it, or, where code has names without directories, which other
  * directory it lies in: of two that both fit, the compiler takes one off. */
 static void append_dir(const closure *c, size_t index, kn_strbuf *line)

@@ -102,6 +102,8 @@ kiln_status kn_closure_settle(kn_closure *closure);
 /* Whether the code may hold the names of files: a text or an option mentions __FILE__ or its like,
  * or the request says so. kn_closure_add_to puts them into the key then. */
 bool kn_closure_names_matter(const kn_closure *closure);
+/* Whether the source itself or an option mentions it; a header's own __FILE__ is the header's. */
+bool kn_closure_source_names(const kn_closure *closure);
 
 /* Adds one "header" field for each file (name as written, SHA-256) in the order in which they are
  * reached, those of system dirs left out, and an "includes" field that fixes which include reaches

@@ -439,7 +439,8 @@ static kiln_status visit_computed(void *user, kn_span name, bool quoted)
     walk *w = user;
     const kn_include include = {name, quoted, w->at->next, w->at->probe};
     kiln_status status = visit(w, &include);
-    w->at->found = w->at->found || w->targets > 0;
+    /* Where all that is searched is known, one that is not there is keyed as missing. */
+    w->at->found = w->at->found || w->targets > 0 || w->path->request->search_path_complete;
     return status;
 }
 

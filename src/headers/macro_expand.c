@@ -63,10 +63,27 @@ static bool next_choices(kn_choices *choices)
 /* --- words --------------------------------------------------------------------------------------
  */
 
+/* Names of libraries that take the compiler's share of names and that no compiler defines. CUDA's
+ * core libraries are among the includes of everybody who compiles with NVRTC, in directories of his
+ * own. */
+static bool is_of_library(kn_span word)
+{
+    static const char *const prefixes[] = {"__THRUST_", "_THRUST_", "_CCCL_", "_CUB_",
+                                           "_LIBCUDACXX_"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        const size_t length = strlen(prefixes[i]);
+        if (word.length > length && memcmp(word.data, prefixes[i], length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_reserved(kn_span word)
 {
     return word.length > 1 && word.data[0] == '_' &&
-           (word.data[1] == '_' || (word.data[1] >= 'A' && word.data[1] <= 'Z'));
+           (word.data[1] == '_' || (word.data[1] >= 'A' && word.data[1] <= 'Z')) &&
+           !is_of_library(word);
 }
 
 /* Names that are not reserved and that compilers define all the same, as 1. */

@@ -97,7 +97,17 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     if (call->unkept != NULL) {
         return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, name_of(program), "%s", call->unkept);
     }
-    return kn_nvrtc_program_gather(program, out_blob, diag);
+    kiln_blob *blob = NULL;
+    const kiln_status status = kn_nvrtc_program_gather(program, &blob, diag);
+    if (status == KILN_OK &&
+        !kn_nvrtc_key_fits(call->key, program,
+                           kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)))) {
+        kiln_blob_release(blob);
+        call->unkept = "the code holds the directory of its source's name";
+        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, name_of(program), "%s", call->unkept);
+    }
+    *out_blob = status == KILN_OK ? blob : NULL;
+    return status;
 }
 
 /* --- one compile --- */

@@ -212,22 +212,32 @@ static bool output_has_names(const kn_nvrtc_key *key, const kn_cuda_option_facts
     return names;
 }
 
-/* The name, and the directories that the names of headers begin with. */
-static kiln_status add_names(kn_nvrtc_key *key, const kn_nvrtc_program *program, kiln_diag *diag)
+/* The name as the caller gave it. The directory of a temporary source is new in each process, and
+ * most code cannot see it: a text that mentions __FILE__ or its like can, and debug information.
+ * Where only headers mention it, their macros could; the length of the directory is keyed for what
+ * measures it, and code that holds it is not stored (kn_nvrtc_key_fits). */
+static kiln_status add_name(kn_nvrtc_key *key, const kn_nvrtc_program *program, bool names,
+                            kiln_diag *diag)
 {
     const char *name = program->name != NULL ? program->name : KN_NVRTC_UNNAMED;
-    kiln_status status = add_text(key, "name", name, diag);
-    for (size_t i = 0; i < key->source.include_dir_count && status == KILN_OK; i++) {
-        status = add_text(key, "directory", key->directories[i], diag);
+    if (names || kn_closure_source_names(key->closure)) {
+        return add_text(key, "name.whole", name, diag);
     }
-    return status;
+    key->watch_name = kn_closure_names_matter(key->closure);
+    return key->watch_name ? kiln_recipe_add_u64(key->recipe, "name.length", strlen(name), diag)
+                           : KILN_OK;
 }
 
-static kiln_status add_headers(kn_nvrtc_key *key, kiln_cache *cache, bool beside, kiln_diag *diag)
+static kiln_status add_headers(kn_nvrtc_key *key, kiln_cache *cache,
+                               const kn_nvrtc_program *program, const kn_cuda_option_facts *facts,
+                               kiln_diag *diag)
 {
+    const bool names = output_has_names(key, facts);
     const kn_closure_request request = {
         .source = &key->source,
-        .folder = beside ? key->folder : NULL,
+        .folder = facts->not_beside ? NULL : key->folder,
+        .not_beside = facts->not_beside,
+        .names = names,
         .search_path_complete = true,
         .cache = cache,
         .first = key->recipe,
@@ -237,7 +247,53 @@ static kiln_status add_headers(kn_nvrtc_key *key, kiln_cache *cache, bool beside
         kn_text_put(key->bypass, sizeof(key->bypass), key->closure->reason);
         return KILN_OK;
     }
-    return status == KILN_OK ? kn_closure_add_to(key->closure, key->recipe, diag) : status;
+    if (status == KILN_OK) {
+        status = kn_closure_add_to(key->closure, key->recipe, diag);
+    }
+    return status == KILN_OK ? add_name(key, program, names, diag) : status;
+}
+
+/* PTX has a string as a list of its bytes in decimal. */
+static void append_decimal(kn_strbuf *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        kn_strbuf_printf(out, "%u, ", (unsigned)(unsigned char)*text);
+    }
+}
+
+static bool holds_text(kn_span bytes, const char *text)
+{
+    return text[0] != '\0' && memmem(bytes.data, bytes.length, text, strlen(text)) != NULL;
+}
+
+/* Only the outputs: the payload also has the name itself, and perhaps a log with it. */
+static bool outputs_hold(kn_span payload, const char *text, const char *decimal)
+{
+    kn_nvrtc_result result;
+    bool holds = kn_nvrtc_result_parse(payload, &result) != KILN_OK;
+    for (unsigned i = KN_NVRTC_PTX; !holds && i <= KN_NVRTC_TILEIR; i++) {
+        const kn_span bytes = result.parts[i].bytes;
+        holds = holds_text(bytes, text) || holds_text(bytes, decimal);
+    }
+    kn_nvrtc_result_deinit(&result);
+    return holds;
+}
+
+bool kn_nvrtc_key_fits(const kn_nvrtc_key *key, const kn_nvrtc_program *program, kn_span payload)
+{
+    const char *slash = program->name != NULL ? strrchr(program->name, '/') : NULL;
+    if (!key->watch_name || slash == NULL) {
+        return true;
+    }
+    kn_strbuf decimal;
+    kn_strbuf_init(&decimal, 0);
+    char *directory = kn_text_copy_n(program->name, (size_t)(slash - program->name) + 1);
+    append_decimal(&decimal, directory != NULL ? directory : "");
+    const bool fits = directory != NULL && kn_strbuf_ok(&decimal) &&
+                      !outputs_hold(payload, directory, kn_strbuf_text(&decimal));
+    free(directory);
+    kn_strbuf_deinit(&decimal);
+    return fits;
 }
 
 /* NVRTC looks for "x.h" in the directory of the source's name: the current one for a plain name. */
@@ -246,6 +302,7 @@ static kiln_status describe_source(kn_nvrtc_key *key, const kn_nvrtc_program *pr
 {
     key->source = (kiln_source)KILN_SOURCE_INIT;
     key->source.language = KILN_LANG_CUDA;
+    key->source.name = program->name != NULL ? program->name : KN_NVRTC_UNNAMED;
     key->source.text = program->text;
     key->source.length = strlen(program->text);
     key->source.headers = program->headers;
@@ -291,11 +348,8 @@ kiln_status kn_nvrtc_key_init(kn_nvrtc_key *key, kiln_cache *cache, const kn_nvr
     if (variable != NULL) {
         kn_text_putf(key->bypass, sizeof(key->bypass), "%s is set", variable);
     }
-    if (status == KILN_OK && output_has_names(key, &facts)) {
-        status = add_names(key, program, diag);
-    }
     if (status == KILN_OK && key->bypass[0] == '\0') {
-        status = add_headers(key, cache, !facts.not_beside, diag);
+        status = add_headers(key, cache, program, &facts, diag);
     }
     if (status != KILN_OK) {
         kn_nvrtc_key_deinit(key);

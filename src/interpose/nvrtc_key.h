@@ -23,6 +23,7 @@ typedef struct kn_nvrtc_key {
     kiln_source source;
     const char **options, **directories;
     char *folder;
+    bool watch_name;  /* the code may hold the directory of the source's name, which is not keyed */
     char bypass[256]; /* why it goes past the cache; "" if it does not */
 } kn_nvrtc_key;
 
@@ -30,6 +31,9 @@ typedef struct kn_nvrtc_key {
  * KILN_E_NOMEM, KILN_E_INVALID. Blocks: disk. Owns: until deinit it borrows from the program. */
 kiln_status kn_nvrtc_key_init(kn_nvrtc_key *key, kiln_cache *cache, const kn_nvrtc_program *program,
                               const kn_nvrtc_identity *identity, kiln_diag *diag);
+/* Whether what a compile gave may be stored under the key: code that holds the directory of the
+ * caller's source may not. */
+bool kn_nvrtc_key_fits(const kn_nvrtc_key *key, const kn_nvrtc_program *program, kn_span payload);
 void kn_nvrtc_key_deinit(kn_nvrtc_key *key);
 
 #endif
