@@ -17,6 +17,7 @@ OS_HEADER = re.compile(r"^(unistd|pthread|dlfcn|fcntl|dirent|spawn|poll|pwd|ucon
 # Visibility is the one thing that public headers must ask the system about.
 OS_FREE = ("src/sys/", "tests/", "bench/", "examples/", "include/kiln/export.h",
            "programs/kiln/cli/host.c", "programs/kiln/cli/host_interrupt.c", "programs/kiln/cli/parallel.c",
+           "programs/kiln/exec/", "src/interpose/",  # what is preloaded is of Linux alone
            "programs/kiln-")  # programs of their own, run by the library
 
 
@@ -47,7 +48,7 @@ def layer_of(path, layers):
 
 def resolve(name, includer):
     """The file of the project that a quoted include means, or None."""
-    for root in ("include", "src", "", "tests", "kernels", "kernels/include", "programs/kiln", str(Path(includer).parent)):
+    for root in ("include", "src", "", "tests", "kernels", "kernels/include", "programs/kiln", "programs", str(Path(includer).parent)):
         candidate = Path(root) / name
         if (ROOT / candidate).is_file():
             return candidate.as_posix()

@@ -61,12 +61,13 @@ static nvrtcResult call_version(int *major, int *minor)
         const kn_nvrtc_table *real = library->open();
         return real != NULL ? real->nvrtcVersion(major, minor) : INTERNAL_ERROR;
     }
-    const nvrtcResult code = kn_nvrtc_facts_get(library, &facts);
-    if (code == 0) {
-        *major = facts.major;
-        *minor = facts.minor;
+    if (kn_nvrtc_facts_get(library, &facts) != 0) {
+        const kn_nvrtc_table *real = library->open();
+        return real != NULL ? real->nvrtcVersion(major, minor) : INTERNAL_ERROR;
     }
-    return code;
+    *major = facts.major;
+    *minor = facts.minor;
+    return 0;
 }
 
 static nvrtcResult call_num_archs(int *count)

@@ -50,10 +50,7 @@ static nvrtcResult compile_plainly(kn_nvrtc_program *program)
 {
     program->plain = true;
     const nvrtcResult code = kn_nvrtc_program_make_real(program);
-    return code != 0 ? code
-                     : program->library->open()->nvrtcCompileProgram(
-                           program->real, (int)program->option_count,
-                           (const char *const *)program->options);
+    return code != 0 ? code : kn_nvrtc_program_compile_real(program);
 }
 
 typedef struct compile_call {
@@ -84,8 +81,7 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     call->ran = true;
     call->code = kn_nvrtc_program_make_real(program);
     if (call->code == 0) {
-        call->code = program->library->open()->nvrtcCompileProgram(
-            program->real, (int)program->option_count, (const char *const *)program->options);
+        call->code = kn_nvrtc_program_compile_real(program);
     }
     call->took_ns = kn_clock_now() - start;
     program->real_compiled = call->code == 0;
@@ -202,7 +198,8 @@ nvrtcResult kn_nvrtc_compile(kn_nvrtc_program *program)
 static nvrtcResult ask_facts(const kn_nvrtc_real *library, kn_nvrtc_facts *out)
 {
     const kn_nvrtc_table *real = library->open();
-    if (real == NULL) {
+    if (real == NULL || real->nvrtcGetNumSupportedArchs == NULL ||
+        real->nvrtcGetSupportedArchs == NULL) {
         return INTERNAL_ERROR;
     }
     memset(out, 0, sizeof(*out));

@@ -68,6 +68,7 @@ void kn_nvrtc_program_destroy(kn_nvrtc_program *program)
     }
     kn_nvrtc_program_forget(program);
     free_texts(program->options, program->option_count);
+    free_texts(program->earlier, program->earlier_count);
     free_texts(program->expressions, program->expression_count);
     for (size_t i = 0; i < program->header_count; i++) {
         free((void *)(uintptr_t)program->headers[i].text);
@@ -111,7 +112,15 @@ bool kn_nvrtc_program_set_options(kn_nvrtc_program *program, int count, const ch
         free_texts(copies, copies != NULL ? (size_t)count : 0);
         return false;
     }
-    free_texts(program->options, program->option_count);
+    free_texts(program->earlier, program->earlier_count);
+    program->earlier = NULL;
+    program->earlier_count = 0;
+    if (program->blob != NULL && !program->real_compiled) {
+        program->earlier = program->options;
+        program->earlier_count = program->option_count;
+    } else {
+        free_texts(program->options, program->option_count);
+    }
     program->options = copies;
     program->option_count = (size_t)count;
     return true;
@@ -201,12 +210,33 @@ nvrtcResult kn_nvrtc_program_make_real(kn_nvrtc_program *program)
     return code;
 }
 
+static nvrtcResult compile_with(const kn_nvrtc_program *program, char **options, size_t count)
+{
+    return program->library->open()->nvrtcCompileProgram(program->real, (int)count,
+                                                         (const char *const *)options);
+}
+
+nvrtcResult kn_nvrtc_program_compile_real(kn_nvrtc_program *program)
+{
+    const nvrtcResult code = compile_with(program, program->options, program->option_count);
+    if (code == 0 || program->earlier == NULL) {
+        return code;
+    }
+    (void)program->library->open()->nvrtcDestroyProgram(&program->real);
+    program->real = NULL;
+    const nvrtcResult made = kn_nvrtc_program_make_real(program);
+    if (made != 0) {
+        return made;
+    }
+    (void)compile_with(program, program->earlier, program->earlier_count);
+    return compile_with(program, program->options, program->option_count);
+}
+
 nvrtcResult kn_nvrtc_program_catch_up(kn_nvrtc_program *program)
 {
     nvrtcResult code = kn_nvrtc_program_make_real(program);
     if (code == 0 && program->blob != NULL && !program->real_compiled) {
-        code = program->library->open()->nvrtcCompileProgram(
-            program->real, (int)program->option_count, (const char *const *)program->options);
+        code = kn_nvrtc_program_compile_real(program);
         program->real_compiled = true;
     }
     return code;

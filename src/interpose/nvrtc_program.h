@@ -30,6 +30,8 @@ typedef struct kn_nvrtc_program {
     size_t expression_count;
     char **options; /* of the last compile */
     size_t option_count;
+    char **earlier; /* of the compile before, if the cache answered it; NULL: the real one knows */
+    size_t earlier_count;
     int (*callback)(void *, void *);
     void *callback_payload;
     bool plain;         /* the real program has the last word */
@@ -66,6 +68,10 @@ bool kn_nvrtc_program_take(kn_nvrtc_program *program, kiln_blob *blob);
 nvrtcResult kn_nvrtc_program_make_real(kn_nvrtc_program *program);
 /* Makes it, and compiles it if this one has been: from now on it answers like this one. */
 nvrtcResult kn_nvrtc_program_catch_up(kn_nvrtc_program *program);
+
+/* Compiles the real program with the options; made before. After a compile that fails NVRTC still
+ * has outputs of the compile before: if the cache answered that one, both are compiled. */
+nvrtcResult kn_nvrtc_program_compile_real(kn_nvrtc_program *program);
 
 /* Everything that the compiled real program gives, as the payload of an entry. */
 kiln_status kn_nvrtc_program_gather(kn_nvrtc_program *program, kiln_blob **out_blob,

@@ -1,16 +1,13 @@
 /* kiln exec: starts a program that knows nothing of kiln, with kiln under the compilers it calls.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/cmd.h"
 #include "cli/host.h"
+#include "exec/child.h"
 #include "exec/environment.h"
 #include "exec/report.h"
 
@@ -27,68 +24,6 @@ static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, s
                                  {"print", 0, OPT_FLAG, offsetof(exec_options, print), NULL,
                                   "print the environment for a shell, and start nothing"},
                                  OPT_END};
-
-/* The exit codes of env(1) and of shells. */
-enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
-
-static volatile sig_atomic_t child_id;
-
-static void pass_signal(int number)
-{
-    const int error = errno;
-    if (child_id > 0) {
-        (void)kill((pid_t)child_id, number);
-    }
-    errno = error;
-}
-
-static exit_code fail_start(const cmd_context *context, const char *program)
-{
-    const int error = errno;
-    console_say(context->console, "exec: %s: %s (give a program in PATH, or its path)", program,
-                strerror(error));
-    return (exit_code)(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
-}
-
-/* Does not return if the program starts. */
-static exit_code become_program(const cmd_context *context, const opt_list *arguments)
-{
-    char **argv = pool_array(context->pool, arguments->count + 1, sizeof(*argv));
-    if (argv == NULL) {
-        return cmd_no_memory(context);
-    }
-    for (size_t i = 0; i < arguments->count; i++) {
-        argv[i] = (char *)(uintptr_t)arguments->items[i];
-    }
-    (void)fflush(NULL);
-    (void)execvp(argv[0], argv);
-    return fail_start(context, argv[0]);
-}
-
-/* Ctrl-C reaches the program from the terminal; the other signals are passed on to it. This process
- * ends after the program, so that the report is whole. */
-static void watch_signals(void)
-{
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    struct sigaction pass = {.sa_handler = pass_signal, .sa_flags = SA_RESTART};
-    (void)sigemptyset(&ignore.sa_mask);
-    (void)sigemptyset(&pass.sa_mask);
-    (void)sigaction(SIGINT, &ignore, NULL);
-    (void)sigaction(SIGQUIT, &ignore, NULL);
-    (void)sigaction(SIGTERM, &pass, NULL);
-    (void)sigaction(SIGHUP, &pass, NULL);
-}
-
-static exit_code wait_for_program(pid_t child)
-{
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR) {
-            return EXIT_TROUBLE;
-        }
-    }
-    return (exit_code)(WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status));
-}
 
 static bool write_report(const cmd_context *context, const exec_options *options, const char *path)
 {
@@ -118,42 +53,18 @@ static bool write_report(const cmd_context *context, const exec_options *options
 static exit_code run_watched(const cmd_context *context, const exec_options *options,
                              exec_environment *environment, const opt_list *arguments)
 {
-    const char *directory = getenv("TMPDIR");
-    char *path = pool_format(context->pool, "%s/kiln-exec-XXXXXX",
-                             directory != NULL && directory[0] == '/' ? directory : "/tmp");
-    const int report = path != NULL ? mkstemp(path) : -1;
-    if (report < 0) {
-        console_say(context->console, "exec: no temporary file for the report: %s (set TMPDIR)",
-                    strerror(errno));
+    char *path = exec_child_report(context);
+    if (path == NULL) {
         return EXIT_TROUBLE;
     }
-    (void)close(report);
     exit_code code = EXIT_TROUBLE;
-    if (!exec_environment_add(environment, "KILN_EXEC_REPORT", path)) {
+    if (exec_environment_add(environment, "KILN_EXEC_REPORT", path)) {
+        code = exec_child_run(context, environment, arguments);
+        (void)write_report(context, options, path);
+    } else {
         code = cmd_no_memory(context);
-        goto cleanup;
     }
-    watch_signals();
-    const pid_t child = fork();
-    if (child == 0) {
-        struct sigaction normal = {.sa_handler = SIG_DFL};
-        (void)sigemptyset(&normal.sa_mask);
-        (void)sigaction(SIGINT, &normal, NULL);
-        (void)sigaction(SIGQUIT, &normal, NULL);
-        if (!exec_environment_apply(environment)) {
-            _exit((int)cmd_no_memory(context));
-        }
-        _exit((int)become_program(context, arguments));
-    }
-    if (child < 0) {
-        console_say(context->console, "exec: no process: %s", strerror(errno));
-        goto cleanup;
-    }
-    child_id = (sig_atomic_t)child;
-    code = wait_for_program(child);
-    (void)write_report(context, options, path);
-cleanup:
-    (void)unlink(path);
+    (void)remove(path);
     return code;
 }
 
@@ -183,7 +94,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     if (options->stats || options->report != NULL) {
         return run_watched(context, options, &environment, arguments);
     }
-    return exec_environment_apply(&environment) ? become_program(context, arguments)
+    return exec_environment_apply(&environment) ? exec_child_become(context, arguments)
                                                 : cmd_no_memory(context);
 }
 

@@ -1,0 +1,21 @@
+# shellcheck shell=sh disable=SC2086
+# Programs under kiln exec: their exit codes, their streams, their environment, the report.
+t exec
+t exec -- sh -c 'exit 7'
+t exec -- sh -c 'kill -TERM $$'
+t exec --stats -- sh -c 'kill -TERM $$'
+t exec -- no-such-program
+t exec -- /dev/null
+echo given | "$KILN" exec -- cat
+"$KILN" exec -- sh -c 'echo out; echo err >&2' 2>err.txt
+cat err.txt
+t exec --stats -- sh -c 'echo out'
+"$KILN" exec --report report.json -- true
+cat report.json
+t exec --report /no/such/place/report.json -- true
+# What other processes write is not trusted to be whole.
+"$KILN" exec --stats -- sh -c 'printf "nvrtc\tdisk\t1000\t5001000\tk.cu\t\nnvrtc\tdisk\tx" >>"$KILN_EXEC_REPORT"' 2>&1
+"$KILN" exec --stats -- sh -c 'printf "nvrtc\tbypassed\t7000000\t0\tk.cu\ta reason\nnonsense\n" >>"$KILN_EXEC_REPORT"' 2>&1
+# The user's lists stay behind kiln's.
+LD_LIBRARY_PATH=/mine "$KILN" exec -- sh -c 'case $LD_LIBRARY_PATH in */mine) echo kept ;; *) echo "lost: $LD_LIBRARY_PATH" ;; esac'
+KILN_LIBEXEC=/no/such/place "$KILN" exec --print >/dev/null

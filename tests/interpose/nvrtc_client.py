@@ -1,0 +1,321 @@
+"""nvrtc_client.py LIBRARY [CASE ...]: NVRTC's calls in the orders in which callers make them, on the
+library that is named, and all that came back, one JSON line a case. It knows nothing of kiln: the
+same transcript must come of NVRTC itself and of the library that stands in for it."""
+import ctypes
+import hashlib
+import json
+import os
+import sys
+import threading
+
+LIBRARY = ctypes.CDLL(sys.argv[1])
+OUTPUTS = ("PTX", "CUBIN", "LTOIR", "OptiXIR")
+CASES = {}
+KERNEL = "__global__ void k(int *a) { *a = 1; }"
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+# What the NVRTC under test lacks, since kiln's library has the functions of all versions.
+LACKS = os.environ.get("NVRTC_LACKS", "").split(",")
+
+
+def has(name):
+    return hasattr(LIBRARY, name) and name not in LACKS
+
+
+class Program:
+    """One nvrtcProgram, whose every answer is written down."""
+
+    def __init__(self, text, name=None, headers=(), said=None):
+        self.handle = ctypes.c_void_p()
+        self.said = said if said is not None else []
+        texts = (ctypes.c_char_p * max(1, len(headers)))(*[t.encode() for _, t in headers])
+        names = (ctypes.c_char_p * max(1, len(headers)))(*[n.encode() for n, _ in headers])
+        self.say("create", LIBRARY.nvrtcCreateProgram(
+            ctypes.byref(self.handle), text.encode(), name.encode() if name else None,
+            len(headers), texts if headers else None, names if headers else None))
+
+    def say(self, what, *rest):
+        self.said.append([what, *rest])
+
+    def express(self, *expressions):
+        for expression in expressions:
+            self.say("express", LIBRARY.nvrtcAddNameExpression(self.handle, expression.encode()))
+        return self
+
+    def compile(self, *options):
+        array = (ctypes.c_char_p * max(1, len(options)))(*[o.encode() for o in options])
+        self.say("compile", LIBRARY.nvrtcCompileProgram(self.handle, len(options),
+                                                        array if options else None))
+        return self
+
+    def bytes_of(self, what):
+        size = ctypes.c_size_t(4711)
+        if not has(f"nvrtcGet{what}Size"):
+            return
+        code = getattr(LIBRARY, f"nvrtcGet{what}Size")(self.handle, ctypes.byref(size))
+        self.say(what + " size", code, size.value)
+        if code == 0 and 0 < size.value < 1 << 28:
+            room = ctypes.create_string_buffer(size.value)
+            code = getattr(LIBRARY, f"nvrtcGet{what}")(self.handle, room)
+            text = room.raw.decode(errors="replace") if what == "ProgramLog" else \
+                hashlib.sha256(room.raw).hexdigest()
+            self.say(what, code, text)
+
+    def lowered(self, *expressions):
+        for expression in expressions:
+            name = ctypes.c_char_p()
+            code = LIBRARY.nvrtcGetLoweredName(self.handle, expression.encode(),
+                                               ctypes.byref(name))
+            self.say("lowered", code, name.value.decode() if code == 0 else None)
+        return self
+
+    def all(self):
+        self.bytes_of("ProgramLog")
+        for what in OUTPUTS:
+            self.bytes_of(what)
+        return self
+
+    def destroy(self):
+        self.say("destroy", LIBRARY.nvrtcDestroyProgram(ctypes.byref(self.handle)),
+                 self.handle.value)
+        return self.said
+
+
+def compiled(text, *options, name=None, headers=()):
+    return Program(text, name, headers).compile(*options).all().destroy()
+
+
+# --- the library ---
+
+@case
+def version():
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    said = [LIBRARY.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)), major.value,
+            minor.value]
+    if has("nvrtcGetNumSupportedArchs"):
+        count = ctypes.c_int()
+        said += [LIBRARY.nvrtcGetNumSupportedArchs(ctypes.byref(count)), count.value]
+        archs = (ctypes.c_int * max(1, count.value))()
+        said += [LIBRARY.nvrtcGetSupportedArchs(archs), list(archs)]
+    return said
+
+
+@case
+def error_strings():
+    LIBRARY.nvrtcGetErrorString.restype = ctypes.c_char_p
+    return [LIBRARY.nvrtcGetErrorString(code).decode() for code in range(7)]
+
+
+# --- one compile ---
+
+@case
+def machine_code():
+    return compiled(KERNEL, "--gpu-architecture=sm_90")
+
+
+@case
+def virtual_architecture():
+    return compiled(KERNEL, "-arch=compute_90")
+
+
+@case
+def default_architecture():
+    return compiled(KERNEL)
+
+
+@case
+def warnings_name_the_source():
+    text = "__global__ void k(int *a) { int unused; *a = 1; }"
+    return [compiled(text, "-arch=sm_90", name=name)
+            for name in (None, "plain.cu", "/no/such/place/x.cu", "a\"b.cu")]
+
+
+@case
+def compile_error():
+    return [compiled("__global__ void k(int *a) { *a = nothing; }", "-arch=sm_90", name=name)
+            for name in (None, "wrong.cu")]
+
+
+@case
+def wrong_options():
+    return [compiled(KERNEL, *options) for options in
+            (("--no-such-option",), ("-arch=sm_1",), ("-arch",), ("",), ("-I",))]
+
+
+@case
+def definitions():
+    return [compiled("#ifdef A\n" + KERNEL + "\n#endif\n#if B == 2\n__device__ int b;\n#endif",
+                     "-arch=sm_90", *options)
+            for options in ((), ("-DA",), ("-D", "A"), ("-DA", "-DB=2"), ("--define-macro=A",),
+                            ("-DA", "-UA"))]
+
+
+@case
+def includes(directory="."):
+    said = []
+    for text in ('#include "value.h"\n', "#include <value.h>\n"):
+        for name in (None, os.path.abspath("sub/x.cu"), "sub/x.cu"):
+            for options in ((), ("-Isub",), ("-I", "sub"), ("--include-path=sub",),
+                            ("-Isub", "--no-source-include")):
+                said.append(compiled(text + "__device__ int v = VALUE;", "-arch=sm_90", *options,
+                                     name=name))
+    return said
+
+
+@case
+def headers_in_memory():
+    headers = [("value.h", "#define VALUE 71"), ("deep/more.h", '#include "value.h"')]
+    return [compiled(f'#include "{name}"\n__device__ int v = VALUE;', "-arch=sm_90",
+                     headers=headers) for name in ("value.h", "deep/more.h", "missing.h")]
+
+
+@case
+def names_of_files():
+    text = "__device__ const char *file = __FILE__; __device__ const char *get() { return file; }"
+    return [compiled(text, "-arch=sm_90", "-rdc=true", name=name)
+            for name in (None, "x.cu", "/tmp/one/x.cu", "/tmp/other/x.cu")]
+
+
+@case
+def line_information():
+    return [compiled(KERNEL, "-arch=sm_90", "-lineinfo", name=name)
+            for name in (None, "/tmp/one/x.cu", "/tmp/other/x.cu")]
+
+
+# --- orders of calls ---
+
+@case
+def name_expressions():
+    text = "template <class T> __global__ void fill(T *x, T v) { *x = v; } __device__ int count;"
+    program = Program(text).express("fill<float>", "&fill<int>", "count").compile("-arch=sm_90")
+    program.all().lowered("fill<float>", "count", "&fill<int>", "fill<double>")
+    return program.destroy()
+
+
+@case
+def wrong_expression():
+    return Program(KERNEL).express("nothing<int>").compile("-arch=sm_90").all() \
+        .lowered("nothing<int>").destroy()
+
+
+@case
+def before_a_compile():
+    return Program(KERNEL).all().lowered("k").destroy()
+
+
+@case
+def expression_after_a_compile():
+    return Program(KERNEL).compile("-arch=sm_90").express("k").all().destroy()
+
+
+@case
+def twice_with_other_options():
+    return Program("__device__ int a = A;").compile("-DA=1", "-arch=sm_90").all() \
+        .compile("-DA=2", "-arch=sm_90").all().compile("-arch=sm_90").all().destroy()
+
+
+@case
+def many_at_once():
+    programs = [Program(f"__device__ int v{i};", f"m{i}.cu") for i in range(4)]
+    for program in programs:
+        program.compile("-arch=sm_90", "-rdc=true")
+    for program in reversed(programs):
+        program.all()
+    return [programs[i].destroy() for i in (2, 0, 3, 1)]
+
+
+@case
+def eight_threads():
+    results = [None] * 8
+
+    def work(i):
+        results[i] = compiled(f"__device__ int t{i % 3};", "-arch=sm_90", "-rdc=true",
+                              name=f"t{i}.cu")
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+@case
+def odd_arguments():
+    handle, size = ctypes.c_void_p(), ctypes.c_size_t(7)
+    said = [LIBRARY.nvrtcCreateProgram(None, b"x", None, 0, None, None),
+            LIBRARY.nvrtcCreateProgram(ctypes.byref(handle), None, None, 0, None, None),
+            LIBRARY.nvrtcCreateProgram(ctypes.byref(handle), b"x", None, -1, None, None),
+            LIBRARY.nvrtcCreateProgram(ctypes.byref(handle), b"x", None, 1, None, None),
+            LIBRARY.nvrtcDestroyProgram(ctypes.byref(handle)),
+            LIBRARY.nvrtcDestroyProgram(None),
+            LIBRARY.nvrtcCompileProgram(None, 0, None),
+            LIBRARY.nvrtcGetPTXSize(None, ctypes.byref(size))]
+    program = Program(KERNEL)
+    said.append(LIBRARY.nvrtcCompileProgram(program.handle, 1, None))
+    program.compile("-arch=sm_90")
+    said += [LIBRARY.nvrtcGetPTXSize(program.handle, None),
+             LIBRARY.nvrtcGetPTX(program.handle, None),
+             LIBRARY.nvrtcGetProgramLogSize(program.handle, None),
+             LIBRARY.nvrtcGetLoweredName(program.handle, None, None)]
+    return said + program.all().destroy()
+
+
+@case
+def an_empty_program():
+    return compiled("", "-arch=sm_90")
+
+
+@case
+def flow_callback():
+    if not has("nvrtcSetFlowCallback"):
+        return []
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    stop = kind(lambda payload, more: 1)
+    program = Program("__global__ void stopped(int *a) { *a = 1; }")
+    program.say("flow", LIBRARY.nvrtcSetFlowCallback(program.handle, stop, None))
+    return program.compile("-arch=sm_90").all().destroy()
+
+
+@case
+def precompiled_headers():
+    said = compiled(KERNEL, "-arch=sm_90", "-pch", name="pch.cu")[:2]
+    if has("nvrtcGetPCHCreateStatus"):
+        program = Program(KERNEL).compile("-arch=sm_90")
+        said.append(LIBRARY.nvrtcGetPCHCreateStatus(program.handle))
+        program.destroy()
+        size = ctypes.c_size_t()
+        said.append([LIBRARY.nvrtcGetPCHHeapSize(ctypes.byref(size)), size.value])
+    return said
+
+
+# NVRTC user guide, "Supported Compile Options": each that writes no file, but --version-ident, whose
+# output depends on what the process compiled before.
+OPTIONS = """--device-c -dc --device-w -dw --relocatable-device-code=true -rdc=true
+--extensible-whole-program -ewp --device-debug -G --generate-line-info -lineinfo --dopt=on
+-Xptxas=-O1 --maxrregcount=32 -maxrregcount=16 --ftz=true --prec-sqrt=false --prec-div=false
+--fmad=false --use_fast_math --extra-device-vectorization --modify-stack-limit=false --dlink-time-opt
+-dlto --gen-opt-lto --optix-ir --jump-table-density=50 --device-stack-protector=true --std=c++11
+--std=c++14 --std=c++17 --std=c++20 --builtin-move-forward=false --builtin-initializer-list=false
+--disable-warnings -w --restrict --device-as-default-execution-space -default-device --device-int128
+--optimization-info=inline --display-error-number --no-display-error-number --diag-error=177
+--diag-suppress=177 --diag-warn=177 --brief-diagnostics=true
+--split-compile=2 --fdevice-syntax-only --minimal --frandom-seed=1 --no-cache""".split()
+
+
+@case
+def each_option():
+    text = "__global__ void k(float *a, const float *b) { int unused; a[0] = a[1] / b[0] * b[1]; }"
+    return [[option, compiled(text, option,
+                              "-arch=compute_90" if "lto" in option or "optix" in option or
+                              "link-time" in option else "-arch=sm_90", name="option.cu")]
+            for option in OPTIONS]
+
+
+for chosen in sys.argv[2:] or CASES:
+    print(json.dumps([chosen, CASES[chosen]()]), flush=True)
