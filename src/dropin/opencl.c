@@ -63,6 +63,10 @@ static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
         kn_opencl_request_still_true(call->request)) {
         return keep_for_later(call, diag);
     }
+    if (kn_pocl_check_linker(request->unit.takes_linker, diag) != KILN_OK) {
+        call->reason = "PoCL finds no ld to link it with";
+        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "an OpenCL program", "%s", call->reason);
+    }
     make_kernels(&request->site, call->program);
     status = kn_opencl_make_bytes(&request->site, request->wish, request->unit.is_pocl,
                                   call->program, out_blob, diag);

@@ -20,6 +20,7 @@ typedef struct kept_program {
     kiln_key key;
     kn_opencl_wish *wish; /* retained */
     uint64_t compile_ns;
+    bool takes_linker;
     bool unread; /* the cache has nothing of it */
     bool busy;   /* a capture works on it */
 } kept_program;
@@ -67,8 +68,10 @@ static void destroy_program(kept_list *list, kept_program *kept)
 static kiln_status store_binary(kiln_cache *cache, const kept_program *kept, kiln_diag *diag)
 {
     kiln_blob *blob = NULL;
-    kiln_status status =
-        kn_opencl_make_bytes(&kept->site, kept->wish, true, kept->program, &blob, diag);
+    kiln_status status = kn_pocl_check_linker(kept->takes_linker, diag);
+    if (status == KILN_OK) {
+        status = kn_opencl_make_bytes(&kept->site, kept->wish, true, kept->program, &blob, diag);
+    }
     if (status == KILN_MISS) {
         status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "capturing an OpenCL program",
                                "PoCL gives no binary");
@@ -210,6 +213,7 @@ static kept_program *create_program(kept_list *list, kn_opencl_request *request,
         destroy_program(list, kept);
         return NULL;
     }
+    kept->takes_linker = request->unit.takes_linker;
     kept->program = program;
     kept->recipe = request->recipe;
     request->recipe = NULL;

@@ -338,8 +338,11 @@ kiln_status kn_opencl_program_capture(void *device, void *program, kiln_artifact
     }
     /* Shapes only ever get appended, so the first `count` may be read without the lock. */
     size_t count = wait_for_launches(capture, site.api);
-    kiln_status status = capture->unread ? read_first(owner, &site, &data, &size, diag)
-                                         : read_again(capture, &site, &data, &size, diag);
+    kiln_status status = kn_pocl_check_linker(dev->unit->takes_linker, diag);
+    if (status == KILN_OK) {
+        status = capture->unread ? read_first(owner, &site, &data, &size, diag)
+                                 : read_again(capture, &site, &data, &size, diag);
+    }
     if (status == KILN_OK) {
         status = keep(capture, dev->cl->host, count, data, size, artifact);
     }

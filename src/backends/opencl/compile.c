@@ -252,7 +252,10 @@ static kiln_status keep_binary(const build *b, cl_program program, kiln_artifact
     void *data = NULL;
     size_t size = 0;
     kiln_diag reason = KILN_DIAG_INIT;
-    kiln_status status = kn_opencl_read_binary(&b->site, program, &data, &size, &reason);
+    kiln_status status = kn_pocl_check_linker(b->unit->takes_linker, &reason);
+    if (status == KILN_OK) {
+        status = kn_opencl_read_binary(&b->site, program, &data, &size, &reason);
+    }
     if (status == KILN_OK && size > 0) {
         status = b->cl->host->artifact_set(artifact, KILN_LANG_NONE, data, size);
     } else if (want_live || status != KILN_E_NOMEM) {

@@ -231,6 +231,12 @@ static kiln_status launch_locked(const kn_opencl_queue *queue, kn_opencl_program
     bool chosen = settle_local(queue->device, kernel, launch, local);
     kn_opencl_shape shape = kn_opencl_shape_of(kernel->name, launch->global, local, launch->offset);
     bool watch = chosen && kn_opencl_capture_wants(&program->capture, &shape);
+    if (watch) { /* PoCL compiles it now */
+        status = kn_pocl_check_linker(queue->device->unit->takes_linker, diag);
+        if (status != KILN_OK) {
+            return status;
+        }
+    }
     cl_event event = NULL;
     cl_int code = enqueue(queue, kernel, launch, chosen ? local : NULL,
                           watch || out_event != NULL ? &event : NULL);

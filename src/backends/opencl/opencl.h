@@ -17,6 +17,7 @@ typedef struct kn_opencl_unit {
     char platform_version[KILN_DEVICE_TEXT];
     bool has_icd;              /* handles begin with a dispatch table (cl_khr_icd) */
     bool is_pocl;              /* compiles work-group functions at launch: capture.c */
+    bool takes_linker;         /* PoCL to 6: ends the process where it finds no ld to link with */
     bool takes_spirv;          /* clCreateProgramWithIL */
     uint32_t offset_alignment; /* of a sub-buffer, in bytes */
     char *modules;             /* identity.c: lines "name build-id", NULL until asked for */
@@ -103,6 +104,11 @@ kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program
 /* False when the bytes cannot be a whole PoCL binary. PoCL itself walks the lengths in a binary
  * without looking where they lead, and aborts or worse on damaged ones. */
 bool kn_pocl_binary_is_sound(const void *data, size_t size);
+
+/* Whether the platform's version is one of a PoCL that links with ld; and KILN_E_UNAVAILABLE where
+ * a unit does and none is on $PATH. To be asked before PoCL makes code of a kernel. */
+bool kn_pocl_takes_linker(const char *platform_version);
+kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag);
 
 /* --- device ops: memory.c, launch.c, program.c, capture.c; see kiln/sys/backend.h ---------------
  */

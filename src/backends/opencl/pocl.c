@@ -8,10 +8,13 @@
  *
  * That is versions 9 to 11, PoCL 3.1 to 7.1. Others are let through as they are: the cache's own
  * checksum has vouched for the bytes. */
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/opencl/opencl.h"
 #include "base/checked.h"
+#include "sys/paths.h"
 
 #define POCL_MAGIC "poclbin"
 #define FIRST_VERSION 9u
@@ -58,4 +61,29 @@ bool kn_pocl_binary_is_sound(const void *data, size_t size)
         }
     }
     return at == size;
+}
+
+bool kn_pocl_takes_linker(const char *platform_version)
+{
+    static const char word[] = " PoCL ";
+    const char *at = strstr(platform_version, word);
+    if (at == NULL) {
+        return false;
+    }
+    at += sizeof(word) - 1; /* "3.1+debian": 7 and later may have a linker inside */
+    return at[0] >= '0' && at[0] <= '6' && !isdigit((unsigned char)at[1]);
+}
+
+kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag)
+{
+    char *path = takes_linker ? kn_paths_find_program("ld") : NULL;
+    if (takes_linker && path == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
+                             "install binutils and put ld on PATH, or run this once where there is "
+                             "one, and take its cache or a pack of it along",
+                             "compiling a kernel with PoCL",
+                             "PoCL links with ld and ends the process where PATH has none");
+    }
+    free(path);
+    return KILN_OK;
 }

@@ -250,6 +250,7 @@ kiln_status kn_opencl_unit_init(const kn_opencl_api *api, cl_platform_id platfor
     info->timestamps = true;
     name_target(info);
     unit->is_pocl = strcmp(info->platform, POCL_PLATFORM) == 0;
+    unit->takes_linker = unit->is_pocl && kn_pocl_takes_linker(unit->platform_version);
     unit->has_icd = has_word(platform_extensions, "cl_khr_icd");
     unit->takes_spirv = api->clCreateProgramWithIL != NULL && version >= 210 && il != NULL &&
                         strstr(il, "SPIR-V") != NULL;

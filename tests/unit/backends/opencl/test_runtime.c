@@ -181,6 +181,21 @@ static void a_warm_process_compiles_nothing_at_its_first_launch(void **state)
     expect(state, NULL, "run", "KILN_OK compiles=0 disk rejected=0 bypassed=0 files=0");
 }
 
+/* PoCL ends the process where it finds no linker. What was captured needs none. */
+static void without_a_linker_only_what_was_captured_is_launched(void **state)
+{
+    const char *path = getenv("PATH");
+    char *before = strdup(path != NULL ? path : "");
+    assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
+    expect(state, NULL, "run", "KILN_E_UNAVAILABLE compiles=1 compiled rejected=0 bypassed=0");
+    assert_int_equal(setenv("PATH", before, 1), 0);
+    expect(state, NULL, "run", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
+    assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
+    expect(state, NULL, "run", "KILN_OK compiles=0 disk rejected=0 bypassed=0 files=0");
+    assert_int_equal(setenv("PATH", before, 1), 0);
+    free(before);
+}
+
 static int no_device(void **state)
 {
     return start((const char *)*state, NULL, "build") == NO_DEVICE;
@@ -197,6 +212,7 @@ int main(int argc, char **argv)
     };
     const struct CMUnitTest on_pocl[] = {
         TEST(a_warm_process_compiles_nothing_at_its_first_launch),
+        TEST(without_a_linker_only_what_was_captured_is_launched),
     };
     if (argc == 2) {
         return child(strcmp(argv[1], "run") == 0);
