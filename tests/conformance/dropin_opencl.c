@@ -290,6 +290,7 @@ static char *write_pack(const site *s, kiln_cache *cache, size_t index)
     OK(kiln_pack_writer_create(path, NULL, &writer, &diag));
     OK(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, &diag));
     OK(kiln_pack_writer_finish(writer, NULL, &diag));
+    kiln_pack_writer_destroy(writer);
     assert_true(copied.added > 0);
     return path;
 }

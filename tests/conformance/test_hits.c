@@ -167,6 +167,7 @@ static void write_pack(kiln_cache *cache, const char *path)
     OK(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, &diag));
     assert_true(copied.added > 0);
     OK(kiln_pack_writer_finish(writer, NULL, &diag));
+    kiln_pack_writer_destroy(writer);
 }
 
 static void open_on_pack(suite *s, const char *pack, const char *name, suite_fresh *out)
