@@ -64,7 +64,7 @@ static void list_devices(kn_gl *gl, kiln_probe_report *report)
     if (strstr(extensions, "EGL_EXT_platform_device") != NULL &&
         gl->egl.eglQueryDevicesEXT != NULL &&
         gl->egl.eglQueryDevicesEXT(KN_GL_MAX_UNITS, devices, &count) == EGL_TRUE) {
-        for (EGLint i = 0; i < count; i++) {
+        for (EGLint i = 0; i < count && i < KN_GL_MAX_UNITS; i++) {
             add_unit(gl,
                      gl->egl.eglGetPlatformDisplayEXT(EGL_PLATFORM_DEVICE_EXT, devices[i], NULL),
                      "device", report);

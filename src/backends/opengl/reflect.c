@@ -153,8 +153,8 @@ static kiln_status add_values(const kn_gl_api *gl, GLuint program, const char *n
         value.type = (GLenum)facts[0];
         value.count = facts[1];
         value.location = facts[2];
-        gl->glGetProgramResourceName(program, GL_UNIFORM, (GLuint)i, (GLsizei)sizeof(value.name),
-                                     NULL, value.name);
+        gl->glGetProgramResourceName(program, GL_UNIFORM, (GLuint)i,
+                                     (GLsizei)sizeof(value.name) - 1, NULL, value.name);
         if (value.location < 0 || find_type(value.type) == TYPE_COUNT) {
             return refuse(name, "it uses images, samplers, counters or matrices", diag);
         }

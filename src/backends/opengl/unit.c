@@ -135,12 +135,14 @@ static void query_limits(kn_gl_unit *unit)
     kn_gl_forget(gl);
 }
 
+#define MAX_EXTENSIONS 65536
+
 static uint64_t memory_bytes(const kn_gl_api *gl)
 {
     GLint count = 0;
     GLint kilobytes = 0;
     gl->glGetIntegerv(GL_NUM_EXTENSIONS, &count);
-    for (GLint i = 0; i < count; i++) {
+    for (GLint i = 0; i < count && i < MAX_EXTENSIONS; i++) {
         const char *name = (const char *)gl->glGetStringi(GL_EXTENSIONS, (GLuint)i);
         if (name != NULL && strcmp(name, "GL_NVX_gpu_memory_info") == 0) {
             gl->glGetIntegerv(NVX_DEDICATED_KILOBYTES, &kilobytes);

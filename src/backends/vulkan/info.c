@@ -4,13 +4,15 @@
 #include "backends/vulkan/instance.h"
 #include "base/text.h"
 
+#define MAX_FAMILIES 32u
+
 static void find_family(const kn_vk *vk, kn_vk_physical *physical)
 {
-    VkQueueFamilyProperties families[32];
-    uint32_t count = 32;
+    VkQueueFamilyProperties families[MAX_FAMILIES] = {{0}};
+    uint32_t count = MAX_FAMILIES;
     physical->family = UINT32_MAX;
     vk->fn.vkGetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && i < MAX_FAMILIES; i++) {
         const bool compute = (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) != 0;
         const bool graphics = (families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0;
         /* A family for compute alone is a hardware queue of its own where there is one. */
@@ -49,6 +51,10 @@ void kn_vk_physical_query(const kn_vk *vk, VkPhysicalDevice handle, kn_vk_physic
         out_physical->subgroup.pNext = NULL;
         out_physical->driver.pNext = NULL;
     }
+    /* Texts end where their arrays do, whatever the driver has put there. */
+    out_physical->properties.deviceName[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE - 1] = '\0';
+    out_physical->driver.driverName[VK_MAX_DRIVER_NAME_SIZE - 1] = '\0';
+    out_physical->driver.driverInfo[VK_MAX_DRIVER_INFO_SIZE - 1] = '\0';
     find_family(vk, out_physical);
 }
 

@@ -80,7 +80,7 @@ void kn_vk_pool_destroy(kn_vk_pool *pool)
 /* The first memory type allowed by the bits with all of `flags`; UINT32_MAX if there is none. */
 static uint32_t find_type(const kn_vk_pool *pool, uint32_t bits, VkMemoryPropertyFlags flags)
 {
-    for (uint32_t i = 0; i < pool->properties.memoryTypeCount; i++) {
+    for (uint32_t i = 0; i < pool->properties.memoryTypeCount && i < VK_MAX_MEMORY_TYPES; i++) {
         if ((bits >> i & 1) != 0 &&
             (pool->properties.memoryTypes[i].propertyFlags & flags) == flags) {
             return i;

@@ -79,6 +79,7 @@ static void list_devices(kn_vk *vk, kiln_probe_report *report)
     uint32_t count = KN_VK_MAX_DEVICES;
     VkResult result = vk->fn.vkEnumeratePhysicalDevices(vk->instance, &count, handles);
     uint32_t old = 0;
+    count = count < KN_VK_MAX_DEVICES ? count : KN_VK_MAX_DEVICES;
     for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count; i++) {
         kn_vk_physical physical;
         kn_vk_physical_query(vk, handles[i], &physical);

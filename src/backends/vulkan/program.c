@@ -365,6 +365,8 @@ static kiln_status create_fixed_pipelines(kn_vk_program *program, kiln_diag *dia
     return status;
 }
 
+#define CACHE_LIMIT ((size_t)1 << 30) /* larger ones are not believed */
+
 kiln_status kn_vk_program_capture(void *opaque, void *handle, kiln_artifact *artifact,
                                   kiln_diag *diag)
 {
@@ -376,7 +378,8 @@ kiln_status kn_vk_program_capture(void *opaque, void *handle, kiln_artifact *art
     kn_mutex_unlock(&program->lock);
     VkResult result =
         device->fn.vkGetPipelineCacheData(device->handle, program->cache, &size, NULL);
-    void *data = result == VK_SUCCESS && size > 0 ? malloc(size) : NULL;
+    const size_t room = size <= CACHE_LIMIT ? size : 0;
+    void *data = result == VK_SUCCESS && room > 0 ? malloc(room) : NULL;
     if (data == NULL) {
         return result != VK_SUCCESS ? kn_vk_fail(result, "vkGetPipelineCacheData", diag)
                                     : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "pipeline cache",
@@ -386,6 +389,9 @@ kiln_status kn_vk_program_capture(void *opaque, void *handle, kiln_artifact *art
     result = device->fn.vkGetPipelineCacheData(device->handle, program->cache, &size, data);
     if (result != VK_SUCCESS) { /* VK_INCOMPLETE: it grew meanwhile; the next capture has it */
         status = kn_vk_fail(result, "vkGetPipelineCacheData", diag);
+    } else if (size > room) {
+        status = kiln_diag_set(diag, KILN_E_INTERNAL, "update the Vulkan driver", "pipeline cache",
+                               "the driver names %zu bytes, and %zu before", size, room);
     } else {
         status = kn_vk_cache_check(&device->physical->properties, data, size, diag);
     }
