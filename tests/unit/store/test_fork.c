@@ -60,9 +60,10 @@ static void C8_a_child_without_memory_goes_on_without_a_cache(void **state)
         kiln_cache *cache = ks_cache(*state);
         kiln_recipe *recipe = ks_recipe("x");
         kiln_blob *blob = ks_blob("x");
-        ks_compile compile = {0};
         int status = 0;
-        (void)ks_get(cache, "x", &compile);
+        /* No compile: its thread would be the parent's, and the thread sanitizer takes a child's
+         * first one for the same. */
+        assert_int_equal(kiln_cache_put(cache, recipe, blob, 1, NULL), KILN_OK);
         for (uint64_t n = 1; n < 1000 && status == 0; n++) {
             pid_t pid = fork();
             if (pid == 0) {
