@@ -50,7 +50,7 @@ static kiln_cache *open_filled(const char *root)
     kiln_cache_options options;
     kiln_cache *cache = NULL;
     ks_compile compile = {0};
-    char name[8];
+    char name[24];
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
     options.root = root;
     options.memory_max_count = 1;
@@ -66,7 +66,7 @@ static kiln_cache *open_filled(const char *root)
 static void use_all(kiln_cache *cache)
 {
     ks_compile compile = {0};
-    char name[8];
+    char name[24];
     kiln_prune_result pruned;
     kiln_verify_result verified;
     const kiln_prune_options all = {.max_bytes = 1};

@@ -128,7 +128,7 @@ static void D1_a_put_replaces_whatever_is_there(void **state)
  * could tell from none. */
 static void D1_a_large_file_of_junk_is_not_read(void **state)
 {
-    enum { LARGE = 512 << 20, LITTLE = 32 << 20 };
+    enum { LARGE = 512 << 20, LITTLE = 256 << 20 };
     ks_compile compile = {0};
     struct rusage usage;
     kiln_verify_result verified;

@@ -129,7 +129,7 @@ static void S5_temporaries_count_against_the_cap(void **state)
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
     writer living = start_put(cache, CAP / 2);
     for (int i = 0; i < KILLED; i++) {
-        char name[16];
+        char name[32];
         writer dead = start_put(cache, PIECE);
         kill_writer(&dead);
         for (int k = 0; k < 5; k++) {
