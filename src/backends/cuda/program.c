@@ -198,6 +198,7 @@ void kn_cuda_program_unload(void *opaque, void *handle)
 
 /* A kernel's parameters have 32,764 bytes at most. */
 #define PARAMS_LIMIT 32764u
+#define PARAMS_STEP 1024u
 
 /* Parameter sizes where the driver tells them (12.4 and later); kinds it does not know. */
 static kiln_status reflect(const cuda_program *program, const char *name,
@@ -214,8 +215,11 @@ static kiln_status reflect(const cuda_program *program, const char *name,
     while (function->param_count < known && function->param_count < PARAMS_LIMIT &&
            cuda->driver.cuFuncGetParamInfo(function->function, function->param_count, &offset,
                                            &size) == CUDA_SUCCESS) {
-        kiln_param *grown = (kiln_param *)realloc(function->params,
-                                                  (function->param_count + 1) * sizeof(kiln_param));
+        const size_t count = function->param_count;
+        kiln_param *grown = function->params;
+        if (count % PARAMS_STEP == 0) {
+            grown = (kiln_param *)realloc(grown, (count + PARAMS_STEP) * sizeof(kiln_param));
+        }
         if (grown == NULL) {
             return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "parameters", "out of memory");
         }
