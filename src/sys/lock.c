@@ -148,7 +148,7 @@ kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_di
     for (int tries = 1;; tries++) {
         const uint64_t forks = tries < OPEN_TRIES ? count_forks() : UINT64_MAX;
         kiln_status status = open_unlisted(path, out_file, diag);
-        if (status != KILN_OK || list_file(*out_file, forks)) {
+        if (status != KILN_OK || *out_file == NULL || list_file(*out_file, forks)) {
             return status;
         }
         (void)close((*out_file)->fd);
