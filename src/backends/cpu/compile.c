@@ -42,12 +42,13 @@ static const char *name_of(const kiln_source *source)
     return source->name != NULL && source->name[0] != '\0' ? source->name : "<source>";
 }
 
-/* The text, after a line that makes messages carry the source's own name. */
+/* The text, after a line that makes messages carry the source's own name. Before it stands a token:
+ * once there is one, gcc looks for no "part.h.gch" in the place of a "part.h". */
 static kiln_status write_source(job *j, kiln_diag *diag)
 {
     kn_strbuf text;
     kn_strbuf_init(&text, 0);
-    kn_strbuf_append_text(&text, "#line 1 \"");
+    kn_strbuf_append_text(&text, "typedef int kiln_first_token;\n#line 1 \"");
     for (const char *c = name_of(j->source); *c != '\0'; c++) {
         if (*c == '\\' || *c == '"') {
             kn_strbuf_append_char(&text, '\\');

@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 static const kiln_stage stages[] = {
-    {.name = "cpu.object", .revision = 2, .output = KILN_LANG_NONE, .takes_source = true},
+    {.name = "cpu.object", .revision = 3, .output = KILN_LANG_NONE, .takes_source = true},
 };
 
 /* Variables through which distributions' wrappers change what a compiler does. */

@@ -1,10 +1,12 @@
 /* The options of the C compiler: those that kiln gives, and what those of a source mean for the
  * key (options.c). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/options.h"
 #include "sys/env.h"
+#include "sys/file.h"
 
 /* Value-safe options only: results are those of plain C, errno and traps aside. The object is
  * linked completely, so that a missing function is an error with a log and not a refusal at load;
@@ -43,6 +45,44 @@ void kn_cpu_flags_join(const kn_strbuf *flags, kn_strbuf *line)
     }
 }
 
+#define PREDEFINED "stdc-predef.h"
+
+static bool has_file(const char *dir, const char *name)
+{
+    kn_file_facts facts;
+    char *path = kn_path_join(dir, name);
+    const bool there = path == NULL || kn_file_stat(path, true, &facts, NULL) != KILN_MISS;
+    free(path);
+    return there;
+}
+
+/* What compilers read without being told to: gcc a header of its own from the include path, clang
+ * a map of headers in the place of an include directory. */
+static const char *find_dir_reason(const kiln_source *source)
+{
+    static const char predefined[] =
+        "gcc would include the " PREDEFINED " of an include directory, which no text names";
+    for (size_t i = 0; i < source->header_count; i++) {
+        if (strcmp(source->headers[i].name, PREDEFINED) == 0) {
+            return predefined;
+        }
+    }
+    for (size_t i = 0; i < source->include_dir_count; i++) {
+        const char *dir = source->include_dirs[i];
+        kn_file_facts facts;
+        if (kn_file_stat(dir, true, &facts, NULL) != KILN_OK) {
+            continue;
+        }
+        if (facts.kind != KN_FILE_FOLDER) {
+            return "an include directory is a file, which clang may take for a map of headers";
+        }
+        if (has_file(dir, PREDEFINED) || has_file(dir, PREDEFINED ".gch")) {
+            return predefined;
+        }
+    }
+    return NULL;
+}
+
 const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source)
 {
     kn_cpu_option_facts facts;
@@ -51,7 +91,7 @@ const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source)
     if (facts.reason == NULL && kn_env_get("CCC_OVERRIDE_OPTIONS") != NULL) {
         return "CCC_OVERRIDE_OPTIONS may give clang options that name files";
     }
-    return facts.reason;
+    return facts.reason != NULL ? facts.reason : find_dir_reason(source);
 }
 
 uint32_t kn_cpu_flags_effects(void *instance, const kiln_source *source)

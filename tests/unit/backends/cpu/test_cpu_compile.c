@@ -9,7 +9,10 @@
 
 #include <cmocka.h>
 
+#include "backends/cpu/compiler.h"
 #include "backends/cpu/object.h"
+#include "backends/cpu/target.h"
+#include "base/strbuf.h"
 #include "base/text.h"
 #include "support/tmpdir.h"
 #include "unit/backends/cpu/rig.h"
@@ -101,6 +104,50 @@ static void K5_no_path_in_the_object(void **state)
     static const char *const debug[] = {"-g"};
     expect_no_path(*state, NULL, 0);
     expect_no_path(*state, debug, 1);
+}
+
+/* gcc would take "part.h.gch" for part.h, and stdc-predef.h from the include path, unasked. */
+static void K1_files_that_no_text_names_are_not_read(void **state)
+{
+    static const char text[] =
+        "#include \"part.h\"\n#include <kiln_kernel.h>\n"
+        "KILN_KERNEL(where, KILN_OUT(char, to))\n"
+        "{\n    KILN_ITEMS_X(i)\n    {\n        to[i] = PART[i];\n    }\n}\n";
+    rig *r = *state;
+    char *folder = kt_tmpdir_create();
+    char *part = kt_path(folder, "part.h");
+    char *other = kt_path(folder, "other.h");
+    char *compiled = kt_path(folder, "part.h.gch");
+    char *predefined = kt_path(folder, "stdc-predef.h");
+    const char *const dirs[] = {folder};
+    kn_strbuf command;
+    kn_artifact artifact;
+    kt_file_write(part, "#define PART \"the header\"\n", 26);
+    kt_file_write(other, "#define PART \"precompiled\"\n", 27);
+    kn_strbuf_init(&command, 0);
+    kn_strbuf_append_text(&command, "cc -w ");
+    kn_cpu_flags_fixed(&command);
+    kn_cpu_target_flags(kn_cpu_target_of(&r->target), &command);
+    for (size_t i = 0; i < command.length; i++) {
+        command.data[i] = command.data[i] == '\0' ? ' ' : command.data[i];
+    }
+    kn_strbuf_printf(&command, " -x c-header %s -o %s 2>/dev/null", other, compiled);
+    (void)!system(kn_strbuf_text(&command)); /* another compiler may make none */
+    kiln_source source = rig_source("where.c", text);
+    source.include_dirs = dirs;
+    source.include_dir_count = 1;
+    assert_null(kn_backend_cpu.compiler->uncacheable_option(r->instance, &source));
+    assert_int_equal(rig_compile(r, &source, &artifact), KILN_OK);
+    assert_true(contains(artifact.base.data, artifact.base.size, "the header"));
+    kn_artifact_deinit(&artifact);
+    kt_file_write(predefined, "\n", 1);
+    assert_non_null(kn_backend_cpu.compiler->uncacheable_option(r->instance, &source));
+    kn_strbuf_deinit(&command);
+    free(predefined);
+    free(compiled);
+    free(other);
+    free(part);
+    kt_tmpdir_remove(folder);
 }
 
 static void an_error_has_the_file_the_line_and_the_log(void **state)
@@ -388,6 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(an_object_comes_out),
         T(K5_no_path_in_the_object),
+        T(K1_files_that_no_text_names_are_not_read),
         T(an_error_has_the_file_the_line_and_the_log),
         T(a_missing_function_is_an_error_of_the_compile),
         T(a_source_without_a_kernel_is_told_so),
