@@ -34,6 +34,7 @@ static const op_row compiler_rows[] = {
     COMPILER(uncacheable_option, 0),
     COMPILER(compile, 0),
     COMPILER(option_effects, KILN_CAP_OPTION_EFFECTS),
+    COMPILER(implied_include, KILN_CAP_IMPLIED_INCLUDES),
 };
 
 static const op_row device_rows[] = {

@@ -56,6 +56,10 @@ typedef struct kn_closure_request {
      * one, it does so without the include directory that it was found in. */
     bool names;
     bool names_relative;
+    /* Included as <name> by every compile, though no text says so; one that is nowhere is ignored.
+     * Used during kn_closure_find only. */
+    const char *const *implied;
+    size_t implied_count;
     const char *const *system_dirs; /* searched after the include dirs; all of them, in order */
     size_t system_dir_count;
     /* include_dirs and system_dirs are all that the compiler searches: an include that is not

@@ -538,6 +538,17 @@ static kiln_status expand_all(walk *w)
     return status == KILN_OK ? settle_computed(w) : status;
 }
 
+static kiln_status visit_implied(walk *w)
+{
+    const kn_closure_request *request = w->path->request;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < request->implied_count && status == KILN_OK; i++) {
+        const kn_include include = {kn_span_of_text(request->implied[i]), false, false, true};
+        status = visit(w, &include);
+    }
+    return status;
+}
+
 kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *reason,
                             size_t reason_size)
 {
@@ -557,6 +568,9 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *
     kiln_status status = kn_macros_give(&w.computed.macros, source);
     if (status == KILN_OK) {
         status = scan(&w, kn_span_of(source->text, source->length));
+    }
+    if (status == KILN_OK) {
+        status = visit_implied(&w);
     }
     if (status == KILN_OK) {
         status = expand_all(&w);

@@ -214,7 +214,8 @@ static void create_files(world *w, const answer *before, const char *log)
         at += *at == '\n';
         (void)snprintf(path, sizeof(path), "%.*s", (int)strcspn(at, "\n") - 2,
                        *at == '-' ? at + 2 : "");
-        if (path[0] == '\0' || !create_missing(path)) {
+        /* gcc looks for the source by its name, to quote lines in warnings. */
+        if (path[0] == '\0' || strcmp(path, w->tree.name) == 0 || !create_missing(path)) {
             continue;
         }
         tried++;
@@ -227,7 +228,7 @@ static void create_files(world *w, const answer *before, const char *log)
             char *real = realpath(path, NULL);
             (void)ask(w, &compiled);
             char *now = kt_file_read(w->log, NULL);
-            if (compiled && now != NULL && real != NULL && log_has(now, '+', real)) {
+            if (now != NULL && real != NULL && log_has(now, '+', real)) {
                 w->counts.stale++;
                 describe_case(w, "it was made, the compiler opens it, and a hit stays:", path);
             } else {

@@ -55,9 +55,10 @@ enum {
     KILN_CAP_OPTION_EFFECTS = 1u << 17, /* option_effects */
     KILN_CAP_NAMES_RELATIVE = 1u << 18, /* where code names a file, it names it without its include
                                            directory */
-    /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header, uncacheable_option
-     * and option_effects may come from any thread all the same; they report what is known and touch
-     * no context. */
+    KILN_CAP_IMPLIED_INCLUDES = 1u << 19, /* implied_include */
+    /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header, uncacheable_option,
+     * option_effects and implied_include may come from any thread all the same; they report what is
+     * known and touch no context. */
     KILN_CAP_FACTS_ANY_THREAD = 1u << 15,
 };
 
@@ -230,6 +231,10 @@ typedef struct kiln_compiler_ops {
                            kiln_artifact *artifact, void **out_live, kiln_diag *diag);
     /* KILN_CAP_OPTION_EFFECTS: KILN_OPTION_ bits of a source's options. */
     uint32_t (*option_effects)(void *instance, const kiln_source *source);
+    /* KILN_CAP_IMPLIED_INCLUDES: names that every compile includes as <name> though no text that
+     * core sees says so, or NULL at the end: by the compiler itself, or by a header that it ships.
+     * One that is nowhere is no error. */
+    const char *(*implied_include)(void *instance, const kiln_target *target, size_t index);
 } kiln_compiler_ops;
 
 /* --- device ------------------------------------------------------------------------------------

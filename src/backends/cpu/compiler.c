@@ -122,6 +122,15 @@ static bool ships_header(void *instance, const kiln_target *target, const char *
     return strcmp(name, CPU_HEADER_NAME) == 0;
 }
 
+/* gcc's own, and what the kernel header includes, which no include of a text leads to. */
+static const char *implied_include(void *instance, const kiln_target *target, size_t index)
+{
+    static const char *const names[] = {"stdc-predef.h", "stddef.h", "stdint.h"};
+    (void)instance;
+    (void)target;
+    return index < sizeof(names) / sizeof(names[0]) ? names[index] : NULL;
+}
+
 const kiln_compiler_ops kn_cpu_compiler_ops = {
     .abi = KILN_BACKEND_ABI,
     .size = sizeof(kiln_compiler_ops),
@@ -135,4 +144,5 @@ const kiln_compiler_ops kn_cpu_compiler_ops = {
     .uncacheable_option = kn_cpu_flags_uncacheable,
     .compile = kn_cpu_compile,
     .option_effects = kn_cpu_flags_effects,
+    .implied_include = implied_include,
 };

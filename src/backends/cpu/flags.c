@@ -45,42 +45,24 @@ void kn_cpu_flags_join(const kn_strbuf *flags, kn_strbuf *line)
     }
 }
 
-#define PREDEFINED "stdc-predef.h"
-
-static bool has_file(const char *dir, const char *name)
-{
-    kn_file_facts facts;
-    char *path = kn_path_join(dir, name);
-    const bool there = path == NULL || kn_file_stat(path, true, &facts, NULL) != KILN_MISS;
-    free(path);
-    return there;
-}
-
-/* What compilers read without being told to: gcc a header of its own from the include path, clang
+/* What compilers read without being told to: gcc a precompiled form of its own first header, clang
  * a map of headers in the place of an include directory. */
 static const char *find_dir_reason(const kiln_source *source)
 {
-    static const char predefined[] =
-        "gcc would include the " PREDEFINED " of an include directory, which no text names";
-    for (size_t i = 0; i < source->header_count; i++) {
-        if (strcmp(source->headers[i].name, PREDEFINED) == 0) {
-            return predefined;
-        }
-    }
-    for (size_t i = 0; i < source->include_dir_count; i++) {
-        const char *dir = source->include_dirs[i];
+    const char *reason = NULL;
+    for (size_t i = 0; i < source->include_dir_count && reason == NULL; i++) {
         kn_file_facts facts;
-        if (kn_file_stat(dir, true, &facts, NULL) != KILN_OK) {
-            continue;
+        char *path = kn_path_join(source->include_dirs[i], "stdc-predef.h.gch");
+        if (path == NULL || kn_file_stat(path, true, &facts, NULL) == KILN_OK) {
+            reason = "gcc would take the stdc-predef.h.gch of an include directory";
         }
-        if (facts.kind != KN_FILE_FOLDER) {
-            return "an include directory is a file, which clang may take for a map of headers";
-        }
-        if (has_file(dir, PREDEFINED) || has_file(dir, PREDEFINED ".gch")) {
-            return predefined;
+        free(path);
+        if (kn_file_stat(source->include_dirs[i], true, &facts, NULL) == KILN_OK &&
+            facts.kind != KN_FILE_FOLDER) {
+            reason = "an include directory is a file, which clang may take for a map of headers";
         }
     }
-    return NULL;
+    return reason;
 }
 
 const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source)

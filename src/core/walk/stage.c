@@ -17,6 +17,7 @@
 #include "sys/file.h"
 
 #define SYSTEM_DIRS_MAX 64
+#define IMPLIED_MAX 16
 #define TRIES_MAX 3
 
 static const char no_binary[] = "the driver gives no binary of it";
@@ -56,12 +57,21 @@ static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *di
                                            in, in->handle, build->target, count)) != NULL) {
         count++;
     }
+    const char *implied[IMPLIED_MAX];
+    size_t implied_count = 0;
+    while (kn_instance_can(in, KILN_CAP_IMPLIED_INCLUDES) && implied_count < IMPLIED_MAX &&
+           (implied[implied_count] =
+                kn_hal_implied_include(in, in->handle, build->target, implied_count)) != NULL) {
+        implied_count++;
+    }
     kn_closure_request request = {
         .source = &build->source.searched,
         .folder = build->source.not_beside ? NULL : build->source.folder,
         .not_beside = build->source.not_beside,
         .names = (build->effects & KILN_OPTION_NAMES) != 0,
         .names_relative = kn_instance_can(in, KILN_CAP_NAMES_RELATIVE),
+        .implied = implied,
+        .implied_count = implied_count,
         .system_dirs = system_dirs,
         .system_dir_count = count,
         .search_path_complete = kn_instance_can(in, KILN_CAP_SEARCH_KNOWN),

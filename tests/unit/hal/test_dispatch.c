@@ -59,6 +59,13 @@ static const char *uncacheable_option(void *instance, const kiln_source *source)
     return "reason";
 }
 
+static const char *implied_include(void *instance, const kiln_target *target, size_t index)
+{
+    (void)instance, (void)target, (void)index;
+    note();
+    return "implied.h";
+}
+
 static uint32_t option_effects(void *instance, const kiln_source *source)
 {
     (void)instance, (void)source;
@@ -82,9 +89,10 @@ static const kiln_compiler_ops ops = {
     .uncacheable_option = uncacheable_option,
     .compile = compile,
     .option_effects = option_effects,
+    .implied_include = implied_include,
 };
 
-/* Six facts and a compile; their answers arrive whichever way they took. */
+/* Seven facts and a compile; their answers arrive whichever way they took. */
 static void call_all(uint32_t caps, kn_invoke_fn *through)
 {
     const kiln_backend backend = {.name = "counted", .caps = caps, .compiler = &ops};
@@ -98,6 +106,7 @@ static void call_all(uint32_t caps, kn_invoke_fn *through)
     assert_true(kn_hal_ships_header(&in, NULL, NULL, "yes"));
     assert_false(kn_hal_ships_header(&in, NULL, NULL, "no"));
     assert_string_equal(kn_hal_uncacheable_option(&in, NULL, NULL), "reason");
+    assert_string_equal(kn_hal_implied_include(&in, NULL, NULL, 0), "implied.h");
     assert_int_equal(kn_hal_option_effects(&in, NULL, NULL), KILN_OPTION_NAMES);
     assert_int_equal(kn_hal_compile(&in, NULL, NULL, NULL, NULL, NULL), KILN_E_COMPILE);
 }
@@ -106,7 +115,7 @@ static void without_a_thread_of_its_own_all_is_called_here(void **state)
 {
     (void)state;
     call_all(KILN_CAP_ANY_THREAD, NULL);
-    assert_int_equal(here, 8);
+    assert_int_equal(here, 9);
     assert_int_equal(there, 0);
 }
 
@@ -115,14 +124,14 @@ static void with_one_all_is_called_there(void **state)
     (void)state;
     call_all(0, invoke);
     assert_int_equal(here, 0);
-    assert_int_equal(there, 8);
+    assert_int_equal(there, 9);
 }
 
 static void facts_stay_here_where_the_backend_says_so(void **state)
 {
     (void)state;
     call_all(KILN_CAP_FACTS_ANY_THREAD, invoke);
-    assert_int_equal(here, 7);
+    assert_int_equal(here, 8);
     assert_int_equal(there, 1); /* the compile */
 }
 

@@ -87,6 +87,85 @@ static void K1_an_unrelated_file_changes_nothing(void **state)
     assert_true(cw_same(before, cw_find_good(w)));
 }
 
+/* A compiler's own header, or what a header that it ships includes. */
+static void K1_implied_includes_count(void **state)
+{
+    static const char *const implied[] = {"own.h", "nowhere.h"};
+    world *w = *state;
+    cw_add_dir(w, "inc");
+    cw_add_system(w, "sys");
+    cw_set_source(w, "#include <a.h>\n");
+    cw_write_text(w, "inc/a.h", "1");
+    cw_write_text(w, "sys/own.h", "#include <deep.h>\n");
+    cw_write_text(w, "sys/deep.h", "1");
+    const answer without = cw_find_good(w);
+    w->request.implied = implied;
+    w->request.implied_count = 2;
+    const answer before = cw_find_good(w);
+    assert_false(cw_same(without, before));
+    assert_int_equal(before.facts.headers, 3);
+    cw_write_text(w, "inc/deep.h", "2"); /* in front of the system's */
+    const answer shadowed = cw_find_good(w);
+    assert_false(cw_same(before, shadowed));
+    cw_remove_file(w, "inc/deep.h");
+    assert_true(cw_same(before, cw_find_good(w)));
+    cw_write_text(w, "inc/nowhere.h", "3");
+    assert_false(cw_same(before, cw_find_good(w)));
+}
+
+static void K1_nothing_is_found_beside_where_an_option_says_so(void **state)
+{
+    world *w = *state;
+    cw_add_dir(w, "inc");
+    cw_add_dir(w, "inc2");
+    cw_set_source(w, "#include <sub/a.h>\n");
+    cw_write_text(w, "inc/sub/a.h", "#include \"b.h\"\n");
+    cw_write_text(w, "inc/sub/b.h", "1");
+    cw_write_text(w, "inc2/b.h", "1");
+    w->request.folder = NULL;
+    w->request.not_beside = true;
+    const answer before = cw_find_good(w);
+    cw_write_text(w, "inc/sub/b.h", "2");
+    assert_true(cw_same(before, cw_find_good(w)));
+    cw_write_text(w, "inc2/b.h", "2");
+    assert_false(cw_same(before, cw_find_good(w)));
+}
+
+static void K5_names_count_where_a_text_can_see_them(void **state)
+{
+    static const char *const seeing[] = {"char *f = __FILE__;\n",
+                                         "void f(int x) { assert(x); }\n",
+                                         "int x = __builtin_FILE()[0];\n",
+                                         "#define LOG __FILE__\n",
+                                         "auto l = std::source_location::current();\n",
+                                         "char *f = __FI\\\nLE__;\n"};
+    static const char *const blind[] = {"char *f = \"__FILE__\";\n", "static_assert(1);\n",
+                                        "/* assert __FILE__ */\n", "int assertion, FILE_;\n"};
+    world *w = *state;
+    w->names_root = true;
+    cw_add_dir(w, "inc");
+    cw_set_source(w, "#include <a.h>\n");
+    for (size_t i = 0; i < sizeof(seeing) / sizeof(seeing[0]); i++) {
+        cw_write_text(w, "inc/a.h", seeing[i]);
+        w->source.name = "one.c";
+        const answer one = cw_find_good(w);
+        w->source.name = "two.c";
+        assert_false(cw_same(one, cw_find_good(w)));
+        w->source.name = "elsewhere/one.c";
+        assert_true(cw_same(one, cw_find_good(w)));
+    }
+    for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++) {
+        cw_write_text(w, "inc/a.h", blind[i]);
+        w->source.name = "one.c";
+        const answer one = cw_find_good(w);
+        w->source.name = "two.c";
+        assert_true(cw_same(one, cw_find_good(w)));
+        w->request.names = true; /* line information */
+        assert_false(cw_same(one, cw_find_good(w)));
+        w->request.names = false;
+    }
+}
+
 static void K1_which_copy_is_reached_is_part_of_the_key(void **state)
 {
     world *w = *state;
@@ -417,6 +496,9 @@ int main(void)
         T(K1_a_header_three_levels_down_changes_the_key),
         T(K1_branches_not_taken_count),
         T(K1_an_unrelated_file_changes_nothing),
+        T(K1_implied_includes_count),
+        T(K1_nothing_is_found_beside_where_an_option_says_so),
+        T(K5_names_count_where_a_text_can_see_them),
         T(K1_which_copy_is_reached_is_part_of_the_key),
         T(a_header_that_includes_itself_is_read_once),
         T(includes_nested_for_ever_bypass),

@@ -106,7 +106,7 @@ static void K5_no_path_in_the_object(void **state)
     expect_no_path(*state, debug, 1);
 }
 
-/* gcc would take "part.h.gch" for part.h, and stdc-predef.h from the include path, unasked. */
+/* gcc would take "part.h.gch" for part.h, unasked. */
 static void K1_files_that_no_text_names_are_not_read(void **state)
 {
     static const char text[] =
@@ -118,7 +118,7 @@ static void K1_files_that_no_text_names_are_not_read(void **state)
     char *part = kt_path(folder, "part.h");
     char *other = kt_path(folder, "other.h");
     char *compiled = kt_path(folder, "part.h.gch");
-    char *predefined = kt_path(folder, "stdc-predef.h");
+    char *predefined = kt_path(folder, "stdc-predef.h.gch");
     const char *const dirs[] = {folder};
     kn_strbuf command;
     kn_artifact artifact;
