@@ -20,6 +20,7 @@
  *   include_next: every dir of the path that has the name counts.
  *   An include dir that is also a system dir keeps the system dir's place only.
  * A source without includes costs one scan of its text and nothing else.
+ * The name of a computed include is evaluated (macro_expand.h): all that it may be is looked for.
  *
  * What cannot be known is not guessed: `bypass` is set, with a reason for the log. A failed status
  * means out of memory or a wrong request only. This file must not know any backend. */
