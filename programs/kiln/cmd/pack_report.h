@@ -1,6 +1,6 @@
 /* What kiln pack says: a table or lines for people, JSON for programs. */
-#ifndef KILN_PROGRAM_PACK_TELL_H
-#define KILN_PROGRAM_PACK_TELL_H
+#ifndef KILN_PROGRAM_PACK_REPORT_H
+#define KILN_PROGRAM_PACK_REPORT_H
 
 #include <kiln/pack.h>
 
