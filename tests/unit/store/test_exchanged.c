@@ -9,17 +9,17 @@
 #define NOBODY 65534
 
 typedef struct world {
-    char *root, *aside, *other;
+    char *folder, *root, *aside, *other;
 } world;
 
 static int begin(void **state)
 {
     static world w;
-    char *folder = kt_tmpdir_create();
-    w.root = kt_path(folder, "root");
-    w.aside = kt_path(folder, "aside");
-    w.other = kt_path(folder, "other");
-    assert_int_equal(chmod(folder, 0777), 0); /* who else it is has to get through */
+    w.folder = kt_tmpdir_create();
+    w.root = kt_path(w.folder, "root");
+    w.aside = kt_path(w.folder, "aside");
+    w.other = kt_path(w.folder, "other");
+    assert_int_equal(chmod(w.folder, 0777), 0); /* who else it is has to get through */
     *state = &w;
     return 0;
 }
@@ -27,13 +27,10 @@ static int begin(void **state)
 static int end(void **state)
 {
     world *w = *state;
-    char *folder = strdup(w->root);
-    assert_non_null(folder);
-    *strrchr(folder, '/') = '\0';
     free(w->root);
     free(w->aside);
     free(w->other);
-    kt_tmpdir_remove(folder);
+    kt_tmpdir_remove(w->folder);
     return 0;
 }
 
