@@ -254,6 +254,13 @@ static int attribute(const kn_cuda *cuda, CUdevice device, int which)
                : 0;
 }
 
+/* Of a compute capability; 0 for what cannot be one. */
+static int version_part(const kn_cuda *cuda, CUdevice device, int which)
+{
+    const int value = attribute(cuda, device, which);
+    return value < 1000 ? value : 0;
+}
+
 static void fill_limits(const kn_cuda *cuda, CUdevice device, kiln_device_info *info)
 {
     info->compute_units = (uint32_t)attribute(cuda, device, CU_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -286,8 +293,8 @@ kiln_status kn_cuda_device_info(void *instance, uint32_t index, kiln_device_info
         return kn_cuda_fail(cuda, result, "cuDeviceGetName", diag);
     }
     info.name[sizeof(info.name) - 1] = '\0';
-    const int major = attribute(cuda, device, CU_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-    const int minor = attribute(cuda, device, CU_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    const int major = version_part(cuda, device, CU_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    const int minor = version_part(cuda, device, CU_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     kn_text_put(info.backend, sizeof(info.backend), "cuda");
     kn_text_put(info.vendor, sizeof(info.vendor), "NVIDIA");
     kn_text_put(info.platform, sizeof(info.platform), "NVIDIA CUDA");
