@@ -337,7 +337,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_bypasses(kiln_cache *cache,
     X(misses_other, "misses by another environment or version of kiln")                            \
     X(note_hits, "kiln's notes found (headers, compilers)")                                        \
     X(note_misses, "kiln's notes not found, or old")                                               \
-    X(bypass_ns, "time spent compiling past the cache, ns")
+    X(bypass_ns, "time spent compiling past the cache, ns")                                        \
+    X(remote_skipped, "look-ups in remotes whose budget was used up")
 
 /* All counters. */
 typedef struct kiln_cache_stats {

@@ -2,6 +2,7 @@
  * what a server speaks. */
 #include "store/remote/remote.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,47 @@ static bool was_damaged(kn_remote *remote, const kiln_key *key)
     return was;
 }
 
+/* --- what it may cost --------------------------------------------------------------------------
+ */
+
+static bool budget_allows(kn_remote *remote)
+{
+    const uint64_t compiled =
+        atomic_load_explicit(&remote->stats->own[KN_COUNT_compile_ns], memory_order_relaxed);
+    kn_mutex_lock(&remote->mutex);
+    const kn_budget budget = remote->budget;
+    kn_mutex_unlock(&remote->mutex);
+    const bool allows = kn_budget_allows(&budget, compiled);
+    if (!allows) {
+        /* No figures that change: it is logged once. */
+        kn_log_once(KILN_LOG_WARN,
+                    "the remote %s is not asked while its budget of %" PRIu32
+                    " ms is used up: its answers took longer than its hits saved; use a remote "
+                    "that is nearer, or raise budget= in its URL",
+                    remote->url.shown, remote->url.budget_ms);
+    }
+    return allows;
+}
+
+/* `hit`: what was found; NULL: nothing. */
+static void pay_for_question(kn_remote *remote, uint64_t start, const kiln_blob *hit)
+{
+    const uint64_t took = kn_clock_now() - start;
+    kn_mutex_lock(&remote->mutex);
+    kn_budget_spend(&remote->budget, took);
+    if (hit != NULL) {
+        kn_budget_save(&remote->budget, took, kiln_blob_compile_ns(hit));
+    }
+    kn_mutex_unlock(&remote->mutex);
+}
+
+void kn_remote_waited(kn_remote *remote, uint64_t waited_ns)
+{
+    kn_mutex_lock(&remote->mutex);
+    kn_budget_wait(&remote->budget, waited_ns);
+    kn_mutex_unlock(&remote->mutex);
+}
+
 /* --- get ---------------------------------------------------------------------------------------
  */
 
@@ -246,21 +288,13 @@ kn_unpacking kn_remote_unpacking(kn_remote *remote, uint64_t start, uint32_t lim
 }
 
 /* All trouble is counted here and is a miss: the stack need not care. */
-static kiln_status remote_get(void *self, const kiln_key *key, const char *target,
-                              kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status fetch_entry(kn_remote *remote, const kiln_key *key, uint64_t start,
+                               kiln_blob **out_blob)
 {
-    kn_remote *remote = self;
-    const uint64_t start = kn_clock_now();
     char why[KILN_REMOTE_WHY];
     void *data = NULL;
     size_t size = 0;
     kiln_diag own = KILN_DIAG_INIT;
-    (void)target;
-    (void)diag;
-    *out_blob = NULL;
-    if (!kn_remote_may_ask(remote, key)) {
-        return KILN_MISS;
-    }
     kiln_status status = kn_remote_ask(remote, key, remote->url.limit_ms, &data, &size, why);
     if (status == KILN_E_REJECTED) {
         kn_log_once(KILN_LOG_INFO, "the remote %s is not asked: %s", remote->url.shown, why);
@@ -301,6 +335,26 @@ static kiln_status remote_get(void *self, const kiln_key *key, const char *targe
                 remote->url.shown, own.why[0] != '\0' ? own.why : kiln_status_text(status));
     kiln_diag_clear(&own);
     return KILN_MISS;
+}
+
+static kiln_status remote_get(void *self, const kiln_key *key, const char *target,
+                              kiln_blob **out_blob, kiln_diag *diag)
+{
+    kn_remote *remote = self;
+    (void)target;
+    (void)diag;
+    *out_blob = NULL;
+    if (!kn_remote_may_ask(remote, key)) {
+        return KILN_MISS;
+    }
+    if (!budget_allows(remote)) {
+        kn_stats_add(remote->stats, KN_COUNT_remote_skipped, 1);
+        return KILN_MISS;
+    }
+    const uint64_t start = kn_clock_now();
+    kiln_status status = fetch_entry(remote, key, start, out_blob);
+    pay_for_question(remote, start, status == KILN_OK ? *out_blob : NULL);
+    return status;
 }
 
 static kiln_status get_nothing(void *self, const kiln_key *key, const char *target,
@@ -430,9 +484,10 @@ static kiln_status lease_with(kn_remote *remote, const kiln_key *key, const char
     kn_mutex_lock(&remote->mutex);
     bool broken = remote->reads.open || remote->writes.open;
     kn_mutex_unlock(&remote->mutex);
-    if (broken) {
+    if (broken || !budget_allows(remote)) {
         return KILN_E_UNAVAILABLE;
     }
+    const uint64_t start = kn_clock_now();
     kn_remote_key_name(key, name);
     kiln_status status = kn_remote_enter(remote, remote->url.limit_ms, &session);
     if (status == KILN_OK) {
@@ -440,6 +495,7 @@ static kiln_status lease_with(kn_remote *remote, const kiln_key *key, const char
     }
     kn_remote_result(remote, &remote->reads, "give a lease", status, session.call.why);
     kn_remote_leave(&session, status);
+    pay_for_question(remote, start, NULL);
     if (status == KILN_OK) {
         keep_lease(remote, key, token);
     }

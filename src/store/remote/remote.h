@@ -1,9 +1,10 @@
 /* One remote as a tier: the policy that is the same for every kind of server. What speaks to the
  * server is a module (kiln/sys/remote.h); what is believed is trust.h's.
  *
- * A look-up waits for the server, at most `timeout`, and only while the breaker is closed. Nothing
- * else does: uploads, leases' renewal and trying a broken server again are the work of one thread
- * of its own per remote (remote_work.c), started when there is something for it to do. */
+ * A look-up waits for the server, at most `timeout`, and only while the breaker is closed and the
+ * budget is not used up. Nothing else does: uploads, leases' renewal and trying a broken server
+ * again are the work of one thread of its own per remote (remote_work.c), started when there is
+ * something for it to do. */
 #ifndef KILN_STORE_REMOTE_H
 #define KILN_STORE_REMOTE_H
 
@@ -15,6 +16,7 @@
 #include "store/format/stats.h"
 #include "store/format/tier.h"
 #include "store/remote/breaker.h"
+#include "store/remote/budget.h"
 #include "store/remote/remote_url.h"
 #include "store/remote/trust.h"
 #include "sys/dylib.h"
@@ -67,6 +69,7 @@ typedef struct kn_remote {
     size_t connection_count;
     kn_breaker reads, writes;
     kn_breaker answers; /* of reads that came, and were no good */
+    kn_budget budget;   /* of reads and leases */
     struct {
         kiln_key key;
         uint64_t until;
@@ -111,6 +114,8 @@ kiln_status kn_remote_lease_as(kn_remote *remote, const kiln_key *key,
                                const char token[KN_REMOTE_TOKEN]);
 /* After the uploads before it. */
 void kn_remote_lease_drop(kn_remote *remote, const kiln_key *key);
+/* So long was another machine's compile waited for, without asking: it counts as an own one. */
+void kn_remote_waited(kn_remote *remote, uint64_t waited_ns);
 
 /* One question to the server, whatever is remembered and without opinions: malloc'ed bytes.
  * KILN_MISS; failures are counted, and `why` has room for KILN_REMOTE_WHY. */

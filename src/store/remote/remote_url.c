@@ -146,6 +146,7 @@ static const struct option_row {
     {"timeout", TIME, offsetof(kn_remote_url, limit_ms)},
     {"upload-timeout", TIME, offsetof(kn_remote_url, upload_ms)},
     {"flush", TIME, offsetof(kn_remote_url, flush_ms)},
+    {"budget", TIME, offsetof(kn_remote_url, budget_ms)},
     {"lease", TIME, offsetof(kn_remote_url, lease_ms)},
     {"max-bytes", SIZE, offsetof(kn_remote_url, server.max_bytes)},
     {"queue", SIZE, offsetof(kn_remote_url, queue_bytes)},
@@ -315,6 +316,7 @@ static void set_defaults(kn_remote_url *url)
     url->upload_ms = 10000;
     url->flush_ms = 2000;
     url->lease_ms = 10000;
+    url->budget_ms = 2000;
     url->queue_bytes = 64 * MIB;
 }
 

@@ -27,6 +27,7 @@ typedef struct kn_remote_url {
     uint32_t upload_ms;   /* a whole upload */
     uint32_t flush_ms;    /* waiting for uploads at the end */
     uint32_t lease_ms;    /* 0: no leases */
+    uint32_t budget_ms;   /* of look-ups in all (budget.h); 0: no limit */
     uint64_t queue_bytes;
 } kn_remote_url;
 

@@ -283,6 +283,7 @@ kiln_status kn_remote_open_with(kn_remote_url *url, const kiln_remote_module_ops
     remote->ops = &remote->table;
     remote->trust = trust;
     remote->stats = stats;
+    remote->budget.limit_ns = url->budget_ms * MS;
     atomic_init(&remote->stop, false);
     kn_mutex_init(&remote->mutex);
     kn_cond_init(&remote->work);

@@ -272,7 +272,9 @@ static kiln_status lease_of(kn_remote *remote, const kiln_key *key, const char *
         }
         kn_stats_add(remote->stats, KN_COUNT_remote_waits, !waited);
         waited = true;
+        const uint64_t slept = kn_clock_now();
         kn_clock_sleep(with_jitter(pause));
+        kn_remote_waited(remote, kn_clock_now() - slept);
         /* An eighth of what was waited: nobody is much later than need be, and the server has rest.
          */
         pause = (kn_clock_now() - start) / 8;

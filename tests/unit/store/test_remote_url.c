@@ -13,10 +13,11 @@ static void a_whole_url_is_taken_apart(void **state)
     kn_remote_url url;
     (void)state;
     assert_int_equal(
-        parse("redis://us%65r:p%40ss:w@[::1]:6380/3?read-only&timeout=1500ms&connect-"
-              "timeout=2s&max-bytes=3M&prefix=a%20b:&ttl=2h&flush=0&lease=5s&layout=bazel&"
-              "ca-file=/ca.pem&cert-file=/me.pem&key-file=/me.key",
-              &url, NULL),
+        parse(
+            "redis://us%65r:p%40ss:w@[::1]:6380/3?read-only&timeout=1500ms&connect-"
+            "timeout=2s&max-bytes=3M&prefix=a%20b:&ttl=2h&flush=0&budget=7s&lease=5s&layout=bazel&"
+            "ca-file=/ca.pem&cert-file=/me.pem&key-file=/me.key",
+            &url, NULL),
         KILN_OK);
     assert_string_equal(url.server.scheme, "redis");
     assert_string_equal(url.server.user, "user");
@@ -34,6 +35,7 @@ static void a_whole_url_is_taken_apart(void **state)
     assert_int_equal(url.server.max_bytes, 3 << 20);
     assert_int_equal(url.limit_ms, 1500);
     assert_int_equal(url.flush_ms, 0);
+    assert_int_equal(url.budget_ms, 7000);
     assert_int_equal(url.lease_ms, 5000);
     assert_true(url.reads);
     assert_false(url.writes);
@@ -51,6 +53,7 @@ static void without_options_the_defaults_hold(void **state)
     assert_string_equal(url.server.path, "/a/b");
     assert_int_equal(url.server.port, 0);
     assert_int_equal(url.limit_ms, 250);
+    assert_int_equal(url.budget_ms, 2000);
     assert_int_equal(url.server.connect_ms, 100);
     assert_true(url.reads && url.writes);
     assert_false(url.unsigned_native);
