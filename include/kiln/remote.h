@@ -74,8 +74,10 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_open(const char *list, kiln_c
 KILN_API void kiln_transfer_close(kiln_transfer *transfer);
 
 /* Uploads one entry to every remote that takes writes: out of `pack`, or, when that is NULL, of the
- * cache's disk and packs. What a remote has stays there, unless `replace`.
- * Threads: one at a time per transfer.   Blocks: disk, network (each remote's upload-timeout).
+ * cache's disk and packs. What a remote has stays there, unless `replace`; with KILN_SIGNING_KEY it
+ * stays only if a trusted key signed it.
+ * Threads: one at a time per transfer.   Blocks: disk, network (each remote's upload-timeout, twice
+ * with KILN_SIGNING_KEY).
  * Owns: nothing.
  * Fails: KILN_MISS (there is none, or it is a note of one machine; no diag), KILN_E_INVALID (larger
  * than max-bytes), KILN_E_UNAVAILABLE (no remote takes writes), and what a remote's trouble is:

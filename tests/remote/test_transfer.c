@@ -269,6 +269,35 @@ static void S7_a_pull_takes_only_what_is_trusted(void **state)
     free(key_file);
 }
 
+/* Redis keeps the first of two entries. That nobody signed the first must not make the second one,
+ * which is what signed machines wait for, a push that changed nothing. */
+static void S7_a_signed_push_replaces_what_nobody_signed(void **state)
+{
+    fixture *f = *state;
+    char line[KILN_PUBLIC_KEY_TEXT_SIZE];
+    char *key_file = kt_path(f->folder, "key.pem");
+    assert_int_equal(kiln_signing_key_generate(key_file, line, NULL), KILN_OK);
+    kiln_cache *cache = ks_machine(f->roots[0], NULL);
+    fill(cache, 0, ENTRIES, KILN_ORIGIN_COMPILED);
+    (void)push(f, cache, false, false);
+    assert_int_equal(setenv("KILN_SIGNING_KEY", key_file, 1), 0);
+    /* KILN_TRUST=any would take what is there; those who pull may not. */
+    assert_int_equal(setenv("KILN_TRUST", "any", 1), 0);
+    const kiln_transfer_counts signing = push(f, cache, false, false);
+    assert_int_equal(unsetenv("KILN_TRUST"), 0);
+    kiln_cache *other = ks_machine(f->roots[1], NULL);
+    const kiln_transfer_counts pulled = pull(f, other, false);
+    assert_int_equal(pulled.received, ENTRIES);
+    /* What is there and signed stays: only the list goes out again. */
+    const kiln_transfer_counts again = push(f, cache, false, false);
+    assert_true(again.raw_out == 0 && signing.raw_out > 0);
+    assert_true(again.bytes_out < signing.bytes_out / 2);
+    assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
+    kiln_cache_destroy(other);
+    kiln_cache_destroy(cache);
+    free(key_file);
+}
+
 static void S7_a_tampered_entry_is_not_pulled(void **state)
 {
     fixture *f = *state;
@@ -323,6 +352,8 @@ int main(void)
         KS_NGINX(a_lost_dictionary_costs_a_compile),
         KS_REDIS(S7_a_pull_takes_only_what_is_trusted),
         KS_NGINX(S7_a_pull_takes_only_what_is_trusted),
+        KS_REDIS(S7_a_signed_push_replaces_what_nobody_signed),
+        KS_NGINX(S7_a_signed_push_replaces_what_nobody_signed),
         KS_NGINX(S7_a_tampered_entry_is_not_pulled),
         KS_REDIS(a_dead_server_is_told),
         KS_NGINX(a_dead_server_is_told),

@@ -132,12 +132,42 @@ static kiln_status load(const kiln_transfer *transfer, kiln_pack *pack, const ki
     return status;
 }
 
-static kiln_status give(kn_remote *remote, const kn_tier_put *what, const kn_dictionary *dictionary,
-                        bool replace, kiln_diag *diag)
+/* Whether the remote has the entry with a signature that is trusted here. KILN_E_REJECTED: what it
+ * has is something else, which would keep a signed entry from those who take no other. KILN_MISS:
+ * it has nothing, or cannot be asked. */
+static kiln_status find_signed_entry(kn_remote *remote, const kiln_key *key)
+{
+    const uint64_t start = kn_clock_now();
+    const kn_trust strict = {.policy = KN_TRUST_SIGNED, .signer = remote->trust->signer};
+    char why[KILN_REMOTE_WHY] = "";
+    kiln_blob *blob = NULL;
+    void *data = NULL;
+    size_t size = 0;
+    if (!remote->url.reads ||
+        kn_remote_ask(remote, key, remote->url.upload_ms, &data, &size, why) != KILN_OK) {
+        return KILN_MISS;
+    }
+    const kn_unpacking means = kn_remote_unpacking(remote, start, remote->url.upload_ms);
+    kiln_status status = kn_trust_unseal(&strict, false, &means, key, data, size, &blob, NULL);
+    kiln_blob_release(blob);
+    return status == KILN_OK || status == KILN_E_NOMEM ? status : KILN_E_REJECTED;
+}
+
+/* `packed`: an entry of a program, as opposed to a list. */
+static kiln_status give(kn_remote *remote, const kn_tier_put *what, bool packed, bool replace,
+                        kiln_diag *diag)
 {
     void *data = NULL;
     size_t size = 0;
     char why[KILN_REMOTE_WHY] = "";
+    if (!replace && kn_signer_signs(remote->trust->signer)) {
+        const kiln_status found = find_signed_entry(remote, what->key);
+        if (found == KILN_OK) {
+            return KILN_OK;
+        }
+        replace = found == KILN_E_REJECTED;
+    }
+    const kn_dictionary *dictionary = packed ? kn_remote_current(remote) : NULL;
     kiln_status status = kn_trust_seal(remote->trust, what, dictionary, &data, &size, diag);
     if (status != KILN_OK) {
         return status;
@@ -148,6 +178,9 @@ static kiln_status give(kn_remote *remote, const kn_tier_put *what, const kn_dic
         status = kn_remote_give(remote, what->key, data, size, replace, why);
         if (status != KILN_OK) {
             (void)tell(diag, status, remote, why);
+        } else if (packed) {
+            kn_stats_add(remote->stats, KN_COUNT_remote_raw_out,
+                         kn_remote_raw_size(what->blob, what->recipe.length));
         }
     }
     free(data);
@@ -167,12 +200,8 @@ static kiln_status give_all(kiln_transfer *transfer, const kn_tier_put *what, bo
             continue;
         }
         writers++;
-        const kn_dictionary *dictionary = packed ? kn_remote_current(remote) : NULL;
-        kiln_status status = give(remote, what, dictionary, replace, &own);
-        if (status == KILN_OK && packed) {
-            kn_stats_add(transfer->stats, KN_COUNT_remote_raw_out,
-                         kn_remote_raw_size(what->blob, what->recipe.length));
-        } else if (status != KILN_OK && result == KILN_OK) {
+        kiln_status status = give(remote, what, packed, replace, &own);
+        if (status != KILN_OK && result == KILN_OK) {
             result = status;
             if (diag != NULL) {
                 kiln_diag_clear(diag);
