@@ -95,8 +95,10 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_build(kiln_cache *cache,
 /* Keeps what PoCL compiled at launches. PoCL makes the final code of a kernel at its first launch
  * with each new local size, and gives a program's binary only after it has compiled every kernel.
  * So a build with PoCL stores nothing: the binary, with all that was launched, is read when the
- * cache is destroyed, if the program has at most eight kernels. Call this when the launches of a
- * run are done (after clFinish) to store a larger program, to store it sooner, or to add what a
+ * cache is destroyed, if the program has at most eight kernels. After the first such read of a
+ * process, others are done only within a quarter of the time since its first build, and within the
+ * time that its builds took; later processes store what is left out. Call this when the launches of
+ * a run are done (after clFinish) to store a larger program, to store it sooner, or to add what a
  * program that came from the cache was launched with for the first time; kiln has kept text and
  * options. With every other driver there is nothing to do: it gives KILN_MISS.
  *

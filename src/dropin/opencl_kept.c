@@ -7,8 +7,10 @@
 #include "backends/opencl/status.h"
 #include "base/checked.h"
 #include "base/log.h"
+#include "dropin/opencl_budget.h"
 #include "dropin/opencl_make.h"
 #include "store/cache/cache.h"
+#include "sys/clock.h"
 
 #define RELEASED_MAX 256 /* programs that nobody else holds and that wait for the end */
 
@@ -21,8 +23,9 @@ typedef struct kept_program {
     kn_opencl_wish *wish; /* retained */
     uint64_t compile_ns;
     bool takes_linker;
-    bool unread; /* the cache has nothing of it */
-    bool busy;   /* a capture works on it */
+    bool unread;    /* the cache has nothing of it */
+    bool busy;      /* a capture works on it */
+    size_t kernels; /* counted when the cache goes */
 } kept_program;
 
 /* A build that its owner does not wait for. */
@@ -94,12 +97,13 @@ static void mark_stored(kept_list *list, const kiln_key *key)
     kn_mutex_unlock(&list->mutex);
 }
 
-static bool has_few_kernels(const kept_list *list, cl_program program)
+static size_t count_kernels(const kept_list *list, cl_program program)
 {
     size_t count = 0;
     return list->api.clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(count), &count,
-                                      NULL) != CL_SUCCESS ||
-           count <= KN_OPENCL_READ_AT_END;
+                                      NULL) == CL_SUCCESS
+               ? count
+               : 1;
 }
 
 static void join_job(kept_job *job)
@@ -109,34 +113,73 @@ static void join_job(kept_job *job)
     free(job);
 }
 
+/* The unread program of the fewest kernels: its reading costs least, and each that is stored is one
+ * less to compile at the next start. NULL if all are read or too large. */
+static kept_program *find_smallest(const kept_list *list)
+{
+    kept_program *smallest = NULL;
+    for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
+        if (kept->unread && kept->kernels <= KN_OPENCL_READ_AT_END &&
+            (smallest == NULL || kept->kernels < smallest->kernels)) {
+            smallest = kept;
+        }
+    }
+    return smallest;
+}
+
+static void read_at_end(kept_list *list, kiln_cache *cache, kept_program *kept)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    const uint64_t start = kn_clock_now();
+    mark_stored(list, &kept->key); /* one that fails is not tried again */
+    if (store_binary(cache, kept, &diag) != KILN_OK) {
+        kn_log_diag(KILN_LOG_INFO, "reading an OpenCL binary at the end", &diag);
+    }
+    kn_opencl_budget_spend(kept->kernels, kn_clock_now() - start);
+    kiln_diag_clear(&diag);
+}
+
+/* Nobody sees whether these were launched: so what reading them may take is bounded. */
+static void read_unread(kept_list *list, kiln_cache *cache)
+{
+    size_t large = 0, small = 0;
+    for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
+        kept->kernels = kept->unread ? count_kernels(list, kept->program) : 0;
+    }
+    for (kept_program *kept = find_smallest(list);
+         kept != NULL && kn_opencl_budget_allows(kept->kernels, kn_clock_now());
+         kept = find_smallest(list)) {
+        read_at_end(list, cache, kept);
+    }
+    for (const kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
+        large += kept->unread && kept->kernels > KN_OPENCL_READ_AT_END;
+        small += kept->unread && kept->kernels <= KN_OPENCL_READ_AT_END;
+    }
+    if (large > 0) {
+        kn_log(KILN_LOG_INFO,
+               "%zu OpenCL programs of more than %d kernels are left out of the cache: PoCL would "
+               "compile all kernels first (kiln_opencl_capture_program stores one)",
+               large, KN_OPENCL_READ_AT_END);
+    }
+    if (small > 0) {
+        kn_log(KILN_LOG_INFO,
+               "OpenCL programs left out of the cache: %zu. Reading them would hold up the end of "
+               "the process for too long (kiln_opencl_capture_program stores one; each start "
+               "stores one or more)",
+               small);
+    }
+}
+
 /* The cache goes, and nobody begins to build or capture any more. */
 static void end_list(kn_cache_companion *companion, kiln_cache *cache)
 {
     kept_list *list = (kept_list *)(void *)companion;
-    size_t left = 0;
     while (list->jobs != NULL) {
         kept_job *job = list->jobs;
         list->jobs = job->next;
         join_job(job);
     }
-    for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
-        kiln_diag diag = KILN_DIAG_INIT;
-        if (kept->unread && !has_few_kernels(list, kept->program)) {
-            left++;
-        } else if (kept->unread) {
-            mark_stored(list, &kept->key); /* one that fails is not tried again */
-            if (store_binary(cache, kept, &diag) != KILN_OK) {
-                kn_log_diag(KILN_LOG_INFO, "reading an OpenCL binary at the end", &diag);
-            }
-        }
-        kiln_diag_clear(&diag);
-    }
-    if (left > 0) {
-        kn_log(KILN_LOG_INFO,
-               "%zu OpenCL programs of more than %d kernels are left out of the cache: PoCL would "
-               "compile all kernels first (kiln_opencl_capture_program stores one)",
-               left, KN_OPENCL_READ_AT_END);
-    }
+    read_unread(list, cache);
     while (list->programs != NULL) {
         kept_program *kept = list->programs;
         list->programs = kept->next;
@@ -232,6 +275,7 @@ void kn_opencl_kept_add(kn_opencl_request *request, cl_program program, bool unr
     }
     kept->unread = unread;
     kept->compile_ns = compile_ns;
+    kn_opencl_budget_earn(compile_ns, kn_clock_now());
     kn_mutex_lock(&list->mutex);
     drop_released(list);
     kept->next = list->programs;

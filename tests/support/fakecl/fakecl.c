@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backends/opencl/symbols.h"
@@ -490,6 +491,9 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
         count("G");
         if (strstr(program->text, "unreadable") != NULL) {
             return CL_OUT_OF_RESOURCES;
+        }
+        if (strstr(program->text, "slowly read") != NULL) {
+            (void)nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
         }
         if (lie_is_told_of("clGetProgramInfo", CL_PROGRAM_BINARIES, "error", &number)) {
             return (cl_int)(int64_t)number;

@@ -149,6 +149,21 @@ static void release_and_build(client *c, cl_program *program, bool stored)
     }
 }
 
+/* Two more, each with a kernel more than the one before. */
+static kiln_status build_larger(client *c, int kernels)
+{
+    kiln_status status = KILN_OK;
+    for (int i = 0; status == KILN_OK && i < 2; i++) {
+        cl_program program = NULL;
+        kn_strbuf_printf(&c->text, "__kernel void k%d(void) {}\n", kernels + i);
+        status = build(c, c->cache, &program);
+        if (program != NULL) {
+            (void)c->api.clReleaseProgram(program);
+        }
+    }
+    return status;
+}
+
 static int child(const char *word, int kernels, const char *mark)
 {
     client c;
@@ -159,6 +174,9 @@ static int child(const char *word, int kernels, const char *mark)
     kiln_status status = strcmp(word, "threads") == 0
                              ? build_in_threads(&c)
                              : build(&c, strcmp(word, "default") == 0 ? NULL : c.cache, &program);
+    if (status == KILN_OK && strcmp(word, "several") == 0) {
+        status = build_larger(&c, kernels);
+    }
     say(&c, status);
     if (strcmp(word, "capture") == 0) {
         capture_twice(&c, program);
@@ -241,6 +259,25 @@ static void a_large_program_is_read_on_request_only(void **state)
     expect(state, "build", "9", FOUND "reads=0\n");
 }
 
+/* The smallest first, and no other when that took long: so each start stores one more. */
+static void what_the_end_reads_is_bounded(void **state)
+{
+    static const char *const starts[] = {
+        "KILN_OK disk=0 compiles=3 failures=0 bypassed=0 reads=0\nreads=1\n",
+        "KILN_OK disk=1 compiles=2 failures=0 bypassed=0 reads=0\nreads=1\n",
+        "KILN_OK disk=2 compiles=1 failures=0 bypassed=0 reads=0\nreads=1\n",
+        "KILN_OK disk=3 compiles=0 failures=0 bypassed=0 reads=0\nreads=0\n",
+    };
+    for (size_t i = 0; i < 4; i++) {
+        start(state, "several", "1", "slowly read");
+        assert_string_equal(output, starts[i]);
+        assert_true((strstr(errors, "left out of the cache: 2.") != NULL) == (i == 0));
+        assert_true((strstr(errors, "left out of the cache: 1.") != NULL) == (i == 1));
+        start(state, "build", "1", "slowly read");
+        assert_string_equal(output, FOUND "reads=0\n");
+    }
+}
+
 static void a_program_from_the_cache_can_be_captured(void **state)
 {
     expect(state, "build", "2", COMPILED "reads=1\n");
@@ -309,6 +346,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(a_small_program_is_read_when_the_cache_goes),
         TEST(a_large_program_is_read_on_request_only),
+        TEST(what_the_end_reads_is_bounded),
         TEST(a_program_from_the_cache_can_be_captured),
         TEST(with_the_default_cache_a_small_program_is_read_in_the_call),
         TEST(threads_count_one_compile_and_no_bypass),
