@@ -231,6 +231,7 @@ kiln_status kiln_nvrtc_compile(kiln_cache *cache, const kiln_nvrtc_request *requ
                                kiln_nvrtc_result **out_result, kiln_diag *diag)
 {
     kn_driver driver;
+    driver.left_out[0] = '\0';
     kiln_probe_report report;
     parsed_options parsed = {0};
     kiln_cache *own = NULL;

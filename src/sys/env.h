@@ -32,6 +32,11 @@ typedef struct kn_env_kept {
 kn_env_kept kn_env_keep(const char *name);
 void kn_env_mend(kn_env_kept *kept);
 
+/* Sets a variable of this process, or removes it (`value` NULL); false where that fails. A thread
+ * of the program that reads the environment meanwhile may see either, so this is for what cannot be
+ * handed over in any other way, and for as short a time as possible. */
+bool kn_env_set(const char *name, const char *value);
+
 /* Calls `visit` with every "NAME=value" of the environment, in no order; both end with the call. */
 typedef void kn_env_visit(void *user, const char *variable);
 void kn_env_each(kn_env_visit *visit, void *user);

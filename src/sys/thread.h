@@ -15,6 +15,10 @@ typedef struct kn_mutex {
 typedef struct kn_cond {
     void *cond;
 } kn_cond;
+#define KN_MUTEX_INIT                                                                              \
+    {                                                                                              \
+        NULL                                                                                       \
+    } /* one that lives as long as the process */
 #else
 #include <pthread.h>
 typedef struct kn_mutex {
@@ -23,6 +27,10 @@ typedef struct kn_mutex {
 typedef struct kn_cond {
     pthread_cond_t cond; /* waits on the monotonic clock */
 } kn_cond;
+#define KN_MUTEX_INIT                                                                              \
+    {                                                                                              \
+        PTHREAD_MUTEX_INITIALIZER                                                                  \
+    } /* one that lives as long as the process */
 #endif
 
 typedef struct kn_thread kn_thread;

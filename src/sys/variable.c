@@ -25,6 +25,11 @@ void kn_env_each(kn_env_visit *visit, void *user)
     }
 }
 
+bool kn_env_set(const char *name, const char *value)
+{
+    return (value != NULL ? setenv(name, value, 1) : unsetenv(name)) == 0;
+}
+
 kn_env_kept kn_env_keep(const char *name)
 {
     const char *at = getenv(name);

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """faulty_drivers.py KILN FAULTY MANIFEST: a Vulkan or an EGL driver that crashes, hangs, aborts or
 ends the process while it is probed costs one line of `kiln doctor`, `kiln devices` and `kiln run`
-and nothing else (rows 75, P1); the next start knows of it and does not ask it again."""
+and nothing else (rows 75, P1); the next start knows of it and does not ask it again. An OpenCL
+driver that does so is named, and the others behind the same loader are used."""
 import ctypes.util
+import glob
 import json
 import os
 import subprocess
@@ -19,7 +21,7 @@ def skip(reason):
 
 
 def doctor(program, folder, changes):
-    environment = dict(os.environ, KILN_CACHE_DIR=f"{folder}/cache", **changes)
+    environment = {**os.environ, "KILN_CACHE_DIR": f"{folder}/cache", **changes}
     done = subprocess.run([program, "doctor", "--json", "--timeout", "5s"], env=environment,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=120)
     if done.returncode != 0:
@@ -67,8 +69,70 @@ def check_start(program, manifest, folder, backend, how, changes):
     print(f"{backend} {how}: devices and run go on, the second time from memory")
 
 
+def find_pocl():
+    """The registration of a good driver, or None."""
+    for path in sorted(glob.glob("/etc/OpenCL/vendors/*.icd")):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if "pocl" in text and ctypes.util.find_library("OpenCL") is not None:
+            return text
+    return None
+
+
+def check_opencl(program, faulty, manifest, folder):
+    """One faulty ICD beside a good one behind the same loader: it is named, and the good one works."""
+    pocl = find_pocl()
+    if pocl is None:
+        print("SKIP opencl: no loader, or no PoCL")
+        return
+    vendors = f"{folder}/vendors"
+    os.mkdir(vendors)
+    for name, text in (("a_bad.icd", faulty), ("good.icd", pocl), ("z_bad.icd", faulty)):
+        with open(f"{vendors}/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
+    temporary = f"{folder}/temporary"
+    os.mkdir(temporary)
+    environment = {"OCL_ICD_VENDORS": vendors, "TMPDIR": temporary}
+    for how in EXPECTED:
+        changes = dict(environment, KILN_FAULTY=how, KILN_CACHE_DIR=f"{folder}/opencl-{how}")
+        row = doctor(program, folder, dict(changes))["opencl"]
+        if row["outcome"] != "ready" or row["devices"] == 0:
+            sys.exit(f"opencl {how}: the good driver is hidden: {row}")
+        for name in ("a_bad.icd", "z_bad.icd"):
+            if name not in row["why"] or "good.icd" in row["why"]:
+                sys.exit(f"opencl {how}: {name} is not named: {row}")
+        run = ["run", manifest, "--kernel", "saxpy", "--device", "opencl:0", "--json"]
+        if how != "hang":  # the time limit of a run is ten seconds a child
+            for start in ("first", "second"):
+                done = command(program, run, changes)
+                told = done.stderr.count("a_bad.icd")
+                if told != (start == "first"):
+                    sys.exit(f"opencl {how}, {start} start: {told} times: {done.stderr}")
+            done = command(program, ["devices", "--json"], changes)
+            row = {row["backend"]: row for row in json.loads(done.stdout)["backends"]}["opencl"]
+            if "z_bad.icd" not in row["why"] or "z_bad.icd" in done.stderr:
+                sys.exit(f"opencl {how}: not remembered: {row} {done.stderr}")
+        print(f"opencl: {how} in two of three ICDs is named, the third one works")
+    # The loader of a program that had it first keeps its list: it is not opened, and nothing ends.
+    loaded = dict(environment, KILN_FAULTY="crash", KILN_CACHE_DIR=f"{folder}/loaded",
+                  LD_PRELOAD=ctypes.util.find_library("OpenCL"))
+    done = command(program, ["devices", "--json"], loaded)
+    row = {row["backend"]: row for row in json.loads(done.stdout)["backends"]}["opencl"]
+    if row["outcome"] != "crashed" or "a_bad.icd" not in row["why"]:
+        sys.exit(f"opencl: a loader that was there first: {row}")
+    if os.listdir(temporary):
+        sys.exit(f"left behind: {os.listdir(temporary)}")
+    # Nothing but bad ones: named as well, and the backend is not opened.
+    os.remove(f"{vendors}/good.icd")
+    row = doctor(program, folder, dict(environment, KILN_FAULTY="crash"))["opencl"]
+    if row["outcome"] != "crashed" or "a_bad.icd" not in row["why"]:
+        sys.exit(f"opencl: nothing but bad ones: {row}")
+
+
 def main():
     program, faulty, manifest = sys.argv[1:4]
+    with tempfile.TemporaryDirectory(prefix="kiln-faulty-") as folder:
+        check_opencl(program, faulty, manifest, folder)
     if ctypes.util.find_library("vulkan") is None or ctypes.util.find_library("EGL") is None:
         skip("no Vulkan loader, or no EGL")
     with tempfile.TemporaryDirectory(prefix="kiln-faulty-") as folder:

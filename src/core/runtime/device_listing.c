@@ -156,6 +156,9 @@ static void remember(const kiln_runtime *runtime, const kiln_backend *backend,
     if (!kn_recall_works(runtime->cache, backend)) {
         return;
     }
+    if (driver != NULL) {
+        kn_text_put(recall.left_out, sizeof(recall.left_out), driver->left_out);
+    }
     recall.devices =
         (kn_recalled_device *)calloc(runtime->device_count + 1, sizeof(*recall.devices));
     for (size_t i = 0; driver != NULL && recall.devices != NULL && i < runtime->device_count; i++) {
@@ -194,6 +197,7 @@ static kiln_status add_recalled(kiln_runtime *runtime, const kiln_backend *backe
     }
     if (driver != NULL) {
         driver->in.backend = backend;
+        kn_text_put(driver->left_out, sizeof(driver->left_out), recall.left_out);
         runtime->drivers[runtime->driver_count++] = driver;
     } else if (status == KILN_OK) {
         kn_log(KILN_LOG_INFO, "%s: %s: %s", backend->name,

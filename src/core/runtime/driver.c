@@ -34,6 +34,46 @@ static void invoke_on_worker(void *user, void (*run)(void *call), void *call)
     kn_worker_call((kn_worker *)user, run, call);
 }
 
+typedef struct opening {
+    kn_driver *driver;
+    kiln_probe_report *report;
+    kiln_diag *diag;
+    kiln_status status;
+} opening;
+
+static void open_instance(void *user)
+{
+    opening *o = (opening *)user;
+    o->status = kn_instance_open(&o->driver->in, &o->driver->host, o->report, o->diag);
+}
+
+/* Opens the instance, without the drivers that are to be left out. */
+static kiln_status open_without(kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
+{
+    opening o = {driver, report, diag, KILN_E_UNAVAILABLE};
+    char names[KN_LEFT_OUT_SIZE];
+    if (driver->left_out[0] == '\0') {
+        open_instance(&o);
+        return o.status;
+    }
+    kn_apart_describe(driver->left_out, names, sizeof(names));
+    if (!kn_apart_call(driver->in.backend->name, driver->left_out, open_instance, &o)) {
+        kn_report_set(
+            report, driver->in.backend->name, KILN_PROBE_CRASHED,
+            "update or remove the driver that it registers",
+            "%s crashed or hung when it was probed, and the loader in this process cannot "
+            "be kept from it",
+            names);
+    } else if (o.status == KILN_OK) {
+        const size_t used = strlen(report->why);
+        kn_text_putf(report->why + used, sizeof(report->why) - used,
+                     "; left out for a crash or a hang: %s", names);
+        kn_text_put(report->fix, sizeof(report->fix),
+                    "update or remove the driver that was left out");
+    }
+    return o.status;
+}
+
 static kiln_status open_backend(kn_driver *driver, const kiln_backend *backend,
                                 struct kiln_cache *cache, bool compile_only,
                                 kiln_probe_report *report, kiln_diag *diag)
@@ -56,7 +96,7 @@ static kiln_status open_backend(kn_driver *driver, const kiln_backend *backend,
     }
     kiln_diag own = KILN_DIAG_INIT;
     uint64_t start = kn_clock_now();
-    kiln_status status = kn_instance_open(&driver->in, &driver->host, report, &own);
+    kiln_status status = open_without(driver, report, &own);
     report->probe_ns = kn_clock_now() - start;
     kn_text_put(report->backend, sizeof(report->backend), backend->name);
     if (status != KILN_OK) {

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "core/runtime/apart.h"
 #include "exec/worker.h"
 #include "hal/dispatch.h"
 
@@ -14,6 +15,7 @@ typedef struct kn_driver {
     kiln_host host;    /* what it was lent */
     /* False: known from memory alone (recall.h), `in` has no handle. kn_driver_wake opens it. */
     atomic_bool awake;
+    char left_out[KN_LEFT_OUT_SIZE]; /* of the drivers behind its loader: apart.h */
     bool broken; /* it could not be opened, or was not what was remembered; under drivers_mutex */
 } kn_driver;
 

@@ -12,11 +12,11 @@
 
 /* Asks the helper program. KILN_OK: go on and open it here; else the report says why not. */
 static kiln_status ask_child(const kiln_runtime *runtime, const kiln_backend *backend,
-                             kiln_probe_report *report, kiln_diag *diag)
+                             kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
 {
     const uint64_t start = kn_trace_begin(runtime->trace);
-    kiln_status status =
-        kn_isolate_probe(backend->name, runtime->backend_path, runtime->probe_ms, report, diag);
+    kiln_status status = kn_isolate_probe(backend->name, runtime->backend_path, runtime->probe_ms,
+                                          report, driver->left_out, diag);
     kn_trace_end(runtime->trace, start, "probe in a child",
                  &(kn_trace_about){.what = backend->name});
     if (status != KILN_OK) {
@@ -24,6 +24,9 @@ static kiln_status ask_child(const kiln_runtime *runtime, const kiln_backend *ba
         kn_log_once(runtime->isolate_probe ? KILN_LOG_WARN : KILN_LOG_DEBUG,
                     "%s is probed in this process: no helper for a child", backend->name);
         return KILN_OK;
+    }
+    if (driver->left_out[0] != '\0') {
+        kn_log(KILN_LOG_WARN, "%s: %s (%s)", backend->name, report->why, report->fix);
     }
     /* Without devices a compiler may still be there: what neither crashed nor hung is opened. */
     const bool compiles = (backend->caps & KILN_CAP_COMPILE_OFFLINE) != 0 &&
@@ -53,7 +56,10 @@ static kiln_status probe_and_open(const kiln_runtime *runtime, const kiln_backen
             kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, backend->name, "%s", report->why);
     } else if (runtime->isolate_probe || (!remembered && kn_recall_works(runtime->cache, backend) &&
                                           backend->basis->foreign)) {
-        status = ask_child(runtime, backend, report, diag);
+        status = ask_child(runtime, backend, driver, report, diag);
+    }
+    if (remembered) {
+        kn_text_put(driver->left_out, sizeof(driver->left_out), known.left_out);
     }
     kn_recall_deinit(&known);
     return status == KILN_OK ? kn_driver_open(driver, backend, runtime->cache, report, diag)
@@ -96,6 +102,7 @@ kiln_status kiln_backend_probe(const char *backend, kiln_probe_report *out_repor
         return status;
     }
     kn_driver driver;
+    driver.left_out[0] = '\0';
     if (kn_driver_open(&driver, table, NULL, out_report, NULL) != KILN_OK) {
         return KILN_OK; /* the report says why */
     }
@@ -121,7 +128,8 @@ kiln_status kiln_backend_probe_isolated(const char *backend, uint32_t limit_ms,
     memset(out_report, 0, sizeof(*out_report));
     kiln_status status = find_backend(backend, &table, diag);
     if (status == KILN_OK) {
-        status = kn_isolate_probe(backend, NULL, limit_ms, out_report, diag);
+        char left_out[KN_LEFT_OUT_SIZE];
+        status = kn_isolate_probe(backend, NULL, limit_ms, out_report, left_out, diag);
     }
     return status;
 }

@@ -1,4 +1,5 @@
-/* Runs kiln-probe and turns however it ended into a report. */
+/* Runs kiln-probe and turns however it ended into a report. Of drivers behind one loader, the bad
+ * one is found by a child for each. */
 #include "core/runtime/isolate.h"
 
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 #define DEFAULT_LIMIT_MS 10000u
 #define NS_PER_MS 1000000ull
+#define MOST_LIMITS 4u /* no more of them are spent on finding the one that hangs */
 
 static void take_field(kiln_probe_report *report, const char *name, const char *value, bool *whole)
 {
@@ -94,8 +96,10 @@ static void report_ending(const char *backend, const kn_process_result *result, 
     }
 }
 
-kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint32_t limit_ms,
-                             kiln_probe_report *out_report, kiln_diag *diag)
+/* One child. `variable` is one more for it, "NAME=value", or NULL. */
+static kiln_status probe_in_child(const char *backend, const char *backend_path, uint32_t limit_ms,
+                                  const char *variable, kiln_probe_report *out_report,
+                                  kiln_diag *diag)
 {
     kiln_status status = KILN_E_UNAVAILABLE;
     kn_process_result result;
@@ -103,7 +107,6 @@ kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint
     memset(out_report, 0, sizeof(*out_report));
     memset(&result, 0, sizeof(result));
     kn_strbuf_init(&path, 0);
-    limit_ms = limit_ms != 0 ? limit_ms : DEFAULT_LIMIT_MS;
     char *helper = kn_paths_helper("kiln-probe");
     if (helper == NULL) {
         (void)kiln_diag_set(diag, status, "set KILN_LIBEXEC to the folder it is in",
@@ -117,7 +120,14 @@ kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint
         goto cleanup;
     }
     const char *argv[] = {helper, backend, NULL};
-    const char *environment[] = {backend_path != NULL ? kn_strbuf_text(&path) : NULL, NULL};
+    const char *environment[3] = {NULL};
+    size_t count = 0;
+    if (variable != NULL) {
+        environment[count++] = variable;
+    }
+    if (backend_path != NULL) {
+        environment[count] = kn_strbuf_text(&path);
+    }
     kn_process_request request = {
         .argv = argv, .environment = environment, .limit_ns = limit_ms * NS_PER_MS};
     uint64_t start = kn_clock_now();
@@ -137,5 +147,106 @@ cleanup:
     kn_process_result_deinit(&result);
     kn_strbuf_deinit(&path);
     free(helper);
+    return status;
+}
+
+/* --- drivers behind one loader -----------------------------------------------------------------
+ */
+
+static bool took_its_process(const kiln_probe_report *report)
+{
+    return report->outcome == KILN_PROBE_CRASHED || report->outcome == KILN_PROBE_TIMED_OUT;
+}
+
+typedef struct parting {
+    const char *backend, *backend_path;
+    uint32_t limit_ms;
+    uint64_t deadline_ns;
+    kn_apart apart;
+    char *left_out; /* KN_LEFT_OUT_SIZE */
+    kn_strbuf why;  /* "bad.icd: crashed; worse.icd: timed out" */
+} parting;
+
+/* A child that sees the one registration `only`, or all but those left out. */
+static kiln_status probe_some(parting *p, const char *only, const char *left_out,
+                              kiln_probe_report *out_report)
+{
+    kn_strbuf variable;
+    kiln_status status = KILN_E_IO;
+    kn_strbuf_init(&variable, 0);
+    if (kn_clock_now() > p->deadline_ns) {
+        status = KILN_E_TIMEOUT;
+    } else if (kn_apart_fill(&p->apart, only, left_out)) {
+        kn_strbuf_printf(&variable, "%s=%s", p->apart.variable, p->apart.folder);
+        status = kn_strbuf_ok(&variable)
+                     ? probe_in_child(p->backend, p->backend_path, p->limit_ms,
+                                      kn_strbuf_text(&variable), out_report, NULL)
+                     : KILN_E_NOMEM;
+    }
+    kn_strbuf_deinit(&variable);
+    return status;
+}
+
+static kiln_status probe_one(void *user, const char *name)
+{
+    parting *p = (parting *)user;
+    kiln_probe_report report;
+    if (!kn_text_ends(name, p->apart.end)) {
+        return KILN_OK;
+    }
+    kiln_status status = probe_some(p, name, "", &report);
+    if (status == KILN_OK && took_its_process(&report)) {
+        kn_strbuf_printf(&p->why, "%s%s: %s", p->why.length > 0 ? "; " : "", name,
+                         kiln_probe_outcome_name(report.outcome));
+        status = kn_apart_leave_out(p->left_out, name) ? KILN_OK : KILN_E_UNSUPPORTED;
+    }
+    return status;
+}
+
+/* The whole list took its child: which registration does so by itself, and what do the others give?
+ * Without any the loader has to work: what crashes then is no registration's fault. */
+static bool part_drivers(parting *p, kiln_probe_report *report)
+{
+    kiln_probe_report some;
+    kiln_probe_report rest;
+    /* No registration has this name. */
+    if (probe_some(p, "/", "", &some) != KILN_OK || took_its_process(&some) ||
+        kn_file_list(p->apart.from, probe_one, p, NULL) != KILN_OK || p->left_out[0] == '\0' ||
+        !kn_strbuf_ok(&p->why)) {
+        return false;
+    }
+    const bool goes_on =
+        probe_some(p, NULL, p->left_out, &rest) == KILN_OK && rest.outcome == KILN_PROBE_READY;
+    *report = goes_on ? rest : *report;
+    const size_t used = strlen(report->why);
+    kn_text_putf(report->why + used, sizeof(report->why) - used, "; %s in %s: %s",
+                 goes_on ? "left out" : "at fault", p->apart.from, kn_strbuf_text(&p->why));
+    kn_text_putf(report->fix, sizeof(report->fix),
+                 "update the driver that %s registers, or remove that file",
+                 strchr(kn_strbuf_text(&p->why), ';') == NULL ? "the named file" : "each of them");
+    return goes_on;
+}
+
+kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint32_t limit_ms,
+                             kiln_probe_report *out_report, char left_out[KN_LEFT_OUT_SIZE],
+                             kiln_diag *diag)
+{
+    parting p = {.backend = backend, .backend_path = backend_path, .left_out = left_out};
+    p.limit_ms = limit_ms != 0 ? limit_ms : DEFAULT_LIMIT_MS;
+    left_out[0] = '\0';
+    kiln_status status = probe_in_child(backend, backend_path, p.limit_ms, NULL, out_report, diag);
+    if (status != KILN_OK || !took_its_process(out_report) || !kn_apart_init(&p.apart, backend)) {
+        return status;
+    }
+    kn_strbuf_init(&p.why, sizeof(out_report->why));
+    p.deadline_ns = kn_clock_now() + MOST_LIMITS * p.limit_ms * NS_PER_MS;
+    const uint64_t probe_ns = out_report->probe_ns;
+    const uint64_t start = kn_clock_now();
+    if (!part_drivers(&p, out_report)) {
+        left_out[0] = '\0';
+    }
+    out_report->probe_ns = probe_ns + (kn_clock_now() - start);
+    kn_strbuf_deinit(&p.why);
+    kn_apart_deinit(&p.apart);
     return status;
 }

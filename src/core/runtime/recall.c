@@ -2,7 +2,7 @@
  * this machine's: a record is of no use to another one.
  *
  *     checksum over the rest | magic, size of the rest | SHA-256 of who made it | when |
- *     status, report | devices | "path\0facts\0" of every mapped file
+ *     status, what was left out, report | devices | "path\0facts\0" of every mapped file
  */
 #include "core/runtime/recall.h"
 
@@ -38,6 +38,7 @@ typedef struct record {
     uint32_t device_count;
     uint32_t file_count;
     uint32_t unused;
+    char left_out[KN_LEFT_OUT_SIZE];
     kiln_probe_report report;
 } record;
 
@@ -179,6 +180,8 @@ static bool read_record(const char *bytes, size_t size, const uint8_t maker[KN_D
     }
     out_recall->status = (kiln_status)head.status;
     out_recall->report = head.report;
+    memcpy(out_recall->left_out, head.left_out, sizeof(head.left_out));
+    out_recall->left_out[sizeof(head.left_out) - 1] = '\0';
     out_recall->report.remembered = true;
     out_recall->report.probe_ns = 0;
     out_recall->device_count = head.device_count;
@@ -252,6 +255,7 @@ void kn_recall_put(const kiln_cache *cache, const kiln_backend *backend, const k
     head.made_ns = kn_clock_wall();
     head.status = (uint32_t)recall->status;
     head.device_count = recall->device_count;
+    kn_text_put(head.left_out, sizeof(head.left_out), recall->left_out);
     head.report = recall->report;
     kn_strbuf_init(&bytes, RECORD_MAX);
     kn_strbuf_append(&bytes, &head, sizeof(head));

@@ -5,6 +5,7 @@
 #ifndef KILN_CORE_RECALL_H
 #define KILN_CORE_RECALL_H
 
+#include "core/runtime/apart.h"
 #include "kiln/runtime.h"
 #include "kiln/sys/backend.h"
 
@@ -14,8 +15,9 @@ typedef struct kn_recalled_device {
 } kn_recalled_device;
 
 typedef struct kn_recall {
-    kiln_status status;       /* what opening the backend gave */
-    kiln_probe_report report; /* `remembered` is set */
+    kiln_status status;              /* what opening the backend gave */
+    kiln_probe_report report;        /* `remembered` is set */
+    char left_out[KN_LEFT_OUT_SIZE]; /* of the drivers behind its loader: apart.h */
     kn_recalled_device *devices;
     uint32_t device_count;
 } kn_recall;

@@ -178,6 +178,10 @@ static kiln_status add_backend(search *s, const kiln_probe_report *report)
         tell(s, report->backend, NULL, line);
         return KILN_OK;
     }
+    if (driver->left_out[0] != '\0') {
+        tell(s, report->backend, NULL, report->why); /* it may be repaired */
+        return KILN_OK;
+    }
     kiln_status status = kn_driver_wake(s->runtime, driver, &why);
     if (status != KILN_OK) {
         tell(s, report->backend, NULL, why.why);

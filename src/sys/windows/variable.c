@@ -75,6 +75,18 @@ void kn_env_each(kn_env_visit *visit, void *user)
     }
 }
 
+/* The copy that the C library keeps for getenv is set with it. */
+bool kn_env_set(const char *name, const char *value)
+{
+    wchar_t *wide_name = kn_wide(name);
+    wchar_t *wide_value = kn_wide(value != NULL ? value : "");
+    const bool done =
+        wide_name != NULL && wide_value != NULL && _wputenv_s(wide_name, wide_value) == 0;
+    free(wide_value);
+    free(wide_name);
+    return done;
+}
+
 /* A value got here is a copy: nobody can cut it. */
 kn_env_kept kn_env_keep(const char *name)
 {

@@ -52,3 +52,12 @@ int __egl_Main(uint32_t version, const void *exports, void *vendor, void *import
     misbehave();
     return 0;
 }
+
+/* OpenCL: what a loader calls for the rest of the driver's functions. */
+void *clGetExtensionFunctionAddress(const char *name);
+void *clGetExtensionFunctionAddress(const char *name)
+{
+    (void)name;
+    misbehave();
+    return NULL;
+}

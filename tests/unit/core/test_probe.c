@@ -122,6 +122,27 @@ static void P1_an_isolated_runtime_goes_on_without_the_bad_one(void **state)
     assert_int_equal(kiln_runtime_device_count(r->runtime), 2);
 }
 
+static void names_of_what_is_left_out_are_a_list(void **state)
+{
+    char names[KN_LEFT_OUT_SIZE] = "";
+    char text[64];
+    char longest[KN_LEFT_OUT_SIZE];
+    (void)state;
+    assert_false(kn_apart_is_left_out(names, "a.icd"));
+    assert_true(kn_apart_leave_out(names, "a.icd"));
+    assert_true(kn_apart_leave_out(names, "b.icd"));
+    assert_true(kn_apart_is_left_out(names, "a.icd"));
+    assert_true(kn_apart_is_left_out(names, "b.icd"));
+    assert_false(kn_apart_is_left_out(names, "icd"));
+    assert_false(kn_apart_is_left_out(names, "a.ic"));
+    kn_apart_describe(names, text, sizeof(text));
+    assert_string_equal(text, "a.icd, b.icd");
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    assert_false(kn_apart_leave_out(names, longest));
+    assert_string_equal(names, "/a.icd/b.icd/");
+}
+
 static void reports_are_parsed_strictly(void **state)
 {
     (void)state;
@@ -203,6 +224,7 @@ int main(void)
         TEST(P1_a_driver_that_ends_its_process_is_a_report),
         TEST(P2_a_driver_that_hangs_is_a_report),
         TEST(P1_an_isolated_runtime_goes_on_without_the_bad_one),
+        TEST(names_of_what_is_left_out_are_a_list),
         TEST(reports_are_parsed_strictly),
         TEST(names_are_checked),
         TEST(without_the_helper_the_reason_is_given),

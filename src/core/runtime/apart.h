@@ -1,0 +1,38 @@
+/* Drivers behind one loader (OpenCL's ICDs), one at a time: a folder with the registrations of some
+ * of them, which the loader's variable is pointed at, in a child or in this process. */
+#ifndef KILN_CORE_APART_H
+#define KILN_CORE_APART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kiln/sys/backend.h"
+
+/* Names of registrations that are left out: "/bad.icd/worse.icd/", "" for none. */
+#define KN_LEFT_OUT_SIZE 512
+
+typedef struct kn_apart {
+    const char *variable; /* of the loader */
+    const char *end;      /* of a registration's name */
+    char *from;           /* where they are registered */
+    char *folder;         /* the folder with copies of some, or NULL */
+} kn_apart;
+
+/* False where the loader of this backend cannot be given a folder, or looks elsewhere. */
+bool kn_apart_init(kn_apart *apart, const char *backend);
+void kn_apart_deinit(kn_apart *apart);
+
+/* Makes the folder anew: with `only` (NULL: with all) but what is in `left_out`. */
+bool kn_apart_fill(kn_apart *apart, const char *only, const char *left_out);
+bool kn_apart_is_left_out(const char *left_out, const char *name);
+/* False if there is no room for it. */
+bool kn_apart_leave_out(char left_out[KN_LEFT_OUT_SIZE], const char *name);
+/* "bad.icd, worse.icd" */
+void kn_apart_describe(const char *left_out, char *text, size_t size);
+
+/* Calls `open` with the loader's variable pointed at a folder without what is in `left_out`. False,
+ * without a call, if the loader may have read its list already or cannot be given another. */
+typedef void kn_apart_open(void *user);
+bool kn_apart_call(const char *backend, const char *left_out, kn_apart_open *open, void *user);
+
+#endif
