@@ -17,8 +17,20 @@ static struct {
     int report; /* -1: nobody reads one */
 } session = {.once = PTHREAD_ONCE_INIT, .report = -1};
 
+/* The program has not asked for anything: what its user has not asked for either stays unsaid. */
+static void drop_line(void *user, kiln_log_level level, const char *line)
+{
+    (void)user;
+    (void)level;
+    (void)line;
+}
+
 static void open_session(void)
 {
+    const char *level = kn_env_get("KILN_LOG");
+    if (level == NULL || level[0] == '\0') {
+        kiln_log_set(drop_line, NULL, KILN_LOG_ERROR);
+    }
     kiln_diag diag = KILN_DIAG_INIT;
     const char *report = kn_env_get("KILN_EXEC_REPORT");
     if (report != NULL && report[0] == '/') {
