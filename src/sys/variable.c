@@ -6,8 +6,6 @@
 #include "base/text.h"
 #include "sys/env.h"
 
-extern char **environ; /* POSIX names it, and no header of C's does */
-
 /* A program that runs with another user's rights does not do what its caller's variables say. */
 const char *kn_env_get(const char *name)
 {

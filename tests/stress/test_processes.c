@@ -198,7 +198,8 @@ static void work_for_ever(crowd *c, int who)
     }
 }
 
-/* What killed writers leave goes at once, however young; nothing else lies about, and the cap holds. */
+/* What killed writers leave goes at once, however young; nothing else lies about, and the cap
+ * holds. */
 static void expect_tidy(const crowd *c)
 {
     static const char *const known[] = {"v1",  "tmp",  "stats",       "losses",

@@ -114,13 +114,6 @@ static mode_t mode_of(int flags, va_list args)
         return stream;                                                                             \
     }
 
-int open(const char *path, int flags, ...);
-int open64(const char *path, int flags, ...);
-int openat(int at, const char *path, int flags, ...);
-int openat64(int at, const char *path, int flags, ...);
-FILE *fopen(const char *path, const char *how);
-FILE *fopen64(const char *path, const char *how);
-
 DEFINE_OPEN(open)
 DEFINE_OPEN(open64)
 DEFINE_OPENAT(openat)

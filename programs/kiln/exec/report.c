@@ -43,20 +43,19 @@ static void count_line(exec_report *report, char *const fields[FIELDS])
 {
     uint64_t took = 0;
     uint64_t saved = 0;
-    if (!opt_parse_count(fields[FIELD_TOOK], &took) ||
-        !opt_parse_count(fields[FIELD_SAVED], &saved)) {
-        report->unread++;
-    } else if (is_hit(fields[FIELD_ORIGIN])) {
+    const bool read =
+        opt_parse_count(fields[FIELD_TOOK], &took) && opt_parse_count(fields[FIELD_SAVED], &saved);
+    if (read && is_hit(fields[FIELD_ORIGIN])) {
         report->hits++;
         report->saved_ns += saved > took ? saved - took : 0;
-    } else if (strcmp(fields[FIELD_ORIGIN], "compiled") == 0) {
+    } else if (read && strcmp(fields[FIELD_ORIGIN], "compiled") == 0) {
         report->compiled++;
         report->compile_ns += took;
-    } else if (strcmp(fields[FIELD_ORIGIN], "bypassed") == 0) {
+    } else if (read && strcmp(fields[FIELD_ORIGIN], "bypassed") == 0) {
         report->bypassed++;
         report->bypass_ns += took;
         add_reason(report, fields[FIELD_REASON], took);
-    } else if (strcmp(fields[FIELD_ORIGIN], "failed") == 0) {
+    } else if (read && strcmp(fields[FIELD_ORIGIN], "failed") == 0) {
         report->failed++;
     } else {
         report->unread++;

@@ -12,7 +12,6 @@
 #include "store/pack/pack.h"
 #include "store/pack/pack_train.h"
 #include "store/remote/remotes.h"
-#include "store/remote/sign.h"
 #include "sys/clock.h"
 #include "sys/env.h"
 
@@ -176,9 +175,7 @@ static kiln_status give(kn_remote *remote, const kn_tier_put *what, bool packed,
     if (size > remote->url.server.max_bytes) {
         status = tell(diag, KILN_E_INVALID, remote, "the entry is larger than max-bytes");
     } else {
-        /* What was put there unsigned, by a compile, is of no use to those who want a signature. */
-        const bool over = replace || kn_signer_signs(remote->trust->signer);
-        status = kn_remote_give(remote, what->key, data, size, over, why);
+        status = kn_remote_give(remote, what->key, data, size, replace, why);
         if (status != KILN_OK) {
             (void)tell(diag, status, remote, why);
         } else if (packed) {

@@ -520,7 +520,7 @@ static kiln_status disk_remove(void *self, const kiln_key *key, kiln_diag *diag)
 {
     kn_disk *disk = self;
     char path[KN_DISK_PATH];
-    kn_file_facts facts;
+    kn_file_facts facts = {0};
     const char *target = kn_disk_locate(disk, key);
     if (target == NULL) {
         return KILN_MISS;

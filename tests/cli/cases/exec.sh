@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2086
+# shellcheck shell=sh disable=SC2086,SC2016
 # Programs under kiln exec: their exit codes, their streams, their environment, the report.
 t exec
 t exec -- sh -c 'exit 7'

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2069
 # GLSL: what lands in the file that -o names, what has no version, and what is no compute shader.
 need vulkan
 printf '#version 450\nlayout(local_size_x=1) in;\nvoid main() {}\n' >s.comp

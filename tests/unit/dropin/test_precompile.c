@@ -28,9 +28,9 @@ static int say(kiln_cache *cache, kiln_status status, const kiln_diag *diag)
 {
     kiln_cache_stats stats;
     kiln_cache_stats_own(cache, &stats);
+    const uint64_t hits = stats.hits_disk + stats.hits_pack;
     (void)printf("%s compiles=%llu hits=%llu %s\n", kiln_status_name(status),
-                 (unsigned long long)stats.compiles,
-                 (unsigned long long)(stats.hits_disk + stats.hits_pack), diag->why);
+                 (unsigned long long)stats.compiles, (unsigned long long)hits, diag->why);
     return 0;
 }
 

@@ -14,8 +14,9 @@ static void hit_twice(const char *root)
 {
     ks_compile compile = {0};
     left = ks_cache(root);
-    if (ks_get(left, "x", &compile) != KILN_ORIGIN_DISK ||
-        ks_get(left, "x", &compile) != KILN_ORIGIN_MEMORY) {
+    const kiln_origin first = ks_get(left, "x", &compile);
+    const kiln_origin second = ks_get(left, "x", &compile);
+    if (first != KILN_ORIGIN_DISK || second != KILN_ORIGIN_MEMORY) {
         _exit(9);
     }
 }

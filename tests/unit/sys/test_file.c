@@ -48,18 +48,18 @@ static void a_file_is_read_behind_room_for_its_reader(void **state)
         unsigned char *memory = NULL;
         size_t at = 0, size = 0;
         kt_file_write(path, "hello", 5);
-        assert_int_equal(
-            kn_file_read_behind(NULL, path, 5, NULL, before[i], (void **)&memory, &at, &size, NULL, NULL),
-            KILN_OK);
+        assert_int_equal(kn_file_read_behind(NULL, path, 5, NULL, before[i], (void **)&memory, &at,
+                                             &size, NULL, NULL),
+                         KILN_OK);
         assert_int_equal(size, 5);
         assert_true(at >= before[i]);
         assert_int_equal((uintptr_t)(memory + at) % 64, 0);
         memset(memory, 0xff, at);
         assert_string_equal((char *)memory + at, "hello");
         free(memory);
-        assert_int_equal(
-            kn_file_read_behind(NULL, path, 4, NULL, before[i], (void **)&memory, &at, &size, NULL, NULL),
-            KILN_E_INVALID);
+        assert_int_equal(kn_file_read_behind(NULL, path, 4, NULL, before[i], (void **)&memory, &at,
+                                             &size, NULL, NULL),
+                         KILN_E_INVALID);
         assert_null(memory);
     }
     free(path);
@@ -82,7 +82,8 @@ static void a_folder_held_open_stays_what_it_was(void **state)
     assert_int_equal(kn_held_folder_open(here, &folder, NULL), KILN_OK);
     assert_int_equal(rename(here, there), 0);
     assert_int_equal(
-        kn_file_read_behind(folder, "a", 9, NULL, 8, (void **)&memory, &at, &size, NULL, NULL), KILN_OK);
+        kn_file_read_behind(folder, "a", 9, NULL, 8, (void **)&memory, &at, &size, NULL, NULL),
+        KILN_OK);
     assert_string_equal(memory + at, "hello");
     free(memory);
     assert_int_equal(unlink(moved), 0);

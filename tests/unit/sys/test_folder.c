@@ -197,14 +197,10 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(all_parents_are_made_private),
-        TEST(S6_a_new_folder_is_nobody_elses),
-        TEST(a_file_in_the_way_is_named),
-        TEST(only_an_empty_folder_is_removed),
-        TEST(listing_visits_each_name_once),
-        TEST(C1_makers_and_removers_may_race),
-        TEST(want_of_memory_is_said),
-        TEST(names_are_looked_at_in_an_opened_folder),
+        TEST(all_parents_are_made_private),  TEST(S6_a_new_folder_is_nobody_elses),
+        TEST(a_file_in_the_way_is_named),    TEST(only_an_empty_folder_is_removed),
+        TEST(listing_visits_each_name_once), TEST(C1_makers_and_removers_may_race),
+        TEST(want_of_memory_is_said),        TEST(names_are_looked_at_in_an_opened_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
