@@ -22,8 +22,13 @@ function(kiln_test name label)
         add_dependencies(${name} kiln_faultfs)
     endif()
     if(KILN_SANITIZE)
+        # Where Mesa's drivers leak a table of an AMD processor's caches, only a whole stack names them.
+        set(unwind "")
+        if(name STREQUAL "test_dropin_vulkan")
+            set(unwind ":fast_unwind_on_malloc=0")
+        endif()
         list(APPEND TEST_ENVIRONMENT
-            LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0
+            LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0${unwind}
             TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp:print_suppressions=0:die_after_fork=0)
     endif()
     add_test(NAME ${name} COMMAND ${name})
