@@ -23,7 +23,7 @@ static bool fill(kn_manifest *manifest)
     memset(manifest->graph, 0xAB, sizeof manifest->graph);
     kn_manifest_header header = {.place = {.base = KN_PLACE_INCLUDE, .index = 3, .name_length = 7},
                                  .written_length = 5,
-                                 .stamp = {10, -20, 30, 40},
+                                 .stamp = {10, -20, 30, 40, 0, 0, 0},
                                  .digest = {1, 2, 3}};
     kn_place beside = {.base = KN_PLACE_FOLDER, .name_length = 5};
     kn_place ships = {.base = KN_PLACE_SHIPS, .name_length = 8};
