@@ -29,11 +29,7 @@ static bool describe_file(const char *path, char *out, size_t size)
     if (kn_elf_inspect(path, &facts, NULL) != KILN_OK) {
         return false;
     }
-    if (facts.build_id[0] != '\0') {
-        kn_text_put(out, size, facts.build_id);
-    } else {
-        kn_text_putf(out, size, "noid:%llu", (unsigned long long)facts.size);
-    }
+    kn_elf_identify(&facts, out, size);
     return true;
 }
 

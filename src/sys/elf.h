@@ -10,6 +10,8 @@
 
 #include "kiln/status.h"
 
+#include "base/text.h"
+
 typedef struct kn_elf_facts {
     char build_id[129]; /* GNU build id as hexadecimal, "" if the file has none */
     uint16_t machine;   /* e_machine */
@@ -22,7 +24,17 @@ typedef struct kn_elf_facts {
  * such file, KILN_E_INVALID if it is no ELF file of this machine's byte order, KILN_E_IO. */
 kiln_status kn_elf_inspect(const char *path, kn_elf_facts *out_facts, kiln_diag *diag);
 
-/* The same for bytes in memory; `size` is the length of the whole file. */
+/* What a key names the file by: its build id, or its size where it has none. */
+static inline void kn_elf_identify(const kn_elf_facts *facts, char *out, size_t size)
+{
+    if (facts->build_id[0] != '\0') {
+        kn_text_put(out, size, facts->build_id);
+    } else {
+        kn_text_putf(out, size, "noid:%llu", (unsigned long long)facts->size);
+    }
+}
+
+/* As kn_elf_inspect for bytes in memory; `size` is the length of the whole file. */
 kiln_status kn_elf_inspect_bytes(const void *data, size_t size, kn_elf_facts *out_facts,
                                  kiln_diag *diag);
 

@@ -79,12 +79,7 @@ static bool take(const char *folder, const pick *best, kn_cuda_file *file)
         file->path[0] = '\0';
         return false;
     }
-    if (facts.build_id[0] != '\0') {
-        kn_text_put(file->build_id, sizeof(file->build_id), facts.build_id);
-    } else {
-        kn_text_putf(file->build_id, sizeof(file->build_id), "noid:%llu",
-                     (unsigned long long)facts.size);
-    }
+    kn_elf_identify(&facts, file->build_id, sizeof(file->build_id));
     return true;
 }
 
