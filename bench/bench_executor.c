@@ -81,8 +81,7 @@ static stream matmul(bool large)
                     .local = {16, 16, 0}};
 }
 
-/* --- the program -------------------------------------------------------------------------------
- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 static const struct {
     const char *folder, *ending;
@@ -148,8 +147,7 @@ static bool build(bed *b, const char *kernels)
     return status == KILN_OK;
 }
 
-/* --- the measurements: seconds a submission ----------------------------------------------------
- */
+/* --- the measurements: seconds a submission --------------------------------------------------- */
 
 static void launch_once(bed *b, const kiln_launch *shape, kiln_diag *diag)
 {
@@ -256,8 +254,7 @@ static double in_flight(bed *b, uint32_t most)
     return took;
 }
 
-/* --- a device ----------------------------------------------------------------------------------
- */
+/* --- a device --------------------------------------------------------------------------------- */
 
 static void open_bed(bed *b)
 {

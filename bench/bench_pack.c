@@ -45,8 +45,7 @@ static int by_key(const void *a, const void *b)
     return memcmp(a, b, sizeof(kiln_key));
 }
 
-/* --- making ------------------------------------------------------------------------------------
- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 static bool make_pack(const char *path, uint32_t count, bool raw, pair *pairs)
 {
@@ -140,8 +139,7 @@ static const unsigned char *get_bare(const bare *b, const kiln_key *key)
     return NULL;
 }
 
-/* --- hits --------------------------------------------------------------------------------------
- */
+/* --- hits ------------------------------------------------------------------------------------- */
 
 typedef struct contest {
     const pair *pairs;

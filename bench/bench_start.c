@@ -26,8 +26,7 @@ static int complain(const char *what, kiln_diag *diag)
     return 1;
 }
 
-/* --- the programs ------------------------------------------------------------------------------
- */
+/* --- the programs ----------------------------------------------------------------------------- */
 
 typedef struct form {
     const char *backend;
@@ -114,8 +113,7 @@ static kiln_source source_of(const form *f, char *text)
     return source;
 }
 
-/* --- what a process knows of itself ------------------------------------------------------------
- */
+/* --- what a process knows of itself ----------------------------------------------------------- */
 
 static double peak_kb(void)
 {
@@ -154,8 +152,7 @@ static kiln_runtime *open_runtime(const char *backend, const char *trace)
     return runtime;
 }
 
-/* --- the children ------------------------------------------------------------------------------
- */
+/* --- the children ----------------------------------------------------------------------------- */
 
 static bool write_file(const char *path, const void *data, size_t size)
 {
@@ -433,8 +430,7 @@ static int child_switch(const form *f)
     return 0;
 }
 
-/* --- the parent --------------------------------------------------------------------------------
- */
+/* --- the parent ------------------------------------------------------------------------------- */
 
 static size_t child(const char *what, const char *backend, const char *folder, double *values)
 {

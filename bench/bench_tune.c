@@ -81,8 +81,7 @@ static kiln_tuning tune(bed *b)
     return tuning;
 }
 
-/* --- every variant as a fixed choice -----------------------------------------------------------
- */
+/* --- every variant as a fixed choice ---------------------------------------------------------- */
 
 /* Those that tuning could launch: they are in the cache. */
 static void build_fixed(bed *b)
@@ -140,8 +139,7 @@ static size_t best_fixed(const bed *b)
     return best;
 }
 
-/* --- the next process --------------------------------------------------------------------------
- */
+/* --- the next process ------------------------------------------------------------------------- */
 
 /* A cache and a runtime opened afresh, which look the choice up. Microseconds, the least of some.
  */
@@ -171,8 +169,7 @@ static double look_up(const bed *b, uint64_t *out_launches)
     return bench_median(&samples);
 }
 
-/* --- a kernel on a device ----------------------------------------------------------------------
- */
+/* --- a kernel on a device --------------------------------------------------------------------- */
 
 static void print_row(const bed *b, const kiln_tuning *tuning)
 {

@@ -37,8 +37,7 @@ static kiln_recipe *recipe_of(uint32_t n)
     return recipe;
 }
 
-/* --- opening -----------------------------------------------------------------------------------
- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 /* Prints the time to open, and to open and hit. */
 int cache_child_open(const char *rival, const char *root)
@@ -158,8 +157,7 @@ bool cache_bench_open(const char *self, const char *root, int entries, int round
     return true;
 }
 
-/* --- a cold start of many ----------------------------------------------------------------------
- */
+/* --- a cold start of many --------------------------------------------------------------------- */
 
 typedef struct storm {
     _Atomic int ready, go, compiles, failed;
@@ -253,8 +251,7 @@ bool cache_bench_storm(const char *root, int processes, int compile_ms, int roun
     return true;
 }
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static double resident_mb(void)
 {

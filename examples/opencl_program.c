@@ -1,7 +1,9 @@
 /* An OpenCL program of the ordinary kind, except for one line: where it said
  *     program = clCreateProgramWithSource(context, 1, &text, NULL, &code);
  *     code = clBuildProgram(program, 1, &device, "-DFACTOR=3", NULL, NULL);
+ *
  * it now asks kiln. The second start finds the program in the cache and compiles nothing.
+ *
  *     cc opencl_program.c $(pkg-config --cflags --libs kiln) -lOpenCL && ./a.out */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>

@@ -34,8 +34,7 @@ static void need(int result, const char *what)
     }
 }
 
-/* --- kernels -----------------------------------------------------------------------------------
- */
+/* --- kernels ---------------------------------------------------------------------------------- */
 
 static const char *name_of(const char *path)
 {
@@ -91,8 +90,7 @@ static void check_output(const char *kernel)
     }
 }
 
-/* --- by hand -----------------------------------------------------------------------------------
- */
+/* --- by hand ---------------------------------------------------------------------------------- */
 
 static void bind_all(void *library, const kn_symbol *symbols, size_t count, void *table)
 {
@@ -216,8 +214,7 @@ static double by_hand(const char *kernel, const char *binary)
     return took;
 }
 
-/* --- kiln --------------------------------------------------------------------------------------
- */
+/* --- kiln ------------------------------------------------------------------------------------- */
 
 static void need_kiln(kiln_status status, kiln_diag *diag)
 {

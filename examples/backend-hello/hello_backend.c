@@ -29,8 +29,7 @@ static kiln_status no_memory(kiln_diag *diag)
     return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "hello", "out of memory");
 }
 
-/* --- compiler ----------------------------------------------------------------------------------
- */
+/* --- compiler --------------------------------------------------------------------------------- */
 
 static const kiln_stage *hello_stages(void *instance, const kiln_target *target,
                                       kiln_language language, size_t *out_count)
@@ -114,8 +113,7 @@ static kiln_status hello_compile(void *instance, const kiln_compile_request *req
     return status == KILN_OK ? status : no_memory(diag);
 }
 
-/* --- device ------------------------------------------------------------------------------------
- */
+/* --- device ----------------------------------------------------------------------------------- */
 
 static kiln_status hello_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
                                      kiln_diag *diag)
@@ -268,8 +266,7 @@ static void hello_event_destroy(void *device, void *event)
     (void)event;
 }
 
-/* --- backend -----------------------------------------------------------------------------------
- */
+/* --- backend ---------------------------------------------------------------------------------- */
 
 static kiln_status hello_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
                               kiln_diag *diag)

@@ -51,8 +51,7 @@ KILN_API void kiln_key_format(const kiln_key *key, char *text);
 KILN_API KILN_MUST_CHECK kiln_status kiln_key_parse(const char *text, kiln_key *out_key,
                                                     kiln_diag *diag);
 
-/* --- recipes -----------------------------------------------------------------------------------
- */
+/* --- recipes ---------------------------------------------------------------------------------- */
 
 /* Starts a recipe for one cached function: `stage` names it ("my-engine.spirv"; letters, digits,
  * '.', '-', '_', 1 to 64 of them), `revision` is raised whenever the function itself changes.
@@ -93,8 +92,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_set_target(kiln_recipe *recipe,
 KILN_API kiln_key kiln_recipe_key(const kiln_recipe *recipe);
 KILN_API const char *kiln_recipe_text(const kiln_recipe *recipe);
 
-/* --- blobs -------------------------------------------------------------------------------------
- */
+/* --- blobs ------------------------------------------------------------------------------------ */
 
 /* A blob is what a compile made: the payload, and `facts`: whatever else the caller needs on a hit
  * exactly as on a miss (reflection, lowered names, warnings), in the caller's own encoding.
@@ -113,12 +111,11 @@ KILN_API size_t kiln_blob_facts_size(const kiln_blob *blob);
 /* Time the original compile took, in nanoseconds; 0 if it is not known. */
 KILN_API uint64_t kiln_blob_compile_ns(const kiln_blob *blob);
 
-/* --- the cache ---------------------------------------------------------------------------------
- */
+/* --- the cache -------------------------------------------------------------------------------- */
 
 /* How the cache behaves as a whole, and the variable that says the same. */
-#define KILN_CACHE_DISABLED                                                                        \
-    (1u << 0) /* KILN_NO_CACHE: compile always, store nothing, open nothing */
+/* KILN_NO_CACHE: compile always, store nothing, open nothing. */
+#define KILN_CACHE_DISABLED (1u << 0)
 #define KILN_CACHE_RECACHE (1u << 1)  /* KILN_RECACHE: compile always, store */
 #define KILN_CACHE_READONLY (1u << 2) /* KILN_READONLY: read every tier, write memory only */
 #define KILN_CACHE_NO_DISK (1u << 3)  /* memory, and packs, only */
@@ -290,8 +287,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_bypasses(kiln_cache *cache,
                                                               kiln_bypass_fn *visit, void *user,
                                                               kiln_diag *diag);
 
-/* --- looking at a cache ------------------------------------------------------------------------
- */
+/* --- looking at a cache ----------------------------------------------------------------------- */
 
 /* X(field, text): every counter, in the order in which they are stored and printed. */
 #define KILN_CACHE_COUNTERS(X)                                                                     \

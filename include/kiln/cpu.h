@@ -65,8 +65,7 @@ extern "C" {
 #define KILN_CPU_ALIGNOF(type) _Alignof(type)
 #endif
 
-/* --- what kiln and a kernel hand each other ---------------------------------------------------
- */
+/* --- what kiln and a kernel hand each other --------------------------------------------------- */
 
 /* The work-group a kernel is called for. Ids and sizes count from 0; past `dims` a size is 1. */
 typedef struct kiln_cpu_group {
@@ -114,8 +113,7 @@ typedef struct kiln_cpu_kernel {
     uint32_t reserved;
 } kiln_cpu_kernel;
 
-/* --- defining kernels -------------------------------------------------------------------------
- */
+/* --- defining kernels ------------------------------------------------------------------------- */
 
 /* KILN_KERNEL(name, up to 16 parameters) { body }
  * KILN_KERNEL_GROUP(name, x, y, z, up to 16 parameters) { body }: for a fixed work-group size,
@@ -139,8 +137,9 @@ typedef struct kiln_cpu_kernel {
 #define KILN_KERNEL_DECLARE(name) KILN_CPU_EXTERN const kiln_cpu_kernel kiln_cpu_kernel_##name
 #define KILN_KERNEL_REF(name) (&kiln_cpu_kernel_##name)
 
-/* --- inside a kernel --------------------------------------------------------------------------
- * `kiln_group` is in scope in the kernel's body; pass it on to functions that need it. */
+/* --- inside a kernel -------------------------------------------------------------------------- */
+
+/* `kiln_group` is in scope in the kernel's body; pass it on to functions that need it. */
 
 /* Loops over the group's items; the names become size_t variables holding global ids. */
 #define KILN_ITEMS_X(x) KILN_CPU_INDEPENDENT KILN_CPU_LOOP(0, x)
@@ -158,8 +157,7 @@ typedef struct kiln_cpu_kernel {
 /* Items that this group really has, at most KILN_LOCAL_SIZE. */
 #define KILN_ITEM_COUNT(dimension) (kiln_group->last[dimension] - kiln_group->first[dimension])
 
-/* --- how it is done: nothing below is for use -------------------------------------------------
- */
+/* --- how it is done: nothing below is for use ------------------------------------------------- */
 
 #define KILN_CPU_LOOP(dimension, i)                                                                \
     for (size_t i = kiln_group->first[dimension], kiln_last_##i = kiln_group->last[dimension];     \

@@ -1,10 +1,13 @@
 /* Level 2: NVRTC through the cache, for a program that compiles CUDA C++ and loads it by itself.
  *
  * Replace
+ *
  *     nvrtcCreateProgram(&program, text, "kernel.cu", 0, NULL, NULL);
  *     nvrtcAddNameExpression(program, "scale<float>");
  *     nvrtcCompileProgram(program, 1, options);  nvrtcGetCUBIN...  nvrtcGetLoweredName...
+ *
  * with
+ *
  *     kiln_nvrtc_request request = {.struct_size = sizeof(request), .text = text, ...};
  *     status = kiln_nvrtc_compile(NULL, &request, &result, &diag);
  *     cuLibraryLoadData(&library, result->binary, ...);  result->lowered[0]

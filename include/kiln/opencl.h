@@ -1,9 +1,12 @@
 /* Level 2: OpenCL programs through the cache, for a program that owns its context and devices.
  *
  * Replace
+ *
  *     program = clCreateProgramWithSource(context, 1, &text, NULL, &err);
  *     err = clBuildProgram(program, 1, &device, options, NULL, NULL);
+ *
  * with
+ *
  *     status = kiln_opencl_build_program(NULL, context, device, text, options, &program, NULL);
  *
  * No OpenCL header is needed: the handles are OpenCL's own (cl_context is struct _cl_context *). */

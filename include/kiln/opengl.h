@@ -1,8 +1,11 @@
 /* Level 2: OpenGL programs through the cache, for a program that has its own context current.
  *
  * Replace
+ *
  *     glCompileShader() of each shader, glAttachShader(), glLinkProgram()
+ *
  * with
+ *
  *     kiln_opengl_shader shaders[] = {{GL_VERTEX_SHADER, vertex, 0},
  *                                     {GL_FRAGMENT_SHADER, fragment, 0}};
  *     kiln_opengl_build_program(NULL, shaders, 2, NULL, &program, &diag);

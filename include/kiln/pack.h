@@ -86,8 +86,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_extract(kiln_pack *pack, kiln_cac
                                                        kiln_pack_copied *out_copied,
                                                        kiln_diag *diag);
 
-/* --- writing -----------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 #define KILN_PACK_LEVEL_DEFAULT 12
 #define KILN_PACK_LEVEL_MAX 22

@@ -49,8 +49,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_generate(
 KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_show(
     const char *path, char out_public[KILN_PUBLIC_KEY_TEXT_SIZE], kiln_diag *diag);
 
-/* --- moving many at once -----------------------------------------------------------------------
- */
+/* --- moving many at once ---------------------------------------------------------------------- */
 
 /* Entries between a cache's disk (or a pack) and remotes, one after the other, each waited for:
  *

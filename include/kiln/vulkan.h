@@ -1,8 +1,11 @@
 /* Level 2: Vulkan pipelines through the cache, for a program that owns its instance and device.
  *
  * Replace
+ *
  *     vkCreateComputePipelines(device, VK_NULL_HANDLE, count, infos, NULL, pipelines);
+ *
  * with
+ *
  *     kiln_vulkan_create_compute_pipelines(NULL, &where, count, infos, codes, pipelines, &diag);
  *
  * or, in a program that makes its pipelines itself, graphics included, keep one VkPipelineCache:

@@ -23,7 +23,7 @@ typedef struct search {
     size_t size;
 } search;
 
-/* --- one place --- */
+/* --- one place -------------------------------------------------------------------------------- */
 
 /* False for this library itself, under whichever name and link. */
 static bool try_file(const search *s, const char *path)
@@ -47,7 +47,7 @@ static bool try_environment(search *s, const char *variable, const char *below)
     return value != NULL && try_directory(s, value, strlen(value), below);
 }
 
-/* --- lists of directories, and what their tokens mean --- */
+/* --- lists of directories, and what their tokens mean ----------------------------------------- */
 
 /* $ORIGIN is the directory of the object; what has another token is passed over. */
 static bool try_token(search *s, const char *entry, size_t length, const char *origin)
@@ -78,7 +78,7 @@ static bool try_list(search *s, const char *list, const char *origin)
     return false;
 }
 
-/* --- RPATH and RUNPATH of a mapped object --- */
+/* --- RPATH and RUNPATH of a mapped object ----------------------------------------------------- */
 
 typedef struct object {
     char directory[PATH_MAX];
@@ -131,7 +131,7 @@ static bool find_object(const void *address, object *out)
     return true;
 }
 
-/* --- a library that is mapped already --- */
+/* --- a library that is mapped already --------------------------------------------------------- */
 
 static int try_mapped(struct dl_phdr_info *info, size_t size, void *user)
 {
@@ -149,7 +149,7 @@ static int try_mapped(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* --- NVIDIA's wheels --- */
+/* --- NVIDIA's wheels -------------------------------------------------------------------------- */
 
 /* The site directory that an object lies below, and the wheels' directories there. */
 static bool try_wheels(search *s, const char *directory)
@@ -171,7 +171,7 @@ static bool try_wheels(search *s, const char *directory)
     return false;
 }
 
-/* --- the loader's cache --- */
+/* --- the loader's cache ----------------------------------------------------------------------- */
 
 /* /etc/ld.so.cache in the format of glibc 2.2 and later (sysdeps/generic/dl-cache.h): a header of
  * 48 bytes, then rows of 24; names are offsets from the header. */
@@ -234,7 +234,7 @@ static bool try_cache(search *s)
     return found;
 }
 
-/* --- all of them --- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 static bool try_defaults(search *s)
 {

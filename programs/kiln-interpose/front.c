@@ -30,7 +30,7 @@ static nvrtcResult lacks_function(void)
     return NO_LIBRARY;
 }
 
-/* --- the real library --- */
+/* --- the real library ------------------------------------------------------------------------- */
 
 static void bind_symbol(void *library, const char *name, void *member)
 {
@@ -64,7 +64,7 @@ static const kn_nvrtc_table *open_real(void)
     return table;
 }
 
-/* --- the core --- */
+/* --- the core --------------------------------------------------------------------------------- */
 
 /* The core lies next to the directory of this file: LIBEXEC/nvrtc/13/libnvrtc.so.13 and
  * LIBEXEC/libkiln-interpose.so. */
@@ -114,7 +114,7 @@ static const kn_nvrtc_table *use_table(const void *caller)
     return front.table;
 }
 
-/* --- what is exported --- */
+/* --- what is exported ------------------------------------------------------------------------- */
 
 #define X(first, last, name, parameters, arguments)                                                \
     EXPORT nvrtcResult name parameters;                                                            \

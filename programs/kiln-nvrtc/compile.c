@@ -57,8 +57,7 @@ static bool open_nvrtc(const request *asked, nvrtc *out)
     return true;
 }
 
-/* --- answer ------------------------------------------------------------------------------------
- */
+/* --- answer ----------------------------------------------------------------------------------- */
 
 static bool put(const void *data, size_t size)
 {
@@ -163,8 +162,7 @@ static bool put_answer(const nvrtc *n, nvrtcProgram program, const request *aske
     return good && (result != 0 || put_output(n, program, asked));
 }
 
-/* --- compile -----------------------------------------------------------------------------------
- */
+/* --- compile ---------------------------------------------------------------------------------- */
 
 bool compile(request *asked, pch_use use, const char *path, bool answer, bool *out_refused)
 {

@@ -45,8 +45,7 @@ static unsigned kernel_number(void)
     return hash;
 }
 
-/* --- is it still made of what the digest says ----------------------------------------------------
- */
+/* --- is it still made of what the digest says ------------------------------------------------- */
 
 static int64_t nanoseconds(struct timespec time)
 {
@@ -77,8 +76,7 @@ static bool all_hold(const request *asked)
     return true;
 }
 
-/* --- making ------------------------------------------------------------------------------------
- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 typedef struct kept_header {
     char name[256];

@@ -89,8 +89,7 @@ static size_t take_header(char *data, size_t one, size_t count, void *user)
     return size;
 }
 
-/* --- connect -----------------------------------------------------------------------------------
- */
+/* --- connect ---------------------------------------------------------------------------------- */
 
 /* host:port, with brackets where the host is an IPv6 address. */
 static void put_authority(const kiln_remote_server *s, char *out, size_t room)
@@ -172,8 +171,7 @@ kiln_status http_connect_local(const char *path, const kiln_remote_server *serve
     return status;
 }
 
-/* --- one request -------------------------------------------------------------------------------
- */
+/* --- one request ------------------------------------------------------------------------------ */
 
 /* Adds "NAME: VALUE", however long that is: session tokens have no bound. False: no memory. */
 static bool add_header(struct curl_slist **headers, const char *name, const char *value)
@@ -395,8 +393,7 @@ static kiln_status request(connection *c, kiln_remote_call *call, const char *me
     return status;
 }
 
-/* --- requests ----------------------------------------------------------------------------------
- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static kiln_status http_ping(void *self, kiln_remote_call *call, int64_t *out_clock_ns)
 {

@@ -31,8 +31,7 @@ typedef struct connection {
 
 #define fail wire_fail
 
-/* --- one request -------------------------------------------------------------------------------
- */
+/* --- one request ------------------------------------------------------------------------------ */
 
 static kiln_status unreadable(const connection *c, kiln_remote_call *call)
 {
@@ -149,8 +148,7 @@ static uint64_t deadline_of(const kiln_remote_call *call)
     return wire_now() + call->limit_ms;
 }
 
-/* --- bounds ------------------------------------------------------------------------------------
- */
+/* --- bounds ----------------------------------------------------------------------------------- */
 
 #if HIREDIS_MAJOR >= 1
 typedef size_t array_size;
@@ -175,8 +173,7 @@ static void bound_replies(connection *c)
     c->reader->privdata = c;
 }
 
-/* --- connect -----------------------------------------------------------------------------------
- */
+/* --- connect ---------------------------------------------------------------------------------- */
 
 static void redis_disconnect(void *self)
 {
@@ -273,8 +270,7 @@ static kiln_status redis_connect(const kiln_remote_server *server, kiln_remote_c
     return KILN_OK;
 }
 
-/* --- requests ----------------------------------------------------------------------------------
- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static bool to_number(const redisReply *reply, int64_t *out)
 {

@@ -60,8 +60,7 @@ static bool would_block(int error)
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-/* --- connect -----------------------------------------------------------------------------------
- */
+/* --- connect ---------------------------------------------------------------------------------- */
 
 static kiln_status finish_connect(int socket, uint64_t deadline, kiln_remote_call *call)
 {
@@ -173,8 +172,7 @@ void wire_close(wire *w)
     }
 }
 
-/* --- bytes -------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 kiln_status wire_plain_send(wire *w, const void *data, size_t size, uint64_t deadline,
                             kiln_remote_call *call)

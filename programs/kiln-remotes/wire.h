@@ -32,8 +32,7 @@ kiln_status wire_send(wire *w, const void *data, size_t size, uint64_t deadline,
 kiln_status wire_receive(wire *w, void *data, size_t room, size_t *out_size, uint64_t deadline,
                          kiln_remote_call *call);
 
-/* --- between wire.c and wire_tls.c -------------------------------------------------------------
- */
+/* --- between wire.c and wire_tls.c ------------------------------------------------------------ */
 
 struct ssl_st;
 struct ssl_ctx_st;

@@ -28,8 +28,7 @@ static kiln_status broken(const wire *w, kiln_remote_call *call)
     return wire_fail(call, KILN_E_UNAVAILABLE, text);
 }
 
-/* --- the two buffers ---------------------------------------------------------------------------
- */
+/* --- the two buffers -------------------------------------------------------------------------- */
 
 /* Sends what OpenSSL wants said. */
 static kiln_status flush(wire *w, uint64_t deadline, kiln_remote_call *call)
@@ -74,8 +73,7 @@ static kiln_status heed(wire *w, int result, uint64_t deadline, kiln_remote_call
     return status == KILN_OK && wants == SSL_ERROR_WANT_READ ? fill(w, deadline, call) : status;
 }
 
-/* --- start and end -----------------------------------------------------------------------------
- */
+/* --- start and end ---------------------------------------------------------------------------- */
 
 /* A key with a password is of no use here, and nobody is asked for one. */
 static int no_password(char *buffer, int size, int writing, void *user)
@@ -168,8 +166,7 @@ void wire_tls_end(wire *w)
     w->context = NULL;
 }
 
-/* --- bytes -------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 kiln_status wire_tls_send(wire *w, const void *data, size_t size, uint64_t deadline,
                           kiln_remote_call *call)

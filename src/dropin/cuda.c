@@ -100,8 +100,7 @@ static kiln_status check(const kiln_nvrtc_request *request, kiln_diag *diag)
                        : kiln_diag_set(diag, KILN_E_INVALID, NULL, "kiln_nvrtc_compile", "%s", why);
 }
 
-/* --- result ------------------------------------------------------------------------------------
- */
+/* --- result ----------------------------------------------------------------------------------- */
 
 typedef struct nvrtc_result {
     kiln_nvrtc_result view; /* first */
@@ -179,8 +178,7 @@ static kiln_status make_result(const kn_build *build, const kiln_nvrtc_request *
     return KILN_OK;
 }
 
-/* --- compile -----------------------------------------------------------------------------------
- */
+/* --- compile ---------------------------------------------------------------------------------- */
 
 static kiln_source describe(const kiln_nvrtc_request *request, const parsed_options *parsed)
 {

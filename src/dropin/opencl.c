@@ -241,8 +241,7 @@ kiln_status kiln_opencl_build(kiln_cache *cache, const kiln_opencl_request *requ
     return status;
 }
 
-/* --- capture -----------------------------------------------------------------------------------
- */
+/* --- capture ---------------------------------------------------------------------------------- */
 
 /* PoCL's answer to the same request, if it still means the program that `stored` (may be NULL) is
  * of. */

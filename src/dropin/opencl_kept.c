@@ -64,8 +64,7 @@ static void destroy_program(kept_list *list, kept_program *kept)
     free(kept);
 }
 
-/* --- storing ------------------------------------------------------------------------------------
- */
+/* --- storing ---------------------------------------------------------------------------------- */
 
 /* Reads what PoCL has of the program now, and stores it. Slow: PoCL may compile all kernels. */
 static kiln_status store_binary(kiln_cache *cache, const kept_program *kept, kiln_diag *diag)
@@ -191,8 +190,7 @@ static void end_list(kn_cache_companion *companion, kiln_cache *cache)
     free(list);
 }
 
-/* --- the list -----------------------------------------------------------------------------------
- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 static kept_list *find_list(kiln_cache *cache)
 {
@@ -305,8 +303,7 @@ void kn_opencl_kept_stored(kiln_cache *cache, const kiln_key *key)
     }
 }
 
-/* --- capture ------------------------------------------------------------------------------------
- */
+/* --- capture ---------------------------------------------------------------------------------- */
 
 /* The program's record, which stays until it is left; NULL if it is not kept. */
 static kept_program *enter_program(kept_list *list, cl_program program)
@@ -349,8 +346,7 @@ kiln_status kn_opencl_kept_capture(kiln_cache *cache, cl_program program, kiln_d
     return status;
 }
 
-/* --- builds that nobody waits for ---------------------------------------------------------------
- */
+/* --- builds that nobody waits for ------------------------------------------------------------- */
 
 static void build_in_background(void *user)
 {

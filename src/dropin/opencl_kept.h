@@ -37,8 +37,7 @@ void kn_opencl_kept_stored(kiln_cache *cache, const kiln_key *key);
 kiln_status kn_opencl_kept_start(kiln_cache *cache, kn_opencl_wish *wish,
                                  kiln_opencl_notify_fn *notify, void *user, kiln_diag *diag);
 
-/* --- opencl.c: what a thread and a capture do ----------------------------------------------------
- */
+/* --- opencl.c: what a thread and a capture do ------------------------------------------------- */
 
 kiln_status kn_opencl_build_wish(kiln_cache *cache, kn_opencl_wish *wish,
                                  struct _cl_program **out_program, kiln_diag *diag);

@@ -46,8 +46,7 @@ static kiln_status create_program(const kn_opencl_request *request, const char *
                                 code);
 }
 
-/* --- one build ----------------------------------------------------------------------------------
- */
+/* --- one build -------------------------------------------------------------------------------- */
 
 static kiln_status build_plain(const kn_opencl_request *request, cl_program *out_program,
                                kiln_diag *diag)
@@ -80,8 +79,7 @@ static kiln_status build_plain(const kn_opencl_request *request, cl_program *out
     return status;
 }
 
-/* --- compile and link ---------------------------------------------------------------------------
- */
+/* --- compile and link ------------------------------------------------------------------------- */
 
 static void release_all(const kn_opencl_request *request, cl_program *programs, size_t count)
 {
@@ -190,8 +188,7 @@ kiln_status kn_opencl_make(const kn_opencl_request *request, cl_program *out_pro
     return status;
 }
 
-/* --- bytes --------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 static kiln_status read_one(const kn_opencl_site *site, bool is_pocl, cl_program program,
                             void **out_data, size_t *out_size, kiln_diag *diag)
@@ -239,8 +236,7 @@ kiln_status kn_opencl_make_bytes(const kn_opencl_site *site, const kn_opencl_wis
     return status;
 }
 
-/* --- loading ------------------------------------------------------------------------------------
- */
+/* --- loading ---------------------------------------------------------------------------------- */
 
 typedef struct binaries {
     size_t count;

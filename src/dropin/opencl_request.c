@@ -45,8 +45,7 @@ static kiln_status open_driver(kn_opencl_request *request, kiln_diag *diag)
                : status;
 }
 
-/* --- options -----------------------------------------------------------------------------------
- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static kiln_status add_folder(kn_opencl_part *part, const char *folder, kiln_diag *diag)
 {
@@ -166,8 +165,7 @@ static kiln_status read_link_options(kn_opencl_request *request, kiln_diag *diag
     return status;
 }
 
-/* --- key ---------------------------------------------------------------------------------------
- */
+/* --- key -------------------------------------------------------------------------------------- */
 
 static kiln_status add_identity(kn_opencl_request *request, const kn_opencl_unit *unit,
                                 kiln_diag *diag)

@@ -32,8 +32,7 @@ typedef struct request {
     const char *reason; /* why that is not stored, if it is not */
 } request;
 
-/* --- the context --------------------------------------------------------------------------------
- */
+/* --- the context ------------------------------------------------------------------------------ */
 
 typedef struct mapped {
     bool egl, glx;
@@ -109,8 +108,7 @@ static kiln_status bind_context(request *r, kiln_diag *diag)
                                what, "no OpenGL context is current");
 }
 
-/* --- the key ------------------------------------------------------------------------------------
- */
+/* --- the key ---------------------------------------------------------------------------------- */
 
 static size_t length_of(const kiln_opengl_shader *shader)
 {
@@ -182,8 +180,7 @@ static const char *find_include(const request *r)
     return NULL;
 }
 
-/* --- building -----------------------------------------------------------------------------------
- */
+/* --- building --------------------------------------------------------------------------------- */
 
 static kiln_status attach(const request *r, GLuint program, size_t index, GLuint *out_shader,
                           kiln_diag *diag)

@@ -29,8 +29,7 @@ static kiln_status no_memory(const kiln_source *source, kiln_diag *diag)
     return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name_of(source), "out of memory");
 }
 
-/* --- OpenCL: the stage opencl.program -----------------------------------------------------------
- */
+/* --- OpenCL: the stage opencl.program --------------------------------------------------------- */
 
 /* "-DNAME=VALUE ... -I folder ... options", as a program would write them. */
 static kiln_status join_options(const kiln_source *source, kn_strbuf *out, kiln_diag *diag)
@@ -181,8 +180,7 @@ static kiln_status compile_opencl(kiln_runtime *runtime, const kn_plan *plan, ah
     return status;
 }
 
-/* --- CUDA: the keys of the stages, with every definition an option ------------------------------
- */
+/* --- CUDA: the keys of the stages, with every definition an option ---------------------------- */
 
 /* A source as kiln_nvrtc_compile makes one of a request. */
 typedef struct nvrtc_source {
@@ -246,8 +244,7 @@ static kiln_status compile_cuda(kiln_runtime *runtime, const char *target, ahead
     return status;
 }
 
-/* --- which ---------------------------------------------------------------------------------------
- */
+/* --- which ------------------------------------------------------------------------------------ */
 
 static kiln_status compile_for(kiln_runtime *runtime, const char *target, ahead *job,
                                kiln_diag *diag)

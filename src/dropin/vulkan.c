@@ -147,8 +147,7 @@ static kiln_status request_init(request *r, kiln_cache *cache, const kiln_vulkan
     return status;
 }
 
-/* --- VkPipelineCache to bytes and back ----------------------------------------------------------
- */
+/* --- VkPipelineCache to bytes and back -------------------------------------------------------- */
 
 /* KILN_E_REJECTED where the data is not this driver's, or the driver will not have it. */
 static kiln_status make_cache(const request *r, const void *data, size_t size,
@@ -217,8 +216,7 @@ static void drop_refused(const request *r)
     kn_ignore(kiln_cache_remove(r->cache, &key, NULL)); /* the new one replaces it anyway */
 }
 
-/* --- pipelines ----------------------------------------------------------------------------------
- */
+/* --- pipelines -------------------------------------------------------------------------------- */
 
 typedef struct pipelines_call {
     const request *r;
@@ -380,8 +378,7 @@ kiln_status kiln_vulkan_create_compute_pipelines(kiln_cache *cache,
     return status;
 }
 
-/* --- a whole VkPipelineCache --------------------------------------------------------------------
- */
+/* --- a whole VkPipelineCache ------------------------------------------------------------------ */
 
 static kiln_status named_request(request *r, kiln_cache *cache, const kiln_vulkan_device *device,
                                  const char *name, kiln_diag *diag)

@@ -155,8 +155,7 @@ kn_flight_role kn_flight_enter(kn_flight *flight, const uint8_t key[KN_FLIGHT_KE
     return role;
 }
 
-/* --- among processes ---------------------------------------------------------------------------
- */
+/* --- among processes -------------------------------------------------------------------------- */
 
 /* The bytes of a key. The first holder has the one above 2^61; who passes it over has the next of
  * eight above 2^60, of which each has a pulse. What is below belongs to others. */

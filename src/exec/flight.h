@@ -2,9 +2,12 @@
  *
  *     kn_flight_seat *seat;
  *     switch (kn_flight_enter(flight, key, deadline, &seat, &result, &status, diag)) {
- *     case KN_FLIGHT_FOLLOWER: return status;   // somebody else's result, or somebody else's
- * failure case KN_FLIGHT_ALONE: ... work without a seat; nobody waits for it case KN_FLIGHT_LEADER:
- *         kn_flight_lock(flight, seat, deadline, look, user);  // ... among processes
+ *     case KN_FLIGHT_FOLLOWER:                       // the leader's result, or its failure
+ *         return status;
+ *     case KN_FLIGHT_ALONE:
+ *         ... work without a seat; nobody waits for it
+ *     case KN_FLIGHT_LEADER:
+ *         kn_flight_lock(flight, seat, deadline, look, user);  // against other processes
  *         ... work ...
  *         kn_flight_leave(flight, seat, status, result, diag); // in every case
  *     }

@@ -40,8 +40,7 @@ void kn_pulse_deinit(kn_pulse *pulse);
 void kn_pulse_add(kn_pulse *pulse, kn_pulse_beat *beat, kn_lock_file *lock, uint64_t offset);
 void kn_pulse_remove(kn_pulse *pulse, kn_pulse_beat *beat);
 
-/* --- looking at another's ----------------------------------------------------------------------
- */
+/* --- looking at another's --------------------------------------------------------------------- */
 
 /* What was seen of one byte. It is silent when it has not changed for long, by the clock and by the
  * number of looks: who was stopped himself has a late clock and few looks. Zeros to begin. */

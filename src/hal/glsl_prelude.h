@@ -8,6 +8,7 @@
  *     KILN_VALUE(0, float, a)
  *     KILN_VALUE(1, uint, n)
  *     KILN_VALUES_END
+ *
  * KILN_BUFFER(binding, type, name) declares a storage buffer of a run-time length, in std430
  * layout; buffers are bound in the order of their bindings. */
 static const char kn_glsl_prelude[] =

@@ -42,8 +42,7 @@ static kiln_status no_memory(kiln_diag *diag)
     return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "following includes", "out of memory");
 }
 
-/* --- manifests in the cache ---------------------------------------------------------------------
- */
+/* --- manifests in the cache ------------------------------------------------------------------- */
 
 /* The manifest's recipe: everything but headers, and the shape of the search. */
 static kiln_status make_recipe(closure *c, kiln_diag *diag)
@@ -133,8 +132,7 @@ static kiln_status check(closure *c, bool refresh)
     return status;
 }
 
-/* --- looking meanwhile --------------------------------------------------------------------------
- */
+/* --- looking meanwhile ------------------------------------------------------------------------ */
 
 static void look_main(void *user)
 {
@@ -179,8 +177,7 @@ kiln_status kn_closure_settle(kn_closure *view)
     return c->looked;
 }
 
-/* --- finding ------------------------------------------------------------------------------------
- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 static bool is_text(kiln_language language)
 {
@@ -331,8 +328,7 @@ void kn_closure_destroy(kn_closure *view)
     free(c);
 }
 
-/* --- names of files in the code -----------------------------------------------------------------
- */
+/* --- names of files in the code --------------------------------------------------------------- */
 
 bool kn_closure_names_matter(const kn_closure *view)
 {
@@ -417,8 +413,7 @@ static kiln_status add_names(const closure *c, kiln_recipe *recipe, kiln_diag *d
     return status;
 }
 
-/* --- using --------------------------------------------------------------------------------------
- */
+/* --- using ------------------------------------------------------------------------------------ */
 
 kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_diag *diag)
 {

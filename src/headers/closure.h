@@ -19,6 +19,7 @@
  *   <x>  as above without the includer's folder.
  *   include_next: every dir of the path that has the name counts.
  *   An include dir that is also a system dir keeps the system dir's place only.
+ *
  * A source without includes costs one scan of its text and nothing else.
  * The name of a computed include is evaluated (macro_expand.h): all that it may be is looked for.
  *

@@ -71,8 +71,7 @@ static kiln_status refuse(walk *w, const char *format, ...)
     return KILN_E_UNSUPPORTED;
 }
 
-/* --- places -------------------------------------------------------------------------------------
- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 static void start_key(kn_strbuf *key, kn_place_base base, uint32_t index)
 {
@@ -258,8 +257,7 @@ static kiln_status look(walk *w, kn_place_base base, size_t index, kn_span name,
                : refuse(w, ": %.*s cannot be looked at", (int)written.length, written.data);
 }
 
-/* --- one include --------------------------------------------------------------------------------
- */
+/* --- one include ------------------------------------------------------------------------------ */
 
 static void append_u32(kn_strbuf *out, uint32_t value)
 {
@@ -404,8 +402,7 @@ static kiln_status visit(void *user, const kn_include *include)
     return status;
 }
 
-/* --- the walk -----------------------------------------------------------------------------------
- */
+/* --- the walk --------------------------------------------------------------------------------- */
 
 static kiln_status note_definition(void *user, kn_span name, kn_span rest)
 {

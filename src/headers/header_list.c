@@ -81,8 +81,7 @@ bool kn_manifest_add_absent(kn_manifest *manifest, const kn_place *place)
     return true;
 }
 
-/* --- folders ------------------------------------------------------------------------------------
- */
+/* --- folders ---------------------------------------------------------------------------------- */
 
 /* Joins the rows of each folder: a row goes before those that came before it. */
 static void link_rows(kn_manifest *manifest)
@@ -180,8 +179,7 @@ bool kn_manifest_group(kn_manifest *manifest)
     return good;
 }
 
-/* --- bytes --------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 static void put_place(unsigned char *row, const kn_place *place)
 {

@@ -32,8 +32,7 @@ static const char *find(kn_span text, const char *what)
     return NULL;
 }
 
-/* --- comments and literals ----------------------------------------------------------------------
- */
+/* --- comments and literals -------------------------------------------------------------------- */
 
 /* An assembler reads files by itself: .incbin "x", .include "x". */
 static void check_assembly(scanner *s, const char *from)
@@ -126,8 +125,7 @@ static void skip_number(scanner *s)
     }
 }
 
-/* --- includes -----------------------------------------------------------------------------------
- */
+/* --- includes --------------------------------------------------------------------------------- */
 
 /* Reads a word; longer ones are cut, and equal none of those asked for. */
 static void read_word(scanner *s, char word[WORD_SIZE])
@@ -309,8 +307,7 @@ static void read_identifier(scanner *s)
     }
 }
 
-/* --- the pass -----------------------------------------------------------------------------------
- */
+/* --- the pass --------------------------------------------------------------------------------- */
 
 static void read_hash(scanner *s, bool at_line_start)
 {

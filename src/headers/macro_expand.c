@@ -60,8 +60,7 @@ static bool next_choices(kn_choices *choices)
     return false;
 }
 
-/* --- words --------------------------------------------------------------------------------------
- */
+/* --- words ------------------------------------------------------------------------------------ */
 
 /* Names of libraries that take the compiler's share of names and that no compiler defines. CUDA's
  * core libraries are among the includes of everybody who compiles with NVRTC, in directories of his
@@ -152,8 +151,7 @@ bool kn_trial_body(kn_trial *trial, kn_span word, const kn_macro **out_macro, kn
     return choose_body(trial, macro, predefined, out_rest);
 }
 
-/* --- results ------------------------------------------------------------------------------------
- */
+/* --- results ---------------------------------------------------------------------------------- */
 
 typedef struct result {
     kn_macro_name_fn *emit;

@@ -66,8 +66,7 @@ kn_token *kn_trial_copy(kn_trial *trial, const kn_token *token)
     return copy;
 }
 
-/* --- spelling -----------------------------------------------------------------------------------
- */
+/* --- spelling --------------------------------------------------------------------------------- */
 
 static bool has_space(kn_trial *trial, const kn_token *token)
 {
@@ -110,8 +109,7 @@ kn_span kn_trial_spell(kn_trial *trial, const kn_token *from, const kn_token *en
     return kn_span_of(copy, length);
 }
 
-/* --- sets of hidden macros ----------------------------------------------------------------------
- */
+/* --- sets of hidden macros -------------------------------------------------------------------- */
 
 static bool is_hidden(const kn_hidden *set, const kn_macro *macro)
 {
@@ -151,8 +149,7 @@ static const kn_hidden *intersect(kn_trial *trial, const kn_hidden *a, const kn_
     return both;
 }
 
-/* --- definitions --------------------------------------------------------------------------------
- */
+/* --- definitions ------------------------------------------------------------------------------ */
 
 static const char not_a_definition[] = "has a definition that compilers read differently";
 
@@ -225,8 +222,7 @@ static size_t find_parameter(const call *c, const kn_token *token)
     return no_parameter;
 }
 
-/* --- arguments ----------------------------------------------------------------------------------
- */
+/* --- arguments -------------------------------------------------------------------------------- */
 
 static bool is_last_variadic(const call *c, size_t count)
 {
@@ -298,8 +294,7 @@ static const kn_token *expanded_argument(call *c, size_t index)
     return arg->expanded;
 }
 
-/* --- replacing ----------------------------------------------------------------------------------
- */
+/* --- replacing -------------------------------------------------------------------------------- */
 
 /* Adds copies of an argument's tokens, which begin as the parameter in the definition does. */
 static void add_argument(call *c, token_list *out, const kn_token *from, const kn_token *parameter)

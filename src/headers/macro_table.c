@@ -96,8 +96,7 @@ kiln_status kn_macros_undefine(kn_macros *macros, kn_span name)
     return KILN_OK;
 }
 
-/* --- options ------------------------------------------------------------------------------------
- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static size_t word_length(kn_span text)
 {

@@ -13,7 +13,7 @@
 
 static const kn_nvrtc_real *library; /* set once, before the table is given out */
 
-/* --- handing on --- */
+/* --- handing on ------------------------------------------------------------------------------- */
 
 /* The program with its lock held; NULL if the handle is not of this library. */
 static kn_nvrtc_program *lock_program(nvrtcProgram handle)
@@ -52,7 +52,7 @@ static nvrtcProgram real_of(kn_nvrtc_program *program, nvrtcProgram handle, nvrt
         return code_;                                                                              \
     } while (0)
 
-/* --- the library --- */
+/* --- the library ------------------------------------------------------------------------------ */
 
 static nvrtcResult call_version(int *major, int *minor)
 {
@@ -115,7 +115,7 @@ static const char *call_error_string(nvrtcResult result)
     return real != NULL ? real->nvrtcGetErrorString(result) : "NVRTC_ERROR_INTERNAL_ERROR";
 }
 
-/* --- programs --- */
+/* --- programs --------------------------------------------------------------------------------- */
 
 static bool is_ordinary(const nvrtcProgram *program, const char *source, int header_count,
                         const char *const *headers, const char *const *names)
@@ -233,7 +233,7 @@ static nvrtcResult call_private(nvrtcProgram handle, long a, long b, long c, lon
     HAND_ON(program, handle, __nvrtcCPEx, real_, a, b, c, d, e, f);
 }
 
-/* --- outputs --- */
+/* --- outputs ---------------------------------------------------------------------------------- */
 
 /* The output of a program that was found in the cache or compiled for it; NULL: ask the real one.
  */
@@ -276,7 +276,7 @@ OUTPUT_CALLS(NVVM, KN_NVRTC_NVVM)
 OUTPUT_CALLS(TileIR, KN_NVRTC_TILEIR)
 #undef OUTPUT_CALLS
 
-/* --- precompiled headers, bundled headers: the real library's business --- */
+/* --- precompiled headers, bundled headers: the real library's business ------------------------ */
 
 static nvrtcResult call_pch_status(nvrtcProgram handle)
 {
@@ -313,7 +313,7 @@ LIBRARY_CALL(call_remove_headers, nvrtcRemoveBundledHeaders,
              (const char *path, const char **error_log), (path, error_log))
 #undef LIBRARY_CALL
 
-/* --- the table --- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const kn_nvrtc_table table = {
     .nvrtcVersion = call_version,

@@ -16,7 +16,7 @@
 #define FACTS_STAGE "kiln.nvrtc"
 #define FACTS_REVISION 1u
 
-/* --- identity, once a process and library --- */
+/* --- identity, once a process and library ----------------------------------------------------- */
 
 static struct {
     kn_mutex lock;
@@ -38,7 +38,7 @@ static kiln_status find_identity(const kn_nvrtc_real *library, kn_nvrtc_identity
     return status;
 }
 
-/* --- the real compile --- */
+/* --- the real compile ------------------------------------------------------------------------- */
 
 static const char *name_of(const kn_nvrtc_program *program)
 {
@@ -106,7 +106,7 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     return status;
 }
 
-/* --- one compile --- */
+/* --- one compile ------------------------------------------------------------------------------ */
 
 static void report_compile(const kn_nvrtc_program *program, const char *origin, const char *reason,
                            uint64_t took_ns, uint64_t saved_ns)
@@ -193,7 +193,7 @@ nvrtcResult kn_nvrtc_compile(kn_nvrtc_program *program)
     return code;
 }
 
-/* --- version and architectures --- */
+/* --- version and architectures ---------------------------------------------------------------- */
 
 static nvrtcResult ask_facts(const kn_nvrtc_real *library, kn_nvrtc_facts *out)
 {

@@ -21,7 +21,7 @@ static kiln_status out_of_memory(kiln_diag *diag)
     return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "keying an NVRTC compile", "out of memory");
 }
 
-/* --- identity --- */
+/* --- identity --------------------------------------------------------------------------------- */
 
 static bool describe_file(const char *path, char *out, size_t size)
 {
@@ -81,7 +81,7 @@ bool kn_nvrtc_identity_holds(const kn_nvrtc_identity *identity, const kn_nvrtc_t
            (strcmp(build_id, identity->nvrtc) == 0 || kn_text_starts(build_id, "noid:"));
 }
 
-/* --- options --- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 /* The directory that an option names; *index moves to the last element used. */
 static const char *directory_of_option(char **options, size_t count, size_t *index)
@@ -158,7 +158,7 @@ static void name_target(const kn_nvrtc_key *key, char *out, size_t size)
     }
 }
 
-/* --- recipe --- */
+/* --- recipe ----------------------------------------------------------------------------------- */
 
 static kiln_status add_text(kn_nvrtc_key *key, const char *field, const char *text, kiln_diag *diag)
 {

@@ -176,7 +176,7 @@ bool kn_nvrtc_program_take(kn_nvrtc_program *program, kiln_blob *blob)
     return taken;
 }
 
-/* --- the real program --- */
+/* --- the real program ------------------------------------------------------------------------- */
 
 nvrtcResult kn_nvrtc_program_make_real(kn_nvrtc_program *program)
 {
@@ -242,7 +242,7 @@ nvrtcResult kn_nvrtc_program_catch_up(kn_nvrtc_program *program)
     return code;
 }
 
-/* --- what it gave --- */
+/* --- what it gave ----------------------------------------------------------------------------- */
 
 typedef nvrtcResult size_fn(nvrtcProgram program, size_t *size);
 typedef nvrtcResult bytes_fn(nvrtcProgram program, char *bytes);

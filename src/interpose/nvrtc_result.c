@@ -69,7 +69,7 @@ void kn_nvrtc_result_deinit(kn_nvrtc_result *result)
     memset(result, 0, sizeof(*result));
 }
 
-/* --- the name in a log --- */
+/* --- the name in a log ------------------------------------------------------------------------ */
 
 /* "NAME(12): warning", at the start of a line, and `compilation of "NAME"`. */
 static bool is_the_name(kn_span log, size_t at, kn_span name)

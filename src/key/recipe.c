@@ -58,8 +58,7 @@ static kiln_status bad_name(kiln_diag *diag, const char *kind, const char *name)
         "making a recipe", "bad name of a %s: \"%.80s\"", kind, name != NULL ? name : "(null)");
 }
 
-/* --- writing fields ----------------------------------------------------------------------------
- */
+/* --- writing fields --------------------------------------------------------------------------- */
 
 static void append_quoted(kn_strbuf *out, const char *text, size_t length)
 {
@@ -209,8 +208,7 @@ kiln_status kiln_recipe_set_target(kiln_recipe *recipe, const char *target, kiln
     return finish_field(recipe, diag);
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 kiln_key kiln_recipe_key(const kiln_recipe *recipe)
 {

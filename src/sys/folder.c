@@ -186,8 +186,7 @@ kiln_status kn_file_list(const char *folder, kn_file_visit *visit, void *user, k
     return status;
 }
 
-/* --- looking -----------------------------------------------------------------------------------
- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 kiln_status kn_folder_open(const char *path, kn_folder *out_folder)
 {

@@ -40,8 +40,7 @@ static struct {
     size_t forker_count;
 } all = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
-/* --- forks -------------------------------------------------------------------------------------
- */
+/* --- forks ------------------------------------------------------------------------------------ */
 
 static void before_fork(void)
 {
@@ -110,8 +109,7 @@ static void unlist_file(kn_lock_file *file)
     (void)pthread_mutex_unlock(&all.mutex);
 }
 
-/* --- files -------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static kiln_status open_unlisted(const char *path, kn_lock_file **out_file, kiln_diag *diag)
 {
@@ -174,8 +172,7 @@ bool kn_lock_file_is_at(const kn_lock_file *file, const char *path)
            facts.st_ino == file->first.inode;
 }
 
-/* --- bytes -------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 /* 0 or errno. */
 static int set_lock(int fd, short type, uint64_t offset)

@@ -27,8 +27,8 @@
 #define DEFAULT_OUTPUT ((size_t)1 << 20)
 #define GRACE_NS UINT64_C(1000000000)
 #define TICK_MS 10
-#define MAX_BLOCKS                                                                                 \
-    64 /* taken in one go: a child that never stops writing must not hide its limit */
+/* Blocks taken in one go: a child that never stops writing must not hide its limit. */
+#define MAX_BLOCKS 64
 
 typedef enum phase {
     PHASE_RUNNING,

@@ -27,8 +27,7 @@ const char *kiln_tune_outcome_name(kiln_tune_outcome outcome)
     return "unknown";
 }
 
-/* --- options -----------------------------------------------------------------------------------
- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static kiln_status check_output(const kiln_kernel *kernel, const kiln_tune_options *options,
                                 size_t index, kiln_diag *diag)
@@ -79,8 +78,7 @@ static void tell(const kiln_tune_options *options, const char *what, uint32_t ro
     }
 }
 
-/* --- the race ----------------------------------------------------------------------------------
- */
+/* --- the race --------------------------------------------------------------------------------- */
 
 /* The first variant that can be built is the baseline; it is launched, and its result kept. */
 static kiln_status start_with_baseline(kn_bench *bench, size_t *out_baseline, kiln_diag *diag)
@@ -200,8 +198,7 @@ static void fill_tuning(const race *r, kiln_tuning *out_tuning)
     out_tuning->bytes_per_s = rate(kernel->bytes, ns);
 }
 
-/* --- keeping it --------------------------------------------------------------------------------
- */
+/* --- keeping it ------------------------------------------------------------------------------- */
 
 /* A choice that is not kept is made again. */
 static void keep(const race *r, const kiln_tuning *tuning)

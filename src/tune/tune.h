@@ -8,8 +8,7 @@
 
 #include "tune/record.h"
 
-/* --- the list (tune_kernel.c) ------------------------------------------------------------------
- */
+/* --- the list (tune_kernel.c) ----------------------------------------------------------------- */
 
 /* A kernel as this library knows it; texts are still the caller's. */
 typedef struct kn_kernel {
@@ -28,8 +27,7 @@ kiln_status kn_kernel_take(kiln_device *device, const kiln_kernel *given, kn_ker
                            kiln_diag *diag);
 void kn_kernel_drop(kn_kernel *taken);
 
-/* --- what was found (tuned.c) ------------------------------------------------------------------
- */
+/* --- what was found (tuned.c) ----------------------------------------------------------------- */
 
 /* The recipe that a choice is kept under: the kernel's name, the bucket of its size, the device
  * with its driver, and every variant that the device takes. Headers and compilers are not in it:
@@ -50,8 +48,7 @@ kiln_status kn_tuned_try(kiln_device *device, const kiln_kernel *kernel,
                          const kn_tune_record *record, const kiln_tuning *tuning,
                          const kiln_build_options *options, kiln_program **out_program);
 
-/* --- the bench (tune_bench.c) ------------------------------------------------------------------
- */
+/* --- the bench (tune_bench.c) ----------------------------------------------------------------- */
 
 /* A written buffer while variants run. */
 typedef struct kn_bench_output {

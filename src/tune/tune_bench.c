@@ -16,8 +16,7 @@ enum { BATCH_MAX = 16 };
 /* What nobody computes: a variant that leaves an element alone is found out. */
 static const unsigned char poison[4] = {0xa5, 0xa5, 0xa5, 0xa5};
 
-/* --- buffers -----------------------------------------------------------------------------------
- */
+/* --- buffers ---------------------------------------------------------------------------------- */
 
 static kiln_status open_output(kn_bench *bench, kn_bench_output *output, kiln_diag *diag)
 {
@@ -104,8 +103,7 @@ void kn_bench_deinit(kn_bench *bench)
     free(bench->outputs);
 }
 
-/* --- build -------------------------------------------------------------------------------------
- */
+/* --- build ------------------------------------------------------------------------------------ */
 
 static void see_key(void *user, const kn_build *build)
 {
@@ -150,8 +148,7 @@ kiln_status kn_bench_build(kn_bench *bench, size_t index, kiln_diag *diag)
     return status;
 }
 
-/* --- launch ------------------------------------------------------------------------------------
- */
+/* --- launch ----------------------------------------------------------------------------------- */
 
 /* `count` launches, waited for; the sum of their times. */
 static kiln_status launch(kn_bench *bench, size_t index, uint32_t count, uint64_t *out_ns,

@@ -25,8 +25,7 @@ static kiln_status refuse(const kiln_kernel *kernel, const char *why, kiln_diag 
                          kernel->name != NULL ? kernel->name : "a kernel's variants", "%s", why);
 }
 
-/* --- looking it over ---------------------------------------------------------------------------
- */
+/* --- looking it over -------------------------------------------------------------------------- */
 
 static kiln_status check_variant(const kiln_kernel *kernel, size_t index, kiln_diag *diag)
 {
@@ -85,8 +84,7 @@ static kiln_status check_kernel(const kiln_kernel *kernel, kiln_diag *diag)
     return KILN_OK;
 }
 
-/* --- taking it ---------------------------------------------------------------------------------
- */
+/* --- taking it -------------------------------------------------------------------------------- */
 
 /* A launch ends its variant: it has grown as much as that, and no more. */
 static kiln_status take_variant(kn_kernel *taken, const kiln_variant *given, size_t index,

@@ -13,8 +13,7 @@
 #include "tune/record_rows.h"
 #include "tune/tune.h"
 
-/* --- the key -----------------------------------------------------------------------------------
- */
+/* --- the key ---------------------------------------------------------------------------------- */
 
 static kiln_status add_text(kiln_recipe *recipe, const char *name, const char *text,
                             kiln_diag *diag)
@@ -137,8 +136,7 @@ kiln_status kn_tune_recipe(const kiln_device *device, const kiln_kernel *kernel,
     return KILN_OK;
 }
 
-/* --- looking it up -----------------------------------------------------------------------------
- */
+/* --- looking it up ---------------------------------------------------------------------------- */
 
 /* Sizes in one bucket differ: what fits one need not fit another. */
 static bool fits(const kiln_device *device, const kiln_launch *launch)
@@ -239,8 +237,7 @@ kiln_status kiln_tuned_find(kiln_device *device, const kiln_kernel *kernel, kiln
     return status;
 }
 
-/* --- building ----------------------------------------------------------------------------------
- */
+/* --- building --------------------------------------------------------------------------------- */
 
 kiln_status kn_tuned_try(kiln_device *device, const kiln_kernel *kernel,
                          const kn_tune_record *record, const kiln_tuning *tuning,

@@ -63,8 +63,7 @@ typedef struct site {
     cl_context context;
 } site;
 
-/* --- everything that can be asked --------------------------------------------------------------
- */
+/* --- everything that can be asked ------------------------------------------------------------- */
 
 typedef struct query {
     unsigned name;
@@ -213,8 +212,7 @@ static char *describe(const site *s, cl_program program)
     return text;
 }
 
-/* --- comparing ---------------------------------------------------------------------------------
- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 static bool lost[sizeof(losses) / sizeof(losses[0])]; /* seen on this platform */
 
@@ -332,8 +330,7 @@ static bool try_options(const site *s, const char *text, const char *options, si
     return true;
 }
 
-/* --- platforms ---------------------------------------------------------------------------------
- */
+/* --- platforms -------------------------------------------------------------------------------- */
 
 static site the_site;
 

@@ -10,8 +10,7 @@
 
 #define WORDS 32
 
-/* --- building ----------------------------------------------------------------------------------
- */
+/* --- building --------------------------------------------------------------------------------- */
 
 static kiln_status build_with(kiln_device *device, const char *options, kiln_program **out_program,
                               kiln_diag *diag)
@@ -40,8 +39,7 @@ static kiln_status build_with(kiln_device *device, const char *options, kiln_pro
     return status;
 }
 
-/* --- everything that can be asked --------------------------------------------------------------
- */
+/* --- everything that can be asked ------------------------------------------------------------- */
 
 static void note_results(FILE *out, kiln_device *device, kiln_program *program)
 {
@@ -120,8 +118,7 @@ static char *describe(kiln_device *device, kiln_program *program)
     return text;
 }
 
-/* --- from one place after the other ------------------------------------------------------------
- */
+/* --- from one place after the other ----------------------------------------------------------- */
 
 static void check_same(const char *options, kiln_origin origin, const char *expected, char *got)
 {

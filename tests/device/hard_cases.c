@@ -103,8 +103,7 @@ static kiln_status launch(rig *r, kiln_program *program, const char *entry, kiln
                : status;
 }
 
-/* --- the cases -----------------------------------------------------------------------------------
- */
+/* --- the cases -------------------------------------------------------------------------------- */
 
 static void long_names(rig *r)
 {
@@ -209,8 +208,7 @@ static void fault(rig *r)
     kiln_program_release(program);
 }
 
-/* --- a host program with CUDA of its own ---------------------------------------------------------
- */
+/* --- a host program with CUDA of its own ------------------------------------------------------ */
 
 typedef struct host {
     int (*init)(unsigned int);
@@ -250,8 +248,7 @@ static bool is_current(const host *h)
     return h->get(&now) == 0 && now == h->primary;
 }
 
-/* --- all of it -----------------------------------------------------------------------------------
- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static bool open_all(rig *r)
 {

@@ -62,8 +62,7 @@ typedef struct world {
     counts counts;
 } world;
 
-/* --- kiln --------------------------------------------------------------------------------------
- */
+/* --- kiln ------------------------------------------------------------------------------------- */
 
 /* The key of the case as it is now. */
 typedef struct answer {
@@ -145,8 +144,7 @@ static bool differs(const answer *a, const answer *b)
     return b->bypass || memcmp(a->key.bytes, b->key.bytes, sizeof(a->key.bytes)) != 0;
 }
 
-/* --- one case ----------------------------------------------------------------------------------
- */
+/* --- one case --------------------------------------------------------------------------------- */
 
 /* Whether the compiler's log has a line. */
 static bool log_has(const char *log, char sign, const char *path)
@@ -291,8 +289,7 @@ static void play_case(world *w)
     tree_destroy(&w->tree);
 }
 
-/* --- all of them -------------------------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 static bool open_world(world *w, const compiler *with)
 {

@@ -161,8 +161,7 @@ static inline void ks_nginx(ks_server *server)
     free(files);
 }
 
-/* --- one that behaves badly --------------------------------------------------------------------
- */
+/* --- one that behaves badly ------------------------------------------------------------------- */
 
 typedef enum ks_manner {
     KS_SILENT,  /* takes the connection and never says a word */
@@ -255,8 +254,7 @@ static inline void ks_rogue_end(ks_rogue *rogue)
     (void)close(rogue->listener);
 }
 
-/* --- what most of these tests begin with -------------------------------------------------------
- */
+/* --- what most of these tests begin with ------------------------------------------------------ */
 
 #define KS_PATIENT "timeout=20s&connect-timeout=20s&upload-timeout=20s&flush=20s"
 
@@ -290,8 +288,7 @@ static inline void ks_roots_remove(char *folder, char **roots, int count)
     kt_tmpdir_remove(folder);
 }
 
-/* --- a machine: a cache with a folder of its own -----------------------------------------------
- */
+/* --- a machine: a cache with a folder of its own ---------------------------------------------- */
 
 static inline kiln_cache *ks_machine(const char *root, const char *remote)
 {

@@ -2,8 +2,7 @@
  * right, the delay is bounded, everything is counted. */
 #include "remote/fixture.h"
 
-/* --- sharing -----------------------------------------------------------------------------------
- */
+/* --- sharing ---------------------------------------------------------------------------------- */
 
 static void another_machine_does_not_compile(void **state)
 {
@@ -157,8 +156,7 @@ static void a_wrong_password_is_let_be(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* --- trust -------------------------------------------------------------------------------------
- */
+/* --- trust ------------------------------------------------------------------------------------ */
 
 /* What a machine with this signing key ("": none) makes of "a". */
 static kiln_cache_stats ask_as(fixture *f, int machine, const char *key_file, ks_compile *compile)
@@ -246,8 +244,7 @@ static void S7_a_signed_entry_moved_to_another_key_is_refused(void **state)
     free(key_file);
 }
 
-/* --- looking at them ---------------------------------------------------------------------------
- */
+/* --- looking at them -------------------------------------------------------------------------- */
 
 /* bazel-remote knows no DELETE: what it is asked to remove in vain does not count against it. */
 static void a_server_that_removes_nothing_is_in_order(void **state)
@@ -284,8 +281,7 @@ static void a_server_that_removes_nothing_is_in_order(void **state)
     kiln_recipe_destroy(recipe);
 }
 
-/* --- trouble -----------------------------------------------------------------------------------
- */
+/* --- trouble ---------------------------------------------------------------------------------- */
 
 static void a_server_killed_in_the_middle_harms_nobody(void **state)
 {

@@ -61,8 +61,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- servers -----------------------------------------------------------------------------------
- */
+/* --- servers ---------------------------------------------------------------------------------- */
 
 static void start_redis(fixture *f, const kc_identity *as, bool asks_clients)
 {
@@ -138,8 +137,7 @@ static void start(fixture *f, const kc_identity *as, bool asks_clients)
     }
 }
 
-/* --- looking -----------------------------------------------------------------------------------
- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 static kiln_status keep_report(void *user, const kiln_remote_report *report)
 {
@@ -194,8 +192,7 @@ static void expect_shared(fixture *f, const char *path, const char *options)
     free(large);
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void machines_share_over_tls(void **state)
 {

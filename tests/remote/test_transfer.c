@@ -43,8 +43,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- entries -----------------------------------------------------------------------------------
- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 static uint32_t next(uint32_t *seed)
 {
@@ -134,8 +133,7 @@ static kiln_transfer_counts pull(fixture *f, kiln_cache *cache, bool present)
     return counts;
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void what_is_pushed_can_be_pulled(void **state)
 {

@@ -8,8 +8,7 @@
 
 enum { PROCESSES = 16, THREADS = 4, KEYS = 1000, LARGEST = 8192 };
 
-/* --- the cap at a third of the data ------------------------------------------------------------
- */
+/* --- the cap at a third of the data ----------------------------------------------------------- */
 
 typedef struct shopper {
     crowd *c;
@@ -123,8 +122,7 @@ static void S1_C6_C7_a_third_of_the_room_is_shared_by_64_threads(void **state)
     crowd_destroy(c);
 }
 
-/* --- everybody at once -------------------------------------------------------------------------
- */
+/* --- everybody at once ------------------------------------------------------------------------ */
 
 static void get_one_of_ten(crowd *c, int who)
 {
@@ -154,8 +152,7 @@ static void C1_200_processes_open_at_once(void **state)
     crowd_destroy(c);
 }
 
-/* --- locks that lie ----------------------------------------------------------------------------
- */
+/* --- locks that lie --------------------------------------------------------------------------- */
 
 static void get_some(crowd *c, int who)
 {

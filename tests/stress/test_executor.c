@@ -247,8 +247,7 @@ static void the_end_while_submits_wait(void **state)
     rig_close(r);
 }
 
-/* --- programs that switch, and warming, while all of that goes on --------------------------------
- */
+/* --- programs that switch, and warming, while all of that goes on ----------------------------- */
 
 /* Two kernels with one result, so that a launch is right before the switch and after it. */
 static const char saxpy_again[] = "kernel saxpy a:float x:floats y:floats\ny = y a x * +\n";

@@ -31,8 +31,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* --- what is compiled --------------------------------------------------------------------------
- */
+/* --- what is compiled ------------------------------------------------------------------------- */
 
 static kiln_status give_bytes(kiln_blob **out_blob, kiln_diag *diag)
 {
@@ -104,8 +103,7 @@ static void end(pid_t child, int signal_number)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* --- a holder that dies and leaves children ----------------------------------------------------
- */
+/* --- a holder that dies and leaves children --------------------------------------------------- */
 
 typedef pid_t make_child_fn(void);
 
@@ -207,8 +205,7 @@ static void C4_who_inherited_the_lock_unknowingly_is_passed_over(void **state)
     crowd_destroy(c);
 }
 
-/* --- a fork inside the compile callback --------------------------------------------------------
- */
+/* --- a fork inside the compile callback ------------------------------------------------------- */
 
 typedef struct forking {
     crowd *c;
@@ -285,8 +282,7 @@ static void C8_a_compile_may_return_in_a_child_too(void **state)
     crowd_destroy(c);
 }
 
-/* --- a holder that is stopped ------------------------------------------------------------------
- */
+/* --- a holder that is stopped ----------------------------------------------------------------- */
 
 enum { WAITERS = 7 };
 

@@ -55,8 +55,7 @@ static void D3_failures_are_not_shared_between_processes_nor_stored(void **state
     crowd_destroy(c);
 }
 
-/* --- the holder dies or dawdles ----------------------------------------------------------------
- */
+/* --- the holder dies or dawdles --------------------------------------------------------------- */
 
 static void wait_for(_Atomic int *what, int value)
 {
@@ -109,8 +108,7 @@ static void C4_waiting_is_bounded(void **state)
     crowd_destroy(c);
 }
 
-/* --- everybody writes --------------------------------------------------------------------------
- */
+/* --- everybody writes ------------------------------------------------------------------------- */
 
 enum { KEYS = 40 };
 
@@ -183,8 +181,7 @@ static void a_root_that_is_removed_over_and_over_fails_nobody(void **state)
     crowd_destroy(c);
 }
 
-/* --- kill -9 -----------------------------------------------------------------------------------
- */
+/* --- kill -9 ---------------------------------------------------------------------------------- */
 
 static void work_for_ever(crowd *c, int who)
 {
@@ -253,8 +250,7 @@ static void D1_killing_at_random_points_leaves_no_wrong_byte(void **state)
     crowd_destroy(c);
 }
 
-/* --- fork --------------------------------------------------------------------------------------
- */
+/* --- fork ------------------------------------------------------------------------------------- */
 
 typedef struct background {
     crowd *c;

@@ -62,8 +62,7 @@ enum {
     KILN_CAP_FACTS_ANY_THREAD = 1u << 15,
 };
 
-/* --- what core lends a backend -----------------------------------------------------------------
- */
+/* --- what core lends a backend ---------------------------------------------------------------- */
 
 /* Receives the facts that identify a toolchain and a target, in a fixed order. */
 typedef struct kiln_identity {
@@ -125,8 +124,7 @@ typedef struct kiln_host {
     bool compile_only;
 } kiln_host;
 
-/* --- compiler ----------------------------------------------------------------------------------
- */
+/* --- compiler --------------------------------------------------------------------------------- */
 
 /* What code is made for. Core keeps it; `handle` is the backend's (may be NULL) and is released
  * with target_destroy. */
@@ -237,8 +235,7 @@ typedef struct kiln_compiler_ops {
     const char *(*implied_include)(void *instance, const kiln_target *target, size_t index);
 } kiln_compiler_ops;
 
-/* --- device ------------------------------------------------------------------------------------
- */
+/* --- device ----------------------------------------------------------------------------------- */
 
 /* What program_load makes a program of. */
 typedef struct kiln_load_request {
@@ -328,8 +325,7 @@ typedef struct kiln_device_ops {
     void (*event_destroy)(void *device, void *event);
 } kiln_device_ops;
 
-/* --- backend -----------------------------------------------------------------------------------
- */
+/* --- backend ---------------------------------------------------------------------------------- */
 
 /* What decides what `open` finds. With it core remembers what was found, and starts without opening
  * the backend until one of its devices is used, for as long as nothing here, none of the files that

@@ -13,8 +13,7 @@
 
 #include "cli/pool.h"
 
-/* --- tables ------------------------------------------------------------------------------------
- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 typedef struct out_column {
     const char *title;
@@ -39,8 +38,7 @@ bool out_table_print(const out_table *table, FILE *file);
 /* "name   value" pairs, one a line. */
 void out_pair(FILE *file, const char *name, const char *format, ...) KILN_PRINTF(3, 4);
 
-/* --- units -------------------------------------------------------------------------------------
- */
+/* --- units ------------------------------------------------------------------------------------ */
 
 /* "12.3 KiB"; "1.234" for a column of milliseconds; "3 h ago" of a wall-clock time; "812 ms". */
 char *out_bytes(cli_pool *pool, uint64_t bytes);
@@ -50,8 +48,9 @@ char *out_time(cli_pool *pool, uint64_t ns);
 /* A copy with control characters and broken UTF-8 replaced. */
 char *out_clean(cli_pool *pool, const char *text);
 
-/* --- text that came from elsewhere ---------------------------------------------------------------
- * Drivers, compilers, files and the environment may put anything into their text, also what a
+/* --- text that came from elsewhere ------------------------------------------------------------ */
+
+/* Drivers, compilers, files and the environment may put anything into their text, also what a
  * terminal obeys. All of it is printed through these; tables and JSON do it by themselves. */
 
 /* Writes text, without control characters but line breaks and tabs, and as UTF-8. */
@@ -60,8 +59,9 @@ void out_write(FILE *file, const char *text);
 void out_print(FILE *file, const char *format, ...) KILN_PRINTF(2, 3);
 void out_vprint(FILE *file, const char *format, va_list args) KILN_PRINTF(2, 0);
 
-/* --- JSON --------------------------------------------------------------------------------------
- * Keys come out in the order in which they are put in. Values made by these functions may be NULL
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+/* Keys come out in the order in which they are put in. Values made by these functions may be NULL
  * (no memory); putting one makes the object NULL too, and out_json reports that in the end. */
 
 json_t *out_json_text(const char *text);

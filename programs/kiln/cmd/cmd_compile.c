@@ -197,8 +197,7 @@ static void tell_failures(compile_job *job)
     }
 }
 
-/* --- telling -----------------------------------------------------------------------------------
- */
+/* --- telling ---------------------------------------------------------------------------------- */
 
 typedef struct compile_totals {
     size_t hits, compiled, failed;
@@ -276,8 +275,7 @@ static bool print_json(const compile_job *job)
     return out_json(stdout, root);
 }
 
-/* --- starting ----------------------------------------------------------------------------------
- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 static int compare_names(const void *left, const void *right)
 {

@@ -11,8 +11,7 @@
 
 static const opt_spec specs[] = {OPT_END};
 
-/* --- what the tables tell -----------------------------------------------------------------------
- */
+/* --- what the tables tell --------------------------------------------------------------------- */
 
 static bool is_end(const opt_spec *spec)
 {
@@ -93,8 +92,7 @@ static bool takes_files(const cli_command *command)
     return strstr(command->usage, "FILE") != NULL || strstr(command->usage, "MANIFEST") != NULL;
 }
 
-/* --- printing -----------------------------------------------------------------------------------
- */
+/* --- printing --------------------------------------------------------------------------------- */
 
 /* The verbs, with blanks between them. */
 static void put_verbs(const cli_command *command)
@@ -136,8 +134,7 @@ static void put_text(const char *text, const char *escaped, const char *quote)
     }
 }
 
-/* --- bash ---------------------------------------------------------------------------------------
- */
+/* --- bash ------------------------------------------------------------------------------------- */
 
 static void bash_names(const opt_spec *spec, const char *command, const char *between)
 {
@@ -252,8 +249,7 @@ static void print_bash(void)
                "complete -F _kiln kiln");
 }
 
-/* --- zsh ----------------------------------------------------------------------------------------
- */
+/* --- zsh -------------------------------------------------------------------------------------- */
 
 static void zsh_text(const char *text)
 {
@@ -375,8 +371,7 @@ static void print_zsh(void)
                "fi");
 }
 
-/* --- fish ---------------------------------------------------------------------------------------
- */
+/* --- fish ------------------------------------------------------------------------------------- */
 
 static void fish_text(const char *text)
 {
@@ -457,8 +452,7 @@ static void print_fish(void)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
 {

@@ -160,8 +160,7 @@ static void examine_drivers(const cmd_context *context, doctor_findings *finding
     }
 }
 
-/* --- text --------------------------------------------------------------------------------------
- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static void print_backends(const doctor_findings *findings)
 {
@@ -307,8 +306,7 @@ static void print_variables(void)
     }
 }
 
-/* --- JSON --------------------------------------------------------------------------------------
- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static json_t *backends_json(const doctor_findings *findings)
 {

@@ -36,8 +36,7 @@ typedef struct explain_work {
     json_t *rows;     /* NULL: text */
 } explain_work;
 
-/* --- telling -----------------------------------------------------------------------------------
- */
+/* --- telling ---------------------------------------------------------------------------------- */
 
 /* A digest of 64 digits says no more than its first 12. */
 static const char *shorten(cli_pool *pool, const char *value)
@@ -138,8 +137,7 @@ static kiln_status tell(void *user, const kiln_explanation *explanation)
     return KILN_OK;
 }
 
-/* --- files -------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static exit_code need_runtime(explain_work *work)
 {
@@ -196,8 +194,7 @@ static exit_code explain_file(explain_work *work, const char *path)
     return status == KILN_OK ? EXIT_FINE : cmd_fail(work->context, &diag);
 }
 
-/* --- keys --------------------------------------------------------------------------------------
- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static bool is_key(const char *text)
 {

@@ -57,8 +57,7 @@ static exit_code open_pack(const pack_work *work, kiln_pack **out_pack)
     return cmd_fail_as(work->context, status == KILN_E_CORRUPT ? EXIT_DAMAGE : EXIT_USAGE, &diag);
 }
 
-/* --- create and add ----------------------------------------------------------------------------
- */
+/* --- create and add --------------------------------------------------------------------------- */
 
 static kiln_status show_progress(void *user, const kiln_entry_info *info)
 {
@@ -165,8 +164,7 @@ static exit_code do_add(pack_work *work)
     return write_pack(work, true);
 }
 
-/* --- list, extract, verify ---------------------------------------------------------------------
- */
+/* --- list, extract, verify -------------------------------------------------------------------- */
 
 static exit_code do_list(pack_work *work)
 {
@@ -219,8 +217,7 @@ static exit_code do_verify(pack_work *work)
     return code;
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 static const struct pack_action {
     const char *name;

@@ -31,8 +31,7 @@ static kiln_status pull_one(cli_transfer *t, const kiln_key *key, bool *out_here
     return transfer_trouble(t, status, diag);
 }
 
-/* --- manifests ---------------------------------------------------------------------------------
- */
+/* --- manifests -------------------------------------------------------------------------------- */
 
 typedef struct looking {
     cli_transfer *transfer;
@@ -85,8 +84,7 @@ static kiln_status pull_kernel(cli_transfer *t, const transfer_kernel *one, kiln
     return KILN_OK;
 }
 
-/* --- a list ------------------------------------------------------------------------------------
- */
+/* --- a list ----------------------------------------------------------------------------------- */
 
 static kiln_status pull_name(cli_transfer *t, kiln_diag *diag)
 {
@@ -109,8 +107,7 @@ static kiln_status pull_name(cli_transfer *t, kiln_diag *diag)
     return status;
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 static kiln_status write_pack(const cli_transfer *t, kiln_pack_info *info, kiln_diag *diag)
 {

@@ -212,8 +212,7 @@ static exit_code run_all(run_state *run)
     return print_report(run) ? run->code : cmd_no_memory(run->context);
 }
 
-/* --- --watch -----------------------------------------------------------------------------------
- */
+/* --- --watch ---------------------------------------------------------------------------------- */
 
 static void run_again(void *user, cli_kernel *kernel)
 {

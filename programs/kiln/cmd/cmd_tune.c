@@ -52,8 +52,7 @@ static void fail_with(tune_work *work, exit_code code)
     work->code = work->code == EXIT_FINE ? code : work->code;
 }
 
-/* --- one kernel on one device ------------------------------------------------------------------
- */
+/* --- one kernel on one device ----------------------------------------------------------------- */
 
 static kiln_element element_of(data_type type)
 {
@@ -250,8 +249,7 @@ static void tune_kernel(tune_work *work, cli_kernel *kernel)
     kernel_data_deinit(&data);
 }
 
-/* --- all of them -------------------------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 static bool is_wanted(const tune_options *options, const char *name)
 {

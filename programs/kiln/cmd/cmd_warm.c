@@ -54,8 +54,7 @@ typedef struct warm_work {
     exit_code code;
 } warm_work;
 
-/* --- one kernel for one target -----------------------------------------------------------------
- */
+/* --- one kernel for one target ---------------------------------------------------------------- */
 
 /* One language. */
 static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kiln_diag *diag)
@@ -157,8 +156,7 @@ static void warm_one(void *user, size_t index)
     kiln_diag_clear(&diag);
 }
 
-/* --- gathering ---------------------------------------------------------------------------------
- */
+/* --- gathering -------------------------------------------------------------------------------- */
 
 static kiln_status read_manifests(warm_work *work, const opt_list *paths, kiln_diag *diag)
 {
@@ -186,8 +184,7 @@ static kiln_status open_targets(warm_work *work, kiln_diag *diag)
     return status;
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 /* Programs go on with what they compiled, stored or not; here storing is all that was wanted. */
 static bool is_kept(const warm_work *work)

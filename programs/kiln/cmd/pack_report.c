@@ -110,8 +110,7 @@ exit_code pack_tell_verified(const cmd_context *context, const kiln_verify_resul
     return code == EXIT_FINE && result->entries_bad > 0 ? EXIT_DAMAGE : code;
 }
 
-/* --- list --------------------------------------------------------------------------------------
- */
+/* --- list ------------------------------------------------------------------------------------- */
 
 typedef struct list_visit {
     const cmd_context *context;

@@ -20,37 +20,29 @@ typedef struct run_file_options {
 } run_file_options;
 
 /* Rows for a table whose struct holds a run_file_options named `file`. */
-#define RUN_FILE_ROWS(type)                                                                          \
-    {"entry",  'e',                                                                                  \
-     OPT_TEXT, offsetof(type, file.entry),                                                           \
-     "NAME",   "file: the kernel (not needed where there is one)"},                                  \
-        {"arg",    0,                                                                                \
-         OPT_LIST, offsetof(type, file.args),                                                        \
-         "ARG",    "file: an argument, in order; forms above"},                                      \
-        {"global", 'g', OPT_TEXT, offsetof(type, file.global), "X[xYxZ]", "file: work-items"},       \
-        {"local",   'l',                                                                             \
-         OPT_TEXT,  offsetof(type, file.local),                                                      \
-         "X[xYxZ]", "file: work-items in a group (default: chosen)"},                                \
-        {NULL, 'D', OPT_LIST, offsetof(type, file.defines), "NAME[=VALUE]", "file: define a macro"}, \
-        {NULL,     'I',                                                                              \
-         OPT_LIST, offsetof(type, file.include_dirs),                                                \
-         "DIR",    "file: look for headers in DIR"},                                                 \
-        {"option", 'X',                                                                              \
-         OPT_LIST, offsetof(type, file.compiler_options),                                            \
-         "OPTION", "file: pass OPTION to the compiler"},                                             \
-        {"language", 'x',                                                                            \
-         OPT_TEXT,   offsetof(type, file.language),                                                  \
-         "NAME",     "file: c, opencl-c, ... (default: by its name)"},                               \
-        {"save",       0,                                                                            \
-         OPT_LIST,     offsetof(type, file.saves),                                                   \
-         "N=FILE.npy", "file: write argument N (from 0) to FILE"},                                   \
-        {"expect",     0,                                                                            \
-         OPT_LIST,     offsetof(type, file.expects),                                                 \
-         "N=FILE.npy", "file: argument N must come out as in FILE"},                                 \
-    {                                                                                                \
-        "tolerance", 0, OPT_TEXT, offsetof(type, file.tolerance), "ABS[:REL]",                       \
-            "file: how far from --expect is good (default 0)"                                        \
-    }
+// clang-format off
+#define RUN_FILE_ROWS(type)                                                                        \
+    {"entry", 'e', OPT_TEXT, offsetof(type, file.entry), "NAME",                                   \
+     "file: the kernel (not needed where there is one)"},                                          \
+    {"arg", 0, OPT_LIST, offsetof(type, file.args), "ARG",                                         \
+     "file: an argument, in order; forms above"},                                                  \
+    {"global", 'g', OPT_TEXT, offsetof(type, file.global), "X[xYxZ]", "file: work-items"},         \
+    {"local", 'l', OPT_TEXT, offsetof(type, file.local), "X[xYxZ]",                                \
+     "file: work-items in a group (default: chosen)"},                                             \
+    {NULL, 'D', OPT_LIST, offsetof(type, file.defines), "NAME[=VALUE]", "file: define a macro"},   \
+    {NULL, 'I', OPT_LIST, offsetof(type, file.include_dirs), "DIR",                                \
+     "file: look for headers in DIR"},                                                             \
+    {"option", 'X', OPT_LIST, offsetof(type, file.compiler_options), "OPTION",                     \
+     "file: pass OPTION to the compiler"},                                                         \
+    {"language", 'x', OPT_TEXT, offsetof(type, file.language), "NAME",                             \
+     "file: c, opencl-c, ... (default: by its name)"},                                             \
+    {"save", 0, OPT_LIST, offsetof(type, file.saves), "N=FILE.npy",                                \
+     "file: write argument N (from 0) to FILE"},                                                   \
+    {"expect", 0, OPT_LIST, offsetof(type, file.expects), "N=FILE.npy",                            \
+     "file: argument N must come out as in FILE"},                                                 \
+    {"tolerance", 0, OPT_TEXT, offsetof(type, file.tolerance), "ABS[:REL]",                        \
+     "file: how far from --expect is good (default 0)"}
+// clang-format on
 
 /* Refuses options that do not go with what is to be run. */
 kiln_status run_file_check(const run_file_options *options, bool is_manifest, kiln_diag *diag);

@@ -83,8 +83,7 @@ kiln_status transfer_add(cli_transfer *t, const kiln_key *key, kiln_diag *diag)
     return KILN_OK;
 }
 
-/* --- manifests ---------------------------------------------------------------------------------
- */
+/* --- manifests -------------------------------------------------------------------------------- */
 
 static void tell_missing(cli_transfer *t, const transfer_kernel *one, const char *why)
 {
@@ -167,8 +166,7 @@ kiln_status transfer_plan(const cli_transfer *t, const transfer_kernel *one,
     return status;
 }
 
-/* --- telling -----------------------------------------------------------------------------------
- */
+/* --- telling ---------------------------------------------------------------------------------- */
 
 kiln_status transfer_trouble(cli_transfer *t, kiln_status status, kiln_diag *diag)
 {

@@ -138,8 +138,7 @@ bool tune_print_table(const tune_result *result, cli_pool *pool)
     return true;
 }
 
-/* --- JSON --------------------------------------------------------------------------------------
- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static json_t *row_json(const tune_item *item, size_t index)
 {

@@ -23,7 +23,7 @@ static char *copy_text(cli_pool *pool, const char *text)
     return pool_text(pool, text, strlen(text));
 }
 
-/* --- where kiln's libraries lie --- */
+/* --- where kiln's libraries lie --------------------------------------------------------------- */
 
 /* Seen from the directory of this program. */
 static const char *const library_places[] = {"../libexec/kiln", "../lib/kiln",
@@ -56,7 +56,7 @@ static char *find_libraries(cli_pool *pool, kiln_diag *diag)
     return NULL;
 }
 
-/* --- where the program's NVRTC lies --- */
+/* --- where the program's NVRTC lies ----------------------------------------------------------- */
 
 static char *find_program(cli_pool *pool, const char *name)
 {
@@ -134,7 +134,7 @@ static char *find_real(cli_pool *pool, const char *program, int major)
     return kn_find_nvrtc(major, NULL, path, sizeof(path)) ? copy_text(pool, path) : NULL;
 }
 
-/* --- what is set --- */
+/* --- what is set ------------------------------------------------------------------------------ */
 
 bool exec_environment_add(exec_environment *environment, const char *name, const char *value)
 {

@@ -47,8 +47,7 @@ kiln_status reader_tolerance(const cli_reader *reader, const json_node *node,
 kiln_status reader_check_object(const cli_reader *reader, const json_node *node,
                                 const char *const *keys);
 
-/* --- parts of a kernel (manifest.c) ------------------------------------------------------------
- */
+/* --- parts of a kernel (manifest.c) ----------------------------------------------------------- */
 
 /* The value for a language in {"c": ..., "*": ...}; the object itself is not checked here. */
 json_node manifest_for_language(const json_node *object, kiln_language language);

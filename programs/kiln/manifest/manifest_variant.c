@@ -9,8 +9,7 @@
 
 enum { NAME_MAX_LENGTH = 100 };
 
-/* --- a variant ---------------------------------------------------------------------------------
- */
+/* --- a variant -------------------------------------------------------------------------------- */
 
 static kiln_status read_name(const cli_reader *reader, const json_node *node,
                              const kernel_variant *before, size_t count, const char **out_name)
@@ -143,8 +142,7 @@ static kiln_status read_variant(const cli_reader *reader, const json_node *node,
     return status == KILN_OK ? read_launch(reader, node, variant) : status;
 }
 
-/* --- the lists ---------------------------------------------------------------------------------
- */
+/* --- the lists -------------------------------------------------------------------------------- */
 
 static kiln_status read_list(const cli_reader *reader, const json_node *list,
                              const cli_kernel *kernel, kernel_form *form)
@@ -213,8 +211,7 @@ static kiln_status read_variants(const cli_reader *reader, const json_node *kern
     return status;
 }
 
-/* --- amounts -----------------------------------------------------------------------------------
- */
+/* --- amounts ---------------------------------------------------------------------------------- */
 
 /* A number, or an expression of the arguments. */
 static kiln_status read_amount(const cli_reader *reader, const json_node *node,

@@ -94,7 +94,7 @@ static kiln_status write_inputs(job *j, kiln_diag *diag)
     return status;
 }
 
-/* --- the command line --- */
+/* --- the command line ------------------------------------------------------------------------- */
 
 static void add(job *j, const char *prefix, const char *text)
 {
@@ -213,7 +213,7 @@ static kiln_status make_arguments(job *j, kiln_diag *diag)
     return KILN_OK;
 }
 
-/* --- running it --- */
+/* --- running it ------------------------------------------------------------------------------- */
 
 /* Messages name the user's files, not ours: drops the temporary folders from the log. */
 static char *clean_log(const job *j, const kn_process_result *result, size_t *out_length)

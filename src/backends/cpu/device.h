@@ -25,7 +25,7 @@ typedef struct cpu_device {
     cpu_instance *cpu;
 } cpu_device;
 
-/* --- memory.c --- */
+/* --- memory.c --------------------------------------------------------------------------------- */
 
 typedef struct cpu_buffer {
     atomic_uint references;
@@ -41,7 +41,7 @@ void kn_cpu_buffer_release(cpu_buffer *buffer); /* NULL is allowed */
 void *kn_cpu_memory_create(size_t size);
 void kn_cpu_memory_release(void *memory);
 
-/* --- program.c --- */
+/* --- program.c -------------------------------------------------------------------------------- */
 
 typedef struct cpu_program {
     atomic_uint references;
@@ -64,7 +64,7 @@ kiln_status kn_cpu_program_params(void *device, void *program, const char *entry
 kiln_status kn_cpu_program_find(const cpu_program *program, const char *entry,
                                 const kiln_cpu_kernel **out_kernel, kiln_diag *diag);
 
-/* --- event.c --- */
+/* --- event.c ---------------------------------------------------------------------------------- */
 
 typedef struct cpu_event {
     atomic_uint references;
@@ -83,7 +83,7 @@ kiln_status kn_cpu_event_wait(void *device, void *event, kiln_diag *diag);
 kiln_status kn_cpu_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
 void kn_cpu_event_destroy(void *device, void *event);
 
-/* --- launch.c: a checked launch, ready to run --- */
+/* --- launch.c: a checked launch, ready to run ------------------------------------------------- */
 
 typedef struct cpu_launch {
     cpu_program *program;
@@ -103,7 +103,7 @@ kiln_status kn_cpu_launch_create(cpu_instance *cpu, const kiln_sys_launch *reque
 void kn_cpu_launch_destroy(cpu_launch *launch); /* NULL is allowed */
 void kn_cpu_launch_run(cpu_instance *cpu, cpu_launch *launch);
 
-/* --- queue.c --- */
+/* --- queue.c ---------------------------------------------------------------------------------- */
 
 kiln_status kn_cpu_queue_create(void *device, void **out_queue, kiln_diag *diag);
 void kn_cpu_queue_destroy(void *device, void *queue);

@@ -21,7 +21,7 @@ static kiln_status wrong_shape(const cpu_launch *launch, kiln_diag *diag, const 
     return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "%s", why);
 }
 
-/* --- shape --- */
+/* --- shape ------------------------------------------------------------------------------------ */
 
 /* Wide groups for long loops over x, but some for every worker. */
 static void choose_local(const kiln_sys_launch *request, uint32_t workers, size_t *local)
@@ -97,7 +97,7 @@ static kiln_status set_shape(cpu_launch *launch, const kiln_sys_launch *request,
     return status;
 }
 
-/* --- arguments --- */
+/* --- arguments -------------------------------------------------------------------------------- */
 
 static kiln_status wrong_arg(const cpu_launch *launch, uint32_t index, kiln_diag *diag,
                              const char *why)

@@ -67,7 +67,7 @@ void kn_cpu_toolchain_recall(cpu_tools *tools);
 /* True if nothing it was made from has changed. A few microseconds. */
 bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain);
 
-/* --- made of three parts: toolchain.c, probe.c (asks), toolchain_memo.c (text form) --- */
+/* --- made of three parts: toolchain.c, probe.c (asks), toolchain_memo.c (text form) ----------- */
 
 cpu_toolchain *kn_cpu_toolchain_create(const char *question);
 void kn_cpu_toolchain_destroy(cpu_toolchain *toolchain);

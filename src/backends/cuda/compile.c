@@ -136,8 +136,7 @@ static bool wants_lto(const kiln_source *source)
     return false;
 }
 
-/* --- in this process ---------------------------------------------------------------------------
- */
+/* --- in this process -------------------------------------------------------------------------- */
 
 static kiln_status no_memory(const char *name, kiln_diag *diag)
 {
@@ -250,8 +249,7 @@ cleanup:
     return status;
 }
 
-/* --- what came of it ---------------------------------------------------------------------------
- */
+/* --- what came of it -------------------------------------------------------------------------- */
 
 static const char *result_text(kn_cuda *cuda, nvrtcResult result, char number[24])
 {

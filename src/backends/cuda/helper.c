@@ -31,8 +31,7 @@ bool kn_cuda_helper_wanted(const kn_cuda *cuda, const kiln_compile_request *requ
     return precompile->header_count > HEAVY_HEADERS || precompile->header_bytes > HEAVY_BYTES;
 }
 
-/* --- request -----------------------------------------------------------------------------------
- */
+/* --- request ---------------------------------------------------------------------------------- */
 
 static void put_frame(kn_strbuf *out, char letter, const void *data, size_t size)
 {
@@ -86,8 +85,7 @@ static void put_request(kn_strbuf *out, const kn_cuda_unit *unit, const kiln_pre
     kn_strbuf_deinit(&scratch);
 }
 
-/* --- answer ------------------------------------------------------------------------------------
- */
+/* --- answer ----------------------------------------------------------------------------------- */
 
 static bool take_frame(kn_cuda_answer *answer, char letter, char *body, size_t size)
 {

@@ -99,8 +99,7 @@ kiln_status kn_fake_queue_wait(void *queue, void *event, kiln_diag *diag)
     return KILN_OK;
 }
 
-/* --- the interpreter --------------------------------------------------------------------------
- */
+/* --- the interpreter -------------------------------------------------------------------------- */
 
 /* One work-item. A step that leaves its bounds stops the item, as a real device would fault. */
 typedef struct work_item {

@@ -79,8 +79,7 @@ void kn_opencl_capture_add(kn_opencl_capture *capture, const kn_opencl_api *api,
     kn_mutex_unlock(&capture->lock);
 }
 
-/* --- the fact: "X Y Z offset-is-zero grid-is-small kernel" a line --------------------------------
- */
+/* --- the fact: "X Y Z offset-is-zero grid-is-small kernel" a line ----------------------------- */
 
 static void shape_to_line(const kn_opencl_shape *shape, kn_strbuf *text)
 {
@@ -124,8 +123,7 @@ static void read_shapes(kn_opencl_capture *capture, const char *text, size_t siz
     }
 }
 
-/* --- setting up --------------------------------------------------------------------------------
- */
+/* --- setting up ------------------------------------------------------------------------------- */
 
 /* A fact as text of its own; NULL if there is none or memory is short. */
 static char *fact_text(const kiln_host *host, const kiln_artifact *artifact, const char *name,
@@ -197,8 +195,7 @@ void kn_opencl_capture_deinit(kn_opencl_capture *capture, const kn_opencl_api *a
     free(capture->log);
 }
 
-/* --- capturing ---------------------------------------------------------------------------------
- */
+/* --- capturing -------------------------------------------------------------------------------- */
 
 bool kn_opencl_program_grew(void *device, void *program)
 {

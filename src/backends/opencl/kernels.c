@@ -161,8 +161,7 @@ static kiln_status describe(const kn_opencl_site *site, kn_opencl_kernel *kernel
     return KILN_OK;
 }
 
-/* --- the fact: "kernel<TAB>count", then a line a parameter: kind, size, type, name ---------------
- */
+/* --- the fact: "kernel<TAB>count", then a line a parameter: kind, size, type, name ------------ */
 
 void kn_opencl_kernels_to_fact(const kn_opencl_kernels *kernels, kn_strbuf *fact)
 {
@@ -245,8 +244,7 @@ static bool read_fact(const kn_opencl_kernels *kernels, const char *fact, size_t
     return in.at == in.end;
 }
 
-/* --- the list ----------------------------------------------------------------------------------
- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {

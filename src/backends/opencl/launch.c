@@ -59,8 +59,7 @@ kiln_status kn_opencl_queue_wait(void *queue, void *event, kiln_diag *diag)
                                                    "clEnqueueBarrierWithWaitList", code);
 }
 
-/* --- arguments ---------------------------------------------------------------------------------
- */
+/* --- arguments -------------------------------------------------------------------------------- */
 
 /* A buffer with an offset is a sub-buffer; the enqueued command keeps it alive, so that it can be
  * let go right after. */
@@ -122,8 +121,7 @@ static kiln_status set_arg(const kn_opencl_device *device, const kn_opencl_kerne
     return status;
 }
 
-/* --- shape -------------------------------------------------------------------------------------
- */
+/* --- shape ------------------------------------------------------------------------------------ */
 
 static uint64_t largest_divisor(uint64_t number, uint64_t limit)
 {
@@ -331,8 +329,7 @@ kiln_status kn_opencl_queue_launch(void *queue, const kiln_sys_launch *launch, v
     return status;
 }
 
-/* --- events ------------------------------------------------------------------------------------
- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 bool kn_opencl_event_done(void *device, void *event)
 {

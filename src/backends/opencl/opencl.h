@@ -45,8 +45,7 @@ typedef struct kn_opencl_buffer {
 
 extern const kiln_backend kn_backend_opencl;
 
-/* --- unit.c: one device described -------------------------------------------------------------
- */
+/* --- unit.c: one device described ------------------------------------------------------------- */
 
 /* Fills a unit from the device; KILN_E_UNSUPPORTED when the device or its platform is older than
  * OpenCL 1.2. Nothing in a unit of one's own needs releasing but `modules` (free). */
@@ -56,8 +55,7 @@ kiln_status kn_opencl_unit_init(const kn_opencl_api *api, cl_platform_id platfor
 void kn_opencl_platform_text(const kn_opencl_api *api, cl_platform_id platform,
                              cl_platform_info name, char *text, size_t size);
 
-/* --- identity.c --------------------------------------------------------------------------------
- */
+/* --- identity.c ------------------------------------------------------------------------------- */
 
 /* The code-generating libraries of a unit, as lines "name build-id"; malloc'ed. */
 kiln_status kn_opencl_modules_find(const kn_opencl_api *api, const kn_opencl_unit *unit,
@@ -68,8 +66,7 @@ kiln_status kn_opencl_unit_modules(kn_opencl *cl, kn_opencl_unit *unit, kiln_dia
 void kn_opencl_identify_unit(const kn_opencl_unit *unit, const char *modules,
                              const kiln_identity *identity);
 
-/* --- binary.c: programs from source, from binaries, and back ------------------------------------
- */
+/* --- binary.c: programs from source, from binaries, and back ---------------------------------- */
 
 typedef struct kn_opencl_site {
     const kn_opencl_api *api;
@@ -96,8 +93,7 @@ kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, con
 kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program, void **out_data,
                                   size_t *out_size, kiln_diag *diag);
 
-/* --- pocl.c: the two things one has to know about PoCL's binaries -------------------------------
- */
+/* --- pocl.c: the two things one has to know about PoCL's binaries ----------------------------- */
 
 #define KN_POCL_HEADER 77u /* magic, device, version, counts, flags and the hash of the program */
 
@@ -110,8 +106,7 @@ bool kn_pocl_binary_is_sound(const void *data, size_t size);
 bool kn_pocl_takes_linker(const char *platform_version);
 kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag);
 
-/* --- device ops: memory.c, launch.c, program.c, capture.c; see kiln/sys/backend.h ---------------
- */
+/* --- device ops: memory.c, launch.c, program.c, capture.c; see kiln/sys/backend.h ------------- */
 
 kiln_status kn_opencl_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
                            kiln_diag *diag);

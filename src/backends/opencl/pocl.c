@@ -3,8 +3,8 @@
  *
  *     8  "poclbin\0"       8  flags                  then, `entries` times:  8 length, that many
  *     8  device            4  entries                then, for each kernel:  8 length of the whole
- *     4  version          41  hash, as text                                  record, itself
- * included 4  kernels           8  only if flags & 2
+ *     4  version          41  hash, as text                                  record, this included
+ *     4  kernels           8  only if flags & 2
  *
  * That is versions 9 to 11, PoCL 3.1 to 7.1. Others are let through as they are: the cache's own
  * checksum has vouched for the bytes. */

@@ -13,8 +13,7 @@
 #define KN_OPENCL_FACT_OPTIONS "opencl.options"
 #define KN_OPENCL_FACT_FOLDER "opencl.folder"
 
-/* --- kernels.c ---------------------------------------------------------------------------------
- */
+/* --- kernels.c -------------------------------------------------------------------------------- */
 
 typedef struct kn_opencl_kernel {
     char *name;
@@ -44,8 +43,7 @@ void kn_opencl_kernels_to_fact(const kn_opencl_kernels *kernels, kn_strbuf *fact
 void kn_opencl_kernels_to_entries(const kn_opencl_kernels *kernels, kn_strbuf *fact);
 kn_opencl_kernel *kn_opencl_kernel_find(const kn_opencl_kernels *kernels, const char *name);
 
-/* --- capture.c ---------------------------------------------------------------------------------
- */
+/* --- capture.c -------------------------------------------------------------------------------- */
 
 #define KN_OPENCL_MAX_SHAPES 64u
 
@@ -83,8 +81,7 @@ bool kn_opencl_capture_wants(kn_opencl_capture *capture, const kn_opencl_shape *
 void kn_opencl_capture_add(kn_opencl_capture *capture, const kn_opencl_api *api,
                            const kn_opencl_shape *shape, cl_event event);
 
-/* --- program.c ---------------------------------------------------------------------------------
- */
+/* --- program.c -------------------------------------------------------------------------------- */
 
 typedef struct kn_opencl_program {
     cl_program handle;

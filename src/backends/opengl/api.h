@@ -26,8 +26,7 @@ typedef kn_gl_function *kn_gl_get(const char *name);
 /* Fills the table up to `group`; the name of the first function that is missing, or NULL. */
 const char *kn_gl_bind(kn_gl_get *get, kn_gl_group group, kn_gl_api *out_api);
 
-/* --- facts.c: what a context says of itself -----------------------------------------------------
- */
+/* --- facts.c: what a context says of itself --------------------------------------------------- */
 
 enum { KN_GL_MAX_FORMATS = 16 };
 
@@ -53,8 +52,7 @@ kiln_device_class kn_gl_class_of(const kn_gl_facts *facts);
 void kn_gl_identify_context(const kn_gl_facts *facts, const char *modules,
                             const kiln_identity *identity);
 
-/* --- shader.c -----------------------------------------------------------------------------------
- */
+/* --- shader.c --------------------------------------------------------------------------------- */
 
 /* GL's error as status and diag; `what` is the call. kn_gl_check gives KILN_OK when there is none;
  * kn_gl_forget drops what is pending. */

@@ -11,8 +11,7 @@
 #include "sys/dylib.h"
 #include "sys/file.h"
 
-/* --- facts --------------------------------------------------------------------------------------
- */
+/* --- facts ------------------------------------------------------------------------------------ */
 
 static void put_string(const kn_gl_api *gl, GLenum name, char *field, size_t size)
 {
@@ -64,8 +63,7 @@ void kn_gl_facts_query(const kn_gl_api *gl, kn_gl_facts *out_facts)
     kn_gl_forget(gl); /* an older context does not know all of these */
 }
 
-/* --- modules ------------------------------------------------------------------------------------
- */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 typedef enum family { MESA, NVIDIA, OTHER } family;
 
@@ -166,8 +164,7 @@ kiln_status kn_gl_modules_find(const kn_gl_facts *facts, char **out_modules, kil
                                                 "identifying the OpenGL driver", "out of memory");
 }
 
-/* --- identity -----------------------------------------------------------------------------------
- */
+/* --- identity --------------------------------------------------------------------------------- */
 
 static const char *const variables[] = {
     "MESA_GLSL",

@@ -34,8 +34,7 @@ typedef struct found_file {
     size_t size;
 } found_file;
 
-/* --- finding ------------------------------------------------------------------------------------
- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 static bool take_memory(const char *name, const char *text, size_t size, found_file *out)
 {
@@ -109,8 +108,7 @@ static bool is_open(const frame *from, const char *id)
     return from != NULL;
 }
 
-/* --- lines --------------------------------------------------------------------------------------
- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 /* The end of the line at `at`, past its '\n'; a backslash before a line break joins lines. */
 static size_t line_end(const char *text, size_t size, size_t at, size_t *out_lines)
@@ -212,8 +210,7 @@ static char *include_name(const char *line, size_t size, size_t at, bool *out_qu
     return end != NULL ? kn_text_copy_n(line + at + 1, (size_t)(end - line) - at - 1) : NULL;
 }
 
-/* --- putting together ---------------------------------------------------------------------------
- */
+/* --- putting together ------------------------------------------------------------------------- */
 
 static void put_file(flattener *f, const frame *parent, const char *id, const char *name,
                      const char *text, size_t size);

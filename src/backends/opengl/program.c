@@ -78,8 +78,7 @@ void kn_gl_program_unload(void *opaque, void *handle)
     free(program);
 }
 
-/* --- variants -----------------------------------------------------------------------------------
- */
+/* --- variants --------------------------------------------------------------------------------- */
 
 /* The text with the work-group size set; `link` false only asks whether it compiles. */
 static kiln_status build(const kn_gl_program *program, const uint32_t local[3], bool link,
@@ -231,8 +230,7 @@ kiln_status kn_gl_program_variant(kn_gl_program *program, const kiln_sys_launch 
     return status;
 }
 
-/* --- making and loading -------------------------------------------------------------------------
- */
+/* --- making and loading ----------------------------------------------------------------------- */
 
 /* A text whose size is fixed is linked now; one whose size is open is only checked. */
 static kiln_status prepare(kn_gl_program *program, char **out_log, kiln_diag *diag)

@@ -43,8 +43,7 @@ const char *kn_gl_bind(kn_gl_get *get, kn_gl_group group, kn_gl_api *out_api)
     return NULL;
 }
 
-/* --- errors -------------------------------------------------------------------------------------
- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 kiln_status kn_gl_fail(GLenum code, const char *what, kiln_diag *diag)
 {
@@ -91,8 +90,7 @@ kiln_status kn_gl_check(const kn_gl_api *gl, const char *what, kiln_diag *diag)
     return kn_gl_fail(code, what, diag);
 }
 
-/* --- logs ---------------------------------------------------------------------------------------
- */
+/* --- logs ------------------------------------------------------------------------------------- */
 
 static const char *name_at(kn_gl_names names, size_t index)
 {
@@ -174,8 +172,7 @@ static kiln_status compile_error(const char *name, const char *why, const char *
     return KILN_E_COMPILE;
 }
 
-/* --- shaders and programs -----------------------------------------------------------------------
- */
+/* --- shaders and programs --------------------------------------------------------------------- */
 
 kiln_status kn_gl_compile_shader(const kn_gl_api *gl, GLenum stage, const char *const *pieces,
                                  const GLint *lengths, GLsizei count, const char *name,
@@ -221,8 +218,7 @@ kiln_status kn_gl_link(const kn_gl_api *gl, GLuint program, const char *name, ki
     return status;
 }
 
-/* --- binaries -----------------------------------------------------------------------------------
- */
+/* --- binaries --------------------------------------------------------------------------------- */
 
 bool kn_gl_binary_is_sound(const kn_gl_facts *facts, uint32_t format, const void *data, size_t size)
 {

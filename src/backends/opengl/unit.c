@@ -99,8 +99,7 @@ bool kn_gl_unit_init(kn_gl *gl, EGLDisplay display, const char *path, kn_gl_unit
     return true;
 }
 
-/* --- description --------------------------------------------------------------------------------
- */
+/* --- description ------------------------------------------------------------------------------ */
 
 static uint32_t get_u32(const kn_gl_api *gl, GLenum name)
 {

@@ -172,8 +172,7 @@ static kiln_status get_shaderc(kn_vk *vk, kiln_diag *diag)
     return status;
 }
 
-/* --- includes: the same places, in the same order, as kiln's own resolver -----------------------
- */
+/* --- includes: the same places, in the same order, as kiln's own resolver --------------------- */
 
 typedef struct include_context {
     const kiln_source *source;
@@ -272,8 +271,7 @@ static void release(void *user, kn_shaderc_include *include)
     }
 }
 
-/* --- options ------------------------------------------------------------------------------------
- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static bool apply_environment(const kn_shaderc *shaderc, void *options, const char *name)
 {

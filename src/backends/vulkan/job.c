@@ -306,8 +306,7 @@ kiln_status kn_vk_queue_drain(kn_vk_queue *queue, kiln_diag *diag)
     return status;
 }
 
-/* --- queues -------------------------------------------------------------------------------------
- */
+/* --- queues ----------------------------------------------------------------------------------- */
 
 kiln_status kn_vk_queue_create(void *opaque, void **out_queue, kiln_diag *diag)
 {
@@ -381,8 +380,7 @@ kiln_status kn_vk_queue_finish(void *queue, kiln_diag *diag)
     return kn_vk_queue_drain((kn_vk_queue *)queue, diag);
 }
 
-/* --- events -------------------------------------------------------------------------------------
- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 bool kn_vk_event_done(void *device, void *event)
 {

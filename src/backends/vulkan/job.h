@@ -3,8 +3,8 @@
  *
  *     kn_vk_job_begin(queue, &job, diag);      locks the queue, starts the command buffer
  *     ... record into job->commands ...
- *     kn_vk_job_submit(job, out_event, diag);  submits, unlocks; out_event NULL: nobody waits for
- * it (or kn_vk_job_abandon(job) after a failure while recording)
+ *     kn_vk_job_submit(job, out_event, diag);  submits, unlocks; out_event NULL: no one waits
+ *     (or kn_vk_job_abandon(job) after a failure while recording)
  *
  * Every command buffer begins with a full barrier, which makes a queue in-order. */
 #ifndef KILN_VULKAN_JOB_H

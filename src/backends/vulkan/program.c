@@ -149,8 +149,7 @@ void kn_vk_program_unload(void *opaque, void *handle)
     free(program);
 }
 
-/* --- pipelines ----------------------------------------------------------------------------------
- */
+/* --- pipelines -------------------------------------------------------------------------------- */
 
 /* Whether a dimension of the work-group is the constant of one before it (a square group). */
 static bool shares_constant(const kn_spirv_entry *entry, uint32_t dimension)
@@ -344,8 +343,7 @@ kiln_status kn_vk_program_pipeline(kn_vk_program *program, const char *entry,
     return status;
 }
 
-/* --- the backend's operations
- * --------------------------------------------------------------------- */
+/* --- the backend's operations ----------------------------------------------------------------- */
 
 /* Makes the pipelines whose size is fixed; those left to specialisation wait for their launch. */
 static kiln_status create_fixed_pipelines(kn_vk_program *program, kiln_diag *diag)

@@ -9,8 +9,7 @@
 
 #define IN_FLIGHT_DEFAULT 3u
 
-/* --- lines of slots: under the mutex -----------------------------------------------------------
- */
+/* --- lines of slots: under the mutex ---------------------------------------------------------- */
 
 static void push(kn_line *line, kn_slot *slot)
 {
@@ -34,8 +33,7 @@ static kn_slot *pop(kn_line *line)
     return slot;
 }
 
-/* --- the threads -------------------------------------------------------------------------------
- */
+/* --- the threads ------------------------------------------------------------------------------ */
 
 /* Ends a submission: its things go back, its slot comes free, its caller is told. */
 static void finish(kiln_executor *executor, kn_slot *slot, kiln_status status)
@@ -122,8 +120,7 @@ static void back_main(void *user)
     kn_mutex_unlock(&executor->mutex);
 }
 
-/* --- submitting --------------------------------------------------------------------------------
- */
+/* --- submitting ------------------------------------------------------------------------------- */
 
 /* Under the mutex: waits for a free slot. */
 static kiln_status take_slot(kiln_executor *executor, bool wait, kn_slot **out_slot)
@@ -231,8 +228,7 @@ kiln_status kiln_executor_get_stats(kiln_executor *executor, kiln_executor_stats
     return kn_sized_give(KN_SIZED_kiln_executor_stats, &stats, out_stats, diag);
 }
 
-/* --- life --------------------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static kiln_status check_options(const kiln_executor_options *options, kiln_diag *diag)
 {

@@ -72,8 +72,7 @@ struct kiln_executor {
     kiln_executor_stats stats;
 };
 
-/* --- executor_ticket.c: under the mutex --------------------------------------------------------
- */
+/* --- executor_ticket.c: under the mutex ------------------------------------------------------- */
 
 /* A ticket with `references`, or NULL when out of memory. Each holds a reference to the executor.
  */
@@ -83,8 +82,7 @@ void kn_ticket_drop(kiln_ticket *ticket);
 /* Drops one reference to the executor's memory. The mutex is held, and released here. */
 void kn_executor_drop(kiln_executor *executor);
 
-/* --- executor_step.c ---------------------------------------------------------------------------
- */
+/* --- executor_step.c -------------------------------------------------------------------------- */
 
 /* Copies what the caller gave. The slot is nobody else's. */
 kiln_status kn_slot_fill(kn_slot *slot, const kiln_executor *executor, const kiln_work *work,

@@ -10,8 +10,7 @@
 #include "core/launch/executor.h"
 #include "core/launch/launch.h"
 
-/* --- filling -----------------------------------------------------------------------------------
- */
+/* --- filling ---------------------------------------------------------------------------------- */
 
 static kiln_status refuse(const kiln_work *work, const char *fix, const char *why, kiln_diag *diag)
 {
@@ -101,8 +100,7 @@ kiln_status kn_slot_fill(kn_slot *slot, const kiln_executor *executor, const kil
     return KILN_OK;
 }
 
-/* --- buffers -----------------------------------------------------------------------------------
- */
+/* --- buffers ---------------------------------------------------------------------------------- */
 
 static kiln_status make_pooled(kiln_executor *executor, size_t size, kn_pooled **out_pooled,
                                kiln_diag *diag)
@@ -172,8 +170,7 @@ static kiln_status take_buffers(kn_slot *slot, kiln_executor *executor, kiln_dia
     return status;
 }
 
-/* --- the steps ---------------------------------------------------------------------------------
- */
+/* --- the steps -------------------------------------------------------------------------------- */
 
 static kiln_status upload(kn_slot *slot, const kiln_executor *executor, size_t index,
                           kiln_diag *diag)

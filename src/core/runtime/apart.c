@@ -189,8 +189,7 @@ void kn_apart_describe(const char *left_out, char *text, size_t size)
     }
 }
 
-/* --- in this process ---------------------------------------------------------------------------
- */
+/* --- in this process -------------------------------------------------------------------------- */
 
 /* What the loader of this process was opened without; empty while kiln has not done so. */
 static struct {

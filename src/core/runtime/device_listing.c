@@ -35,8 +35,7 @@ void kn_listing_add_report(kiln_runtime *runtime, const kiln_probe_report *repor
     }
 }
 
-/* --- devices -----------------------------------------------------------------------------------
- */
+/* --- devices ---------------------------------------------------------------------------------- */
 
 static void destroy_device(kiln_device *device)
 {
@@ -132,8 +131,7 @@ static kiln_status add_devices(kiln_runtime *runtime, kn_driver *driver, uint32_
     return status;
 }
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static uint32_t languages_of(const kiln_device *device)
 {
@@ -213,8 +211,7 @@ static kiln_status add_recalled(kiln_runtime *runtime, const kiln_backend *backe
     return status;
 }
 
-/* --- opening -----------------------------------------------------------------------------------
- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 /* A driver that took its process with it is told of, once; the rest are only reported. */
 static void tell_unusable(const kiln_backend *backend, const kiln_probe_report *report)

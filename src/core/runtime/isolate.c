@@ -150,8 +150,7 @@ cleanup:
     return status;
 }
 
-/* --- drivers behind one loader -----------------------------------------------------------------
- */
+/* --- drivers behind one loader ---------------------------------------------------------------- */
 
 static bool took_its_process(const kiln_probe_report *report)
 {

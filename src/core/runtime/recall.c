@@ -42,8 +42,7 @@ typedef struct record {
     kiln_probe_report report;
 } record;
 
-/* --- whose record it is, and where -------------------------------------------------------------
- */
+/* --- whose record it is, and where ------------------------------------------------------------ */
 
 static void own_build_id(char *id, size_t size)
 {
@@ -85,8 +84,7 @@ bool kn_recall_works(const kiln_cache *cache, const kiln_backend *backend)
            backend->basis->places != NULL && kn_cache_root_stands(cache);
 }
 
-/* --- mapped files ------------------------------------------------------------------------------
- */
+/* --- mapped files ----------------------------------------------------------------------------- */
 
 typedef struct mapping {
     kn_strbuf *out;
@@ -145,8 +143,7 @@ static bool files_hold(const char *at, const char *end, uint32_t count)
     return good;
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static bool is_sound(const char *bytes, size_t size, const uint8_t maker[KN_DIGEST_SIZE],
                      record *out)
@@ -216,8 +213,7 @@ void kn_recall_deinit(kn_recall *recall)
     memset(recall, 0, sizeof(*recall));
 }
 
-/* --- writing -----------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static void write_record(const kiln_cache *cache, const kiln_backend *backend,
                          const uint8_t maker[KN_DIGEST_SIZE], const kn_strbuf *bytes)

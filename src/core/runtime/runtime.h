@@ -87,8 +87,7 @@ kiln_status kn_driver_wake(kiln_runtime *runtime, kn_driver *driver, kiln_diag *
 kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,
                           kn_driver *driver, kiln_probe_report *report, kiln_diag *diag);
 
-/* --- what is listed (listing.c) ----------------------------------------------------------------
- */
+/* --- what is listed (listing.c) --------------------------------------------------------------- */
 
 /* Lists a backend, remembered or opened. Only want of memory is a failure: all else is in the
  * report. */
@@ -99,8 +98,7 @@ kiln_probe_report *kn_listing_report(kiln_runtime *runtime, const char *backend)
 /* Closes and forgets all of it. */
 void kn_listing_clear(kiln_runtime *runtime);
 
-/* --- selection (select.c) ----------------------------------------------------------------------
- */
+/* --- selection (select.c) --------------------------------------------------------------------- */
 
 /* The position of a backend in a comma-separated list of names, or SIZE_MAX. */
 size_t kn_request_position(const char *list, const char *backend);
@@ -113,8 +111,7 @@ void kn_devices_sort(kiln_runtime *runtime);
 /* The line "requested=… detected=[…] selected=…"; malloc'ed, NULL when out of memory. */
 char *kn_runtime_describe(kiln_runtime *runtime);
 
-/* --- options (options.c) -----------------------------------------------------------------------
- */
+/* --- options (options.c) ---------------------------------------------------------------------- */
 
 /* KILN_FAKE: backends that work on request only are used as if they were asked for. */
 kiln_status kn_options_show_hidden(bool *out_show, kiln_diag *diag);

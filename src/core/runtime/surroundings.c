@@ -46,8 +46,7 @@ static const char *const common_places[] = {"/etc/ld.so.cache",
                                             "/proc/sys/kernel/random/boot_id",
                                             NULL};
 
-/* --- lists of text, to be sorted ---------------------------------------------------------------
- */
+/* --- lists of text, to be sorted -------------------------------------------------------------- */
 
 typedef struct texts {
     char **items;
@@ -95,8 +94,7 @@ static void texts_deinit(texts *list, kn_strbuf *out)
     out->failed = out->failed || list->failed;
 }
 
-/* --- files -------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static bool has_no_times(const char *path)
 {
@@ -247,8 +245,7 @@ static void add_place(kn_strbuf *out, const char *place)
     }
 }
 
-/* --- variables ---------------------------------------------------------------------------------
- */
+/* --- variables -------------------------------------------------------------------------------- */
 
 typedef struct gathering {
     const char *const *names;

@@ -57,8 +57,7 @@ static void tell(const search *s, const char *backend, const kiln_entry_info *en
     }
 }
 
-/* --- what there is today -----------------------------------------------------------------------
- */
+/* --- what there is today ---------------------------------------------------------------------- */
 
 static bool is_listed(const todays *known, const kiln_device *device, const kiln_stage *stage)
 {
@@ -191,8 +190,7 @@ static kiln_status add_backend(search *s, const kiln_probe_report *report)
     return add_driver(s, driver, report);
 }
 
-/* --- one entry ---------------------------------------------------------------------------------
- */
+/* --- one entry -------------------------------------------------------------------------------- */
 
 /* What says which driver and device it is: not the variables of a process, nor the libraries that
  * it has loaded. */
@@ -315,8 +313,7 @@ static kiln_status take_key(void *user, const kiln_entry_info *entry)
     return KILN_OK;
 }
 
-/* --- outside -----------------------------------------------------------------------------------
- */
+/* --- outside ---------------------------------------------------------------------------------- */
 
 static kiln_status run(search *s)
 {

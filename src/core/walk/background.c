@@ -30,8 +30,7 @@ const kiln_key *kn_background_key(const kn_background *background)
     return &background->first_key;
 }
 
-/* --- the compile -------------------------------------------------------------------------------
- */
+/* --- the compile ------------------------------------------------------------------------------ */
 
 static void end(kn_background *background, kiln_status status, kiln_diag *diag)
 {
@@ -74,8 +73,7 @@ static void compile(void *user, bool called_off)
     kn_background_release(background);
 }
 
-/* --- what runs meanwhile -----------------------------------------------------------------------
- */
+/* --- what runs meanwhile ---------------------------------------------------------------------- */
 
 /* Another device that takes one of the sources: the processor if it is listed, else any in
  * software, the last in order. */
@@ -130,8 +128,7 @@ static kiln_program *build_fallback(kiln_device *device, const kiln_source *sour
     return program;
 }
 
-/* --- the program -------------------------------------------------------------------------------
- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 typedef struct first_look {
     kiln_key first_key;
@@ -224,8 +221,7 @@ kiln_status kn_background_build(kiln_device *device, const kiln_source *source,
     return kn_build_program(device, source, options, out_program, diag); /* waits, as ever */
 }
 
-/* --- asking ------------------------------------------------------------------------------------
- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 static kiln_status outcome(kiln_program *program, bool wait, kiln_diag *diag)
 {

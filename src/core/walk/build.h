@@ -45,8 +45,7 @@ typedef struct kn_build {
     const kiln_device *on; /* for the trace; NULL when compiling for a named target */
 } kn_build;
 
-/* --- the steps (stage.c); each is for one stage of the walk ------------------------------------
- */
+/* --- the steps (stage.c); each is for one stage of the walk ----------------------------------- */
 
 /* Makes the stage's recipe and key from the source or from the stage before. Blocks: disk. */
 kiln_status kn_stage_key(kn_build *build, size_t index, kiln_diag *diag);
@@ -64,8 +63,7 @@ kiln_status kn_stage_settle(kn_build *build);
 
 void kn_stage_run_deinit(kn_stage_run *run);
 
-/* --- the walk (build.c) ------------------------------------------------------------------------
- */
+/* --- the walk (build.c) ----------------------------------------------------------------------- */
 
 kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
                           const kiln_target *target, void *device, const kiln_source *source,

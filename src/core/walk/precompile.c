@@ -10,8 +10,7 @@
 #include "store/cache/cache.h"
 #include "sys/file.h"
 
-/* --- the leading directives ----------------------------------------------------------------------
- */
+/* --- the leading directives ------------------------------------------------------------------- */
 
 /* Past a comment at `at`, or `at` itself. */
 static size_t skip_comment(const char *text, size_t length, size_t at)
@@ -72,8 +71,7 @@ size_t kn_leading_directives(const char *text, size_t length)
     return end;
 }
 
-/* --- what it is made of -------------------------------------------------------------------------
- */
+/* --- what it is made of ----------------------------------------------------------------------- */
 
 static kiln_status add_file(void *user, const char *path, const kn_stamp *stamp)
 {

@@ -38,8 +38,7 @@ static const char *source_name(const kn_build *build)
     return build->source.source.name != NULL ? build->source.source.name : "a kernel";
 }
 
-/* --- key ---------------------------------------------------------------------------------------
- */
+/* --- key -------------------------------------------------------------------------------------- */
 
 static bool ships_header(void *user, const char *name)
 {
@@ -171,8 +170,7 @@ kiln_status kn_stage_settle(kn_build *build)
     return status;
 }
 
-/* --- compile -----------------------------------------------------------------------------------
- */
+/* --- compile ---------------------------------------------------------------------------------- */
 
 /* What the compile callback of one kiln_cache_get_or_compile call works on. */
 typedef struct compile_call {
@@ -371,8 +369,7 @@ static kiln_status replace_entry(kn_build *build, size_t index, uint64_t took)
     return run->blob != NULL ? kn_artifact_of_blob(&run->artifact, run->blob) : KILN_OK;
 }
 
-/* --- get ---------------------------------------------------------------------------------------
- */
+/* --- get -------------------------------------------------------------------------------------- */
 
 static kiln_status get_only(kn_build *build, size_t index, kiln_diag *diag)
 {
@@ -466,8 +463,7 @@ kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag)
     return status;
 }
 
-/* --- redo --------------------------------------------------------------------------------------
- */
+/* --- redo ------------------------------------------------------------------------------------- */
 
 static bool same_bytes(const kiln_blob *a, const kiln_blob *b)
 {

@@ -38,8 +38,7 @@ struct kn_trace {
 
 static const char closing[] = "\n]\n";
 
-/* --- text --------------------------------------------------------------------------------------
- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 /* `text` between quotes as JSON has it, cut to the room: at least 8 bytes. Bytes that are no UTF-8
  * are the caller's affair: what is named here came from paths and sources that have been read. */
@@ -93,8 +92,7 @@ static size_t add_about(char *to, size_t size, const kn_trace_about *about)
     return used;
 }
 
-/* --- the file: under the mutex -----------------------------------------------------------------
- */
+/* --- the file: under the mutex ---------------------------------------------------------------- */
 
 /* One write takes the place of the closing bracket with more events and the bracket again. */
 static void flush(kn_trace *trace, uint64_t now)
@@ -206,8 +204,7 @@ static void put_span(kn_trace *trace, uint64_t start, uint64_t end, const char *
     kn_mutex_unlock(&trace->mutex);
 }
 
-/* --- outside -----------------------------------------------------------------------------------
- */
+/* --- outside ---------------------------------------------------------------------------------- */
 
 void kn_trace_put(kn_trace *trace, uint64_t start_ns, uint64_t end_ns, const char *name,
                   const kn_trace_about *about)

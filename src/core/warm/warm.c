@@ -42,8 +42,7 @@ struct kiln_warm {
     kn_mutex telling; /* one call of `progress` at a time; taken before `mutex`, never inside */
 };
 
-/* --- one program -------------------------------------------------------------------------------
- */
+/* --- one program ------------------------------------------------------------------------------ */
 
 static void take_walk(void *user, const kn_build *build)
 {
@@ -153,8 +152,7 @@ static void run_job(void *user, bool called_off)
     kn_crew_post(warm->crew, &j->task, false); /* behind what was posted meanwhile */
 }
 
-/* --- the order ---------------------------------------------------------------------------------
- */
+/* --- the order -------------------------------------------------------------------------------- */
 
 static void find_key(const kiln_warm *warm, item *it)
 {
@@ -214,8 +212,7 @@ static void plan(void *user, bool called_off)
     run_job(&warm->jobs[0], called_off); /* the warming may be gone when this returns */
 }
 
-/* --- outside -----------------------------------------------------------------------------------
- */
+/* --- outside ---------------------------------------------------------------------------------- */
 
 static void destroy(kiln_warm *warm)
 {

@@ -41,8 +41,7 @@ struct kiln_watch {
     int64_t looked_ns; /* wall clock before the last build */
 };
 
-/* --- places ------------------------------------------------------------------------------------
- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 static void places_deinit(place_list *list)
 {
@@ -111,8 +110,7 @@ static bool is_due(kiln_watch *watch)
     return watch->again;
 }
 
-/* --- building ----------------------------------------------------------------------------------
- */
+/* --- building --------------------------------------------------------------------------------- */
 
 typedef struct sighting {
     place_list *places;
@@ -200,8 +198,7 @@ static kiln_status build(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
     return status;
 }
 
-/* --- outside -----------------------------------------------------------------------------------
- */
+/* --- outside ---------------------------------------------------------------------------------- */
 
 static kiln_status check(kiln_device *device, const kiln_source *source, kiln_diag *diag)
 {

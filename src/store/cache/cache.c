@@ -43,8 +43,7 @@ bool kn_cache_root_stands(const kiln_cache *cache)
     return kn_cache_writes(cache) && kn_disk_root_stands(cache->disk);
 }
 
-/* --- create ------------------------------------------------------------------------------------
- */
+/* --- create ----------------------------------------------------------------------------------- */
 
 /* Zero means the default in every number, so that a caller can fill in only what matters. */
 static kiln_status take_options(const kiln_cache_options *given, kiln_cache_options *out,
@@ -388,8 +387,7 @@ const char *kiln_cache_disk_reason(const kiln_cache *cache)
     return cache->disk_reason;
 }
 
-/* --- get, put, remove --------------------------------------------------------------------------
- */
+/* --- get, put, remove ------------------------------------------------------------------------- */
 
 static kiln_status look(kiln_cache *cache, const kiln_key *key, const char *target, bool note,
                         kiln_blob **out_blob, kiln_origin *out_origin)
@@ -478,8 +476,7 @@ kiln_status kiln_cache_remove(kiln_cache *cache, const kiln_key *key, kiln_diag 
     return kn_stack_remove(&cache->stack, key, diag);
 }
 
-/* --- counting ----------------------------------------------------------------------------------
- */
+/* --- counting --------------------------------------------------------------------------------- */
 
 void kn_cache_flush(kiln_cache *cache)
 {

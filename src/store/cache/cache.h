@@ -85,14 +85,15 @@ bool kn_cache_stores(const kiln_cache *cache);
 bool kn_cache_writes(const kiln_cache *cache);
 /* And the root is there and ours: before anything is written below it. */
 bool kn_cache_root_stands(const kiln_cache *cache);
-/* Adds this object's counters to the file; rarely: if that was seconds ago. */
 /* KILN_E_UNAVAILABLE without a disk tier; KILN_E_UNSUPPORTED where it is only read. */
 kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag *diag);
 /* Drops an entry from memory and disk, which there is, but from no remote. KILN_MISS (no diag) if
  * it is pinned or not there, KILN_E_IO. */
 kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *diag);
 
+/* Adds this object's counters to the file. */
 void kn_cache_flush(kiln_cache *cache);
+/* The same, unless that was done only seconds ago. */
 void kn_cache_flush_rarely(kiln_cache *cache);
 /* Moves the stamps on disk of what was hit in memory, at most once an hour an entry; looks for such
  * entries every few minutes, or `now`. */

@@ -33,8 +33,7 @@ static kiln_status load_at(kiln_pack *pack, uint64_t index, kn_pack_record *out_
     return status == KILN_OK ? kn_pack_load(pack, out_record, out_blob, diag) : status;
 }
 
-/* --- walk --------------------------------------------------------------------------------------
- */
+/* --- walk ------------------------------------------------------------------------------------- */
 
 static kiln_status visit_one(const kn_pack_record *record, const kiln_blob *blob,
                              const char *target, kiln_entry_fn *visit, void *user, kiln_diag *diag)
@@ -77,8 +76,7 @@ kiln_status kiln_pack_walk(kiln_pack *pack, const char *target, kiln_entry_fn *v
     return status;
 }
 
-/* --- verify ------------------------------------------------------------------------------------
- */
+/* --- verify ----------------------------------------------------------------------------------- */
 
 /* Keys ascend, and the fan-out says where each first byte ends. */
 static bool index_is_ordered(const kiln_pack *pack)
@@ -138,8 +136,7 @@ kiln_status kiln_pack_verify(kiln_pack *pack, kiln_verify_result *out_result, ki
     return status;
 }
 
-/* --- extract -----------------------------------------------------------------------------------
- */
+/* --- extract ---------------------------------------------------------------------------------- */
 
 static kiln_status extract_one(kiln_cache *cache, const kn_pack_record *record, kiln_blob *blob,
                                const char *target, kiln_pack_copied *copied, kiln_diag *diag)

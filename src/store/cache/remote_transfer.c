@@ -26,8 +26,7 @@ struct kiln_transfer {
     uint64_t sent, received;
 };
 
-/* --- open, close -------------------------------------------------------------------------------
- */
+/* --- open, close ------------------------------------------------------------------------------ */
 
 kiln_status kiln_transfer_open(const char *list, kiln_cache *cache, kiln_transfer **out_transfer,
                                kiln_diag *diag)
@@ -94,8 +93,7 @@ static kiln_status tell(kiln_diag *diag, kiln_status status, const kn_remote *re
                          why[0] != '\0' ? why : kiln_status_text(status));
 }
 
-/* --- out ---------------------------------------------------------------------------------------
- */
+/* --- out -------------------------------------------------------------------------------------- */
 
 /* An entry that is near, with its recipe. */
 static kiln_status load(const kiln_transfer *transfer, kiln_pack *pack, const kiln_key *key,
@@ -231,8 +229,7 @@ kiln_status kiln_transfer_push(kiln_transfer *transfer, kiln_pack *pack, const k
     return status;
 }
 
-/* --- in ----------------------------------------------------------------------------------------
- */
+/* --- in --------------------------------------------------------------------------------------- */
 
 static kiln_status take(kn_remote *remote, const kiln_key *key, kiln_blob **out_blob,
                         kiln_diag *diag)
@@ -316,8 +313,7 @@ kiln_status kiln_transfer_pull(kiln_transfer *transfer, const kiln_key *key, boo
     return status;
 }
 
-/* --- lists -------------------------------------------------------------------------------------
- */
+/* --- lists ------------------------------------------------------------------------------------ */
 
 static kiln_status list_recipe(const char *name, kiln_recipe **out_recipe, kiln_diag *diag)
 {
@@ -376,8 +372,7 @@ kiln_status kiln_transfer_pull_list(kiln_transfer *transfer, const char *name, k
     return status;
 }
 
-/* --- training ----------------------------------------------------------------------------------
- */
+/* --- training --------------------------------------------------------------------------------- */
 
 typedef struct samples {
     char *bytes;

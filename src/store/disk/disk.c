@@ -89,8 +89,7 @@ void kn_disk_close(kn_disk *disk)
     free(disk);
 }
 
-/* --- paths -------------------------------------------------------------------------------------
- */
+/* --- paths ------------------------------------------------------------------------------------ */
 
 static char *put(char *at, const char *text, size_t length)
 {
@@ -131,8 +130,7 @@ uint64_t kn_disk_weight(uint64_t file_size)
     return (file_size + KN_DISK_BLOCK - 1) / KN_DISK_BLOCK * KN_DISK_BLOCK;
 }
 
-/* --- targets -----------------------------------------------------------------------------------
- */
+/* --- targets ---------------------------------------------------------------------------------- */
 
 static kn_disk_target *find_target(kn_disk *disk, const char *name)
 {
@@ -231,8 +229,7 @@ const char *kn_disk_locate(kn_disk *disk, const kiln_key *key)
     return each_target(disk, try_locate, &where) == KILN_OK ? where.target : NULL;
 }
 
-/* --- get ---------------------------------------------------------------------------------------
- */
+/* --- get -------------------------------------------------------------------------------------- */
 
 /* Moves the stamp of an entry that is in use, at most once an hour; one from the future as well. */
 static void stamp(kn_disk *disk, const char *path, int64_t used_ns)
@@ -404,8 +401,7 @@ static kiln_status disk_get(void *self, const kiln_key *key, const char *target,
     return target != NULL ? try_get(disk, target, &what) : each_target(disk, try_get, &what);
 }
 
-/* --- put and remove ----------------------------------------------------------------------------
- */
+/* --- put and remove --------------------------------------------------------------------------- */
 
 /* KILN_E_BUSY at the first name that kiln does not give. */
 static kiln_status is_own_name(void *user, const char *name)

@@ -18,8 +18,7 @@
 #define SLICES 256
 #define SLICES_NS (20 * MS)
 
-/* --- eviction ----------------------------------------------------------------------------------
- */
+/* --- eviction --------------------------------------------------------------------------------- */
 
 /* A cache that evicts what was used within the hour, over and over, is too small for what it is
  * for: told once, when half of it has gone that way. */
@@ -168,8 +167,7 @@ static void evict_slices(const evictor *e, const kn_record *record, const kiln_k
     report_moved(e, &sum);
 }
 
-/* --- maintenance -------------------------------------------------------------------------------
- */
+/* --- maintenance ------------------------------------------------------------------------------ */
 
 static bool is_due(int64_t since_ns, int64_t now_ns, int64_t period_ns)
 {

@@ -107,8 +107,7 @@ kiln_status kn_disk_scan(kn_disk *disk, const char *target, int folder, kn_disk_
     return status == KILN_OK ? s.failure : status;
 }
 
-/* --- progress ----------------------------------------------------------------------------------
- */
+/* --- progress --------------------------------------------------------------------------------- */
 
 static void tell(kn_disk_ticker *ticker)
 {

@@ -41,8 +41,7 @@ kiln_why kn_recipe_about(kn_span name)
     return kind_of(name)->why;
 }
 
-/* --- lines -------------------------------------------------------------------------------------
- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 bool kn_recipe_split(kn_span text, kn_recipe_lines *out_lines)
 {
@@ -128,8 +127,7 @@ uint64_t kn_recipe_distance(const kn_recipe_lines *then, const kn_recipe_lines *
     return distance;
 }
 
-/* --- differences -------------------------------------------------------------------------------
- */
+/* --- differences ------------------------------------------------------------------------------ */
 
 /* The part of a value that says which of several fields of a name it is: a header's name, a
  * module's. */

@@ -36,8 +36,7 @@ static kiln_status open_record(const char *path, kn_lock_file **out_lock)
     return KILN_OK;
 }
 
-/* --- replacing ---------------------------------------------------------------------------------
- */
+/* --- replacing -------------------------------------------------------------------------------- */
 
 /* Who wrote last: while that changes, the byte goes round. */
 static uint32_t find_last_writer(const char *path)
@@ -140,8 +139,7 @@ static bool replace(kn_lock_file *old, const char *path, unsigned tried)
     return status == KILN_OK || status == KILN_MISS;
 }
 
-/* --- locking -----------------------------------------------------------------------------------
- */
+/* --- locking ---------------------------------------------------------------------------------- */
 
 typedef struct record_wait {
     uint64_t deadline;

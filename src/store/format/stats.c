@@ -86,8 +86,7 @@ void kn_record_write(const kn_record *record, unsigned char out[KN_RECORD_SIZE])
     kn_checksum(&covered, 1, out + AT_CHECKSUM);
 }
 
-/* --- in memory ---------------------------------------------------------------------------------
- */
+/* --- in memory -------------------------------------------------------------------------------- */
 
 void kn_stats_init(kn_stats *stats)
 {
@@ -174,8 +173,7 @@ void kn_stats_landed(kn_stats *stats, const kn_landing *landing)
     kn_mutex_unlock(&stats->mutex);
 }
 
-/* --- in the file -------------------------------------------------------------------------------
- */
+/* --- in the file ------------------------------------------------------------------------------ */
 
 static void apply(kn_record *record, const kn_addition *add)
 {

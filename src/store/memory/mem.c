@@ -122,8 +122,7 @@ void kn_mem_destroy(kn_mem *mem)
     free(mem);
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(const kiln_key *key)
 {
@@ -217,8 +216,7 @@ void kn_mem_hits(const kn_mem *mem, uint64_t *out_hits, uint64_t *out_saved_ns)
     kn_readers_counted(&mem->readers, out_hits, out_saved_ns);
 }
 
-/* --- changing: all below with the mutex held ---------------------------------------------------
- */
+/* --- changing: all below with the mutex held -------------------------------------------------- */
 
 static line *line_of(kn_mem *mem, const node *n)
 {
@@ -389,8 +387,7 @@ void kn_mem_clear(kn_mem *mem)
     kn_mem_trim(mem, 0, 0);
 }
 
-/* --- pins and stamps ---------------------------------------------------------------------------
- */
+/* --- pins and stamps -------------------------------------------------------------------------- */
 
 bool kn_mem_pin(kn_mem *mem, const kiln_key *key, kiln_blob *blob)
 {

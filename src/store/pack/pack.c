@@ -18,8 +18,7 @@ static kiln_status corrupt(const kiln_pack *pack, kiln_diag *diag, const char *w
     return kiln_diag_set(diag, KILN_E_CORRUPT, "make the pack again", pack->path, "%s", why);
 }
 
-/* --- open and close ----------------------------------------------------------------------------
- */
+/* --- open and close --------------------------------------------------------------------------- */
 
 static kiln_status start(kiln_pack *pack, kiln_diag *diag)
 {
@@ -114,8 +113,7 @@ void kiln_pack_close(kiln_pack *pack)
     kn_pack_release(pack);
 }
 
-/* --- find --------------------------------------------------------------------------------------
- */
+/* --- find ------------------------------------------------------------------------------------- */
 
 kiln_status kn_pack_record_at(const kiln_pack *pack, uint64_t index, kiln_key *out_key,
                               kn_span *out_record, kiln_diag *diag)
@@ -156,8 +154,7 @@ kiln_status kn_pack_find(const kiln_pack *pack, const kiln_key *key, kn_span *ou
     return KILN_MISS;
 }
 
-/* --- load --------------------------------------------------------------------------------------
- */
+/* --- load ------------------------------------------------------------------------------------- */
 
 kiln_status kn_pack_dictionary(const kiln_pack *pack, kn_span *out_dictionary, kiln_diag *diag)
 {

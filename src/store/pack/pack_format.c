@@ -53,8 +53,7 @@ static void put_writer(unsigned char *to, const char *writer)
     memcpy(to, writer, length < WRITER_SIZE ? length : WRITER_SIZE);
 }
 
-/* --- head and trailer --------------------------------------------------------------------------
- */
+/* --- head and trailer ------------------------------------------------------------------------- */
 
 void kn_pack_head_write(unsigned char out[KN_PACK_HEAD])
 {
@@ -153,8 +152,7 @@ kiln_status kn_pack_trailer_parse(kn_span file, kn_pack_trailer *out_trailer, ki
     return KILN_OK;
 }
 
-/* --- records -----------------------------------------------------------------------------------
- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static void sum_record(const void *header, kn_span body, unsigned char sum[KN_CHECKSUM_SIZE])
 {

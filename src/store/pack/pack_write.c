@@ -37,8 +37,7 @@ static bool make_room(void **array, size_t count, size_t *capacity, size_t eleme
     return true;
 }
 
-/* --- the file ----------------------------------------------------------------------------------
- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static void emit(kiln_pack_writer *writer, const void *data, size_t size)
 {
@@ -109,8 +108,7 @@ static kiln_status write_record(kiln_pack_writer *writer, kn_pack_record record,
     return KILN_OK;
 }
 
-/* --- the dictionary ----------------------------------------------------------------------------
- */
+/* --- the dictionary --------------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -184,8 +182,7 @@ static kiln_status hold(kiln_pack_writer *writer, const kn_pack_record *record, 
     return writer->held_bytes >= KN_PACK_HELD ? let_go(writer, diag) : KILN_OK;
 }
 
-/* --- entries -----------------------------------------------------------------------------------
- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 /* KILN_MISS if the key is there already; otherwise it is from now on. */
 static kiln_status claim(kiln_pack_writer *writer, const kiln_key *key, kiln_diag *diag)
@@ -229,8 +226,7 @@ kiln_status kn_pack_writer_take(kiln_pack_writer *writer, const kn_pack_record *
     return status;
 }
 
-/* --- create ------------------------------------------------------------------------------------
- */
+/* --- create ----------------------------------------------------------------------------------- */
 
 /* Copies one record of the base as it lies there. */
 static kiln_status copy_record(kiln_pack_writer *writer, kiln_pack *base, uint64_t index,
@@ -337,8 +333,7 @@ kiln_status kiln_pack_writer_create(const char *path, const kiln_pack_writer_opt
     return KILN_OK;
 }
 
-/* --- finish ------------------------------------------------------------------------------------
- */
+/* --- finish ----------------------------------------------------------------------------------- */
 
 static void write_index(kiln_pack_writer *writer, char *index, kn_pack_trailer *trailer)
 {

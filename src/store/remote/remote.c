@@ -20,8 +20,7 @@ void kn_remote_key_name(const kiln_key *key, char name[KN_REMOTE_NAME])
     kn_hex_encode(key->bytes, sizeof key->bytes, name);
 }
 
-/* --- sessions ----------------------------------------------------------------------------------
- */
+/* --- sessions --------------------------------------------------------------------------------- */
 
 static bool is_stopped(void *user)
 {
@@ -126,8 +125,7 @@ void kn_remote_result(kn_remote *remote, kn_breaker *breaker, const char *doing,
     }
 }
 
-/* --- what is remembered of keys ----------------------------------------------------------------
- */
+/* --- what is remembered of keys --------------------------------------------------------------- */
 
 bool kn_remote_may_ask(kn_remote *remote, const kiln_key *key)
 {
@@ -188,8 +186,7 @@ static bool was_damaged(kn_remote *remote, const kiln_key *key)
     return was;
 }
 
-/* --- what it may cost --------------------------------------------------------------------------
- */
+/* --- what it may cost ------------------------------------------------------------------------- */
 
 static bool budget_allows(kn_remote *remote)
 {
@@ -229,8 +226,7 @@ void kn_remote_waited(kn_remote *remote, uint64_t waited_ns)
     kn_mutex_unlock(&remote->mutex);
 }
 
-/* --- get ---------------------------------------------------------------------------------------
- */
+/* --- get -------------------------------------------------------------------------------------- */
 
 kiln_status kn_remote_ask(kn_remote *remote, const kiln_key *key, uint32_t limit_ms,
                           void **out_data, size_t *out_size, char *why)
@@ -368,8 +364,7 @@ static kiln_status get_nothing(void *self, const kiln_key *key, const char *targ
     return KILN_MISS;
 }
 
-/* --- put, remove -------------------------------------------------------------------------------
- */
+/* --- put, remove ------------------------------------------------------------------------------ */
 
 static kn_job *make_job(kn_job_kind kind, const kiln_key *key)
 {
@@ -426,8 +421,7 @@ static void remote_close(void *self)
     kn_remote_close(self);
 }
 
-/* --- leases ------------------------------------------------------------------------------------
- */
+/* --- leases ----------------------------------------------------------------------------------- */
 
 static kn_lease *free_lease(kn_remote *remote)
 {
@@ -535,8 +529,7 @@ void kn_remote_lease_drop(kn_remote *remote, const kiln_key *key)
     }
 }
 
-/* --- the tiers ---------------------------------------------------------------------------------
- */
+/* --- the tiers -------------------------------------------------------------------------------- */
 
 static const kn_tier_ops both_ops = {
     .name = "remote",

@@ -130,8 +130,7 @@ kn_unpacking kn_remote_unpacking(kn_remote *remote, uint64_t start, uint32_t lim
 kiln_status kn_remote_give(kn_remote *remote, const kiln_key *key, const void *data, size_t size,
                            bool replace, char *why);
 
-/* --- dictionaries (remote_dictionary.c) --------------------------------------------------------
- */
+/* --- dictionaries (remote_dictionary.c) ------------------------------------------------------- */
 
 /* One by key: kept, on disk, or on this remote. NULL: it is not to be had. */
 const kn_dictionary *kn_remote_dictionary(kn_remote *remote, const kiln_key *key);
@@ -143,8 +142,7 @@ kiln_status kn_remote_publish(kn_remote *remote, kiln_blob *content, kiln_diag *
 /* Bytes of what an entry holds. */
 uint64_t kn_remote_raw_size(const kiln_blob *blob, size_t recipe_size);
 
-/* --- between remote.c and remote_work.c --------------------------------------------------------
- */
+/* --- between remote.c and remote_work.c ------------------------------------------------------- */
 
 bool kn_remote_may_ask(kn_remote *remote, const kiln_key *key);
 void kn_remote_remember_miss(kn_remote *remote, const kiln_key *key);

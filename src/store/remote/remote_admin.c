@@ -10,8 +10,7 @@
 #include "sys/env.h"
 #include "sys/random.h"
 
-/* --- check -------------------------------------------------------------------------------------
- */
+/* --- check ------------------------------------------------------------------------------------ */
 
 /* One look at one remote. */
 typedef struct inspection {
@@ -156,8 +155,7 @@ kiln_status kiln_remote_check(const char *list, kiln_remote_report_fn *visit, vo
     return status;
 }
 
-/* --- keys --------------------------------------------------------------------------------------
- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static void format(const kn_public_key *public_key, char out[KILN_PUBLIC_KEY_TEXT_SIZE])
 {

@@ -53,8 +53,7 @@ const kn_dictionary *kn_remote_dictionary(kn_remote *remote, const kiln_key *key
     return found;
 }
 
-/* --- the current one ---------------------------------------------------------------------------
- */
+/* --- the current one -------------------------------------------------------------------------- */
 
 static kiln_status current_recipe(kiln_recipe **out_recipe, kiln_diag *diag)
 {
@@ -97,8 +96,7 @@ const kn_dictionary *kn_remote_current(kn_remote *remote)
     return remote->current;
 }
 
-/* --- publishing --------------------------------------------------------------------------------
- */
+/* --- publishing ------------------------------------------------------------------------------- */
 
 static kiln_status give(kn_remote *remote, const kiln_recipe *recipe, kiln_blob *blob, bool replace,
                         kiln_diag *diag)

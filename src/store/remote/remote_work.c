@@ -21,8 +21,7 @@ void kn_job_destroy(kn_job *job)
     }
 }
 
-/* --- jobs --------------------------------------------------------------------------------------
- */
+/* --- jobs ------------------------------------------------------------------------------------- */
 
 typedef struct parcel {
     kn_job_kind kind;
@@ -147,8 +146,7 @@ bool kn_remote_enqueue(kn_remote *remote, kn_job *job)
     return true;
 }
 
-/* --- the thread --------------------------------------------------------------------------------
- */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 static void ping(kn_remote *remote)
 {
@@ -264,8 +262,7 @@ bool kn_remote_wake(kn_remote *remote)
     return !remote->closing;
 }
 
-/* --- open, flush, close ------------------------------------------------------------------------
- */
+/* --- open, flush, close ----------------------------------------------------------------------- */
 
 kiln_status kn_remote_open_with(kn_remote_url *url, const kiln_remote_module_ops *ops,
                                 const kn_trust *trust, kn_stats *stats, kn_remote **out_remote,

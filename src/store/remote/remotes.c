@@ -18,8 +18,7 @@
 #define LAST_PAUSE (250 * MS)
 #define BOOT_ID 36 /* characters */
 
-/* --- modules -----------------------------------------------------------------------------------
- */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *scheme, *module;
@@ -96,8 +95,7 @@ kiln_status kn_remote_open(kn_remote_url *url, const kn_trust *trust, kn_stats *
     return status;
 }
 
-/* --- the list ----------------------------------------------------------------------------------
- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 static kiln_status open_one(kn_remotes *remotes, const char *text, size_t length, kn_stats *stats,
                             kiln_diag *diag)
@@ -202,8 +200,7 @@ void kn_remotes_finish(kn_remotes *remotes)
     }
 }
 
-/* --- leases ------------------------------------------------------------------------------------
- */
+/* --- leases ----------------------------------------------------------------------------------- */
 
 /* A quarter more or less, so that many who wait do not ask in step. */
 static uint64_t with_jitter(uint64_t pause)

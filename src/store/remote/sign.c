@@ -48,8 +48,7 @@ static void drop_errors(void)
     (void)ERR_pop_to_mark();
 }
 
-/* --- key files ---------------------------------------------------------------------------------
- */
+/* --- key files -------------------------------------------------------------------------------- */
 
 static bool public_of(EVP_PKEY *key, kn_public_key *out_public)
 {
@@ -155,8 +154,7 @@ kiln_status kn_sign_public(const char *path, kn_public_key *out_public, kiln_dia
     return status;
 }
 
-/* --- public keys -------------------------------------------------------------------------------
- */
+/* --- public keys ------------------------------------------------------------------------------ */
 
 static kiln_status load_trusted(kn_signer *signer, const char *path, kiln_diag *diag)
 {
@@ -182,8 +180,7 @@ static kiln_status load_trusted(kn_signer *signer, const char *path, kiln_diag *
                                 "line %zu is no public key", line);
 }
 
-/* --- the signer --------------------------------------------------------------------------------
- */
+/* --- the signer ------------------------------------------------------------------------------- */
 
 kiln_status kn_signer_create(const char *key_file, const char *trusted_file, kn_signer **out_signer,
                              kiln_diag *diag)

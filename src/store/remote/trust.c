@@ -48,8 +48,7 @@ void kn_trust_close(kn_trust *trust)
     trust->signer = NULL;
 }
 
-/* --- out ---------------------------------------------------------------------------------------
- */
+/* --- out -------------------------------------------------------------------------------------- */
 
 static void put_seal(unsigned char *seal, const kn_public_key *public_key,
                      const unsigned char *signature)
@@ -101,8 +100,7 @@ kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
     return KILN_OK;
 }
 
-/* --- in ----------------------------------------------------------------------------------------
- */
+/* --- in --------------------------------------------------------------------------------------- */
 
 static kiln_status refuse(kiln_diag *diag, const char *why)
 {

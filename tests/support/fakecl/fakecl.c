@@ -3,18 +3,25 @@
  * has one kernel for each "__kernel" in the text: "k", "k1", "k2". What goes wrong with it is
  * chosen when it is compiled:
  *
- *   FAKE_NO_PLATFORM     a loader without drivers          FAKE_BAD_PLATFORM  two platforms, the
- *   FAKE_CRASHES         dies in clGetPlatformIDs                             first has no devices
- * to give FAKE_HANGS           never returns from there          FAKE_REFUSES       every binary is
- * invalid FAKE_OLD_DRIVER      offers OpenCL 1.1                 FAKE_REFUSES_BUILD refused later,
- * in FAKE_ONLY_1_0        lacks all later symbols                              clBuildProgram
- *   FAKE_WITHOUT_BINARY  lacks one symbol of 1.0           FAKE_EMPTY         gives empty binaries
- *   FAKE_SALT=n          another build, same versions      FAKE_LAZY          empty until a kernel
- * is made (Mali)   FAKE_CHOOSY  takes no -D with a binary. Source text with "broken" in it does not
- * compile, with "silent" without a log, with "stumble" so the first time only; with "loose" it does
- * not link; with "unreadable" in it, it gives an error for its binary. $FAKECL_LOG names a file
- * that gets one letter a call: S from source, B from a binary, I from SPIR-V, G for a binary read,
- * C for a unit compiled, L for a link. FAKE_TWO has two devices. $FAKE_LIE: support/lies.h. */
+ *   FAKE_NO_PLATFORM     a loader without drivers
+ *   FAKE_BAD_PLATFORM    two platforms; the first has no devices to give
+ *   FAKE_CRASHES         dies in clGetPlatformIDs
+ *   FAKE_HANGS           never returns from clGetPlatformIDs
+ *   FAKE_OLD_DRIVER      offers OpenCL 1.1
+ *   FAKE_ONLY_1_0        lacks all later symbols
+ *   FAKE_WITHOUT_BINARY  lacks one symbol of 1.0
+ *   FAKE_SALT=n          another build, same versions
+ *   FAKE_REFUSES         every binary is invalid
+ *   FAKE_REFUSES_BUILD   every binary is refused later, in clBuildProgram
+ *   FAKE_EMPTY           gives empty binaries
+ *   FAKE_LAZY            binaries are empty until a kernel is made (as Mali's)
+ *   FAKE_CHOOSY          takes no -D with a binary
+ *
+ * Source text with "broken" in it does not compile, with "silent" without a log, with "stumble" so
+ * the first time only; with "loose" it does not link; with "unreadable" in it, it gives an error
+ * for its binary. $FAKECL_LOG names a file that gets one letter a call: S from source, B from a
+ * binary, I from SPIR-V, G for a binary read, C for a unit compiled, L for a link. FAKE_TWO has
+ * two devices. $FAKE_LIE: support/lies.h. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,8 +295,7 @@ EXPORT cl_command_queue CL_API_CALL clCreateCommandQueue(cl_context context, cl_
     return (cl_command_queue)(void *)&context_mark;
 }
 
-/* --- programs ----------------------------------------------------------------------------------
- */
+/* --- programs --------------------------------------------------------------------------------- */
 
 static cl_program program_of(const void *text, size_t length, int from_binary, cl_int *code)
 {
@@ -515,8 +521,7 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
     }
 }
 
-/* --- kernels -----------------------------------------------------------------------------------
- */
+/* --- kernels ---------------------------------------------------------------------------------- */
 
 EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint entries,
                                                    cl_kernel *kernels, cl_uint *out_count)

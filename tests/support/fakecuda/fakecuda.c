@@ -5,6 +5,7 @@
  *   FAKE_WITHOUT_LAUNCH  cuLaunchKernel is missing
  *   FAKE_WITHOUT_LIBRARY no cuLibrary*, no cuLaunchKernelEx, no cuFuncGetParamInfo: a driver
  *                        of 11.0
+ *
  * $FAKECUDA_REFUSE=n refuses the first n binaries of this process; $FAKECUDA_LOG=path gets
  * a line for every launch with attributes, and for cuInit; $FAKECUDA_STATIC_SHARED=n: kernels have
  * n bytes of static shared memory; $FAKECUDA_SYNCHRONIZE=n: waiting for a stream gives n. */
@@ -527,8 +528,7 @@ EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *of
 }
 #endif
 
-/* --- PTX: the CUBIN in hexadecimal -------------------------------------------------------------
- */
+/* --- PTX: the CUBIN in hexadecimal ------------------------------------------------------------ */
 
 EXPORT CUresult cuLinkCreate_v2(unsigned int count, int *options, void **values, CUlinkState *state)
 {

@@ -52,8 +52,7 @@ static void what_is_published_stays(void **state)
     }
 }
 
-/* --- one ---------------------------------------------------------------------------------------
- */
+/* --- one -------------------------------------------------------------------------------------- */
 
 typedef struct sample {
     const kn_sized_facts *facts;
@@ -179,8 +178,7 @@ static void what_is_not_known_must_be_zero(void **state)
     }
 }
 
-/* --- lists -------------------------------------------------------------------------------------
- */
+/* --- lists ------------------------------------------------------------------------------------ */
 
 #define ITEMS ((size_t)3)
 
@@ -255,8 +253,7 @@ static void lists_that_make_no_sense_are_refused(void **state)
     free(given);
 }
 
-/* --- what the library fills --------------------------------------------------------------------
- */
+/* --- what the library fills ------------------------------------------------------------------- */
 
 static void nothing_is_written_past_the_callers_struct(void **state)
 {

@@ -103,8 +103,7 @@ int gate_setup(void **state)
     return result;
 }
 
-/* --- sources: y = a * x + y, and one more for each number --------------------------------------
- */
+/* --- sources: y = a * x + y, and one more for each number ------------------------------------- */
 
 void kernel_init(kernel *k, const char *kind, int number)
 {

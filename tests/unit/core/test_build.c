@@ -100,8 +100,7 @@ static void requests_that_differ_share_nothing(void **state)
     kiln_program_release(second);
 }
 
-/* --- refusals ---------------------------------------------------------------------------------
- */
+/* --- refusals --------------------------------------------------------------------------------- */
 
 static void fill_cache(rig *r, const kiln_source *source)
 {
@@ -240,8 +239,7 @@ static void D4_a_driver_that_refuses_what_it_made_is_an_error(void **state)
     assert_int_equal(compiles, 1);
 }
 
-/* --- failures ---------------------------------------------------------------------------------
- */
+/* --- failures --------------------------------------------------------------------------------- */
 
 static void D3_failures_are_never_stored(void **state)
 {
@@ -343,8 +341,7 @@ static void a_backend_with_too_many_stages_is_refused(void **state)
     kiln_diag_clear(&diag);
 }
 
-/* --- past the cache ---------------------------------------------------------------------------
- */
+/* --- past the cache --------------------------------------------------------------------------- */
 
 static void what_cannot_be_known_goes_past_the_cache(void **state)
 {
@@ -458,8 +455,7 @@ static void K1_a_header_edited_while_an_entry_is_replaced_is_not_stored(void **s
     assert_int_equal(compiles_after_an_edit(*state, true), 2);
 }
 
-/* --- threads ----------------------------------------------------------------------------------
- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 static void *build_many(void *user)
 {
@@ -518,8 +514,7 @@ static void one_thread_backends_get_a_thread(void **state)
     assert_true(atomic_load(&r->fake->faults.other_threads));
 }
 
-/* --- memory -----------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static bool build_once(void *user)
 {

@@ -80,8 +80,7 @@ static kiln_executor_stats stats_of(kiln_executor *executor)
     return stats;
 }
 
-/* --- a latch that a callback waits at ----------------------------------------------------------
- */
+/* --- a latch that a callback waits at --------------------------------------------------------- */
 
 typedef struct latch {
     kn_mutex mutex;
@@ -134,8 +133,7 @@ static void latch_open(latch *l)
     kn_mutex_unlock(&l->mutex);
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void a_stream_gives_every_result(void **state)
 {

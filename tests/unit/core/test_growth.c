@@ -241,8 +241,7 @@ static void tuning_for_newer_callers(void **state)
     bench_close(&b);
 }
 
-/* --- options that the library fills ------------------------------------------------------------
- */
+/* --- options that the library fills ----------------------------------------------------------- */
 
 static void runtime_options_are_filled_as_far_as_they_reach(void **state)
 {

@@ -58,8 +58,7 @@ static bool equal(kiln_key a, kiln_key b)
     return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-/* --- what must change it ----------------------------------------------------------------------
- */
+/* --- what must change it ---------------------------------------------------------------------- */
 
 typedef void change_fn(request *q);
 
@@ -279,8 +278,7 @@ static void K2_an_empty_variable_differs_from_none(void **state)
     assert_false(equal(first, rig_key(r, &source, NULL)));
 }
 
-/* --- what must not change it ------------------------------------------------------------------
- */
+/* --- what must not change it ------------------------------------------------------------------ */
 
 static void K5_no_path_is_in_the_key(void **state)
 {

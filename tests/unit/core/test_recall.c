@@ -172,8 +172,7 @@ static const kiln_probe_report *report_of(rig *r, const char *name)
     return NULL;
 }
 
-/* --- tests -------------------------------------------------------------------------------------
- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void only_the_chosen_backend_is_opened(void **state)
 {

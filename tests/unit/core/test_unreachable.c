@@ -125,8 +125,7 @@ static void what_needs_no_device_stays(void **state)
     assert_true(is_there(r, driver) && is_there(r, compiler) && is_there(r, codegen));
 }
 
-/* --- when in doubt -----------------------------------------------------------------------------
- */
+/* --- when in doubt ---------------------------------------------------------------------------- */
 
 static void a_backend_that_does_not_answer_is_left_alone(void **state)
 {

@@ -24,8 +24,7 @@
 
 static char program_path[4096];
 
-/* --- in the child: WORD OPTIONS -----------------------------------------------------------------
- */
+/* --- in the child: WORD OPTIONS --------------------------------------------------------------- */
 
 typedef struct client {
     kn_dylib *lib;
@@ -178,8 +177,7 @@ static int child(const char *word, const char *options)
     return 0;
 }
 
-/* --- in the parent -----------------------------------------------------------------------------
- */
+/* --- in the parent ---------------------------------------------------------------------------- */
 
 static char output[16384];
 static const char *library_folder; /* of a fake libOpenCL; NULL: the system's */

@@ -25,8 +25,7 @@
 
 static char program_path[4096];
 
-/* --- in the child: WORD ARGUMENT ----------------------------------------------------------------
- */
+/* --- in the child: WORD ARGUMENT -------------------------------------------------------------- */
 
 typedef struct client {
     kn_dylib *lib;
@@ -221,8 +220,7 @@ static int child(const char *word, const char *argument)
     return 0;
 }
 
-/* --- in the parent -----------------------------------------------------------------------------
- */
+/* --- in the parent ---------------------------------------------------------------------------- */
 
 static char output[16384];
 static char calls[256];

@@ -21,8 +21,7 @@
 
 static char program_path[4096];
 
-/* --- in the child: opencl|cuda FILE OPTION... ----------------------------------------------------
- */
+/* --- in the child: opencl|cuda FILE OPTION... ------------------------------------------------- */
 
 static int say(kiln_cache *cache, kiln_status status, const kiln_diag *diag)
 {
@@ -96,8 +95,7 @@ static int child(int argc, char **argv)
     return code;
 }
 
-/* --- in the parent -----------------------------------------------------------------------------
- */
+/* --- in the parent ---------------------------------------------------------------------------- */
 
 static char output[16384]; /* of the last process, errors behind */
 static char folder[4000];

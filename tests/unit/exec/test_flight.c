@@ -191,8 +191,7 @@ static void a_leader_may_lead_other_keys_and_its_own_alone(void **state)
     kn_flight_destroy(flight);
 }
 
-/* --- between processes (here: between two objects, which exclude each other just so) -----------
- */
+/* --- between processes (here: between two objects, which exclude each other just so) ---------- */
 
 static bool never(void *user)
 {

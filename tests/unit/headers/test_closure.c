@@ -18,8 +18,7 @@
 
 #include "support/tmpdir.h"
 
-/* --- what is found ------------------------------------------------------------------------------
- */
+/* --- what is found ---------------------------------------------------------------------------- */
 
 static void no_include_costs_nothing(void **state)
 {
@@ -283,8 +282,7 @@ static void an_include_dir_that_is_a_system_dir_comes_last(void **state)
     assert_true(cw_same(before, cw_find_good(w)));
 }
 
-/* --- headers in memory --------------------------------------------------------------------------
- */
+/* --- headers in memory ------------------------------------------------------------------------ */
 
 static void K1_headers_in_memory_change_the_key(void **state)
 {
@@ -377,8 +375,7 @@ static void K1_a_header_in_memory_and_a_file_of_its_name_both_count(void **state
     assert_false(cw_same(before, cw_find_good(w)));
 }
 
-/* --- what cannot be known -----------------------------------------------------------------------
- */
+/* --- what cannot be known --------------------------------------------------------------------- */
 
 static bool ships_std(void *user, const char *name)
 {

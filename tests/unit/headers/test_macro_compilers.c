@@ -53,8 +53,7 @@ static bool chance(unsigned percent)
     return pick(100) < percent;
 }
 
-/* --- texts made at random -----------------------------------------------------------------------
- */
+/* --- texts made at random --------------------------------------------------------------------- */
 
 static void put_blank(kn_strbuf *out)
 {
@@ -213,8 +212,7 @@ static void write_source(const char *root, kn_strbuf *text)
     write_text(root, "source", text);
 }
 
-/* --- comparing ----------------------------------------------------------------------------------
- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 /* Cuts the next name off a make rule and takes its escapes away; NULL at the end. */
 static char *next_name(char **rule)

@@ -89,8 +89,7 @@ static void expect_doubt(bed *b, const char *text, const char *doubt)
     expect_as(b, text, NULL, doubt);
 }
 
-/* --- one definition each ------------------------------------------------------------------------
- */
+/* --- one definition each ---------------------------------------------------------------------- */
 
 static void K1_hashcats_includes_are_read(void **state)
 {
@@ -169,8 +168,7 @@ static void what_is_no_name_names_nothing(void **state)
     expect(b, "L >", "");
 }
 
-/* --- several definitions ------------------------------------------------------------------------
- */
+/* --- several definitions ---------------------------------------------------------------------- */
 
 static void K1_every_definition_of_a_macro_counts(void **state)
 {
@@ -222,8 +220,7 @@ static void too_many_are_a_doubt(void **state)
                  "it can stand for too many names");
 }
 
-/* --- doubts -------------------------------------------------------------------------------------
- */
+/* --- doubts ----------------------------------------------------------------------------------- */
 
 static void K1_what_a_compiler_may_define_is_a_doubt(void **state)
 {

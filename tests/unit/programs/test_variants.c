@@ -72,8 +72,7 @@ static void variants_complete_their_form(void **state)
     pool_deinit(&pool);
 }
 
-/* --- mistakes ----------------------------------------------------------------------------------
- */
+/* --- mistakes --------------------------------------------------------------------------------- */
 
 static void broken(const char *from, const char *to, const char *place, const char *why)
 {
@@ -145,8 +144,7 @@ static void too_many_variants_are_refused(void **state)
     pool_deinit(&pool);
 }
 
-/* --- expressions -------------------------------------------------------------------------------
- */
+/* --- expressions ------------------------------------------------------------------------------ */
 
 static void amounts_follow_from_arguments(void **state)
 {
@@ -204,8 +202,7 @@ static void amounts_follow_from_arguments(void **state)
     pool_deinit(&pool);
 }
 
-/* --- the list ----------------------------------------------------------------------------------
- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 /* The manifest with its sources in a folder. */
 typedef struct place {

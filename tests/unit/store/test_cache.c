@@ -242,8 +242,7 @@ static void a_read_only_cache_reads_and_writes_memory_only(void **state)
     free(missing);
 }
 
-/* --- without a usable root ---------------------------------------------------------------------
- */
+/* --- without a usable root -------------------------------------------------------------------- */
 
 typedef struct lines {
     int count;
@@ -378,8 +377,7 @@ static void S4_missing_home_is_no_obstacle(void **state)
     free(tmp);
 }
 
-/* --- options -----------------------------------------------------------------------------------
- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static void malformed_variables_are_named(void **state)
 {
@@ -486,8 +484,7 @@ static void a_broken_recipe_is_refused(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* --- out of memory -----------------------------------------------------------------------------
- */
+/* --- out of memory ---------------------------------------------------------------------------- */
 
 typedef struct without_memory {
     const char *folder;

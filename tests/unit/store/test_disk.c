@@ -121,8 +121,7 @@ static void S6_files_are_private(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* --- bounds ------------------------------------------------------------------------------------
- */
+/* --- bounds ----------------------------------------------------------------------------------- */
 
 static kiln_cache *small_cache(const char *root, uint64_t bytes, uint64_t files)
 {
@@ -406,8 +405,7 @@ static void the_root_may_be_removed_under_a_running_program(void **state)
     free(root);
 }
 
-/* --- looking -----------------------------------------------------------------------------------
- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 static kiln_status check_info(void *user, const kiln_entry_info *info)
 {

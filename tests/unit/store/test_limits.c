@@ -86,8 +86,7 @@ static void listen(void *user, kiln_log_level level, const char *line)
     }
 }
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static void S1_trimming_frees_memory_and_leaves_disk_alone(void **state)
 {
@@ -158,8 +157,7 @@ static void pinned_entries_stay_in_memory(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* --- disk --------------------------------------------------------------------------------------
- */
+/* --- disk ------------------------------------------------------------------------------------- */
 
 static void pinned_entries_stay_on_disk(void **state)
 {
@@ -328,8 +326,7 @@ static void S3_a_large_store_is_evicted_in_slices(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* --- the root is exchanged ---------------------------------------------------------------------
- */
+/* --- the root is exchanged -------------------------------------------------------------------- */
 
 static void S6_a_root_made_again_is_checked_again(void **state)
 {
@@ -382,8 +379,7 @@ static void S6_entries_of_another_user_are_not_read(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* --- progress ----------------------------------------------------------------------------------
- */
+/* --- progress --------------------------------------------------------------------------------- */
 
 typedef struct progress {
     int calls;

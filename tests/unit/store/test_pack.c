@@ -270,8 +270,7 @@ static void adding_keeps_what_is_there(void **state)
     free(path);
 }
 
-/* --- the cache ---------------------------------------------------------------------------------
- */
+/* --- the cache -------------------------------------------------------------------------------- */
 
 static kiln_cache *cache_with_packs(const char *root, const char *packs, uint32_t flags)
 {
@@ -439,8 +438,7 @@ static void notes_of_one_machine_stay_there(void **state)
     free(path);
 }
 
-/* --- damage ------------------------------------------------------------------------------------
- */
+/* --- damage ----------------------------------------------------------------------------------- */
 
 /* Every byte in turn is changed: an entry comes out as it went in or not at all, and verify tells.
  */
@@ -547,8 +545,7 @@ static void a_failed_pack_leaves_the_old_one(void **state)
     free(path);
 }
 
-/* --- golden ------------------------------------------------------------------------------------
- */
+/* --- golden ----------------------------------------------------------------------------------- */
 
 static void golden_packs_stay_readable(void **state)
 {

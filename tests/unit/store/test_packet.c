@@ -136,8 +136,7 @@ static const kn_dictionary *keep(fixture *f)
     return kept;
 }
 
-/* --- packets -----------------------------------------------------------------------------------
- */
+/* --- packets ---------------------------------------------------------------------------------- */
 
 static void expect_same(kn_span packed, const kn_dictionary *dictionary, kn_span original)
 {
@@ -210,8 +209,7 @@ static void a_header_that_lies_is_refused(void **state)
     free(packed);
 }
 
-/* --- dictionaries ------------------------------------------------------------------------------
- */
+/* --- dictionaries ----------------------------------------------------------------------------- */
 
 static void a_dictionary_is_what_its_key_says(void **state)
 {
@@ -266,8 +264,7 @@ static void there_is_room_for_few(void **state)
     }
 }
 
-/* --- sealed ------------------------------------------------------------------------------------
- */
+/* --- sealed ----------------------------------------------------------------------------------- */
 
 static const kn_dictionary *find(void *user, const kiln_key *key)
 {
@@ -361,8 +358,7 @@ static void without_its_dictionary_an_entry_is_a_miss(void **state)
     unsealed_end(&s);
 }
 
-/* --- without memory ----------------------------------------------------------------------------
- */
+/* --- without memory --------------------------------------------------------------------------- */
 
 static bool pack_without_memory(void *user)
 {

@@ -11,8 +11,7 @@
 #include "support/failalloc.h"
 #include "sys/clock.h"
 
-/* --- a remote on it ----------------------------------------------------------------------------
- */
+/* --- a remote on it --------------------------------------------------------------------------- */
 
 typedef struct fixture {
     kn_stats stats;
@@ -311,8 +310,7 @@ static void C6_a_lease_is_one_machines_and_is_renewed(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_uploads), 1); /* before the lease was given up */
 }
 
-/* --- waiting -----------------------------------------------------------------------------------
- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 static bool look(void *user)
 {
@@ -352,8 +350,7 @@ static void C6_waiting_ends_at_the_deadline(void **state)
                      KILN_E_TIMEOUT);
 }
 
-/* --- without memory ----------------------------------------------------------------------------
- */
+/* --- without memory --------------------------------------------------------------------------- */
 
 /* One of everything: a look-up, an upload, a lease, a removal. What is given is right or nothing;
  * what could not be done is a miss, or counted. */

@@ -10,8 +10,7 @@
 enum { LOOKUPS = 40 };
 #define HOUR (UINT64_C(3600) * 1000 * MS)
 
-/* --- the account -------------------------------------------------------------------------------
- */
+/* --- the account ------------------------------------------------------------------------------ */
 
 static void a_budget_is_spent_and_earned(void **state)
 {
@@ -49,8 +48,7 @@ static void what_an_entry_says_is_bounded(void **state)
     assert_true(kn_budget_allows(&budget, 0));
 }
 
-/* --- remotes -----------------------------------------------------------------------------------
- */
+/* --- remotes ---------------------------------------------------------------------------------- */
 
 typedef struct fixture {
     kn_stats stats;
@@ -200,8 +198,7 @@ static void no_budget_is_no_limit(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_skipped), 0);
 }
 
-/* --- leases ------------------------------------------------------------------------------------
- */
+/* --- leases ----------------------------------------------------------------------------------- */
 
 static kiln_status slow_lease(void *self, kiln_remote_call *call, const char *name,
                               const char *token, uint32_t ttl_ms)

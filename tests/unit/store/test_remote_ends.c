@@ -5,8 +5,7 @@
 #include "key/recipe.h"
 #include "store/remote/remotes.h"
 
-/* --- servers that keep silent ------------------------------------------------------------------
- */
+/* --- servers that keep silent ----------------------------------------------------------------- */
 
 static _Atomic int silent_puts;
 static _Atomic int silent_leases;
@@ -47,8 +46,7 @@ static kiln_status silent_lease(void *self, kiln_remote_call *call, const char *
     return keep_silent(call);
 }
 
-/* --- the fixture -------------------------------------------------------------------------------
- */
+/* --- the fixture ------------------------------------------------------------------------------ */
 
 typedef struct fixture {
     kn_stats stats;
@@ -142,8 +140,7 @@ static void wait_for(const _Atomic int *counter, int least)
     assert_true(atomic_load(counter) >= least);
 }
 
-/* --- the end of a program ----------------------------------------------------------------------
- */
+/* --- the end of a program --------------------------------------------------------------------- */
 
 /* TORTURE D3: it was twice `flush` for each. */
 static void the_end_waits_one_flush_for_all_remotes(void **state)
@@ -186,8 +183,7 @@ static void the_end_does_not_wait_for_a_server_known_to_be_dead(void **state)
     assert_true(count(f, KN_COUNT_remote_upload_failures) >= 2);
 }
 
-/* --- leases ------------------------------------------------------------------------------------
- */
+/* --- leases ----------------------------------------------------------------------------------- */
 
 static bool find_nothing(void *user)
 {
@@ -258,8 +254,7 @@ static void a_dead_holders_host_takes_the_lease_over(void **state)
     assert_int_equal(server.lease[0], 0);
 }
 
-/* --- trust -------------------------------------------------------------------------------------
- */
+/* --- trust ------------------------------------------------------------------------------------ */
 
 /* REVIEW 7.13: what will not be believed is not downloaded. */
 static void S7_local_asks_no_server(void **state)

@@ -7,8 +7,7 @@
 #include "support/cmocka.h"
 #include "support/failalloc.h"
 
-/* --- estimates ---------------------------------------------------------------------------------
- */
+/* --- estimates -------------------------------------------------------------------------------- */
 
 static void median_and_bounds_are_samples(void **state)
 {
@@ -51,8 +50,7 @@ static void an_outlier_moves_nothing(void **state)
     assert_in_range(estimate.high, 110, 120);
 }
 
-/* --- the search --------------------------------------------------------------------------------
- */
+/* --- the search ------------------------------------------------------------------------------- */
 
 #define CANDIDATES 4
 

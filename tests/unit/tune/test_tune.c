@@ -169,8 +169,7 @@ static void the_baseline_must_work(void **state)
     bench_close(&b);
 }
 
-/* --- what makes it stale -----------------------------------------------------------------------
- */
+/* --- what makes it stale ---------------------------------------------------------------------- */
 
 static void tune_and_close(bench *b, void **state)
 {
@@ -337,8 +336,7 @@ static void opting_out_is_strict(void **state)
     assert_int_equal(kiln_runtime_options_init(&options, NULL), KILN_E_INVALID);
 }
 
-/* --- packs -------------------------------------------------------------------------------------
- */
+/* --- packs ------------------------------------------------------------------------------------ */
 
 static void packs_carry_it(void **state)
 {

@@ -7,8 +7,7 @@
 #include "support/failalloc.h"
 #include "sys/thread.h"
 
-/* --- bad requests ------------------------------------------------------------------------------
- */
+/* --- bad requests ----------------------------------------------------------------------------- */
 
 static void expect_refused(bench *b, const char *why)
 {
@@ -97,8 +96,7 @@ static void senseless_options_are_refused(void **state)
     bench_close(&b);
 }
 
-/* --- trouble -----------------------------------------------------------------------------------
- */
+/* --- trouble ---------------------------------------------------------------------------------- */
 
 static void a_lost_device_ends_it(void **state)
 {
@@ -157,8 +155,7 @@ static void progress_is_told(void **state)
     bench_close(&b);
 }
 
-/* --- side by side ------------------------------------------------------------------------------
- */
+/* --- side by side ----------------------------------------------------------------------------- */
 
 typedef struct worker {
     bench b; /* a kernel and buffers of its own, on the first one's runtime */

@@ -262,7 +262,7 @@ static void nothing_is_left_behind(void **state)
     free(folder);
 }
 
-/* --- compilers that misbehave --- */
+/* --- compilers that misbehave ----------------------------------------------------------------- */
 
 /* Answers questions like the real compiler; where an object is wanted (-shared), does `instead`. */
 static kiln_status compile_with(const char *instead, kn_artifact *artifact, rig *r)
@@ -378,7 +378,7 @@ static void a_target_of_another_machine_needs_another_compiler(void **state)
     kn_backend_cpu.compiler->target_destroy(r->instance, &target);
 }
 
-/* --- options --- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static void K4_options_that_name_files_are_not_cached(void **state)
 {

@@ -21,8 +21,7 @@
 
 static char program_path[4096];
 
-/* --- in the child ------------------------------------------------------------------------------
- */
+/* --- in the child ----------------------------------------------------------------------------- */
 
 static int say_probe(void)
 {
@@ -165,8 +164,7 @@ static int child(const char *word)
     return say_compile(text, KILN_LANG_OPENCL_C, strcmp(word, "offline") != 0);
 }
 
-/* --- in the parent -----------------------------------------------------------------------------
- */
+/* --- in the parent ---------------------------------------------------------------------------- */
 
 static char output[65536];
 static struct {

@@ -24,8 +24,7 @@
 
 static char program_path[4096];
 
-/* --- in the child: WORD KERNELS MARK ------------------------------------------------------------
- */
+/* --- in the child: WORD KERNELS MARK ---------------------------------------------------------- */
 
 typedef struct client {
     kiln_runtime *runtime;
@@ -190,8 +189,7 @@ static int child(const char *word, int kernels, const char *mark)
     return 0;
 }
 
-/* --- in the parent -----------------------------------------------------------------------------
- */
+/* --- in the parent ---------------------------------------------------------------------------- */
 
 static char output[8192];
 static char errors[8192];

@@ -137,8 +137,7 @@ static int lie_about(const char *query)
     return 0;
 }
 
-/* --- in the parent -----------------------------------------------------------------------------
- */
+/* --- in the parent ---------------------------------------------------------------------------- */
 
 static const char *last_lines(const char *output)
 {

@@ -25,8 +25,7 @@ static const char text[] =
 
 static char program_path[4096];
 
-/* --- in the child: WORD FOLDER; what is measured goes to standard output -------------------------
- */
+/* --- in the child: WORD FOLDER; what is measured goes to standard output ---------------------- */
 
 static void save(const char *folder, const char *name, const void *data, size_t size)
 {
@@ -116,8 +115,7 @@ static int child(const char *word, const char *folder)
     return 0;
 }
 
-/* --- in the parent -----------------------------------------------------------------------------
- */
+/* --- in the parent ---------------------------------------------------------------------------- */
 
 typedef struct answer {
     int exit_code;

@@ -23,8 +23,7 @@ static char program_path[4096];
 static const char text[] =
     "__kernel void k(__global float *a, float v) { a[get_global_id(0)] += v; }\n";
 
-/* --- in the child ------------------------------------------------------------------------------
- */
+/* --- in the child ----------------------------------------------------------------------------- */
 
 typedef struct times {
     double first_ms, second_ms;
@@ -112,8 +111,7 @@ static int child(bool run)
     return 0;
 }
 
-/* --- in the parent -----------------------------------------------------------------------------
- */
+/* --- in the parent ---------------------------------------------------------------------------- */
 
 static char output[8192];
 

@@ -120,8 +120,7 @@ static void row_89_every_fact_of_the_context_is_in_the_key(void **state)
     free(modules);
 }
 
-/* --- binaries -----------------------------------------------------------------------------------
- */
+/* --- binaries --------------------------------------------------------------------------------- */
 
 static void compile(const kiln_source *source, kn_artifact *artifact)
 {
@@ -249,8 +248,7 @@ static void damaged_entries_are_made_again(void **state)
     glsl_damaged_entries_are_made_again("opengl", "opengl-");
 }
 
-/* --- sizes --------------------------------------------------------------------------------------
- */
+/* --- sizes ------------------------------------------------------------------------------------ */
 
 static size_t links;
 static PFNGLLINKPROGRAMPROC real_link;

@@ -194,8 +194,7 @@ static void layouts_of_vulkan_are_rewritten(void **state)
     }
 }
 
-/* --- the artifact -------------------------------------------------------------------------------
- */
+/* --- the artifact ----------------------------------------------------------------------------- */
 
 static void make(kn_strbuf *bytes)
 {

@@ -92,8 +92,7 @@ static void a_flipped_bit_does_no_harm(void **state)
     assert_int_equal(reflect_copy(module, module_size, NULL), KILN_OK);
 }
 
-/* --- modules put together word by word ----------------------------------------------------------
- */
+/* --- modules put together word by word -------------------------------------------------------- */
 
 typedef struct words {
     uint32_t data[512];

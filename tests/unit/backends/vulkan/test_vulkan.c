@@ -43,8 +43,7 @@ static int close_device(void **state)
     return 0;
 }
 
-/* --- the pool -----------------------------------------------------------------------------------
- */
+/* --- the pool --------------------------------------------------------------------------------- */
 
 enum { PIECES = 200 };
 
@@ -104,8 +103,7 @@ static void a_large_buffer_is_one_of_its_own(void **state)
     kn_vk_buffer_deinit(device, &small);
 }
 
-/* --- what reaches the driver --------------------------------------------------------------------
- */
+/* --- what reaches the driver ------------------------------------------------------------------ */
 
 static PFN_vkCreatePipelineCache real_create;
 static size_t caches_with_data;
@@ -190,8 +188,7 @@ static void row_88_foreign_pipeline_data_stays_out(void **state)
     free(module);
 }
 
-/* --- through the cache --------------------------------------------------------------------------
- */
+/* --- through the cache ------------------------------------------------------------------------ */
 
 static void damaged_entries_are_made_again(void **state)
 {
@@ -393,8 +390,7 @@ static void K8_shaderc_replaced_before_the_first_compile(void **state)
     free(bytes);
 }
 
-/* --- launches -----------------------------------------------------------------------------------
- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 static VkDeviceSize uniform_range;
 static PFN_vkUpdateDescriptorSets real_update;
