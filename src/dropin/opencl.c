@@ -112,25 +112,51 @@ static kiln_status build_again(compile_call *call, kiln_diag *diag)
     return build(call, diag);
 }
 
+static bool is_kept(const kn_opencl_request *request)
+{
+    const kiln_key key = kiln_recipe_key(request->recipe);
+    return kn_opencl_kept_waits(request->cache, &key);
+}
+
+/* Asked by the one that is to compile: another thread's compile may have ended since this one
+ * looked, and have left a kept program and nothing in the cache. */
+static bool is_made(void *user)
+{
+    const compile_call *call = (const compile_call *)user;
+    return is_kept(call->request);
+}
+
+/* Another thread compiled it, or was found to have done so, and gave the cache nothing then. */
+static kiln_status get_from_another(compile_call *call, kiln_blob **out_blob, kiln_diag *diag)
+{
+    kn_opencl_request *request = call->request;
+    const kiln_key key = kiln_recipe_key(request->recipe);
+    kiln_diag_clear(diag);
+    if (is_kept(request)) {
+        return build_again(call, diag);
+    }
+    /* What is kept no longer has been stored. */
+    bool stored = false;
+    kiln_cache_contains(request->cache, &key, 1, &stored);
+    if (stored && kiln_cache_get(request->cache, &key, out_blob, NULL, diag) == KILN_OK) {
+        return KILN_OK;
+    }
+    return build_past_cache(request, "it could not be shared", &call->program, diag);
+}
+
 /* The cache's bytes, or (in call->program) what this call built itself. */
 static kiln_status get(compile_call *call, kiln_blob **out_blob, kiln_diag *diag)
 {
     kn_opencl_request *request = call->request;
-    const kiln_key key = kiln_recipe_key(request->recipe);
-    if (kn_opencl_kept_waits(request->cache, &key)) {
+    const kn_cache_maker maker = {.compile = compile, .made = is_made, .user = call};
+    if (is_kept(request)) {
         return build_again(call, diag);
     }
-    kiln_status status = kiln_cache_get_or_compile(request->cache, request->recipe, compile, call,
-                                                   out_blob, NULL, diag);
-    if (status == KILN_E_CANCELLED && call->program != NULL) {
-        status = take_unstored(call, diag);
-    } else if (status == KILN_E_CANCELLED && kn_opencl_kept_waits(request->cache, &key)) {
-        kiln_diag_clear(diag);
-        status = build_again(call, diag);
-    } else if (status == KILN_E_CANCELLED) {
-        /* Whom we waited for had nothing to share. */
-        kiln_diag_clear(diag);
-        status = build_past_cache(request, "it could not be shared", &call->program, diag);
+    kiln_status status =
+        kn_cache_get_or_make(request->cache, request->recipe, &maker, out_blob, NULL, diag);
+    if (status == KILN_E_CANCELLED) {
+        status = call->program != NULL ? take_unstored(call, diag)
+                                       : get_from_another(call, out_blob, diag);
     }
     if (status != KILN_OK && call->program != NULL) {
         (void)request->api.clReleaseProgram(call->program);

@@ -53,17 +53,17 @@ struct kiln_runtime {
     kiln_device **devices; /* best first */
     size_t device_count;
 
-    kn_mutex mutex;            /* programs, expected, capture_worker, capture_ends, crew, uses */
-    kn_map programs;           /* (device, keys of all stages) -> kiln_program, weak */
-    size_t expected;           /* programs that are loaded and not in `programs` yet */
-    kn_cond adopted;           /* one of them is there now, or will not be */
-    kn_worker *capture_worker; /* started with the first capture */
-    _Atomic uint64_t grew_at;  /* the last launch that a capture is wanted for, kn_clock_now */
-    bool capture_ends;         /* the runtime goes: captures no longer wait for quiet */
-    kn_cond capture_hurry;     /* that has become so */
-    atomic_bool capture_stop;  /* the runtime goes: give pending captures up */
-    kn_crew *crew;             /* compiles that nobody waits for; started with the first */
-    kn_map uses;               /* key of a program's first stage -> builds of it, as a number */
+    kn_mutex mutex;             /* programs, expecting, capture_worker, capture_ends, crew, uses */
+    kn_map programs;            /* (device, keys of all stages) -> kiln_program, weak */
+    struct kn_build *expecting; /* walks whose program is loaded and not in `programs` yet */
+    kn_cond adopted;            /* one of them is there now, or will not be */
+    kn_worker *capture_worker;  /* started with the first capture */
+    _Atomic uint64_t grew_at;   /* the last launch that a capture is wanted for, kn_clock_now */
+    bool capture_ends;          /* the runtime goes: captures no longer wait for quiet */
+    kn_cond capture_hurry;      /* that has become so */
+    atomic_bool capture_stop;   /* the runtime goes: give pending captures up */
+    kn_crew *crew;              /* compiles that nobody waits for; started with the first */
+    kn_map uses;                /* key of a program's first stage -> builds of it, as a number */
 };
 
 /* The runtime's threads for compiles in the background: as many as $KILN_COMPILE_JOBS, else one a

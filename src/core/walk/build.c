@@ -260,6 +260,7 @@ static kiln_status start_over(kiln_device *device, kn_build *build, kn_build_ext
     }
     kiln_program_release(*out_program);
     *out_program = NULL;
+    kn_program_expected(build); /* of the first attempt, should there be any */
     for (size_t i = KILN_STAGE_MAX; i > 0; i--) {
         kn_stage_run_deinit(&build->runs[i - 1]);
     }

@@ -34,11 +34,12 @@ typedef struct kn_build {
     const kiln_stage *stages;
     size_t stage_count;
     kn_stage_run runs[KILN_STAGE_MAX];
-    bool want_live;       /* the artifact will be loaded */
-    bool assume;          /* long lists of headers are looked at while their program is loaded */
-    bool mistaken;        /* one was not as assumed: nothing that the walk has is of use */
-    void *live;           /* a loaded program that the last compile gave beside its artifact */
-    bool expecting;       /* others may be waiting for that program: kn_program_expect */
+    bool want_live; /* the artifact will be loaded */
+    bool assume;    /* long lists of headers are looked at while their program is loaded */
+    bool mistaken;  /* one was not as assumed: nothing that the walk has is of use */
+    void *live;     /* a loaded program that the last compile gave beside its artifact */
+    bool expecting; /* others may be waiting for that program: kn_program_expect */
+    struct kn_build *next_expecting;
     kiln_program *shared; /* another thread's, which has no bytes to share; retained */
     kiln_build_info info;
     kn_trace *trace;       /* NULL: no trace */

@@ -54,10 +54,12 @@ void kn_program_expect(kn_build *build)
     if (build->on == NULL || build->expecting) {
         return;
     }
-    kn_mutex_lock(&build->on->runtime->mutex);
-    build->on->runtime->expected++;
-    kn_mutex_unlock(&build->on->runtime->mutex);
+    kiln_runtime *runtime = build->on->runtime;
+    kn_mutex_lock(&runtime->mutex);
     build->expecting = true;
+    build->next_expecting = runtime->expecting;
+    runtime->expecting = build;
+    kn_mutex_unlock(&runtime->mutex);
 }
 
 void kn_program_expected(kn_build *build)
@@ -65,11 +67,43 @@ void kn_program_expected(kn_build *build)
     if (!build->expecting) {
         return;
     }
-    kn_mutex_lock(&build->on->runtime->mutex);
-    build->on->runtime->expected--;
-    kn_cond_broadcast(&build->on->runtime->adopted);
-    kn_mutex_unlock(&build->on->runtime->mutex);
+    kiln_runtime *runtime = build->on->runtime;
+    kn_mutex_lock(&runtime->mutex);
+    kn_build **at = &runtime->expecting;
+    while (*at != build) {
+        at = &(*at)->next_expecting;
+    }
+    *at = build->next_expecting;
     build->expecting = false;
+    kn_cond_broadcast(&runtime->adopted);
+    kn_mutex_unlock(&runtime->mutex);
+}
+
+/* Under the runtime's mutex. */
+static bool is_expected(const kiln_runtime *runtime, const unsigned char *key, size_t size)
+{
+    unsigned char other[KN_SHARE_KEY_MAX];
+    const kn_build *build = runtime->expecting;
+    while (build != NULL &&
+           (make_share_key(build->on, build, other) != size || memcmp(other, key, size) != 0)) {
+        build = build->next_expecting;
+    }
+    return build != NULL;
+}
+
+bool kn_program_is_made(const kn_build *build)
+{
+    unsigned char key[KN_SHARE_KEY_MAX];
+    const size_t size = build->on != NULL ? make_share_key(build->on, build, key) : 0;
+    if (size == 0) {
+        return false;
+    }
+    kiln_runtime *runtime = build->on->runtime;
+    kn_mutex_lock(&runtime->mutex);
+    const bool made =
+        kn_map_find(&runtime->programs, key, size) != NULL || is_expected(runtime, key, size);
+    kn_mutex_unlock(&runtime->mutex);
+    return made;
 }
 
 kiln_program *kn_program_await(const kn_build *build)
@@ -82,7 +116,7 @@ kiln_program *kn_program_await(const kn_build *build)
     kiln_runtime *runtime = build->on->runtime;
     kn_mutex_lock(&runtime->mutex);
     kiln_program *program = find_locked(runtime, key, size);
-    while (program == NULL && runtime->expected > 0) {
+    while (program == NULL && is_expected(runtime, key, size)) {
         kn_cond_wait(&runtime->adopted, &runtime->mutex);
         program = find_locked(runtime, key, size);
     }

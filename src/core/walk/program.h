@@ -50,8 +50,10 @@ kiln_program *kn_program_find(kiln_device *device, const kn_build *build);
  * on until the walk has made a kiln_program of it, or has failed. */
 void kn_program_expect(kn_build *build);
 void kn_program_expected(kn_build *build);
-/* After waiting for another thread's compile that shared nothing: its program, retained, as soon as
- * it is there. NULL: there is none. */
+/* True when a walk has, or had and made a kiln_program of, what `build` is about to compile. */
+bool kn_program_is_made(const kn_build *build);
+/* After another thread's compile that shared nothing: its program, retained, as soon as it is
+ * there. NULL: there is none. */
 kiln_program *kn_program_await(const kn_build *build);
 
 /* Makes a program of a loaded handle, which it takes in every case. If an equal one came up

@@ -317,6 +317,15 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     return status;
 }
 
+/* Asked by the walk that is to compile: another one may have got a program without bytes since this
+ * one looked for it. */
+static bool is_made(void *user)
+{
+    const compile_call *call = (const compile_call *)user;
+    return call->index + 1 == call->build->stage_count && call->build->want_live &&
+           kn_program_is_made(call->build);
+}
+
 /* Counts it with its time, which the blob says, too, as one from the store does. */
 static void count_bypass(kn_build *build, const char *reason, kiln_blob *blob, uint64_t start,
                          uint64_t took)
@@ -388,8 +397,9 @@ static kiln_status get_or_compile(kn_build *build, size_t index, kn_ticker *tick
     for (int tries = 0;; tries++) {
         compile_call call = {.build = build, .index = index, .ticker = ticker};
         const uint64_t before = build->info.compile_ns;
-        kiln_status status = kiln_cache_get_or_compile(build->cache, run->recipe, compile_for_store,
-                                                       &call, &run->blob, &run->origin, diag);
+        const kn_cache_maker maker = {compile_for_store, is_made, &call};
+        kiln_status status =
+            kn_cache_get_or_make(build->cache, run->recipe, &maker, &run->blob, &run->origin, diag);
         if (status != KILN_E_CANCELLED || build->mistaken) {
             return status;
         }

@@ -99,6 +99,19 @@ void kn_cache_flush_rarely(kiln_cache *cache);
  * entries every few minutes, or `now`. */
 void kn_cache_stamp(kiln_cache *cache, bool now);
 
+/* kiln_cache_get_or_compile where a compile may leave its caller with something and the cache with
+ * nothing: `made` is asked by the one that is about to compile, when nobody else does any more. If
+ * it says that another has made the same since the caller looked, nothing is compiled or counted,
+ * and that one and those who wait for it get KILN_E_CANCELLED. */
+typedef struct kn_cache_maker {
+    kiln_compile_fn *compile;
+    bool (*made)(void *user);
+    void *user;
+} kn_cache_maker;
+kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
+                                 const kn_cache_maker *maker, kiln_blob **out_blob,
+                                 kiln_origin *out_origin, kiln_diag *diag);
+
 /* Counts a miss and its reason, as far as it is known without searching: of what was dropped
  * before, and, by its `recipe` (empty: only the key is known), of what has kin in the store. */
 void kn_cache_count_miss(kiln_cache *cache, const kiln_key *key, kn_span recipe, bool note);

@@ -1,5 +1,5 @@
-/* kiln_cache_get_or_compile: a hit, or one compile however many ask. Must not know what a compile
- * does. */
+/* kiln_cache_get_or_compile and kn_cache_get_or_make: a hit, or one compile however many ask. Must
+ * not know what a compile does. */
 #include "store/cache/cache.h"
 
 #include <string.h>
@@ -16,8 +16,7 @@ typedef struct request {
     kiln_cache *cache;
     const kiln_recipe *recipe;
     kiln_key key;
-    kiln_compile_fn *compile;
-    void *user;
+    const kn_cache_maker *maker;
     uint64_t deadline;
     bool alone;      /* this host's lock of the key is held */
     kiln_blob *blob; /* the answer */
@@ -56,7 +55,7 @@ static bool look_near(void *user)
 static kiln_status run_compile(request *r, kiln_diag *diag)
 {
     uint64_t start = kn_clock_now();
-    kiln_status status = r->compile(r->user, &r->blob, diag);
+    kiln_status status = r->maker->compile(r->maker->user, &r->blob, diag);
     uint64_t took = kn_clock_now() - start;
     kn_cache_check_fork(r->cache); /* the function may return twice, once in a child */
     kn_stats *stats = r->cache->stats;
@@ -148,6 +147,10 @@ static kiln_status lead(request *r, kn_flight_seat *seat, kiln_diag *diag)
                    r->cache->options.wait_ms);
         }
     }
+    if (r->maker->made != NULL && r->maker->made(r->maker->user)) {
+        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "compiling",
+                             "another thread has made it and stores it later");
+    }
     return make_for_all(r, diag);
 }
 
@@ -196,9 +199,9 @@ static kiln_status follow_or_lead(request *r, kiln_diag *diag)
     return make(r, diag);
 }
 
-kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *recipe,
-                                      kiln_compile_fn *compile, void *user, kiln_blob **out_blob,
-                                      kiln_origin *out_origin, kiln_diag *diag)
+kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
+                                 const kn_cache_maker *maker, kiln_blob **out_blob,
+                                 kiln_origin *out_origin, kiln_diag *diag)
 {
     *out_blob = NULL;
     if (out_origin != NULL) {
@@ -210,7 +213,7 @@ kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *reci
                              "looking an entry up", "a field of the recipe could not be added");
     }
     kn_cache_check_fork(cache);
-    request r = {.cache = cache, .recipe = recipe, .key = key, .compile = compile, .user = user};
+    request r = {.cache = cache, .recipe = recipe, .key = key, .maker = maker};
     kiln_status status;
     if (has(&r, KILN_CACHE_DISABLED)) {
         status = make(&r, diag);
@@ -228,4 +231,12 @@ kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *reci
         *out_origin = r.origin;
     }
     return status;
+}
+
+kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *recipe,
+                                      kiln_compile_fn *compile, void *user, kiln_blob **out_blob,
+                                      kiln_origin *out_origin, kiln_diag *diag)
+{
+    const kn_cache_maker maker = {.compile = compile, .user = user};
+    return kn_cache_get_or_make(cache, recipe, &maker, out_blob, out_origin, diag);
 }

@@ -13,6 +13,7 @@
 
 #include "backends/opencl/symbols.h"
 #include "base/strbuf.h"
+#include "dropin/opencl_kept.h"
 #include "kiln/opencl.h"
 #include "support/tmpdir.h"
 #include "sys/process.h"
@@ -115,6 +116,49 @@ static void say(const client *c, kiln_status status)
                  (unsigned long long)stats.bypassed, calls('G'));
 }
 
+/* --- another thread's whole build after a build has looked for kept programs --------------------
+ */
+
+bool __real_kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key);
+bool __wrap_kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key);
+
+static client *overtaken; /* whose next build is overtaken by another of the same */
+static bool overtaker_captures;
+
+static void build_and_maybe_capture(void *user)
+{
+    builder *b = (builder *)user;
+    b->status = build(b->c, b->c->cache, &b->program);
+    if (b->status == KILN_OK && overtaker_captures) {
+        b->status = kiln_opencl_capture_program(b->c->cache, b->program, NULL);
+    }
+}
+
+bool __wrap_kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key)
+{
+    const bool waits = __real_kn_opencl_kept_waits(cache, key);
+    builder other = {overtaken, NULL, KILN_OK};
+    kn_thread *thread = NULL;
+    overtaken = NULL;
+    if (other.c == NULL) {
+        return waits;
+    }
+    if (kn_thread_start(build_and_maybe_capture, &other, &thread, NULL) == KILN_OK) {
+        kn_thread_join(thread);
+    }
+    if (other.program != NULL) {
+        (void)other.c->api.clReleaseProgram(other.program);
+    }
+    return waits;
+}
+
+static kiln_status build_overtaken(client *c, bool captured, cl_program *out_program)
+{
+    overtaken = c;
+    overtaker_captures = captured;
+    return build(c, c->cache, out_program);
+}
+
 static unsigned references(const client *c, cl_program program)
 {
     cl_uint count = 0;
@@ -170,9 +214,14 @@ static int child(const char *word, int kernels, const char *mark)
     if (!client_open(&c, kernels, mark)) {
         return 1;
     }
-    kiln_status status = strcmp(word, "threads") == 0
-                             ? build_in_threads(&c)
-                             : build(&c, strcmp(word, "default") == 0 ? NULL : c.cache, &program);
+    kiln_status status = KILN_OK;
+    if (strcmp(word, "threads") == 0) {
+        status = build_in_threads(&c);
+    } else if (strncmp(word, "overtaken", 9) == 0) {
+        status = build_overtaken(&c, strcmp(word, "overtaken-captured") == 0, &program);
+    } else {
+        status = build(&c, strcmp(word, "default") == 0 ? NULL : c.cache, &program);
+    }
     if (status == KILN_OK && strcmp(word, "several") == 0) {
         status = build_larger(&c, kernels);
     }
@@ -299,6 +348,16 @@ static void threads_count_one_compile_and_no_bypass(void **state)
     expect(state, "threads", "20", COMPILED "reads=0\n");
 }
 
+/* The one that looked before the other had compiled asks for the same once more before it compiles:
+ * it finds the kept program, or what has been stored of it. */
+static void a_build_that_another_overtakes_is_no_second_compile(void **state)
+{
+    expect(state, "overtaken", "3", COMPILED "reads=1\n");
+    expect(state, "overtaken", "20", COMPILED "reads=0\n");
+    expect(state, "overtaken-captured", "21",
+           "KILN_OK disk=0 compiles=1 failures=0 bypassed=0 reads=1\nreads=1\n");
+}
+
 static void D11_a_binary_that_cannot_be_read_fails_nothing(void **state)
 {
     for (int i = 0; i < 2; i++) {
@@ -348,6 +407,7 @@ int main(int argc, char **argv)
         TEST(a_program_from_the_cache_can_be_captured),
         TEST(with_the_default_cache_a_small_program_is_read_in_the_call),
         TEST(threads_count_one_compile_and_no_bypass),
+        TEST(a_build_that_another_overtakes_is_no_second_compile),
         TEST(D11_a_binary_that_cannot_be_read_fails_nothing),
         TEST(a_process_that_does_not_destroy_its_cache_stores_nothing),
         TEST(a_program_is_held_until_it_is_stored_and_released),

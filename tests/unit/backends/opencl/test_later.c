@@ -3,6 +3,7 @@
  * counts: S a build from source, B a load from a binary, G a binary read. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/strbuf.h"
+#include "core/walk/program.h"
 #include "kiln/kiln.h"
 #include "support/tmpdir.h"
 #include "sys/clock.h"
@@ -136,6 +138,75 @@ static kiln_status build_in_threads(client *c, kiln_program **out_program)
     return status;
 }
 
+/* --- another thread's build at a chosen moment of this one's ------------------------------------
+ */
+
+kiln_program *__real_kn_program_find(kiln_device *device, const kn_build *build);
+kiln_program *__wrap_kn_program_find(kiln_device *device, const kn_build *build);
+kiln_status __real_kn_program_adopt(kiln_device *device, kn_build *build, void *handle,
+                                    kiln_program **out_program, kiln_diag *diag);
+kiln_status __wrap_kn_program_adopt(kiln_device *device, kn_build *build, void *handle,
+                                    kiln_program **out_program, kiln_diag *diag);
+kiln_program *__real_kn_program_await(const kn_build *build);
+kiln_program *__wrap_kn_program_await(const kn_build *build);
+
+static builder other;                 /* its program is held until the first one is there */
+static kn_thread *other_thread;       /* NULL: not started */
+static bool other_comes_after_look;   /* it compiles after this one found no program */
+static bool other_comes_before_adopt; /* it begins while this one has a program nobody sees */
+static atomic_bool awaited;
+
+kiln_program *__wrap_kn_program_find(kiln_device *device, const kn_build *build)
+{
+    kiln_program *program = __real_kn_program_find(device, build);
+    if (other_comes_after_look) {
+        other_comes_after_look = false;
+        if (kn_thread_start(build_in_thread, &other, &other_thread, NULL) == KILN_OK) {
+            kn_thread_join(other_thread);
+            other_thread = NULL;
+        }
+    }
+    return program;
+}
+
+/* Goes on when the other waits for this one's program (or compiles it, which it must not). */
+kiln_status __wrap_kn_program_adopt(kiln_device *device, kn_build *build, void *handle,
+                                    kiln_program **out_program, kiln_diag *diag)
+{
+    if (other_comes_before_adopt) {
+        const uint64_t limit = kn_clock_now() + QUIET_LIMIT;
+        other_comes_before_adopt = false;
+        if (kn_thread_start(build_in_thread, &other, &other_thread, NULL) != KILN_OK) {
+            return KILN_E_INTERNAL;
+        }
+        while (!atomic_load(&awaited) && calls('S') < 2 && kn_clock_now() < limit) {
+            kn_clock_sleep(1000000);
+        }
+    }
+    return __real_kn_program_adopt(device, build, handle, out_program, diag);
+}
+
+kiln_program *__wrap_kn_program_await(const kn_build *build)
+{
+    atomic_store(&awaited, true);
+    return __real_kn_program_await(build);
+}
+
+static kiln_status build_beside(client *c, const char *word, kiln_program **out_program)
+{
+    other = (builder){c, NULL, KILN_E_INTERNAL};
+    other_comes_after_look = strcmp(word, "overtaken") == 0;
+    other_comes_before_adopt = strcmp(word, "adopting") == 0;
+    kiln_status status = kiln_program_build(c->device, &c->source, 1, NULL, out_program, NULL);
+    if (other_thread != NULL) {
+        kn_thread_join(other_thread);
+    }
+    status = status == KILN_OK ? other.status : status;
+    status = other.program != *out_program ? KILN_E_INTERNAL : status;
+    kiln_program_release(other.program);
+    return status;
+}
+
 /* The same program in another process, while this one has it without its binary. */
 static void build_elsewhere(void)
 {
@@ -165,9 +236,14 @@ static int child(const char *word, int kernels, const char *mark)
     if (!client_open(&c, kernels, mark)) {
         return 1;
     }
-    kiln_status status = strcmp(word, "threads") == 0
-                             ? build_in_threads(&c, &program)
-                             : kiln_program_build(c.device, &c.source, 1, NULL, &program, NULL);
+    kiln_status status = KILN_OK;
+    if (strcmp(word, "threads") == 0) {
+        status = build_in_threads(&c, &program);
+    } else if (strcmp(word, "overtaken") == 0 || strcmp(word, "adopting") == 0) {
+        status = build_beside(&c, word, &program);
+    } else {
+        status = kiln_program_build(c.device, &c.source, 1, NULL, &program, NULL);
+    }
     if (status == KILN_OK) {
         info = *kiln_program_info(program);
     }
@@ -273,6 +349,12 @@ static void threads_share_the_program_that_has_no_binary(void **state)
     expect(state, "threads", "20", COMPILED "reads=0\n");
 }
 
+static void a_build_that_another_overtakes_is_no_second_compile(void **state)
+{
+    expect(state, "overtaken", "20", COMPILED "reads=0\n");
+    expect(state, "adopting", "21", COMPILED "reads=0\n");
+}
+
 static void another_process_does_not_wait_for_a_binary_that_comes_later(void **state)
 {
     expect(state, "beside", "20", COMPILED "elsewhere 0: " COMPILED "reads=0\nreads=0\n");
@@ -305,6 +387,7 @@ int main(int argc, char **argv)
         TEST(a_large_program_does_not_hold_up_the_end),
         TEST(a_large_program_is_read_when_nothing_has_been_launched_for_a_moment),
         TEST(threads_share_the_program_that_has_no_binary),
+        TEST(a_build_that_another_overtakes_is_no_second_compile),
         TEST(another_process_does_not_wait_for_a_binary_that_comes_later),
         TEST(D11_a_binary_that_cannot_be_read_fails_nothing),
         TEST(a_process_that_leaves_before_leaves_nothing_behind),
