@@ -83,7 +83,7 @@ static kiln_status run_once(kiln_device *device, kiln_queue *queue, const kiln_s
             {.kind = KILN_ARG_BUFFER, .buffer = buffers[2]},
             {.kind = KILN_ARG_VALUE, .value = &n, .size = sizeof(n)},
         };
-        const char *entry = takes_glsl(kiln_device_get_info(device)->backend) ? "main" : "matmul";
+        const char *entry = takes_glsl(kiln_device_properties(device)->backend) ? "main" : "matmul";
         const kiln_launch launch = {.struct_size = sizeof(launch),
                                     .dims = 2,
                                     .global = {WARM_SIZE, WARM_SIZE},

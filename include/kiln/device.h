@@ -81,7 +81,7 @@ typedef struct kiln_device_info {
  * Threads: any.   Blocks: never.
  * Owns: borrowed, lives as long as the runtime.
  * Fails: never. */
-KILN_API const kiln_device_info *kiln_device_get_info(const kiln_device *device);
+KILN_API const kiln_device_info *kiln_device_properties(const kiln_device *device);
 
 /* X(name, text). What a backend said when it was asked whether it can work. */
 #define KILN_PROBE_MAP(X)                                                                          \

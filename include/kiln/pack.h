@@ -45,7 +45,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_open(const char *path, kiln_pack 
 KILN_API void kiln_pack_close(kiln_pack *pack);
 
 /* Threads: any.   Blocks: never.   Owns: *out_info is the caller's struct.   Fails: never. */
-KILN_API void kiln_pack_get_info(const kiln_pack *pack, kiln_pack_info *out_info);
+KILN_API void kiln_pack_summary(const kiln_pack *pack, kiln_pack_info *out_info);
 
 /* Looks an entry up, verified. What is stored as it is, is used where it lies in the file.
  * Threads: any.   Blocks: disk.

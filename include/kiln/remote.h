@@ -55,7 +55,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_show(
  *
  *     kiln_transfer_open(NULL, cache, &transfer, &diag);
  *     for each key: kiln_transfer_push(transfer, NULL, &key, false, &diag);
- *     kiln_transfer_get_counts(transfer, &counts);
+ *     kiln_transfer_traffic(transfer, &counts);
  *     kiln_transfer_close(transfer);
  *
  * What comes in is judged by KILN_TRUST as ever. */
@@ -126,8 +126,8 @@ typedef struct kiln_transfer_counts {
 
 /* Threads: one at a time per transfer.   Blocks: never.   Owns: *out_counts is the caller's.
  * Fails: never. */
-KILN_API void kiln_transfer_get_counts(const kiln_transfer *transfer,
-                                       kiln_transfer_counts *out_counts);
+KILN_API void kiln_transfer_traffic(const kiln_transfer *transfer,
+                                    kiln_transfer_counts *out_counts);
 
 KILN_END_DECLS
 

@@ -108,7 +108,7 @@ kiln_program *suite_build(kiln_device *device, const char *name, const kiln_defi
 
 bool suite_has_main(kiln_device *device)
 {
-    const char *backend = kiln_device_get_info(device)->backend;
+    const char *backend = kiln_device_properties(device)->backend;
     return strcmp(backend, "vulkan") == 0 || strcmp(backend, "opengl") == 0;
 }
 

@@ -9,7 +9,7 @@ void devices_are_described(suite *s)
 {
     assert_true(kiln_runtime_device_count(s->runtime) > 0);
     for (size_t i = 0; i < kiln_runtime_device_count(s->runtime); i++) {
-        const kiln_device_info *info = kiln_device_get_info(kiln_runtime_device(s->runtime, i));
+        const kiln_device_info *info = kiln_device_properties(kiln_runtime_device(s->runtime, i));
         assert_string_equal(info->backend, s->backend);
         assert_true(info->name[0] != '\0');
         assert_true(info->target[0] != '\0');
@@ -182,7 +182,7 @@ void a_broken_kernel_leaves_a_log_and_nothing_else(suite *s)
         assert_non_null(strstr(why.log, "this_is_not_declared"));
         kiln_diag_clear(&why);
     }
-    const char *target = kiln_device_get_info(fresh.device)->target;
+    const char *target = kiln_device_properties(fresh.device)->target;
     assert_int_equal(suite_entries(fresh.cache, target), 0);
     suite_unload(&sources);
     suite_close(&fresh);
@@ -235,7 +235,7 @@ void compiling_by_name_fills_the_same_cache(suite *s)
     suite_open(s, "named", 0, &fresh);
     suite_load("basics", &sources);
     (void)snprintf(target, sizeof(target), "%s:%u", s->backend,
-                   kiln_device_get_info(fresh.device)->index);
+                   kiln_device_properties(fresh.device)->index);
     for (size_t i = 0; i < sources.count && !compiled; i++) {
         kiln_status status =
             kiln_compile(fresh.runtime, target, &sources.sources[i], &blob, &origin, NULL);
@@ -403,7 +403,7 @@ void a_program_being_warmed_is_compiled_once(suite *s)
     kiln_program *program = suite_build(fresh.device, "value", &nine, 1, &dir);
     assert_int_equal(suite_value(fresh.device, program), 9);
     kiln_warm_wait(warm);
-    OK(kiln_warm_get_state(warm, &state, &diag));
+    OK(kiln_warm_progress(warm, &state, &diag));
     assert_int_equal(state.built, 1);
     kiln_cache_stats_own(fresh.cache, &stats);
     assert_int_equal(stats.compiles, kiln_program_info(program)->stage_count);

@@ -92,10 +92,10 @@ int main(void)
     kiln_program *c = run_on(first, 5.0F);
     kiln_cache_stats_own(cache, &stats);
     const bool same_kind =
-        strcmp(kiln_device_get_info(first)->target, kiln_device_get_info(second)->target) == 0;
+        strcmp(kiln_device_properties(first)->target, kiln_device_properties(second)->target) == 0;
     const bool good = a != b && a == c && stats.compiles == (same_kind ? 1U : 2U);
     printf("two_devices: %s and %s, %llu compiles, programs %s: %s\n",
-           kiln_device_get_info(first)->name, kiln_device_get_info(second)->name,
+           kiln_device_properties(first)->name, kiln_device_properties(second)->name,
            (unsigned long long)stats.compiles, a != b ? "apart" : "SHARED", good ? "good" : "BAD");
     kiln_program_release(a);
     kiln_program_release(b);

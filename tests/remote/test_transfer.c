@@ -107,7 +107,7 @@ static kiln_transfer_counts push(fixture *f, kiln_cache *cache, bool train, bool
         assert_int_equal(kiln_transfer_push(transfer, NULL, &keys[i], replace, NULL), KILN_OK);
     }
     assert_int_equal(kiln_transfer_push_list(transfer, "all of it", keys, ENTRIES, NULL), KILN_OK);
-    kiln_transfer_get_counts(transfer, &counts);
+    kiln_transfer_traffic(transfer, &counts);
     kiln_transfer_close(transfer);
     assert_int_equal(counts.sent, ENTRIES);
     return counts;
@@ -128,7 +128,7 @@ static kiln_transfer_counts pull(fixture *f, kiln_cache *cache, bool present)
         assert_true(there == present);
     }
     kiln_blob_release(list);
-    kiln_transfer_get_counts(transfer, &counts);
+    kiln_transfer_traffic(transfer, &counts);
     kiln_transfer_close(transfer);
     return counts;
 }

@@ -28,7 +28,7 @@ class pack : public owner<kiln_pack, kiln_pack_close>
     kiln_pack_info info() const
     {
         kiln_pack_info info{};
-        kiln_pack_get_info(get(), &info);
+        kiln_pack_summary(get(), &info);
         return info;
     }
     /* Empty where the pack has none. */

@@ -54,7 +54,7 @@ class transfer : public owner<kiln_transfer, kiln_transfer_close>
     kiln_transfer_counts counts() const
     {
         kiln_transfer_counts counts{};
-        kiln_transfer_get_counts(get(), &counts);
+        kiln_transfer_traffic(get(), &counts);
         return counts;
     }
 };

@@ -140,7 +140,7 @@ class device
     }
     const kiln_device_info &info() const
     {
-        return *kiln_device_get_info(device_);
+        return *kiln_device_properties(device_);
     }
     program build(const sources &list, const kiln_build_options *options = nullptr) const
     {

@@ -28,7 +28,7 @@ static bool print_devices(cli_pool *pool, kiln_runtime *runtime)
     out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
     size_t count = kiln_runtime_device_count(runtime);
     for (size_t i = 0; i < count; i++) {
-        const kiln_device_info *info = kiln_device_get_info(kiln_runtime_device(runtime, i));
+        const kiln_device_info *info = kiln_device_properties(kiln_runtime_device(runtime, i));
         const char *cells[] = {pool_format(pool, "%s:%u", info->backend, info->index),
                                info->name,
                                kiln_device_class_name(info->device_class),
@@ -111,7 +111,7 @@ static bool print_json(kiln_runtime *runtime)
     json_t *backends = json_array();
     for (size_t i = 0; i < kiln_runtime_device_count(runtime); i++) {
         out_json_append(&devices,
-                        device_json(kiln_device_get_info(kiln_runtime_device(runtime, i))));
+                        device_json(kiln_device_properties(kiln_runtime_device(runtime, i))));
     }
     for (size_t i = 0; i < kiln_runtime_report_count(runtime); i++) {
         out_json_append(&backends, report_json(kiln_runtime_report(runtime, i)));

@@ -144,7 +144,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         if (status == KILN_OK && options->pack != NULL) {
             status = write_pack(&t, &info, &diag);
         }
-        kiln_transfer_get_counts(t.transfer, &counts);
+        kiln_transfer_traffic(t.transfer, &counts);
         code = status == KILN_OK
                    ? transfer_tell(&t, "pulled", &counts, options->pack != NULL ? &info : NULL)
                : status == KILN_E_INVALID ? cmd_fail(context, &diag)

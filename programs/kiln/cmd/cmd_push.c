@@ -108,7 +108,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         if (status == KILN_OK) {
             status = push_all(&t, pack, &diag);
         }
-        kiln_transfer_get_counts(t.transfer, &counts);
+        kiln_transfer_traffic(t.transfer, &counts);
         code = status == KILN_OK          ? transfer_tell(&t, "pushed", &counts, NULL)
                : status == KILN_E_INVALID ? cmd_fail(context, &diag)
                                           : cmd_fail_as(context, EXIT_CACHE, &diag);

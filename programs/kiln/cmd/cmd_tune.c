@@ -185,7 +185,7 @@ static void tune_on(tune_work *work, const cli_kernel *kernel, const kernel_vari
     kiln_tune_row *rows = NULL;
     tune_item *item = &work->items[work->count++];
     item->kernel = kernel->name;
-    item->device = kiln_device_get_info(device);
+    item->device = kiln_device_properties(device);
     (void)snprintf(work->label, sizeof(work->label), "%.80s on %s:%u", kernel->name,
                    item->device->backend, item->device->index);
     item->status = keep_names(work, list, item, &rows, &diag);

@@ -31,7 +31,7 @@ static void print_devices(const cmd_context *context)
         if (kiln_runtime_create(&options, &runtime, NULL) == KILN_OK) {
             for (size_t i = 0; i < kiln_runtime_device_count(runtime); i++) {
                 const kiln_device_info *info =
-                    kiln_device_get_info(kiln_runtime_device(runtime, i));
+                    kiln_device_properties(kiln_runtime_device(runtime, i));
                 (void)printf("%s:%u\n", info->backend, info->index);
             }
             kiln_runtime_destroy(runtime);

@@ -18,7 +18,7 @@ static bool examine_pack(doctor_pack *one, cli_pool *pool)
     const kiln_status status = kiln_pack_open(one->path, &pack, &diag);
     if (status == KILN_OK) {
         kiln_pack_info info;
-        kiln_pack_get_info(pack, &info);
+        kiln_pack_summary(pack, &info);
         one->entries = info.entries;
         one->bytes = info.file_bytes;
         kiln_pack_close(pack);

@@ -184,7 +184,7 @@ exit_code pack_tell_list(const cmd_context *context, const char *path, kiln_pack
     out_table table;
     list_visit visit = {context, full, json ? NULL : &table, json ? json_array() : NULL};
     out_table_init(&table, context->pool, columns, sizeof(columns) / sizeof(columns[0]));
-    kiln_pack_get_info(pack, &info);
+    kiln_pack_summary(pack, &info);
     if (kiln_pack_walk(pack, target, list_one, &visit, &diag) != KILN_OK) {
         json_decref(visit.rows);
         return cmd_fail_as(context, EXIT_DAMAGE, &diag);

@@ -121,7 +121,7 @@ static kiln_status build_tuned(const cli_kernel *kernel, kiln_device *device,
     if (status == KILN_E_UNSUPPORTED) {
         (void)kiln_diag_set(diag, status, NULL, kernel->name,
                             "has no source in a language that the %s backend takes",
-                            kiln_device_get_info(device)->backend);
+                            kiln_device_properties(device)->backend);
     }
     return status;
 }
@@ -170,5 +170,5 @@ kiln_status kernel_build(const cli_kernel *kernel, kiln_device *device,
     }
     return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, kernel->name,
                          "has no source in a language that the %s backend takes",
-                         kiln_device_get_info(device)->backend);
+                         kiln_device_properties(device)->backend);
 }

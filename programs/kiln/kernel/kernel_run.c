@@ -141,7 +141,7 @@ kiln_status kernel_run(const cli_kernel *kernel, kiln_device *device, kernel_dat
 {
     *out_result = (kernel_result){0};
     out_result->kernel = kernel->name;
-    out_result->device = kiln_device_get_info(device);
+    out_result->device = kiln_device_properties(device);
     kiln_status status = run(kernel, device, data, options, out_result, diag);
     out_result->status = status;
     if (status != KILN_OK) {

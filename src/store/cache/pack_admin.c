@@ -10,7 +10,7 @@
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
 
-void kiln_pack_get_info(const kiln_pack *pack, kiln_pack_info *out_info)
+void kiln_pack_summary(const kiln_pack *pack, kiln_pack_info *out_info)
 {
     *out_info = (kiln_pack_info){.entries = pack->trailer.count,
                                  .file_bytes = pack->map.size,

@@ -74,7 +74,7 @@ void kiln_transfer_close(kiln_transfer *transfer)
     free(transfer);
 }
 
-void kiln_transfer_get_counts(const kiln_transfer *transfer, kiln_transfer_counts *out_counts)
+void kiln_transfer_traffic(const kiln_transfer *transfer, kiln_transfer_counts *out_counts)
 {
     kiln_cache_stats stats;
     kn_stats_own(transfer->stats, &stats);

@@ -202,7 +202,7 @@ static void another_backend_opens_when_it_is_used(void **state)
     source.language = KILN_LANG_PTX;
     kiln_device *device = NULL;
     RIG_OK(kiln_runtime_select(r->runtime, &source, 1, &device, &diag));
-    assert_string_equal(kiln_device_get_info(device)->name, "gamma 0");
+    assert_string_equal(kiln_device_properties(device)->name, "gamma 0");
     assert_int_equal(opens[1], 0);
     assert_int_equal(opens[2], 1);
     /* A device taken from the list by hand, too. */
@@ -210,7 +210,7 @@ static void another_backend_opens_when_it_is_used(void **state)
     kiln_device *by_hand = NULL;
     for (size_t i = 0; i < kiln_runtime_device_count(r->runtime); i++) {
         kiln_device *one = kiln_runtime_device(r->runtime, i);
-        if (strcmp(kiln_device_get_info(one)->backend, "beta") == 0) {
+        if (strcmp(kiln_device_properties(one)->backend, "beta") == 0) {
             by_hand = one;
         }
     }
@@ -249,7 +249,7 @@ static answer ask(rig *r, const char *backend, const char *device, bool strict, 
         kiln_diag_clear(&why);
     }
     if (chosen != NULL) {
-        (void)snprintf(a.name, sizeof(a.name), "%s", kiln_device_get_info(chosen)->name);
+        (void)snprintf(a.name, sizeof(a.name), "%s", kiln_device_properties(chosen)->name);
     }
     return a;
 }
@@ -347,7 +347,7 @@ static void a_change_around_a_driver_is_probed_again(void **state)
         start(r);
         assert_int_equal(all_opens(), DRIVERS);
         if (change == 0) {
-            assert_string_equal(kiln_device_get_info(kiln_runtime_device(r->runtime, 0))->driver,
+            assert_string_equal(kiln_device_properties(kiln_runtime_device(r->runtime, 0))->driver,
                                 "2.0");
         }
     }
@@ -406,7 +406,7 @@ static void what_does_not_open_is_not_trusted(void **state)
     refuses[0] = true;
     start(r);
     RIG_OK(kiln_runtime_select(r->runtime, NULL, 0, &device, &diag));
-    assert_string_equal(kiln_device_get_info(device)->backend, "beta");
+    assert_string_equal(kiln_device_properties(device)->backend, "beta");
     assert_int_equal(kiln_runtime_device_count(r->runtime), 2 * (DRIVERS - 1));
     assert_int_equal(report_of(r, "alpha")->outcome, KILN_PROBE_NO_DEVICE);
 }
@@ -423,12 +423,12 @@ static void a_later_one_that_does_not_open_is_passed_over(void **state)
     refuses[1] = true;
     start(r);
     RIG_OK(kiln_runtime_select(r->runtime, sources, 2, &device, &diag));
-    assert_string_equal(kiln_device_get_info(device)->backend, "gamma");
+    assert_string_equal(kiln_device_properties(device)->backend, "gamma");
     kiln_queue *queue = NULL;
     kiln_diag why = KILN_DIAG_INIT;
     for (size_t i = 0; i < kiln_runtime_device_count(r->runtime); i++) {
         device = kiln_runtime_device(r->runtime, i);
-        if (strcmp(kiln_device_get_info(device)->backend, "beta") == 0) {
+        if (strcmp(kiln_device_properties(device)->backend, "beta") == 0) {
             assert_int_equal(kiln_queue_create(device, &queue, &why), KILN_E_UNAVAILABLE);
             assert_true(why.why[0] != '\0');
             kiln_diag_clear(&why);

@@ -66,7 +66,7 @@ static const kiln_device_info *selected(rig *r, const kiln_source *source)
 {
     kiln_device *device = NULL;
     RIG_OK(kiln_runtime_select(r->runtime, source, source != NULL ? 1 : 0, &device, &diag));
-    return kiln_device_get_info(device);
+    return kiln_device_properties(device);
 }
 
 static void the_fastest_class_that_takes_the_source(void **state)

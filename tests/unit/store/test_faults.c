@@ -321,7 +321,7 @@ static void a_pack_that_could_not_be_put_in_place_says_so(void **state)
     assert_int_equal(status, KILN_E_IO);
     assert_non_null(strstr(diag.fix, "mounted"));
     assert_int_equal(kiln_pack_open(path, &pack, NULL), KILN_OK);
-    kiln_pack_get_info(pack, &info);
+    kiln_pack_summary(pack, &info);
     assert_int_equal(info.entries, 1);
     kiln_pack_close(pack);
     kiln_diag_clear(&diag);
