@@ -182,7 +182,7 @@ typedef enum kiln_origin {
     KILN_ORIGIN_SHARED, /* compiled by another thread of this process while we waited */
 } kiln_origin;
 
-/* "compiled", "memory", "disk", ...
+/* "none", "compiled", "memory", "disk", "pack", "remote", "shared".
  * Threads: any.   Blocks: never.   Owns: static string.   Fails: never; "unknown". */
 KILN_API const char *kiln_origin_name(kiln_origin origin);
 

@@ -41,8 +41,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_queue_read(kiln_queue *queue, kiln_buf
                                                      size_t offset, void *data, size_t size,
                                                      kiln_diag *diag);
 KILN_API KILN_MUST_CHECK kiln_status kiln_queue_fill(kiln_queue *queue, kiln_buffer *buffer,
-                                                     size_t offset, size_t size,
-                                                     const void *pattern, size_t pattern_size,
+                                                     size_t offset, const void *pattern,
+                                                     size_t pattern_size, size_t size,
                                                      kiln_diag *diag);
 
 /* Copies between two buffers of the queue's device (or within one, ranges apart), in queue order.

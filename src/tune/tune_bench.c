@@ -74,8 +74,8 @@ static kiln_status prepare(kn_bench *bench, bool all, kiln_diag *diag)
             status = kiln_queue_copy(bench->queue, output->before, 0, output->buffer,
                                      output->offset, output->size, diag);
         } else if (all) {
-            status = kiln_queue_fill(bench->queue, output->buffer, output->offset, output->size,
-                                     poison, words ? sizeof(poison) : 1, diag);
+            status = kiln_queue_fill(bench->queue, output->buffer, output->offset, poison,
+                                     words ? sizeof(poison) : 1, output->size, diag);
         }
     }
     return status;

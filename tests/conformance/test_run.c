@@ -67,7 +67,7 @@ void ranges_outside_a_buffer_are_refused(suite *s)
     REFUSED(kiln_queue_write(s->queue, buffer, 1, bytes, sizeof(bytes), &diag));
     REFUSED(kiln_queue_read(s->queue, buffer, 17, bytes, 0, &diag));
     REFUSED(kiln_queue_read(s->queue, buffer, SIZE_MAX, bytes, 2, &diag));
-    REFUSED(kiln_queue_fill(s->queue, buffer, 8, 16, bytes, 4, &diag));
+    REFUSED(kiln_queue_fill(s->queue, buffer, 8, bytes, 4, 16, &diag));
     REFUSED(kiln_queue_write(s->queue, NULL, 0, bytes, 1, &diag));
     REFUSED(kiln_buffer_create(s->device, 0, &none, &diag));
     assert_null(none);
@@ -89,13 +89,13 @@ void fills_repeat_their_pattern(suite *s)
         for (size_t i = 16; i < 48; i++) {
             expected[i] = pattern[(i - 16) % size];
         }
-        OK(kiln_queue_fill(s->queue, buffer, 16, 32, pattern, size, &diag));
+        OK(kiln_queue_fill(s->queue, buffer, 16, pattern, size, 32, &diag));
         OK(kiln_queue_read(s->queue, buffer, 0, back, COUNT, &diag));
         assert_memory_equal(back, expected, COUNT);
     }
-    REFUSED(kiln_queue_fill(s->queue, buffer, 0, 12, pattern, 3, &diag));
-    REFUSED(kiln_queue_fill(s->queue, buffer, 2, 8, pattern, 4, &diag));
-    REFUSED(kiln_queue_fill(s->queue, buffer, 0, 6, pattern, 4, &diag));
+    REFUSED(kiln_queue_fill(s->queue, buffer, 0, pattern, 3, 12, &diag));
+    REFUSED(kiln_queue_fill(s->queue, buffer, 2, pattern, 4, 8, &diag));
+    REFUSED(kiln_queue_fill(s->queue, buffer, 0, pattern, 4, 6, &diag));
     kiln_buffer_destroy(buffer);
 }
 
@@ -213,7 +213,7 @@ void buffer_arguments_have_offsets(suite *s)
     int back[COUNT];
     int zero = 0;
     kiln_buffer *out = create(s, 1024 + sizeof(back));
-    OK(kiln_queue_fill(s->queue, out, 0, 1024 + sizeof(back), &zero, sizeof(zero), &diag));
+    OK(kiln_queue_fill(s->queue, out, 0, &zero, sizeof(zero), 1024 + sizeof(back), &diag));
     kiln_arg arg = buffer_arg(out);
     arg.offset = 1024; /* a multiple of every device's alignment */
     kiln_launch launch = launch_of(COUNT, 0, &arg, 1);
@@ -344,7 +344,7 @@ void a_queue_keeps_its_order(suite *s)
     kiln_buffer *x = create(s, sizeof(ones));
     kiln_buffer *y = create(s, sizeof(ones));
     OK(kiln_queue_write(s->queue, x, 0, ones, sizeof(ones), &diag));
-    OK(kiln_queue_fill(s->queue, y, 0, sizeof(ones), "\0\0\0\0", 4, &diag));
+    OK(kiln_queue_fill(s->queue, y, 0, "\0\0\0\0", 4, sizeof(ones), &diag));
     kiln_arg args[] = {value_arg(&one, sizeof(one)), buffer_arg(x), buffer_arg(y)};
     kiln_launch launch = launch_of(COUNT, 0, args, 3);
     for (int i = 0; i < 50; i++) {

@@ -86,7 +86,7 @@ void a_queue_waits_for_another(suite *s)
     OK(kiln_buffer_create(s->device, sizeof(ones), &x, &diag));
     OK(kiln_buffer_create(s->device, sizeof(ones), &y, &diag));
     OK(kiln_queue_write(s->queue, x, 0, ones, sizeof(ones), &diag));
-    OK(kiln_queue_fill(s->queue, y, 0, sizeof(ones), &zero, sizeof(zero), &diag));
+    OK(kiln_queue_fill(s->queue, y, 0, &zero, sizeof(zero), sizeof(ones), &diag));
     OK(kiln_queue_finish(s->queue, &diag));
     const kiln_arg args[] = {{.kind = KILN_ARG_VALUE, .value = &one, .size = sizeof(one)},
                              {.kind = KILN_ARG_BUFFER, .buffer = x},

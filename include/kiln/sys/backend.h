@@ -306,8 +306,8 @@ typedef struct kiln_device_ops {
     kiln_status (*queue_read)(void *queue, void *buffer, size_t offset, void *data, size_t size,
                               void **out_event, kiln_diag *diag);
     /* KILN_CAP_FILL, KILN_CAP_COPY. */
-    kiln_status (*queue_fill)(void *queue, void *buffer, size_t offset, size_t size,
-                              const void *pattern, size_t pattern_size, kiln_diag *diag);
+    kiln_status (*queue_fill)(void *queue, void *buffer, size_t offset, const void *pattern,
+                              size_t pattern_size, size_t size, kiln_diag *diag);
     kiln_status (*queue_copy)(void *queue, void *from, size_t from_offset, void *to,
                               size_t to_offset, size_t size, kiln_diag *diag);
     kiln_status (*queue_launch)(void *queue, const kiln_sys_launch *launch, void **out_event,

@@ -111,8 +111,8 @@ kiln_status kn_cpu_queue_write(void *queue, void *buffer, size_t offset, const v
                                size_t size, void **out_event, kiln_diag *diag);
 kiln_status kn_cpu_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
                               void **out_event, kiln_diag *diag);
-kiln_status kn_cpu_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
-                              const void *pattern, size_t pattern_size, kiln_diag *diag);
+kiln_status kn_cpu_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
+                              size_t pattern_size, size_t size, kiln_diag *diag);
 kiln_status kn_cpu_queue_copy(void *queue, void *from, size_t from_offset, void *to,
                               size_t to_offset, size_t size, kiln_diag *diag);
 kiln_status kn_cpu_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,

@@ -274,8 +274,8 @@ kiln_status kn_cpu_queue_read(void *queue_handle, void *buffer, size_t offset, v
     return status == KILN_OK ? transfer((queue *)queue_handle, &model, out_event, diag) : status;
 }
 
-kiln_status kn_cpu_queue_fill(void *queue_handle, void *buffer, size_t offset, size_t size,
-                              const void *pattern, size_t pattern_size, kiln_diag *diag)
+kiln_status kn_cpu_queue_fill(void *queue_handle, void *buffer, size_t offset, const void *pattern,
+                              size_t pattern_size, size_t size, kiln_diag *diag)
 {
     command model = {.kind = COMMAND_FILL,
                      .buffer = (cpu_buffer *)buffer,

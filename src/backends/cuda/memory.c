@@ -141,8 +141,8 @@ static CUresult fill(const kn_cuda_driver *driver, CUdeviceptr to, size_t size, 
     return result;
 }
 
-kiln_status kn_cuda_queue_fill(void *opaque, void *buffer, size_t offset, size_t size,
-                               const void *pattern, size_t pattern_size, kiln_diag *diag)
+kiln_status kn_cuda_queue_fill(void *opaque, void *buffer, size_t offset, const void *pattern,
+                               size_t pattern_size, size_t size, kiln_diag *diag)
 {
     kn_cuda_queue *queue = (kn_cuda_queue *)opaque;
     kiln_status status = kn_cuda_enter(queue->device, diag);

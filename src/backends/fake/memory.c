@@ -61,8 +61,8 @@ kiln_status kn_fake_queue_read(void *queue, void *buffer, size_t offset, void *d
     return finish_event(fake, out_event, diag);
 }
 
-kiln_status kn_fake_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
-                               const void *pattern, size_t pattern_size, kiln_diag *diag)
+kiln_status kn_fake_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
+                               size_t pattern_size, size_t size, kiln_diag *diag)
 {
     (void)queue;
     (void)diag;

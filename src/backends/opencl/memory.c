@@ -123,8 +123,8 @@ kiln_status kn_opencl_queue_read(void *queue, void *buffer, size_t offset, void 
                   diag);
 }
 
-kiln_status kn_opencl_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
-                                 const void *pattern, size_t pattern_size, kiln_diag *diag)
+kiln_status kn_opencl_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
+                                 size_t pattern_size, size_t size, kiln_diag *diag)
 {
     const kn_opencl_queue *q = (const kn_opencl_queue *)queue;
     cl_int code =

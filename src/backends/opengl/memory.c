@@ -119,8 +119,8 @@ kiln_status kn_gl_queue_read(void *queue, void *buffer, size_t offset, void *dat
     return finish_copy(device, "glGetBufferSubData", out_event, diag);
 }
 
-kiln_status kn_gl_queue_fill(void *queue, void *buffer, size_t offset, size_t size,
-                             const void *pattern, size_t pattern_size, kiln_diag *diag)
+kiln_status kn_gl_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
+                             size_t pattern_size, size_t size, kiln_diag *diag)
 {
     static const struct {
         size_t size;

@@ -106,8 +106,8 @@ kiln_status kn_vk_queue_read(void *handle, void *from, size_t offset, void *data
 
 /* vkCmdFillBuffer repeats one word over whole words; anything else is written out in staging
  * memory. */
-kiln_status kn_vk_queue_fill(void *handle, void *to, size_t offset, size_t size,
-                             const void *pattern, size_t pattern_size, kiln_diag *diag)
+kiln_status kn_vk_queue_fill(void *handle, void *to, size_t offset, const void *pattern,
+                             size_t pattern_size, size_t size, kiln_diag *diag)
 {
     kn_vk_queue *queue = (kn_vk_queue *)handle;
     const kn_vk_buffer *buffer = (const kn_vk_buffer *)to;

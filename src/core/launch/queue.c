@@ -117,8 +117,8 @@ static kiln_status fill_by_writing(kiln_queue *queue, kiln_buffer *buffer, size_
     return status;
 }
 
-kiln_status kiln_queue_fill(kiln_queue *queue, kiln_buffer *buffer, size_t offset, size_t size,
-                            const void *pattern, size_t pattern_size, kiln_diag *diag)
+kiln_status kiln_queue_fill(kiln_queue *queue, kiln_buffer *buffer, size_t offset,
+                            const void *pattern, size_t pattern_size, size_t size, kiln_diag *diag)
 {
     const kn_instance *in = &queue->device->driver->in;
     kiln_status status = check_range(queue, buffer, offset, size, "filling a buffer", diag);
@@ -138,8 +138,8 @@ kiln_status kiln_queue_fill(kiln_queue *queue, kiln_buffer *buffer, size_t offse
         return fill_by_writing(queue, buffer, offset, size, pattern, pattern_size, diag);
     }
     const uint64_t start = kn_trace_begin(queue->device->runtime->trace);
-    status = kn_hal_queue_fill(in, queue->handle, buffer->handle, offset, size, pattern,
-                               pattern_size, diag);
+    status = kn_hal_queue_fill(in, queue->handle, buffer->handle, offset, pattern, pattern_size,
+                               size, diag);
     trace_copy(queue, start, "fill", size);
     return status;
 }

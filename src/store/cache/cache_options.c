@@ -110,7 +110,7 @@ const char *kiln_origin_name(kiln_origin origin)
     case KILN_ORIGIN_SHARED:
         return "shared";
     case KILN_ORIGIN_NONE:
-        break;
+        return "none";
     }
-    return "none";
+    return "unknown";
 }

@@ -405,7 +405,7 @@ static void a_buffer_of_the_callers_keeps_its_content(void **state)
     RIG_OK(kiln_buffer_create(r->device, sizeof(p.y) + 256, &sum, &diag));
     kiln_queue *queue = NULL;
     RIG_OK(kiln_queue_create(r->device, &queue, &diag));
-    RIG_OK(kiln_queue_fill(queue, sum, 0, sizeof(p.y) + 256, &zero, sizeof(zero), &diag));
+    RIG_OK(kiln_queue_fill(queue, sum, 0, &zero, sizeof(zero), sizeof(p.y) + 256, &diag));
     kiln_queue_destroy(queue);
     piece_init(&p, program, 1);
     p.args[2] =

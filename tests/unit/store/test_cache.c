@@ -544,6 +544,16 @@ static void S4_the_cache_survives_failing_allocations(void **state)
 
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
+static void every_origin_has_its_name(void **state)
+{
+    static const char *const names[] = {"none", "compiled", "memory", "disk",
+                                        "pack", "remote",   "shared", "unknown"};
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        assert_string_equal(kiln_origin_name((kiln_origin)i), names[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -563,6 +573,7 @@ int main(void)
         IN_FOLDER(S8_a_file_in_the_way_is_told),
         IN_FOLDER(S4_missing_home_is_no_obstacle),
         cmocka_unit_test(malformed_variables_are_named),
+        cmocka_unit_test(every_origin_has_its_name),
         IN_FOLDER(variables_are_taken),
         IN_FOLDER(the_floor_of_free_space_is_what_was_asked_for),
         IN_FOLDER(S8_bypasses_and_rejections_are_counted),

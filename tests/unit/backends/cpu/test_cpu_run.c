@@ -419,14 +419,14 @@ static void buffers_fill_copy_and_keep_their_bounds(void **state)
     uint32_t data[16] = {0};
     void *one = rig_buffer(&t->r, data, sizeof(data));
     void *two = rig_buffer(&t->r, data, sizeof(data));
-    assert_int_equal(OPS->queue_fill(t->r.queue, one, 16, 32, &pattern, 4, &t->r.diag), KILN_OK);
+    assert_int_equal(OPS->queue_fill(t->r.queue, one, 16, &pattern, 4, 32, &t->r.diag), KILN_OK);
     assert_int_equal(OPS->queue_copy(t->r.queue, one, 0, two, 8, 40, &t->r.diag), KILN_OK);
     rig_read(&t->r, two, data, sizeof(data));
     for (size_t i = 0; i < 16; i++) {
         assert_int_equal(data[i], i >= 6 && i < 12 ? pattern : 0);
     }
-    assert_int_equal(OPS->queue_fill(t->r.queue, one, 60, 8, &pattern, 4, NULL), KILN_E_INVALID);
-    assert_int_equal(OPS->queue_fill(t->r.queue, one, 0, 6, &pattern, 4, NULL), KILN_E_INVALID);
+    assert_int_equal(OPS->queue_fill(t->r.queue, one, 60, &pattern, 4, 8, NULL), KILN_E_INVALID);
+    assert_int_equal(OPS->queue_fill(t->r.queue, one, 0, &pattern, 4, 6, NULL), KILN_E_INVALID);
     assert_int_equal(OPS->queue_copy(t->r.queue, one, 40, two, 0, 40, NULL), KILN_E_INVALID);
     assert_int_equal(OPS->queue_write(t->r.queue, one, 65, data, 0, NULL, NULL), KILN_E_INVALID);
     assert_int_equal(OPS->queue_read(t->r.queue, one, 1, data, 64, NULL, NULL), KILN_E_INVALID);

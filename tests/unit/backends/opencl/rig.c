@@ -179,7 +179,7 @@ void *rig_buffer(rig *r, size_t items)
     void *buffer = NULL;
     const float zero = 0.0F;
     rig_ok(ops->buffer_create(r->device, items * sizeof(float), &buffer, &diag), &diag);
-    rig_ok(ops->queue_fill(r->queue, buffer, 0, items * sizeof(float), &zero, sizeof(zero), &diag),
+    rig_ok(ops->queue_fill(r->queue, buffer, 0, &zero, sizeof(zero), items * sizeof(float), &diag),
            &diag);
     return buffer;
 }
