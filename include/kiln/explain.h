@@ -88,7 +88,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_explain(kiln_runtime *runtime, const c
                                                   kiln_diag *diag);
 
 /* The same without explaining misses, which is quick: `why` is HIT, NEW (a miss of any kind),
- * BYPASS or NOT_YET. The keys are what packs are made of (kiln_pack_writer_add).
+ * BYPASS or NOT_YET. The keys are what packs are made of (kiln_pack_writer_add). The list of a
+ * source's headers, where it is in the cache, is visited after its stage, as stage "headers".
  * Threads: any.   Blocks: disk, drivers.
  * Owns: the explanation is borrowed for the call.
  * Fails: as kiln_compile, without the compiling. */

@@ -33,6 +33,8 @@ typedef struct closure {
     kn_manifest manifest;
     kiln_blob *blob;     /* whose bytes the manifest borrows; NULL: it was found anew */
     kiln_recipe *recipe; /* the manifest's; NULL: it is not kept */
+    kiln_recipe *shared; /* that of the list which other machines can use; NULL likewise */
+    bool anew;           /* the headers were found by a walk: the shared list is new as well */
     kn_thread *looker;   /* checks the manifest while the caller goes on; NULL: nobody does */
     kiln_status looked;  /* what it found */
 } closure;
@@ -42,15 +44,17 @@ static kiln_status no_memory(kiln_diag *diag)
     return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "following includes", "out of memory");
 }
 
-/* --- manifests in the cache ------------------------------------------------------------------- */
+/* --- lists in the cache ----------------------------------------------------------------------- */
 
-/* The manifest's recipe: everything but headers, and the shape of the search. */
-static kiln_status make_recipe(closure *c, kiln_diag *diag)
+/* A list is kept twice. "kiln.manifest" has the stamps of this machine's files and stays here;
+ * "headers" has none, travels in packs and remotes, and spares a machine that has no list of its
+ * own the walk: the headers are read and compared, not scanned. */
+
+/* The recipe of a list: everything but headers, and the shape of the search. */
+static kiln_status make_recipe(const closure *c, const char *stage, kiln_recipe **out_recipe,
+                               kiln_diag *diag)
 {
     const kiln_recipe *first = c->request.first;
-    if (c->request.cache == NULL || !kn_recipe_ok(first)) {
-        return KILN_OK;
-    }
     kiln_key key = kiln_recipe_key(first);
     char key_text[KILN_KEY_TEXT_SIZE];
     kiln_key_format(&key, key_text);
@@ -58,7 +62,7 @@ static kiln_status make_recipe(closure *c, kiln_diag *diag)
     kn_strbuf_init(&shape, 0);
     kn_include_path_describe(&c->path, &shape);
     kiln_recipe *recipe = NULL;
-    kiln_status status = kiln_recipe_create("kiln.manifest", KN_MANIFEST_VERSION, &recipe, diag);
+    kiln_status status = kiln_recipe_create(stage, KN_MANIFEST_VERSION, &recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(recipe, kn_recipe_target(first), diag);
     }
@@ -75,18 +79,36 @@ static kiln_status make_recipe(closure *c, kiln_diag *diag)
         kiln_recipe_destroy(recipe);
         return status;
     }
-    c->recipe = recipe;
+    *out_recipe = recipe;
     return KILN_OK;
+}
+
+static kiln_status make_recipes(closure *c, kiln_diag *diag)
+{
+    if (c->request.cache == NULL || !kn_recipe_ok(c->request.first)) {
+        return KILN_OK;
+    }
+    kiln_status status = make_recipe(c, "kiln.manifest", &c->recipe, diag);
+    return status == KILN_OK ? make_recipe(c, "headers", &c->shared, diag) : status;
+}
+
+static bool get_list(const closure *c, kiln_blob **out_blob)
+{
+    kiln_cache *cache = c->request.cache;
+    kiln_origin origin;
+    kiln_key key = kiln_recipe_key(c->recipe);
+    if (kn_cache_get_note(cache, &key, kn_recipe_target(c->recipe), out_blob) == KILN_OK) {
+        return true;
+    }
+    key = kiln_recipe_key(c->shared);
+    return kn_cache_glance(cache, &key, kn_recipe_target(c->shared), true, out_blob, &origin) ==
+           KILN_OK;
 }
 
 static kiln_status load_manifest(closure *c)
 {
-    if (c->recipe == NULL) {
-        return KILN_MISS;
-    }
-    kiln_key key = kiln_recipe_key(c->recipe);
     kiln_blob *blob = NULL;
-    if (kn_cache_get_note(c->request.cache, &key, kn_recipe_target(c->recipe), &blob) != KILN_OK) {
+    if (c->recipe == NULL || !get_list(c, &blob)) {
         return KILN_MISS;
     }
     kn_manifest_deinit(&c->manifest);
@@ -96,6 +118,39 @@ static kiln_status load_manifest(closure *c)
     return status == KILN_E_CORRUPT ? KILN_MISS : status;
 }
 
+bool kn_closure_shared_key(const kn_closure *view, kiln_key *out_key)
+{
+    const closure *c = (const closure *)view;
+    if (c->shared == NULL) {
+        return false;
+    }
+    *out_key = kiln_recipe_key(c->shared);
+    return true;
+}
+
+/* Stores the manifest as it is, or as one that other machines can use. */
+static void save_list(const closure *c, bool shared)
+{
+    kn_strbuf bytes;
+    kn_strbuf_init(&bytes, 0);
+    kn_manifest_write(&c->manifest, !shared, &bytes);
+    kiln_blob *blob = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = kn_strbuf_ok(&bytes)
+                             ? kiln_blob_create(bytes.data, bytes.length, NULL, 0, &blob, &diag)
+                             : no_memory(&diag);
+    if (status == KILN_OK) {
+        status = shared ? kn_cache_put_below(c->request.cache, c->shared, blob, &diag)
+                        : kiln_cache_put(c->request.cache, c->recipe, blob, 0, &diag);
+        kiln_blob_release(blob);
+    }
+    if (status != KILN_OK) {
+        kn_log_diag(KILN_LOG_WARN, "storing a list of headers", &diag);
+    }
+    kiln_diag_clear(&diag);
+    kn_strbuf_deinit(&bytes);
+}
+
 void kn_closure_save(kn_closure *view)
 {
     closure *c = (closure *)view;
@@ -103,23 +158,10 @@ void kn_closure_save(kn_closure *view)
         return;
     }
     view->save_pays = false;
-    kn_strbuf bytes;
-    kn_strbuf_init(&bytes, 0);
-    kn_manifest_write(&c->manifest, &bytes);
-    kiln_blob *blob = NULL;
-    kiln_diag diag = KILN_DIAG_INIT;
-    kiln_status status = kn_strbuf_ok(&bytes)
-                             ? kiln_blob_create(bytes.data, bytes.length, NULL, 0, &blob, &diag)
-                             : no_memory(&diag);
-    if (status == KILN_OK) {
-        status = kiln_cache_put(c->request.cache, c->recipe, blob, 0, &diag);
-        kiln_blob_release(blob);
+    save_list(c, false);
+    if (c->anew) {
+        save_list(c, true);
     }
-    if (status != KILN_OK) {
-        kn_log_diag(KILN_LOG_WARN, "keeping a manifest", &diag);
-    }
-    kiln_diag_clear(&diag);
-    kn_strbuf_deinit(&bytes);
 }
 
 /* Whether all that the manifest says is so now. With `refresh`, what spares the next start reading
@@ -196,6 +238,7 @@ static bool is_text(kiln_language language)
 static kiln_status find_anew(closure *c)
 {
     kn_manifest_deinit(&c->manifest);
+    c->anew = true;
     c->manifest.recorded_ns = kn_clock_wall();
     kiln_status status =
         kn_closure_walk(&c->path, &c->manifest, c->view.reason, sizeof c->view.reason);
@@ -231,7 +274,7 @@ static kiln_status find(closure *c, kiln_diag *diag)
         return no_memory(diag);
     }
     c->has_path = true;
-    status = looks_on_disk(&c->request) ? make_recipe(c, diag) : KILN_OK;
+    status = looks_on_disk(&c->request) ? make_recipes(c, diag) : KILN_OK;
     if (status != KILN_OK) {
         return status;
     }
@@ -318,6 +361,7 @@ void kn_closure_destroy(kn_closure *view)
         return;
     }
     (void)kn_closure_settle(view);
+    kiln_recipe_destroy(c->shared);
     kiln_recipe_destroy(c->recipe);
     kn_manifest_deinit(&c->manifest);
     kiln_blob_release(c->blob);

@@ -119,6 +119,9 @@ bool kn_closure_source_names(const kn_closure *closure);
  * bypass. */
 kiln_status kn_closure_add_to(const kn_closure *closure, kiln_recipe *recipe, kiln_diag *diag);
 
+/* Whether the list of headers is kept in a form that other machines can use, and its key. */
+bool kn_closure_shared_key(const kn_closure *closure, kiln_key *out_key);
+
 /* Calls `visit` for every place that was looked at: with its stamp, or NULL where nothing was.
  * KILN_MISS if one of the files is too new for its times to tell a change. */
 typedef kiln_status kn_closure_place_fn(void *user, const char *path, const kn_stamp *stamp);

@@ -191,7 +191,25 @@ static void put_place(unsigned char *row, const kn_place *place)
     kn_put_u32(row + 20, 0);
 }
 
-void kn_manifest_write(const kn_manifest *manifest, kn_strbuf *out)
+/* Without stamps only the size is in it: no time and no number of a file of this machine. */
+static void put_header(unsigned char *row, const kn_manifest_header *header, bool stamps)
+{
+    const kn_stamp none = {.size = header->stamp.size};
+    const kn_stamp *stamp = stamps ? &header->stamp : &none;
+    put_place(row, &header->place);
+    kn_put_u32(row + 24, header->written);
+    kn_put_u32(row + 28, header->written_length);
+    kn_put_u64(row + 32, stamp->size);
+    kn_put_u64(row + 40, (uint64_t)stamp->mtime_ns);
+    kn_put_u64(row + 48, (uint64_t)stamp->ctime_ns);
+    kn_put_u64(row + 56, stamp->inode);
+    kn_put_u64(row + 64, stamp->device);
+    kn_put_u32(row + 72, stamp->owner);
+    kn_put_u32(row + 76, stamp->mode);
+    memcpy(row + 80, header->digest, sizeof header->digest);
+}
+
+void kn_manifest_write(const kn_manifest *manifest, bool stamps, kn_strbuf *out)
 {
     unsigned char head[HEAD_SIZE] = {0};
     const kn_span names = manifest->pool.data != NULL ? manifest->pool
@@ -201,25 +219,14 @@ void kn_manifest_write(const kn_manifest *manifest, kn_strbuf *out)
     kn_put_u32(head + 4, (uint32_t)manifest->header_count);
     kn_put_u32(head + 8, (uint32_t)manifest->absent_count);
     kn_put_u32(head + 12, (uint32_t)names.length);
-    kn_put_u64(head + 16, (uint64_t)manifest->recorded_ns);
+    kn_put_u64(head + 16, stamps ? (uint64_t)manifest->recorded_ns : 0);
     memcpy(head + 24, manifest->graph, sizeof manifest->graph);
     kn_put_u32(head + 56, (uint32_t)manifest->folder_count);
     kn_put_u32(head + 60, manifest->names_seen ? 1 : 0);
     kn_strbuf_append(out, head, sizeof head);
     for (size_t i = 0; i < manifest->header_count; i++) {
-        const kn_manifest_header *header = &manifest->headers[i];
         unsigned char row[HEADER_SIZE];
-        put_place(row, &header->place);
-        kn_put_u32(row + 24, header->written);
-        kn_put_u32(row + 28, header->written_length);
-        kn_put_u64(row + 32, header->stamp.size);
-        kn_put_u64(row + 40, (uint64_t)header->stamp.mtime_ns);
-        kn_put_u64(row + 48, (uint64_t)header->stamp.ctime_ns);
-        kn_put_u64(row + 56, header->stamp.inode);
-        kn_put_u64(row + 64, header->stamp.device);
-        kn_put_u32(row + 72, header->stamp.owner);
-        kn_put_u32(row + 76, header->stamp.mode);
-        memcpy(row + 80, header->digest, sizeof header->digest);
+        put_header(row, &manifest->headers[i], stamps);
         kn_strbuf_append(out, row, sizeof row);
     }
     for (size_t i = 0; i < manifest->absent_count; i++) {

@@ -102,8 +102,9 @@ static inline const char *kn_manifest_name(const kn_manifest *manifest, uint32_t
 /* Finds the folders of all rows. False when out of memory; the rows have no folders then. */
 bool kn_manifest_group(kn_manifest *manifest);
 
-/* Appends the bytes of a manifest to `out`; the caller asks kn_strbuf_ok. */
-void kn_manifest_write(const kn_manifest *manifest, kn_strbuf *out);
+/* Appends the bytes of a manifest to `out`; the caller asks kn_strbuf_ok. Without `stamps` they are
+ * the same on every machine, and a check of them reads each header. */
+void kn_manifest_write(const kn_manifest *manifest, bool stamps, kn_strbuf *out);
 
 /* Reads the bytes of a manifest, whose names it borrows until it is deinitialised. Every length,
  * offset, base, name and folder is checked; indices are checked against the request by the one who

@@ -12,8 +12,8 @@
 #include "store/format/blob.h"
 #include "sys/clock.h"
 
-#define INTERNAL_ERROR 11 /* NVRTC_ERROR_INTERNAL_ERROR */
-#define FACTS_STAGE "kiln.nvrtc"
+#define INTERNAL_ERROR 11         /* NVRTC_ERROR_INTERNAL_ERROR */
+#define FACTS_STAGE "nvrtc.facts" /* true on every machine: packs have it */
 #define FACTS_REVISION 1u
 
 /* --- identity, once a process and library ----------------------------------------------------- */

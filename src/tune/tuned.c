@@ -177,7 +177,7 @@ kiln_status kn_tuned_look(kiln_device *device, const kiln_kernel *kernel, bool f
     kiln_status status = kn_tune_recipe(device, kernel, &recipe, diag);
     if (status == KILN_OK) {
         const kiln_key key = kiln_recipe_key(recipe);
-        status = kn_cache_glance(device->runtime->cache, &key, far, &blob, &origin);
+        status = kn_cache_glance(device->runtime->cache, &key, NULL, far, &blob, &origin);
     }
     kiln_recipe_destroy(recipe);
     if (status == KILN_OK &&

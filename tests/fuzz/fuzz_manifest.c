@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         kn_strbuf again;
         kn_strbuf_init(&again, 0);
-        kn_manifest_write(&manifest, &again);
+        kn_manifest_write(&manifest, true, &again);
         if (letters < manifest.header_count * 2 + manifest.absent_count ||
             (kn_strbuf_ok(&again) &&
              (again.length != size || memcmp(again.data, data, size) != 0))) {

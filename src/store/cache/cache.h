@@ -71,9 +71,14 @@ kiln_status kn_cache_get_note(kiln_cache *cache, const kiln_key *key, const char
                               kiln_blob **out_blob);
 
 /* A look-up of what is welcome and not needed: that it is not there is not counted as a miss. Asks
- * remotes only if it may go `far`. */
-kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, bool far, kiln_blob **out_blob,
-                            kiln_origin *out_origin);
+ * remotes only if it may go `far`. With its target known (else NULL) no other directory is
+ * searched. */
+kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, const char *target, bool far,
+                            kiln_blob **out_blob, kiln_origin *out_origin);
+
+/* kiln_cache_put of what only other processes ask for: memory does not keep it. */
+kiln_status kn_cache_put_below(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob,
+                               kiln_diag *diag);
 
 /* A look-up of what others may have replaced meanwhile: memory is asked last. A miss is not
  * counted. */

@@ -18,8 +18,8 @@ void kiln_cache_contains(kiln_cache *cache, const kiln_key *keys, size_t count, 
     }
 }
 
-kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, bool far, kiln_blob **out_blob,
-                            kiln_origin *out_origin)
+kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, const char *target, bool far,
+                            kiln_blob **out_blob, kiln_origin *out_origin)
 {
     *out_blob = NULL;
     *out_origin = KILN_ORIGIN_NONE;
@@ -27,7 +27,7 @@ kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, bool far, ki
     if (cache->options.flags & (KILN_CACHE_DISABLED | KILN_CACHE_RECACHE)) {
         return KILN_MISS;
     }
-    return kn_stack_get_note(&cache->stack, key, NULL, far, out_blob, out_origin);
+    return kn_stack_get_note(&cache->stack, key, target, far, out_blob, out_origin);
 }
 
 kiln_status kn_cache_reread(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob)

@@ -197,7 +197,7 @@ void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write)
         }
         kiln_diag_clear(&diag);
     }
-    if (stack->memory != NULL) {
+    if (stack->memory != NULL && !what->below) {
         (void)kn_mem_put(stack->memory, what->key, what->blob); /* without it, disk answers */
     }
 }

@@ -19,6 +19,7 @@ typedef struct kn_tier_put {
     const char *target;
     kn_span recipe;
     kiln_blob *blob;
+    bool below; /* memory does not keep it: this process does not ask for it again */
 } kn_tier_put;
 
 typedef struct kn_tier_ops {

@@ -273,20 +273,26 @@ static void the_shape_of_the_search_names_the_manifest(void **state)
     assert_true(cw_find_good(w).facts.from_manifest);
 }
 
-/* Stores bytes where the manifest of make_tree()'s source is looked for (docs/formats.md). */
-static void plant_manifest(world *w, const void *data, size_t size)
+/* The recipe of a list of make_tree()'s headers (docs/formats.md). */
+static kiln_recipe *list_recipe(const world *w, const char *stage)
 {
     const char *search = "memory:0 folder:1 beside:1 complete:0 system:1 dirs:++";
     kiln_recipe *first = cw_first_recipe(w), *recipe;
     kiln_key key = kiln_recipe_key(first);
     char text[KILN_KEY_TEXT_SIZE];
     kiln_key_format(&key, text);
-    assert_int_equal(kiln_recipe_create("kiln.manifest", KN_MANIFEST_VERSION, &recipe, NULL),
-                     KILN_OK);
+    assert_int_equal(kiln_recipe_create(stage, KN_MANIFEST_VERSION, &recipe, NULL), KILN_OK);
     assert_int_equal(kiln_recipe_set_target(recipe, "any", NULL), KILN_OK);
     assert_int_equal(kiln_recipe_add_text(recipe, "first", text, 64, NULL), KILN_OK);
     assert_int_equal(kiln_recipe_add_text(recipe, "search", search, strlen(search), NULL), KILN_OK);
-    key = kiln_recipe_key(recipe);
+    kiln_recipe_destroy(first);
+    return recipe;
+}
+
+static void plant_manifest(world *w, const void *data, size_t size)
+{
+    kiln_recipe *recipe = list_recipe(w, "kiln.manifest");
+    kiln_key key = kiln_recipe_key(recipe);
     kiln_blob *blob;
     assert_int_equal(kiln_cache_get(w->cache, &key, &blob, NULL, NULL), KILN_OK);
     kiln_blob_release(blob);
@@ -294,7 +300,92 @@ static void plant_manifest(world *w, const void *data, size_t size)
     assert_int_equal(kiln_cache_put(w->cache, recipe, blob, 0, NULL), KILN_OK);
     kiln_blob_release(blob);
     kiln_recipe_destroy(recipe);
-    kiln_recipe_destroy(first);
+}
+
+/* As on another machine: what it has is what travels. */
+static void forget_own_list(world *w)
+{
+    kiln_recipe *recipe = list_recipe(w, "kiln.manifest");
+    kiln_key key = kiln_recipe_key(recipe);
+    kiln_status status = kiln_cache_remove(w->cache, &key, NULL);
+    assert_true(status == KILN_OK || status == KILN_MISS); /* young stamps are not worth keeping */
+    kiln_recipe_destroy(recipe);
+}
+
+static void a_list_of_another_machine_spares_the_walk(void **state)
+{
+    world *w = *state;
+    cw_add_cache(w);
+    make_tree(w);
+    answer cold = cw_find_good(w);
+    let_stamps_settle(w);
+    forget_own_list(w);
+    answer first = cw_find_good(w);
+    assert_true(first.facts.from_manifest);
+    assert_int_equal(first.facts.files_read, 4); /* compared, whatever their times say */
+    assert_true(first.facts.save_pays);
+    assert_true(cw_same(cold, first));
+    answer second = cw_find_good(w);
+    assert_int_equal(second.facts.files_read, 0);
+    assert_true(cw_same(cold, second));
+}
+
+static void K1_an_edit_is_seen_through_a_list_of_another_machine(void **state)
+{
+    world *w = *state;
+    cw_add_cache(w);
+    make_tree(w);
+    answer cold = cw_find_good(w);
+    for (size_t i = 0; i < 4; i++) {
+        forget_own_list(w);
+        char *path = kt_path(w->root, tree[i]);
+        size_t size = 0;
+        char *text = kt_file_read(path, &size);
+        cw_write_text(w, tree[i], i == 0 ? "#include \"deep/d.H\"\n" : "2");
+        answer edited = cw_find(w);
+        assert_false(edited.facts.from_manifest);
+        assert_false(cw_same(cold, edited));
+        kt_file_write(path, text, size);
+        free(text);
+        free(path);
+        assert_true(cw_same(cold, cw_find_good(w)));
+    }
+    forget_own_list(w);
+    cw_write_text(w, "inc/b.h", "1\n"); /* shadows inc2/b.h */
+    answer shadowed = cw_find_good(w);
+    assert_false(shadowed.facts.from_manifest);
+    assert_false(cw_same(cold, shadowed));
+}
+
+static void K5_what_travels_names_no_file_of_this_machine(void **state)
+{
+    world *w = *state;
+    kiln_blob *before = NULL, *after = NULL;
+    cw_add_cache(w);
+    make_tree(w);
+    (void)cw_find_good(w);
+    kiln_recipe *recipe = list_recipe(w, "headers");
+    kiln_key key = kiln_recipe_key(recipe);
+    assert_int_equal(kiln_cache_get(w->cache, &key, &before, NULL, NULL), KILN_OK);
+    assert_int_equal(kiln_cache_remove(w->cache, &key, NULL), KILN_OK);
+    forget_own_list(w);
+    for (size_t i = 0; i < 4; i++) { /* the same content in other files */
+        char *path = kt_path(w->root, tree[i]);
+        size_t size = 0;
+        char *text = kt_file_read(path, &size);
+        cw_remove_file(w, tree[i]);
+        kt_file_write(path, text, size);
+        cw_set_mtime(w, tree[i], LONG_AGO + (time_t)i);
+        free(text);
+        free(path);
+    }
+    (void)cw_find_good(w);
+    assert_int_equal(kiln_cache_get(w->cache, &key, &after, NULL, NULL), KILN_OK);
+    assert_int_equal(kiln_blob_size(before), kiln_blob_size(after));
+    assert_memory_equal(kiln_blob_data(before), kiln_blob_data(after), kiln_blob_size(after));
+    kiln_blob_release(before);
+    kiln_blob_release(after);
+    kiln_recipe_destroy(recipe);
 }
 
 static void K1_a_manifest_that_is_none_or_names_no_place_is_replaced(void **state)
@@ -321,7 +412,7 @@ static void K1_a_manifest_that_is_none_or_names_no_place_is_replaced(void **stat
         }
         kn_strbuf bytes;
         kn_strbuf_init(&bytes, 0);
-        kn_manifest_write(&manifest, &bytes);
+        kn_manifest_write(&manifest, true, &bytes);
         plant_manifest(w, bytes.data, bytes.length);
         kn_strbuf_deinit(&bytes);
         kn_manifest_deinit(&manifest);
@@ -431,6 +522,9 @@ int main(void)
         T(K5_a_moved_tree_keeps_its_key),
         T(the_shape_of_the_search_names_the_manifest),
         T(K1_a_manifest_that_is_none_or_names_no_place_is_replaced),
+        T(a_list_of_another_machine_spares_the_walk),
+        T(K1_an_edit_is_seen_through_a_list_of_another_machine),
+        T(K5_what_travels_names_no_file_of_this_machine),
         T(K1_an_edit_during_the_compile_is_seen),
         T(every_allocation_may_fail),
     };

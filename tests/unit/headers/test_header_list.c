@@ -41,7 +41,7 @@ static kn_strbuf sample(void)
     assert_true(fill(&manifest));
     kn_strbuf bytes;
     kn_strbuf_init(&bytes, 0);
-    kn_manifest_write(&manifest, &bytes);
+    kn_manifest_write(&manifest, true, &bytes);
     assert_true(kn_strbuf_ok(&bytes));
     kn_manifest_deinit(&manifest);
     return bytes;
@@ -183,7 +183,7 @@ static bool fill_and_parse(void *user)
     bool filled = fill(&manifest);
     kn_strbuf bytes;
     kn_strbuf_init(&bytes, 0);
-    kn_manifest_write(&manifest, &bytes);
+    kn_manifest_write(&manifest, true, &bytes);
     kn_manifest_deinit(&manifest);
     bool good = filled && kn_strbuf_ok(&bytes);
     if (good) {
