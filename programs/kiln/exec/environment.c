@@ -1,13 +1,13 @@
 /* See environment.h. */
 #include "exec/environment.h"
 
-#include <glob.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/host.h"
+#include "exec/site.h"
 #include "kiln-interpose/find.h"
 
 static const int majors[] = {12, 13};
@@ -76,58 +76,12 @@ static char *find_program(cli_pool *pool, const char *name)
     return NULL;
 }
 
-/* The first match of a pattern for libnvrtc.so.MAJOR. */
-static char *match_pattern(cli_pool *pool, const char *pattern)
-{
-    glob_t found;
-    char *path = NULL;
-    if (pattern != NULL && glob(pattern, 0, NULL, &found) == 0) {
-        path = found.gl_pathc > 0 ? copy_text(pool, found.gl_pathv[0]) : NULL;
-        globfree(&found);
-    }
-    return path;
-}
-
-/* NVIDIA's wheels in a directory of Python packages, old and new layout. */
-static char *find_in_site(cli_pool *pool, const char *site, size_t length, int major)
-{
-    char *path = match_pattern(pool, pool_format(pool, "%.*s/nvidia/cu%d/lib/libnvrtc.so.%d",
-                                                 (int)length, site, major, major));
-    return path != NULL
-               ? path
-               : match_pattern(pool, pool_format(pool, "%.*s/nvidia/cuda_nvrtc/lib/libnvrtc.so.%d",
-                                                 (int)length, site, major));
-}
-
-static char *find_wheel(cli_pool *pool, const char *program, int major)
-{
-    static const char *const sites[] = {"../lib/python3*/site-packages",
-                                        "../local/lib/python3*/dist-packages",
-                                        "../lib/python3/dist-packages"};
-    char resolved[PATH_MAX];
-    const char *list = getenv("PYTHONPATH");
-    char *path = NULL;
-    while (path == NULL && list != NULL && *list != '\0') {
-        const size_t length = strcspn(list, ":");
-        path = length > 0 ? find_in_site(pool, list, length, major) : NULL;
-        list += length + (list[length] != '\0');
-    }
-    for (size_t i = 0; path == NULL && i < sizeof(sites) / sizeof(*sites); i++) {
-        const char *folders[] = {host_folder_of(pool, program), realpath(program, resolved) != NULL
-                                                                    ? host_folder_of(pool, resolved)
-                                                                    : NULL};
-        for (size_t j = 0; path == NULL && j < 2 && folders[j] != NULL; j++) {
-            char *site = join(pool, folders[j], sites[i]);
-            path = site != NULL ? find_in_site(pool, site, strlen(site), major) : NULL;
-        }
-    }
-    return path;
-}
-
 static char *find_real(cli_pool *pool, const char *program, int major)
 {
     char path[KN_FIND_PATH];
-    char *wheel = program != NULL ? find_wheel(pool, program, major) : NULL;
+    const char *const wheels[] = {pool_format(pool, "nvidia/cu%d/lib/libnvrtc.so.%d", major, major),
+                                  pool_format(pool, "nvidia/cuda_nvrtc/lib/libnvrtc.so.%d", major)};
+    char *wheel = exec_site_find(pool, program, wheels, 2);
     if (wheel != NULL) {
         return wheel;
     }
@@ -182,6 +136,38 @@ static bool add_nvrtc(cli_pool *pool, exec_environment *environment, const char 
             exec_environment_add(environment, "CUDNN_NVRTC_OVERRIDE_PATH", cudnn));
 }
 
+/* ptxas by PATH only for a program that finds one there without kiln; Triton falls back on its own
+ * where kiln's finds no real one. What the user named stays the real one. */
+static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char *libraries,
+                      const char *program)
+{
+    static const char *const variables[] = {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"};
+    static const char *const kept[] = {"KILN_TRITON_PTXAS", "KILN_TRITON_PTXAS_BLACKWELL"};
+    static const char *const tools[] = {"ptxas", "ptxas-blackwell"};
+    static const char *const package[] = {"triton/backends/nvidia/bin/ptxas"};
+    char *own = pool_format(pool, "%s/ptxas", libraries);
+    char *ptxas = own != NULL ? join(pool, own, "ptxas") : NULL;
+    if (ptxas == NULL || !host_exists(ptxas)) {
+        return ptxas != NULL;
+    }
+    bool added = find_program(pool, "ptxas") == NULL || add_list(pool, environment, "PATH", own);
+    char *triton = exec_site_find(pool, program, package, 1);
+    if (triton != NULL) {
+        triton[strlen(triton) - strlen(package[0]) - 1] = '\0';
+        added = added && exec_environment_add(environment, "KILN_TRITON", triton);
+    }
+    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+        const char *named = getenv(variables[i]);
+        if (named != NULL && named[0] != '\0') {
+            added = added && exec_environment_add(environment, kept[i], named);
+        }
+        added =
+            added && exec_environment_add(environment, variables[i],
+                                          pool_format(pool, "%s/triton/%s", libraries, tools[i]));
+    }
+    return added;
+}
+
 kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_environment *out,
                                   kiln_diag *diag)
 {
@@ -205,7 +191,9 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
             out->nvrtc[out->nvrtc_count++].front = front;
         }
     }
-    return add_nvrtc(pool, out, libraries) ? KILN_OK : no_memory(diag);
+    return add_nvrtc(pool, out, libraries) && add_ptxas(pool, out, libraries, file)
+               ? KILN_OK
+               : no_memory(diag);
 }
 
 bool exec_environment_apply(const exec_environment *environment)

@@ -5,7 +5,7 @@
 
 #include "cli/cmd.h"
 
-enum { EXEC_SETTINGS_MAX = 16 };
+enum { EXEC_SETTINGS_MAX = 32 };
 
 typedef struct exec_setting {
     const char *name, *value;
