@@ -131,8 +131,7 @@ static void D7_the_cap_holds_and_totals_are_not_too_low(void **state)
     assert_int_equal(record.counters[KN_COUNT_compiles], c->compiles);
     assert_true(c->compiles > 200);
     assert_true(entries <= 100 + WRITERS);
-    /* Too low by what was under way when somebody last counted, at most. */
-    assert_true(record.files + WRITERS > entries);
+    assert_true(record.files >= entries);
     crowd_destroy(c);
 }
 

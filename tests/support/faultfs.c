@@ -71,7 +71,8 @@ typedef enum effect {
     EFFECT_LATE,
     EFFECT_SHORT,
     EFFECT_SKIP,
-    EFFECT_KILLED_LATER
+    EFFECT_KILLED_LATER,
+    EFFECT_STOPPED_LATER
 } effect;
 typedef enum verb {
     VERB_FAIL,
@@ -80,6 +81,8 @@ typedef enum verb {
     VERB_SKIP,
     VERB_KILL,
     VERB_KILL_AFTER,
+    VERB_STOP,
+    VERB_STOP_AFTER,
     VERB_SLEEP
 } verb;
 
@@ -125,6 +128,10 @@ static bool parse_effect(rule *r, const char *text)
         r->verb = VERB_KILL;
     } else if (strcmp(text, "kill-after") == 0) {
         r->verb = VERB_KILL_AFTER;
+    } else if (strcmp(text, "stop") == 0) {
+        r->verb = VERB_STOP;
+    } else if (strcmp(text, "stop-after") == 0) {
+        r->verb = VERB_STOP_AFTER;
     } else if (strncmp(text, "sleep-", 6) == 0) {
         r->verb = VERB_SLEEP;
         r->number = (int)strtol(text + 6, NULL, 10);
@@ -277,6 +284,12 @@ static effect decide(op what, const char *path, int *out_errno)
         case VERB_KILL_AFTER:
             result = EFFECT_KILLED_LATER;
             break;
+        case VERB_STOP:
+            (void)raise(SIGSTOP);
+            break;
+        case VERB_STOP_AFTER:
+            result = EFFECT_STOPPED_LATER;
+            break;
         case VERB_SLEEP:
             pause_ms(r->number);
             break;
@@ -290,6 +303,9 @@ static long conclude(effect what, int number, long result)
 {
     if (what == EFFECT_KILLED_LATER) {
         (void)raise(SIGKILL);
+    }
+    if (what == EFFECT_STOPPED_LATER) {
+        (void)raise(SIGSTOP);
     }
     if (what == EFFECT_FAIL || what == EFFECT_LATE) {
         errno = number;

@@ -16,6 +16,7 @@
  *             short                 half of the bytes are written or read, at least one
  *             skip                  (lock) not done, and reported as done
  *             kill, kill-after      SIGKILL before or after the call
+ *             stop, stop-after      SIGSTOP before or after the call
  *             sleep-20              a pause of so many milliseconds before the call
  *
  * In the test's own process kt_faultfs_set replaces rules and counters. */

@@ -265,6 +265,7 @@ typedef struct lookup {
 static bool drop(kn_disk *disk, const char *path, const kn_file_facts *seen)
 {
     kn_file_facts now;
+    const uint32_t counts = kn_stats_counts(disk->stats);
     if (disk->read_only || !kn_disk_root_stands(disk) ||
         (seen != NULL && (kn_file_stat(path, false, &now, NULL) != KILN_OK ||
                           now.inode != seen->inode || now.device != seen->device)) ||
@@ -272,7 +273,7 @@ static bool drop(kn_disk *disk, const char *path, const kn_file_facts *seen)
         return false;
     }
     const uint64_t weight = seen != NULL ? kn_disk_weight(seen->size) : 0;
-    kn_stats_moved(disk->stats, &(kn_totals){.files = -1, .bytes = -(int64_t)weight});
+    kn_stats_departed(disk->stats, &(kn_departure){.counts = counts, .files = 1, .bytes = weight});
     return true;
 }
 
@@ -482,7 +483,7 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
     kn_disk_entry_path(disk, what->target, what->key, path);
     const kn_totals coming = {.files = 1, .bytes = (int64_t)weight};
     kn_landing landing = {.files = coming.files, .bytes = coming.bytes};
-    const bool due = kn_disk_make_room(disk, what->key, &coming, &landing.counted_ns);
+    const bool due = kn_disk_make_room(disk, what->key, &coming, &landing.counts);
     bool replaces = kn_file_stat(path, false, &old, NULL) == KILN_OK;
     if (replaces && old.kind == KN_FILE_FOLDER) { /* no rename replaces it */
         replaces = false;
@@ -521,6 +522,7 @@ static kiln_status disk_remove(void *self, const kiln_key *key, kiln_diag *diag)
     if (target == NULL) {
         return KILN_MISS;
     }
+    const uint32_t counts = kn_stats_counts(disk->stats);
     kn_disk_entry_path(disk, target, key, path);
     kiln_status status = kn_disk_root_stands(disk) ? kn_file_stat(path, false, &facts, diag)
                                                    : kn_disk_check_root(disk, diag);
@@ -529,8 +531,9 @@ static kiln_status disk_remove(void *self, const kiln_key *key, kiln_diag *diag)
     }
     if (status == KILN_OK) {
         kn_losses_note_one(disk->root, key, KN_LOSS_EVICTED);
-        kn_stats_moved(disk->stats,
-                       &(kn_totals){.files = -1, .bytes = -(int64_t)kn_disk_weight(facts.size)});
+        kn_stats_departed(
+            disk->stats,
+            &(kn_departure){.counts = counts, .files = 1, .bytes = kn_disk_weight(facts.size)});
     }
     return status;
 }

@@ -123,9 +123,9 @@ kiln_status kn_disk_examine(const kn_disk *disk, kiln_diag *diag);
  * writer is ahead by more than one entry. A small store is evicted down to 90%, or, where that
  * takes long, as far as it must; a large one in slices, from the folder of `key` on, so that no put
  * waits for a walk over all of it. True when the janitor is due: after the put, so that it finds
- * it. *out_counted_ns is for kn_stats_landed, after the put. */
+ * it. *out_counts is for kn_stats_landed, after the put. */
 bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming,
-                       int64_t *out_counted_ns);
+                       uint64_t *out_counts);
 /* Counts the store afresh and drops what is too old, on a thread of its own, unless another process
  * is at it. */
 void kn_disk_janitor_start(kn_disk *disk);

@@ -57,9 +57,11 @@ typedef struct evictor {
     kn_lock_file *lock;
 } evictor;
 
-static void report_moved(const evictor *e, const kn_totals *totals)
+/* `count`: the one that this is the end of; 0: none. */
+static void report_moved(const evictor *e, const kn_totals *totals, uint32_t count)
 {
-    kn_stats_move_locked(e->disk->stats, e->lock, totals, FLUSH_PATIENCE);
+    const kn_correction moved = {.totals = *totals, .ends_count = count, .lock = e->lock};
+    kn_stats_correct(e->disk->stats, &moved, FLUSH_PATIENCE);
 }
 
 static uint64_t rest(uint64_t of, uint64_t without)
@@ -68,14 +70,13 @@ static uint64_t rest(uint64_t of, uint64_t without)
 }
 
 /* Counts afresh and evicts what is over the caps or too old. `before` is what the totals said when
- * the walk began: the difference corrects them. `coming` is in them and not yet on disk. What other
- * writers have on disk under a temporary name counts as what it is about to be. The time of the
- * count; 0: there was none. */
-static int64_t count_and_evict(const evictor *e, const kn_record *before, const kn_totals *coming)
+ * the count began: the difference corrects them. `coming` is in them and not yet on disk. What
+ * other writers have on disk under a temporary name counts as what it is about to be. */
+static kiln_status count_and_evict(const evictor *e, const kn_record *before,
+                                   const kn_totals *coming)
 {
     kn_disk *disk = e->disk;
     kn_victims list;
-    int64_t counted_ns = 0;
     kn_victims_removed removed = {0};
     kiln_diag diag = KILN_DIAG_INIT;
     const kn_disk_temporaries temporaries = kn_disk_sweep(disk);
@@ -99,19 +100,20 @@ static int64_t count_and_evict(const evictor *e, const kn_record *before, const 
             kn_victims_remove(disk, &list, &limit, &removed, status == KILN_OK ? &diag : NULL);
         status = status == KILN_OK ? gone : status;
         report_moved(
-            e, &(kn_totals){
-                   .files = (int64_t)files - (int64_t)before->files - (int64_t)removed.entries,
-                   .bytes = (int64_t)bytes - (int64_t)before->bytes - (int64_t)removed.bytes,
-                   .counted_ns = list.now_ns});
+            e,
+            &(kn_totals){.files =
+                             (int64_t)files - (int64_t)before->files - (int64_t)removed.entries,
+                         .bytes = (int64_t)bytes - (int64_t)before->bytes - (int64_t)removed.bytes,
+                         .counted_ns = list.now_ns},
+            before->counts);
         note_evicted(disk, &removed);
-        counted_ns = list.now_ns;
     }
     if (status != KILN_OK) {
         tell_trouble(disk, &diag);
     }
     kiln_diag_clear(&diag);
     kn_victims_deinit(&list);
-    return counted_ns;
+    return status;
 }
 
 /* Takes an eighth of one folder of each target, at least one entry; all that is too old. */
@@ -164,7 +166,7 @@ static void evict_slices(const evictor *e, const kn_record *record, const kiln_k
         sum.bytes -= (int64_t)removed.bytes;
         note_evicted(disk, &removed);
     }
-    report_moved(e, &sum);
+    report_moved(e, &sum, 0);
 }
 
 /* --- maintenance ------------------------------------------------------------------------------ */
@@ -181,16 +183,19 @@ static bool must_count(const kn_record *record, int64_t now_ns)
     return record->counted_ns == 0 || is_due(record->counted_ns, now_ns, LONG_NS);
 }
 
-/* As the evictor, by what the totals say now. */
-static int64_t maintain(const evictor *e, const kn_record *record, const kiln_key *key,
-                        const kn_totals *coming)
+/* As the evictor, by what the totals say now. A count that has begun sets *counts. */
+static void maintain(const evictor *e, const kn_record *record, const kiln_key *key,
+                     const kn_totals *coming, uint64_t *counts)
 {
     kn_disk *disk = e->disk;
+    kn_record before;
     int64_t now = kn_clock_wall();
     bool over = is_over(disk, record->bytes, record->files);
-    int64_t counted_ns = 0;
     if (must_count(record, now) || (over && record->files <= SMALL_STORE)) {
-        counted_ns = count_and_evict(e, record, coming);
+        if (kn_stats_begin_count(disk->stats, FLUSH_PATIENCE, &before) == KILN_OK) {
+            *counts = before.counts;
+            (void)count_and_evict(e, &before, coming);
+        }
     } else if (over) {
         (void)kn_disk_sweep(disk);
         evict_slices(e, record, key, coming);
@@ -199,7 +204,6 @@ static int64_t maintain(const evictor *e, const kn_record *record, const kiln_ke
         (void)kn_disk_sweep(disk);
         kn_stats_moved(disk->stats, &(kn_totals){.swept_ns = now});
     }
-    return counted_ns;
 }
 
 /* How long a put waits to be the evictor: where there is no room, and where nobody has counted for
@@ -217,17 +221,13 @@ static uint64_t choose_patience(kn_disk *disk, bool over, bool uncounted)
 }
 
 bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming,
-                       int64_t *out_counted_ns)
+                       uint64_t *out_counts)
 {
     kn_record record;
     evictor e = {.disk = disk};
-    kn_stats_moved(disk->stats, coming);
-    *out_counted_ns = KN_NOT_ANNOUNCED;
-    /* What could not be added stays pending and goes with the next flush. */
-    if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &record, NULL) != KILN_OK) {
+    if (kn_stats_announce(disk->stats, coming, FLUSH_PATIENCE, &record, out_counts) != KILN_OK) {
         return false;
     }
-    *out_counted_ns = record.counted_ns;
     int64_t now = kn_clock_wall();
     bool over = is_over(disk, record.bytes, record.files);
     bool uncounted = must_count(&record, now);
@@ -237,8 +237,7 @@ bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *comi
         kn_record_lock(disk->stats->path, KN_RECORD_EVICT, patience, &e.lock) == KILN_OK) {
         /* Another process may have done it meanwhile. */
         if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &record, NULL) == KILN_OK) {
-            const int64_t counted_ns = maintain(&e, &record, key, coming);
-            *out_counted_ns = counted_ns != 0 ? counted_ns : *out_counted_ns;
+            maintain(&e, &record, key, coming, out_counts);
             (void)kn_stats_flush(disk->stats, FLUSH_PATIENCE, NULL, NULL);
         }
         kn_record_unlock(e.lock, KN_RECORD_EVICT);

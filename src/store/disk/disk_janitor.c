@@ -52,13 +52,16 @@ static int64_t less(uint64_t a, uint64_t b)
 }
 
 /* What others put or removed during the walk may have been seen by it or not. The totals get the
- * larger of both answers: too high is put right tomorrow, too low would let the store grow. */
+ * larger of both answers: too high is put right tomorrow, too low would let the store grow. Where
+ * somebody else has begun to count meanwhile, that one's count is the better one. */
 static void correct(kn_disk *disk, const count *c, const kn_record *before, const kn_record *after)
 {
-    kn_stats_moved(disk->stats,
-                   &(kn_totals){.files = c->there.files - less(before->files, after->files),
-                                .bytes = c->there.bytes - less(before->bytes, after->bytes),
-                                .counted_ns = kn_clock_wall()});
+    const kn_correction correction = {
+        .totals = {.files = c->there.files - less(before->files, after->files),
+                   .bytes = c->there.bytes - less(before->bytes, after->bytes),
+                   .counted_ns = kn_clock_wall()},
+        .ends_count = before->counts};
+    kn_stats_correct(disk->stats, &correction, FLUSH_PATIENCE);
 }
 
 static void count_afresh(kn_disk *disk)
@@ -68,7 +71,7 @@ static void count_afresh(kn_disk *disk)
     count c = {.disk = disk,
                .oldest_ns = disk->max_age_ns > 0 ? now - disk->max_age_ns : INT64_MIN,
                .newest_ns = now + KN_HOUR_NS};
-    kiln_status status = kn_stats_flush(disk->stats, FLUSH_PATIENCE, &before, NULL);
+    kiln_status status = kn_stats_begin_count(disk->stats, FLUSH_PATIENCE, &before);
     const kn_disk_temporaries temporaries = kn_disk_sweep(disk);
     c.there.files += (int64_t)temporaries.files;
     c.there.bytes += (int64_t)temporaries.bytes;
@@ -81,8 +84,10 @@ static void count_afresh(kn_disk *disk)
     if (status == KILN_OK) {
         correct(disk, &c, &before, &after);
     } else { /* no count, but what was removed is gone */
-        kn_stats_moved(disk->stats,
-                       &(kn_totals){.files = -c.evicted.files, .bytes = -c.evicted.bytes});
+        const kn_correction evicted = {
+            .totals = {.files = -c.evicted.files, .bytes = -c.evicted.bytes},
+            .ends_count = before.counts};
+        kn_stats_correct(disk->stats, &evicted, FLUSH_PATIENCE);
     }
     kn_stats_add(disk->stats, KN_COUNT_evicted, (uint64_t)c.evicted.files);
     kn_losses_close(c.losses);

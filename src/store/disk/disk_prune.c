@@ -81,6 +81,7 @@ kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool
 {
     kn_victims list;
     kn_victims_removed removed = {0};
+    const uint32_t counts = kn_stats_counts(disk->stats);
     kiln_status status =
         kn_victims_list(disk, everything ? NULL : options->target, -1,
                         everything ? KN_VICTIMS_AS_FOUND : KN_VICTIMS_BY_USE, &list, diag);
@@ -105,8 +106,9 @@ kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool
         } else {
             kn_stats_add(disk->stats, KN_COUNT_evicted, removed.entries);
         }
-        kn_stats_moved(disk->stats, &(kn_totals){.files = -(int64_t)removed.entries,
-                                                 .bytes = -(int64_t)removed.bytes});
+        kn_stats_departed(
+            disk->stats,
+            &(kn_departure){.counts = counts, .files = removed.entries, .bytes = removed.bytes});
         (void)kn_stats_flush(disk->stats, FLUSH_PATIENCE, NULL, NULL);
     } else {
         (void)kiln_diag_set(diag, status, NULL, "walking the cache", "%s", disk->root);

@@ -161,9 +161,11 @@ static kiln_status verify_one(void *user, const kn_disk_file *file)
         return KILN_OK;
     }
     v->result.entries_bad++;
+    const uint32_t counts = v->remove ? kn_stats_counts(v->disk->stats) : 0;
     if (v->remove && kn_file_remove(file->path, NULL) == KILN_OK) {
-        kn_stats_moved(v->disk->stats,
-                       &(kn_totals){.files = -1, .bytes = -(int64_t)kn_disk_weight(file->size)});
+        kn_stats_departed(
+            v->disk->stats,
+            &(kn_departure){.counts = counts, .files = 1, .bytes = kn_disk_weight(file->size)});
         kn_stats_add(v->disk->stats, KN_COUNT_corrupt, 1);
         kn_losses_note_one(v->disk->root, &file->key, KN_LOSS_CORRUPT);
     }

@@ -24,6 +24,7 @@ static const unsigned char magic[8] = {0x89, 'K', 'S', 'T', '\r', '\n', 0x1a, '\
 enum {
     AT_CHECKSUM = 8,
     AT_VERSION = 24, /* from here on everything is under the checksum */
+    AT_COUNTS = 28,
     AT_FILES = 32,
     AT_BYTES = 40,
     AT_COUNTED_NS = 48,
@@ -50,6 +51,7 @@ kiln_status kn_record_parse(kn_span bytes, kn_record *out_record)
         kn_get_u32(bytes.data + AT_VERSION) != RECORD_VERSION) {
         return KILN_E_CORRUPT;
     }
+    out_record->counts = kn_get_u32(bytes.data + AT_COUNTS);
     out_record->files = kn_get_u64(bytes.data + AT_FILES);
     out_record->bytes = kn_get_u64(bytes.data + AT_BYTES);
     out_record->counted_ns = (int64_t)kn_get_u64(bytes.data + AT_COUNTED_NS);
@@ -70,6 +72,7 @@ void kn_record_write(const kn_record *record, unsigned char out[KN_RECORD_SIZE])
     memset(out, 0, KN_RECORD_SIZE);
     memcpy(out, magic, sizeof magic);
     kn_put_u32(out + AT_VERSION, RECORD_VERSION);
+    kn_put_u32(out + AT_COUNTS, record->counts);
     kn_put_u64(out + AT_FILES, record->files);
     kn_put_u64(out + AT_BYTES, record->bytes);
     kn_put_u64(out + AT_COUNTED_NS, (uint64_t)record->counted_ns);
@@ -160,11 +163,8 @@ void kn_stats_moved(kn_stats *stats, const kn_totals *totals)
 
 void kn_stats_landed(kn_stats *stats, const kn_landing *landing)
 {
-    if (landing->counted_ns == KN_NOT_ANNOUNCED) {
-        return;
-    }
     kn_mutex_lock(&stats->mutex);
-    if (stats->landing_count < KN_LANDINGS) {
+    if (landing->counts != KN_NOT_ANNOUNCED && stats->landing_count < KN_LANDINGS) {
         stats->landings[stats->landing_count++] = *landing;
     } else {
         stats->pending.files += landing->files;
@@ -173,19 +173,45 @@ void kn_stats_landed(kn_stats *stats, const kn_landing *landing)
     kn_mutex_unlock(&stats->mutex);
 }
 
+void kn_stats_departed(kn_stats *stats, const kn_departure *departure)
+{
+    kn_departure *pending = &stats->departed;
+    kn_mutex_lock(&stats->mutex);
+    if (pending->counts != departure->counts) {
+        *pending = (kn_departure){.counts = departure->counts};
+    }
+    pending->files += departure->files;
+    pending->bytes += departure->bytes;
+    kn_mutex_unlock(&stats->mutex);
+}
+
 /* --- in the file ------------------------------------------------------------------------------ */
 
-static void apply(kn_record *record, const kn_addition *add)
+static bool has_count_begun_since(uint64_t counts, uint32_t now)
+{
+    return (counts + 1) / 2 != ((uint64_t)now + 1) / 2;
+}
+
+/* What a count may have missed already is not subtracted again. Totals that are much too high would
+ * cost entries that are in use: they are not known any longer, then. */
+static void subtract(kn_record *record, const kn_departure *departed)
+{
+    if (record->counts != departed->counts || departed->counts % 2 != 0) {
+        record->counted_ns = departed->files > record->files / 16 ? 0 : record->counted_ns;
+        return;
+    }
+    record->files -= departed->files < record->files ? departed->files : record->files;
+    record->bytes -= departed->bytes < record->bytes ? departed->bytes : record->bytes;
+}
+
+static void apply_totals(kn_record *record, const kn_addition *add)
 {
     const kn_totals *totals = &add->totals;
-    for (int i = 0; i < KN_COUNTERS; i++) {
-        record->counters[i] += add->counters[i];
-    }
     int64_t files = (int64_t)record->files + totals->files;
     int64_t bytes = (int64_t)record->bytes + totals->bytes;
     for (size_t i = 0; i < add->landing_count; i++) {
         const kn_landing *landing = &add->landings[i];
-        const bool missed = record->counted_ns != landing->counted_ns;
+        const bool missed = has_count_begun_since(landing->counts, record->counts);
         files += missed ? landing->files : 0;
         bytes += missed ? landing->bytes : 0;
     }
@@ -193,6 +219,23 @@ static void apply(kn_record *record, const kn_addition *add)
     record->bytes = bytes > 0 ? (uint64_t)bytes : 0;
     record->counted_ns = totals->counted_ns != 0 ? totals->counted_ns : record->counted_ns;
     record->swept_ns = totals->swept_ns != 0 ? totals->swept_ns : record->swept_ns;
+    if (add->departed.files != 0) {
+        subtract(record, &add->departed);
+    }
+}
+
+static void apply(kn_record *record, const kn_addition *add)
+{
+    for (int i = 0; i < KN_COUNTERS; i++) {
+        record->counters[i] += add->counters[i];
+    }
+    apply_totals(record, add);
+    if (add->begins_count) {
+        record->counts = (record->counts + 1) | 1;
+    } else if (add->ends_count != 0) {
+        record->counts++;
+    }
+    record->writer = add->writer;
 }
 
 /* Whether it has come into the file before, by a write whose file was copied and replaced. */
@@ -205,11 +248,53 @@ static bool is_added(const kn_record *record, uint32_t writer)
     return added;
 }
 
-/* Read, change, write: with the lock held. KILN_MISS: on a file that is there no longer. */
-static kiln_status rewrite(const kn_stats *stats, const kn_lock_file *lock, const kn_addition *add,
-                           kn_record *record, bool *out_reset, kiln_diag *diag)
+/* What a writing needs besides what it adds, and what becomes of it. */
+typedef struct writing {
+    uint64_t patience_ns;
+    const kn_lock_file *guard; /* NULL: none; else nothing is added when it is held no longer */
+    bool reset;                /* the record was damaged */
+    bool unsure;               /* it failed after it had written something */
+    kn_record record;          /* as it was written: others may have changed it since */
+} writing;
+
+/* A record that is short is new, or was torn by a crash: nothing in it can be believed. */
+static kiln_status read_record(kn_file *file, kn_record *record, writing *how)
 {
     unsigned char bytes[KN_RECORD_SIZE];
+    const kiln_status status = kn_file_read_at(file, 0, bytes, sizeof bytes);
+    if (status == KILN_E_IO) {
+        return status;
+    }
+    if (status == KILN_MISS ||
+        kn_record_parse(kn_span_of(bytes, sizeof bytes), record) != KILN_OK) {
+        how->reset = status == KILN_OK;
+        *record = (kn_record){.created_ns = kn_clock_wall()};
+    }
+    return KILN_OK;
+}
+
+/* KILN_E_CANCELLED: another count has begun. */
+static kiln_status add_to_file(kn_file *file, const kn_addition *add, writing *how)
+{
+    unsigned char bytes[KN_RECORD_SIZE];
+    kn_record record;
+    const kiln_status status = read_record(file, &record, how);
+    if (status != KILN_OK || is_added(&record, add->writer)) {
+        return status;
+    }
+    if (add->ends_count != 0 && record.counts != add->ends_count) {
+        return KILN_E_CANCELLED;
+    }
+    apply(&record, add);
+    how->record = record;
+    kn_record_write(&record, bytes);
+    return kn_file_write_at(file, 0, bytes, sizeof bytes);
+}
+
+/* Read, change, write: with the lock held. KILN_MISS: on a file that is there no longer. */
+static kiln_status rewrite(const kn_stats *stats, const kn_lock_file *lock, const kn_addition *add,
+                           writing *how, kiln_diag *diag)
+{
     kn_file *file = NULL;
     kiln_status status = kn_file_open(stats->path, true, &file, diag);
     if (status != KILN_OK) {
@@ -219,26 +304,8 @@ static kiln_status rewrite(const kn_stats *stats, const kn_lock_file *lock, cons
         kn_file_close(file);
         return KILN_MISS;
     }
-    status = kn_file_read_at(file, 0, bytes, sizeof bytes);
-    if (status == KILN_E_IO) {
-        goto cleanup;
-    }
-    if (status == KILN_MISS ||
-        kn_record_parse(kn_span_of(bytes, sizeof bytes), record) != KILN_OK) {
-        /* Short: new, or torn by a crash. Nothing in it can be believed. */
-        *out_reset = status == KILN_OK;
-        memset(record, 0, sizeof *record);
-        record->created_ns = kn_clock_wall();
-    }
-    status = KILN_OK;
-    if (!is_added(record, add->writer)) {
-        apply(record, add);
-        record->writer = add->writer;
-        kn_record_write(record, bytes);
-        status = kn_file_write_at(file, 0, bytes, sizeof bytes);
-    }
-cleanup:
-    if (status != KILN_OK) {
+    status = add_to_file(file, add, how);
+    if (status != KILN_OK && status != KILN_E_CANCELLED) {
         status = kiln_diag_set(diag, KILN_E_IO, NULL, "writing the cache's statistics", "%s",
                                stats->path);
     }
@@ -246,18 +313,10 @@ cleanup:
     return status;
 }
 
-/* What a writing needs besides what it adds. */
-typedef struct writing {
-    uint64_t patience_ns;
-    const kn_lock_file *guard; /* NULL: none; else nothing is added when it is held no longer */
-    bool reset;                /* the record was damaged */
-    bool unsure;               /* it failed after it had written something */
-} writing;
-
 /* A writer that was stopped in the middle finds its file replaced, and what it wrote perhaps lost:
- * it begins again. KILN_E_CANCELLED: the guard is gone. */
+ * it begins again. KILN_E_CANCELLED: the guard is gone, or the count is not the last one. */
 static kiln_status rewrite_locked(const kn_stats *stats, const kn_addition *add, writing *how,
-                                  kn_record *record, kiln_diag *diag)
+                                  kiln_diag *diag)
 {
     kiln_status status = KILN_E_BUSY;
     bool done = false;
@@ -269,7 +328,7 @@ static kiln_status rewrite_locked(const kn_stats *stats, const kn_addition *add,
             status = KILN_E_CANCELLED;
         }
         if (status == KILN_OK) {
-            status = rewrite(stats, lock, add, record, &how->reset, diag);
+            status = rewrite(stats, lock, add, how, diag);
         }
         done = status == KILN_OK ? kn_record_is_settled(lock, stats->path) : status != KILN_MISS;
         how->unsure = status == KILN_OK ? !done : how->unsure;
@@ -285,81 +344,118 @@ static bool is_anything_pending(const kn_stats *stats)
     collect(stats, now);
     return memcmp(now, stats->flushed, sizeof now) != 0 || totals->files != 0 ||
            totals->bytes != 0 || totals->counted_ns != 0 || totals->swept_ns != 0 ||
-           stats->unsure.writer != 0 || stats->landing_count != 0;
+           stats->unsure.writer != 0 || stats->landing_count != 0 || stats->departed.files != 0;
 }
 
-/* With the mutex held. `*out_reset`: the record was damaged and starts again. */
-static kiln_status flush_held(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
-                              bool *out_reset, kiln_diag *diag)
+/* With the mutex held. `begins`: a count. */
+static kiln_status flush_held(kn_stats *stats, bool begins, writing *how, kiln_diag *diag)
 {
     uint64_t now[KN_COUNTERS];
-    kn_record record = {0};
-    if (out_record == NULL && !is_anything_pending(stats)) {
-        return KILN_OK;
-    }
-    writing how = {.patience_ns = patience_ns};
     if (stats->unsure.writer != 0) {
-        kiln_status status = rewrite_locked(stats, &stats->unsure, &how, &record, diag);
+        kiln_status status = rewrite_locked(stats, &stats->unsure, how, diag);
+        how->unsure = false;
         if (status != KILN_OK) {
             return status;
         }
         stats->unsure.writer = 0;
     }
-    kn_addition add = {.totals = stats->pending, .writer = (uint32_t)kn_random_u64() | 1};
+    kn_addition add = {.totals = stats->pending,
+                       .departed = stats->departed,
+                       .begins_count = begins,
+                       .writer = (uint32_t)kn_random_u64() | 1};
     collect(stats, now);
     for (int i = 0; i < KN_COUNTERS; i++) {
         add.counters[i] = now[i] - stats->flushed[i];
     }
     memcpy(add.landings, stats->landings, sizeof add.landings);
     add.landing_count = stats->landing_count;
-    how.unsure = false;
-    kiln_status status = rewrite_locked(stats, &add, &how, &record, diag);
-    *out_reset = how.reset;
-    if (status == KILN_OK || how.unsure) {
+    kiln_status status = rewrite_locked(stats, &add, how, diag);
+    if (status == KILN_OK || how->unsure) {
         memcpy(stats->flushed, now, sizeof now);
         memset(&stats->pending, 0, sizeof stats->pending);
+        stats->departed = (kn_departure){.counts = 0};
         stats->landing_count = 0;
     }
-    if (status != KILN_OK && how.unsure) {
+    if (status != KILN_OK && how->unsure) {
         stats->unsure = add;
-    }
-    if (status == KILN_OK && out_record != NULL) {
-        *out_record = record;
     }
     atomic_store_explicit(&stats->flush_due, kn_clock_now() + HITS_FLUSH_NS, memory_order_relaxed);
     return status;
 }
 
-kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
-                           kiln_diag *diag)
+static void report_reset(kn_stats *stats, const writing *how)
 {
-    bool reset = false;
-    if (out_record != NULL) {
-        memset(out_record, 0, sizeof *out_record);
-    }
-    if (stats->path == NULL) {
-        return KILN_MISS;
-    }
-    kn_mutex_lock(&stats->mutex);
-    kiln_status status = flush_held(stats, patience_ns, out_record, &reset, diag);
-    kn_mutex_unlock(&stats->mutex);
-    if (reset) {
+    if (how->reset) {
         kn_stats_add(stats, KN_COUNT_io_errors, 1);
         kn_log_once(KILN_LOG_WARN, "the cache's statistics in %s were damaged and start again",
                     stats->path);
     }
+}
+
+kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
+                           kiln_diag *diag)
+{
+    writing how = {.patience_ns = patience_ns};
+    kiln_status status = stats->path != NULL ? KILN_OK : KILN_MISS;
+    kn_mutex_lock(&stats->mutex);
+    if (status == KILN_OK && (out_record != NULL || is_anything_pending(stats))) {
+        status = flush_held(stats, false, &how, diag);
+    }
+    kn_mutex_unlock(&stats->mutex);
+    if (out_record != NULL) {
+        *out_record = status == KILN_OK ? how.record : (kn_record){.files = 0};
+    }
+    report_reset(stats, &how);
     return status;
 }
 
-void kn_stats_move_locked(kn_stats *stats, const kn_lock_file *lock, const kn_totals *totals,
-                          uint64_t patience_ns)
+kiln_status kn_stats_begin_count(kn_stats *stats, uint64_t patience_ns, kn_record *out_before)
 {
-    kn_record record;
-    writing how = {.patience_ns = patience_ns, .guard = lock};
-    const kn_addition add = {.totals = *totals, .writer = (uint32_t)kn_random_u64() | 1};
+    writing how = {.patience_ns = patience_ns};
+    kiln_status status = KILN_MISS;
     if (stats->path != NULL) {
         kn_mutex_lock(&stats->mutex);
-        (void)rewrite_locked(stats, &add, &how, &record, NULL); /* else they stay too high */
+        status = flush_held(stats, true, &how, NULL);
+        kn_mutex_unlock(&stats->mutex);
+    }
+    *out_before = how.record;
+    report_reset(stats, &how);
+    return status;
+}
+
+kiln_status kn_stats_announce(kn_stats *stats, const kn_totals *coming, uint64_t patience_ns,
+                              kn_record *out_record, uint64_t *out_counts)
+{
+    writing how = {.patience_ns = patience_ns};
+    kiln_status status = KILN_MISS;
+    *out_counts = KN_NOT_ANNOUNCED;
+    if (stats->path != NULL) {
+        /* At once: what another thread's flush took along would be announced at an unknown time. */
+        kn_mutex_lock(&stats->mutex);
+        add_totals(&stats->pending, coming);
+        status = flush_held(stats, false, &how, NULL);
+        if (status == KILN_OK || how.unsure) {
+            *out_counts = how.record.counts;
+        } else {
+            add_totals(&stats->pending,
+                       &(kn_totals){.files = -coming->files, .bytes = -coming->bytes});
+        }
+        kn_mutex_unlock(&stats->mutex);
+    }
+    *out_record = how.record;
+    report_reset(stats, &how);
+    return status;
+}
+
+void kn_stats_correct(kn_stats *stats, const kn_correction *correction, uint64_t patience_ns)
+{
+    writing how = {.patience_ns = patience_ns, .guard = correction->lock};
+    const kn_addition add = {.totals = correction->totals,
+                             .ends_count = correction->ends_count,
+                             .writer = (uint32_t)kn_random_u64() | 1};
+    if (stats->path != NULL) {
+        kn_mutex_lock(&stats->mutex);
+        (void)rewrite_locked(stats, &add, &how, NULL); /* else they stay too high */
         kn_mutex_unlock(&stats->mutex);
     }
 }
@@ -367,7 +463,7 @@ void kn_stats_move_locked(kn_stats *stats, const kn_lock_file *lock, const kn_to
 void kn_stats_flush_at_exit(kn_stats *stats, uint64_t patience_ns)
 {
     const uint64_t deadline = kn_clock_now() + patience_ns;
-    bool reset = false;
+    writing how = {.patience_ns = patience_ns};
     if (stats->path == NULL) {
         return;
     }
@@ -377,7 +473,9 @@ void kn_stats_flush_at_exit(kn_stats *stats, uint64_t patience_ns)
         }
         kn_clock_sleep(MS);
     }
-    (void)flush_held(stats, patience_ns, NULL, &reset, NULL);
+    if (is_anything_pending(stats)) {
+        (void)flush_held(stats, false, &how, NULL);
+    }
     kn_mutex_unlock(&stats->mutex);
 }
 
@@ -433,4 +531,10 @@ kiln_status kn_stats_read(const kn_stats *stats, kn_record *out_record, kiln_dia
         }
         kn_clock_sleep(MS);
     }
+}
+
+uint32_t kn_stats_counts(const kn_stats *stats)
+{
+    kn_record record;
+    return kn_stats_read(stats, &record, NULL) == KILN_OK ? record.counts : 1;
 }

@@ -36,6 +36,7 @@ typedef struct kn_record {
     int64_t counted_ns;    /* when they were last counted afresh; 0: never, totals are unknown */
     int64_t swept_ns;      /* when temporaries were last swept */
     int64_t created_ns;
+    uint32_t counts; /* that have begun, twice; less one while one is under way */
     uint64_t counters[KN_RECORD_COUNTERS];
     uint32_t writer; /* a number of the last writer's own */
     /* The last writer of the record of which this file began as a copy, and of those before it; 0:
@@ -54,14 +55,21 @@ typedef struct kn_totals {
     int64_t counted_ns, swept_ns; /* 0: unchanged */
 } kn_totals;
 
-/* Entries that their writer announced when the store had last been counted at `counted_ns`, and has
- * put there now: a count in between missed them. */
+/* Entries that their writer announced when the record said `counts`, and has put there now: a count
+ * that has begun since may have missed them. */
 #define KN_LANDINGS 8
-#define KN_NOT_ANNOUNCED INT64_MIN /* could not be announced: that goes with the next flush */
+#define KN_NOT_ANNOUNCED UINT64_MAX /* could not be announced: added when it is there */
 typedef struct kn_landing {
-    int64_t counted_ns;
+    uint64_t counts;
     int64_t files, bytes;
 } kn_landing;
+
+/* What was removed after the record said `counts`: a count that is under way, or has begun since,
+ * may have missed it already. */
+typedef struct kn_departure {
+    uint32_t counts;
+    uint64_t files, bytes;
+} kn_departure;
 
 /* What one flush adds. */
 typedef struct kn_addition {
@@ -70,6 +78,9 @@ typedef struct kn_addition {
     kn_totals totals;
     kn_landing landings[KN_LANDINGS];
     size_t landing_count;
+    kn_departure departed;
+    bool begins_count;
+    uint32_t ends_count; /* only while that count is under way; 0: at any time */
 } kn_addition;
 
 typedef struct kn_stats {
@@ -82,6 +93,7 @@ typedef struct kn_stats {
     kn_totals pending;
     kn_landing landings[KN_LANDINGS];
     size_t landing_count;
+    kn_departure departed;
     kn_addition unsure;         /* it may be in the file by now, or not */
     _Atomic uint64_t flush_due; /* when hits are worth a write (kn_clock_now); 0: none yet */
 } kn_stats;
@@ -96,20 +108,37 @@ void kn_stats_own(const kn_stats *stats, kiln_cache_stats *out_stats);
 void kn_stats_moved(kn_stats *stats, const kn_totals *totals);
 /* With more of them at a time than there is room for, the totals may become too high. */
 void kn_stats_landed(kn_stats *stats, const kn_landing *landing);
+/* What the record says before something is removed; an odd number where it cannot be read. */
+uint32_t kn_stats_counts(const kn_stats *stats);
+/* Where counts have come in between, the totals stay too high. */
+void kn_stats_departed(kn_stats *stats, const kn_departure *departure);
 
 /* Adds what is pending to the file, waiting at most `patience_ns` for others. `out_record` (may be
- * NULL) is what the file says then. KILN_MISS without a file, KILN_E_BUSY, KILN_E_IO. */
+ * NULL) is what the file said when that came into it. KILN_MISS without a file, KILN_E_BUSY,
+ * KILN_E_IO. */
 kiln_status kn_stats_flush(kn_stats *stats, uint64_t patience_ns, kn_record *out_record,
                            kiln_diag *diag);
-/* Adds `totals` at once, or never: only while `lock` (record_lock.h) is held, which is looked at
- * with the file in hand. */
+/* The same with an entry that is about to be put there. *out_counts is for its landing: what the
+ * record said when the entry came into it, or KN_NOT_ANNOUNCED. */
+kiln_status kn_stats_announce(kn_stats *stats, const kn_totals *coming, uint64_t patience_ns,
+                              kn_record *out_record, uint64_t *out_counts);
+/* The same before the store is counted: *out_before is what the totals were when the count began,
+ * and its `counts` is for the end. */
+kiln_status kn_stats_begin_count(kn_stats *stats, uint64_t patience_ns, kn_record *out_before);
+
 struct kn_lock_file;
-void kn_stats_move_locked(kn_stats *stats, const struct kn_lock_file *lock, const kn_totals *totals,
-                          uint64_t patience_ns);
-/* The same while the process ends: never waits for the mutex, which may be held by the caller, and
+/* What is added at once, or never. */
+typedef struct kn_correction {
+    kn_totals totals;
+    uint32_t ends_count;             /* only while that count is the last one; 0: at any time */
+    const struct kn_lock_file *lock; /* only while that is held (record_lock.h); NULL: none */
+} kn_correction;
+/* Both are looked at with the file in hand. */
+void kn_stats_correct(kn_stats *stats, const kn_correction *correction, uint64_t patience_ns);
+/* A flush while the process ends: never waits for the mutex, which may be held by the caller, and
  * says nothing. */
 void kn_stats_flush_at_exit(kn_stats *stats, uint64_t patience_ns);
-/* The same for hits: only when the last flush is seconds ago. */
+/* A flush of hits: only when the last flush is seconds ago. */
 bool kn_stats_is_due(kn_stats *stats);
 void kn_stats_flush_rarely(kn_stats *stats);
 /* Removes what lies in the place of the lock file, as is done for the record's own. */

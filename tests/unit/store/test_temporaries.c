@@ -106,8 +106,8 @@ static writer start_put(kiln_cache *cache, size_t bytes)
 {
     const kiln_key key = {{0}};
     const kn_totals coming = {.files = 1, .bytes = (int64_t)kn_disk_weight(bytes)};
-    int64_t counted_ns = 0;
-    (void)kn_disk_make_room(cache->disk, &key, &coming, &counted_ns);
+    uint64_t counts = 0;
+    (void)kn_disk_make_room(cache->disk, &key, &coming, &counts);
     return start_writer(cache->disk->root, bytes);
 }
 
