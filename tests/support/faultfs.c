@@ -71,18 +71,15 @@ typedef enum effect {
     EFFECT_LATE,
     EFFECT_SHORT,
     EFFECT_SKIP,
-    EFFECT_KILLED_LATER,
-    EFFECT_STOPPED_LATER
+    EFFECT_SIGNALLED_LATER
 } effect;
 typedef enum verb {
     VERB_FAIL,
     VERB_LATE,
     VERB_SHORT,
     VERB_SKIP,
-    VERB_KILL,
-    VERB_KILL_AFTER,
-    VERB_STOP,
-    VERB_STOP_AFTER,
+    VERB_SIGNAL,
+    VERB_SIGNAL_AFTER,
     VERB_SLEEP
 } verb;
 
@@ -124,14 +121,9 @@ static bool parse_effect(rule *r, const char *text)
         r->verb = VERB_SHORT;
     } else if (strcmp(text, "skip") == 0) {
         r->verb = VERB_SKIP;
-    } else if (strcmp(text, "kill") == 0) {
-        r->verb = VERB_KILL;
-    } else if (strcmp(text, "kill-after") == 0) {
-        r->verb = VERB_KILL_AFTER;
-    } else if (strcmp(text, "stop") == 0) {
-        r->verb = VERB_STOP;
-    } else if (strcmp(text, "stop-after") == 0) {
-        r->verb = VERB_STOP_AFTER;
+    } else if (strncmp(text, "kill", 4) == 0 || strncmp(text, "stop", 4) == 0) {
+        r->number = text[0] == 'k' ? SIGKILL : SIGSTOP;
+        r->verb = strcmp(text + 4, "-after") == 0 ? VERB_SIGNAL_AFTER : VERB_SIGNAL;
     } else if (strncmp(text, "sleep-", 6) == 0) {
         r->verb = VERB_SLEEP;
         r->number = (int)strtol(text + 6, NULL, 10);
@@ -278,17 +270,11 @@ static effect decide(op what, const char *path, int *out_errno)
         case VERB_SKIP:
             result = EFFECT_SKIP;
             break;
-        case VERB_KILL:
-            (void)raise(SIGKILL);
+        case VERB_SIGNAL:
+            (void)raise(r->number);
             break;
-        case VERB_KILL_AFTER:
-            result = EFFECT_KILLED_LATER;
-            break;
-        case VERB_STOP:
-            (void)raise(SIGSTOP);
-            break;
-        case VERB_STOP_AFTER:
-            result = EFFECT_STOPPED_LATER;
+        case VERB_SIGNAL_AFTER:
+            result = EFFECT_SIGNALLED_LATER;
             break;
         case VERB_SLEEP:
             pause_ms(r->number);
@@ -301,11 +287,8 @@ static effect decide(op what, const char *path, int *out_errno)
 /* Gives the caller the result after the call was made (or not, for EFFECT_FAIL). */
 static long conclude(effect what, int number, long result)
 {
-    if (what == EFFECT_KILLED_LATER) {
-        (void)raise(SIGKILL);
-    }
-    if (what == EFFECT_STOPPED_LATER) {
-        (void)raise(SIGSTOP);
+    if (what == EFFECT_SIGNALLED_LATER) {
+        (void)raise(number);
     }
     if (what == EFFECT_FAIL || what == EFFECT_LATE) {
         errno = number;
