@@ -2,6 +2,7 @@
 #include "store/format/record_lock.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "store/format/stats.h"
@@ -51,6 +52,45 @@ static uint32_t find_last_writer(const char *path)
     return record.writer;
 }
 
+typedef struct copies {
+    const char *folder;
+    const char *own; /* NULL: all are others' */
+} copies;
+
+static kiln_status drop_copy(void *user, const char *name)
+{
+    const copies *c = user;
+    kn_record record;
+    void *data = NULL;
+    size_t size = 0;
+    char *path = kn_publish_is_temporary(name) ? kn_path_join(c->folder, name) : NULL;
+    if (path != NULL && (c->own == NULL || strcmp(path, c->own) != 0) &&
+        kn_file_read(path, KN_RECORD_SIZE, true, &data, &size, NULL, NULL) == KILN_OK &&
+        kn_record_parse(kn_span_of(data, size), &record) == KILN_OK) {
+        (void)kn_file_remove(path, NULL);
+    }
+    free(data);
+    free(path);
+    return KILN_OK;
+}
+
+/* A process that stands still just before it puts its copy into the file's place would do so later,
+ * over all that was written meanwhile. Without its copy it cannot. Of two that do this to each
+ * other after they have written their own copies, one goes on at most. */
+static void drop_copies(const char *folder, const char *own)
+{
+    copies c = {.folder = folder, .own = own};
+    (void)kn_file_list(folder, drop_copy, &c, NULL);
+}
+
+static char *copies_folder(const char *path)
+{
+    char *root = kn_path_folder(path);
+    char *folder = root != NULL ? kn_path_join(root, "tmp") : NULL;
+    free(root);
+    return folder;
+}
+
 /* A copy in memory, and of which writer's record it is one. */
 typedef struct record_copy {
     void *data;
@@ -98,8 +138,10 @@ static kiln_status publish_copy(const kn_lock_file *old, const char *path, const
     if (status == KILN_OK) {
         kn_publish_insist(&publish);
         kn_publish_write(&publish, copy.data, copy.size);
+        drop_copies(folder, publish.temporary);
         if (kn_lock_file_is_at(old, path) && find_last_writer(path) == copy.writer) {
             status = kn_publish_commit(&publish, false, NULL);
+            status = status == KILN_OK || kn_lock_file_is_at(old, path) ? status : KILN_MISS;
         } else {
             kn_publish_abort(&publish);
             status = KILN_MISS;
@@ -111,11 +153,9 @@ static kiln_status publish_copy(const kn_lock_file *old, const char *path, const
 
 static kiln_status put_copy(const kn_lock_file *old, const char *path)
 {
-    char *root = kn_path_folder(path);
-    char *folder = root != NULL ? kn_path_join(root, "tmp") : NULL;
+    char *folder = copies_folder(path);
     kiln_status status = folder != NULL ? publish_copy(old, path, folder) : KILN_E_NOMEM;
     free(folder);
-    free(root);
     return status;
 }
 
@@ -233,8 +273,18 @@ bool kn_record_is_settled(kn_lock_file *lock, const char *path)
     const uint64_t deadline = kn_clock_now() + KN_RECORD_STUCK_NS;
     /* In this order: a copy that begins later has what was written. */
     while (is_being_copied(lock)) {
-        if (!kn_lock_file_is_at(lock, path) || kn_clock_now() >= deadline) {
-            break; /* who stands still in copying looks again before the copy is put there */
+        if (!kn_lock_file_is_at(lock, path)) {
+            break;
+        }
+        if (kn_clock_now() >= deadline) {
+            /* Who stands still in copying looks again before the copy is put there, or has looked.
+             */
+            char *folder = copies_folder(path);
+            if (folder != NULL) {
+                drop_copies(folder, NULL);
+            }
+            free(folder);
+            break;
         }
         kn_clock_sleep(FIRST_PAUSE);
     }

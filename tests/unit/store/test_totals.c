@@ -253,6 +253,58 @@ static void D7_of_two_counts_the_later_one_corrects(void **state)
     kiln_cache_destroy(cache);
 }
 
+static pid_t start_sleeper(const char *path, uint64_t byte)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        kn_lock_file *lock = NULL;
+        const bool held = kn_record_lock(path, byte, 0, &lock) == KILN_OK;
+        (void)raise(SIGSTOP);
+        _exit(held ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    return child;
+}
+
+/* One who is about to put a copy of the record into its place stops, is passed over, and goes on
+ * much later: its copy is too old. */
+static void D7_an_old_copy_of_the_record_takes_no_place(void **state)
+{
+    char *path = kt_path(*state, "stats");
+    kiln_cache *cache = open_capped(*state, ANY);
+    put_several(cache, "a", FEW);
+    const pid_t sleeper = start_sleeper(path, KN_RECORD_STATS);
+    const pid_t copier = start_stopping(*state, ANY, "rename:1:stop:/stats", put_one, "c");
+    put_several(cache, "b", MANY);
+    wake(copier);
+    wake(sleeper);
+    const kn_record record = read_record(cache);
+    assert_int_equal(record.counters[KN_COUNT_puts], FEW + MANY + 1);
+    assert_int_equal(record.files, FEW + MANY + 1);
+    kiln_cache_destroy(cache);
+    free(path);
+}
+
+/* The same where nobody needs to pass it over: what is written meanwhile is not in its copy. */
+static void D7_a_copy_without_what_was_written_since_takes_no_place(void **state)
+{
+    char *path = kt_path(*state, "stats");
+    kiln_cache *cache = open_capped(*state, ANY);
+    put_several(cache, "a", FEW);
+    const pid_t sleeper = start_sleeper(path, KN_RECORD_STATS);
+    const pid_t copier = start_stopping(*state, ANY, "rename:1:stop:/stats", put_one, "c");
+    wake(sleeper);
+    put_several(cache, "b", 3);
+    wake(copier);
+    const kn_record record = read_record(cache);
+    assert_int_equal(record.counters[KN_COUNT_puts], FEW + 3 + 1);
+    assert_int_equal(record.files, FEW + 3 + 1);
+    kiln_cache_destroy(cache);
+    free(path);
+}
+
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
@@ -269,6 +321,8 @@ int main(void)
         IN_FOLDER(D7_what_a_count_missed_is_not_subtracted),
         IN_FOLDER(D7_what_is_removed_beside_a_count_is_not_subtracted),
         IN_FOLDER(D7_of_two_counts_the_later_one_corrects),
+        IN_FOLDER(D7_an_old_copy_of_the_record_takes_no_place),
+        IN_FOLDER(D7_a_copy_without_what_was_written_since_takes_no_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
