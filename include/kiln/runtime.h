@@ -69,8 +69,8 @@ static inline KILN_MUST_CHECK kiln_status kiln_runtime_options_init(kiln_runtime
  * that one that crashes or hangs is left out and told.
  * Threads: any.   Blocks: drivers, disk.
  * Owns: *out_runtime is yours, kiln_runtime_destroy().
- * Fails: KILN_E_INVALID (options or environment), KILN_E_UNAVAILABLE (strict, and what was asked
- * for is not there), KILN_E_NOMEM. */
+ * Fails: KILN_E_INVALID (options or environment; strict, and no backend has a name that was asked
+ * for), KILN_E_UNAVAILABLE (strict, and what was asked for is not there), KILN_E_NOMEM. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_create(const kiln_runtime_options *options,
                                                          kiln_runtime **out_runtime,
                                                          kiln_diag *diag);

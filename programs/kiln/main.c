@@ -3,12 +3,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kiln/kiln.h>
+
 #include "cli/cmd.h"
 #include "cli/host.h"
 
 static exit_code usage_error(const cmd_context *context, kiln_diag *diag)
 {
     return cmd_fail_as(context, EXIT_USAGE, diag);
+}
+
+static bool names_backend(const cli_command *command, const char *word)
+{
+    bool takes = false, is_one = false;
+    for (const opt_spec *spec = command->options; spec->name != NULL || spec->letter != 0; spec++) {
+        takes = takes || (spec->name != NULL && strcmp(spec->name, "backend") == 0);
+    }
+    for (size_t i = 0; takes && kiln_backend_name(i) != NULL; i++) {
+        is_one = is_one || strcmp(kiln_backend_name(i), word) == 0;
+    }
+    return is_one;
 }
 
 static exit_code check_arguments(const cmd_context *context, const opt_list *arguments)
@@ -23,6 +37,10 @@ static exit_code check_arguments(const cmd_context *context, const opt_list *arg
         return usage_error(context, &diag);
     }
     if (arguments->count > command->max_arguments) {
+        if (names_backend(command, arguments->items[command->max_arguments])) {
+            (void)snprintf(fix, sizeof(fix), "did you mean --backend %.60s?",
+                           arguments->items[command->max_arguments]);
+        }
         (void)kiln_diag_set(&diag, KILN_E_INVALID, fix, "", "unexpected argument \"%.100s\"",
                             arguments->items[command->max_arguments]);
         return usage_error(context, &diag);

@@ -130,6 +130,29 @@ static const char *read_u64(const char *text, uint64_t *out_value)
     return p > text ? p : NULL;
 }
 
+size_t kn_text_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 32 };
+    size_t above[LONGEST + 1], row[LONGEST + 1];
+    const size_t width = strlen(b);
+    if (width > LONGEST || strlen(a) > LONGEST) {
+        return SIZE_MAX;
+    }
+    for (size_t j = 0; j <= width; j++) {
+        row[j] = j;
+    }
+    for (; *a != '\0'; a++) {
+        memcpy(above, row, sizeof(row));
+        row[0]++;
+        for (size_t j = 0; j < width; j++) {
+            const size_t replaced = above[j] + (*a != b[j]);
+            const size_t longer = (row[j] < above[j + 1] ? row[j] : above[j + 1]) + 1;
+            row[j + 1] = replaced < longer ? replaced : longer;
+        }
+    }
+    return row[width];
+}
+
 bool kn_text_to_u64(const char *text, uint64_t *out_value)
 {
     uint64_t value;

@@ -23,6 +23,9 @@ void kn_text_flatten(char *line);
 bool kn_text_starts(const char *text, const char *prefix);
 bool kn_text_ends(const char *text, const char *suffix);
 
+/* The edit distance of two words; SIZE_MAX for one of more than 32 bytes. */
+size_t kn_text_distance(const char *a, const char *b);
+
 /* A whole decimal number, and one with K, M, G or T (powers of 1024; "2G", "512M", "100"). False on
  * anything else, overflow included. */
 bool kn_text_to_u64(const char *text, uint64_t *out_value);

@@ -37,6 +37,8 @@ const kiln_backend *kn_registry_find(const char *name)
 kiln_status kn_registry_refuse(const char *what, const char *name, kiln_diag *diag)
 {
     char names[256] = "";
+    const char *nearest = NULL;
+    size_t distance = strlen(name) / 3 + 2; /* as far as is near */
     const kiln_backend *backend = NULL;
     for (size_t i = 0; (backend = kn_registry_at(i)) != NULL; i++) {
         const size_t used = strlen(names);
@@ -44,10 +46,19 @@ kiln_status kn_registry_refuse(const char *what, const char *name, kiln_diag *di
             kn_text_putf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "",
                          backend->name);
         }
+        if (kn_text_distance(name, backend->name) < distance) {
+            nearest = backend->name;
+            distance = kn_text_distance(name, nearest);
+        }
     }
-    char fix[384];
-    kn_text_putf(fix, sizeof(fix), "the backends are %s; `kiln devices` lists their devices",
-                 names[0] != '\0' ? names : "none");
+    char fix[384] = "";
+    if (nearest != NULL) {
+        kn_text_putf(fix, sizeof(fix), "did you mean %s? ", nearest);
+    }
+    const size_t used = strlen(fix);
+    kn_text_putf(fix + used, sizeof(fix) - used, "the backends are %s%s",
+                 names[0] != '\0' ? names : "none",
+                 nearest == NULL ? "; `kiln devices` lists their devices" : "");
     return kiln_diag_set(diag, KILN_E_INVALID, fix, what, "there is no backend \"%.60s\"", name);
 }
 

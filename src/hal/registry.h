@@ -18,8 +18,8 @@ void kn_registry_add_builtin(const kiln_backend *const *list);
 const kiln_backend *kn_registry_at(size_t index);
 const kiln_backend *kn_registry_find(const char *name);
 
-/* Says that no backend has the name `name`, and which names there are; those that work only on
- * request are left out. KILN_E_INVALID. */
+/* Says that no backend has the name `name`, which one is like it, and which names there are; those
+ * that work only on request are left out of these. KILN_E_INVALID. */
 kiln_status kn_registry_refuse(const char *what, const char *name, kiln_diag *diag);
 
 #endif

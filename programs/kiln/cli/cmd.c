@@ -29,6 +29,23 @@ static void refuse_command(const char *name, kiln_diag *diag)
     (void)kiln_diag_set(diag, KILN_E_INVALID, fix, "", "unknown command \"%.60s\"", name);
 }
 
+/* What other programs call it; NULL for a word that none does. */
+static const char *meant_by(const char *name)
+{
+    static const char *const words[][2] = {
+        {"build", "compile"}, {"make", "compile"},   {"bench", "run"},    {"launch", "run"},
+        {"list", "ls"},       {"remove", "prune"},   {"rm", "prune"},     {"delete", "prune"},
+        {"gc", "prune"},      {"clean", "clear"},    {"purge", "clear"},  {"info", "doctor"},
+        {"probe", "devices"}, {"autotune", "tune"},  {"inspect", "show"}, {"download", "pull"},
+        {"upload", "push"},   {"precompile", "warm"}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(words[i][0], name) == 0) {
+            return words[i][1];
+        }
+    }
+    return NULL;
+}
+
 const cli_command *cmd_find(const char *name, kiln_diag *diag)
 {
     const char *names[sizeof(commands) / sizeof(commands[0])] = {NULL};
@@ -38,8 +55,12 @@ const cli_command *cmd_find(const char *name, kiln_diag *diag)
         }
         names[i] = commands[i]->name;
     }
-    const char *nearest = opt_nearest(names, name);
-    if (name[0] == '-') {
+    const char *nearest = meant_by(name);
+    nearest = nearest != NULL ? nearest : opt_nearest(names, name);
+    if (strcmp(name, "-v") == 0) {
+        (void)kiln_diag_set(diag, KILN_E_INVALID, "did you mean kiln -V, the version?", "",
+                            "the command is missing before \"-v\"");
+    } else if (name[0] == '-') {
         (void)kiln_diag_set(diag, KILN_E_INVALID,
                             "write kiln COMMAND [options]; kiln help lists "
                             "the commands",

@@ -131,7 +131,8 @@ static kiln_status read_regular(const char *path, size_t limit, bool whole, char
         if (descriptor >= 0) {
             (void)close(descriptor);
         }
-        return refuse(path, diag, error == ENOENT ? "no such file" : strerror(error));
+        return kiln_diag_set(diag, KILN_E_INVALID, error == ENOENT ? "check the name" : NULL, path,
+                             "%s", error == ENOENT ? "no such file" : strerror(error));
     }
     struct stat info;
     kiln_status status = KILN_OK;
@@ -165,7 +166,9 @@ kiln_status host_write_file(const char *path, const void *data, size_t size, kil
 {
     FILE *file = fopen(path, "wb");
     if (file == NULL) {
-        return kiln_diag_set(diag, KILN_E_IO, NULL, path, "%s", strerror(errno));
+        return kiln_diag_set(diag, KILN_E_IO,
+                             errno == ENOENT ? "make its directory first, or name another" : NULL,
+                             path, "%s", strerror(errno));
     }
     bool good = fwrite(data, 1, size, file) == size;
     int error = errno;

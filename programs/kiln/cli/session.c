@@ -147,8 +147,5 @@ exit_code session_open_runtime_isolated(const cmd_context *context, const sessio
     runtime.isolate_probe = runtime.isolate_probe || isolate || forgets(cache);
     apply(options, &runtime);
     kiln_status status = kiln_runtime_create(&runtime, out_runtime, &diag);
-    if (status == KILN_E_INVALID && (options->backend != NULL || options->device != NULL)) {
-        return cmd_fail_as(context, EXIT_UNAVAILABLE, &diag); /* a name that nobody has */
-    }
     return status == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
 }

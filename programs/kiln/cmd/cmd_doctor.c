@@ -396,7 +396,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     kiln_status status = probe(context, options, findings, &diag);
     if (status != KILN_OK) {
         /* A backend that nobody has. */
-        code = status == KILN_E_INVALID ? EXIT_UNAVAILABLE : exit_of(status);
+        code = exit_of(status);
         code = cmd_fail_as(context, code, &diag);
     } else if (examine_cache(context, cache, findings, &diag) != KILN_OK) {
         code = cmd_fail_as(context, EXIT_CACHE, &diag);

@@ -72,6 +72,29 @@ static kiln_arg_kind kind_of(const kernel_arg *arg)
     return arg->access == KERNEL_LOCAL ? KILN_ARG_LOCAL : KILN_ARG_VALUE;
 }
 
+/* How an argument of such a kind is given. */
+static const char *form_of(kiln_arg_kind kind)
+{
+    return kind == KILN_ARG_BUFFER  ? "as --arg in:f32:1024 or out:f32:1024"
+           : kind == KILN_ARG_LOCAL ? "as --arg local:f32:256"
+                                    : "as --arg value:i32=1024";
+}
+
+/* The first type that fits what a kernel declares. */
+static void suggest_type(const char *declared, char *text, size_t size)
+{
+    static const data_type types[] = {DATA_F32, DATA_I32, DATA_F64, DATA_I64,
+                                      DATA_F16, DATA_I16, DATA_I8};
+    const char *nearest = NULL;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && nearest == NULL; i++) {
+        nearest = kernel_params_type_fits(declared, types[i]) ? data_type_name(types[i]) : NULL;
+    }
+    text[0] = '\0';
+    if (nearest != NULL) {
+        (void)snprintf(text, size, "give it as %s", nearest);
+    }
+}
+
 static kiln_status check_one(const kiln_param *param, const kernel_arg *arg, size_t index,
                              kiln_diag *diag)
 {
@@ -81,11 +104,13 @@ static kiln_status check_one(const kiln_param *param, const kernel_arg *arg, siz
                    param->name[0] != '\0' ? param->name : arg->name);
     kiln_arg_kind kind = kind_of(arg);
     if (param->kind != KILN_ARG_UNKNOWN && param->kind != kind) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "is %s, the kernel takes %s",
-                             kinds[kind], kinds[param->kind]);
+        return kiln_diag_set(diag, KILN_E_INVALID, form_of(param->kind), what,
+                             "is %s, the kernel takes %s", kinds[kind], kinds[param->kind]);
     }
     if (!kernel_params_type_fits(param->type, arg->type)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "is %s, the kernel takes %s",
+        char fix[32];
+        suggest_type(param->type, fix, sizeof(fix));
+        return kiln_diag_set(diag, KILN_E_INVALID, fix, what, "is %s, the kernel takes %s",
                              data_type_name(arg->type), param->type);
     }
     return KILN_OK;
@@ -116,10 +141,7 @@ static kiln_status refuse_count(const kiln_param *params, size_t count, const ch
     char fix[160] = "take the last ones away";
     if (kernel->arg_count < count) {
         const kiln_param *next = &params[kernel->arg_count];
-        (void)snprintf(fix, sizeof(fix), "the next is %.60s: %s", next->name,
-                       next->kind == KILN_ARG_BUFFER  ? "as --arg in:f32:1024 or out:f32:1024"
-                       : next->kind == KILN_ARG_LOCAL ? "as --arg local:f32:256"
-                                                      : "as --arg value:i32=1024");
+        (void)snprintf(fix, sizeof(fix), "the next is %.60s: %s", next->name, form_of(next->kind));
     }
     return kiln_diag_set(diag, KILN_E_INVALID, fix, entry, "takes %zu %s, %zu %s given: %s", count,
                          count == 1 ? "argument" : "arguments", kernel->arg_count,

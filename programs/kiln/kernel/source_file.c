@@ -44,6 +44,10 @@ static kiln_status refuse_name(const char *path, kiln_diag *diag)
     if (host_is_folder(path)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "name the files in it", path, "is a directory");
     }
+    if (strcmp(path, "-") == 0) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "save it to a file, and give that", path,
+                             "standard input is not read");
+    }
     if (!host_exists(path)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "check the name", path, "no such file");
     }

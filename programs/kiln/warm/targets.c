@@ -1,6 +1,7 @@
 /* Reads lists of targets and opens runtimes for them. Must not know what is done with them. */
 #include "warm/targets.h"
 
+#include <stdio.h>
 #include <string.h>
 
 char *targets_backend(const char *target, cli_pool *pool)
@@ -12,6 +13,20 @@ char *targets_of_device(const kiln_device *device, cli_pool *pool)
 {
     const kiln_device_info *info = kiln_device_properties(device);
     return pool_format(pool, "%s:%u", info->backend, info->index);
+}
+
+/* No device takes the language: a target that needs none does. */
+static kiln_status name_target(kiln_language language, kiln_diag *diag)
+{
+    const char *fix = language == KILN_LANG_CUDA   ? "name a target, as --target cuda:sm_90"
+                      : language == KILN_LANG_GLSL ? "name a target: --target vulkan:spirv"
+                      : language == KILN_LANG_C    ? "name a target, as --target cpu:native"
+                                                   : NULL;
+    char why[sizeof(diag->why)];
+    (void)snprintf(why, sizeof(why), "%s", diag->why);
+    return fix == NULL
+               ? KILN_E_UNAVAILABLE
+               : kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, "choosing a device", "%s", why);
 }
 
 kiln_status targets_choose(kiln_runtime *runtime, const targets_wish *wish,
@@ -27,7 +42,9 @@ kiln_status targets_choose(kiln_runtime *runtime, const targets_wish *wish,
     } else {
         kiln_status status = kiln_runtime_select(runtime, source, 1, &device, diag);
         if (status != KILN_OK) {
-            return status;
+            return status == KILN_E_UNAVAILABLE && wish->backend == NULL && wish->device == NULL
+                       ? name_target(source->language, diag)
+                       : status;
         }
         *out_target = targets_of_device(device, pool);
     }

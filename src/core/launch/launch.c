@@ -123,9 +123,9 @@ static kiln_status check_params(kiln_program *program, const char *entry, const 
 }
 
 static kiln_status refuse_shape(const char *entry, uint32_t dimension, const char *why,
-                                kiln_diag *diag)
+                                const char *fix, kiln_diag *diag)
 {
-    return kiln_diag_set(diag, KILN_E_INVALID, NULL, entry, "dimension %u: %s", (unsigned)dimension,
+    return kiln_diag_set(diag, KILN_E_INVALID, fix, entry, "dimension %u: %s", (unsigned)dimension,
                          why);
 }
 
@@ -136,16 +136,17 @@ static kiln_status check_local(const kiln_device *device, const char *entry, uin
     uint64_t local = shape->local[dimension];
     uint32_t limit = device->info.max_group_dim[dimension];
     if (local == 0) {
-        return refuse_shape(entry, dimension, "give a local size in every dimension, or in none",
-                            diag);
+        return refuse_shape(entry, dimension, "its local size is 0",
+                            "give a local size in every dimension, or in none", diag);
     }
     if (limit != 0 && local > limit) {
-        return refuse_shape(entry, dimension, "the local size is over the device's limit", diag);
+        return refuse_shape(entry, dimension, "the local size is over the device's limit",
+                            "give a smaller one, or none", diag);
     }
     if (!kn_instance_can(&device->driver->in, KILN_CAP_PARTIAL_GROUPS) &&
         shape->global[dimension] % local != 0) {
-        return refuse_shape(entry, dimension, "the global size is no multiple of the local size",
-                            diag);
+        return refuse_shape(entry, dimension, "the global size is not a multiple of the local size",
+                            "round the global size up", diag);
     }
     return KILN_OK;
 }
@@ -188,7 +189,7 @@ static kiln_status take_shape(const kiln_device *device, const char *entry,
         out->local[i] = used ? launch->local[i] : (chosen ? 1 : 0);
         out->offset[i] = used ? launch->offset[i] : 0;
         if (out->global[i] == 0) {
-            return refuse_shape(entry, i, "no work-items", diag);
+            return refuse_shape(entry, i, "no work-items", NULL, diag);
         }
         kiln_status status = chosen ? check_local(device, entry, i, out, diag) : KILN_OK;
         if (status != KILN_OK) {

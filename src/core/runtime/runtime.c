@@ -124,15 +124,14 @@ static kiln_status settle_unmet(kiln_runtime *runtime, kiln_diag *diag)
                          report->why);
         }
     }
-    char name[32];
-    if (strict && runtime->device_count == 0 && first_unknown(runtime, name, sizeof(name))) {
-        (void)kn_registry_refuse("choosing a device", name, diag);
-        if (diag != NULL) {
-            diag->status = status; /* a backend that is not there is like a device that is not */
-        }
-    } else if (strict) {
+    if (strict) {
         (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
     } else {
+        char name[32];
+        if (runtime->device == NULL && first_unknown(runtime, name, sizeof(name))) {
+            kiln_diag_clear(&why);
+            (void)kn_registry_refuse("choosing a device", name, &why);
+        }
         kn_log_diag(KILN_LOG_WARN, "going on with what there is", &why);
         status = open_skipped(runtime, diag);
     }
@@ -170,7 +169,11 @@ static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_option
 /* One try at finding what was asked for. */
 static kiln_status list_devices(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
 {
+    char name[32];
     kn_drivers_register(runtime->backend_path, add_report, runtime);
+    if (runtime->strict && first_unknown(runtime, name, sizeof(name))) {
+        return kn_registry_refuse("choosing a device", name, diag); /* a device cannot come by it */
+    }
     kiln_status status = open_asked(runtime, hidden, diag);
     if (status == KILN_OK) {
         report_unknown(runtime);

@@ -365,7 +365,9 @@ static kiln_status parse(const char *text, size_t length, kn_remote_url *url, ur
     const char *end = text + length;
     const char *colon = memchr(text, ':', length);
     if (colon == NULL || end - colon < 3 || colon[1] != '/' || colon[2] != '/' || colon == text) {
-        return bad(diag, "it does not start as scheme://");
+        return kiln_diag_set(diag, KILN_E_INVALID,
+                             "write redis://HOST:6379 or https://HOST/PATH: docs/remote.md",
+                             "the URL of a remote", "it does not start as scheme://");
     }
     url->server.scheme = cut(cutter, text, (size_t)(colon - text));
     const char *at = colon + 3;

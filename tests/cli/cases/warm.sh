@@ -40,6 +40,8 @@ t warm app/a.json --target fake:0
 ls none.kpack 2>/dev/null
 t warm app/a.json
 t warm app/a.json --target nothing:0
+t warm app/a.json --target fake:0,vulcan:spirv
+t warm app/a.json --target fake:9
 t warm app/absent.json --target fake:0
 KILN_COMPILE_JOBS=many
 export KILN_COMPILE_JOBS

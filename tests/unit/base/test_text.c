@@ -160,6 +160,21 @@ static void hex_goes_both_ways(void **state)
     assert_false(kn_hex_decode("", back, 1));
 }
 
+static void words_apart(void **state)
+{
+    (void)state;
+    const char *const apart[][2] = {{"vulcan", "vulkan"}, {"opencl", "opncl"}, {"cuda", "cudaa"}};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(kn_text_distance(apart[i][0], apart[i][1]), 1);
+        assert_int_equal(kn_text_distance(apart[i][1], apart[i][0]), 1);
+    }
+    assert_int_equal(kn_text_distance("", "cpu"), 3);
+    assert_int_equal(kn_text_distance("cpu", ""), 3);
+    assert_int_equal(kn_text_distance("cpu", "cpu"), 0);
+    assert_int_equal(kn_text_distance("pocl", "opencl"), 3);
+    assert_true(kn_text_distance("a word of more than thirty-two bytes", "cpu") == SIZE_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +185,7 @@ int main(void)
         cmocka_unit_test(numbers_are_whole_or_refused),
         cmocka_unit_test(sizes_have_units_of_1024),
         cmocka_unit_test(hex_goes_both_ways),
+        cmocka_unit_test(words_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

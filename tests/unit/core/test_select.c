@@ -126,17 +126,17 @@ static void an_unmet_request_is_an_error_when_strict(void **state)
 {
     static const struct {
         const char *backend, *device, *named;
+        kiln_status status;
     } rows[] = {
-        {"nothing", NULL, "nothing"},
-        {"fake", "7", "\"7\""},
-        {"fake", "Voodoo", "Voodoo"},
-        {"fake", "quick:0", "quick:0"},
+        {"nothing", NULL, "nothing", KILN_E_INVALID},
+        {"fake", "7", "\"7\"", KILN_E_UNAVAILABLE},
+        {"fake", "Voodoo", "Voodoo", KILN_E_UNAVAILABLE},
+        {"fake", "quick:0", "quick:0", KILN_E_UNAVAILABLE},
     };
     rig *r = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         kiln_diag why = KILN_DIAG_INIT;
-        assert_int_equal(create(r, rows[i].backend, rows[i].device, true, &why),
-                         KILN_E_UNAVAILABLE);
+        assert_int_equal(create(r, rows[i].backend, rows[i].device, true, &why), rows[i].status);
         assert_null(r->runtime);
         assert_non_null(strstr(why.why, rows[i].named));
         kiln_diag_clear(&why);
@@ -147,6 +147,24 @@ static void an_unmet_request_is_an_error_when_strict(void **state)
         assert_true(kiln_runtime_device_count(r->runtime) > 0);
         (void)selected(r, NULL);
     }
+}
+
+/* Of a list, too, of which another can be had: it is a slip, and nobody else would notice it. */
+static void a_name_that_no_backend_has_is_named_with_the_nearest(void **state)
+{
+    static const char *const lists[] = {"vulcan", "fake,vulcan", "vulcan,fake"};
+    rig *r = *state;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        kiln_diag why = KILN_DIAG_INIT;
+        assert_int_equal(create(r, lists[i], NULL, true, &why), KILN_E_INVALID);
+        assert_null(r->runtime);
+        assert_string_equal(why.why, "there is no backend \"vulcan\"");
+        assert_non_null(strstr(why.fix, "did you mean vulkan? the backends are "));
+        kiln_diag_clear(&why);
+    }
+    rig_log_start();
+    RIG_OK(create(r, "vulcan", NULL, false, &diag));
+    assert_non_null(strstr(rig_log_stop(), "did you mean vulkan?"));
 }
 
 static void what_failed_is_in_the_strict_message(void **state)
@@ -249,6 +267,7 @@ int main(void)
         TEST(hidden_backends_show_on_request_only),
         TEST(devices_are_asked_for_by_index_and_name),
         TEST(an_unmet_request_is_an_error_when_strict),
+        TEST(a_name_that_no_backend_has_is_named_with_the_nearest),
         TEST(what_failed_is_in_the_strict_message),
         TEST(malformed_values_name_their_variable),
         TEST(a_missing_backend_file_is_reported),
