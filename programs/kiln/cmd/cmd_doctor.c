@@ -8,6 +8,7 @@
 #include "cli/out.h"
 #include "cli/session.h"
 #include "cmd/doctor_packs.h"
+#include "cmd/doctor_program.h"
 #include "cmd/driver_caches.h"
 
 typedef struct doctor_options {
@@ -385,9 +386,11 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     kiln_cache *cache = NULL;
     doctor_findings *findings =
         pool_alloc(context->pool, sizeof(*findings)); /* large for a stack */
-    (void)arguments;                                  /* takes none */
     if (findings == NULL) {
         return cmd_no_memory(context);
+    }
+    if (arguments->count > 0) {
+        return doctor_program_run(context, arguments, options->session.json);
     }
     exit_code code = session_open_cache(context, &options->session, &cache);
     if (code != EXIT_FINE) {
@@ -414,13 +417,18 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
 
 const cli_command cmd_doctor = {
     .name = "doctor",
-    .usage = "",
+    .usage = "[-- PROGRAM [ARGUMENTS]]",
     .summary = "Examines backends, the cache and the drivers' own caches, and says what to fix",
     .details =
         "Each backend is probed in a process of its own with a time limit, so that a broken\n"
         "driver can neither crash nor hang the examination. Exits 3 if no backend works, 4\n"
-        "if the cache should be on and is not.",
+        "if the cache should be on and is not.\n\n"
+        "With a program, runs it as kiln exec does, and says which compilers it used, which of "
+        "them\n"
+        "kiln answered for, and what to do about the others. Exits 0, whatever the program's exit\n"
+        "code.",
     .options = specs,
     .options_size = sizeof(doctor_options),
+    .max_arguments = SIZE_MAX,
     .run = run,
 };

@@ -7,6 +7,7 @@
 
 #include "cli/cmd.h"
 #include "cli/host.h"
+#include "exec/audit.h"
 #include "exec/child.h"
 #include "exec/environment.h"
 #include "exec/report.h"
@@ -15,6 +16,7 @@ typedef struct exec_options {
     bool stats;
     const char *report;
     bool print;
+    bool audit;
 } exec_options;
 
 static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, stats), NULL,
@@ -23,6 +25,8 @@ static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, s
                                   "write the same as JSON to FILE"},
                                  {"print", 0, OPT_FLAG, offsetof(exec_options, print), NULL,
                                   "print the environment for a shell, and start nothing"},
+                                 {"audit", 0, OPT_FLAG, offsetof(exec_options, audit), NULL,
+                                  "also serve a program that opens NVRTC by its absolute path"},
                                  OPT_END};
 
 static bool write_report(const cmd_context *context, const exec_options *options, const char *path)
@@ -59,7 +63,7 @@ static exit_code run_watched(const cmd_context *context, const exec_options *opt
     }
     exit_code code = EXIT_TROUBLE;
     if (exec_environment_add(environment, "KILN_EXEC_REPORT", path)) {
-        code = exec_child_run(context, environment, arguments);
+        code = exec_child_run(context, environment, arguments, false);
         (void)write_report(context, options, path);
     } else {
         code = cmd_no_memory(context);
@@ -79,7 +83,11 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         return EXIT_USAGE;
     }
     const char *program = arguments->count > 0 ? arguments->items[0] : NULL;
-    if (exec_environment_make(context->pool, program, &environment, &diag) != KILN_OK) {
+    kiln_status status = exec_environment_make(context->pool, program, &environment, &diag);
+    if (status == KILN_OK && options->audit) {
+        status = exec_audit_add(context->pool, &environment, NULL, true, &diag);
+    }
+    if (status != KILN_OK) {
         if (options->print || diag.status != KILN_E_UNAVAILABLE) {
             return cmd_fail(context, &diag);
         }

@@ -86,9 +86,10 @@ char *exec_child_report(const cmd_context *context)
 }
 
 exit_code exec_child_run(const cmd_context *context, const exec_environment *environment,
-                         const opt_list *arguments)
+                         const opt_list *arguments, bool aside)
 {
     watch_signals();
+    (void)fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
         struct sigaction normal = {.sa_handler = SIG_DFL};
@@ -97,6 +98,9 @@ exit_code exec_child_run(const cmd_context *context, const exec_environment *env
         (void)sigaction(SIGQUIT, &normal, NULL);
         if (!exec_environment_apply(environment)) {
             _exit((int)cmd_no_memory(context));
+        }
+        if (aside && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+            _exit(EXIT_NOT_EXECUTABLE);
         }
         _exit((int)exec_child_become(context, arguments));
     }

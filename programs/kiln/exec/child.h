@@ -9,9 +9,10 @@
 exit_code exec_child_become(const cmd_context *context, const opt_list *arguments);
 
 /* Runs the program in a process of its own. Ctrl-C reaches it from the terminal, other signals are
- * passed on. Its exit code, or 128 and the number of the signal that ended it. */
+ * passed on. With `aside` what it prints goes to standard error. Its exit code, or 128 and the
+ * number of the signal that ended it. */
 exit_code exec_child_run(const cmd_context *context, const exec_environment *environment,
-                         const opt_list *arguments);
+                         const opt_list *arguments, bool aside);
 
 /* An empty temporary file for the report, which the caller removes; NULL: the reason was said. */
 char *exec_child_report(const cmd_context *context);

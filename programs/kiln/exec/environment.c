@@ -177,6 +177,7 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
     if (libraries == NULL) {
         return KILN_E_UNAVAILABLE;
     }
+    out->libraries = libraries;
     for (size_t i = 0; i < MAJORS; i++) {
         const char *real = find_real(pool, file, majors[i]);
         const char *front =

@@ -14,6 +14,7 @@ typedef struct exec_setting {
 typedef struct exec_environment {
     exec_setting settings[EXEC_SETTINGS_MAX];
     size_t count;
+    const char *libraries; /* the directory of what kiln puts into programs */
     /* For doctor: each NVRTC that was found, and the library of kiln that stands in for it. */
     struct {
         int major;

@@ -1,0 +1,191 @@
+/* See doctor_program.h. */
+#include "cmd/doctor_program.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/out.h"
+#include "exec/audit.h"
+#include "exec/child.h"
+#include "exec/environment.h"
+#include "exec/report.h"
+
+typedef struct program_findings {
+    exec_environment environment;
+    exec_audit audit;
+    exec_report report;
+    exit_code ended;
+} program_findings;
+
+/* What is known of a compiler by the name of its file. */
+typedef struct compiler_kind {
+    const char *file; /* the start of the name */
+    const char *name;
+    const char *why; /* kiln does not stand under it */
+    const char *fix;
+} compiler_kind;
+
+static const compiler_kind kinds[] = {
+    {"libnvrtc", "NVRTC", "it is opened by its absolute path",
+     "start the program with kiln exec --audit"},
+    {"libnvJitLink", "nvJitLink", "it is opened by its absolute path",
+     "start the program with kiln exec --audit"},
+    {"libnvvm", "libNVVM", "kiln exec does not stand under it", "rely on the program's own cache"},
+    {"libcuda", "CUDA driver", "it compiles PTX itself",
+     "keep the driver's own cache: CUDA_CACHE_PATH on a directory that lasts"},
+    {"libhiprtc", "hipRTC", "kiln exec does not stand under it", "rely on the program's own cache"},
+    {"libamdhip64", "HIP runtime", "kiln exec does not stand under it",
+     "rely on the program's own cache"},
+    {"libOpenCL", "OpenCL", "kiln exec does not stand under it",
+     "build the program with <kiln/opencl.h>, or rely on the driver's own cache"},
+    {"libvulkan", "Vulkan", "kiln exec does not stand under it",
+     "build the program with <kiln/vulkan.h>, or rely on its own VkPipelineCache"},
+    {"libze_loader", "Level Zero", "kiln exec does not stand under it",
+     "rely on the driver's own cache"},
+    {"ptxas", "ptxas", "it is started by its absolute path",
+     "name kiln's in the program's settings: kiln exec --print"},
+    {"nvcc", "nvcc", "it is started by its absolute path",
+     "name kiln's in the program's settings: kiln exec --print"},
+};
+
+static const compiler_kind other = {"", "compiler", "kiln exec does not stand under it",
+                                    "rely on the program's own cache"};
+
+static const char *file_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static const compiler_kind *kind_of(const exec_compiler *compiler)
+{
+    const char *file = file_of(compiler->path);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        if (strncmp(file, kinds[i].file, strlen(kinds[i].file)) == 0) {
+            return &kinds[i];
+        }
+    }
+    return &other;
+}
+
+static const char *state_of(const exec_compiler *compiler)
+{
+    if (compiler->is_ours) {
+        return "kiln";
+    }
+    return compiler->is_requested ? "behind kiln" : "not kiln";
+}
+
+/* --- printing --------------------------------------------------------------------------------- */
+
+static bool print_text(cli_pool *pool, const program_findings *findings)
+{
+    static const out_column columns[] = {
+        {"  compiler", false}, {"answers", false}, {"processes", true}, {"path", false}};
+    const exec_audit *audit = &findings->audit;
+    out_table table;
+    out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < audit->count; i++) {
+        const exec_compiler *row = &audit->compilers[i];
+        const char *cells[] = {pool_format(pool, "  %s", kind_of(row)->name), state_of(row),
+                               pool_format(pool, "%zu", row->count), row->path};
+        out_table_add(&table, cells);
+    }
+    (void)puts("Compilers of this program");
+    if (audit->count > 0 && !out_table_print(&table, stdout)) {
+        return false;
+    }
+    for (size_t i = 0; i < audit->count; i++) {
+        const exec_compiler *row = &audit->compilers[i];
+        if (row->is_ours || row->is_requested) {
+            continue;
+        }
+        out_print(stdout, "  %s: %s%s%s\n            fix: %s\n", row->path, kind_of(row)->why,
+                  row->requester[0] != '\0' ? ", by " : "", row->requester, kind_of(row)->fix);
+    }
+    if (audit->processes == 0) {
+        (void)puts("  none was seen: the program is static, setuid, or linked with another C "
+                   "library than glibc");
+    } else if (audit->count == 0) {
+        (void)puts("  none was used");
+    }
+    exec_report_print(&findings->report, pool, stdout);
+    out_print(stdout, "the program ended with exit code %d\n", (int)findings->ended);
+    return true;
+}
+
+static bool print_json(const program_findings *findings)
+{
+    json_t *root = json_object();
+    json_t *rows = json_array();
+    for (size_t i = 0; i < findings->audit.count; i++) {
+        const exec_compiler *compiler = &findings->audit.compilers[i];
+        const bool served = compiler->is_ours || compiler->is_requested;
+        json_t *row = json_object();
+        out_json_set(&row, "compiler", out_json_text(kind_of(compiler)->name));
+        out_json_set(&row, "path", out_json_text(compiler->path));
+        out_json_set(&row, "requested_by", out_json_text(compiler->requester));
+        out_json_set(&row, "answers", out_json_text(state_of(compiler)));
+        out_json_set(&row, "processes", out_json_u64(compiler->count));
+        out_json_set(&row, "why", out_json_text(served ? "" : kind_of(compiler)->why));
+        out_json_set(&row, "fix", out_json_text(served ? "" : kind_of(compiler)->fix));
+        out_json_append(&rows, row);
+    }
+    out_json_set(&root, "compilers", rows);
+    out_json_set(&root, "processes", out_json_u64(findings->audit.processes));
+    out_json_set(&root, "hits", out_json_u64(findings->report.hits));
+    out_json_set(&root, "compiled", out_json_u64(findings->report.compiled));
+    out_json_set(&root, "bypassed", out_json_u64(findings->report.bypassed));
+    out_json_set(&root, "exit_code", out_json_u64((uint64_t)findings->ended));
+    return out_json(stdout, root);
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static exit_code examine(const cmd_context *context, const opt_list *arguments, bool json,
+                         const char *audit_path, const char *report_path)
+{
+    program_findings *findings = pool_alloc(context->pool, sizeof(*findings));
+    kiln_diag diag = KILN_DIAG_INIT;
+    if (findings == NULL) {
+        return cmd_no_memory(context);
+    }
+    exec_environment *environment = &findings->environment;
+    kiln_status status =
+        exec_environment_make(context->pool, arguments->items[0], environment, &diag);
+    if (status == KILN_OK) {
+        status = exec_audit_add(context->pool, environment, audit_path, false, &diag);
+    }
+    if (status == KILN_OK && !exec_environment_add(environment, "KILN_EXEC_REPORT", report_path)) {
+        return cmd_no_memory(context);
+    }
+    if (status != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    /* With --json what the program prints goes to standard error, so that JSON stands alone. */
+    findings->ended = exec_child_run(context, environment, arguments, json);
+    status = exec_audit_read(context->pool, environment, audit_path, &findings->audit, &diag);
+    if (status == KILN_OK) {
+        status = exec_report_read(report_path, &findings->report, &diag);
+    }
+    if (status != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    const bool good = json ? print_json(findings) : print_text(context->pool, findings);
+    return good ? EXIT_FINE : cmd_no_memory(context);
+}
+
+exit_code doctor_program_run(const cmd_context *context, const opt_list *arguments, bool json)
+{
+    char *audit_path = exec_child_report(context);
+    char *report_path = audit_path != NULL ? exec_child_report(context) : NULL;
+    exit_code code = EXIT_TROUBLE;
+    if (report_path != NULL) {
+        code = examine(context, arguments, json, audit_path, report_path);
+        (void)remove(report_path);
+    }
+    if (audit_path != NULL) {
+        (void)remove(audit_path);
+    }
+    return code;
+}

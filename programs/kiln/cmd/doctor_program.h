@@ -1,0 +1,11 @@
+/* `kiln doctor -- PROGRAM`: which compilers a program uses, and which of them kiln stands under. */
+#ifndef KILN_PROGRAM_DOCTOR_PROGRAM_H
+#define KILN_PROGRAM_DOCTOR_PROGRAM_H
+
+#include "cli/cmd.h"
+
+/* Runs the program to its end. The exit code is that of the examination: EXIT_FINE when it could be
+ * made, whatever the program's own is (which is printed). */
+exit_code doctor_program_run(const cmd_context *context, const opt_list *arguments, bool json);
+
+#endif
