@@ -12,13 +12,15 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import patience
+
 JOBS = os.cpu_count() or 1
+LIMIT_S = 300
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -40,9 +42,7 @@ class Kiln:
         pocl.mkdir(exist_ok=True)
         environment = dict(os.environ, KILN_CACHE_DIR=f"{self.folder}/cache",
                            POCL_CACHE_DIR=str(pocl))
-        return subprocess.run([self.program, *arguments], env=environment, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=280)
+        return patience.run([self.program, *arguments], LIMIT_S, env=environment)
 
     def compiles(self):
         counters = json.loads(self.run("stats", "--json").stdout)["counters"]
@@ -59,7 +59,11 @@ class Kiln:
             share = shares[number]
             done = self.run("compile", "--backend", "opencl", "--json", "-j", "1", "-I",
                             str(share[0].parent), *map(str, share), number=number)
-            return json.loads(done.stdout)["files"]
+            try:
+                return json.loads(done.stdout)["files"]
+            except ValueError:
+                sys.exit(f"kiln compile ended with {done.returncode}: {done.stdout[:300]} "
+                         f"{done.stderr[-1000:]}")
 
         with ThreadPoolExecutor(JOBS) as pool:
             answers = pool.map(compile_share, range(len(shares)))

@@ -16,15 +16,17 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import patience
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:M2S\(INCLUDE_PATH/([^)]+)\)|"([^"]+)"|(\w+)[ \t]*$)',
                      re.MULTILINE)
 DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+M2S\(INCLUDE_PATH/([^)]+)\)",
                      re.MULTILINE)
+LIMIT_S = 3000
 EDITED = ["inc_hash_md5.h", "inc_cipher_aes.h", "inc_types.h", "inc_rp_optimized.cl",
           "inc_hash_sha512.cl"]
 
@@ -56,9 +58,7 @@ class Kiln:
     def run(self, *arguments):
         environment = dict(os.environ, KILN_CACHE_DIR=f"{self.folder}/cache",
                            POCL_CACHE_DIR=f"{self.folder}/pocl")
-        return subprocess.run([self.program, *map(str, arguments)], env=environment, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=3000)
+        return patience.run([self.program, *map(str, arguments)], LIMIT_S, env=environment)
 
     def work(self, command, files):
         done = self.run(command, "-b", "opencl", "-I", self.kernels, "-X", options(self.kernels),

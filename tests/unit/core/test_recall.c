@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/runtime/surroundings.h"
 #include "sys/file.h"
 #include "unit/core/rig.h"
 
@@ -113,8 +114,45 @@ static int register_all(void **state)
     return 0;
 }
 
+/* The folders of libraries are the machine's own. */
+static char *system_before;
+
+static char *describe_system(void)
+{
+    static const char *const none[] = {NULL};
+    const kiln_probe_basis nothing = {none, none, false};
+    kn_strbuf text;
+    kn_strbuf_init(&text, 0);
+    kn_surroundings_describe(&text, &nothing);
+    char *copy = strdup(kn_strbuf_text(&text));
+    kn_strbuf_deinit(&text);
+    assert_non_null(copy);
+    return copy;
+}
+
+/* Where packages are installed beside the test, every start probes again, as it should. */
+static void skip_if_the_system_changed(void)
+{
+    char *now = describe_system();
+    const bool changed = strcmp(now, system_before) != 0;
+    free(now);
+    if (changed) {
+        print_message("SKIP: libraries were installed beside the test\n");
+        skip();
+    }
+}
+
+#define assert_opens(found, expected)                                                              \
+    do {                                                                                           \
+        if ((found) != (expected)) {                                                               \
+            skip_if_the_system_changed();                                                          \
+        }                                                                                          \
+        assert_int_equal(found, expected);                                                         \
+    } while (0)
+
 static int setup(void **state)
 {
+    system_before = describe_system();
     memset(opens, 0, sizeof(opens));
     memset(refuses, 0, sizeof(refuses));
     memset(fewer, 0, sizeof(fewer));
@@ -125,6 +163,12 @@ static int setup(void **state)
     (void)setenv("KILN_TEST_ICD", icd, 1);
     free(icd);
     return result;
+}
+
+static int teardown(void **state)
+{
+    free(system_before);
+    return rig_teardown(state);
 }
 
 /* A process: the runtime on the folder's cache. */
@@ -178,14 +222,14 @@ static void only_the_chosen_backend_is_opened(void **state)
 {
     rig *r = *state;
     start(r);
-    assert_int_equal(all_opens(), DRIVERS);
+    assert_opens(all_opens(), DRIVERS);
     assert_false(report_of(r, "gamma")->remembered);
     char *first = strdup(kiln_runtime_summary(r->runtime));
     start(r);
     assert_string_equal(kiln_runtime_summary(r->runtime), first);
     free(first);
-    assert_int_equal(opens[0], 1); /* asked for first */
-    assert_int_equal(all_opens(), 1);
+    assert_opens(opens[0], 1); /* asked for first */
+    assert_opens(all_opens(), 1);
     assert_false(report_of(r, "alpha")->remembered);
     assert_true(report_of(r, "gamma")->remembered);
     assert_int_equal(report_of(r, "gamma")->outcome, KILN_PROBE_READY);
@@ -203,8 +247,8 @@ static void another_backend_opens_when_it_is_used(void **state)
     kiln_device *device = NULL;
     RIG_OK(kiln_runtime_select(r->runtime, &source, 1, &device, &diag));
     assert_string_equal(kiln_device_properties(device)->name, "gamma 0");
-    assert_int_equal(opens[1], 0);
-    assert_int_equal(opens[2], 1);
+    assert_opens(opens[1], 0);
+    assert_opens(opens[2], 1);
     /* A device taken from the list by hand, too. */
     kiln_queue *queue = NULL;
     kiln_device *by_hand = NULL;
@@ -217,13 +261,13 @@ static void another_backend_opens_when_it_is_used(void **state)
     assert_non_null(by_hand);
     RIG_OK(kiln_queue_create(by_hand, &queue, &diag));
     kiln_queue_destroy(queue);
-    assert_int_equal(opens[1], 1);
-    assert_int_equal(all_opens(), DRIVERS);
+    assert_opens(opens[1], 1);
+    assert_opens(all_opens(), DRIVERS);
     kiln_blob *blob = NULL;
     source.language = KILN_LANG_PTX;
     RIG_OK(kiln_compile(r->runtime, "gamma:1", &source, &blob, NULL, &diag));
     kiln_blob_release(blob);
-    assert_int_equal(all_opens(), DRIVERS);
+    assert_opens(all_opens(), DRIVERS);
 }
 
 typedef struct answer {
@@ -279,6 +323,9 @@ static void selection_gives_the_answer_of_a_full_probe(void **state)
             }
         }
     }
+    if (saved < 20) {
+        skip_if_the_system_changed();
+    }
     assert_true(saved >= 20);
 }
 
@@ -317,7 +364,7 @@ static void a_change_around_a_driver_is_probed_again(void **state)
     start(r);
     for (int change = 0; change < 7; change++) {
         start(r);
-        assert_int_equal(all_opens(), 1);
+        assert_opens(all_opens(), 1);
         switch (change) {
         case 0:
             assert_int_equal(setenv("KILN_FAKE_DRIVER", "2.0", 1), 0);
@@ -345,14 +392,14 @@ static void a_change_around_a_driver_is_probed_again(void **state)
             break;
         }
         start(r);
-        assert_int_equal(all_opens(), DRIVERS);
+        assert_opens(all_opens(), DRIVERS);
         if (change == 0) {
             assert_string_equal(kiln_device_properties(kiln_runtime_device(r->runtime, 0))->driver,
                                 "2.0");
         }
     }
     start(r);
-    assert_int_equal(all_opens(), 1);
+    assert_opens(all_opens(), 1);
 }
 
 static void a_folder_of_the_drivers_own_cache_is_no_change(void **state)
@@ -375,9 +422,9 @@ static void a_folder_of_the_drivers_own_cache_is_no_change(void **state)
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         assert_int_equal(setenv(changes[i].name, r->folder, 1), 0);
         start(r);
-        assert_int_equal(all_opens(), changes[i].counts ? DRIVERS : 1);
+        assert_opens(all_opens(), changes[i].counts ? DRIVERS : 1);
         start(r);
-        assert_int_equal(all_opens(), 1);
+        assert_opens(all_opens(), 1);
     }
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         assert_int_equal(unsetenv(changes[i].name), 0);
@@ -391,10 +438,10 @@ static void a_device_that_went_is_not_listed(void **state)
     fewer[0] = 1; /* nothing else tells of it */
     start(r);
     assert_int_equal(kiln_runtime_device_count(r->runtime), 2 * DRIVERS - 1);
-    assert_int_equal(opens[0], 2); /* as remembered, then as it is */
-    assert_int_equal(opens[1], 1);
+    assert_opens(opens[0], 2); /* as remembered, then as it is */
+    assert_opens(opens[1], 1);
     start(r);
-    assert_int_equal(all_opens(), 1);
+    assert_opens(all_opens(), 1);
     assert_int_equal(kiln_runtime_device_count(r->runtime), 2 * DRIVERS - 1);
 }
 
@@ -434,8 +481,8 @@ static void a_later_one_that_does_not_open_is_passed_over(void **state)
             kiln_diag_clear(&why);
         }
     }
-    assert_int_equal(opens[1], 1); /* tried once */
-    start(r);                      /* forgotten: beta is asked anew */
+    assert_opens(opens[1], 1); /* tried once */
+    start(r);                  /* forgotten: beta is asked anew */
     assert_int_equal(kiln_runtime_device_count(r->runtime), 2 * (DRIVERS - 1));
 }
 
@@ -469,9 +516,9 @@ static void damaged_records_are_no_records(void **state)
     RIG_OK(kn_file_list(probes, damage_one, &d, &diag));
     assert_true(d.done >= 1 && d.done <= DRIVERS);
     start(r);
-    assert_int_equal(all_opens(), DRIVERS);
+    assert_opens(all_opens(), DRIVERS);
     start(r);
-    assert_int_equal(all_opens(), 1);
+    assert_opens(all_opens(), 1);
     free(probes);
 }
 
@@ -481,7 +528,7 @@ static void without_a_folder_nothing_is_remembered(void **state)
     for (int i = 0; i < 2; i++) {
         memset(opens, 0, sizeof(opens));
         rig_open_cache(r, "alpha,beta,gamma", KILN_CACHE_NO_DISK);
-        assert_int_equal(all_opens(), DRIVERS);
+        assert_opens(all_opens(), DRIVERS);
         rig_close(r);
     }
 }
@@ -495,12 +542,12 @@ static void a_fresh_probe_can_be_asked_for(void **state)
     RIG_OK(kiln_runtime_options_init(&options, &diag));
     assert_true(options.fresh_probe);
     RIG_OK(start_asking(r, "alpha,beta,gamma", NULL, false, options.fresh_probe, &diag));
-    assert_int_equal(all_opens(), DRIVERS);
+    assert_opens(all_opens(), DRIVERS);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, rig_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(only_the_chosen_backend_is_opened),
         TEST(another_backend_opens_when_it_is_used),
