@@ -3,7 +3,7 @@
  * Setting never fails: it works in fixed fields, and only the compiler's log is allocated. The
  * arguments of kiln_diag_set may point into the diag itself, so that a caller can add to the line
  * that a lower layer wrote. */
-#include "kiln/status.h"
+#include "base/diag.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,6 +81,34 @@ void kiln_diag_set_vendor_code(kiln_diag *diag, int64_t code)
     if (diag != NULL) {
         diag->vendor_code = code;
     }
+}
+
+void kn_diag_move(kiln_diag *to, kiln_diag *from)
+{
+    if (to == NULL) {
+        kiln_diag_clear(from);
+        return;
+    }
+    kiln_diag_clear(to);
+    *to = *from;
+    *from = (kiln_diag)KILN_DIAG_INIT;
+}
+
+void kn_diag_copy(kiln_diag *to, const kiln_diag *from)
+{
+    if (to == NULL) {
+        return;
+    }
+    kiln_diag_clear(to);
+    *to = *from;
+    to->log = NULL;
+    to->log_length = 0;
+    kiln_diag_set_log(to, from->log, from->log_length);
+}
+
+kiln_status kn_no_memory(kiln_diag *diag, const char *what)
+{
+    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, what, "out of memory");
 }
 
 size_t kiln_diag_format(const kiln_diag *diag, char *buffer, size_t size)

@@ -17,6 +17,7 @@
 #include "kiln/warm.h"
 
 #include "base/checked.h"
+#include "base/diag.h"
 
 #define KN_SIZED(type, last)                                                                       \
     {#type, offsetof(type, struct_size), offsetof(type, last) + sizeof(((type *)NULL)->last),      \
@@ -128,7 +129,7 @@ kiln_status kn_sized_list(kn_sized kind, const void *given, size_t count, const 
     }
     char *copy = (char *)calloc(count, facts->size);
     if (copy == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, facts->name, "out of memory");
+        return kn_no_memory(diag, facts->name);
     }
     for (size_t i = 0; status == KILN_OK && i < count; i++) {
         status = take(facts, at + i * apart, copy + i * facts->size, diag);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/sized.h"
 #include "base/text.h"
 #include "core/runtime/driver.h"
@@ -13,17 +14,14 @@
 #include "hal/artifact.h"
 #include "hal/registry.h"
 
+static const char compiling[] = "kiln_nvrtc_compile"; /* what fails without memory */
+
 /* The request's options, with what core handles by itself taken out. */
 typedef struct parsed_options {
     char arch[32];
     const char **options, **folders;
     size_t option_count, folder_count;
 } parsed_options;
-
-static kiln_status no_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "kiln_nvrtc_compile", "out of memory");
-}
 
 /* The value of an option that is written "-xVALUE", "--long=VALUE", or in two; NULL if this is
  * another option. *index moves to the last element used. */
@@ -62,7 +60,7 @@ static kiln_status parse_options(const kiln_nvrtc_request *request, parsed_optio
     out->options = (const char **)calloc(request->option_count + 1, sizeof(char *));
     out->folders = (const char **)calloc(request->option_count + 1, sizeof(char *));
     if (out->options == NULL || out->folders == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, compiling);
     }
     for (size_t i = 0; i < request->option_count; i++) {
         const size_t first = i;
@@ -130,7 +128,7 @@ static kiln_status take_binary(nvrtc_result *result, const kn_artifact *artifact
         binary = result->text = kn_text_copy_n(binary, size);
     }
     if (binary == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, compiling);
     }
     while (ptx && size > 0 && binary[size - 1] == '\0') {
         size--;
@@ -148,12 +146,12 @@ static kiln_status make_result(const kn_build *build, const kiln_nvrtc_request *
     const kn_artifact *artifact = &run->artifact;
     nvrtc_result *result = (nvrtc_result *)calloc(1, sizeof(*result));
     if (result == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, compiling);
     }
     result->blob = kiln_blob_retain(run->blob);
     result->lowered = (const char **)calloc(request->expression_count + 1, sizeof(char *));
-    kiln_status status =
-        result->lowered != NULL ? take_binary(result, artifact, diag) : no_memory(diag);
+    kiln_status status = result->lowered != NULL ? take_binary(result, artifact, diag)
+                                                 : kn_no_memory(diag, compiling);
     for (size_t i = 0; status == KILN_OK && i < request->expression_count; i++) {
         char fact[32];
         size_t fact_size = 0;

@@ -7,6 +7,7 @@
 
 #include "backends/opencl/status.h"
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 
@@ -98,9 +99,7 @@ static kiln_status compile_unit(const kn_opencl_request *request, const kn_openc
     const size_t count = text->header_count;
     cl_program *headers = calloc(count + 1, sizeof(cl_program));
     const char **names = calloc(count + 1, sizeof(*names));
-    kiln_status status = headers != NULL && names != NULL
-                             ? KILN_OK
-                             : kiln_diag_set(diag, KILN_E_NOMEM, NULL, compiling, NULL);
+    kiln_status status = headers != NULL && names != NULL ? KILN_OK : kn_no_memory(diag, compiling);
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
         names[i] = text->headers[i].name;
         status = create_program(request, text->headers[i].text, text->headers[i].length,
@@ -148,8 +147,7 @@ static kiln_status compile_and_link(const kn_opencl_request *request, cl_program
 {
     const kn_opencl_wish *wish = request->wish;
     cl_program *units = calloc(wish->text_count, sizeof(cl_program));
-    kiln_status status =
-        units != NULL ? KILN_OK : kiln_diag_set(diag, KILN_E_NOMEM, NULL, compiling, NULL);
+    kiln_status status = units != NULL ? KILN_OK : kn_no_memory(diag, compiling);
     for (size_t i = 0; i < wish->text_count && status == KILN_OK; i++) {
         status = compile_unit(request, &wish->texts[i], &units[i], diag);
     }
@@ -179,12 +177,11 @@ kiln_status kn_opencl_make(const kn_opencl_request *request, cl_program *out_pro
         kiln_diag_clear(&first);
         status = compile_and_link(request, out_program, &first);
     }
-    if (status != KILN_OK && diag != NULL) {
-        kiln_diag_clear(diag);
-        *diag = first;
-    } else {
-        kiln_diag_clear(&first);
+    if (status != KILN_OK) {
+        kn_diag_move(diag, &first);
+        return status;
     }
+    kiln_diag_clear(&first);
     return status;
 }
 
@@ -230,7 +227,7 @@ kiln_status kn_opencl_make_bytes(const kn_opencl_site *site, const kn_opencl_wis
     if (status == KILN_OK) {
         status = kn_strbuf_ok(&whole)
                      ? kiln_blob_create(whole.data, whole.length, NULL, 0, out_blob, diag)
-                     : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading an OpenCL binary", NULL);
+                     : kn_no_memory(diag, "reading an OpenCL binary");
     }
     kn_strbuf_deinit(&whole);
     return status;

@@ -7,20 +7,18 @@
 
 #include "backends/opencl/options.h"
 #include "backends/opencl/status.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "core/walk/target.h"
 #include "headers/include_scan.h"
 #include "sys/file.h"
 
+static const char building[] = "building an OpenCL program"; /* what fails without memory */
+
 #define STAGE "opencl.program"
 #define STAGE_MANY "opencl.programs" /* linked of units, or for several devices */
 #define STAGE_REVISION 1u
 #define SYSTEM_DIRS_MAX 8
-
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "building an OpenCL program", NULL);
-}
 
 static kiln_status describe_device(const kn_opencl_request *request, cl_device_id device,
                                    kn_opencl_unit *unit, kiln_diag *diag)
@@ -51,12 +49,12 @@ static kiln_status add_folder(kn_opencl_part *part, const char *folder, kiln_dia
 {
     char **grown = realloc(part->folders, (part->folder_count + 1) * sizeof(*grown));
     if (grown == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, building);
     }
     part->folders = grown;
     grown[part->folder_count] = kn_text_copy(folder);
     if (grown[part->folder_count] == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, building);
     }
     part->folder_count++;
     return KILN_OK;
@@ -118,7 +116,7 @@ static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part
         const size_t folders = part->folder_count;
         status = kn_strbuf_ok(&token) ? read_token(request, part, kn_strbuf_text(&before),
                                                    kn_strbuf_text(&token), &folder_next, diag)
-                                      : out_of_memory(diag);
+                                      : kn_no_memory(diag, building);
         kn_strbuf_clear(&before);
         kn_strbuf_append_text(&before, kn_strbuf_text(&token));
         if (status == KILN_OK) {
@@ -292,7 +290,7 @@ static kiln_status add_headers(kn_opencl_request *request, kn_opencl_part *part,
 {
     char *options = kn_text_copy(part->given->options);
     if (options == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, building);
     }
     kn_text_flatten(options);
     part->source.include_dirs = (const char *const *)part->folders;
@@ -355,7 +353,7 @@ static kiln_status make_parts(kn_opencl_request *request, kiln_diag *diag)
 {
     request->parts = calloc(request->wish->text_count, sizeof(*request->parts));
     if (request->parts == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, building);
     }
     for (size_t i = 0; i < request->wish->text_count; i++) {
         kn_opencl_part *part = &request->parts[i];

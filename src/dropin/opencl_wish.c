@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/sized.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -12,11 +13,6 @@
 #define UNITS_MAX 4096u
 
 static const char building[] = "building an OpenCL program";
-
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, building, NULL);
-}
 
 static void free_text(kn_opencl_text *text)
 {
@@ -111,7 +107,7 @@ static kiln_status copy_unit(const kiln_opencl_unit *unit, kn_opencl_wish *wish,
     wish->text_count++;
     text->options = kn_text_copy(unit->options != NULL ? unit->options : "");
     if (text->options == NULL || !copy_headers(unit, text) || !join_strings(unit, text)) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, building);
     }
     wish->link = wish->link || text->header_count > 0;
     return text->length > 0 ? KILN_OK
@@ -147,7 +143,7 @@ static kiln_status fill(const kiln_opencl_request *request, const kiln_opencl_un
     wish->texts = calloc(request->unit_count, sizeof(*wish->texts));
     wish->link_options = kn_text_copy(request->link_options != NULL ? request->link_options : "");
     if (wish->devices == NULL || wish->texts == NULL || wish->link_options == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, building);
     }
     for (size_t i = 0; i < request->device_count; i++) {
         wish->devices[wish->device_count++] = request->devices[i];
@@ -176,7 +172,7 @@ kiln_status kn_opencl_wish_create(const kiln_opencl_request *request, kn_opencl_
     }
     kn_opencl_wish *wish = status == KILN_OK ? calloc(1, sizeof(*wish)) : NULL;
     if (status == KILN_OK && wish == NULL) {
-        status = out_of_memory(diag);
+        status = kn_no_memory(diag, building);
     }
     if (status == KILN_OK) {
         atomic_init(&wish->references, 1);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/opencl/program.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/plan.h"
@@ -22,11 +23,6 @@ typedef struct ahead {
 static const char *name_of(const kiln_source *source)
 {
     return source->name != NULL ? source->name : "a source";
-}
-
-static kiln_status no_memory(const kiln_source *source, kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name_of(source), "out of memory");
 }
 
 /* --- OpenCL: the stage opencl.program --------------------------------------------------------- */
@@ -52,7 +48,7 @@ static kiln_status join_options(const kiln_source *source, kn_strbuf *out, kiln_
     for (size_t i = 0; i < source->option_count; i++) {
         kn_strbuf_printf(out, "%s ", source->options[i]);
     }
-    return kn_strbuf_ok(out) ? KILN_OK : no_memory(source, diag);
+    return kn_strbuf_ok(out) ? KILN_OK : kn_no_memory(diag, name_of(source));
 }
 
 typedef struct compile_call {
@@ -116,7 +112,7 @@ static kiln_status check_entries(const kn_opencl_request *request, const ahead *
         status = kn_strbuf_ok(&names)
                      ? kn_kernels_check(kn_span_of(kn_strbuf_text(&names), names.length),
                                         job->source, diag)
-                     : no_memory(job->source, diag);
+                     : kn_no_memory(diag, name_of(job->source));
         kn_opencl_kernels_deinit(&request->api, &kernels);
     }
     kn_strbuf_deinit(&names);
@@ -162,7 +158,7 @@ static kiln_status compile_opencl(kiln_runtime *runtime, const kn_plan *plan, ah
     kn_opencl_wish *wish = NULL;
     kn_strbuf_init(&options, 0);
     kiln_status status =
-        text != NULL ? join_options(source, &options, diag) : no_memory(source, diag);
+        text != NULL ? join_options(source, &options, diag) : kn_no_memory(diag, name_of(source));
     if (status == KILN_OK) {
         status = kn_opencl_wish_create_plain(device->context, device->unit->device, text,
                                              kn_strbuf_text(&options), &wish, diag);
@@ -206,7 +202,7 @@ static kiln_status nvrtc_source_init(nvrtc_source *own, const kiln_source *sourc
     own->options = (const char **)calloc(count + 1, sizeof(char *));
     own->defines = (char **)calloc(source->define_count + 1, sizeof(char *));
     if (own->options == NULL || own->defines == NULL) {
-        return no_memory(source, diag);
+        return kn_no_memory(diag, name_of(source));
     }
     for (size_t i = 0; i < source->define_count; i++) {
         const kiln_define *define = &source->defines[i];
@@ -217,7 +213,7 @@ static kiln_status nvrtc_source_init(nvrtc_source *own, const kiln_source *sourc
         own->defines[i] = kn_strbuf_detach(&text, NULL);
         kn_strbuf_deinit(&text);
         if (own->defines[i] == NULL) {
-            return no_memory(source, diag);
+            return kn_no_memory(diag, name_of(source));
         }
         own->options[i] = own->defines[i];
         own->define_count++;

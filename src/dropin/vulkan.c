@@ -7,6 +7,7 @@
 
 #include "backends/vulkan/instance.h"
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/text.h"
@@ -67,7 +68,7 @@ static kiln_status bind(request *r, const kiln_vulkan_device *where, kiln_diag *
     }
     kn_vk *vk = (kn_vk *)calloc(1, sizeof(*vk));
     if (vk == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, what, "out of memory");
+        return kn_no_memory(diag, what);
     }
     const char *missing =
         get != NULL ? kn_vk_bind_instance(get, where->instance, &vk->fn) : "vkGetInstanceProcAddr";
@@ -189,7 +190,7 @@ static kiln_status read_cache(const request *r, VkPipelineCache cache, void **ou
         }
         data = malloc(size);
         if (data == NULL) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, what, "out of memory");
+            return kn_no_memory(diag, what);
         }
         result = r->get_data(r->device, cache, &size, data);
     }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/diag.h"
 #include "sys/thread.h"
 
 typedef struct line {
@@ -91,7 +92,7 @@ kiln_status kn_crew_create(uint32_t jobs, void (*named)(void *user), void *user,
     *out_crew = NULL;
     kn_crew *crew = (kn_crew *)calloc(1, sizeof(*crew));
     if (crew == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "starting threads", "out of memory");
+        return kn_no_memory(diag, "starting threads");
     }
     crew->jobs = jobs < 1 ? 1 : jobs > KN_CREW_MAX ? KN_CREW_MAX : jobs;
     crew->named = named;

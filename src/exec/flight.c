@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/text.h"
@@ -53,7 +54,7 @@ kiln_status kn_flight_create(const char *lock_path, void *(*retain)(void *result
     if (flight == NULL || (lock_path != NULL && path == NULL)) {
         free(flight);
         free(path);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "preparing single flight", NULL);
+        return kn_no_memory(diag, "preparing single flight");
     }
     kn_mutex_init(&flight->mutex);
     kn_map_init(&flight->seats);
@@ -74,18 +75,6 @@ void kn_flight_destroy(kn_flight *flight)
         free(flight->lock_path);
         free(flight);
     }
-}
-
-static void copy_diag(kiln_diag *to, const kiln_diag *from)
-{
-    if (to == NULL) {
-        return;
-    }
-    kiln_diag_clear(to);
-    *to = *from;
-    to->log = NULL;
-    to->log_length = 0;
-    kiln_diag_set_log(to, from->log, from->log_length);
 }
 
 /* With the mutex held: one person less; the last one clears the seat away. */
@@ -146,7 +135,7 @@ kn_flight_role kn_flight_enter(kn_flight *flight, const uint8_t key[KN_FLIGHT_KE
             if (seat->status == KILN_OK) {
                 *out_result = flight->retain(seat->result);
             } else {
-                copy_diag(diag, &seat->diag);
+                kn_diag_copy(diag, &seat->diag);
             }
         }
         get_up(flight, seat);
@@ -314,7 +303,7 @@ void kn_flight_leave(kn_flight *flight, kn_flight_seat *seat, kiln_status status
     if (status == KILN_OK && seat->people > 1) {
         seat->result = flight->retain(result);
     } else if (status != KILN_OK && seat->people > 1 && diag != NULL) {
-        copy_diag(&seat->diag, diag);
+        kn_diag_copy(&seat->diag, diag);
     }
     (void)kn_map_remove(&flight->seats, seat->key, KN_FLIGHT_KEY_SIZE);
     kn_cond_broadcast(&seat->landed);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/diag.h"
 #include "sys/clock.h"
 #include "sys/thread.h"
 
@@ -50,7 +51,7 @@ kiln_status kn_worker_create(kn_worker **out_worker, kiln_diag *diag)
     *out_worker = NULL;
     kn_worker *worker = (kn_worker *)calloc(1, sizeof(*worker));
     if (worker == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "starting a worker thread", "out of memory");
+        return kn_no_memory(diag, "starting a worker thread");
     }
     kn_mutex_init(&worker->mutex);
     kn_cond_init(&worker->work);

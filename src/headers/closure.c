@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -18,6 +19,8 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/thread.h"
+
+static const char following[] = "following includes"; /* what fails without memory */
 
 /* Rows of a manifest from which on a thread of its own takes less time than it saves. */
 #define ASSUMED_ROWS 100u
@@ -38,11 +41,6 @@ typedef struct closure {
     kn_thread *looker;   /* checks the manifest while the caller goes on; NULL: nobody does */
     kiln_status looked;  /* what it found */
 } closure;
-
-static kiln_status no_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "following includes", "out of memory");
-}
 
 /* --- lists in the cache ----------------------------------------------------------------------- */
 
@@ -72,7 +70,7 @@ static kiln_status make_recipe(const closure *c, const char *stage, kiln_recipe 
     if (status == KILN_OK) {
         status = kn_strbuf_ok(&shape)
                      ? kiln_recipe_add_text(recipe, "search", shape.data, shape.length, diag)
-                     : no_memory(diag);
+                     : kn_no_memory(diag, following);
     }
     kn_strbuf_deinit(&shape);
     if (status != KILN_OK) {
@@ -138,7 +136,7 @@ static void save_list(const closure *c, bool shared)
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = kn_strbuf_ok(&bytes)
                              ? kiln_blob_create(bytes.data, bytes.length, NULL, 0, &blob, &diag)
-                             : no_memory(&diag);
+                             : kn_no_memory(&diag, following);
     if (status == KILN_OK) {
         status = shared ? kn_cache_put_below(c->request.cache, c->shared, blob, &diag)
                         : kiln_cache_put(c->request.cache, c->recipe, blob, 0, &diag);
@@ -267,11 +265,11 @@ static kiln_status find(closure *c, kiln_diag *diag)
     kiln_status status = kn_closure_glance(source, &c->has_includes, &c->has_names, view->reason,
                                            sizeof view->reason);
     if (status != KILN_OK || view->reason[0] != '\0' || !c->has_includes) {
-        return status == KILN_E_NOMEM ? no_memory(diag) : status;
+        return status == KILN_E_NOMEM ? kn_no_memory(diag, following) : status;
     }
     status = kn_include_path_init(&c->path, &c->request);
     if (status != KILN_OK) {
-        return no_memory(diag);
+        return kn_no_memory(diag, following);
     }
     c->has_path = true;
     status = looks_on_disk(&c->request) ? make_recipes(c, diag) : KILN_OK;
@@ -291,7 +289,7 @@ static kiln_status find(closure *c, kiln_diag *diag)
         status = find_anew(c);
     }
     count(c);
-    return status == KILN_E_NOMEM ? no_memory(diag) : status;
+    return status == KILN_E_NOMEM ? kn_no_memory(diag, following) : status;
 }
 
 static kiln_status check_request(const kn_closure_request *request, kiln_diag *diag)
@@ -339,11 +337,11 @@ kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_
     }
     closure *c = calloc(1, sizeof *c);
     if (c == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, following);
     }
     c->request = *request;
     kn_manifest_init(&c->manifest);
-    status = copy_dirs(c) ? find(c, diag) : no_memory(diag);
+    status = copy_dirs(c) ? find(c, diag) : kn_no_memory(diag, following);
     c->request.first = NULL;
     if (status != KILN_OK) {
         kn_closure_destroy(&c->view);
@@ -409,7 +407,7 @@ static kiln_status add_line(kiln_recipe *recipe, const char *field, const kn_str
 {
     return kn_strbuf_ok(line)
                ? kiln_recipe_add_text(recipe, field, kn_strbuf_text(line), line->length, diag)
-               : no_memory(diag);
+               : kn_no_memory(diag, following);
 }
 
 static kiln_status add_dirs(const closure *c, kiln_recipe *recipe, kn_strbuf *line, kiln_diag *diag)
@@ -450,7 +448,7 @@ static kiln_status add_names(const closure *c, kiln_recipe *recipe, kiln_diag *d
         char *current = kn_path_resolve(".");
         status = current != NULL
                      ? kiln_recipe_add_text(recipe, "name.current", current, strlen(current), diag)
-                     : no_memory(diag);
+                     : kn_no_memory(diag, following);
         free(current);
     }
     kn_strbuf_deinit(&line);
@@ -482,7 +480,7 @@ kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_
         kn_strbuf_printf(&line, "%s %s", kn_manifest_name(&c->manifest, row->written), hex);
         status = kn_strbuf_ok(&line)
                      ? kiln_recipe_add_text(recipe, "header", line.data, line.length, diag)
-                     : no_memory(diag);
+                     : kn_no_memory(diag, following);
     }
     kn_strbuf_deinit(&line);
     if (status == KILN_OK) {

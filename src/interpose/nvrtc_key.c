@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/cuda/options.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "headers/include_scan.h"
 #include "sys/dylib.h"
@@ -15,11 +16,6 @@
 
 #define STAGE "nvrtc.program"
 #define STAGE_REVISION 1u
-
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "keying an NVRTC compile", "out of memory");
-}
 
 /* --- identity --------------------------------------------------------------------------------- */
 
@@ -106,7 +102,7 @@ static kiln_status split_options(kn_nvrtc_key *key, const kn_nvrtc_program *prog
     key->options = (const char **)calloc(program->option_count + 1, sizeof(char *));
     key->directories = (const char **)calloc(program->option_count + 1, sizeof(char *));
     if (key->options == NULL || key->directories == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, "keying an NVRTC compile");
     }
     for (size_t i = 0; i < program->option_count; i++) {
         const char *directory = directory_of_option(program->options, program->option_count, &i);
@@ -305,7 +301,8 @@ static kiln_status describe_source(kn_nvrtc_key *key, const kn_nvrtc_program *pr
     key->source.header_count = program->header_count;
     const bool plain = program->name == NULL || strchr(program->name, '/') == NULL;
     key->folder = plain ? kn_text_copy(".") : kn_path_folder(program->name);
-    return key->folder != NULL ? split_options(key, program, diag) : out_of_memory(diag);
+    return key->folder != NULL ? split_options(key, program, diag)
+                               : kn_no_memory(diag, "keying an NVRTC compile");
 }
 
 static kiln_status fill_recipe(kn_nvrtc_key *key, const kn_nvrtc_program *program,

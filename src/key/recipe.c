@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "key/digest.h"
@@ -123,7 +124,7 @@ kiln_status kiln_recipe_create(const char *stage, uint32_t revision, kiln_recipe
     kiln_recipe *recipe = calloc(1, sizeof *recipe);
     if (recipe == NULL || !kn_digest_init(&recipe->digest)) {
         free(recipe);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a recipe", NULL);
+        return kn_no_memory(diag, "making a recipe");
     }
     kn_strbuf_init(&recipe->text, MAX_TEXT);
     kn_text_put(recipe->target, sizeof recipe->target, KN_TARGET_NONE);

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/facts.h"
 #include "sys/fail.h"
@@ -155,7 +156,7 @@ static bool load_from(place *p, const void *data, size_t size, kn_dylib **out_li
     if (*out_status == KILN_E_UNAVAILABLE) {
         *out_status = refuse(p, &said, diag);
     } else if (*out_status != KILN_OK) {
-        *out_status = kiln_diag_set(diag, *out_status, said.fix, said.what, "%s", said.why);
+        kn_diag_move(diag, &said);
     }
     kiln_diag_clear(&said);
     return true;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/diag.h"
 #include "sys/file.h"
 
 kiln_status kn_link_create(const char *target, const char *path, kiln_diag *diag)
@@ -16,7 +17,7 @@ kiln_status kn_link_create(const char *target, const char *path, kiln_diag *diag
         whole = folder != NULL ? kn_path_join(folder, target) : NULL;
         free(folder);
         if (whole == NULL) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "linking to a folder", NULL);
+            return kn_no_memory(diag, "linking to a folder");
         }
     }
     kiln_status status = KILN_OK;

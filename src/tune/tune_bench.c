@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/build.h"
@@ -139,12 +140,7 @@ kiln_status kn_bench_build(kn_bench *bench, size_t index, kiln_diag *diag)
         const bool here = status != KILN_E_UNAVAILABLE && status != KILN_E_UNSUPPORTED;
         leave_out(bench, index, here ? KILN_TUNE_FAILED : KILN_TUNE_PASSED_OVER, status, &own);
     }
-    if (diag != NULL) {
-        kiln_diag_clear(diag);
-        *diag = own; /* with its log */
-    } else {
-        kiln_diag_clear(&own);
-    }
+    kn_diag_move(diag, &own);
     return status;
 }
 
@@ -233,9 +229,10 @@ kiln_status kn_bench_check(kn_bench *bench, size_t index, kiln_diag *diag)
     kiln_diag own = KILN_DIAG_INIT;
     kiln_status status = compute(bench, index, false, &own);
     if (status == KILN_E_DEVICE_LOST || status == KILN_E_NOMEM) {
-        (void)kiln_diag_set(diag, status, own.fix, own.what, "%s (in variant %s)", own.why,
-                            bench->kernel->variants[index].name);
-        kiln_diag_clear(&own);
+        const size_t used = strlen(own.why);
+        kn_text_putf(own.why + used, sizeof(own.why) - used, " (in variant %s)",
+                     bench->kernel->variants[index].name);
+        kn_diag_move(diag, &own);
         return status;
     }
     if (status != KILN_OK) {
@@ -264,8 +261,9 @@ kiln_status kn_bench_measure(void *user, size_t index, uint64_t *out_ns)
     kiln_status status = launch(bench, index, batch, &ns, &own);
     *out_ns = ns / batch;
     if (status != KILN_OK) {
-        (void)kiln_diag_set(bench->diag, status, own.fix, own.what, "%s", own.why);
         leave_out(bench, index, KILN_TUNE_FAILED, status, &own);
+        kn_diag_move(bench->diag, &own);
+        return status;
     }
     kiln_diag_clear(&own);
     return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/sized.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/build.h"
@@ -124,7 +125,7 @@ static kiln_status take_variants(kn_kernel *taken, kiln_diag *diag)
     taken->sources = (kiln_source *)calloc(kernel->variant_count, sizeof(kiln_source));
     if (taken->variants == NULL || taken->sources == NULL) {
         free(copy);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, kernel->name, "out of memory");
+        return kn_no_memory(diag, kernel->name);
     }
     memcpy(taken->variants, list, kernel->variant_count * sizeof(kiln_variant));
     free(copy);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
@@ -284,9 +285,8 @@ static kiln_status build_baseline(kiln_device *device, const kiln_kernel *kernel
             break;
         }
     }
-    if (status != KILN_OK && diag != NULL) {
-        kiln_diag_clear(diag);
-        *diag = kept; /* with its log */
+    if (status != KILN_OK) {
+        kn_diag_move(diag, &kept);
         return status;
     }
     kiln_diag_clear(&kept);

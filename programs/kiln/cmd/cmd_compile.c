@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/diag.h"
 #include "cli/host.h"
 #include "cli/out.h"
 #include "cli/parallel.h"
@@ -103,7 +104,7 @@ static kiln_status write_blob(const compile_job *job, compiled_file *file, const
     const char *output = output_for(job, file->file, &good);
     host_mutex_unlock(job->mutex);
     if (!good) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, file->file, "out of memory");
+        return diag_no_memory(diag, file->file);
     }
     if (output == NULL) {
         return KILN_OK;
@@ -289,7 +290,7 @@ static kiln_status check_names(const opt_list *files, cli_pool *pool, kiln_diag 
 {
     const char **sorted = pool_array(pool, files->count, sizeof(*sorted));
     if (sorted == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--output", "out of memory");
+        return diag_no_memory(diag, "--output");
     }
     memcpy(sorted, files->items, files->count * sizeof(*sorted));
     qsort(sorted, files->count, sizeof(*sorted), compare_names);
@@ -422,7 +423,7 @@ static kiln_status prepare(compile_job *job, compile_options *options, const opt
         job->depfile = glslc_depfile(&options->glslc, options->output, pool, &good);
         job->target = options->target;
     }
-    return good ? status : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "-MD", "out of memory");
+    return good ? status : diag_no_memory(diag, "-MD");
 }
 
 static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/bypasses.h"
+#include "cli/diag.h"
 #include "cli/listing.h"
 #include "cli/out.h"
 #include "cli/session.h"
@@ -133,7 +134,7 @@ static kiln_status examine_cache(const cmd_context *context, kiln_cache *cache,
     findings->wanted = (asked.flags & KILN_CACHE_DISABLED) == 0;
     findings->reads_only = findings->disk && session_only_reads(cache);
     if (!doctor_packs_examine(asked.packs, context->pool, &findings->packs)) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "looking at packs", "out of memory");
+        return diag_no_memory(diag, "looking at packs");
     }
     if (!findings->disk) {
         return KILN_OK;

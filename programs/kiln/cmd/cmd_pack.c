@@ -3,6 +3,7 @@
 
 #include <kiln/pack.h>
 
+#include "cli/diag.h"
 #include "cli/host.h"
 #include "cli/listing.h"
 #include "cli/session.h"
@@ -143,7 +144,7 @@ static exit_code write_pack(pack_work *work, bool extend)
         left_out_list list = {NULL, 0};
         if (status == KILN_OK && copied.skipped > 0 &&
             !pack_left_out(work->cache, &work->listing, &list)) {
-            status = kiln_diag_set(&diag, KILN_E_NOMEM, NULL, work->path, "out of memory");
+            status = diag_no_memory(&diag, work->path);
         }
         code = status != KILN_OK ? cmd_fail(context, &diag)
                                  : pack_tell_written(context, work->path, &info, &copied, &list,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/diag.h"
 #include "cli/session.h"
 #include "cmd/tune_report.h"
 #include "kernel/kernel_build.h"
@@ -175,7 +176,7 @@ static kiln_status keep_names(tune_work *work, const kernel_variants *list, tune
     item->rows = rows;
     item->count = count;
     *out_rows = rows;
-    return whole ? KILN_OK : kiln_diag_set(diag, KILN_E_NOMEM, NULL, item->kernel, "out of memory");
+    return whole ? KILN_OK : diag_no_memory(diag, item->kernel);
 }
 
 static void tune_on(tune_work *work, const cli_kernel *kernel, const kernel_variants *list,

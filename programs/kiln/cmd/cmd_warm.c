@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/diag.h"
 #include "cli/host.h"
 #include "cli/parallel.h"
 #include "cli/session.h"
@@ -98,12 +99,10 @@ static kiln_status make(warm_work *work, warm_item *item, kiln_diag *diag)
         kiln_diag own = KILN_DIAG_INIT;
         kiln_status one = make_form(work, item, i, &own);
         if (diag->status == KILN_OK || one != KILN_E_UNSUPPORTED) {
-            kiln_diag_clear(diag);
-            *diag = own;
+            diag_move(diag, &own);
             status = one;
-        } else {
-            kiln_diag_clear(&own);
         }
+        kiln_diag_clear(&own);
     }
     return status;
 }
@@ -126,8 +125,8 @@ static void finish(warm_work *work, warm_item *item, kiln_status status, kiln_di
         work->code = work->code == EXIT_FINE ? exit_of(status) : work->code;
         item->trouble = pool_alloc(work->context->pool, sizeof(*diag));
         if (item->trouble != NULL) {
-            *item->trouble = *diag; /* with its log */
-            *diag = (kiln_diag)KILN_DIAG_INIT;
+            *item->trouble = (kiln_diag)KILN_DIAG_INIT;
+            diag_move(item->trouble, diag);
         } else {
             (void)cmd_fail(work->context, diag);
         }
@@ -163,7 +162,7 @@ static kiln_status read_manifests(warm_work *work, const opt_list *paths, kiln_d
     cli_pool *pool = work->context->pool;
     work->manifests = pool_array(pool, paths->count, sizeof(*work->manifests));
     if (work->manifests == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading manifests", "out of memory");
+        return diag_no_memory(diag, "reading manifests");
     }
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < paths->count && status == KILN_OK; i++) {

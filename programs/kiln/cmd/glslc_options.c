@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/diag.h"
+
 bool glslc_is_meant(const glslc_options *options)
 {
     return options->stage != NULL || options->version != NULL || options->depfile ||
@@ -126,7 +128,7 @@ kiln_status glslc_apply(const glslc_options *options, const char *output, const 
                      : KILN_OK;
     }
     if (status == KILN_OK && !append(&file->compiler_options, options, pool)) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "options", "out of memory");
+        status = diag_no_memory(diag, "options");
     }
     return status;
 }

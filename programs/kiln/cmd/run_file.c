@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/diag.h"
 #include "cli/host.h"
 #include "kernel/kernel_arg.h"
 #include "kernel/kernel_data.h"
@@ -141,7 +142,7 @@ kiln_status run_file_describe(const run_file_options *options, const char *path,
         status = kiln_diag_set(diag, KILN_E_INVALID, "check the name", path, "no such file");
     }
     if (status == KILN_OK && !source_file_defines(&options->defines, pool, &kernel->defines)) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "-D", "out of memory");
+        status = diag_no_memory(diag, "-D");
     }
     if (status == KILN_OK) {
         status = read_shape(options, &form->shape, diag);

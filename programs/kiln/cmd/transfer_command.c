@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/diag.h"
 #include "cli/host.h"
 #include "cli/out.h"
 #include "kernel/kernel_build.h"
@@ -75,7 +76,7 @@ kiln_status transfer_add(cli_transfer *t, const kiln_key *key, kiln_diag *diag)
         return KILN_OK;
     }
     if (t->count == t->capacity && !grow(t)) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "collecting keys", "out of memory");
+        return diag_no_memory(diag, "collecting keys");
     }
     size_t *place = find_place(t, key);
     t->keys[t->count++] = *key;

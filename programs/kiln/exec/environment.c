@@ -6,17 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/diag.h"
 #include "cli/host.h"
 #include "exec/site.h"
 #include "kiln-interpose/find.h"
 
 static const int majors[] = {12, 13};
 enum { MAJORS = sizeof(majors) / sizeof(*majors) };
-
-static kiln_status no_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "kiln exec", "out of memory");
-}
 
 static char *copy_text(cli_pool *pool, const char *text)
 {
@@ -183,7 +179,7 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
         const char *front =
             pool_format(pool, "%s/nvrtc/%d/libnvrtc.so.%d", libraries, majors[i], majors[i]);
         if (front == NULL) {
-            return no_memory(diag);
+            return diag_no_memory(diag, "kiln exec");
         }
         /* A name that the program could not have loaded must not appear because of kiln. */
         if (real != NULL && host_exists(front)) {
@@ -194,7 +190,7 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
     }
     return add_nvrtc(pool, out, libraries) && add_ptxas(pool, out, libraries, file)
                ? KILN_OK
-               : no_memory(diag);
+               : diag_no_memory(diag, "kiln exec");
 }
 
 bool exec_environment_apply(const exec_environment *environment)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/diag.h"
 #include "cli/opt.h"
 
 bool kernel_shape_parse(const char *text, size_t max, uint64_t *extents, size_t *out_rank)
@@ -196,7 +197,7 @@ kiln_status kernel_arg_parse(const char *text, size_t index, cli_pool *pool, ker
     *out_arg = (kernel_arg){.init = {.seed = index + 1}};
     out_arg->name = pool_format(pool, "arg%zu", index);
     if (copy == NULL || out_arg->name == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--arg", "out of memory");
+        return diag_no_memory(diag, "--arg");
     }
     char *rest = strchr(copy, '=');
     if (rest != NULL) {

@@ -6,6 +6,7 @@
 
 #include <kiln/cpu.h>
 
+#include "cli/diag.h"
 #include "cli/host.h"
 #include "kernels/kernels.h"
 
@@ -87,19 +88,6 @@ static kiln_status find_entry(const cli_kernel *kernel, kernel_built *built, kil
                          count, names);
 }
 
-/* Hands `from` with its log to the caller. */
-static kiln_status pass_on(kiln_diag *diag, kiln_diag *from)
-{
-    kiln_status status = from->status;
-    if (diag == NULL) {
-        kiln_diag_clear(from);
-    } else {
-        kiln_diag_clear(diag);
-        *diag = *from;
-    }
-    return status;
-}
-
 static kiln_status build_tuned(const cli_kernel *kernel, kiln_device *device,
                                const kiln_build_options *options, kernel_built *built,
                                kiln_diag *diag)
@@ -158,15 +146,16 @@ kiln_status kernel_build(const cli_kernel *kernel, kiln_device *device,
         out_built->form = form;
         out_built->shape = &form->shape;
         if (status == KILN_E_UNAVAILABLE) {
-            kiln_diag_clear(&kept);
-            kept = own; /* with its log */
+            diag_move(&kept, &own);
             continue;
         }
         kiln_diag_clear(&kept);
-        return status == KILN_OK ? find_entry(kernel, out_built, diag) : pass_on(diag, &own);
+        diag_move(diag, &own);
+        return status == KILN_OK ? find_entry(kernel, out_built, diag) : status;
     }
     if (kept.status != KILN_OK) {
-        return pass_on(diag, &kept);
+        diag_move(diag, &kept);
+        return KILN_E_UNAVAILABLE;
     }
     return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, kernel->name,
                          "has no source in a language that the %s backend takes",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/diag.h"
 #include "cli/host.h"
 #include "cli/opt.h"
 
@@ -39,7 +40,7 @@ kiln_status reader_refuse(const cli_reader *reader, const json_node *node, const
 
 kiln_status reader_no_memory(const cli_reader *reader)
 {
-    return kiln_diag_set(reader->diag, KILN_E_NOMEM, NULL, reader->path, "out of memory");
+    return diag_no_memory(reader->diag, reader->path);
 }
 
 kiln_status reader_text(const cli_reader *reader, const json_node *node, const char **out_text)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/diag.h"
+
 char *targets_backend(const char *target, cli_pool *pool)
 {
     return pool_text(pool, target, strcspn(target, ":"));
@@ -48,9 +50,7 @@ kiln_status targets_choose(kiln_runtime *runtime, const targets_wish *wish,
         }
         *out_target = targets_of_device(device, pool);
     }
-    return *out_target != NULL
-               ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--target", "out of memory");
+    return *out_target != NULL ? KILN_OK : diag_no_memory(diag, "--target");
 }
 
 static kiln_status add(cli_targets *targets, const char *at, size_t length, cli_pool *pool,
@@ -61,7 +61,7 @@ static kiln_status add(cli_targets *targets, const char *at, size_t length, cli_
     }
     char *name = pool_text(pool, at, length);
     if (name == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--target", "out of memory");
+        return diag_no_memory(diag, "--target");
     }
     targets->items[targets->count++] = (cli_target){.name = name};
     return KILN_OK;
@@ -102,7 +102,7 @@ static kiln_status open_one(cli_target *target, kiln_cache *cache, cli_pool *poo
     options.compile_only = true;
     options.cache = cache;
     if (options.backend == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, target->name, "out of memory");
+        return diag_no_memory(diag, target->name);
     }
     status = kiln_runtime_create(&options, &target->runtime, &own);
     if (status == KILN_E_UNAVAILABLE || status == KILN_E_UNSUPPORTED) {
@@ -112,9 +112,7 @@ static kiln_status open_one(cli_target *target, kiln_cache *cache, cli_pool *poo
         kiln_diag_clear(&own);
         return KILN_OK;
     }
-    if (status != KILN_OK) {
-        *diag = own;
-    }
+    diag_move(diag, &own);
     return status;
 }
 

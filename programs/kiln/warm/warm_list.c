@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/diag.h"
 #include "kernel/kernel_data.h"
 #include "kernel/kernel_variants.h"
 
@@ -114,8 +115,7 @@ kiln_status warm_list_make(cli_manifest *manifests, size_t manifest_count,
             }
         }
     }
-    return good ? KILN_OK
-                : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading manifests", "out of memory");
+    return good ? KILN_OK : diag_no_memory(diag, "reading manifests");
 }
 
 /* Whether the list has anything else of this kernel for this target: kept already, or to come. */

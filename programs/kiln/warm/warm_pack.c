@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/diag.h"
+
 /* One stage of one item. */
 typedef struct noted_stage {
     kiln_key key; /* the first member: by_key */
@@ -25,7 +27,7 @@ kiln_status warm_pack_create(const char *path, kiln_cache *cache, cli_pool *pool
     warm_pack *pack = pool_alloc(pool, sizeof(*pack));
     *out_pack = pack;
     if (pack == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, path, "out of memory");
+        return diag_no_memory(diag, path);
     }
     *pack = (warm_pack){.cache = cache, .pool = pool, .mutex = mutex};
     return kiln_pack_writer_create(path, NULL, &pack->writer, diag);
@@ -66,8 +68,7 @@ static kiln_status note_stage(void *user, const kiln_explanation *stage)
         good = append_stage(n->pack, &stage->key, n->item);
     }
     host_mutex_unlock(n->pack->mutex);
-    return good ? KILN_OK
-                : kiln_diag_set(n->diag, KILN_E_NOMEM, NULL, "filling a pack", "out of memory");
+    return good ? KILN_OK : diag_no_memory(n->diag, "filling a pack");
 }
 
 kiln_status warm_pack_note(warm_pack *pack, const cli_target *target, const warm_source *source,
@@ -83,8 +84,7 @@ kiln_status warm_pack_note_key(warm_pack *pack, const kiln_key *key, warm_item *
     host_mutex_lock(pack->mutex);
     const bool good = append_stage(pack, key, item);
     host_mutex_unlock(pack->mutex);
-    return good ? KILN_OK
-                : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "filling a pack", "out of memory");
+    return good ? KILN_OK : diag_no_memory(diag, "filling a pack");
 }
 
 static int by_key(const void *left, const void *right)

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/device.h"
+#include "base/diag.h"
 #include "base/text.h"
 
 static void report_ready(kiln_probe_report *report)
@@ -44,17 +45,15 @@ static kiln_status open_backend(const kiln_host *host, void **out_instance,
     kiln_diag own = KILN_DIAG_INIT;
     cpu_instance *cpu = (cpu_instance *)calloc(1, sizeof(*cpu));
     if (cpu == NULL) {
-        kiln_status status =
-            kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the cpu backend", "out of memory");
+        kiln_status status = kn_no_memory(diag, "opening the cpu backend");
         return fail(report, status, diag);
     }
     kn_processor_describe(&cpu->processor);
     kiln_status status = kn_cpu_target_native(&cpu->processor, &cpu->native, &own);
     if (status != KILN_OK) {
         (void)fail(report, status, &own);
-        (void)kiln_diag_set(diag, status, own.fix, own.what, "%s", own.why);
-        kiln_diag_clear(&own);
         free(cpu);
+        kn_diag_move(diag, &own);
         return status;
     }
     cpu->host = host;

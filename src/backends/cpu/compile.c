@@ -7,10 +7,13 @@
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/object.h"
 #include "backends/cpu/workdir.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/env.h"
 #include "sys/file.h"
 #include "sys/process.h"
+
+static const char compiling[] = "compiling a C kernel"; /* what fails without memory */
 
 #define DEFAULT_LIMIT_S 600u
 #define MAX_LIMIT_S 86400u
@@ -31,11 +34,6 @@ typedef struct job {
     const char **argv;
     uint64_t limit_ns;
 } job;
-
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "compiling a C kernel", "out of memory");
-}
 
 static const char *name_of(const kiln_source *source)
 {
@@ -60,7 +58,7 @@ static kiln_status write_source(job *j, kiln_diag *diag)
     kn_strbuf_append_char(&text, '\n');
     kiln_status status = KILN_OK;
     if (!kn_strbuf_ok(&text)) {
-        status = out_of_memory(diag);
+        status = kn_no_memory(diag, compiling);
     } else {
         status = kn_cpu_workdir_write(j->folder, "source/kernel.c", kn_strbuf_text(&text),
                                       text.length, &j->source_path, diag);
@@ -79,7 +77,7 @@ static kiln_status write_inputs(job *j, kiln_diag *diag)
     j->own = kn_path_join(j->folder, "kiln");
     j->object_path = kn_path_join(j->folder, "kernel.so");
     if (j->headers == NULL || j->own == NULL || j->object_path == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, compiling);
     }
     status = write_source(j, diag);
     if (status == KILN_OK) {
@@ -196,7 +194,7 @@ static kiln_status make_arguments(job *j, kiln_diag *diag)
 {
     size_t count = 1;
     if (!add_arguments(j)) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, compiling);
     }
     const char *text = kn_strbuf_text(&j->arguments);
     for (size_t at = 0; at < j->arguments.length; at += strlen(text + at) + 1) {
@@ -204,7 +202,7 @@ static kiln_status make_arguments(job *j, kiln_diag *diag)
     }
     j->argv = (const char **)calloc(count, sizeof(*j->argv));
     if (j->argv == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, compiling);
     }
     count = 0;
     for (size_t at = 0; at < j->arguments.length; at += strlen(text + at) + 1) {
@@ -335,7 +333,7 @@ static kiln_status take_object(const job *j, const char *log, size_t log_length,
         status = j->cpu->host->artifact_set_log(artifact, log, log_length);
     }
     if (status == KILN_E_NOMEM) {
-        (void)out_of_memory(diag);
+        (void)kn_no_memory(diag, compiling);
     }
     free(data);
     return status;
@@ -356,8 +354,8 @@ static kiln_status run(job *j, kiln_artifact *artifact, kiln_diag *diag)
                                         .environment = environment,
                                         .output_limit = LOG_LIMIT,
                                         .limit_ns = j->limit_ns};
-    status =
-        kn_strbuf_ok(&temporary) ? kn_process_run(&request, &result, diag) : out_of_memory(diag);
+    status = kn_strbuf_ok(&temporary) ? kn_process_run(&request, &result, diag)
+                                      : kn_no_memory(diag, compiling);
     if (status == KILN_OK) {
         log = clean_log(j, &result, &log_length);
         status = result.exit_code == 0 && !result.timed_out

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 
 static const kiln_stage stages[] = {
@@ -93,8 +94,7 @@ static kiln_status identify(void *instance, const kiln_stage *stage, const kiln_
         identity->env(identity->sink, variables[i]);
     }
     if (!kn_strbuf_ok(&line) || !kn_strbuf_ok(&flags)) {
-        status =
-            kiln_diag_set(diag, KILN_E_NOMEM, NULL, "identifying the C compiler", "out of memory");
+        status = kn_no_memory(diag, "identifying the C compiler");
     }
     kn_strbuf_deinit(&flags);
     kn_strbuf_deinit(&line);

@@ -5,6 +5,7 @@
 
 #include "kiln/version.h"
 
+#include "base/diag.h"
 #include "base/text.h"
 
 static bool has_int8_dot(const cpu_target *target)
@@ -61,7 +62,7 @@ static kiln_status device_open(void *instance, uint32_t index, void **out_device
     }
     device = (cpu_device *)calloc(1, sizeof(*device));
     if (device == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the cpu device", "out of memory");
+        return kn_no_memory(diag, "opening the cpu device");
     }
     device->cpu = (cpu_instance *)instance;
     kn_cpu_toolchain_recall(&device->cpu->tools);

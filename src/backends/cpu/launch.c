@@ -5,14 +5,10 @@
 
 #include "backends/cpu/device.h"
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/text.h"
 
 enum { FAVOURITE_ITEMS = 1024, FEWEST_ITEMS = 64, GROUPS_PER_WORKER = 4 };
-
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "launching a kernel", "out of memory");
-}
 
 static kiln_status wrong_shape(const cpu_launch *launch, kiln_diag *diag, const char *why)
 {
@@ -179,7 +175,7 @@ static kiln_status set_args(cpu_launch *launch, const kiln_sys_launch *request, 
     }
     launch->values = (unsigned char *)kn_cpu_memory_create(bytes);
     if (launch->values == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, "launching a kernel");
     }
     for (uint32_t i = 0; status == KILN_OK && i < kernel->param_count; i++) {
         const kiln_sys_arg *arg = &request->args[i];
@@ -206,7 +202,7 @@ kiln_status kn_cpu_launch_create(cpu_instance *cpu, const kiln_sys_launch *reque
     const uint32_t workers = kn_cpu_pool_workers(&cpu->pool);
     cpu_launch *launch = (cpu_launch *)calloc(1, sizeof(*launch));
     if (launch == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, "launching a kernel");
     }
     launch->program = kn_cpu_program_retain((cpu_program *)request->program);
     kiln_status status =
@@ -225,7 +221,7 @@ kiln_status kn_cpu_launch_create(cpu_instance *cpu, const kiln_sys_launch *reque
     }
     if (status == KILN_OK && launch->scratch_each > 0) {
         launch->scratch = (unsigned char *)kn_cpu_memory_create(launch->scratch_each * workers);
-        status = launch->scratch != NULL ? KILN_OK : out_of_memory(diag);
+        status = launch->scratch != NULL ? KILN_OK : kn_no_memory(diag, "launching a kernel");
     }
     if (status != KILN_OK) {
         kn_cpu_launch_destroy(launch);

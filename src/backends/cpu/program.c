@@ -4,14 +4,12 @@
 
 #include "backends/cpu/device.h"
 #include "backends/cpu/object.h"
+#include "base/diag.h"
 #include "base/text.h"
 
-enum { KERNEL_LIMIT = 4096 };
+static const char loading[] = "loading a cpu program"; /* what fails without memory */
 
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "loading a cpu program", "out of memory");
-}
+enum { KERNEL_LIMIT = 4096 };
 
 static bool sound_param(const kiln_cpu_param *param)
 {
@@ -70,7 +68,7 @@ static kiln_status add_kernel(cpu_program *program, const kiln_cpu_kernel *kerne
     }
     program->params[at] = (kiln_param *)calloc(kernel->param_count + 1, sizeof(kiln_param));
     if (program->params[at] == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, loading);
     }
     for (uint32_t i = 0; i < kernel->param_count; i++) {
         put_param(&kernel->params[i], &program->params[at][i]);
@@ -99,7 +97,7 @@ static kiln_status load_builtin(cpu_program *program, const kiln_source *source,
                              "it has more than %d kernels", KERNEL_LIMIT);
     }
     if (!make_room(program, source->builtin_count)) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, loading);
     }
     for (size_t i = 0; status == KILN_OK && i < source->builtin_count; i++) {
         status = source->builtin[i] == NULL
@@ -120,7 +118,7 @@ static kiln_status bind_kernels(cpu_program *program, const kiln_artifact *artif
         count++;
     }
     if (!make_room(program, count)) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, loading);
     }
     for (size_t i = 0; status == KILN_OK && i < count; i++) {
         char symbol[512];
@@ -180,7 +178,7 @@ kiln_status kn_cpu_program_load(void *device, const kiln_load_request *request, 
     const bool builtin = request->source != NULL && request->source->language == KILN_LANG_BUILTIN;
     cpu_program *program = (cpu_program *)calloc(1, sizeof(*program));
     if (program == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, loading);
     }
     atomic_init(&program->references, 1u);
     kiln_status status = builtin ? load_builtin(program, request->source, diag)

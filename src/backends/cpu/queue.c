@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cpu/device.h"
+#include "base/diag.h"
 #include "sys/clock.h"
 
 typedef enum command_kind {
@@ -39,11 +40,6 @@ typedef struct queue {
     bool ending;
     kn_thread *thread;
 } queue;
-
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "cpu queue", "out of memory");
-}
 
 static void fill(const command *c)
 {
@@ -129,7 +125,7 @@ kiln_status kn_cpu_queue_create(void *device, void **out_queue, kiln_diag *diag)
 {
     queue *q = (queue *)calloc(1, sizeof(*q));
     if (q == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, "cpu queue");
     }
     q->cpu = ((cpu_device *)device)->cpu;
     kn_mutex_init(&q->mutex);
@@ -196,14 +192,14 @@ static kiln_status submit(queue *q, const command *model, void **out_event, uint
 {
     command *c = (command *)malloc(sizeof(*c));
     if (c == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, "cpu queue");
     }
     *c = *model;
     if (out_event != NULL) {
         c->event = kn_cpu_event_create();
         if (c->event == NULL) {
             free(c);
-            return out_of_memory(diag);
+            return kn_no_memory(diag, "cpu queue");
         }
         *out_event = c->event;
     }

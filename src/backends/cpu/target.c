@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/env.h"
 
@@ -264,7 +265,7 @@ kiln_status kn_cpu_target_wrap(const cpu_target *target, kiln_target *out_target
 {
     cpu_target *copy = (cpu_target *)malloc(sizeof(*copy));
     if (copy == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a target", "out of memory");
+        return kn_no_memory(diag, "making a target");
     }
     *copy = *target;
     *out_target = (kiln_target){.handle = copy};

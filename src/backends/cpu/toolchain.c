@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/object.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/env.h"
 #include "sys/paths.h"
@@ -14,11 +15,6 @@ static const char *const guiding_variables[] = {
     "PATH",    "LD_LIBRARY_PATH",    "LD_PRELOAD",          "GCC_EXEC_PREFIX",
     "CPATH",   "COMPILER_PATH",      "C_INCLUDE_PATH",      "GCC_SPECS",
     "SDKROOT", "NIX_CFLAGS_COMPILE", "CCC_OVERRIDE_OPTIONS"};
-
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "finding the C compiler", "out of memory");
-}
 
 /* One walk of $PATH: the compiler, where it is not given by its path, and what compilers start by
  * name. */
@@ -85,7 +81,7 @@ static kiln_status find_compiler(bool compiler_alone, path_walk *walk, char **ou
     }
     *out_path = kn_text_copy(found);
     free(other);
-    return *out_path != NULL ? KILN_OK : out_of_memory(diag);
+    return *out_path != NULL ? KILN_OK : kn_no_memory(diag, "finding the C compiler");
 }
 
 kiln_status kn_cpu_compiler_find(char **out_path, kiln_diag *diag)
@@ -292,7 +288,7 @@ static kiln_status renew(cpu_tools *tools, const char *path, const char *questio
     if (found == NULL) {
         found = kn_cpu_toolchain_create(question);
         if (found == NULL) {
-            return out_of_memory(diag);
+            return kn_no_memory(diag, "finding the C compiler");
         }
         tools->asked++;
         kiln_status status = kn_cpu_toolchain_probe(path, found, diag);
@@ -340,7 +336,7 @@ kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_too
         goto cleanup;
     }
     if (!make_question(path, &question)) {
-        status = out_of_memory(diag);
+        status = kn_no_memory(diag, "finding the C compiler");
         goto cleanup;
     }
     kn_mutex_lock(&tools->mutex);

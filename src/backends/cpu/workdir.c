@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/file.h"
 #include "sys/paths.h"
@@ -12,11 +13,6 @@
 
 #define MAX_TRIES 8
 #define DEPTH_LIMIT 32
-
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a temporary folder", "out of memory");
-}
 
 kiln_status kn_cpu_workdir_create(char **out_path, kiln_diag *diag)
 {
@@ -28,7 +24,8 @@ kiln_status kn_cpu_workdir_create(char **out_path, kiln_diag *diag)
         kn_text_putf(name, sizeof(name), "kiln-cc-%016llx", (unsigned long long)kn_random_u64());
         char *path = temporary != NULL ? kn_path_join(temporary, name) : NULL;
         kiln_diag_clear(diag);
-        status = path != NULL ? kn_file_make_new_folder(path, diag) : out_of_memory(diag);
+        status = path != NULL ? kn_file_make_new_folder(path, diag)
+                              : kn_no_memory(diag, "making a temporary folder");
         if (status == KILN_OK) {
             *out_path = path;
         } else {
@@ -108,7 +105,7 @@ kiln_status kn_cpu_workdir_write(const char *folder, const char *name, const voi
     path = kn_path_join(folder, name);
     parent = path != NULL ? kn_path_folder(path) : NULL;
     if (parent == NULL) {
-        status = out_of_memory(diag);
+        status = kn_no_memory(diag, "making a temporary folder");
         goto cleanup;
     }
     status = kn_file_make_folder(parent, diag);

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/helper.h"
 #include "backends/cuda/instance.h"
+#include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "sys/file.h"
@@ -137,11 +138,6 @@ static bool wants_lto(const kiln_source *source)
 }
 
 /* --- in this process -------------------------------------------------------------------------- */
-
-static kiln_status no_memory(const char *name, kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
-}
 
 /* Larger ones are not believed. */
 #define LOG_LIMIT ((size_t)64 << 20)
@@ -321,7 +317,7 @@ static kiln_status keep(kn_cuda *cuda, const kiln_compile_request *request,
     if (status == KILN_OK && answer->log_length > 0) {
         status = host->artifact_set_log(artifact, answer->log, answer->log_length);
     }
-    return status == KILN_OK ? KILN_OK : no_memory(unit->shown, diag);
+    return status == KILN_OK ? KILN_OK : kn_no_memory(diag, unit->shown);
 }
 
 static kiln_status compile_unit(kn_cuda *cuda, const kiln_compile_request *request,
@@ -343,7 +339,7 @@ static kiln_status compile_unit(kn_cuda *cuda, const kiln_compile_request *reque
     }
     clean_log(&answer);
     if (status != KILN_OK) {
-        status = no_memory(unit->shown, diag);
+        status = kn_no_memory(diag, unit->shown);
     } else if (answer.result != NVRTC_SUCCESS) {
         status = fail(cuda, &answer, unit->shown, diag);
     } else {
@@ -368,7 +364,7 @@ static kiln_status compile_source(kn_cuda *cuda, const kiln_compile_request *req
         free(name);
         free(text);
         free(list);
-        return no_memory("kernel", diag);
+        return kn_no_memory(diag, "kernel");
     }
     build_options(cuda, request, list);
     const kn_cuda_unit unit = {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "backends/cuda/instance.h"
+#include "base/diag.h"
 #include "sys/process.h"
 
 kiln_status kn_cuda_enter(const kn_cuda_device *device, kiln_diag *diag)
@@ -30,7 +31,7 @@ kiln_status kn_cuda_device_open(void *instance, uint32_t index, void **out_devic
     }
     kn_cuda_device *device = (kn_cuda_device *)calloc(1, sizeof(*device));
     if (device == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "cuda", "out of memory");
+        return kn_no_memory(diag, "cuda");
     }
     device->cuda = cuda;
     device->device = cuda->devices[index];

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/instance.h"
 #include "backends/cuda/link_options.h"
+#include "base/diag.h"
 #include "base/text.h"
 
 enum { LOG_SIZE = 64 << 10 };
@@ -73,7 +74,7 @@ kiln_status kn_cuda_jit(kn_cuda *cuda, const kiln_compile_request *request, kiln
     input.text = kn_text_copy_n((const char *)data, length);
     kiln_status status;
     if (log == NULL || input.text == NULL) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
+        status = kn_no_memory(diag, name);
         goto cleanup;
     }
     status = kn_cuda_enter((const kn_cuda_device *)request->device, diag);

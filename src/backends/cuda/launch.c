@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/cuda/instance.h"
+#include "base/diag.h"
 
 enum { MAX_ARGS = 128, THREADS_MAX = 1024 }; /* of a block, on every device there is */
 
@@ -20,7 +21,7 @@ kiln_status kn_cuda_queue_create(void *opaque, void **out_queue, kiln_diag *diag
     *out_queue = NULL;
     kn_cuda_queue *queue = (kn_cuda_queue *)calloc(1, sizeof(*queue));
     if (queue == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "queue", "out of memory");
+        return kn_no_memory(diag, "queue");
     }
     queue->device = device;
     kiln_status status = kn_cuda_enter(device, diag);
@@ -90,7 +91,7 @@ kiln_status kn_cuda_event_begin(kn_cuda_queue *queue, bool timed, void **out_eve
     *out_event = NULL;
     cuda_event *event = (cuda_event *)calloc(1, sizeof(*event));
     if (event == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "event", "out of memory");
+        return kn_no_memory(diag, "event");
     }
     CUresult result = driver->cuEventCreate(&event->end, CU_EVENT_DEFAULT);
     if (result == CUDA_SUCCESS && timed) {

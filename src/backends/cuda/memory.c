@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/cuda/instance.h"
+#include "base/diag.h"
 
 typedef struct cuda_buffer {
     CUdeviceptr pointer;
@@ -15,7 +16,7 @@ kiln_status kn_cuda_buffer_create(void *opaque, size_t size, void **out_buffer, 
     *out_buffer = NULL;
     cuda_buffer *buffer = (cuda_buffer *)calloc(1, sizeof(*buffer));
     if (buffer == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "buffer", "out of memory");
+        return kn_no_memory(diag, "buffer");
     }
     buffer->size = size;
     kiln_status status = kn_cuda_enter(device, diag);

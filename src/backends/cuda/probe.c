@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/instance.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -203,7 +204,7 @@ kiln_status kn_cuda_open(const kiln_host *host, void **out_instance, kiln_probe_
     *out_instance = NULL;
     kn_cuda *cuda = (kn_cuda *)calloc(1, sizeof(*cuda));
     if (cuda == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "cuda", "out of memory");
+        return kn_no_memory(diag, "cuda");
     }
     const uint64_t start = kn_clock_now();
     cuda->host = host;

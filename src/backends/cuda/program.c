@@ -5,6 +5,7 @@
 
 #include "backends/cuda/cubin.h"
 #include "backends/cuda/instance.h"
+#include "base/diag.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "sys/thread.h"
@@ -127,7 +128,7 @@ kiln_status kn_cuda_program_load(void *opaque, const kiln_load_request *request,
     }
     cuda_program *program = (cuda_program *)calloc(1, sizeof(*program));
     if (program == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "cuda program", "out of memory");
+        return kn_no_memory(diag, "cuda program");
     }
     program->device = device;
     kn_mutex_init(&program->lock);
@@ -136,7 +137,7 @@ kiln_status kn_cuda_program_load(void *opaque, const kiln_load_request *request,
     program->image_size = size;
     kiln_status status = KILN_OK;
     if (program->image == NULL || !copy_entries(program, request)) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "cuda program", "out of memory");
+        status = kn_no_memory(diag, "cuda program");
         goto cleanup;
     }
     status = kn_cuda_enter(device, diag);
@@ -221,7 +222,7 @@ static kiln_status reflect(const cuda_program *program, const char *name,
             grown = (kiln_param *)realloc(grown, (count + PARAMS_STEP) * sizeof(kiln_param));
         }
         if (grown == NULL) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "parameters", "out of memory");
+            return kn_no_memory(diag, "parameters");
         }
         function->params = grown;
         memset(&grown[function->param_count], 0, sizeof(kiln_param));
@@ -286,11 +287,11 @@ kiln_status kn_cuda_program_function(void *handle, const char *entry,
         (kn_cuda_function *)kn_map_find(&program->functions, entry, strlen(entry));
     if (function == NULL) {
         function = (kn_cuda_function *)calloc(1, sizeof(*function));
-        status = function == NULL ? kiln_diag_set(diag, KILN_E_NOMEM, NULL, entry, "out of memory")
+        status = function == NULL ? kn_no_memory(diag, entry)
                                   : find_function(program, entry, function, diag);
         if (status == KILN_OK &&
             !kn_map_put(&program->functions, entry, strlen(entry), function, NULL)) {
-            status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, entry, "out of memory");
+            status = kn_no_memory(diag, entry);
         }
         if (status != KILN_OK && function != NULL) {
             free(function->params);

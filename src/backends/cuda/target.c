@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cuda/instance.h"
+#include "base/diag.h"
 #include "base/text.h"
 
 /* First and last NVRTC release (major * 10 + minor) that makes machine code for an architecture; 0
@@ -50,7 +51,7 @@ static kiln_status fill_target(const kn_cuda *cuda, const kn_cuda_target *wanted
 {
     kn_cuda_target *handle = (kn_cuda_target *)malloc(sizeof(*handle));
     if (handle == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "cuda target", "out of memory");
+        return kn_no_memory(diag, "cuda target");
     }
     *handle = *wanted;
     handle->exact = !wanted->virtual_only && makes_machine_code(&cuda->toolkit, wanted->arch);

@@ -3,6 +3,7 @@
 
 #include "backends/fake/fake.h"
 #include "base/checked.h"
+#include "base/diag.h"
 
 #define STAMP_SIZE 64
 
@@ -88,7 +89,7 @@ static kiln_status compile_source(kn_fake_instance *fake, const kiln_source *sou
             fake->host->artifact_set_log(artifact, log.data, log.length) != KILN_OK ||
             fake->host->artifact_set_fact(artifact, KILN_FACT_ENTRIES, names.data, names.length) !=
                 KILN_OK) {
-            status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+            status = kn_no_memory(diag, "fake");
         }
         kn_fake_code_deinit(&code);
     }
@@ -113,7 +114,7 @@ static kiln_status link_code(kn_fake_instance *fake, const kiln_compile_request 
     kiln_status status = KILN_OK;
     if (!kn_strbuf_ok(&bytes) ||
         fake->host->artifact_set(artifact, KILN_LANG_NONE, bytes.data, bytes.length) != KILN_OK) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+        status = kn_no_memory(diag, "fake");
     }
     kn_strbuf_deinit(&bytes);
     return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/file.h"
 
@@ -320,7 +321,7 @@ kiln_status kn_fake_parse(const kiln_source *source, kn_fake_code *out_code, kn_
     }
     if (p.no_memory || !kn_strbuf_ok(log)) {
         kn_fake_code_deinit(out_code);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
+        return kn_no_memory(diag, name);
     }
     if (p.failed) {
         kn_fake_code_deinit(out_code);

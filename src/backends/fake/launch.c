@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/fake/fake.h"
+#include "base/diag.h"
 
 kiln_status kn_fake_event_create(kn_fake_device *device, void **out_event, uint64_t ns,
                                  kiln_diag *diag)
@@ -19,7 +20,7 @@ kiln_status kn_fake_event_create(kn_fake_device *device, void **out_event, uint6
     if (event == NULL) {
         event = (kn_fake_event *)calloc(1, sizeof(*event));
         if (event == NULL) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+            return kn_no_memory(diag, "fake");
         }
         event->place = -1;
     }
@@ -71,7 +72,7 @@ kiln_status kn_fake_queue_create(void *device, void **out_queue, kiln_diag *diag
     }
     kn_fake_queue *queue = (kn_fake_queue *)calloc(1, sizeof(*queue));
     if (queue == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+        return kn_no_memory(diag, "fake");
     }
     queue->device = fake;
     *out_queue = queue;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/fake/fake.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/env.h"
 
@@ -46,7 +47,7 @@ kiln_status kn_fake_open(const kiln_host *host, void **out_instance, kiln_probe_
     kn_fake_instance *instance = (kn_fake_instance *)calloc(1, sizeof(*instance));
     if (instance == NULL) {
         report_set(report, KILN_PROBE_FAILED, "out of memory", "");
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+        return kn_no_memory(diag, "fake");
     }
     kiln_status status =
         kn_fake_faults_init(&instance->faults, kn_env_get("KILN_FAKE_FAULTS"), diag);
@@ -120,7 +121,7 @@ kiln_status kn_fake_device_open(void *instance, uint32_t index, void **out_devic
     }
     kn_fake_device *device = (kn_fake_device *)calloc(1, sizeof(*device));
     if (device == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+        return kn_no_memory(diag, "fake");
     }
     device->instance = fake;
     device->index = index;

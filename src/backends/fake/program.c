@@ -4,6 +4,7 @@
 
 #include "backends/fake/fake.h"
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/text.h"
 
 #define STAMP_SIZE 64
@@ -38,7 +39,7 @@ kiln_status kn_fake_program_create(kn_fake_device *device, const void *binary, s
     }
     kn_fake_program *program = (kn_fake_program *)calloc(1, sizeof(*program));
     if (program == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+        return kn_no_memory(diag, "fake");
     }
     if (!kn_fake_code_read(bytes + STAMP_SIZE + 8, size - STAMP_SIZE - 8, &program->code)) {
         free(program);
@@ -105,7 +106,7 @@ kiln_status kn_fake_program_capture(void *device, void *program, kiln_artifact *
     kn_fake_code_write(&grown->code, &bytes);
     if (!kn_strbuf_ok(&bytes) ||
         host->artifact_set(artifact, KILN_LANG_NONE, bytes.data, bytes.length) != KILN_OK) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "out of memory");
+        status = kn_no_memory(diag, "fake");
     } else {
         atomic_store(&grown->captured, shapes);
     }

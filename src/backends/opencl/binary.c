@@ -6,6 +6,7 @@
 #include "backends/opencl/opencl.h"
 #include "backends/opencl/options.h"
 #include "backends/opencl/status.h"
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -217,7 +218,7 @@ static kiln_status read_all(const kn_opencl_site *site, cl_program program, cons
         /* Zeros: what a driver leaves out of a size that is too large is not of this process. */
         binaries[i] = sizes[i] > 0 ? calloc(1, sizes[i]) : NULL;
         if (sizes[i] > 0 && binaries[i] == NULL) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading an OpenCL binary", NULL);
+            return kn_no_memory(diag, "reading an OpenCL binary");
         }
     }
     cl_int code = site->api->clGetProgramInfo(program, CL_PROGRAM_BINARIES,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/file.h"
 
@@ -158,9 +159,7 @@ kiln_status kn_opencl_modules_find(const kn_opencl_api *api, const kn_opencl_uni
     add_compilers(unit, &lines);
     *out_modules = kn_strbuf_ok(&lines) ? kn_text_copy(kn_strbuf_text(&lines)) : NULL;
     kn_strbuf_deinit(&lines);
-    return *out_modules != NULL
-               ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "identifying the OpenCL driver", NULL);
+    return *out_modules != NULL ? KILN_OK : kn_no_memory(diag, "identifying the OpenCL driver");
 }
 
 static void emit_lines(const kiln_identity *identity, const char *name, const char *lines)

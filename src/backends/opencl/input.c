@@ -6,20 +6,18 @@
 #include <string.h>
 
 #include "backends/opencl/options.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/file.h"
 #include "sys/link.h"
 #include "sys/paths.h"
 #include "sys/random.h"
 
+static const char preparing[] = "preparing an OpenCL compile"; /* what fails without memory */
+
 #define HEADERS "h/"
 #define SOURCE "m/"
 #define ALWAYS "-cl-kernel-arg-info" /* of text: what its kernels take */
-
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "preparing an OpenCL compile", NULL);
-}
 
 static kiln_status refuse(kiln_diag *diag, const char *what, const char *text, const char *why)
 {
@@ -69,7 +67,7 @@ static kiln_status name_folder(kn_opencl_input *input, const char *folder, kiln_
     input->folder = kn_strbuf_ok(&path) ? kn_text_copy(kn_strbuf_text(&path)) : NULL;
     kn_strbuf_deinit(&path);
     free(temporary);
-    return input->folder != NULL ? KILN_OK : out_of_memory(diag);
+    return input->folder != NULL ? KILN_OK : kn_no_memory(diag, preparing);
 }
 
 static bool header_name_is_good(const char *name)
@@ -96,7 +94,7 @@ static kiln_status add_file(kn_opencl_input *input, const char *folder, const ch
     file->name = kn_strbuf_detach(&path, NULL);
     file->text = kn_text_copy_n(text, length);
     file->length = length;
-    return file->name != NULL && file->text != NULL ? KILN_OK : out_of_memory(diag);
+    return file->name != NULL && file->text != NULL ? KILN_OK : kn_no_memory(diag, preparing);
 }
 
 static kiln_status add_files(kn_opencl_input *input, const kiln_source *source, kiln_diag *diag)
@@ -107,7 +105,7 @@ static kiln_status add_files(kn_opencl_input *input, const kiln_source *source, 
     }
     input->files = calloc(source->header_count + 1, sizeof(*input->files));
     if (input->files == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, preparing);
     }
     for (size_t i = 0; i < source->header_count && status == KILN_OK; i++) {
         const kiln_header *header = &source->headers[i];
@@ -133,7 +131,7 @@ static kiln_status add_include_dirs(kn_opencl_input *input, const kiln_source *s
     }
     input->links = calloc(source->include_dir_count + 1, sizeof(*input->links));
     if (input->links == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, preparing);
     }
     for (size_t i = 0; i < source->include_dir_count; i++) {
         const char *dir = source->include_dirs[i];
@@ -146,7 +144,7 @@ static kiln_status add_include_dirs(kn_opencl_input *input, const kiln_source *s
         }
         input->links[input->link_count] = kn_text_copy(dir);
         if (input->links[input->link_count] == NULL) {
-            return out_of_memory(diag);
+            return kn_no_memory(diag, preparing);
         }
         kn_strbuf_printf(options, "-I %s/i%zu ", input->folder, input->link_count);
         input->link_count++;
@@ -269,7 +267,7 @@ kiln_status kn_opencl_input_init(kn_opencl_input *input, const kiln_source *sour
         input->length = text.length;
         if (!kn_strbuf_ok(&options) || !kn_strbuf_ok(&text) || input->options == NULL ||
             input->text == NULL) {
-            status = out_of_memory(diag);
+            status = kn_no_memory(diag, preparing);
         }
     }
     kn_strbuf_deinit(&text);
@@ -293,7 +291,8 @@ static kiln_status write_file(const kn_opencl_input *input, const struct kn_open
     char *path = kn_path_join(input->folder, source->name);
     char *folder = path != NULL ? kn_path_folder(path) : NULL;
     kn_file *file = NULL;
-    kiln_status status = folder != NULL ? kn_file_make_folder(folder, diag) : out_of_memory(diag);
+    kiln_status status =
+        folder != NULL ? kn_file_make_folder(folder, diag) : kn_no_memory(diag, preparing);
     if (status == KILN_OK) {
         status = kn_file_open(path, true, &file, diag);
     }
@@ -321,7 +320,8 @@ kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag)
     }
     for (size_t i = 0; i < input->link_count && status == KILN_OK; i++) {
         char *path = link_path(input, i);
-        status = path != NULL ? kn_link_create(input->links[i], path, diag) : out_of_memory(diag);
+        status = path != NULL ? kn_link_create(input->links[i], path, diag)
+                              : kn_no_memory(diag, preparing);
         free(path);
     }
     for (size_t i = 0; i < input->file_count && status == KILN_OK; i++) {

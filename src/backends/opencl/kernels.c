@@ -7,16 +7,12 @@
 
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
+#include "base/diag.h"
 #include "base/text.h"
 
 #define MAX_KERNELS 4096u
 #define MAX_PARAMS 1024u
 #define NAME_LIMIT 65536u
-
-static kiln_status out_of_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "listing OpenCL kernels", NULL);
-}
 
 static kiln_status fail(kiln_diag *diag, const char *call, cl_int code)
 {
@@ -141,7 +137,8 @@ static kiln_status describe(const kn_opencl_site *site, kn_opencl_kernel *kernel
     cl_int code = CL_SUCCESS;
     kernel->name = kernel_text(api, kernel->handle, CL_KERNEL_FUNCTION_NAME, &code);
     if (code != CL_SUCCESS || kernel->name == NULL) {
-        return code != CL_SUCCESS ? fail(diag, "clGetKernelInfo", code) : out_of_memory(diag);
+        return code != CL_SUCCESS ? fail(diag, "clGetKernelInfo", code)
+                                  : kn_no_memory(diag, "listing OpenCL kernels");
     }
     code = api->clGetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
     if (code != CL_SUCCESS) {
@@ -154,7 +151,7 @@ static kiln_status describe(const kn_opencl_site *site, kn_opencl_kernel *kernel
     }
     kernel->params = calloc(count + 1u, sizeof(*kernel->params));
     if (kernel->params == NULL) {
-        return out_of_memory(diag);
+        return kn_no_memory(diag, "listing OpenCL kernels");
     }
     kernel->param_count = count;
     ask_groups(site, kernel);
@@ -268,7 +265,7 @@ static kiln_status create_all(const kn_opencl_site *site, cl_program program,
     kernels->items = calloc(count + 1u, sizeof(*kernels->items));
     if (handles == NULL || kernels->items == NULL) {
         free(handles);
-        return out_of_memory(diag);
+        return kn_no_memory(diag, "listing OpenCL kernels");
     }
     if (count > 0) {
         code = site->api->clCreateKernelsInProgram(program, count, handles, NULL);

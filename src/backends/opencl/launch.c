@@ -6,6 +6,7 @@
 #include "backends/opencl/program.h"
 #include "backends/opencl/queue.h"
 #include "backends/opencl/status.h"
+#include "base/diag.h"
 
 /* Work-items in a group that kiln chooses. */
 #define CHOSEN_GROUP 256u
@@ -16,7 +17,7 @@ kiln_status kn_opencl_queue_create(void *device, void **out_queue, kiln_diag *di
     cl_int code = CL_SUCCESS;
     kn_opencl_queue *queue = calloc(1, sizeof(*queue));
     if (queue == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating an OpenCL queue", NULL);
+        return kn_no_memory(diag, "creating an OpenCL queue");
     }
     queue->device = dev;
     queue->handle = dev->cl->api.clCreateCommandQueue(dev->context, dev->unit->device,
@@ -315,7 +316,7 @@ kiln_status kn_opencl_queue_launch(void *queue, const kiln_sys_launch *launch, v
     if (subs.count > 0) {
         subs.items = calloc(subs.count, sizeof(cl_mem));
         if (subs.items == NULL) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "launching an OpenCL kernel", NULL);
+            return kn_no_memory(diag, "launching an OpenCL kernel");
         }
         subs.count = 0;
     }

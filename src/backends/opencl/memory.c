@@ -4,6 +4,7 @@
 #include "backends/opencl/opencl.h"
 #include "backends/opencl/queue.h"
 #include "backends/opencl/status.h"
+#include "base/diag.h"
 
 kiln_status kn_opencl_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
                                   kiln_diag *diag)
@@ -34,7 +35,7 @@ kiln_status kn_opencl_device_open(void *instance, uint32_t index, void **out_dev
         return status;
     }
     if (device == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening an OpenCL device", NULL);
+        return kn_no_memory(diag, "opening an OpenCL device");
     }
     device->cl = cl;
     device->unit = &cl->units[index];
@@ -62,7 +63,7 @@ kiln_status kn_opencl_buffer_create(void *device, size_t size, void **out_buffer
     cl_int code = CL_SUCCESS;
     kn_opencl_buffer *buffer = calloc(1, sizeof(*buffer));
     if (buffer == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating an OpenCL buffer", NULL);
+        return kn_no_memory(diag, "creating an OpenCL buffer");
     }
     buffer->size = size;
     buffer->memory =

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "backends/opencl/status.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/env.h"
 
@@ -189,7 +190,7 @@ kiln_status kn_opencl_open(const kiln_host *host, void **out_instance, kiln_prob
     kn_opencl *cl = calloc(1, sizeof(*cl));
     if (cl == NULL) {
         report_set(report, KILN_PROBE_FAILED, "out of memory", NULL);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening OpenCL", NULL);
+        return kn_no_memory(diag, "opening OpenCL");
     }
     kn_mutex_init(&cl->lock);
     cl->host = host;

@@ -4,6 +4,7 @@
 
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
+#include "base/diag.h"
 #include "base/text.h"
 
 static const kiln_artifact *last_artifact(const kiln_load_request *request)
@@ -23,7 +24,7 @@ static kiln_status load_binary(const kn_opencl_device *device, const kn_opencl_s
     char *options =
         request->source != NULL ? kn_opencl_input_load_options(request->source) : kn_text_copy("");
     if (options == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "loading an OpenCL program", NULL);
+        return kn_no_memory(diag, "loading an OpenCL program");
     }
     kiln_status status = kn_opencl_build_binary(site, device->unit->is_pocl, artifact->data,
                                                 artifact->size, options, out_program, diag);
@@ -72,7 +73,7 @@ kiln_status kn_opencl_program_load(void *device, const kiln_load_request *reques
     const kiln_artifact *artifact = last_artifact(request);
     kn_opencl_program *program = calloc(1, sizeof(*program));
     if (program == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "loading an OpenCL program", NULL);
+        return kn_no_memory(diag, "loading an OpenCL program");
     }
     kn_mutex_init(&program->capture.lock);
     kiln_status status = load_binary(dev, &site, request, &program->handle, diag);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "backends/opengl/opengl.h"
+#include "base/diag.h"
 #include "sys/clock.h"
 
 #define WAIT_SLICE_NS 1000000000ull
@@ -10,7 +11,7 @@ kn_gl_event *kn_gl_event_begin(const kn_gl_unit *unit, kiln_diag *diag)
 {
     kn_gl_event *event = (kn_gl_event *)calloc(1, sizeof(*event));
     if (event == NULL) {
-        (void)kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opengl", "out of memory");
+        (void)kn_no_memory(diag, "opengl");
         return NULL;
     }
     event->host_start = kn_clock_now();

@@ -6,6 +6,7 @@
 
 #include "backends/opengl/api.h"
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "sys/dylib.h"
@@ -159,9 +160,7 @@ kiln_status kn_gl_modules_find(const kn_gl_facts *facts, char **out_modules, kil
     free(list.lines);
     *out_modules = !list.failed && kn_strbuf_ok(&out) ? kn_text_copy(kn_strbuf_text(&out)) : NULL;
     kn_strbuf_deinit(&out);
-    return *out_modules != NULL ? KILN_OK
-                                : kiln_diag_set(diag, KILN_E_NOMEM, NULL,
-                                                "identifying the OpenGL driver", "out of memory");
+    return *out_modules != NULL ? KILN_OK : kn_no_memory(diag, "identifying the OpenGL driver");
 }
 
 /* --- identity --------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/opengl/opengl.h"
+#include "base/diag.h"
 
 kiln_status kn_gl_buffer_create(void *opaque, size_t size, void **out_buffer, kiln_diag *diag)
 {
@@ -21,7 +22,7 @@ kiln_status kn_gl_buffer_create(void *opaque, size_t size, void **out_buffer, ki
     }
     kn_gl_buffer *buffer = (kn_gl_buffer *)calloc(1, sizeof(*buffer));
     if (buffer == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opengl buffer", "out of memory");
+        return kn_no_memory(diag, "opengl buffer");
     }
     buffer->size = size;
     gl->glGenBuffers(1, &buffer->name);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/opengl/opengl.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/clock.h"
 
@@ -140,7 +141,7 @@ kiln_status kn_gl_open(const kiln_host *host, void **out_instance, kiln_probe_re
     *out_instance = NULL;
     kn_gl *gl = (kn_gl *)calloc(1, sizeof(*gl));
     if (gl == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opengl", "out of memory");
+        return kn_no_memory(diag, "opengl");
     }
     const uint64_t start = kn_clock_now();
     gl->host = host;
@@ -184,7 +185,7 @@ kiln_status kn_gl_device_open(void *instance, uint32_t index, void **out_device,
     }
     kn_gl_device *device = (kn_gl_device *)calloc(1, sizeof(*device));
     if (device == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opengl", "out of memory");
+        return kn_no_memory(diag, "opengl");
     }
     device->owner = gl;
     device->unit = &gl->units[index];

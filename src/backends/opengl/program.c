@@ -6,6 +6,7 @@
 
 #include "backends/opengl/container.h"
 #include "backends/opengl/opengl.h"
+#include "base/diag.h"
 #include "base/text.h"
 
 struct kn_gl_program {
@@ -23,11 +24,6 @@ static const char *name_of(const kiln_source *source)
     return source != NULL && source->name != NULL ? source->name : "program";
 }
 
-static kiln_status no_memory(const char *name, kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
-}
-
 static bool is_open(const kn_gl_program *program)
 {
     return program->local_open[0] || program->local_open[1] || program->local_open[2];
@@ -40,7 +36,7 @@ static kiln_status create_program(kn_gl_device *device, const char *name,
     kn_gl_program *program = (kn_gl_program *)calloc(1, sizeof(*program));
     *out_program = NULL;
     if (program == NULL) {
-        return no_memory(name, diag);
+        return kn_no_memory(diag, name);
     }
     program->device = device;
     program->text = kn_text_copy_n(from->text, from->text_size);
@@ -52,7 +48,7 @@ static kiln_status create_program(kn_gl_device *device, const char *name,
     memcpy(program->local_open, from->local_open, sizeof(program->local_open));
     if (program->text == NULL || program->names == NULL || program->name == NULL) {
         kn_gl_program_unload(device, program);
-        return no_memory(name, diag);
+        return kn_no_memory(diag, name);
     }
     *out_program = program;
     return KILN_OK;
@@ -307,11 +303,11 @@ kiln_status kn_gl_compile(void *instance, const kiln_compile_request *request,
     }
     if (status == KILN_OK && log != NULL &&
         gl->host->artifact_set_log(artifact, log, strlen(log)) != KILN_OK) {
-        status = no_memory(name, diag);
+        status = kn_no_memory(diag, name);
     }
     if (status == KILN_OK && gl->host->artifact_set_fact(artifact, KILN_FACT_ENTRIES, only_entry,
                                                          strlen(only_entry)) != KILN_OK) {
-        status = no_memory(name, diag);
+        status = kn_no_memory(diag, name);
     }
     free(log);
     if (status == KILN_OK && request->want_live && out_live != NULL) {
@@ -418,7 +414,7 @@ kiln_status kn_gl_program_capture(void *opaque, void *handle, kiln_artifact *art
         if (!kn_strbuf_ok(&bytes) ||
             device->owner->host->artifact_set(artifact, KILN_LANG_NONE, bytes.data, bytes.length) !=
                 KILN_OK) {
-            status = no_memory(program->name, diag);
+            status = kn_no_memory(diag, program->name);
         }
     }
     for (size_t i = 0; i < program->variant_count; i++) {

@@ -6,6 +6,7 @@
 
 #include "backends/opengl/api.h"
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 
@@ -274,7 +275,7 @@ kiln_status kn_gl_read_binary(const kn_gl_api *gl, GLuint program, const char *n
     }
     void *data = calloc(1, (size_t)size);
     if (data == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
+        return kn_no_memory(diag, name);
     }
     gl->glGetProgramBinary(program, size, &length, &format, data);
     if (gl->glGetError() != GL_NO_ERROR || length <= 0 || length > size) {

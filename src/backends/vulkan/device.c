@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/vulkan/instance.h"
+#include "base/diag.h"
 #include "base/text.h"
 
 /* The feature structs of the device's own version, chained; filled by the query and passed on. */
@@ -93,7 +94,7 @@ kiln_status kn_vk_device_open(void *instance, uint32_t index, void **out_device,
     }
     kn_vk_device *device = (kn_vk_device *)calloc(1, sizeof(*device));
     if (device == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "vulkan", "out of memory");
+        return kn_no_memory(diag, "vulkan");
     }
     device->vk = vk;
     device->physical = &vk->physical[index];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
+
 /* Jobs that a new queue has: making one takes 0.25 ms on NVIDIA, which a first launch would feel.
  */
 #define FIRST_JOBS 2
@@ -25,7 +27,7 @@ static kiln_status create_job(kn_vk_queue *queue, kn_vk_job **out_job, kiln_diag
     const kn_vk_device *device = queue->device;
     kn_vk_job *job = (kn_vk_job *)calloc(1, sizeof(*job));
     if (job == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "submission", "out of memory");
+        return kn_no_memory(diag, "submission");
     }
     job->queue = queue;
     const VkCommandBufferAllocateInfo commands = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
@@ -314,7 +316,7 @@ kiln_status kn_vk_queue_create(void *opaque, void **out_queue, kiln_diag *diag)
     *out_queue = NULL;
     kn_vk_queue *queue = (kn_vk_queue *)calloc(1, sizeof(*queue));
     if (queue == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "queue", "out of memory");
+        return kn_no_memory(diag, "queue");
     }
     queue->device = device;
     queue->flying_end = &queue->flying;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/vulkan/instance.h"
+#include "base/diag.h"
 
 kiln_status kn_vk_buffer_init(kn_vk_device *device, size_t size, VkMemoryPropertyFlags wanted,
                               kn_vk_buffer *out_buffer, kiln_diag *diag)
@@ -65,7 +66,7 @@ kiln_status kn_vk_buffer_create(void *opaque, size_t size, void **out_buffer, ki
     }
     kn_vk_buffer *buffer = (kn_vk_buffer *)malloc(sizeof(*buffer));
     if (buffer == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "buffer", "out of memory");
+        return kn_no_memory(diag, "buffer");
     }
     kiln_status status = kn_vk_buffer_init(device, size, 0, buffer, diag);
     if (status != KILN_OK) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/vulkan/instance.h"
+#include "base/diag.h"
 
 /* Shared blocks of a memory type grow from the first size to the last: 64 MiB of memory that the
  * host sees took NVIDIA's driver 20 ms to make, and a small program never needs them. */
@@ -42,7 +43,7 @@ kiln_status kn_vk_pool_create(VkDevice device, const struct kn_vk_device_fn *fn,
     *out_pool = NULL;
     kn_vk_pool *pool = (kn_vk_pool *)calloc(1, sizeof(*pool));
     if (pool == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "memory pool", "out of memory");
+        return kn_no_memory(diag, "memory pool");
     }
     pool->device = device;
     pool->fn = fn;

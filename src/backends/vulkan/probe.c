@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/vulkan/instance.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/clock.h"
 
@@ -154,7 +155,7 @@ kiln_status kn_vk_open(const kiln_host *host, void **out_instance, kiln_probe_re
     *out_instance = NULL;
     kn_vk *vk = (kn_vk *)calloc(1, sizeof(*vk));
     if (vk == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "vulkan", "out of memory");
+        return kn_no_memory(diag, "vulkan");
     }
     const uint64_t start = kn_clock_now();
     vk->host = host;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/vulkan/instance.h"
+#include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 
@@ -78,7 +79,7 @@ static kiln_status create_program(kn_vk_device *device, const void *spirv, size_
     kn_vk_program *program = (kn_vk_program *)calloc(1, sizeof(*program));
     *out_program = NULL;
     if (program == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
+        return kn_no_memory(diag, name);
     }
     program->device = device;
     kn_mutex_init(&program->lock);
@@ -395,7 +396,7 @@ kiln_status kn_vk_program_capture(void *opaque, void *handle, kiln_artifact *art
     }
     if (status == KILN_OK &&
         device->vk->host->artifact_set(artifact, KILN_LANG_NONE, data, size) != KILN_OK) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "pipeline cache", "out of memory");
+        status = kn_no_memory(diag, "pipeline cache");
     }
     free(data);
     return status;
@@ -413,8 +414,7 @@ static kiln_status keep_names(const kn_vk *vk, const kn_spirv *module, kiln_arti
                       vk->host->artifact_set_fact(artifact, KILN_FACT_ENTRIES,
                                                   kn_strbuf_text(&names), names.length) == KILN_OK;
     kn_strbuf_deinit(&names);
-    return kept ? KILN_OK
-                : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "keeping a pipeline", "out of memory");
+    return kept ? KILN_OK : kn_no_memory(diag, "keeping a pipeline");
 }
 
 kiln_status kn_vk_compile(void *instance, const kiln_compile_request *request,

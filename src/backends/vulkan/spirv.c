@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 
 enum { MAGIC = 0x07230203, HEADER_WORDS = 5, MAX_BOUND = 1 << 20 };
@@ -399,7 +400,7 @@ kiln_status kn_spirv_reflect(const void *data, size_t size, const char *name, kn
     uint32_t *words = (uint32_t *)malloc(size > 0 ? size : 1);
     kiln_status status;
     if (words == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
+        return kn_no_memory(diag, name);
     }
     memcpy(words, data, size);
     r.words = words;
@@ -415,7 +416,7 @@ kiln_status kn_spirv_reflect(const void *data, size_t size, const char *name, kn
     }
     r.ids = (id_facts *)calloc(r.bound, sizeof(id_facts));
     if (r.ids == NULL) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, name, "out of memory");
+        status = kn_no_memory(diag, name);
         goto cleanup;
     }
     for (uint32_t i = 0; i < r.bound; i++) {

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/diag.h"
+
 kiln_status kiln_buffer_create(kiln_device *device, size_t size, kiln_buffer **out_buffer,
                                kiln_diag *diag)
 {
@@ -19,7 +21,7 @@ kiln_status kiln_buffer_create(kiln_device *device, size_t size, kiln_buffer **o
     }
     kiln_buffer *buffer = (kiln_buffer *)calloc(1, sizeof(*buffer));
     if (buffer == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating a buffer", "out of memory");
+        return kn_no_memory(diag, "creating a buffer");
     }
     buffer->device = device;
     buffer->size = size;

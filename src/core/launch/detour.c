@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "core/launch/buffer.h"
 #include "sys/clock.h"
 
@@ -107,7 +108,7 @@ kiln_status kn_detour_launch(kiln_queue *queue, kiln_program *program, const cha
     *out_ns = 0;
     kiln_status status = kiln_queue_create(program->device, &d.there, diag);
     if (status == KILN_OK && !reserve(&d, launch)) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, entry, "out of memory");
+        status = kn_no_memory(diag, entry);
     }
     if (status == KILN_OK) {
         status = bring_all(&d, launch, diag);

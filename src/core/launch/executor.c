@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/sized.h"
 #include "core/launch/launch.h"
 
@@ -163,9 +164,8 @@ static kiln_status submit(kiln_executor *executor, const kiln_work *work, bool w
     if (status == KILN_OK) {
         slot->ticket = kn_ticket_take(executor, out_ticket != NULL ? 2 : 1);
         /* Copying under the mutex: the order of submission is the order of the calls. */
-        status = slot->ticket != NULL
-                     ? kn_slot_fill(slot, executor, work, diag)
-                     : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "a submission", "out of memory");
+        status = slot->ticket != NULL ? kn_slot_fill(slot, executor, work, diag)
+                                      : kn_no_memory(diag, "a submission");
         if (status == KILN_OK) {
             enter(executor, slot);
             if (out_ticket != NULL) {
@@ -280,7 +280,7 @@ kiln_status kiln_executor_create(kiln_device *device, const kiln_executor_option
     if (executor == NULL || slots == NULL) {
         free(slots);
         free(executor);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating an executor", "out of memory");
+        return kn_no_memory(diag, "creating an executor");
     }
     executor->device = device;
     executor->slots = slots;

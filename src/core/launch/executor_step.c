@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/sized.h"
 #include "core/launch/buffer.h"
 #include "core/launch/executor.h"
@@ -65,7 +66,7 @@ kiln_status kn_slot_fill(kn_slot *slot, const kiln_executor *executor, const kil
         return status;
     }
     if (!reserve(slot, work)) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, work->entry, "out of memory");
+        return kn_no_memory(diag, work->entry);
     }
     size_t used = 0;
     for (size_t i = 0; i < work->arg_count; i++) {
@@ -107,7 +108,7 @@ static kiln_status make_pooled(kiln_executor *executor, size_t size, kn_pooled *
 {
     kn_pooled *pooled = (kn_pooled *)calloc(1, sizeof(*pooled));
     if (pooled == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating a buffer", "out of memory");
+        return kn_no_memory(diag, "creating a buffer");
     }
     const size_t rounded = kn_buffer_pool_round(size);
     const uint64_t most = executor->device->info.max_buffer_bytes;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "core/launch/executor.h"
 
 static void destroy_memory(kiln_executor *executor)
@@ -76,10 +77,7 @@ kiln_status kiln_ticket_wait(kiln_ticket *ticket, kiln_diag *diag)
     }
     const kiln_status status = ticket->status;
     if (status != KILN_OK) {
-        const kiln_diag *own = &ticket->diag;
-        (void)kiln_diag_set(diag, status, own->fix, own->what, "%s", own->why);
-        kiln_diag_set_vendor_code(diag, own->vendor_code);
-        kiln_diag_set_log(diag, own->log, own->log_length);
+        kn_diag_copy(diag, &ticket->diag);
     }
     kn_mutex_unlock(&executor->mutex);
     return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/sized.h"
 #include "core/launch/buffer.h"
 #include "core/launch/detour.h"
@@ -328,7 +329,7 @@ kiln_status kiln_queue_launch(kiln_queue *queue, kiln_program *program, const ch
         event = (kiln_event *)calloc(1, sizeof(*event));
     }
     if (args == NULL || (out_event != NULL && event == NULL)) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, entry, "out of memory");
+        status = kn_no_memory(diag, entry);
     } else {
         status = submit(queue, program, entry, launch, args, event != NULL ? &event->handle : NULL,
                         &took, diag);

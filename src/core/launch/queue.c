@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "core/launch/buffer.h"
 
 kiln_status kiln_queue_create(kiln_device *device, kiln_queue **out_queue, kiln_diag *diag)
@@ -14,7 +15,7 @@ kiln_status kiln_queue_create(kiln_device *device, kiln_queue **out_queue, kiln_
     }
     kiln_queue *queue = (kiln_queue *)calloc(1, sizeof(*queue));
     if (queue == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating a queue", "out of memory");
+        return kn_no_memory(diag, "creating a queue");
     }
     queue->device = device;
     status = kn_hal_queue_create(&device->driver->in, handle, &queue->handle, diag);
@@ -106,7 +107,7 @@ static kiln_status fill_by_writing(kiln_queue *queue, kiln_buffer *buffer, size_
 {
     char *bytes = (char *)malloc(size);
     if (bytes == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "filling a buffer", "out of memory");
+        return kn_no_memory(diag, "filling a buffer");
     }
     for (size_t i = 0; i < size; i += pattern_size) {
         memcpy(bytes + i, pattern, pattern_size);
@@ -151,7 +152,7 @@ static kiln_status copy_by_reading(kiln_queue *queue, kiln_buffer *from, size_t 
     const kn_instance *in = &queue->device->driver->in;
     void *bytes = malloc(size);
     if (bytes == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "copying a buffer", "out of memory");
+        return kn_no_memory(diag, "copying a buffer");
     }
     kiln_status status =
         kn_hal_queue_read(in, queue->handle, from->handle, from_offset, bytes, size, NULL, diag);

@@ -4,16 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/recall.h"
 #include "core/runtime/runtime.h"
 #include "hal/registry.h"
 
-static kiln_status no_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating a runtime", "out of memory");
-}
+static const char creating[] = "creating a runtime"; /* what fails without memory */
 
 kiln_probe_report *kn_listing_report(kiln_runtime *runtime, const char *backend)
 {
@@ -76,7 +74,7 @@ static kiln_status add_device(kiln_runtime *runtime, kn_driver *driver, uint32_t
 {
     kiln_device *device = (kiln_device *)calloc(1, sizeof(*device));
     if (device == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, creating);
     }
     kiln_status status = KILN_OK;
     if (recalled != NULL) {
@@ -107,7 +105,7 @@ static kiln_status reserve_devices(kiln_runtime *runtime, uint32_t count, kiln_d
     kiln_device **devices = (kiln_device **)realloc(
         runtime->devices, (runtime->device_count + count) * sizeof(kiln_device *));
     if (devices == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, creating);
     }
     runtime->devices = devices;
     return KILN_OK;
@@ -122,7 +120,7 @@ static kiln_status add_devices(kiln_runtime *runtime, kn_driver *driver, uint32_
         kiln_diag why = KILN_DIAG_INIT;
         kiln_status one = add_device(runtime, driver, i, NULL, rank, &why);
         if (one == KILN_E_NOMEM) {
-            status = no_memory(diag);
+            status = kn_no_memory(diag, creating);
         } else if (one != KILN_OK) {
             kn_log_diag(KILN_LOG_WARN, driver->in.backend->name, &why);
         }
@@ -191,7 +189,7 @@ static kiln_status add_recalled(kiln_runtime *runtime, const kiln_backend *backe
     kiln_status status = reserve_devices(runtime, recall.device_count, diag);
     if (status == KILN_OK && recall.status == KILN_OK) {
         driver = (kn_driver *)calloc(1, sizeof(*driver));
-        status = driver != NULL ? KILN_OK : no_memory(diag);
+        status = driver != NULL ? KILN_OK : kn_no_memory(diag, creating);
     }
     if (driver != NULL) {
         driver->in.backend = backend;
@@ -237,7 +235,7 @@ kiln_status kn_listing_add(kiln_runtime *runtime, const kiln_backend *backend, s
     }
     kn_driver *driver = (kn_driver *)calloc(1, sizeof(*driver));
     if (driver == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, creating);
     }
     status = kn_probe_open(runtime, backend, driver, &report, NULL);
     kn_listing_add_report(runtime, &report);
@@ -245,7 +243,7 @@ kiln_status kn_listing_add(kiln_runtime *runtime, const kiln_backend *backend, s
         tell_unusable(backend, &report);
         free(driver);
         remember(runtime, backend, NULL, status, &report);
-        return status == KILN_E_NOMEM ? no_memory(diag) : KILN_OK;
+        return status == KILN_E_NOMEM ? kn_no_memory(diag, creating) : KILN_OK;
     }
     atomic_store(&driver->awake, true);
     runtime->drivers[runtime->driver_count++] = driver;
@@ -384,7 +382,7 @@ kn_driver *kn_runtime_driver(kiln_runtime *runtime, const char *name, kiln_diag 
         kiln_probe_report report;
         driver = (kn_driver *)calloc(1, sizeof(*driver));
         if (driver == NULL) {
-            (void)no_memory(diag);
+            (void)kn_no_memory(diag, creating);
         } else if (kn_probe_open(runtime, backend, driver, &report, diag) == KILN_OK) {
             atomic_store(&driver->awake, true);
             runtime->drivers[runtime->driver_count++] = driver;

@@ -109,6 +109,7 @@ static kiln_status open_backend(kn_driver *driver, const kiln_backend *backend,
             kn_text_put(report->fix, sizeof(report->fix), own.fix);
         }
         (void)kiln_diag_set(diag, status, report->fix, backend->name, "%s", report->why);
+        kiln_diag_set_vendor_code(diag, own.vendor_code);
         kn_driver_close(driver);
     }
     kiln_diag_clear(&own);

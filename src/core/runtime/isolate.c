@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "core/runtime/driver.h"
@@ -115,8 +116,7 @@ static kiln_status probe_in_child(const char *backend, const char *backend_path,
     }
     kn_strbuf_printf(&path, "KILN_BACKEND_PATH=%s", backend_path != NULL ? backend_path : "");
     if (!kn_strbuf_ok(&path)) {
-        status =
-            kiln_diag_set(diag, KILN_E_NOMEM, NULL, "probing in a child process", "out of memory");
+        status = kn_no_memory(diag, "probing in a child process");
         goto cleanup;
     }
     const char *argv[] = {helper, backend, NULL};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/text.h"
@@ -15,11 +16,6 @@
 static void add_report(void *user, const kiln_probe_report *report)
 {
     kn_listing_add_report((kiln_runtime *)user, report);
-}
-
-static kiln_status no_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "creating a runtime", "out of memory");
 }
 
 /* Opens what was asked for; the others are reported as not asked for. */
@@ -125,7 +121,7 @@ static kiln_status settle_unmet(kiln_runtime *runtime, kiln_diag *diag)
         }
     }
     if (strict) {
-        (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
+        kn_diag_move(diag, &why);
     } else {
         char name[32];
         if (runtime->device == NULL && first_unknown(runtime, name, sizeof(name))) {
@@ -155,7 +151,7 @@ static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_option
     if ((options->backend != NULL && runtime->backend == NULL) ||
         (options->device != NULL && runtime->device == NULL) ||
         (options->backend_path != NULL && runtime->backend_path == NULL)) {
-        return no_memory(diag);
+        return kn_no_memory(diag, "creating a runtime");
     }
     if (options->cache != NULL) {
         runtime->cache = options->cache;
@@ -216,11 +212,11 @@ static kiln_status find_devices(kiln_runtime *runtime, bool hidden, kiln_diag *d
         status = list_devices(runtime, hidden, &why);
     }
     if (status != KILN_OK) {
-        (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
+        kn_diag_move(diag, &why);
     } else {
         runtime->listed = true;
         runtime->summary = kn_runtime_describe(runtime);
-        status = runtime->summary != NULL ? KILN_OK : no_memory(diag);
+        status = runtime->summary != NULL ? KILN_OK : kn_no_memory(diag, "creating a runtime");
     }
     kiln_diag_clear(&why);
     return status;
@@ -248,7 +244,7 @@ kiln_status kiln_runtime_create(const kiln_runtime_options *options, kiln_runtim
     }
     kiln_runtime *runtime = (kiln_runtime *)calloc(1, sizeof(*runtime));
     if (runtime == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, "creating a runtime");
     }
     kn_mutex_init(&runtime->mutex);
     kn_mutex_init(&runtime->drivers_mutex);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/sized.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
@@ -40,12 +41,6 @@ typedef struct search {
     kiln_prune_result *result;
     kiln_diag *diag;
 } search;
-
-static kiln_status no_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "looking for unreachable entries",
-                         "out of memory");
-}
 
 static void tell(const search *s, const char *backend, const kiln_entry_info *entry,
                  const char *why)
@@ -82,7 +77,7 @@ static kiln_status add_stage(search *s, const kiln_device *device, const kiln_st
         const size_t capacity = known->capacity > 0 ? known->capacity * 2 : 16;
         today *items = (today *)realloc(known->items, capacity * sizeof(*items));
         if (items == NULL) {
-            return no_memory(s->diag);
+            return kn_no_memory(s->diag, "looking for unreachable entries");
         }
         known->items = items;
         known->capacity = capacity;
@@ -150,7 +145,8 @@ static kiln_status add_driver(search *s, const kn_driver *driver, const kiln_pro
         tell(s, report->backend, NULL, why.why);
     }
     kiln_diag_clear(&why);
-    return status == KILN_E_NOMEM ? no_memory(s->diag) : KILN_OK;
+    return status == KILN_E_NOMEM ? kn_no_memory(s->diag, "looking for unreachable entries")
+                                  : KILN_OK;
 }
 
 static kiln_status add_backend(search *s, const kiln_probe_report *report)
@@ -303,7 +299,7 @@ static kiln_status take_key(void *user, const kiln_entry_info *entry)
         const size_t capacity = list->capacity > 0 ? list->capacity * 2 : 256;
         kiln_key *items = (kiln_key *)realloc(list->items, capacity * sizeof(*items));
         if (items == NULL) {
-            return no_memory(s->diag);
+            return kn_no_memory(s->diag, "looking for unreachable entries");
         }
         list->items = items;
         list->capacity = capacity;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/walk/build.h"
@@ -36,7 +37,7 @@ static void end(kn_background *background, kiln_status status, kiln_diag *diag)
 {
     kn_mutex_lock(&background->mutex);
     background->status = status;
-    background->diag = *diag; /* taken over */
+    kn_diag_move(&background->diag, diag);
     background->done = true;
     kn_cond_broadcast(&background->ended);
     kn_mutex_unlock(&background->mutex);
@@ -201,12 +202,10 @@ kiln_status kn_background_build(kiln_device *device, const kiln_source *source,
     glance.cache_only = true;
     kiln_status status = kn_build_program_extra(device, source, &glance, &extra, out_program, &own);
     if (status != KILN_MISS) {
-        if (diag != NULL && status != KILN_OK) {
-            kiln_diag_clear(diag);
-            *diag = own;
-        } else {
-            kiln_diag_clear(&own);
+        if (status != KILN_OK) {
+            kn_diag_move(diag, &own);
         }
+        kiln_diag_clear(&own);
         return status;
     }
     kiln_diag_clear(&own);
@@ -235,10 +234,7 @@ static kiln_status outcome(kiln_program *program, bool wait, kiln_diag *diag)
     }
     const kiln_status status = background->done ? background->status : KILN_E_BUSY;
     if (background->done && status != KILN_OK) {
-        const kiln_diag *why = &background->diag;
-        (void)kiln_diag_set(diag, status, why->fix, why->what, "%s", why->why);
-        kiln_diag_set_vendor_code(diag, why->vendor_code);
-        kiln_diag_set_log(diag, why->log, why->log_length);
+        kn_diag_copy(diag, &background->diag);
     }
     kn_mutex_unlock(&background->mutex);
     return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/text.h"
@@ -158,8 +159,7 @@ static kiln_status redo_and_load(kn_build *build, void **out_handle, kiln_diag *
             kn_ignore(kiln_cache_remove(build->cache, &build->runs[last].key, NULL)); /* no use */
         }
     } else if (status != KILN_E_REJECTED) {
-        kiln_diag_clear(refusal);
-        *refusal = failure;
+        kn_diag_move(refusal, &failure);
         return status;
     }
     kiln_diag_clear(&failure);
@@ -179,9 +179,9 @@ static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *d
         status = redo_and_load(build, out_handle, &why);
     }
     if (status != KILN_OK) {
-        (void)kiln_diag_set(diag, status, why.fix, why.what, "%s", why.why);
-        kiln_diag_set_vendor_code(diag, why.vendor_code);
-        kiln_diag_set_log(diag, why.log, why.log_length);
+        why.status = status;
+        kn_diag_move(diag, &why);
+        return status;
     }
     kiln_diag_clear(&why);
     return status;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/sized.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -191,7 +192,7 @@ kiln_status kn_program_adopt(kiln_device *device, kn_build *build, void *handle,
     kiln_runtime *runtime = device->runtime;
     kiln_program *program = create_program(device, build, handle);
     if (program == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "keeping a program", "out of memory");
+        return kn_no_memory(diag, "keeping a program");
     }
     kiln_program *other = NULL;
     if (program->share_key_size > 0) {
@@ -406,8 +407,7 @@ kiln_status kn_program_reflect(kiln_program *program, const char *entry,
         size_t length = strlen(entry) + 1;
         known = (kn_reflection *)calloc(1, sizeof(*known) + length);
         if (known == NULL) {
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading a program's parameters",
-                                 "out of memory");
+            return kn_no_memory(diag, "reading a program's parameters");
         }
         memcpy(known->entry, entry, length);
         known->params = params;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/sized.h"
 #include "base/text.h"
 #include "sys/file.h"
@@ -128,7 +129,7 @@ kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolv
             (const char **)calloc(source->include_dir_count + 1, sizeof(const char *));
         if (resolved.folder == NULL || resolved.include_dirs == NULL) {
             kn_resolved_deinit(&resolved);
-            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, source->name, "out of memory");
+            return kn_no_memory(diag, source->name);
         }
         resolved.include_dirs[0] = resolved.folder;
         for (size_t i = 0; i < source->include_dir_count; i++) {
@@ -147,7 +148,7 @@ kiln_status kn_source_search_current(kn_resolved *resolved, kiln_diag *diag)
     size_t count = resolved->source.include_dir_count;
     const char **dirs = (const char **)calloc(count + 1, sizeof(const char *));
     if (dirs == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "a source", "out of memory");
+        return kn_no_memory(diag, "a source");
     }
     dirs[0] = ".";
     for (size_t i = 0; i < count; i++) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "core/runtime/runtime.h"
 #include "sys/lock.h"
@@ -258,7 +259,7 @@ kiln_status kn_trace_open(const char *path, kn_trace **out_trace, kiln_diag *dia
     kn_trace *trace = (kn_trace *)calloc(1, sizeof(*trace));
     if (trace == NULL) {
         kn_lock_file_close(claimed);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a trace", "out of memory");
+        return kn_no_memory(diag, "opening a trace");
     }
     trace->file = fopen(path, "wb");
     if (trace->file == NULL || setvbuf(trace->file, NULL, _IONBF, 0) != 0 ||

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/sized.h"
 #include "core/walk/build.h"
@@ -228,11 +229,6 @@ static void destroy(kiln_warm *warm)
     free(warm);
 }
 
-static kiln_status no_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "warming programs", "out of memory");
-}
-
 /* Copies the source that counts. */
 static kiln_status take_item(kiln_device *device, const kiln_warm_item *given, item *it,
                              kiln_diag *diag)
@@ -246,7 +242,7 @@ static kiln_status take_item(kiln_device *device, const kiln_warm_item *given, i
             kn_source_taken(device, (const kiln_source *)list, given->source_count);
         it->taken = source != NULL;
         if (it->taken && !kn_source_copy_init(&it->copy, source, true)) {
-            status = no_memory(diag);
+            status = kn_no_memory(diag, "warming programs");
         }
     }
     free(copy);
@@ -259,7 +255,7 @@ static kiln_status take_items(kiln_warm *warm, const kiln_warm_item *items, size
     warm->items = (item *)calloc(count + 1, sizeof(item));
     warm->jobs = (job *)calloc(warm->job_count, sizeof(job));
     if (warm->items == NULL || warm->jobs == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, "warming programs");
     }
     for (uint32_t i = 0; i < warm->job_count; i++) {
         warm->jobs[i] = (job){.task = {.user = &warm->jobs[i]}, .warm = warm};
@@ -295,7 +291,7 @@ kiln_status kiln_warm_start(kiln_device *device, const kiln_warm_item *items, si
     }
     kiln_warm *warm = (kiln_warm *)calloc(1, sizeof(*warm));
     if (warm == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, "warming programs");
     }
     const uint32_t most = kn_crew_jobs(crew);
     kn_mutex_init(&warm->mutex);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/sized.h"
 #include "base/text.h"
 #include "core/walk/build.h"
@@ -240,7 +241,7 @@ kiln_status kiln_watch_create(kiln_device *device, const kiln_source *source,
     kiln_watch *watch = (kiln_watch *)calloc(1, sizeof(*watch));
     if (watch == NULL || !kn_source_copy_init(&watch->copy, source, false)) {
         free(watch);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, source->name, "out of memory");
+        return kn_no_memory(diag, source->name);
     }
     watch->device = device;
     watch->options = *options;

@@ -1,6 +1,7 @@
 /* Compiles that go past the cache: counted, listed by reason, and told to who pays for them. */
 #include <stdlib.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "store/cache/cache.h"
 #include "store/disk/bypasses.h"
@@ -51,7 +52,7 @@ kiln_status kiln_cache_walk_bypasses(kiln_cache *cache, kiln_bypass_fn *visit, v
     kn_cache_check_fork(cache);
     kn_bypass_row *rows = calloc(KN_BYPASS_ROWS, sizeof *rows);
     if (rows == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "listing bypasses", NULL);
+        return kn_no_memory(diag, "listing bypasses");
     }
     const size_t count = kn_bypasses_read(cache->root, rows);
     kiln_status status = KILN_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/text.h"
@@ -173,7 +174,7 @@ static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
     atomic_store(&cache->stamped_at, kn_clock_now());
     cache->stats = calloc(1, sizeof *cache->stats);
     if (cache->stats == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL);
+        return kn_no_memory(diag, "opening a cache");
     }
     kn_stats_init(cache->stats);
     cache->stack.stats = cache->stats;
@@ -262,9 +263,8 @@ static kiln_status choose_root(kiln_cache *cache, kiln_diag *diag)
         cache->root = kn_text_copy("");
         status = cache->root != NULL ? KILN_OK : KILN_E_NOMEM;
     }
-    if (status != KILN_OK && diag != NULL) {
-        kiln_diag_clear(diag);
-        *diag = reason;
+    if (status != KILN_OK) {
+        kn_diag_move(diag, &reason);
         return status;
     }
     kiln_diag_clear(&reason);
@@ -277,7 +277,7 @@ static kiln_status copy_lists(kiln_cache *cache, const kiln_cache_options *taken
     cache->remote_list = taken->remote != NULL ? kn_text_copy(taken->remote) : NULL;
     return (taken->packs != NULL && cache->pack_list == NULL) ||
                    (taken->remote != NULL && cache->remote_list == NULL)
-               ? kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL)
+               ? kn_no_memory(diag, "opening a cache")
                : KILN_OK;
 }
 
@@ -292,7 +292,7 @@ kiln_status kiln_cache_create(const kiln_cache_options *options, kiln_cache **ou
     }
     kiln_cache *cache = calloc(1, sizeof *cache);
     if (cache == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a cache", NULL);
+        return kn_no_memory(diag, "opening a cache");
     }
     cache->options = taken;
     kn_fork_guard_init(&cache->guard);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "key/recipe.h"
 #include "store/format/blob.h"
@@ -163,12 +164,11 @@ static kiln_status lead_and_leave(request *r, kn_flight_seat *seat, kiln_diag *d
     if (flight == r->cache->flight) { /* in a child the seat is left where it is, like the flight */
         kn_flight_leave(flight, seat, status, r->blob, &own);
     }
-    if (status != KILN_OK && diag != NULL) {
-        kiln_diag_clear(diag);
-        *diag = own;
-    } else {
-        kiln_diag_clear(&own);
+    if (status != KILN_OK) {
+        kn_diag_move(diag, &own);
+        return status;
     }
+    kiln_diag_clear(&own);
     return status;
 }
 

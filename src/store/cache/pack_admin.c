@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "key/digest.h"
 #include "key/recipe.h"
@@ -40,7 +41,7 @@ static kiln_status visit_one(const kn_pack_record *record, const kiln_blob *blob
 {
     char *recipe = kn_text_copy_n(blob->recipe.data, blob->recipe.length);
     if (recipe == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "walking through a pack", NULL);
+        return kn_no_memory(diag, "walking through a pack");
     }
     const kiln_entry_info info = {.key = record->key,
                                   .target = target,

@@ -6,6 +6,7 @@
 
 #include "kiln/version.h"
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "key/recipe.h"
 #include "store/cache/cache.h"
@@ -34,7 +35,7 @@ kiln_status kiln_pack_writer_add_blob(kiln_pack_writer *writer, const kiln_recip
     kn_text_put(record.writer, sizeof record.writer, KILN_VERSION);
     char *whole = malloc(body.length + text.length + 1);
     if (whole == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "adding to a pack", NULL);
+        return kn_no_memory(diag, "adding to a pack");
     }
     memcpy(whole, body.data, body.length);
     memcpy(whole + body.length, text.data, text.length);
@@ -140,7 +141,7 @@ static kiln_status gather_candidate(void *user, const kiln_entry_info *info)
         const size_t room = c->room == 0 ? 256 : c->room * 2;
         candidate *grown = realloc(c->items, room * sizeof *grown);
         if (grown == NULL) {
-            return kiln_diag_set(c->diag, KILN_E_NOMEM, NULL, "filling a pack", NULL);
+            return kn_no_memory(c->diag, "filling a pack");
         }
         c->items = grown;
         c->room = room;

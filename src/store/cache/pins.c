@@ -2,6 +2,7 @@
  * in memory. */
 #include <string.h>
 
+#include "base/diag.h"
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
@@ -62,7 +63,7 @@ kiln_status kiln_cache_pin(kiln_cache *cache, const kiln_key *key, kiln_diag *di
         return status;
     }
     if (!kn_mem_pin(cache->stack.memory, key, blob)) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "pinning an entry", NULL);
+        status = kn_no_memory(diag, "pinning an entry");
     }
     kiln_blob_release(blob);
     return status;

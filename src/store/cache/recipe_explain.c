@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "key/recipe.h"
 #include "store/cache/cache.h"
@@ -24,11 +25,6 @@ typedef struct search {
     kiln_key nearest_key;
     char nearest_target[KN_NAME_SIZE];
 } search;
-
-static kiln_status no_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "explaining a miss", NULL);
-}
 
 static kiln_status consider(search *s, const kiln_key *key, kn_span recipe)
 {
@@ -117,7 +113,7 @@ static kiln_status explain(search *s, const char *recipe, bool there, kiln_expla
     s->distance = UINT64_MAX;
     if (recipe != NULL) {
         if (!kn_recipe_split(kn_span_of_text(recipe), &s->now)) {
-            return no_memory(diag);
+            return kn_no_memory(diag, "explaining a miss");
         }
         s->stage = kn_recipe_value(&s->now, "stage");
         if (s->stage.length > 2 && s->stage.length < sizeof stage) {
@@ -128,7 +124,7 @@ static kiln_status explain(search *s, const char *recipe, bool there, kiln_expla
     if (status == KILN_OK && s->nearest != NULL &&
         (!kn_recipe_split(kn_span_of_text(s->nearest), &then) ||
          !kn_recipe_compare(&then, &s->now, &difference))) {
-        status = no_memory(diag);
+        status = kn_no_memory(diag, "explaining a miss");
     }
     if (status == KILN_OK) {
         const kiln_explanation explanation = {.stage = stage,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "key/recipe.h"
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
@@ -39,7 +40,7 @@ kiln_status kiln_transfer_open(const char *list, kiln_cache *cache, kiln_transfe
     if (transfer == NULL || stats == NULL) {
         free(transfer);
         free(stats);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening remotes", NULL);
+        return kn_no_memory(diag, "opening remotes");
     }
     kn_stats_init(stats);
     transfer->stats = stats;
@@ -201,11 +202,7 @@ static kiln_status give_all(kiln_transfer *transfer, const kn_tier_put *what, bo
         kiln_status status = give(remote, what, packed, replace, &own);
         if (status != KILN_OK && result == KILN_OK) {
             result = status;
-            if (diag != NULL) {
-                kiln_diag_clear(diag);
-                *diag = own;
-                continue;
-            }
+            kn_diag_move(diag, &own);
         }
         kiln_diag_clear(&own);
     }
@@ -269,10 +266,7 @@ static kiln_status take_any(kiln_transfer *transfer, const kiln_key *key, kiln_b
         }
         if (status != KILN_MISS && result == KILN_MISS) {
             result = status;
-            if (diag != NULL) {
-                *diag = own;
-                continue;
-            }
+            kn_diag_move(diag, &own);
         }
         kiln_diag_clear(&own);
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "key/recipe.h"
@@ -50,7 +51,7 @@ kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_dis
     if (disk == NULL || root == NULL) {
         free(disk);
         free(root);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the cache", NULL);
+        return kn_no_memory(diag, "opening the cache");
     }
     disk->root = root;
     disk->root_length = strlen(root);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "store/disk/disk_scan.h"
 #include "store/disk/losses.h"
@@ -69,7 +70,7 @@ kiln_status kn_disk_inspect(kn_disk *disk, const kiln_key *key, kiln_entry_fn *v
     }
     recipe = kn_text_copy_n(entry.recipe.data, entry.recipe.length);
     if (recipe == NULL) {
-        status = kiln_diag_set(diag, KILN_E_NOMEM, NULL, "reading an entry", NULL);
+        status = kn_no_memory(diag, "reading an entry");
         goto cleanup;
     }
     const kiln_entry_info info = {.key = entry.key,
@@ -133,7 +134,7 @@ static kiln_status verify_one(void *user, const kn_disk_file *file)
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = read_whole(file->path, &data, &size, NULL, &diag);
     if (status == KILN_E_IO && v->failure == KILN_OK) {
-        (void)kiln_diag_set(v->diag, status, diag.fix, diag.what, "%s", diag.why);
+        kn_diag_move(v->diag, &diag);
     }
     kiln_diag_clear(&diag);
     if (status == KILN_E_IO) { /* which says nothing about what is in it */

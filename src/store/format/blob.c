@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 
 /* In front of the bytes of a blob that is made in their memory. */
 #define ROOM ((KN_BLOB_ROOM + KN_BLOB_ALIGN - 1) / KN_BLOB_ALIGN * KN_BLOB_ALIGN)
@@ -34,7 +35,7 @@ kiln_status kn_blob_adopt(void *memory, size_t memory_size, size_t offset, size_
     *out_blob = NULL;
     kiln_blob *blob = malloc(sizeof *blob); /* not calloc, which costs a hit twice as much */
     if (blob == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "making a blob", NULL);
+        return kn_no_memory(diag, "making a blob");
     }
     make(blob, (const char *)memory + offset, size, facts_size);
     blob->memory = memory;

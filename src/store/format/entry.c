@@ -9,6 +9,7 @@
 #include "kiln/version.h"
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "store/format/blob.h"
 #include "store/format/checksum.h"
@@ -146,7 +147,7 @@ static kiln_status unpack(const kn_entry *entry, kiln_blob **out_blob, kiln_diag
     size_t total = recipe_at + entry->recipe.length;
     char *memory = calloc(1, total);
     if (memory == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "unpacking an entry", NULL);
+        return kn_no_memory(diag, "unpacking an entry");
     }
     kiln_status status = kn_unzip(entry->payload, NULL, entry->until, memory, size);
     if (status != KILN_OK) {
@@ -311,6 +312,5 @@ kiln_status kn_entry_bytes(const kn_entry_request *request, size_t spare, void *
         *out_size = size;
     }
     kn_entry_parts_deinit(&parts);
-    return data != NULL ? KILN_OK
-                        : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "writing an entry", NULL);
+    return data != NULL ? KILN_OK : kn_no_memory(diag, "writing an entry");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/log.h"
 #include "store/format/checksum.h"
 #include "store/format/record_lock.h"
@@ -112,7 +113,7 @@ kiln_status kn_stats_attach(kn_stats *stats, const char *root, kiln_diag *diag)
         free(stats->path);
         free(stats->lock_path);
         stats->path = stats->lock_path = NULL;
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the statistics", NULL);
+        return kn_no_memory(diag, "opening the statistics");
     }
     return KILN_OK;
 }

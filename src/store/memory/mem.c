@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "store/format/blob.h"
 #include "store/memory/readers.h"
 #include "sys/clock.h"
@@ -73,7 +74,7 @@ kiln_status kn_mem_create(uint64_t max_bytes, uint32_t max_count, kn_mem **out_m
         }
     }
     if (mem == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening the memory tier", NULL);
+        return kn_no_memory(diag, "opening the memory tier");
     }
     mem->mask = buckets - 1;
     mem->max_bytes = max_bytes;

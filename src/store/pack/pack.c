@@ -8,6 +8,7 @@
 #include <zstd_errors.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/text.h"
 #include "store/format/blob.h"
 
@@ -39,7 +40,7 @@ static kiln_status make(const char *path, kiln_pack **out_pack, kiln_diag *diag)
     if (pack == NULL || copy == NULL) {
         free(copy);
         free(pack);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a pack", NULL);
+        return kn_no_memory(diag, "opening a pack");
     }
     atomic_init(&pack->references, 1);
     pack->path = copy;

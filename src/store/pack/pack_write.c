@@ -9,6 +9,7 @@
 #include "kiln/version.h"
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/sized.h"
 #include "base/text.h"
 #include "store/format/entry.h"
@@ -16,10 +17,7 @@
 #include "store/pack/pack_train.h"
 #include "sys/file.h"
 
-static kiln_status no_memory(kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "writing a pack", NULL);
-}
+static const char writing[] = "writing a pack"; /* what fails without memory */
 
 /* False when out of memory. */
 static bool make_room(void **array, size_t count, size_t *capacity, size_t element)
@@ -95,7 +93,7 @@ static kiln_status write_record(kiln_pack_writer *writer, kn_pack_record record,
     size_t size = 0;
     if (!make_room((void **)&writer->spots, writer->count, &writer->capacity,
                    sizeof *writer->spots)) {
-        return no_memory(diag);
+        return kn_no_memory(diag, writing);
     }
     compress(writer, body, &memory, &size, &record.flags);
     record.body = memory != NULL ? kn_span_of(memory, size) : body;
@@ -175,7 +173,7 @@ static kiln_status hold(kiln_pack_writer *writer, const kn_pack_record *record, 
     if (!make_room((void **)&writer->held, writer->held_count, &writer->held_capacity,
                    sizeof *writer->held) ||
         (copy = kn_bytes_copy(body.data, body.length)) == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, writing);
     }
     writer->held[writer->held_count++] = (kn_pack_held){.record = *record, .body = copy};
     writer->held_bytes += body.length;
@@ -191,8 +189,9 @@ static kiln_status claim(kiln_pack_writer *writer, const kiln_key *key, kiln_dia
     if (kn_map_find(&writer->seen, key->bytes, sizeof key->bytes) != NULL) {
         return KILN_MISS;
     }
-    return kn_map_put(&writer->seen, key->bytes, sizeof key->bytes, &there, NULL) ? KILN_OK
-                                                                                  : no_memory(diag);
+    return kn_map_put(&writer->seen, key->bytes, sizeof key->bytes, &there, NULL)
+               ? KILN_OK
+               : kn_no_memory(diag, writing);
 }
 
 kiln_status kn_pack_writer_take(kiln_pack_writer *writer, const kn_pack_record *record,
@@ -244,7 +243,7 @@ static kiln_status copy_record(kiln_pack_writer *writer, kiln_pack *base, uint64
     }
     if (status == KILN_OK && !make_room((void **)&writer->spots, writer->count, &writer->capacity,
                                         sizeof *writer->spots)) {
-        status = no_memory(diag);
+        status = kn_no_memory(diag, writing);
     }
     if (status == KILN_OK) {
         note(writer, &record, bytes.length);
@@ -262,7 +261,7 @@ static kiln_status take_base(kiln_pack_writer *writer, kiln_pack *base, kiln_dia
         writer->dictionary = kn_bytes_copy(dictionary.data, dictionary.length);
         writer->prepared = ZSTD_createCDict(dictionary.data, dictionary.length, writer->level);
         if (writer->dictionary == NULL || writer->prepared == NULL) {
-            return no_memory(diag);
+            return kn_no_memory(diag, writing);
         }
         writer->dictionary_size = dictionary.length;
         writer->trained = true;
@@ -288,7 +287,7 @@ static kiln_status begin(kiln_pack_writer *writer, const char *path, kiln_diag *
     unsigned char head[KN_PACK_HEAD];
     char *folder = kn_path_folder(path);
     if (folder == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, writing);
     }
     kiln_status status = kn_publish_begin_unnamed(&writer->publish, folder, path, diag);
     free(folder);
@@ -314,14 +313,14 @@ kiln_status kiln_pack_writer_create(const char *path, const kiln_pack_writer_opt
     }
     kiln_pack_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) {
-        return no_memory(diag);
+        return kn_no_memory(diag, writing);
     }
     kn_map_init(&writer->seen);
     writer->level = options->level != 0 ? options->level : KILN_PACK_LEVEL_DEFAULT;
     writer->raw = options->raw;
     writer->trained = options->raw;
     writer->context = ZSTD_createCCtx();
-    status = writer->context != NULL ? begin(writer, path, diag) : no_memory(diag);
+    status = writer->context != NULL ? begin(writer, path, diag) : kn_no_memory(diag, writing);
     if (status == KILN_OK && options->base != NULL) {
         status = take_base(writer, options->base, diag);
     }
@@ -359,7 +358,7 @@ static kiln_status write_end(kiln_pack_writer *writer, kn_pack_trailer *trailer,
     char *index = calloc(writer->count + 1, KN_PACK_KEY + KN_PACK_PLACE);
     if (index == NULL || writer->count > UINT32_MAX) {
         free(index);
-        return no_memory(diag);
+        return kn_no_memory(diag, writing);
     }
     const kn_span dictionary = kn_span_of(writer->dictionary, writer->dictionary_size);
     trailer->dictionary_at = writer->at;
@@ -392,7 +391,7 @@ kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer, kiln_pack_info *ou
     if (!writer->open) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "finishing a pack", "it is finished");
     }
-    kiln_status status = writer->broken ? no_memory(diag) : let_go(writer, diag);
+    kiln_status status = writer->broken ? kn_no_memory(diag, writing) : let_go(writer, diag);
     if (status == KILN_OK) {
         status = write_end(writer, &trailer, diag);
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "sys/file.h"
@@ -39,7 +40,7 @@ kiln_status kn_packs_open(const char *list, kn_packs **out_packs, kiln_diag *dia
     }
     kn_packs *packs = calloc(1, sizeof *packs);
     if (packs == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening packs", NULL);
+        return kn_no_memory(diag, "opening packs");
     }
     while (status == KILN_OK && *list != '\0') {
         size_t length = strcspn(list, KN_PATH_LIST_SEPARATOR);

@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "store/format/unzip.h"
 
 static const unsigned char magic[8] = {0x89, 'K', 'W', 'R', '\r', '\n', 0x1a, '\n'};
@@ -60,7 +61,7 @@ kiln_status kn_packet_unpack(const kn_packet *packet, const kn_dictionary *dicti
     *out_size = 0;
     char *data = malloc(packet->unpacked);
     if (data == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "unpacking a packet", NULL);
+        return kn_no_memory(diag, "unpacking a packet");
     }
     const kiln_status status =
         kn_unzip(packet->frame, dictionary != NULL ? dictionary->unpack : NULL, until, data,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "store/remote/remotes.h"
 #include "sys/clock.h"
@@ -139,7 +140,7 @@ kiln_status kiln_remote_check(const char *list, kiln_remote_report_fn *visit, vo
     kn_stats *stats = calloc(1, sizeof *stats);
     if (stats == NULL) {
         kn_trust_close(&trust);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "looking at remotes", NULL);
+        return kn_no_memory(diag, "looking at remotes");
     }
     kn_stats_init(stats);
     while (status == KILN_OK && list != NULL && kn_remote_url_next(&list, &text, &length)) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "sys/file.h"
 
@@ -401,7 +402,7 @@ kiln_status kn_remote_url_parse(const char *text, size_t length, kn_remote_url *
     const size_t room = 3 * length + 2 * KN_REMOTE_TEXT + 64;
     url.text = calloc(1, room);
     if (url.text == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "the URL of a remote", NULL);
+        return kn_no_memory(diag, "the URL of a remote");
     }
     url_cutter cutter = {url.text, url.text + room};
     kiln_status status = parse(text, length, &url, &cutter, diag);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/diag.h"
 #include "base/log.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
@@ -272,7 +273,7 @@ kiln_status kn_remote_open_with(kn_remote_url *url, const kiln_remote_module_ops
     kn_remote *remote = calloc(1, sizeof *remote);
     if (remote == NULL) {
         kn_remote_url_deinit(url);
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening a remote", NULL);
+        return kn_no_memory(diag, "opening a remote");
     }
     remote->url = *url;
     url->text = NULL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/text.h"
@@ -145,7 +146,7 @@ kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
     }
     kn_remotes *remotes = calloc(1, sizeof *remotes);
     if (remotes == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "opening remotes", NULL);
+        return kn_no_memory(diag, "opening remotes");
     }
     kn_dictionaries_init(&remotes->dictionaries, disk);
     remotes->root = disk != NULL ? disk->root : NULL;

@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
+#include "base/diag.h"
 #include "base/text.h"
 #include "key/digest.h"
 #include "sys/file.h"
@@ -107,7 +108,7 @@ static kiln_status publish(const char *path, const char *data, size_t size, kiln
     kn_publish publish;
     char *folder = kn_path_folder(path);
     kiln_status status = folder != NULL ? kn_publish_begin_unnamed(&publish, folder, path, diag)
-                                        : kiln_diag_set(diag, KILN_E_NOMEM, NULL, path, NULL);
+                                        : kn_no_memory(diag, path);
     if (status == KILN_OK) {
         kn_publish_write(&publish, data, size);
         kn_publish_insist(&publish);
@@ -189,7 +190,7 @@ kiln_status kn_signer_create(const char *key_file, const char *trusted_file, kn_
     *out_signer = NULL;
     kn_signer *signer = calloc(1, sizeof *signer);
     if (signer == NULL) {
-        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "loading keys", NULL);
+        return kn_no_memory(diag, "loading keys");
     }
     if (trusted_file != NULL) {
         status = load_trusted(signer, trusted_file, diag);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
+
 struct kn_signer {
     char unused;
 };
@@ -23,8 +25,7 @@ kiln_status kn_signer_create(const char *key_file, const char *trusted_file, kn_
         return unsupported(key_file != NULL ? key_file : trusted_file, diag);
     }
     *out_signer = calloc(1, sizeof **out_signer);
-    return *out_signer != NULL ? KILN_OK
-                               : kiln_diag_set(diag, KILN_E_NOMEM, NULL, "loading keys", NULL);
+    return *out_signer != NULL ? KILN_OK : kn_no_memory(diag, "loading keys");
 }
 
 void kn_signer_destroy(kn_signer *signer)

@@ -1,5 +1,5 @@
 /* The caller's diagnostic. */
-#include "kiln/status.h"
+#include "base/diag.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +161,82 @@ static void format_joins_what_is_there(void **state)
     assert_int_equal(kiln_diag_format(&empty, NULL, 0), 0);
 }
 
+/* A diag that says all that one can say. */
+static kiln_diag full_diag(void)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    (void)kiln_diag_set(&diag, KILN_E_COMPILE, "mend it", "a.cl", "line %d", 7);
+    kiln_diag_set_vendor_code(&diag, -11);
+    kiln_diag_set_log(&diag, "error: x", 8);
+    return diag;
+}
+
+static void expect_full(const kiln_diag *diag)
+{
+    assert_int_equal(diag->status, KILN_E_COMPILE);
+    assert_int_equal(diag->vendor_code, -11);
+    assert_string_equal(diag->what, "a.cl");
+    assert_string_equal(diag->why, "line 7");
+    assert_string_equal(diag->fix, "mend it");
+    assert_non_null(diag->log);
+    assert_string_equal(diag->log, "error: x");
+    assert_int_equal(diag->log_length, 8);
+}
+
+static void expect_empty(const kiln_diag *diag)
+{
+    assert_int_equal(diag->status, KILN_OK);
+    assert_int_equal(diag->vendor_code, 0);
+    assert_string_equal(diag->what, "");
+    assert_null(diag->log);
+    assert_int_equal(diag->log_length, 0);
+}
+
+static void a_move_loses_nothing(void **state)
+{
+    kiln_diag from = full_diag();
+    kiln_diag to = full_diag(); /* whose own log must not leak */
+    (void)state;
+    (void)kiln_diag_set(&to, KILN_E_IO, NULL, "older", "older");
+    kn_diag_move(&to, &from);
+    expect_full(&to);
+    expect_empty(&from);
+    kn_diag_move(NULL, &to);
+    expect_empty(&to);
+}
+
+static void a_copy_loses_nothing(void **state)
+{
+    kiln_diag from = full_diag();
+    kiln_diag to = full_diag();
+    (void)state;
+    kn_diag_copy(&to, &from);
+    expect_full(&to);
+    expect_full(&from);
+    assert_ptr_not_equal(to.log, from.log);
+    kn_diag_copy(NULL, &from);
+    kiln_diag_clear(&to);
+    kt_failalloc_arm(1, false);
+    kn_diag_copy(&to, &from);
+    kt_failalloc_disarm();
+    assert_int_equal(to.vendor_code, -11);
+    assert_null(to.log);
+    assert_int_equal(to.log_length, 0);
+    kiln_diag_clear(&to);
+    kiln_diag_clear(&from);
+}
+
+static void memory_that_ran_out_is_named(void **state)
+{
+    kiln_diag diag = full_diag();
+    char line[64];
+    (void)state;
+    assert_int_equal(kn_no_memory(&diag, "opening a cache"), KILN_E_NOMEM);
+    (void)kiln_diag_format(&diag, line, sizeof line);
+    assert_string_equal(line, "opening a cache: out of memory");
+    assert_int_equal(kn_no_memory(NULL, "x"), KILN_E_NOMEM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +249,9 @@ int main(void)
         cmocka_unit_test(a_log_is_kept_as_it_is_up_to_a_bound),
         cmocka_unit_test(a_log_is_dropped_for_want_of_memory),
         cmocka_unit_test(format_joins_what_is_there),
+        cmocka_unit_test(a_move_loses_nothing),
+        cmocka_unit_test(a_copy_loses_nothing),
+        cmocka_unit_test(memory_that_ran_out_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

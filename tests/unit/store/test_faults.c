@@ -213,6 +213,7 @@ static void verifying_removes_nothing_that_it_could_not_read(void **state)
         kt_faultfs_set(NULL, NULL);
         assert_int_equal(result.entries_bad, 0);
         assert_int_equal(diag.status, KILN_E_IO);
+        assert_true(diag.vendor_code != 0);
         kiln_diag_clear(&diag);
         assert_int_equal(kiln_cache_verify(cache, true, &result, NULL), KILN_OK);
         assert_int_equal(result.entries_good, 2);

@@ -108,6 +108,7 @@ static void a_lost_device_ends_it(void **state)
     b.r->fake->faults.count = 1;
     assert_int_equal(kiln_tune(b.r->device, &b.kernel, &b.options, &b.tuning, &diag),
                      KILN_E_DEVICE_LOST);
+    assert_int_equal(diag.vendor_code, -(int64_t)FAKE_LAUNCH - 1);
     assert_int_equal(rig_stats(b.r).tunings, 0);
     kiln_diag_clear(&diag);
     bench_close(&b);
