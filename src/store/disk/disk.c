@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "key/recipe.h"
+#include "store/disk/disk_entry.h"
 #include "store/disk/kin.h"
 #include "store/disk/losses.h"
-#include "store/format/blob.h"
 #include "store/format/entry.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -278,22 +278,6 @@ static bool drop(kn_disk *disk, const char *path, const kn_file_facts *seen)
     return true;
 }
 
-/* An entry's file as it was read, behind room for its blob. */
-typedef struct image {
-    void *memory;
-    size_t at, size;
-    kn_file_facts facts;
-} image;
-
-const kn_file_gate kn_disk_entry_gate = {KN_ENTRY_HEADER, kn_entry_may_begin};
-
-static kiln_status read_image(const kn_held_folder *folder, const char *path, image *out,
-                              kiln_diag *diag)
-{
-    return kn_file_read_behind(folder, path, KN_ENTRY_LIMIT, &kn_disk_entry_gate, KN_BLOB_ROOM,
-                               &out->memory, &out->at, &out->size, &out->facts, diag);
-}
-
 /* After some hits: a program that reads one kernel has no use for it. */
 static void hold_open(kn_disk *disk, const char *name, kn_disk_target *target)
 {
@@ -313,8 +297,8 @@ static void hold_open(kn_disk *disk, const char *name, kn_disk_target *target)
 }
 
 /* By the folder that is held open, and by the path where that does not have it. */
-static kiln_status find_image(kn_disk *disk, const char *name, const kiln_key *key,
-                              const char *path, image *out, kiln_diag *diag)
+static kiln_status open_target_entry(kn_disk *disk, const char *name, const kiln_key *key,
+                                     const char *path, kn_disk_entry *out_entry, kiln_diag *diag)
 {
     kn_disk_target *target = find_target(disk, name);
     const kn_held_folder *folder =
@@ -324,11 +308,15 @@ static kiln_status find_image(kn_disk *disk, const char *name, const kiln_key *k
     if (folder != NULL) {
         char in_folder[KILN_KEY_TEXT_SIZE + sizeof "/.kiln"];
         put_name(in_folder, key);
-        if (read_image(folder, in_folder, out, NULL) == KILN_OK) {
-            return KILN_OK;
+        const kn_disk_place held = {folder, in_folder, disk};
+        const kiln_status status = kn_disk_entry_open(&held, key, out_entry, diag);
+        if (status == KILN_OK || status == KILN_E_CORRUPT) {
+            return status;
         }
+        kiln_diag_clear(diag); /* it may lie where the path leads by now */
     }
-    kiln_status status = read_image(NULL, path, out, diag);
+    const kn_disk_place place = {NULL, path, disk};
+    kiln_status status = kn_disk_entry_open(&place, key, out_entry, diag);
     if (status == KILN_OK && folder != NULL) {
         atomic_store(&target->stale, true);
     } else if (status == KILN_OK) {
@@ -337,21 +325,24 @@ static kiln_status find_image(kn_disk *disk, const char *name, const kiln_key *k
     return status;
 }
 
-/* The owner is that of the root when it was claimed: of none before that. */
-static bool is_owners(kn_disk *disk, const kn_file_facts *facts)
-{
-    return facts->owner == atomic_load_explicit(&disk->owner, memory_order_relaxed);
-}
-
 static kiln_status try_get(kn_disk *disk, const char *target, void *user)
 {
     const lookup *what = user;
     char path[KN_DISK_PATH];
-    image file = {.memory = NULL};
-    kn_entry entry;
+    kn_disk_entry file;
     kn_disk_entry_path(disk, target, what->key, path);
-    kiln_status status = find_image(disk, target, what->key, path, &file, what->diag);
-    if (status == KILN_E_INVALID && !kn_disk_root_stands(disk)) {
+    kiln_status status = open_target_entry(disk, target, what->key, path, &file, what->diag);
+    if (status == KILN_OK) {
+        status = kn_disk_entry_to_blob(&file, what->out_blob, what->diag);
+    }
+    if (status == KILN_OK) {
+        stamp(disk, path, file.facts.mtime_ns);
+        return KILN_OK;
+    }
+    if (status != KILN_E_CORRUPT && status != KILN_E_INVALID) {
+        return status;
+    }
+    if (!kn_disk_root_stands(disk)) {
         return KILN_MISS;
     }
     if (status == KILN_E_INVALID) {
@@ -359,38 +350,12 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
         (void)drop(disk, path, NULL);
         return KILN_E_CORRUPT;
     }
-    if (status != KILN_OK) {
-        return status;
+    const bool dropped = drop(disk, path, &file.facts);
+    if (dropped) {
+        kn_losses_note_one(disk->root, what->key, KN_LOSS_CORRUPT);
     }
-    if (!is_owners(disk, &file.facts) && !kn_disk_root_stands(disk)) {
-        free(file.memory); /* below a root that is not ours nothing is judged */
-        return KILN_MISS;
-    }
-    if (!is_owners(disk, &file.facts)) {
-        status = kiln_diag_set(what->diag, KILN_E_CORRUPT, NULL, "reading an entry",
-                               "it belongs to user %lu", (unsigned long)file.facts.owner);
-    } else {
-        status = kn_entry_parse(kn_span_of((char *)file.memory + file.at, file.size), what->key,
-                                &entry, what->diag);
-    }
-    if (status == KILN_OK) {
-        status =
-            kn_entry_load_in(file.memory, file.at + file.size, &entry, what->out_blob, what->diag);
-    } else {
-        free(file.memory);
-    }
-    if (status == KILN_OK) {
-        stamp(disk, path, file.facts.mtime_ns);
-    } else if (status == KILN_E_CORRUPT && !kn_disk_root_stands(disk)) {
-        return KILN_MISS;
-    } else if (status == KILN_E_CORRUPT) {
-        const bool dropped = drop(disk, path, &file.facts);
-        if (dropped) {
-            kn_losses_note_one(disk->root, what->key, KN_LOSS_CORRUPT);
-        }
-        kn_log(KILN_LOG_WARN, "a damaged cache entry was %s: %s",
-               dropped ? "dropped" : "passed over", path);
-    }
+    kn_log(KILN_LOG_WARN, "a damaged cache entry was %s: %s", dropped ? "dropped" : "passed over",
+           path);
     return status;
 }
 

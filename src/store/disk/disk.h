@@ -101,9 +101,6 @@ uint64_t kn_disk_weight(uint64_t file_size);
 /* The target whose folder has the key, or NULL. Borrowed from the disk. */
 const char *kn_disk_locate(kn_disk *disk, const kiln_key *key);
 
-/* Junk in an entry's place is not read to its end. */
-extern const kn_file_gate kn_disk_entry_gate;
-
 /* Before a put: is the root still ours, and is there room on the file system? KILN_E_UNAVAILABLE
  * with the reason. */
 kiln_status kn_disk_check_root(kn_disk *disk, kiln_diag *diag);

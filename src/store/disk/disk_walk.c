@@ -6,18 +6,10 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "store/disk/disk_entry.h"
 #include "store/disk/disk_scan.h"
 #include "store/disk/losses.h"
-#include "store/format/entry.h"
 #include "sys/file.h"
-
-static kiln_status read_whole(const char *path, void **out_data, size_t *out_size,
-                              kn_file_facts *out_facts, kiln_diag *diag)
-{
-    size_t at = 0; /* with nothing in front of it, it begins where the memory does */
-    return kn_file_read_behind(NULL, path, KN_ENTRY_LIMIT, &kn_disk_entry_gate, 0, out_data, &at,
-                               out_size, out_facts, diag);
-}
 
 typedef struct walk {
     kiln_entry_fn *visit;
@@ -46,72 +38,65 @@ kiln_status kn_disk_walk(kn_disk *disk, const char *target, kiln_entry_fn *visit
     return status;
 }
 
+/* Opens the entry of a key in whichever target's folder has it. */
+static kiln_status open_located(kn_disk *disk, const kiln_key *key, const char **out_target,
+                                kn_disk_entry *out_entry, kiln_diag *diag)
+{
+    char path[KN_DISK_PATH];
+    *out_target = kn_disk_locate(disk, key);
+    if (*out_target == NULL) {
+        return KILN_MISS;
+    }
+    kn_disk_entry_path(disk, *out_target, key, path);
+    const kiln_status status =
+        kn_disk_entry_open(&(kn_disk_place){.path = path}, key, out_entry, diag);
+    return status == KILN_E_INVALID ? KILN_E_CORRUPT : status;
+}
+
 kiln_status kn_disk_inspect(kn_disk *disk, const kiln_key *key, kiln_entry_fn *visit, void *user,
                             kiln_diag *diag)
 {
-    char path[KN_DISK_PATH];
-    void *data = NULL;
-    size_t size = 0;
-    kn_file_facts facts;
-    kn_entry entry;
-    char *recipe = NULL;
-    const char *target = kn_disk_locate(disk, key);
-    if (target == NULL) {
-        return KILN_MISS;
-    }
-    kn_disk_entry_path(disk, target, key, path);
-    kiln_status status = read_whole(path, &data, &size, &facts, diag);
+    kn_disk_entry file;
+    const char *target = NULL;
+    kiln_status status = open_located(disk, key, &target, &file, diag);
     if (status != KILN_OK) {
-        return status == KILN_E_INVALID ? KILN_E_CORRUPT : status;
+        return status;
     }
-    status = kn_entry_parse(kn_span_of(data, size), key, &entry, diag);
-    if (status != KILN_OK) {
-        goto cleanup;
-    }
-    recipe = kn_text_copy_n(entry.recipe.data, entry.recipe.length);
+    const kn_entry *entry = &file.entry;
+    char *recipe = kn_text_copy_n(entry->recipe.data, entry->recipe.length);
     if (recipe == NULL) {
         status = kn_no_memory(diag, "reading an entry");
         goto cleanup;
     }
-    const kiln_entry_info info = {.key = entry.key,
+    const kiln_entry_info info = {.key = entry->key,
                                   .target = target,
                                   .recipe = recipe,
-                                  .stored_size = size,
-                                  .payload_size = entry.payload_size,
-                                  .facts_size = entry.facts.length,
-                                  .created_ns = entry.created_ns,
-                                  .used_ns = facts.mtime_ns,
-                                  .compile_ns = entry.compile_ns,
-                                  .kiln_version = entry.writer};
+                                  .stored_size = file.size,
+                                  .payload_size = entry->payload_size,
+                                  .facts_size = entry->facts.length,
+                                  .created_ns = entry->created_ns,
+                                  .used_ns = file.facts.mtime_ns,
+                                  .compile_ns = entry->compile_ns,
+                                  .kiln_version = entry->writer};
     status = visit(user, &info);
 cleanup:
     free(recipe);
-    free(data);
+    kn_disk_entry_close(&file);
     return status;
 }
 
 kiln_status kn_disk_load(kn_disk *disk, const kiln_key *key, kn_entry *out_entry,
                          kiln_blob **out_blob, kiln_diag *diag)
 {
-    char path[KN_DISK_PATH];
-    void *data = NULL;
-    size_t size = 0;
-    const char *target = kn_disk_locate(disk, key);
+    kn_disk_entry file;
+    const char *target = NULL;
     *out_blob = NULL;
-    if (target == NULL) {
-        return KILN_MISS;
+    kiln_status status = open_located(disk, key, &target, &file, diag);
+    if (status == KILN_OK) {
+        *out_entry = file.entry;
+        status = kn_disk_entry_to_blob(&file, out_blob, diag);
     }
-    kn_disk_entry_path(disk, target, key, path);
-    kiln_status status = read_whole(path, &data, &size, NULL, diag);
-    if (status != KILN_OK) {
-        return status == KILN_E_INVALID ? KILN_E_CORRUPT : status;
-    }
-    status = kn_entry_parse(kn_span_of(data, size), key, out_entry, diag);
-    if (status != KILN_OK) {
-        free(data);
-        return status;
-    }
-    return kn_entry_load(data, size, out_entry, out_blob, diag);
+    return status;
 }
 
 typedef struct verification {
@@ -126,13 +111,12 @@ typedef struct verification {
 static kiln_status verify_one(void *user, const kn_disk_file *file)
 {
     verification *v = user;
-    void *data = NULL;
-    size_t size = 0;
-    kn_entry entry;
+    kn_disk_entry entry;
     kiln_blob *blob = NULL;
     kn_disk_tick(&v->ticker);
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_status status = read_whole(file->path, &data, &size, NULL, &diag);
+    kiln_status status =
+        kn_disk_entry_open(&(kn_disk_place){.path = file->path}, &file->key, &entry, &diag);
     if (status == KILN_E_IO && v->failure == KILN_OK) {
         kn_diag_move(v->diag, &diag);
     }
@@ -145,12 +129,7 @@ static kiln_status verify_one(void *user, const kn_disk_file *file)
         return KILN_OK; /* vanished meanwhile */
     }
     if (status == KILN_OK) {
-        status = kn_entry_parse(kn_span_of(data, size), &file->key, &entry, NULL);
-        if (status == KILN_OK) {
-            status = kn_entry_load(data, size, &entry, &blob, NULL);
-        } else {
-            free(data);
-        }
+        status = kn_disk_entry_to_blob(&entry, &blob, NULL);
     }
     kiln_blob_release(blob);
     if (status == KILN_E_NOMEM) {
