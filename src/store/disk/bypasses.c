@@ -1,18 +1,20 @@
-/* A small table in a file. Must not know why a compile goes past the cache. */
+/* Reasons of bypasses, in a table of rows. This file must not depend on why a compile bypasses the
+ * cache. */
 #include "store/disk/bypasses.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "store/disk/row_table.h"
 #include "store/format/checksum.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 #include "sys/process.h"
 
-#define ROW ((size_t)512)
+#define ROW 512u
 #define TRIES 4u /* rows in which a reason may be */
+
+static const kn_row_table bypass_table = {"bypasses", KN_BYPASS_ROWS, ROW};
 
 enum {
     AT_DIGEST = 0, /* of the reason: a row that was torn in two does not fit it */
@@ -60,18 +62,7 @@ static void write_row(kn_file *file, uint64_t at, const kn_bypass_row *row)
     kn_put_u32(bytes + AT_TOLD, row->told);
     memcpy(bytes + AT_WHAT, row->what, KN_BYPASS_WHAT);
     memcpy(bytes + AT_REASON, row->reason, KN_BYPASS_REASON);
-    kn_ignore(kn_file_write_at(file, at * ROW, bytes, sizeof bytes)); /* a bypass not listed */
-}
-
-static kn_file *open_table(const char *root, bool writable)
-{
-    kn_file *file = NULL;
-    char *path = root[0] != '\0' ? kn_path_join(root, "bypasses") : NULL;
-    if (path != NULL && kn_file_open(path, writable, &file, NULL) != KILN_OK) {
-        file = NULL;
-    }
-    free(path);
-    return file;
+    kn_rows_write(&bypass_table, file, at, bytes);
 }
 
 /* The row of a reason, or the one that it takes: a free one, else the one used longest ago. */
@@ -83,8 +74,8 @@ static uint64_t find_row(kn_file *file, const char *reason, kn_bypass_row *out_r
     int64_t oldest = INT64_MAX;
     for (uint64_t i = 0; i < TRIES; i++) {
         const uint64_t at = (first + i) % KN_BYPASS_ROWS;
-        const bool there = kn_file_read_at(file, at * ROW, bytes, sizeof bytes) == KILN_OK &&
-                           parse_row(bytes, out_row);
+        const bool there =
+            kn_rows_read(&bypass_table, file, at, 1, bytes) && parse_row(bytes, out_row);
         if (there && strcmp(out_row->reason, reason) == 0) {
             return at;
         }
@@ -104,7 +95,7 @@ bool kn_bypasses_add(const char *root, const char *what, const char *reason, uin
     kn_bypass_row row;
     char cut[KN_BYPASS_REASON]; /* as rows have it */
     kn_text_put(cut, sizeof cut, reason);
-    kn_file *file = open_table(root, true);
+    kn_file *file = kn_rows_open(&bypass_table, root, true);
     if (file == NULL) {
         return false;
     }
@@ -118,21 +109,20 @@ bool kn_bypasses_add(const char *root, const char *what, const char *reason, uin
     memset(row.what, 0, sizeof row.what);
     kn_text_put(row.what, sizeof row.what, what);
     write_row(file, at, &row);
-    kn_file_close(file);
+    kn_rows_close(file);
     return tell;
 }
 
 size_t kn_bypasses_read(const char *root, kn_bypass_row rows[KN_BYPASS_ROWS])
 {
     size_t count = 0;
-    kn_file *file = open_table(root, false);
+    kn_file *file = kn_rows_open(&bypass_table, root, false);
     for (uint64_t i = 0; file != NULL && i < KN_BYPASS_ROWS; i++) {
         unsigned char bytes[ROW];
-        if (kn_file_read_at(file, i * ROW, bytes, sizeof bytes) == KILN_OK &&
-            parse_row(bytes, &rows[count])) {
+        if (kn_rows_read(&bypass_table, file, i, 1, bytes) && parse_row(bytes, &rows[count])) {
             count++;
         }
     }
-    kn_file_close(file);
+    kn_rows_close(file);
     return count;
 }

@@ -1,8 +1,7 @@
 /* Why compiles went past the cache, and what that cost: over all processes, by reason.
  *
- * `<root>/bypasses` is a table of 64 rows of 512 bytes (docs/formats.md), each found by the digest
- * of its reason; a new reason takes the row that was used longest ago. Rows are written without a
- * lock: two processes at once may lose a count. Only what people are shown depends on it. */
+ * `<root>/bypasses` is a table (row_table.h) of 64 rows of 512 bytes, each found by the digest of
+ * its reason; a new reason takes the row that was used longest ago. */
 #ifndef KILN_STORE_BYPASSES_H
 #define KILN_STORE_BYPASSES_H
 

@@ -1,20 +1,20 @@
-/* A small table in a file. Must not know who misses what. */
+/* Fingerprints of recipes, in a table of rows. This file must not depend on who misses what. */
 #include "store/disk/kin.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "key/recipe.h"
+#include "store/disk/row_table.h"
 #include "store/format/checksum.h"
 #include "store/format/recipe_diff.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 
 #define PLACES 4096u
-#define WAYS 4u
+#define WAYS 4u /* rows of a place */
 #define ROW 40u
-#define PLACE (WAYS * ROW)
+
+static const kn_row_table kin_table = {"kin", PLACES *WAYS, ROW};
 
 /* The groups that may differ within a family: these reasons, in their order. */
 #define FIRST KILN_WHY_OPTIONS
@@ -58,9 +58,10 @@ static fingerprint take(kn_span recipe)
     return print;
 }
 
+/* The first row of a family's place. */
 static uint64_t place_of(const fingerprint *print)
 {
-    return print->family % PLACES * PLACE;
+    return print->family % PLACES * WAYS;
 }
 
 static fingerprint read_row(const unsigned char *row)
@@ -101,53 +102,39 @@ static unsigned count_bits(uint32_t bits)
     return count;
 }
 
-/* The place of a family; what is behind the end of the file is empty. False where there is none. */
-static bool open_place(const char *root, const fingerprint *print, bool writable,
-                       kn_file **out_file, unsigned char place[PLACE])
-{
-    char *path = root[0] != '\0' ? kn_path_join(root, "kin") : NULL;
-    *out_file = NULL;
-    memset(place, 0, PLACE);
-    bool good = path != NULL && kn_file_open(path, writable, out_file, NULL) == KILN_OK &&
-                kn_file_read_at(*out_file, place_of(print), place, PLACE) != KILN_E_IO;
-    free(path);
-    return good;
-}
-
 void kn_kin_note(const char *root, kn_span recipe)
 {
-    unsigned char place[PLACE];
-    kn_file *file = NULL;
+    unsigned char place[WAYS * ROW];
     const fingerprint print = take(recipe);
-    if (open_place(root, &print, true, &file, place)) {
-        unsigned char *chosen = place;
+    kn_file *file = kn_rows_open(&kin_table, root, true);
+    if (kn_rows_read(&kin_table, file, place_of(&print), WAYS, place)) {
+        unsigned chosen = 0;
         for (unsigned i = 0; i < WAYS; i++) {
-            unsigned char *row = place + i * ROW;
-            const fingerprint there = read_row(row);
+            const fingerprint there = read_row(place + i * ROW);
             if (there.family == print.family && difference(&there, &print) == 0) {
-                chosen = row;
+                chosen = i;
                 break;
             }
             /* Empty ones are from the year 1970. */
-            if (kn_get_u32(row + AT_SECONDS) < kn_get_u32(chosen + AT_SECONDS)) {
-                chosen = row;
+            if (kn_get_u32(place + i * ROW + AT_SECONDS) <
+                kn_get_u32(place + chosen * ROW + AT_SECONDS)) {
+                chosen = i;
             }
         }
-        write_row(&print, chosen);
-        /* Without it the next miss is "new". */
-        kn_ignore(
-            kn_file_write_at(file, place_of(&print) + (uint64_t)(chosen - place), chosen, ROW));
+        unsigned char *row = place + chosen * ROW;
+        write_row(&print, row);
+        kn_rows_write(&kin_table, file, place_of(&print) + chosen, row);
     }
-    kn_file_close(file);
+    kn_rows_close(file);
 }
 
 kiln_why kn_kin_find(const char *root, kn_span recipe)
 {
-    unsigned char place[PLACE];
-    kn_file *file = NULL;
+    unsigned char place[WAYS * ROW];
     uint32_t nearest = 0; /* none: nothing differs */
     const fingerprint print = take(recipe);
-    if (open_place(root, &print, false, &file, place)) {
+    kn_file *file = kn_rows_open(&kin_table, root, false);
+    if (kn_rows_read(&kin_table, file, place_of(&print), WAYS, place)) {
         for (unsigned i = 0; i < WAYS; i++) {
             const fingerprint there = read_row(place + i * ROW);
             const uint32_t bits = there.family == print.family ? difference(&there, &print) : 0;
@@ -156,7 +143,7 @@ kiln_why kn_kin_find(const char *root, kn_span recipe)
             }
         }
     }
-    kn_file_close(file);
+    kn_rows_close(file);
     for (unsigned i = 0; i < GROUPS; i++) {
         if (nearest & UINT32_C(1) << i) {
             return (kiln_why)(FIRST + i);

@@ -1,9 +1,8 @@
 /* Which entries were dropped from disk, and why: so that a miss of something that was there once
  * can be told from a miss of something new.
  *
- * `<root>/losses` is a table of 4,096 rows of 16 bytes, found by the key; a new loss takes the row
- * of an old one. Rows are written without a lock: what cannot be told is "new". Nothing but what
- * people are told depends on it. */
+ * `<root>/losses` is a table (row_table.h) of 4,096 rows of 16 bytes, found by the key. What it
+ * does not have is "new". */
 #ifndef KILN_STORE_LOSSES_H
 #define KILN_STORE_LOSSES_H
 

@@ -1,8 +1,7 @@
 /* How often programs were used, and when last: what warming goes by.
  *
- * `<root>/uses` is a table of 4,096 rows of 24 bytes, found by the key (docs/formats.md). Two keys
- * may want one row: the resident gives way when the other came as often. Rows are written without a
- * lock: a count may be lost, and nothing but an order depends on it. */
+ * `<root>/uses` is a table (row_table.h) of 4,096 rows of 24 bytes, found by the key. Two keys may
+ * want one row: the resident gives way when the other came as often. */
 #ifndef KILN_STORE_USES_H
 #define KILN_STORE_USES_H
 
