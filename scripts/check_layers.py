@@ -22,7 +22,7 @@ OS_FREE = ("src/sys/", "tests/", "bench/", "examples/", "include/kiln/export.h",
 
 
 def read_law():
-    layers, vendors = [], []
+    layers, vendors, publics = [], [], []
     for line in (ROOT / "scripts/layers.txt").read_text().splitlines():
         line = line.split("#")[0].strip()
         if not line:
@@ -30,10 +30,12 @@ def read_law():
         left, right = (part.split() for part in line.split(":"))
         if left[0] == "vendor":
             vendors.append((left[1], right))
+        elif left[0] == "public":
+            publics.append((left[1] + "/", right))
         else:
             layers.append((left[0], right))
     layers.sort(key=lambda row: -len(row[0]))
-    return layers, vendors
+    return layers, vendors, publics
 
 
 def layer_of(path, layers):
@@ -55,7 +57,14 @@ def resolve(name, includer):
     return None
 
 
-def check_edge(path, name, layers):
+def check_public(path, name, publics):
+    for folder, allowed in publics:
+        if path.startswith(folder) and name not in allowed:
+            return f"of the public headers {folder} may include only: {' '.join(allowed)}"
+    return None
+
+
+def check_edge(path, name, layers, publics):
     if ".." in name.split("/"):
         return 'includes are rooted, without ".."'
     target = resolve(name, path)
@@ -66,7 +75,7 @@ def check_edge(path, name, layers):
     if path.startswith("src/") and "/" not in name:
         return "includes are rooted at src"
     if target.startswith("include/kiln/"):
-        return None
+        return check_public(path, name, publics)
     folder, allowed = layer_of(path, layers)
     if folder is None or target.startswith(folder + "/") or "*" in allowed:
         return None
@@ -84,12 +93,13 @@ def check_vendor(path, name, vendors):
     return None
 
 
-def check_line(path, line, layers, vendors):
+def check_line(path, line, law):
+    layers, vendors, publics = law
     include = INCLUDE.match(line)
     if include:
         quote, name = include.groups()
         if quote == '"' or name.startswith("kiln/"):
-            return check_edge(path, name, layers)
+            return check_edge(path, name, layers, publics)
         return check_vendor(path, name, vendors)
     if path.startswith(OS_FREE):
         return None
@@ -101,7 +111,7 @@ def check_line(path, line, layers, vendors):
 
 
 def main():
-    layers, vendors = read_law()
+    law = read_law()
     files = subprocess.run(["git", "ls-files", "*.c", "*.h", "*.def"], cwd=ROOT, check=True,
                            capture_output=True, text=True).stdout.split()
     bad = 0
@@ -109,7 +119,7 @@ def main():
         if not (ROOT / path).is_file():
             continue
         for number, line in enumerate((ROOT / path).read_text().splitlines(), 1):
-            reason = check_line(path, line, layers, vendors)
+            reason = check_line(path, line, law)
             if reason:
                 print(f"{path}:{number}: {line.strip()}: {reason}")
                 bad += 1

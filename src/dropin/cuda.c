@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "core/runtime/driver.h"
 #include "core/walk/build.h"
 #include "hal/artifact.h"
 #include "hal/registry.h"
+#include "sized/sized.h"
 
 static const char compiling[] = "kiln_nvrtc_compile"; /* what fails without memory */
 

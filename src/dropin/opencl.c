@@ -8,10 +8,10 @@
 #include "backends/opencl/status.h"
 #include "base/checked.h"
 #include "base/log.h"
-#include "base/sized.h"
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_request.h"
+#include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/sized.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "sized/sized.h"
 
 #define DEVICES_MAX 64u
 #define UNITS_MAX 4096u

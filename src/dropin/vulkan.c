@@ -9,9 +9,9 @@
 #include "base/checked.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "core/walk/target.h"
+#include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 

@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 #include "base/log.h"
-#include "base/sized.h"
 #include "core/runtime/runtime.h"
+#include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 #include "tune/compare.h"

@@ -6,10 +6,10 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
-#include "base/sized.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/build.h"
 #include "key/recipe.h"
+#include "sized/sized.h"
 #include "tune/tune.h"
 
 bool kn_variant_taken(const kiln_device *device, const kiln_variant *variant)

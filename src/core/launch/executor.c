@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/sized.h"
 #include "core/launch/launch.h"
+#include "sized/sized.h"
 
 #define IN_FLIGHT_DEFAULT 3u
 

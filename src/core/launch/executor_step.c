@@ -6,10 +6,10 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
-#include "base/sized.h"
 #include "core/launch/buffer.h"
 #include "core/launch/executor.h"
 #include "core/launch/launch.h"
+#include "sized/sized.h"
 
 /* --- filling ---------------------------------------------------------------------------------- */
 

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/sized.h"
 #include "core/launch/buffer.h"
 #include "core/launch/detour.h"
 #include "core/walk/background.h"
 #include "core/walk/capture.h"
 #include "core/walk/program.h"
+#include "sized/sized.h"
 
 #define ARGS_ON_STACK 32
 #define ARGS_MAX 1024

@@ -6,11 +6,11 @@
 
 #include "base/diag.h"
 #include "base/log.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "core/walk/capture.h"
 #include "core/warm/uses_report.h"
 #include "hal/registry.h"
+#include "sized/sized.h"
 #include "sys/env.h"
 
 static void add_report(void *user, const kiln_probe_report *report)

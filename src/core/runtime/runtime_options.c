@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/sized.h"
 #include "core/runtime/runtime.h"
+#include "sized/sized.h"
 #include "sys/env.h"
 #include "sys/file.h"
 

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/sized.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
+#include "sized/sized.h"
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789_-"
 

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/runtime/surroundings.h"
 #include "core/walk/target.h"
 #include "key/recipe.h"
+#include "sized/sized.h"
 #include "store/cache/cache.h"
 
 /* What a backend says of a stage on one device. */

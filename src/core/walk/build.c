@@ -7,11 +7,11 @@
 #include "base/checked.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/program.h"
 #include "core/walk/program_kernels.h"
+#include "sized/sized.h"
 #include "sys/clock.h"
 
 /* Names the languages that the target does take; what is built into a program is not in a file. */

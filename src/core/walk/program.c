@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/sized.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "core/walk/background.h"
 #include "core/walk/capture.h"
 #include "core/walk/program_kernels.h"
 #include "core/warm/uses_report.h"
+#include "sized/sized.h"
 
 /* Device and keys of all stages. 0 if the program cannot be shared: a stage went past the cache, or
  * there are none. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/sized.h"
 #include "base/text.h"
+#include "sized/sized.h"
 #include "sys/file.h"
 
 static kiln_status refuse(const kiln_source *source, const char *why, kiln_diag *diag)

@@ -7,10 +7,10 @@
 
 #include "base/diag.h"
 #include "base/log.h"
-#include "base/sized.h"
 #include "core/walk/build.h"
 #include "core/walk/program.h"
 #include "core/walk/source_copy.h"
+#include "sized/sized.h"
 
 typedef struct item {
     kn_source_copy copy; /* of the source that counts; a zeroed one: none does */

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "core/walk/build.h"
 #include "core/walk/program.h"
 #include "core/walk/source_copy.h"
+#include "sized/sized.h"
 #include "sys/file.h"
 
 #define SOURCE_MAX ((size_t)64 << 20)

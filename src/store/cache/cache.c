@@ -7,9 +7,9 @@
 
 #include "base/diag.h"
 #include "base/log.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "key/recipe.h"
+#include "sized/sized.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
 #include "sys/file.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/sized.h"
+#include "sized/sized.h"
 #include "sys/env.h"
 #include "sys/file.h"
 

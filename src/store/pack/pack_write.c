@@ -10,8 +10,8 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
-#include "base/sized.h"
 #include "base/text.h"
+#include "sized/sized.h"
 #include "store/format/entry.h"
 #include "store/pack/pack.h"
 #include "store/pack/pack_train.h"

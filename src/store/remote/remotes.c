@@ -6,9 +6,9 @@
 
 #include "base/diag.h"
 #include "base/log.h"
-#include "base/sized.h"
 #include "base/text.h"
 #include "key/digest.h"
+#include "sized/sized.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/paths.h"

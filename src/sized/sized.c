@@ -1,5 +1,5 @@
 /* Structs that carry their own size. Must not know what else is in them. */
-#include "base/sized.h"
+#include "sized/sized.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@
     {#type, offsetof(type, struct_size), offsetof(type, last) + sizeof(((type *)NULL)->last),      \
      sizeof(type)},
 static const kn_sized_facts table[KN_SIZED_COUNT] = {
-#include "base/sized.def"
+#include "sized/sized.def"
 };
 #undef KN_SIZED
 

@@ -1,5 +1,5 @@
 /* Structs that carry their own size, from programs that are older and newer than the library. */
-#include "base/sized.h"
+#include "sized/sized.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,14 +2,14 @@
  * headers: what kiln/status.h promises of them. A function that takes such a struct looks at it
  * through kn_sized_view (one) or kn_sized_list (an array), and fills one through kn_sized_give;
  * it reads no member of what the caller gave before. */
-#ifndef KILN_BASE_SIZED_H
-#define KILN_BASE_SIZED_H
+#ifndef KILN_SIZED_SIZED_H
+#define KILN_SIZED_SIZED_H
 
 #include "kiln/status.h"
 
 #define KN_SIZED(type, last) KN_SIZED_##type,
 typedef enum kn_sized {
-#include "base/sized.def"
+#include "sized/sized.def"
     KN_SIZED_COUNT
 } kn_sized;
 #undef KN_SIZED
