@@ -9,7 +9,7 @@
 #include "backends/opencl/status.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "core/walk/target.h"
+#include "core/runtime/target.h"
 #include "headers/include_scan.h"
 #include "sys/file.h"
 

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "core/walk/target.h"
+#include "core/runtime/target.h"
 #include "headers/include_scan.h"
 #include "sized/sized.h"
 #include "store/cache/cache.h"

@@ -10,7 +10,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "core/walk/target.h"
+#include "core/runtime/target.h"
 #include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"

@@ -9,7 +9,7 @@
 
 #include "base/map.h"
 #include "core/runtime/driver.h"
-#include "core/warm/trace.h"
+#include "core/runtime/trace.h"
 #include "exec/crew.h"
 #include "sys/thread.h"
 

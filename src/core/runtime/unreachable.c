@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/runtime/surroundings.h"
-#include "core/walk/target.h"
+#include "core/runtime/target.h"
 #include "key/recipe.h"
 #include "sized/sized.h"
 #include "store/cache/cache.h"

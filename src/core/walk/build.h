@@ -5,9 +5,9 @@
 #include "kiln/kiln.h"
 
 #include "core/runtime/driver.h"
+#include "core/runtime/trace.h"
 #include "core/walk/source.h"
 #include "core/walk/stage_artifact.h"
-#include "core/warm/trace.h"
 #include "headers/closure.h"
 
 /* One stage of a walk. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/walk/target.h"
+#include "core/runtime/target.h"
 #include "store/cache/cache.h"
 #include "sys/file.h"
 

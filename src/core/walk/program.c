@@ -7,10 +7,10 @@
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "core/runtime/uses_report.h"
 #include "core/walk/background.h"
 #include "core/walk/capture.h"
 #include "core/walk/program_kernels.h"
-#include "core/warm/uses_report.h"
 #include "sized/sized.h"
 
 /* Device and keys of all stages. 0 if the program cannot be shared: a stage went past the cache, or

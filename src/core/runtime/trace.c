@@ -1,6 +1,6 @@
 /* Trace events: formatted where they happen, gathered in one buffer, written in whole pieces that
  * each put the closing bracket of the array behind themselves. */
-#include "core/warm/trace.h"
+#include "core/runtime/trace.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The sink that turns a backend's identity into fields of a recipe. */
-#include "core/walk/target.h"
+#include "core/runtime/target.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Uses of programs: counted by the key of their first stage, which is known before any compile. */
-#include "core/warm/uses_report.h"
+#include "core/runtime/uses_report.h"
 
 #include <string.h>
 
