@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/uses_report.h"
-#include "core/walk/capture.h"
 #include "hal/registry.h"
 #include "sized/sized.h"
 #include "sys/env.h"
@@ -275,7 +274,9 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
         return;
     }
     kn_crew_destroy(runtime->crew); /* first: what it runs builds programs */
-    kn_capture_finish(runtime);
+    if (runtime->finish_captures != NULL) {
+        runtime->finish_captures(runtime);
+    }
     kn_uses_flush(runtime);
     kn_listing_clear(runtime);
     kn_map_deinit(&runtime->uses);

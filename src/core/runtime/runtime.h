@@ -62,8 +62,9 @@ struct kiln_runtime {
     bool capture_ends;          /* the runtime goes: captures no longer wait for quiet */
     kn_cond capture_hurry;      /* that has become so */
     atomic_bool capture_stop;   /* the runtime goes: give pending captures up */
-    kn_crew *crew;              /* compiles that nobody waits for; started with the first */
-    kn_map uses;                /* key of a program's first stage -> builds of it, as a number */
+    void (*finish_captures)(kiln_runtime *runtime); /* set with the first capture; called once */
+    kn_crew *crew; /* compiles that nobody waits for; started with the first */
+    kn_map uses;   /* key of a program's first stage -> builds of it, as a number */
 };
 
 /* The runtime's threads for compiles in the background: as many as $KILN_COMPILE_JOBS, else one a

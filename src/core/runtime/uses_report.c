@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/walk/background.h"
 #include "kiln/warm.h"
 #include "store/cache/cache.h"
 #include "store/disk/use_counts.h"
@@ -11,14 +10,10 @@
 
 #define SECOND_NS 1000000000
 
-void kn_uses_note(kiln_program *program)
+void kn_uses_note(kiln_runtime *runtime, const kiln_key *first_key)
 {
     static const kiln_key none;
-    kiln_runtime *runtime = program->device->runtime;
-    const kiln_key *key = &program->first_key;
-    if (program->background != NULL) {
-        key = kn_background_key(program->background);
-    }
+    const kiln_key *key = first_key;
     if (memcmp(key, &none, sizeof(none)) == 0 || !kn_cache_writes(runtime->cache)) {
         return;
     }

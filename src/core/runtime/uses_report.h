@@ -3,9 +3,10 @@
 #ifndef KILN_CORE_USES_H
 #define KILN_CORE_USES_H
 
-#include "core/walk/program.h"
+#include "core/runtime/runtime.h"
 
-void kn_uses_note(kiln_program *program);
+/* Counts a program by the key of its first stage; one that has no key (zeros) is not counted. */
+void kn_uses_note(kiln_runtime *runtime, const kiln_key *first_key);
 void kn_uses_flush(kiln_runtime *runtime);
 
 #endif

@@ -123,6 +123,7 @@ void kn_capture_consider(kiln_program *program)
     if (runtime->capture_worker == NULL) {
         (void)kn_worker_create(&runtime->capture_worker,
                                NULL); /* without one nothing is captured */
+        runtime->finish_captures = kn_capture_finish;
     }
     kn_worker *worker = runtime->capture_worker;
     kn_mutex_unlock(&runtime->mutex);

@@ -324,7 +324,10 @@ kiln_status kiln_program_build(kiln_device *device, const kiln_source *sources, 
     }
     free(copy);
     if (status == KILN_OK) {
-        kn_uses_note(*out_program);
+        const kiln_program *program = *out_program;
+        kn_uses_note(device->runtime, program->background != NULL
+                                          ? kn_background_key(program->background)
+                                          : &program->first_key);
     }
     return status;
 }
