@@ -19,7 +19,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = ["cupy_operations", "torch_jiterator", "torch_kernel", "cuda_core", "numba_cuda",
-            "cudnn_engines", "triton_matmul", "jax_layers"]
+            "cuda_core_linker", "cudnn_engines", "torch_fft", "triton_matmul", "torch_compile",
+            "jax_layers"]
 
 
 def environment(home, kiln_home):

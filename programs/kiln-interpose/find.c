@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 typedef struct search {
-    char name[32]; /* libnvrtc.so.13 */
+    char name[32];       /* libnvrtc.so.13 */
+    const char *package; /* of NVIDIA's older wheels: cuda_nvrtc */
+    char chosen[32];     /* the variable that kiln exec sets: KILN_NVRTC_13 */
     int major;
     struct stat self;
     char *out_path;
@@ -163,8 +165,11 @@ static bool try_wheels(search *s, const char *directory)
         }
         const size_t length = (size_t)(at - directory) + strlen(sites[i]);
         snprintf(below, sizeof(below), "/nvidia/cu%d/lib", s->major);
-        if (try_directory(s, directory, length, below) ||
-            try_directory(s, directory, length, "/nvidia/cuda_nvrtc/lib")) {
+        if (try_directory(s, directory, length, below)) {
+            return true;
+        }
+        snprintf(below, sizeof(below), "/nvidia/%s/lib", s->package);
+        if (try_directory(s, directory, length, below)) {
             return true;
         }
     }
@@ -283,15 +288,13 @@ static bool try_named(search *s, const char *variable)
     return true;
 }
 
-static bool search_all(search *s, const object *caller, const object *program)
+static bool search_all(search *s, const char *named, const object *caller, const object *program)
 {
-    char variable[32];
-    snprintf(variable, sizeof(variable), "KILN_NVRTC_%d", s->major);
-    return try_named(s, "KILN_NVRTC_LIBRARY") || dl_iterate_phdr(try_mapped, s) != 0 ||
+    return try_named(s, named) || dl_iterate_phdr(try_mapped, s) != 0 ||
            try_list(s, caller->rpath, caller->directory) ||
            try_list(s, program->rpath, program->directory) || try_wheels(s, caller->directory) ||
            try_list(s, getenv("LD_LIBRARY_PATH"), program->directory) ||
-           try_list(s, caller->runpath, caller->directory) || try_named(s, variable) ||
+           try_list(s, caller->runpath, caller->directory) || try_named(s, s->chosen) ||
            try_cache(s) || try_defaults(s) || try_toolkits(s);
 }
 
@@ -311,17 +314,16 @@ static bool find_self(char *out_path, size_t size, struct stat *out_facts)
     return fits && stat(out_path, out_facts) == 0;
 }
 
-bool kn_find_nvrtc(int major, const void *caller, char *out_path, size_t size)
+/* `named`: the variable of the user's. */
+static bool find_library(search *s, const char *named, const void *caller)
 {
-    search s = {.major = major, .out_path = out_path, .size = size};
     object called_from;
     object program = {.directory = ""};
     void *handle = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
     struct link_map *map = NULL;
-    if (!find_self(out_path, size, &s.self)) {
+    if (!find_self(s->out_path, s->size, &s->self)) {
         return false;
     }
-    snprintf(s.name, sizeof(s.name), "libnvrtc.so.%d", major);
     (void)find_object(caller, &called_from);
     if (handle != NULL && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != NULL &&
         directory_of("/proc/self/exe", program.directory, sizeof(program.directory))) {
@@ -330,7 +332,23 @@ bool kn_find_nvrtc(int major, const void *caller, char *out_path, size_t size)
     if (handle != NULL) {
         dlclose(handle);
     }
-    return search_all(&s, &called_from, &program);
+    return search_all(s, named, &called_from, &program);
+}
+
+bool kn_find_nvrtc(int major, const void *caller, char *out_path, size_t size)
+{
+    search s = {.major = major, .package = "cuda_nvrtc", .out_path = out_path, .size = size};
+    snprintf(s.name, sizeof(s.name), "libnvrtc.so.%d", major);
+    snprintf(s.chosen, sizeof(s.chosen), "KILN_NVRTC_%d", major);
+    return find_library(&s, "KILN_NVRTC_LIBRARY", caller);
+}
+
+bool kn_find_nvjitlink(int major, const void *caller, char *out_path, size_t size)
+{
+    search s = {.major = major, .package = "nvjitlink", .out_path = out_path, .size = size};
+    snprintf(s.name, sizeof(s.name), "libnvJitLink.so.%d", major);
+    snprintf(s.chosen, sizeof(s.chosen), "KILN_NVJITLINK_%d", major);
+    return find_library(&s, "KILN_NVJITLINK_LIBRARY", caller);
 }
 
 bool kn_find_core(const char *name, char *out_path, size_t size)

@@ -1,4 +1,4 @@
-/* Where the NVRTC lies that a caller would have got without kiln. Links libc alone. */
+/* Where NVIDIA's library lies that a caller would have got without kiln. Links libc alone. */
 #ifndef KILN_INTERPOSE_FIND_H
 #define KILN_INTERPOSE_FIND_H
 
@@ -14,6 +14,9 @@
  * cache and default directories; $CONDA_PREFIX, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda. False if
  * there is none. Threads: any. Blocks: disk. */
 bool kn_find_nvrtc(int major, const void *caller, char *out_path, size_t size);
+
+/* As kn_find_nvrtc for libnvJitLink.so.MAJOR, $KILN_NVJITLINK_LIBRARY and $KILN_NVJITLINK_MAJOR. */
+bool kn_find_nvjitlink(int major, const void *caller, char *out_path, size_t size);
 
 /* The path of a file of kiln's two directories above this library. */
 bool kn_find_core(const char *name, char *out_path, size_t size);

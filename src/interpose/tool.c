@@ -114,8 +114,14 @@ bool kn_tool_identify(kiln_cache *cache, const char *path, char *out, size_t siz
     char text[2 * KN_DIGEST_SIZE + 1];
     kn_file_facts facts;
     kn_elf_facts elf;
-    if (kn_elf_inspect(path, &elf, NULL) != KILN_OK ||
-        kn_file_stat(path, true, &facts, NULL) != KILN_OK ||
+    if (kn_elf_inspect(path, &elf, NULL) != KILN_OK) {
+        return false;
+    }
+    if (elf.build_id[0] != '\0') {
+        kn_text_putf(out, size, "%s build-id:%s", kn_path_name(path), elf.build_id);
+        return true;
+    }
+    if (kn_file_stat(path, true, &facts, NULL) != KILN_OK ||
         !find_digest(cache, path, &facts, text)) {
         return false;
     }

@@ -16,11 +16,13 @@
  *                     BLACKWELL), PyTorch's own where Inductor is at work, the one in Triton's
  *                     package, next to the libtriton.so of the parent or where $KILN_TRITON says
  *   .../NAME          $KILN_PTXAS, or the next one in $PATH
+ *
  * malloc'ed; NULL if there is none. Blocks: disk. */
 char *kn_tool_find(const char *self);
 
-/* Names the file in keys by its content. Its digest is remembered by what the system says of it,
- * so that a hit does not read it. False if it is not an ELF program. Blocks: disk. */
+/* Names the file in keys: by its build id, or by its content. The digest of that is remembered by
+ * what the system says of the file, so that a hit does not read it. False if it is not an ELF file.
+ * Blocks: disk. */
 bool kn_tool_identify(kiln_cache *cache, const char *path, char *out, size_t size);
 
 /* Files that live as long as this process, for the tool: read by "/proc/self/fd/N". */

@@ -11,8 +11,7 @@
 #include "exec/site.h"
 #include "kiln-interpose/find.h"
 
-static const int majors[] = {12, 13};
-enum { MAJORS = sizeof(majors) / sizeof(*majors) };
+static const int majors[EXEC_MAJORS] = {12, 13};
 
 static char *copy_text(cli_pool *pool, const char *text)
 {
@@ -72,19 +71,30 @@ static char *find_program(cli_pool *pool, const char *name)
     return NULL;
 }
 
-static char *find_real(cli_pool *pool, const char *program, int major)
+/* One of NVIDIA's libraries that kiln stands in for. */
+typedef struct library_kind {
+    const char *stem, *folder, *package, *variable;
+    bool (*find)(int major, const void *caller, char *out_path, size_t size);
+} library_kind;
+
+static const library_kind nvrtc_kind = {"libnvrtc", "nvrtc", "cuda_nvrtc", "NVRTC", kn_find_nvrtc};
+static const library_kind jitlink_kind = {"libnvJitLink", "nvjitlink", "nvjitlink", "NVJITLINK",
+                                          kn_find_nvjitlink};
+
+static char *find_real(cli_pool *pool, const library_kind *kind, const char *program, int major)
 {
     char path[KN_FIND_PATH];
-    const char *const wheels[] = {pool_format(pool, "nvidia/cu%d/lib/libnvrtc.so.%d", major, major),
-                                  pool_format(pool, "nvidia/cuda_nvrtc/lib/libnvrtc.so.%d", major)};
+    const char *const wheels[] = {
+        pool_format(pool, "nvidia/cu%d/lib/%s.so.%d", major, kind->stem, major),
+        pool_format(pool, "nvidia/%s/lib/%s.so.%d", kind->package, kind->stem, major)};
     char *wheel = exec_site_find(pool, program, wheels, 2);
     if (wheel != NULL) {
         return wheel;
     }
-    return kn_find_nvrtc(major, NULL, path, sizeof(path)) ? copy_text(pool, path) : NULL;
+    return kind->find(major, NULL, path, sizeof(path)) ? copy_text(pool, path) : NULL;
 }
 
-/* --- what is set ------------------------------------------------------------------------------ */
+/* --- what is set --- */
 
 bool exec_environment_add(exec_environment *environment, const char *name, const char *value)
 {
@@ -107,28 +117,50 @@ static bool add_list(cli_pool *pool, exec_environment *environment, const char *
                pool_format(pool, "%s%s%s", first, has_rest ? ":" : "", has_rest ? rest : ""));
 }
 
-static bool add_nvrtc(cli_pool *pool, exec_environment *environment, const char *libraries)
+/* The lists to preload and to search, kind by kind. */
+typedef struct front_lists {
+    const char *preload, *path;
+} front_lists;
+
+static bool add_front(cli_pool *pool, exec_environment *environment, const library_kind *kind,
+                      const exec_library *library, front_lists *lists)
 {
-    const char *preload = "";
-    const char *path = "";
+    const char *comma = lists->preload[0] != '\0' ? ":" : "";
+    char *folder = copy_text(pool, library->front);
+    char *slash = folder != NULL ? strrchr(folder, '/') : NULL;
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    lists->preload = pool_format(pool, "%s%s%s", lists->preload, comma, library->front);
+    lists->path = pool_format(pool, "%s%s%s", lists->path, comma, folder != NULL ? folder : "");
+    return slash != NULL && lists->preload != NULL && lists->path != NULL &&
+           exec_environment_add(environment,
+                                pool_format(pool, "KILN_%s_%d", kind->variable, library->major),
+                                library->real);
+}
+
+static bool add_fronts(cli_pool *pool, exec_environment *environment)
+{
+    front_lists lists = {"", ""};
     for (size_t i = 0; i < environment->nvrtc_count; i++) {
-        const int major = environment->nvrtc[i].major;
-        const char *comma = i > 0 ? ":" : "";
-        preload = pool_format(pool, "%s%s%s", preload, comma, environment->nvrtc[i].front);
-        path = pool_format(pool, "%s%s%s/nvrtc/%d", path, comma, libraries, major);
-        if (preload == NULL || path == NULL ||
-            !exec_environment_add(environment, pool_format(pool, "KILN_NVRTC_%d", major),
-                                  environment->nvrtc[i].real)) {
+        if (!add_front(pool, environment, &nvrtc_kind, &environment->nvrtc[i], &lists)) {
             return false;
         }
     }
-    if (environment->nvrtc_count == 0) {
+    for (size_t i = 0; i < environment->jitlink_count; i++) {
+        if (!add_front(pool, environment, &jitlink_kind, &environment->jitlink[i], &lists)) {
+            return false;
+        }
+    }
+    if (lists.preload[0] == '\0') {
         return true;
     }
-    const char *cudnn = environment->nvrtc[environment->nvrtc_count - 1].front;
-    return add_list(pool, environment, "LD_PRELOAD", preload) &&
-           add_list(pool, environment, "LD_LIBRARY_PATH", path) &&
-           (getenv("CUDNN_NVRTC_OVERRIDE_PATH") != NULL ||
+    const char *cudnn = environment->nvrtc_count > 0
+                            ? environment->nvrtc[environment->nvrtc_count - 1].front
+                            : NULL;
+    return add_list(pool, environment, "LD_PRELOAD", lists.preload) &&
+           add_list(pool, environment, "LD_LIBRARY_PATH", lists.path) &&
+           (cudnn == NULL || getenv("CUDNN_NVRTC_OVERRIDE_PATH") != NULL ||
             exec_environment_add(environment, "CUDNN_NVRTC_OVERRIDE_PATH", cudnn));
 }
 
@@ -164,6 +196,23 @@ static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char 
     return added;
 }
 
+/* Those that are installed: a name that the program could not have loaded must not appear because
+ * of kiln. */
+static size_t find_libraries_of(cli_pool *pool, const library_kind *kind, const char *libraries,
+                                const char *program, exec_library found[EXEC_MAJORS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < EXEC_MAJORS; i++) {
+        const char *real = find_real(pool, kind, program, majors[i]);
+        const char *front = pool_format(pool, "%s/%s/%d/%s.so.%d", libraries, kind->folder,
+                                        majors[i], kind->stem, majors[i]);
+        if (real != NULL && front != NULL && host_exists(front)) {
+            found[count++] = (exec_library){majors[i], real, front};
+        }
+    }
+    return count;
+}
+
 kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_environment *out,
                                   kiln_diag *diag)
 {
@@ -174,21 +223,9 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
         return KILN_E_UNAVAILABLE;
     }
     out->libraries = libraries;
-    for (size_t i = 0; i < MAJORS; i++) {
-        const char *real = find_real(pool, file, majors[i]);
-        const char *front =
-            pool_format(pool, "%s/nvrtc/%d/libnvrtc.so.%d", libraries, majors[i], majors[i]);
-        if (front == NULL) {
-            return diag_no_memory(diag, "kiln exec");
-        }
-        /* A name that the program could not have loaded must not appear because of kiln. */
-        if (real != NULL && host_exists(front)) {
-            out->nvrtc[out->nvrtc_count].major = majors[i];
-            out->nvrtc[out->nvrtc_count].real = real;
-            out->nvrtc[out->nvrtc_count++].front = front;
-        }
-    }
-    return add_nvrtc(pool, out, libraries) && add_ptxas(pool, out, libraries, file)
+    out->nvrtc_count = find_libraries_of(pool, &nvrtc_kind, libraries, file, out->nvrtc);
+    out->jitlink_count = find_libraries_of(pool, &jitlink_kind, libraries, file, out->jitlink);
+    return add_fronts(pool, out) && add_ptxas(pool, out, libraries, file)
                ? KILN_OK
                : diag_no_memory(diag, "kiln exec");
 }

@@ -5,22 +5,24 @@
 
 #include "cli/cmd.h"
 
-enum { EXEC_SETTINGS_MAX = 32 };
+enum { EXEC_SETTINGS_MAX = 32, EXEC_MAJORS = 2 };
 
 typedef struct exec_setting {
     const char *name, *value;
 } exec_setting;
 
+/* A library of NVIDIA's that was found, and the one of kiln's that stands in for it. */
+typedef struct exec_library {
+    int major;
+    const char *real, *front;
+} exec_library;
+
 typedef struct exec_environment {
     exec_setting settings[EXEC_SETTINGS_MAX];
     size_t count;
     const char *libraries; /* the directory of what kiln puts into programs */
-    /* For doctor: each NVRTC that was found, and the library of kiln that stands in for it. */
-    struct {
-        int major;
-        const char *real, *front;
-    } nvrtc[2];
-    size_t nvrtc_count;
+    exec_library nvrtc[EXEC_MAJORS], jitlink[EXEC_MAJORS]; /* for doctor */
+    size_t nvrtc_count, jitlink_count;
 } exec_environment;
 
 /* Finds what can be interposed for `program`, a name as execvp(3) takes it. KILN_E_UNAVAILABLE:

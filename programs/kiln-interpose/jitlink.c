@@ -1,0 +1,257 @@
+/* libnvJitLink.so.12 and libnvJitLink.so.13 of kiln: nvJitLink's functions under the names of all
+ * releases, each of which goes to the core that answers from the cache, or to the real library if
+ * the core is unavailable or KILN_DISABLE is set. See front.c. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "find.h"
+#include "interpose/jitlink_api.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define NO_LIBRARY 6 /* NVJITLINK_ERROR_INTERNAL */
+
+/* The private function takes and gives what is not documented: six words, none of which is looked
+ * at. */
+typedef long private_fn(long a, long b, long c, long d, long e, long f);
+
+static struct {
+    pthread_once_t chosen;
+    pthread_mutex_t lock;
+    bool tried;
+    void *library;
+    const void *caller;
+    char path[KN_FIND_PATH];
+    kn_jitlink_calls real[KN_JITLINK_RELEASE_COUNT];
+    private_fn *private_function;
+    kn_jitlink_real about;
+    const kn_jitlink_table *table;
+} front = {.chosen = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* --- the real library --- */
+
+static void bind_symbol(const char *name, const char *suffix, void *member)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof(symbol), "%s%s%s", suffix[0] != '\0' ? "__" : "", name, suffix);
+    void *found = dlsym(front.library, symbol);
+    memcpy(member, &found, sizeof(found));
+}
+
+static void bind_release(kn_jitlink_calls *calls, const char *suffix)
+{
+    bind_symbol("nvJitLinkCreate", suffix, &calls->create);
+    bind_symbol("nvJitLinkDestroy", suffix, &calls->destroy);
+    bind_symbol("nvJitLinkAddData", suffix, &calls->add_data);
+    bind_symbol("nvJitLinkAddFile", suffix, &calls->add_file);
+    bind_symbol("nvJitLinkComplete", suffix, &calls->complete);
+#define X(name)                                                                                    \
+    bind_symbol("nvJitLinkGet" #name "Size", suffix, &calls->size[KN_JITLINK_##name]);             \
+    bind_symbol("nvJitLinkGet" #name, suffix, &calls->bytes[KN_JITLINK_##name]);
+    KN_JITLINK_OUTPUTS(X)
+#undef X
+}
+
+static void open_library(void)
+{
+    front.library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    if (front.library == NULL) {
+        return;
+    }
+    bind_release(&front.real[KN_JITLINK_PLAIN], "");
+#define X(release) bind_release(&front.real[KN_JITLINK_##release], "_" #release);
+    KN_JITLINK_RELEASES(X)
+#undef X
+    bind_symbol("nvJitLinkVersion", "", &front.real[KN_JITLINK_PLAIN].version);
+    void *found = dlsym(front.library, "__nvJitLinkAPI");
+    memcpy(&front.private_function, &found, sizeof(found));
+}
+
+static const kn_jitlink_calls *open_real(unsigned release)
+{
+    pthread_mutex_lock(&front.lock);
+    if (!front.tried && front.path[0] != '\0') {
+        open_library();
+    }
+    front.tried = true;
+    pthread_mutex_unlock(&front.lock);
+    return front.library != NULL ? &front.real[release] : NULL;
+}
+
+/* --- without the core --- */
+
+#define CALL_REAL(release, function, ...)                                                          \
+    do {                                                                                           \
+        const kn_jitlink_calls *calls_ = open_real(release);                                       \
+        return calls_ != NULL && calls_->function != NULL ? calls_->function(__VA_ARGS__)          \
+                                                          : NO_LIBRARY;                            \
+    } while (0)
+
+static nvJitLinkResult plain_create(unsigned release, nvJitLinkHandle *handle, uint32_t count,
+                                    const char *const *options)
+{
+    CALL_REAL(release, create, handle, count, options);
+}
+
+static nvJitLinkResult plain_destroy(unsigned release, nvJitLinkHandle *handle)
+{
+    CALL_REAL(release, destroy, handle);
+}
+
+static nvJitLinkResult plain_add_data(unsigned release, nvJitLinkHandle handle, int type,
+                                      const void *data, size_t size, const char *name)
+{
+    CALL_REAL(release, add_data, handle, type, data, size, name);
+}
+
+static nvJitLinkResult plain_add_file(unsigned release, nvJitLinkHandle handle, int type,
+                                      const char *file)
+{
+    CALL_REAL(release, add_file, handle, type, file);
+}
+
+static nvJitLinkResult plain_complete(unsigned release, nvJitLinkHandle handle)
+{
+    CALL_REAL(release, complete, handle);
+}
+
+static nvJitLinkResult plain_size(unsigned release, unsigned output, nvJitLinkHandle handle,
+                                  size_t *size)
+{
+    CALL_REAL(release, size[output], handle, size);
+}
+
+static nvJitLinkResult plain_bytes(unsigned release, unsigned output, nvJitLinkHandle handle,
+                                   void *bytes)
+{
+    CALL_REAL(release, bytes[output], handle, bytes);
+}
+
+static nvJitLinkResult plain_version(unsigned *major, unsigned *minor)
+{
+    CALL_REAL(KN_JITLINK_PLAIN, version, major, minor);
+}
+
+static const kn_jitlink_table plain = {plain_create,   plain_destroy,  plain_add_data,
+                                       plain_add_file, plain_complete, plain_size,
+                                       plain_bytes,    plain_version};
+
+/* --- the core --- */
+
+static const kn_jitlink_table *open_core(void)
+{
+    static const char name[] = "libkiln-interpose.so";
+    char path[KN_FIND_PATH];
+    union {
+        void *object;
+        kn_interpose_jitlink_fn *function;
+    } entry = {NULL};
+    if (!kn_find_core(name, path, sizeof(path))) {
+        return NULL;
+    }
+    void *core = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (core != NULL) {
+        entry.object = dlsym(core, KN_INTERPOSE_JITLINK);
+    }
+    return entry.object != NULL ? entry.function(&front.about) : NULL;
+}
+
+static void choose_table(void)
+{
+    const char *disable = getenv("KILN_DISABLE");
+    const bool disabled = disable != NULL && disable[0] != '\0' && strcmp(disable, "0") != 0;
+    front.table = &plain;
+    if (!kn_find_nvjitlink(KN_JITLINK_MAJOR, front.caller, front.path, sizeof(front.path))) {
+        front.path[0] = '\0';
+        return;
+    }
+    front.about = (kn_jitlink_real){front.path, KN_JITLINK_MAJOR, open_real};
+    const kn_jitlink_table *core = disabled ? NULL : open_core();
+    front.table = core != NULL ? core : &plain;
+}
+
+static const kn_jitlink_table *use_table(const void *caller)
+{
+    if (front.caller == NULL) {
+        front.caller = caller; /* any of the first callers will do */
+    }
+    pthread_once(&front.chosen, choose_table);
+    return front.table;
+}
+
+#define HERE use_table(__builtin_return_address(0))
+
+/* --- what is exported --- */
+
+#define OUTPUT(release, prefix, suffix, output)                                                    \
+    EXPORT nvJitLinkResult prefix##Get##output##Size##suffix(nvJitLinkHandle handle,               \
+                                                             size_t *size);                        \
+    nvJitLinkResult prefix##Get##output##Size##suffix(nvJitLinkHandle handle, size_t *size)        \
+    {                                                                                              \
+        return HERE->size(release, KN_JITLINK_##output, handle, size);                             \
+    }                                                                                              \
+    EXPORT nvJitLinkResult prefix##Get##output##suffix(nvJitLinkHandle handle, void *bytes);       \
+    nvJitLinkResult prefix##Get##output##suffix(nvJitLinkHandle handle, void *bytes)               \
+    {                                                                                              \
+        return HERE->bytes(release, KN_JITLINK_##output, handle, bytes);                           \
+    }
+
+#define RELEASE(release, prefix, suffix)                                                           \
+    EXPORT nvJitLinkResult prefix##Create##suffix(nvJitLinkHandle *handle, uint32_t count,         \
+                                                  const char *const *options);                     \
+    nvJitLinkResult prefix##Create##suffix(nvJitLinkHandle *handle, uint32_t count,                \
+                                           const char *const *options)                             \
+    {                                                                                              \
+        return HERE->create(release, handle, count, options);                                      \
+    }                                                                                              \
+    EXPORT nvJitLinkResult prefix##Destroy##suffix(nvJitLinkHandle *handle);                       \
+    nvJitLinkResult prefix##Destroy##suffix(nvJitLinkHandle *handle)                               \
+    {                                                                                              \
+        return HERE->destroy(release, handle);                                                     \
+    }                                                                                              \
+    EXPORT nvJitLinkResult prefix##AddData##suffix(                                                \
+        nvJitLinkHandle handle, int type, const void *data, size_t size, const char *name);        \
+    nvJitLinkResult prefix##AddData##suffix(nvJitLinkHandle handle, int type, const void *data,    \
+                                            size_t size, const char *name)                         \
+    {                                                                                              \
+        return HERE->add_data(release, handle, type, data, size, name);                            \
+    }                                                                                              \
+    EXPORT nvJitLinkResult prefix##AddFile##suffix(nvJitLinkHandle handle, int type,               \
+                                                   const char *file);                              \
+    nvJitLinkResult prefix##AddFile##suffix(nvJitLinkHandle handle, int type, const char *file)    \
+    {                                                                                              \
+        return HERE->add_file(release, handle, type, file);                                        \
+    }                                                                                              \
+    EXPORT nvJitLinkResult prefix##Complete##suffix(nvJitLinkHandle handle);                       \
+    nvJitLinkResult prefix##Complete##suffix(nvJitLinkHandle handle)                               \
+    {                                                                                              \
+        return HERE->complete(release, handle);                                                    \
+    }                                                                                              \
+    OUTPUT(release, prefix, suffix, LinkedCubin)                                                   \
+    OUTPUT(release, prefix, suffix, LinkedPtx)                                                     \
+    OUTPUT(release, prefix, suffix, ErrorLog)                                                      \
+    OUTPUT(release, prefix, suffix, InfoLog)                                                       \
+    OUTPUT(release, prefix, suffix, LinkedLTOIR)
+
+#define X(release) RELEASE(KN_JITLINK_##release, __nvJitLink, _##release)
+KN_JITLINK_RELEASES(X)
+#undef X
+RELEASE(KN_JITLINK_PLAIN, nvJitLink, )
+
+EXPORT nvJitLinkResult nvJitLinkVersion(unsigned *major, unsigned *minor);
+nvJitLinkResult nvJitLinkVersion(unsigned *major, unsigned *minor)
+{
+    return HERE->version(major, minor);
+}
+
+EXPORT private_fn __nvJitLinkAPI;
+long __nvJitLinkAPI(long a, long b, long c, long d, long e, long f)
+{
+    (void)HERE;
+    return open_real(KN_JITLINK_PLAIN) != NULL && front.private_function != NULL
+               ? front.private_function(a, b, c, d, e, f)
+               : NO_LIBRARY;
+}

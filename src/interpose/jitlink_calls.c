@@ -1,0 +1,447 @@
+/* The functions that stand in for nvJitLink's. Each step of a link (its creation, an input, the
+ * link itself) is looked up by what was done before it; the first that is not found makes the real
+ * link, with all that came before. Only success is kept: after a failure the real link goes on. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "interpose/jitlink_key.h"
+#include "interpose/jitlink_link.h"
+#include "interpose/parts.h"
+#include "interpose/session.h"
+#include "kiln/export.h"
+#include "store/cache/cache.h"
+#include "store/format/blob.h"
+#include "sys/clock.h"
+
+#define INTERNAL_ERROR 6 /* NVJITLINK_ERROR_INTERNAL */
+#define PART_WHOLE 16    /* a part of a completed link that is always there */
+
+static const kn_jitlink_real *library; /* set once, before the table is given out */
+
+static struct {
+    kn_mutex lock;
+    bool known;
+    char name[256];
+} identity = {.lock = {PTHREAD_MUTEX_INITIALIZER}};
+
+/* NULL if the library's file cannot be read. */
+static const char *find_identity(kiln_cache *cache)
+{
+    kn_mutex_lock(&identity.lock);
+    if (!identity.known) {
+        identity.known = kn_jitlink_identify(cache, library, identity.name, sizeof(identity.name));
+    }
+    const bool known = identity.known;
+    kn_mutex_unlock(&identity.lock);
+    return known ? identity.name : NULL;
+}
+
+/* Whether the file is still the one that keys name, now that it is mapped. */
+static bool identity_holds(void)
+{
+    char now[256];
+    kiln_cache *cache = kn_session_cache();
+    return kn_jitlink_identify(cache, library, now, sizeof(now)) && strcmp(now, identity.name) == 0;
+}
+
+static const char *name_of_link(const kn_jitlink_link *link)
+{
+    return link->input_count > 0 && link->inputs[0].name != NULL ? link->inputs[0].name : "link";
+}
+
+static void report_link(const kn_jitlink_link *link, const char *origin, const char *reason)
+{
+    kn_session_report(&(kn_session_event){.what = "nvjitlink",
+                                          .name = name_of_link(link),
+                                          .origin = origin,
+                                          .reason = reason,
+                                          .took_ns = link->took_ns,
+                                          .saved_ns = link->saved_ns});
+}
+
+/* --- one step --- */
+
+typedef struct link_step {
+    kn_jitlink_link *link;
+    bool ran, gathers;
+    nvJitLinkResult code;
+    const char *unkept;
+} link_step;
+
+static bool gather_output(kn_jitlink_link *link, unsigned output, kn_strbuf *payload)
+{
+    const kn_jitlink_calls *calls = library->open(link->completed_release);
+    size_t size = 0;
+    if (calls->size[output] == NULL || calls->bytes[output] == NULL) {
+        return true; /* this release has no such function */
+    }
+    const nvJitLinkResult code = calls->size[output](link->real, &size);
+    char *bytes = (char *)calloc(1, size + 1);
+    const bool have =
+        bytes != NULL && (code != 0 || size == 0 || calls->bytes[output](link->real, bytes) == 0);
+    if (have) {
+        kn_parts_append(payload, output, (uint32_t)code, kn_span_of(bytes, code == 0 ? size : 0));
+    }
+    free(bytes);
+    return have;
+}
+
+/* Why the outputs are this caller's alone; NULL if they can be kept. */
+static const char *find_unkept(kn_span payload)
+{
+    static const char lines[] = ".debug_line";
+    kn_span bytes;
+    uint32_t code = 0;
+    if (kn_parts_get(payload, KN_JITLINK_ErrorLog, &code, &bytes) && bytes.length > 0) {
+        return "nvJitLink: it linked and named an error";
+    }
+    if (kn_parts_get(payload, KN_JITLINK_LinkedCubin, &code, &bytes) && bytes.length > 0 &&
+        memmem(bytes.data, bytes.length, lines, sizeof(lines)) != NULL) {
+        return "nvJitLink: the code has a table of source lines";
+    }
+    return identity_holds() ? NULL : "nvJitLink was replaced while this process was running";
+}
+
+static kiln_status run_step(void *user, kiln_blob **out_blob, kiln_diag *diag)
+{
+    link_step *step = (link_step *)user;
+    kn_strbuf payload;
+    kiln_status status = KILN_OK;
+    step->ran = true;
+    step->code = kn_jitlink_link_catch_up(step->link);
+    kn_strbuf_init(&payload, (size_t)1 << 30);
+    if (step->code != 0) {
+        status = kiln_diag_set(diag, KILN_E_COMPILE, NULL, name_of_link(step->link),
+                               "nvJitLink gave %d", step->code);
+    }
+    for (unsigned i = 0; status == KILN_OK && step->gathers && i < KN_JITLINK_OUTPUT_COUNT; i++) {
+        if (!gather_output(step->link, i, &payload)) {
+            step->unkept = "nvJitLink: it linked and does not give the result";
+        }
+    }
+    kn_parts_append(&payload, PART_WHOLE, 0, kn_span_of(NULL, 0));
+    if (status == KILN_OK && step->unkept == NULL) {
+        step->unkept = find_unkept(kn_span_of(payload.data, payload.length));
+    }
+    if (status == KILN_OK && step->unkept != NULL) {
+        status = kiln_diag_set(diag, KILN_E_CANCELLED, NULL, name_of_link(step->link), "%s",
+                               step->unkept);
+    }
+    if (status == KILN_OK) {
+        status = kn_strbuf_ok(&payload)
+                     ? kiln_blob_create(payload.data, payload.length, NULL, 0, out_blob, diag)
+                     : KILN_E_NOMEM;
+    }
+    kn_strbuf_deinit(&payload);
+    return status;
+}
+
+/* Takes the step of this recipe, which it destroys. The blob is the caller's; NULL: the real link
+ * took the step and has the last word from now on. */
+static nvJitLinkResult take_step(kn_jitlink_link *link, kiln_recipe *recipe, link_step *step,
+                                 kiln_blob **out_blob, kiln_origin *out_origin)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    const uint64_t start = kn_clock_now();
+    kiln_blob *blob = NULL;
+    nvJitLinkResult code = 0;
+    step->link = link;
+    kiln_status status = KILN_E_NOMEM;
+    if (recipe != NULL) {
+        link->step = kiln_recipe_key(recipe);
+        status = kiln_cache_get_or_compile(kn_session_cache(), recipe, run_step, step, &blob,
+                                           out_origin, &diag);
+    }
+    kiln_diag_clear(&diag);
+    kiln_recipe_destroy(recipe);
+    if (status == KILN_OK) {
+        const kn_span payload = kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob));
+        kn_span bytes;
+        link->saved_ns += step->ran ? 0 : atomic_load(&blob->compile_ns);
+        if (!kn_parts_are_whole(payload) || !kn_parts_get(payload, PART_WHOLE, NULL, &bytes)) {
+            kn_ignore(kiln_cache_remove(kn_session_cache(), &link->step, NULL));
+            kiln_blob_release(blob);
+            blob = NULL;
+        }
+    }
+    if (blob == NULL) {
+        link->plain = true;
+        code = step->ran ? step->code : kn_jitlink_link_catch_up(link);
+    }
+    link->took_ns += kn_clock_now() - start;
+    *out_blob = blob;
+    return code;
+}
+
+/* --- handing on --- */
+
+/* The link with its lock held; NULL if the handle is not of this library. */
+static kn_jitlink_link *lock_link(nvJitLinkHandle handle)
+{
+    kn_jitlink_link *link = kn_jitlink_link_of(handle);
+    if (link != NULL) {
+        kn_mutex_lock(&link->lock);
+    }
+    return link;
+}
+
+static void unlock_link(kn_jitlink_link *link)
+{
+    if (link != NULL) {
+        kn_mutex_unlock(&link->lock);
+    }
+}
+
+/* The real link behind a handle, as far as the caller has come. */
+static nvJitLinkHandle real_of(kn_jitlink_link *link, nvJitLinkHandle handle)
+{
+    if (link == NULL) {
+        return handle;
+    }
+    if (!link->plain) {
+        (void)kn_jitlink_link_catch_up(link); /* steps that succeeded before */
+    }
+    return link->real;
+}
+
+#define HAND_ON(link, handle, release, function, ...)                                              \
+    do {                                                                                           \
+        const nvJitLinkHandle real_ = real_of(link, handle);                                       \
+        const kn_jitlink_calls *calls_ = library->open(release);                                   \
+        const nvJitLinkResult code_ = calls_ != NULL && calls_->function != NULL                   \
+                                          ? calls_->function(__VA_ARGS__)                          \
+                                          : INTERNAL_ERROR;                                        \
+        unlock_link(link);                                                                         \
+        return code_;                                                                              \
+    } while (0)
+
+/* --- the calls --- */
+
+static bool options_are_texts(uint32_t count, const char *const *options)
+{
+    bool texts = count == 0 || options != NULL;
+    for (uint32_t i = 0; texts && i < count; i++) {
+        texts = options[i] != NULL;
+    }
+    return texts;
+}
+
+static nvJitLinkResult create_real(unsigned release, nvJitLinkHandle *handle, uint32_t count,
+                                   const char *const *options)
+{
+    const kn_jitlink_calls *calls = library->open(release);
+    return calls != NULL && calls->create != NULL ? calls->create(handle, count, options)
+                                                  : INTERNAL_ERROR;
+}
+
+static nvJitLinkResult call_create(unsigned release, nvJitLinkHandle *handle, uint32_t count,
+                                   const char *const *options)
+{
+    kiln_cache *cache = kn_session_cache();
+    const char *name = cache != NULL ? find_identity(cache) : NULL;
+    if (handle == NULL || name == NULL || !options_are_texts(count, options)) {
+        return create_real(release, handle, count, options);
+    }
+    const char *reason = kn_jitlink_options_reason(count, options);
+    kn_jitlink_link *link =
+        reason == NULL ? kn_jitlink_link_create(library, release, count, options) : NULL;
+    if (link == NULL) {
+        const kn_jitlink_link none = {0};
+        kiln_cache_count_bypass(cache, "link", reason != NULL ? reason : "out of memory");
+        report_link(&none, "bypassed", reason != NULL ? reason : "out of memory");
+        return create_real(release, handle, count, options);
+    }
+    kiln_recipe *recipe = NULL;
+    kiln_blob *blob = NULL;
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    link_step step = {0};
+    kn_ignore(kn_jitlink_key_create(link, name, &recipe)); /* NULL: a plain link */
+    const nvJitLinkResult code = take_step(link, recipe, &step, &blob, &origin);
+    kiln_blob_release(blob);
+    if (link->plain && link->real == NULL) {
+        (void)kn_jitlink_link_destroy(link, release);
+        *handle = NULL;
+        return code;
+    }
+    *handle = (nvJitLinkHandle)(void *)link;
+    return code;
+}
+
+static nvJitLinkResult call_destroy(unsigned release, nvJitLinkHandle *handle)
+{
+    kn_jitlink_link *link = handle != NULL ? kn_jitlink_link_of(*handle) : NULL;
+    if (link == NULL) {
+        const kn_jitlink_calls *calls = library->open(release);
+        return calls != NULL && calls->destroy != NULL ? calls->destroy(handle) : INTERNAL_ERROR;
+    }
+    const nvJitLinkResult code = kn_jitlink_link_destroy(link, release);
+    *handle = NULL;
+    return code;
+}
+
+static nvJitLinkResult call_add_data(unsigned release, nvJitLinkHandle handle, int type,
+                                     const void *data, size_t size, const char *name)
+{
+    kn_jitlink_link *link = lock_link(handle);
+    if (link == NULL || link->plain || link->completed || data == NULL || size == 0 ||
+        !kn_jitlink_link_add(link, release, type, data, size, name)) {
+        const nvJitLinkHandle before = real_of(link, handle);
+        if (link != NULL) {
+            link->plain = true;
+        }
+        (void)before;
+        HAND_ON(link, handle, release, add_data, real_, type, data, size, name);
+    }
+    kiln_recipe *recipe = NULL;
+    kiln_blob *blob = NULL;
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    link_step step = {0};
+    kn_ignore(kn_jitlink_key_add(link, &recipe)); /* NULL: a plain link */
+    const nvJitLinkResult code = take_step(link, recipe, &step, &blob, &origin);
+    kiln_blob_release(blob);
+    unlock_link(link);
+    return code;
+}
+
+static nvJitLinkResult call_add_file(unsigned release, nvJitLinkHandle handle, int type,
+                                     const char *file)
+{
+    kn_jitlink_link *link = lock_link(handle);
+    if (link != NULL && !link->plain) {
+        (void)real_of(link, handle);
+        link->plain = true;
+        kiln_cache_count_bypass(kn_session_cache(), name_of_link(link), "nvJitLinkAddFile");
+        report_link(link, "bypassed", "nvJitLinkAddFile");
+    }
+    HAND_ON(link, handle, release, add_file, real_, type, file);
+}
+
+static nvJitLinkResult call_complete(unsigned release, nvJitLinkHandle handle)
+{
+    kn_jitlink_link *link = lock_link(handle);
+    if (link == NULL || link->plain || link->completed) {
+        const nvJitLinkHandle before = real_of(link, handle);
+        if (link != NULL) {
+            link->plain = true;
+        }
+        (void)before;
+        HAND_ON(link, handle, release, complete, real_);
+    }
+    kiln_recipe *recipe = NULL;
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    link_step step = {.gathers = true};
+    kn_ignore(kn_jitlink_key_complete(link, release, &recipe)); /* NULL: a plain link */
+    link->completed = true;
+    link->completed_release = release;
+    const nvJitLinkResult code = take_step(link, recipe, &step, &link->blob, &origin);
+    if (link->blob != NULL) {
+        report_link(link, kiln_origin_name(origin), NULL);
+    } else if (code == 0 && step.unkept != NULL) {
+        kiln_cache_count_bypass(kn_session_cache(), name_of_link(link), step.unkept);
+        report_link(link, "bypassed", step.unkept);
+    } else {
+        report_link(link, "failed", NULL);
+    }
+    unlock_link(link);
+    return code;
+}
+
+/* What the cache knows of an output; false: ask the real link. */
+static bool find_output(const kn_jitlink_link *link, unsigned output, uint32_t *out_code,
+                        kn_span *out_bytes)
+{
+    return link != NULL && !link->plain && link->blob != NULL &&
+           kn_parts_get(kn_span_of(kiln_blob_data(link->blob), kiln_blob_size(link->blob)), output,
+                        out_code, out_bytes);
+}
+
+static nvJitLinkResult call_size(unsigned release, unsigned output, nvJitLinkHandle handle,
+                                 size_t *size)
+{
+    kn_jitlink_link *link = lock_link(handle);
+    uint32_t code = 0;
+    kn_span bytes;
+    if (size == NULL || !find_output(link, output, &code, &bytes)) {
+        HAND_ON(link, handle, release, size[output], real_, size);
+    }
+    if (code == 0) {
+        *size = bytes.length;
+    }
+    unlock_link(link);
+    return (nvJitLinkResult)code;
+}
+
+static nvJitLinkResult call_bytes(unsigned release, unsigned output, nvJitLinkHandle handle,
+                                  void *to)
+{
+    kn_jitlink_link *link = lock_link(handle);
+    uint32_t code = 0;
+    kn_span bytes;
+    if (to == NULL || !find_output(link, output, &code, &bytes) || code != 0 || bytes.length == 0) {
+        HAND_ON(link, handle, release, bytes[output], real_, to);
+    }
+    memcpy(to, bytes.data, bytes.length);
+    unlock_link(link);
+    return 0;
+}
+
+/* --- version --- */
+
+static nvJitLinkResult ask_version(unsigned *major, unsigned *minor)
+{
+    const kn_jitlink_calls *calls = library->open(KN_JITLINK_PLAIN);
+    return calls != NULL && calls->version != NULL ? calls->version(major, minor) : INTERNAL_ERROR;
+}
+
+static nvJitLinkResult keep_version(kiln_cache *cache, const kiln_recipe *recipe, unsigned *major,
+                                    unsigned *minor)
+{
+    unsigned char bytes[8];
+    kiln_blob *blob = NULL;
+    const nvJitLinkResult code = ask_version(major, minor);
+    kn_put_u32(bytes, *major);
+    kn_put_u32(bytes + 4, *minor);
+    if (code == 0 && identity_holds() &&
+        kiln_blob_create(bytes, sizeof(bytes), NULL, 0, &blob, NULL) == KILN_OK) {
+        kn_ignore(kiln_cache_put(cache, recipe, blob, 0, NULL)); /* the next process asks again */
+        kiln_blob_release(blob);
+    }
+    return code;
+}
+
+static nvJitLinkResult call_version(unsigned *major, unsigned *minor)
+{
+    kiln_cache *cache = kn_session_cache();
+    const char *name = cache != NULL ? find_identity(cache) : NULL;
+    kiln_recipe *recipe = NULL;
+    kiln_blob *blob = NULL;
+    if (major == NULL || minor == NULL || name == NULL ||
+        kn_jitlink_key_version(name, &recipe) != KILN_OK) {
+        return ask_version(major, minor);
+    }
+    const kiln_key key = kiln_recipe_key(recipe);
+    nvJitLinkResult code = 0;
+    if (kn_cache_get_note(cache, &key, "portable", &blob) == KILN_OK && kiln_blob_size(blob) == 8) {
+        const unsigned char *bytes = (const unsigned char *)kiln_blob_data(blob);
+        *major = kn_get_u32(bytes);
+        *minor = kn_get_u32(bytes + 4);
+    } else {
+        code = keep_version(cache, recipe, major, minor);
+    }
+    kiln_blob_release(blob);
+    kiln_recipe_destroy(recipe);
+    return code;
+}
+
+static const kn_jitlink_table table = {call_create,   call_destroy, call_add_data, call_add_file,
+                                       call_complete, call_size,    call_bytes,    call_version};
+
+KILN_API const kn_jitlink_table *kn_interpose_jitlink(const kn_jitlink_real *real);
+const kn_jitlink_table *kn_interpose_jitlink(const kn_jitlink_real *real)
+{
+    library = real;
+    return &table;
+}

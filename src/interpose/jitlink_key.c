@@ -1,0 +1,175 @@
+/* See jitlink_key.h. */
+#include "interpose/jitlink_key.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "interpose/ptxas_options.h"
+#include "interpose/tool.h"
+#include "sys/env.h"
+
+#define REVISION 1u
+
+/* --- options --- */
+
+/* nvJitLink's documentation, "Supported Link Options". Left out: -time, whose answer is never the
+ * same; -split-compile, which depends on the processors; -g and -lineinfo, which write down times
+ * of source files. */
+static bool is_followed(const char *option)
+{
+    static const char *const whole[] = {"-verbose", "-lto", "-ptx", "-O0",
+                                        "-O1",      "-O2",  "-O3",  "-optimize-unused-variables",
+                                        "-no-cache"};
+    static const char *const prefixes[] = {"-arch=",
+                                           "-maxrregcount=",
+                                           "-ftz=",
+                                           "-prec-div=",
+                                           "-prec-sqrt=",
+                                           "-fma=",
+                                           "-kernels-used=",
+                                           "-variables-used=",
+                                           "-jump-table-density=",
+                                           "-device-stack-protector="};
+    static const char ptxas[] = "-Xptxas=";
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+        if (strcmp(option, whole[i]) == 0) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        if (kn_text_starts(option, prefixes[i])) {
+            return true;
+        }
+    }
+    if (kn_text_starts(option, ptxas)) {
+        char *argv[] = {(char *)"ptxas", (char *)(uintptr_t)option + strlen(ptxas), (char *)"x",
+                        NULL};
+        kn_ptxas_line line;
+        kn_ptxas_line_read(3, argv, &line);
+        return line.bypass[0] == '\0' && line.input_at == 2 && line.output_at == 0 &&
+               strstr(option, "line") == NULL;
+    }
+    return false;
+}
+
+const char *kn_jitlink_options_reason(uint32_t count, const char *const *options)
+{
+    static const char *const variables[] = {
+        "DUMP_KNOBS_TO_FILE", "CAN_FINALIZE_DEBUG",     "NVJITLINK_TRACE_MESSAGES",
+        "NV_NVVM_VERSION",    "LLVM_OVERRIDE_PRODUCER", "LIBNVVM_DISABLE_CONCURRENT_API",
+        "AS_SECURE_LOG_FILE"};
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        if (kn_env_get(variables[i]) != NULL) {
+            return "nvJitLink: a variable that it reads is set";
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_followed(options[i])) {
+            return "nvJitLink: an option that kiln does not follow";
+        }
+    }
+    return NULL;
+}
+
+bool kn_jitlink_identify(kiln_cache *cache, const kn_jitlink_real *library, char *out, size_t size)
+{
+    return kn_tool_identify(cache, library->path, out, size);
+}
+
+/* --- recipes --- */
+
+static const char *target_of(const kn_jitlink_link *link, char *out, size_t size)
+{
+    static const char prefix[] = "-arch=";
+    kn_text_put(out, size, "cuda-default");
+    for (uint32_t i = 0; i < link->option_count; i++) {
+        const char *value = link->options[i] + strlen(prefix);
+        if (kn_text_starts(link->options[i], prefix) && strlen(value) < 32 && value[0] != '\0' &&
+            strspn(value, "abcdefghijklmnopqrstuvwxyz_0123456789") == strlen(value)) {
+            kn_text_putf(out, size, "cuda-%s", value);
+        }
+    }
+    return out;
+}
+
+static kiln_status begin_recipe(const char *stage, const char *target, kiln_recipe **out_recipe)
+{
+    kiln_status status = kiln_recipe_create(stage, REVISION, out_recipe, NULL);
+    return status == KILN_OK ? kiln_recipe_set_target(*out_recipe, target, NULL) : status;
+}
+
+static kiln_status add_text(kiln_recipe *recipe, const char *name, const char *text)
+{
+    return kiln_recipe_add_text(recipe, name, text, strlen(text), NULL);
+}
+
+/* Gives the recipe out, or destroys it. */
+static kiln_status end_recipe(kiln_status status, kiln_recipe **recipe)
+{
+    if (status != KILN_OK) {
+        kiln_recipe_destroy(*recipe);
+        *recipe = NULL;
+    }
+    return status;
+}
+
+kiln_status kn_jitlink_key_create(const kn_jitlink_link *link, const char *identity,
+                                  kiln_recipe **out_recipe)
+{
+    char target[64];
+    kiln_status status =
+        begin_recipe("nvjitlink.create", target_of(link, target, sizeof(target)), out_recipe);
+    if (status == KILN_OK) {
+        status = add_text(*out_recipe, "nvjitlink", identity);
+    }
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_u64(*out_recipe, "release", link->release, NULL);
+    }
+    for (uint32_t i = 0; i < link->option_count && status == KILN_OK; i++) {
+        status = add_text(*out_recipe, "option", link->options[i]);
+    }
+    return end_recipe(status, out_recipe);
+}
+
+static kiln_status begin_step(const kn_jitlink_link *link, const char *stage, unsigned release,
+                              kiln_recipe **out_recipe)
+{
+    char target[64];
+    kiln_status status = begin_recipe(stage, target_of(link, target, sizeof(target)), out_recipe);
+    if (status == KILN_OK) {
+        status =
+            kiln_recipe_add_bytes(*out_recipe, "before", &link->step, sizeof(link->step), NULL);
+    }
+    return status == KILN_OK ? kiln_recipe_add_u64(*out_recipe, "release", release, NULL) : status;
+}
+
+kiln_status kn_jitlink_key_add(const kn_jitlink_link *link, kiln_recipe **out_recipe)
+{
+    const kn_jitlink_input *input = &link->inputs[link->input_count - 1];
+    kiln_status status = begin_step(link, "nvjitlink.add", input->release, out_recipe);
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_u64(*out_recipe, "type", (uint64_t)input->type, NULL);
+    }
+    if (status == KILN_OK && input->name != NULL) {
+        status = add_text(*out_recipe, "name", input->name);
+    }
+    if (status == KILN_OK) {
+        status = kiln_recipe_add_bytes(*out_recipe, "input", input->data, input->size, NULL);
+    }
+    return end_recipe(status, out_recipe);
+}
+
+kiln_status kn_jitlink_key_complete(const kn_jitlink_link *link, unsigned release,
+                                    kiln_recipe **out_recipe)
+{
+    return end_recipe(begin_step(link, "nvjitlink.complete", release, out_recipe), out_recipe);
+}
+
+kiln_status kn_jitlink_key_version(const char *identity, kiln_recipe **out_recipe)
+{
+    kiln_status status = begin_recipe("kiln.nvjitlink", "portable", out_recipe);
+    if (status == KILN_OK) {
+        status = add_text(*out_recipe, "nvjitlink", identity);
+    }
+    return end_recipe(status, out_recipe);
+}

@@ -1,0 +1,23 @@
+/* The keys of what a caller does with nvJitLink: each step has one, made of the one before it. */
+#ifndef KILN_INTERPOSE_JITLINK_KEY_H
+#define KILN_INTERPOSE_JITLINK_KEY_H
+
+#include "interpose/jitlink_link.h"
+
+/* Why a link with these options is the real library's alone; NULL if kiln follows them. The options
+ * are a closed list; some variables of the environment count, too. */
+const char *kn_jitlink_options_reason(uint32_t count, const char *const *options);
+
+/* What a library is called in keys. False if its file cannot be read. Blocks: disk. */
+bool kn_jitlink_identify(kiln_cache *cache, const kn_jitlink_real *library, char *out, size_t size);
+
+/* The recipes of a creation, of the last input's adding, of the link, and of the version.
+ * KILN_E_NOMEM. *out_recipe is yours. */
+kiln_status kn_jitlink_key_create(const kn_jitlink_link *link, const char *identity,
+                                  kiln_recipe **out_recipe);
+kiln_status kn_jitlink_key_add(const kn_jitlink_link *link, kiln_recipe **out_recipe);
+kiln_status kn_jitlink_key_complete(const kn_jitlink_link *link, unsigned release,
+                                    kiln_recipe **out_recipe);
+kiln_status kn_jitlink_key_version(const char *identity, kiln_recipe **out_recipe);
+
+#endif
