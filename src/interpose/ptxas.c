@@ -371,6 +371,10 @@ static bool make_recipe(ptxas_call *call, kiln_cache *cache)
         status = kiln_recipe_add_text(call->recipe, "ptxas", identity, strlen(identity), &diag);
     }
     if (status == KILN_OK) {
+        const char *name = kn_path_name(call->tool);
+        status = kiln_recipe_add_text(call->recipe, "name", name, strlen(name), &diag);
+    }
+    if (status == KILN_OK) {
         status = add_arguments(call, &diag);
     }
     if (status == KILN_OK) {

@@ -118,14 +118,14 @@ bool kn_tool_identify(kiln_cache *cache, const char *path, char *out, size_t siz
         return false;
     }
     if (elf.build_id[0] != '\0') {
-        kn_text_putf(out, size, "%s build-id:%s", kn_path_name(path), elf.build_id);
+        kn_text_putf(out, size, "build-id:%s", elf.build_id);
         return true;
     }
     if (kn_file_stat(path, true, &facts, NULL) != KILN_OK ||
         !find_digest(cache, path, &facts, text)) {
         return false;
     }
-    kn_text_putf(out, size, "%s sha256:%s", kn_path_name(path), text);
+    kn_text_putf(out, size, "sha256:%s", text);
     return true;
 }
 
