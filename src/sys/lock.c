@@ -24,6 +24,7 @@ typedef struct holding {
 
 struct kn_lock_file {
     int fd; /* -1: closed in a child */
+    uint64_t size;
     struct kn_lock_file *next, **link;
     uintptr_t thread; /* that took the byte below; 0: none is taken */
     holding first;
@@ -135,6 +136,7 @@ static kiln_status open_unlisted(const char *path, kn_lock_file **out_file, kiln
         return status;
     }
     file->fd = fd;
+    file->size = (uint64_t)facts.st_size;
     file->first = (holding){.device = facts.st_dev, .inode = facts.st_ino};
     *out_file = file;
     return KILN_OK;
@@ -170,6 +172,12 @@ bool kn_lock_file_is_at(const kn_lock_file *file, const char *path)
     struct stat facts;
     return file->fd >= 0 && lstat(path, &facts) == 0 && facts.st_dev == file->first.device &&
            facts.st_ino == file->first.inode;
+}
+
+int kn_lock_file_handle(const kn_lock_file *file, uint64_t *out_size)
+{
+    *out_size = file->size;
+    return file->fd;
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -244,12 +252,17 @@ void kn_lock_drop(kn_lock_file *file, uint64_t offset)
     }
 }
 
-bool kn_lock_is_held(kn_lock_file *file, uint64_t offset)
+bool kn_lock_is_any_held(kn_lock_file *file, uint64_t offset, uint64_t count)
 {
     struct flock range = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = 1};
-    return offset < MAX_OFFSET && fcntl(file->fd, F_OFD_GETLK, &range) == 0 &&
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)count};
+    return offset < MAX_OFFSET && count < MAX_OFFSET && fcntl(file->fd, F_OFD_GETLK, &range) == 0 &&
            range.l_type != F_UNLCK;
+}
+
+bool kn_lock_is_held(kn_lock_file *file, uint64_t offset)
+{
+    return kn_lock_is_any_held(file, offset, 1);
 }
 
 bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset)

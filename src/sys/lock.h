@@ -30,12 +30,18 @@ bool kn_lock_file_is_at(const kn_lock_file *file, const char *path);
 /* Takes the byte at `offset` (below 2^62) without waiting: KILN_OK, KILN_E_BUSY, KILN_E_UNSUPPORTED
  * or KILN_E_IO (an offset out of range: KILN_E_INVALID). */
 kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset);
-/* Whether another open file has the byte. False where the system does not say. */
+/* Whether another open file has the byte, or one of `count` bytes from it on. False where the
+ * system does not say. */
 bool kn_lock_is_held(kn_lock_file *file, uint64_t offset);
+bool kn_lock_is_any_held(kn_lock_file *file, uint64_t offset, uint64_t count);
 /* Whether the very thread that forked this process, or one that forked its parent, had taken the
  * byte then: it may be waiting for this process. */
 bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset);
 void kn_lock_drop(kn_lock_file *file, uint64_t offset);
+
+/* The open file itself, borrowed, and how long it was when it was opened. -1 in a child, where it
+ * is closed. Not for Windows. */
+int kn_lock_file_handle(const kn_lock_file *file, uint64_t *out_size);
 
 /* The same for a file that is open for writing already, until its handle is closed. */
 kiln_status kn_lock_try_handle(int handle, uint64_t offset);

@@ -114,9 +114,11 @@ kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag)
 
 /* ---- may it be used ---- */
 
-/* A link that another user (but root) made can be turned to elsewhere at any time. */
-static kiln_status refuse_foreign_links(char *path, kiln_diag *diag)
+/* A link that another user (but root) made can be turned to elsewhere at any time. *out_mode is
+ * what the path itself leads to, 0 for nothing. */
+static kiln_status refuse_foreign_links(char *path, mode_t *out_mode, kiln_diag *diag)
 {
+    *out_mode = 0;
     for (char *p = path + 1;; p++) {
         struct stat facts;
         char end = *p;
@@ -132,6 +134,7 @@ static kiln_status refuse_foreign_links(char *path, kiln_diag *diag)
         }
         *p = end;
         if (!there || end == '\0') {
+            *out_mode = there ? facts.st_mode : 0;
             return KILN_OK;
         }
     }
@@ -162,16 +165,16 @@ static kiln_status check_opened(int fd, const char *path, kiln_diag *diag)
 
 static kiln_status claim(char *path, kiln_diag *diag)
 {
-    struct stat facts;
-    kiln_status status = refuse_foreign_links(path, diag);
+    mode_t mode = 0;
+    kiln_status status = refuse_foreign_links(path, &mode, diag);
     if (status != KILN_OK) {
         return status;
     }
-    if (lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode)) {
+    if (S_ISLNK(mode)) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_CACHE_DIR to the folder itself",
                              path, "the cache folder is a link");
     }
-    if (kn_file_make_folder(path, diag) != KILN_OK) {
+    if (!S_ISDIR(mode) && kn_file_make_folder(path, diag) != KILN_OK) {
         if (diag != NULL) {
             diag->status = KILN_E_UNAVAILABLE;
         }

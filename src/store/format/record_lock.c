@@ -259,20 +259,11 @@ bool kn_record_is_locked(const kn_lock_file *lock, const char *path)
     return lock != NULL && kn_lock_file_is_at(lock, path);
 }
 
-static bool is_being_copied(kn_lock_file *lock)
-{
-    bool copied = false;
-    for (unsigned i = 0; i < REPLACERS && !copied; i++) {
-        copied = kn_lock_is_held(lock, KN_RECORD_REPLACE + (uint64_t)i);
-    }
-    return copied;
-}
-
 bool kn_record_is_settled(kn_lock_file *lock, const char *path)
 {
     const uint64_t deadline = kn_clock_now() + KN_RECORD_STUCK_NS;
     /* In this order: a copy that begins later has what was written. */
-    while (is_being_copied(lock)) {
+    while (kn_lock_is_any_held(lock, KN_RECORD_REPLACE, REPLACERS)) {
         if (!kn_lock_file_is_at(lock, path)) {
             break;
         }

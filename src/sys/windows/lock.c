@@ -126,6 +126,15 @@ bool kn_lock_is_held(kn_lock_file *file, uint64_t offset)
     return error == ERROR_LOCK_VIOLATION || error == ERROR_IO_PENDING;
 }
 
+bool kn_lock_is_any_held(kn_lock_file *file, uint64_t offset, uint64_t count)
+{
+    bool held = false;
+    for (uint64_t i = 0; i < count && !held; i++) {
+        held = kn_lock_is_held(file, offset + i);
+    }
+    return held;
+}
+
 bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset)
 {
     (void)file;
