@@ -334,7 +334,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_bypasses(kiln_cache *cache,
     X(note_hits, "kiln's notes found (headers, compilers)")                                        \
     X(note_misses, "kiln's notes not found, or old")                                               \
     X(bypass_ns, "time spent compiling past the cache, ns")                                        \
-    X(remote_skipped, "look-ups in remotes whose budget was used up")
+    X(remote_skipped, "look-ups in remotes whose budget was used up")                              \
+    X(unended, "binaries rebuilt because loading them did not end")
 
 /* All counters. */
 typedef struct kiln_cache_stats {

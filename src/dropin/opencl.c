@@ -21,6 +21,7 @@ typedef struct compile_call {
     cl_program program; /* what was built; the caller gets it */
     const char *reason; /* why it is not stored, if it is not */
     bool read_now;      /* by a capture: what PoCL has of it is wanted at once */
+    bool barred;        /* what the cache has must not be loaded */
     bool later;         /* nothing is stored yet: opencl_kept.c */
     uint64_t took;
 } compile_call;
@@ -172,9 +173,12 @@ static kiln_status redo(compile_call *call, kiln_diag *diag)
     kiln_key key = kiln_recipe_key(request->recipe);
     kiln_blob *blob = NULL;
     kiln_diag_clear(diag);
-    kn_cache_count_rejected(request->cache);
-    kn_log(KILN_LOG_WARN, "OpenCL: the driver refused a cached binary; it is compiled once more");
-    kn_ignore(kiln_cache_remove(request->cache, &key, NULL)); /* the new one replaces it anyway */
+    if (!call->barred) {
+        kn_cache_count_rejected(request->cache);
+        kn_log(KILN_LOG_WARN,
+               "OpenCL: the driver refused a cached binary; it is compiled once more");
+        kn_ignore(kiln_cache_remove(request->cache, &key, NULL)); /* the new one replaces it */
+    }
     kiln_status status = compile(call, &blob, diag);
     if (status == KILN_OK) {
         /* Trouble in the store is the store's to log. */
@@ -190,6 +194,20 @@ static kiln_status redo(compile_call *call, kiln_diag *diag)
     return status;
 }
 
+static kiln_status load(compile_call *call, const kiln_blob *blob, kiln_diag *diag)
+{
+    kn_opencl_request *request = call->request;
+    const kiln_key key = kiln_recipe_key(request->recipe);
+    kn_load watch;
+    if (!kn_cache_load_begin(request->cache, &key, "an OpenCL program", &watch)) {
+        call->barred = true;
+        return KILN_E_REJECTED;
+    }
+    const kiln_status status = kn_opencl_make_loaded(request, blob, &call->program, diag);
+    kn_cache_load_end(request->cache, &key, &watch);
+    return status;
+}
+
 /* A program that the cache has, or will have. */
 static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
 {
@@ -197,7 +215,7 @@ static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
     kiln_blob *blob = NULL;
     kiln_status status = get(call, &blob, diag);
     if (status == KILN_OK && call->program == NULL) {
-        status = kn_opencl_make_loaded(request, blob, &call->program, diag);
+        status = load(call, blob, diag);
     }
     if (status == KILN_E_REJECTED) {
         status = redo(call, diag);

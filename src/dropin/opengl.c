@@ -29,6 +29,7 @@ typedef struct request {
     kn_gl_facts facts;
     kiln_recipe *recipe;
     GLuint program;     /* what the compile callback linked */
+    bool barred;        /* what the cache has must not be loaded */
     const char *reason; /* why that is not stored, if it is not */
 } request;
 
@@ -259,11 +260,18 @@ static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
 
 static kiln_status load(request *r, const kiln_blob *blob, GLuint *out_program, kiln_diag *diag)
 {
+    const kiln_key key = kiln_recipe_key(r->recipe);
+    kn_load watch;
+    r->barred = !kn_cache_load_begin(r->cache, &key, what, &watch);
+    if (r->barred) {
+        return KILN_E_REJECTED;
+    }
     const uint32_t format = kiln_blob_facts_size(blob) == 4 ? kn_get_u32(kiln_blob_facts(blob)) : 0;
     const GLuint program = r->gl.glCreateProgram();
     set_parameters(r, program);
     kiln_status status = kn_gl_load_binary(&r->gl, &r->facts, program, format, kiln_blob_data(blob),
                                            kiln_blob_size(blob), what, diag);
+    kn_cache_load_end(r->cache, &key, &watch);
     if (status != KILN_OK) {
         r->gl.glDeleteProgram(program);
         return status;
@@ -278,9 +286,12 @@ static kiln_status redo(request *r, GLuint *out_program, kiln_diag *diag)
     const kiln_key key = kiln_recipe_key(r->recipe);
     kiln_blob *blob = NULL;
     kiln_diag_clear(diag);
-    kn_cache_count_rejected(r->cache);
-    kn_log(KILN_LOG_WARN, "OpenGL: the driver refused a cached binary; it is compiled once more");
-    kn_ignore(kiln_cache_remove(r->cache, &key, NULL)); /* the new one replaces it anyway */
+    if (!r->barred) {
+        kn_cache_count_rejected(r->cache);
+        kn_log(KILN_LOG_WARN,
+               "OpenGL: the driver refused a cached binary; it is compiled once more");
+        kn_ignore(kiln_cache_remove(r->cache, &key, NULL)); /* the new one replaces it */
+    }
     const uint64_t start = kn_clock_now();
     kiln_status status = compile(r, &blob, diag);
     if (status == KILN_OK) {

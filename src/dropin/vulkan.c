@@ -31,6 +31,7 @@ typedef struct request {
     PFN_vkCreateComputePipelines create_pipelines;
     PFN_vkDestroyPipeline destroy_pipeline;
     kiln_recipe *recipe;
+    bool barred; /* what the store has must not be loaded */
 } request;
 
 static const char what[] = "a Vulkan pipeline";
@@ -209,18 +210,39 @@ static kiln_status read_cache(const request *r, VkPipelineCache cache, void **ou
     return KILN_OK;
 }
 
+/* make_cache of what the store has. KILN_E_REJECTED without a diag where it is barred. */
+static kiln_status load_cache(request *r, const kiln_blob *blob, kn_load *watch,
+                              VkPipelineCache *out_cache, kiln_diag *diag)
+{
+    const kiln_key key = kiln_recipe_key(r->recipe);
+    r->barred = !kn_cache_load_begin(r->cache, &key, what, watch);
+    return r->barred ? KILN_E_REJECTED
+                     : make_cache(r, kiln_blob_data(blob), kiln_blob_size(blob), out_cache, diag);
+}
+
+static void end_load(const request *r, const kn_load *watch)
+{
+    const kiln_key key = kiln_recipe_key(r->recipe);
+    if (!r->barred) {
+        kn_cache_load_end(r->cache, &key, watch);
+    }
+}
+
 static void drop_refused(const request *r)
 {
     const kiln_key key = kiln_recipe_key(r->recipe);
-    kn_cache_count_rejected(r->cache);
-    kn_log(KILN_LOG_WARN, "Vulkan: the driver refused cached pipeline data; it is made once more");
+    if (!r->barred) {
+        kn_cache_count_rejected(r->cache);
+        kn_log(KILN_LOG_WARN,
+               "Vulkan: the driver refused cached pipeline data; it is made once more");
+    }
     kn_ignore(kiln_cache_remove(r->cache, &key, NULL)); /* the new one replaces it anyway */
 }
 
 /* --- pipelines -------------------------------------------------------------------------------- */
 
 typedef struct pipelines_call {
-    const request *r;
+    request *r;
     size_t count;
     const VkComputePipelineCreateInfo *infos;
     VkPipeline *out;
@@ -295,14 +317,15 @@ static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
 /* Pipelines with the help of stored data; what the driver had to add is stored in its place. */
 static kiln_status create_from(const pipelines_call *call, const kiln_blob *blob, kiln_diag *diag)
 {
-    const request *r = call->r;
+    request *r = call->r;
     VkPipelineCache cache = VK_NULL_HANDLE;
     size_t size = 0;
-    kiln_status status = make_cache(r, kiln_blob_data(blob), kiln_blob_size(blob), &cache, diag);
-    if (status != KILN_OK) {
-        return status;
+    kn_load watch;
+    kiln_status status = load_cache(r, blob, &watch, &cache, diag);
+    if (status == KILN_OK) {
+        status = create(call, cache, diag);
     }
-    status = create(call, cache, diag);
+    end_load(r, &watch);
     if (status == KILN_OK && r->get_data(r->device, cache, &size, NULL) == VK_SUCCESS &&
         size > kiln_blob_size(blob)) {
         void *data = NULL;
@@ -427,8 +450,13 @@ kiln_status kiln_vulkan_pipeline_cache_load(kiln_cache *cache, const kiln_vulkan
         return status;
     }
     kiln_blob *blob = find_stored(&r);
-    status = blob != NULL ? make_cache(&r, kiln_blob_data(blob), kiln_blob_size(blob), &made, diag)
-                          : make_cache(&r, NULL, 0, &made, diag);
+    if (blob != NULL) {
+        kn_load watch;
+        status = load_cache(&r, blob, &watch, &made, diag);
+        end_load(&r, &watch);
+    } else {
+        status = make_cache(&r, NULL, 0, &made, diag);
+    }
     if (status == KILN_E_REJECTED) {
         kiln_diag_clear(diag);
         drop_refused(&r);
@@ -444,16 +472,20 @@ kiln_status kiln_vulkan_pipeline_cache_load(kiln_cache *cache, const kiln_vulkan
 
 /* The program's data and what is stored, in one; the program's alone if that cannot be had or is
  * over the limit. */
-static kiln_status join(const request *r, VkPipelineCache own, const kiln_blob *stored,
-                        size_t limit, void **out_data, size_t *out_size, kiln_diag *diag)
+static kiln_status join(request *r, VkPipelineCache own, const kiln_blob *stored, size_t limit,
+                        void **out_data, size_t *out_size, kiln_diag *diag)
 {
     VkPipelineCache both = VK_NULL_HANDLE;
     kiln_status status = KILN_E_REJECTED;
+    kn_load watch;
     if (stored != NULL) {
-        status = make_cache(r, kiln_blob_data(stored), kiln_blob_size(stored), &both, NULL);
+        status = load_cache(r, stored, &watch, &both, NULL);
     }
     if (status == KILN_OK && r->merge(r->device, both, 1, &own) != VK_SUCCESS) {
         status = KILN_E_REJECTED;
+    }
+    if (stored != NULL) {
+        end_load(r, &watch);
     }
     if (status == KILN_OK) {
         status = read_cache(r, both, out_data, out_size, NULL);

@@ -241,6 +241,13 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
     out_print(stdout, "  did       %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n",
               hits, stats->misses, saved);
     print_bypasses(pool, findings);
+    if (stats->unended > 0) {
+        out_print(stdout,
+                  "  unended   %" PRIu64 " %s rebuilt because loading %s did not end: update that "
+                  "driver, then kiln clear\n",
+                  stats->unended, stats->unended == 1 ? "binary" : "binaries",
+                  stats->unended == 1 ? "it" : "them");
+    }
     if (stats->put_failures + stats->io_errors + stats->corrupt > 0) {
         out_print(stdout,
                   "  trouble   %" PRIu64 " not stored, %" PRIu64 " damaged, %" PRIu64

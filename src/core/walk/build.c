@@ -12,6 +12,7 @@
 #include "core/walk/program.h"
 #include "core/walk/program_kernels.h"
 #include "sized/sized.h"
+#include "store/cache/cache.h"
 #include "sys/clock.h"
 
 /* Names the languages that the target does take; what is built into a program is not in a file. */
@@ -116,6 +117,24 @@ kiln_status kn_build_artifacts(kn_build *build, kiln_diag *diag)
                              : status;
 }
 
+static const char *name_of(const kn_build *build)
+{
+    return build->source.source.name != NULL ? build->source.source.name : "a kernel";
+}
+
+static const kiln_key *key_of_last(const kn_build *build)
+{
+    return &build->runs[build->stage_count - 1].key;
+}
+
+/* Whether the driver gets bytes that an earlier process may have died of. */
+static bool is_cached(const kn_build *build)
+{
+    const kn_stage_run *last = build->stage_count > 0 ? &build->runs[build->stage_count - 1] : NULL;
+    return last != NULL && last->bypass[0] == '\0' && last->origin != KILN_ORIGIN_NONE &&
+           last->origin != KILN_ORIGIN_COMPILED;
+}
+
 /* Hands the artifacts to the driver; *out_handle is a loaded program. */
 static kiln_status load(kn_build *build, void **out_handle, kiln_diag *diag)
 {
@@ -137,9 +156,19 @@ static kiln_status load(kn_build *build, void **out_handle, kiln_diag *diag)
         build->live = NULL;
         return KILN_OK;
     }
+    kn_load watch = {.cell = 0};
+    if (is_cached(build) &&
+        !kn_cache_load_begin(build->cache, key_of_last(build), name_of(build), &watch)) {
+        build->barred = true;
+        return kiln_diag_set(diag, KILN_E_REJECTED, "allow compiling", name_of(build),
+                             "the driver did not come back from loading its cached binary");
+    }
     uint64_t start = kn_clock_now();
     kiln_status status = kn_hal_program_load(in, build->device, &request, out_handle, diag);
     build->info.load_ns += kn_clock_now() - start;
+    if (is_cached(build)) {
+        kn_cache_load_end(build->cache, key_of_last(build), &watch);
+    }
     kn_trace_end(build->trace, start, "load",
                  &(kn_trace_about){.what = build->source.source.name, .device = build->on});
     return status;
@@ -172,8 +201,9 @@ static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *d
     kiln_diag why = KILN_DIAG_INIT;
     kiln_status status = load(build, out_handle, &why);
     if (status == KILN_E_REJECTED && build->stage_count > 0 && build->options->cache_only) {
-        kn_ignore(kiln_cache_remove(build->cache, &build->runs[build->stage_count - 1].key,
-                                    NULL)); /* no use */
+        if (!build->barred) {
+            kn_ignore(kiln_cache_remove(build->cache, key_of_last(build), NULL)); /* no use */
+        }
         status = KILN_MISS;
     } else if (status == KILN_E_REJECTED && build->stage_count > 0) {
         status = redo_and_load(build, out_handle, &why);

@@ -36,6 +36,7 @@ typedef struct kn_build {
     kn_stage_run runs[KILN_STAGE_MAX];
     bool want_live; /* the artifact will be loaded */
     bool assume;    /* long lists of headers are looked at while their program is loaded */
+    bool barred;    /* the last stage's entry must not be loaded: kn_cache_load_begin */
     bool mistaken;  /* one was not as assumed: nothing that the walk has is of use */
     void *live;     /* a loaded program that the last compile gave beside its artifact */
     bool expecting; /* others may be waiting for that program: kn_program_expect */

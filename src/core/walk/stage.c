@@ -485,23 +485,25 @@ kiln_status kn_stage_redo(kn_build *build, size_t index, kiln_diag *diag)
 {
     kn_stage_run *run = &build->runs[index];
     bool fresh = run->origin == KILN_ORIGIN_COMPILED;
-    if (run->bypass[0] == '\0') {
+    if (run->bypass[0] == '\0' && !build->barred) {
         kn_cache_count_rejected(build->cache);
         kn_ignore(kiln_cache_remove(build->cache, &run->key, NULL)); /* the new one replaces it */
     }
     if (fresh) {
         return KILN_E_REJECTED;
     }
-    kn_log(KILN_LOG_WARN, "%s: the driver refused the cached binary; it is compiled once more",
-           source_name(build));
+    if (!build->barred) {
+        kn_log(KILN_LOG_WARN, "%s: the driver refused the cached binary; it is compiled once more",
+               source_name(build));
+    }
     kiln_blob *refused = run->blob;
     run->blob = NULL;
     kn_artifact_deinit(&run->artifact);
-    kiln_status status = kn_stage_get(build, index, diag);
-    if (status == KILN_OK && run->origin != KILN_ORIGIN_COMPILED &&
-        same_bytes(refused, run->blob)) {
-        /* A tier that cannot be written gave it again: compile by ourselves, and let the tiers
-         * above it have the new one. */
+    kiln_status status = build->barred ? KILN_OK : kn_stage_get(build, index, diag);
+    if (status == KILN_OK && (build->barred || (run->origin != KILN_ORIGIN_COMPILED &&
+                                                same_bytes(refused, run->blob)))) {
+        /* It must not be loaded by whoever put it there, or a tier that cannot be written gave it
+         * again: compile by ourselves, and let the tiers above it have the new one. */
         compile_call call = {.build = build, .index = index};
         kn_artifact_deinit(&run->artifact);
         kiln_blob_release(run->blob);

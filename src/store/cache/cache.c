@@ -172,6 +172,9 @@ static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
     cache->remotes = NULL;
     cache->flight = NULL;
     atomic_store(&cache->stamped_at, kn_clock_now());
+    atomic_store(&cache->loads, NULL);
+    cache->loads_tried = false;
+    kn_mutex_init(&cache->loads_mutex);
     cache->stats = calloc(1, sizeof *cache->stats);
     if (cache->stats == NULL) {
         return kn_no_memory(diag, "opening a cache");
@@ -206,6 +209,7 @@ static void close_parts(kiln_cache *cache)
     kn_flight_destroy(cache->flight);
     kn_stack_deinit(&cache->stack);
     kn_remotes_destroy(cache->remotes);
+    kn_loads_close(atomic_exchange(&cache->loads, NULL));
     cache->flight = NULL;
     cache->disk = NULL;
     cache->packs = NULL;

@@ -7,6 +7,7 @@
 #include "exec/flight.h"
 #include "store/cache/stack.h"
 #include "store/disk/disk.h"
+#include "store/disk/loads.h"
 #include "store/format/stats.h"
 #include "store/pack/packs.h"
 #include "store/remote/remotes.h"
@@ -41,6 +42,9 @@ struct kiln_cache {
     kn_remotes *remotes; /* NULL without */
     kn_flight *flight;
     _Atomic uint64_t stamped_at; /* kn_clock_now */
+    _Atomic(kn_loads *) loads;   /* NULL: none, or not opened yet */
+    kn_mutex loads_mutex;
+    bool loads_tried; /* guarded by that */
 };
 
 /* False when memory ran out in a child: the cache then goes on disabled. */
@@ -95,6 +99,14 @@ kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag
 /* Drops an entry from memory and disk, which there is, but from no remote. KILN_MISS (no diag) if
  * it is pinned or not there, KILN_E_IO. */
 kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *diag);
+
+/* Around a driver's look at the bytes of an entry, from whichever tier: if the process does not
+ * live to see its end, and the next one that tries neither, the entry is barred
+ * (store/disk/loads.h). False: it is, which is counted, and logged with `what` it is; it must be
+ * made once more, and what is made is not to be loaded from its bytes where that can be avoided. */
+bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *what,
+                         kn_load *out_load);
+void kn_cache_load_end(kiln_cache *cache, const kiln_key *key, const kn_load *load);
 
 /* Adds this object's counters to the file. */
 void kn_cache_flush(kiln_cache *cache);

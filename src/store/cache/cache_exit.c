@@ -26,8 +26,14 @@ static uintptr_t mark_of(const kiln_cache *cache)
  * parent's. */
 static void flush_cache_at_exit(kiln_cache *cache)
 {
-    if (!kn_fork_noticed(&cache->guard) && cache->stats != NULL && kn_cache_writes(cache) &&
-        kn_disk_is_root_ours(cache->disk)) {
+    if (kn_fork_noticed(&cache->guard)) {
+        return;
+    }
+    kn_loads *loads = atomic_load(&cache->loads);
+    if (loads != NULL) {
+        kn_loads_leave(loads);
+    }
+    if (cache->stats != NULL && kn_cache_writes(cache) && kn_disk_is_root_ours(cache->disk)) {
         kn_stats_flush_at_exit(cache->stats, PATIENCE);
     }
 }

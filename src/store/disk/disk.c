@@ -373,8 +373,8 @@ static kiln_status disk_get(void *self, const kiln_key *key, const char *target,
 /* KILN_E_BUSY at the first name that kiln does not give. */
 static kiln_status is_own_name(void *user, const char *name)
 {
-    static const char *const own[] = {"tmp",  "stats", "lock",   "losses",       "kin",
-                                      "uses", "pch",   "probes", "CACHEDIR.TAG", NULL};
+    static const char *const own[] = {"tmp", "stats",  "lock",  "losses",       "kin", "uses",
+                                      "pch", "probes", "loads", "CACHEDIR.TAG", NULL};
     (void)user;
     for (size_t i = 0; own[i] != NULL; i++) {
         if (strcmp(name, own[i]) == 0) {

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "store/disk/disk.h"
 #include "store/disk/disk_victims.h"
+#include "store/disk/loads.h"
 #include "sys/file.h"
 
 #define FLUSH_PATIENCE UINT64_C(100000000)
@@ -103,6 +104,7 @@ kiln_status kn_disk_prune(kn_disk *disk, const kiln_prune_options *options, bool
         if (everything) {
             remove_folders(disk, &list);
             remove_precompiled(disk, out_result);
+            kn_loads_forget(disk->root);
         } else {
             kn_stats_add(disk->stats, KN_COUNT_evicted, removed.entries);
         }

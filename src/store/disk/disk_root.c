@@ -103,9 +103,10 @@ kiln_status kn_disk_examine(const kn_disk *disk, kiln_diag *diag)
     static const struct {
         const char *name;
         kn_file_kind kind;
-    } rows[] = {{"v1", KN_FILE_FOLDER},   {"tmp", KN_FILE_FOLDER},     {"probes", KN_FILE_FOLDER},
-                {"pch", KN_FILE_FOLDER},  {"lock", KN_FILE_REGULAR},   {"stats", KN_FILE_REGULAR},
-                {"kin", KN_FILE_REGULAR}, {"losses", KN_FILE_REGULAR}, {"uses", KN_FILE_REGULAR}};
+    } rows[] = {{"v1", KN_FILE_FOLDER},    {"tmp", KN_FILE_FOLDER},     {"probes", KN_FILE_FOLDER},
+                {"pch", KN_FILE_FOLDER},   {"lock", KN_FILE_REGULAR},   {"stats", KN_FILE_REGULAR},
+                {"kin", KN_FILE_REGULAR},  {"losses", KN_FILE_REGULAR}, {"uses", KN_FILE_REGULAR},
+                {"loads", KN_FILE_REGULAR}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char path[KN_DISK_PATH];
         kn_file_facts facts;

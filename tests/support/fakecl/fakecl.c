@@ -21,7 +21,8 @@
  * the first time only; with "loose" it does not link; with "unreadable" in it, it gives an error
  * for its binary. $FAKECL_LOG names a file that gets one letter a call: S from source, B from a
  * binary, I from SPIR-V, G for a binary read, C for a unit compiled, L for a link. FAKE_TWO has
- * two devices. $FAKE_LIE: support/lies.h. */
+ * two devices. With $FAKECL_DIES_ON_BINARY it dies where it is given a binary. $FAKE_LIE:
+ * support/lies.h. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -344,6 +345,9 @@ EXPORT cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context, cl_u
 {
     (void)context, (void)device;
     count("B");
+    if (getenv("FAKECL_DIES_ON_BINARY") != NULL) {
+        abort();
+    }
     int good = 1;
     for (cl_uint i = 0; i < devices; i++) {
 #ifdef FAKE_REFUSES

@@ -130,12 +130,12 @@ static void say(client *c, kiln_status status, int value, size_t new_files, cons
     kiln_cache_stats stats;
     kiln_cache_stats_own(c->cache, &stats);
     (void)printf("%s value=%d files=%zu hits=%llu compiles=%llu bypassed=%llu rejected=%llu "
-                 "puts=%llu|%s|%s\n",
+                 "puts=%llu unended=%llu|%s|%s\n",
                  kiln_status_name(status), value, new_files,
                  (unsigned long long)stats.hits_disk + (unsigned long long)stats.hits_memory,
                  (unsigned long long)stats.compiles, (unsigned long long)stats.bypassed,
-                 (unsigned long long)stats.rejected, (unsigned long long)stats.puts, diag->why,
-                 diag->log != NULL ? diag->log : "");
+                 (unsigned long long)stats.rejected, (unsigned long long)stats.puts,
+                 (unsigned long long)stats.unended, diag->why, diag->log != NULL ? diag->log : "");
 }
 
 static int child(const char *word, const char *options)
@@ -445,6 +445,24 @@ static void D4_a_refused_binary_is_built_again_and_replaced(void **state)
     assert_non_null(strstr(output, "rejected=1 puts=1"));
 }
 
+/* It crashes the second and the third start, and none after them. */
+static void a_driver_that_crashes_on_a_binary_does_so_twice(void **state)
+{
+    const char *folder = (const char *)*state;
+    const char *const argv[] = {program_path, "build", "", NULL};
+    fake(state, "good");
+    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT " rejected=0 puts=1 unended=0");
+    assert_int_equal(setenv("FAKECL_DIES_ON_BINARY", "1", 1), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_not_equal(start_program(argv, folder), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        expect(folder, "build", "", "KILN_OK value=0 files=0 hits=1 compiles=0");
+        assert_non_null(strstr(output, " rejected=0 puts=1 unended=1"));
+    }
+    assert_int_equal(unsetenv("FAKECL_DIES_ON_BINARY"), 0);
+}
+
 static void a_driver_may_refuse_options_of_the_front_end_with_a_binary(void **state)
 {
     const char *folder = (const char *)*state;
@@ -496,6 +514,7 @@ int main(int argc, char **argv)
         TEST(K2_another_build_of_the_driver_is_another_key),
         TEST(D3_an_empty_binary_is_never_kept),
         TEST(D4_a_refused_binary_is_built_again_and_replaced),
+        TEST(a_driver_that_crashes_on_a_binary_does_so_twice),
         TEST(a_driver_may_refuse_options_of_the_front_end_with_a_binary),
     };
     const struct CMUnitTest on_pocl[] = {

@@ -14,6 +14,7 @@
 #include "support/cmocka.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
+#include "support/unended.h"
 #include "sys/dylib.h"
 
 static PFNEGLGETPROCADDRESSPROC real_get;
@@ -23,6 +24,7 @@ static PFNGLGETINTEGERVPROC real_integer;
 static size_t links, binaries;
 static PFNGLPROGRAMPARAMETERIPROC real_parameter;
 static bool spoil, no_formats, no_separable;
+static const char *marked; /* each load is to be noted in this root */
 
 static void APIENTRY spy_link(GLuint program)
 {
@@ -33,6 +35,9 @@ static void APIENTRY spy_link(GLuint program)
 static void APIENTRY spy_binary(GLuint program, GLenum format, const void *data, GLsizei size)
 {
     binaries++;
+    if (marked != NULL) {
+        assert_true(kt_is_in_load(marked));
+    }
     real_binary(program, format, data, spoil ? size / 2 : size);
 }
 
@@ -227,6 +232,29 @@ static void row_74_refused_binaries_are_made_again(void **state)
     assert_int_equal(links, 0);
 }
 
+/* Another process did not live to see the end of loading it, and then another one. */
+static void what_two_processes_died_of_is_not_loaded(void **state)
+{
+    const char *folder = (const char *)*state;
+    kiln_cache_stats stats;
+    (void)build(folder, fragment, 3, false, &stats);
+    kt_end_in_load(folder, NULL);
+    marked = folder;
+    (void)build(folder, fragment, 3, false, &stats);
+    assert_int_equal(binaries, 1); /* which ended well, and began a new count */
+    assert_false(kt_is_in_load(folder));
+    kt_end_in_load(folder, NULL);
+    kt_end_in_load(folder, NULL);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
+        assert_int_equal(binaries, 0);
+        assert_int_equal(links, 1);
+        assert_int_equal(stats.unended, 1);
+        assert_int_equal(stats.rejected, 0);
+    }
+    marked = NULL;
+}
+
 static void without_binaries_programs_are_linked_each_time(void **state)
 {
     const char *folder = (const char *)*state;
@@ -317,6 +345,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(programs_are_linked_once),
         TEST(row_74_refused_binaries_are_made_again),
+        TEST(what_two_processes_died_of_is_not_loaded),
         TEST(without_binaries_programs_are_linked_each_time),
         TEST(contexts_without_separable_programs_do),
         TEST(K1_shaders_that_include_go_past_the_cache),

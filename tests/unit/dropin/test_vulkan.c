@@ -12,6 +12,7 @@
 #include "support/cmocka.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
+#include "support/unended.h"
 #include "sys/dylib.h"
 
 static const uint32_t code[] = {
@@ -28,9 +29,10 @@ static VkDevice device;
 static VkShaderModule module;
 static VkPipelineLayout layout;
 static VkDescriptorSetLayout set_layout;
-static size_t with_data; /* caches created from data */
-static bool spoil_data;  /* what the driver gives is another driver's */
-static bool refuse_data; /* the driver refuses data */
+static size_t with_data;   /* caches created from data */
+static bool spoil_data;    /* what the driver gives is another driver's */
+static bool refuse_data;   /* the driver refuses data */
+static const char *marked; /* each load from data is to be noted in this root */
 
 #define CALL(name) ((PFN_##name)real_get(instance, #name))
 #define DEVICE_CALL(name) ((PFN_##name)real_device_get(device, #name))
@@ -39,6 +41,9 @@ static VkResult VKAPI_PTR spy_create(VkDevice handle, const VkPipelineCacheCreat
                                      const VkAllocationCallbacks *allocator, VkPipelineCache *cache)
 {
     with_data += info->initialDataSize > 0;
+    if (marked != NULL) {
+        assert_int_equal(kt_is_in_load(marked), info->initialDataSize > 0);
+    }
     if (refuse_data && info->initialDataSize > 0) {
         return VK_ERROR_INITIALIZATION_FAILED;
     }
@@ -318,6 +323,28 @@ static void row_74_refused_data_is_made_again(void **state)
     assert_int_equal(make(folder, 3).compiles, 0);
 }
 
+/* Another process did not live to see the end of loading it, and then another one. */
+static void data_that_two_processes_died_of_is_not_loaded(void **state)
+{
+    const char *folder = (const char *)*state;
+    assert_int_equal(make(folder, 3).compiles, 1);
+    kt_end_in_load(folder, NULL);
+    marked = folder;
+    with_data = 0;
+    assert_int_equal(make(folder, 3).compiles, 0); /* which ends well, and begins a new count */
+    assert_int_equal(with_data, 1);
+    kt_end_in_load(folder, NULL);
+    kt_end_in_load(folder, NULL);
+    for (int i = 0; i < 2; i++) {
+        kiln_cache_stats stats = make(folder, 3);
+        assert_int_equal(stats.unended, 1);
+        assert_int_equal(stats.rejected, 0);
+        assert_int_equal(stats.compiles, 1);
+    }
+    assert_int_equal(with_data, 1);
+    marked = NULL;
+}
+
 /* Data with another driver's identifier is not stored, and the program has its pipeline. */
 static void row_88_data_of_another_driver_is_not_stored(void **state)
 {
@@ -374,6 +401,7 @@ static void a_whole_cache_is_kept(void **state)
     kiln_cache_destroy(cache);
 
     cache = open_cache(folder);
+    marked = folder;
     made = load(cache);
     assert_int_equal(with_data, 1);
     add_pipeline(made);
@@ -381,6 +409,7 @@ static void a_whole_cache_is_kept(void **state)
     kiln_cache_stats_own(cache, &stats);
     assert_int_equal(stats.puts, 0);
     refuse_data = true;
+    marked = NULL;
     made = load(cache); /* the driver changes its mind: an empty one */
     refuse_data = false;
     kiln_cache_stats_own(cache, &stats);
@@ -444,6 +473,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(pipelines_are_made_once),
         TEST(row_74_refused_data_is_made_again),
+        TEST(data_that_two_processes_died_of_is_not_loaded),
+        TEST(data_that_two_processes_died_of_is_not_loaded),
         TEST(row_88_data_of_another_driver_is_not_stored),
         TEST(a_whole_cache_is_kept),
         TEST(what_others_saved_meanwhile_is_kept),

@@ -65,12 +65,13 @@ static void say(kiln_runtime *runtime, kiln_status status, const kiln_build_info
     kiln_cache_stats stats;
     kiln_cache_stats_own(kiln_runtime_cache(runtime), &stats);
     (void)printf("%s compiles=%u %s rejected=%llu bypassed=%llu files=%zu | key %.3f lookup %.3f "
-                 "compile %.3f load %.3f total %.3f, launches %.3f %.3f ms\n",
+                 "compile %.3f load %.3f total %.3f, launches %.3f %.3f ms, unended=%llu\n",
                  kiln_status_name(status), info->compiles, kiln_origin_name(info->origin),
                  (unsigned long long)stats.rejected, (unsigned long long)stats.bypassed, new_files,
                  (double)info->key_ns / 1e6, (double)info->lookup_ns / 1e6,
                  (double)info->compile_ns / 1e6, (double)info->load_ns / 1e6,
-                 (double)info->total_ns / 1e6, taken->first_ms, taken->second_ms);
+                 (double)info->total_ns / 1e6, taken->first_ms, taken->second_ms,
+                 (unsigned long long)stats.unended);
 }
 
 static int child(bool run)
@@ -171,6 +172,76 @@ static void D4_a_refused_binary_is_compiled_once_more(void **state)
     }
 }
 
+static void expect_to_die(void **state, const char *variant)
+{
+    assert_int_equal(setenv("FAKECL_DIES_ON_BINARY", "1", 1), 0);
+    assert_int_not_equal(start((const char *)*state, variant, "build"), 0);
+    assert_int_equal(unsetenv("FAKECL_DIES_ON_BINARY"), 0);
+}
+
+/* The first start compiles, the second and the third crash, those after them compile. */
+static void a_driver_that_crashes_on_a_binary_does_so_twice(void **state)
+{
+    expect(state, "good", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
+    expect_to_die(state, "good");
+    expect_to_die(state, "good");
+    assert_int_equal(setenv("FAKECL_DIES_ON_BINARY", "1", 1), 0);
+    for (int i = 0; i < 3; i++) {
+        expect(state, "good", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
+        assert_non_null(strstr(output, "unended=1"));
+    }
+    assert_int_equal(unsetenv("FAKECL_DIES_ON_BINARY"), 0);
+}
+
+/* One crash, or one process that was killed, costs nothing, however often it happens. */
+static void a_load_that_ends_is_a_new_beginning(void **state)
+{
+    expect(state, "good", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
+    for (int i = 0; i < 3; i++) {
+        expect_to_die(state, "good");
+        expect(state, "good", "build", "KILN_OK compiles=0 disk rejected=0 bypassed=0");
+    }
+}
+
+/* An entry that cannot be dropped. */
+static void what_crashes_from_a_pack_is_not_loaded_from_it(void **state)
+{
+    char *root = kt_path((const char *)*state, "cache");
+    char *entries = kt_path(root, "v1");
+    char *moved = kt_path((const char *)*state, "moved");
+    char *pack = kt_path((const char *)*state, "p.kpack");
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    kiln_pack_writer *writer = NULL;
+    kiln_pack_copied copied;
+    expect(state, "good", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = root;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    assert_int_equal(kiln_pack_writer_create(pack, NULL, &writer, NULL), KILN_OK);
+    assert_int_equal(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, NULL),
+                     KILN_OK);
+    assert_int_equal(kiln_pack_writer_finish(writer, NULL, NULL), KILN_OK);
+    kiln_pack_writer_destroy(writer);
+    kiln_cache_destroy(cache);
+    assert_int_equal(rename(entries, moved), 0);
+    assert_int_equal(setenv("KILN_PACKS", pack, 1), 0);
+    expect(state, "good", "build", "KILN_OK compiles=0 pack rejected=0 bypassed=0");
+    expect_to_die(state, "good");
+    expect_to_die(state, "good");
+    assert_int_equal(setenv("FAKECL_DIES_ON_BINARY", "1", 1), 0);
+    for (int i = 0; i < 2; i++) {
+        expect(state, "good", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
+        assert_non_null(strstr(output, "unended=1"));
+    }
+    assert_int_equal(unsetenv("FAKECL_DIES_ON_BINARY"), 0);
+    assert_int_equal(unsetenv("KILN_PACKS"), 0);
+    free(pack);
+    free(moved);
+    free(entries);
+    free(root);
+}
+
 /* The second process compiles nothing: not the program, and (PoCL's folder is empty at its start,
  * and gets no file) not at the launch either. */
 static void a_warm_process_compiles_nothing_at_its_first_launch(void **state)
@@ -207,6 +278,9 @@ int main(int argc, char **argv)
         TEST(K2_another_build_of_the_driver_compiles_again),
         TEST(D3_a_driver_without_binaries_works_uncached),
         TEST(D4_a_refused_binary_is_compiled_once_more),
+        TEST(a_driver_that_crashes_on_a_binary_does_so_twice),
+        TEST(a_load_that_ends_is_a_new_beginning),
+        TEST(what_crashes_from_a_pack_is_not_loaded_from_it),
     };
     const struct CMUnitTest on_pocl[] = {
         TEST(a_warm_process_compiles_nothing_at_its_first_launch),

@@ -1,0 +1,44 @@
+/* Loads that are watched: the table of the disk tier, opened at the first one. Must not know what a
+ * driver does. */
+#include "store/cache/cache.h"
+
+#include "base/log.h"
+
+/* NULL where nothing can be noted: without a disk tier, where it is only read, on Windows. */
+static kn_loads *open_loads(kiln_cache *cache)
+{
+    kn_mutex_lock(&cache->loads_mutex);
+    if (!cache->loads_tried) {
+        cache->loads_tried = true;
+        atomic_store(&cache->loads,
+                     kn_cache_root_stands(cache) ? kn_loads_open(cache->root) : NULL);
+    }
+    kn_mutex_unlock(&cache->loads_mutex);
+    return atomic_load(&cache->loads);
+}
+
+bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *what,
+                         kn_load *out_load)
+{
+    *out_load = (kn_load){.cell = 0};
+    kn_cache_check_fork(cache);
+    kn_loads *loads = atomic_load(&cache->loads);
+    loads = loads != NULL ? loads : open_loads(cache);
+    if (loads == NULL || kn_loads_begin(loads, key, out_load)) {
+        return true;
+    }
+    kn_stats_add(cache->stats, KN_COUNT_unended, 1);
+    kn_log(KILN_LOG_WARN,
+           "%s: %u processes in a row ended while the driver loaded its cached binary; it is "
+           "compiled once more",
+           what, KN_LOADS_IN_A_ROW);
+    return false;
+}
+
+void kn_cache_load_end(kiln_cache *cache, const kiln_key *key, const kn_load *load)
+{
+    kn_loads *loads = atomic_load(&cache->loads);
+    if (loads != NULL) { /* it was there before the load, or there is nothing to end */
+        kn_loads_end(loads, key, load);
+    }
+}

@@ -1,0 +1,436 @@
+/* Loads of cached binaries that did not end: two in a row bar an entry, a killed process alone
+ * costs nothing. Each load is a child's, which leaves in the middle of it. */
+#include "unit/store/support.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/cache/cache.h"
+#include "sys/clock.h"
+#include "sys/thread.h"
+
+#define DAY_NS (INT64_C(86400) * 1000000000)
+#define KILLS 100
+#define MANY 8
+#define PAGE 4096
+
+static kiln_key key_of(const char *name)
+{
+    kiln_recipe *recipe = ks_recipe(name);
+    const kiln_key key = kiln_recipe_key(recipe);
+    kiln_recipe_destroy(recipe);
+    return key;
+}
+
+/* How a child leaves. */
+enum { ENDS, CRASHES, WAITS, EXITS, BARRED = 42 };
+
+typedef struct loading {
+    const char *root, *name;
+    int how;
+    int ready; /* a pipe's end: one byte when the load has begun */
+} loading;
+
+static int load_in_child(const loading *l)
+{
+    kiln_cache *cache = ks_cache(l->root);
+    const kiln_key key = key_of(l->name);
+    kn_load load;
+    if (!kn_cache_load_begin(cache, &key, l->name, &load)) {
+        kiln_cache_destroy(cache);
+        return BARRED;
+    }
+    if (l->ready >= 0 && write(l->ready, "x", 1) != 1) {
+        return 9;
+    }
+    if (l->how == CRASHES) {
+        (void)signal(SIGSEGV, SIG_DFL); /* whatever the test's runner has set */
+        (void)raise(SIGSEGV);
+    } else if (l->how == EXITS) {
+        _exit(3);
+    }
+    while (l->how == WAITS) {
+        (void)pause();
+    }
+    kn_cache_load_end(cache, &key, &load);
+    kiln_cache_destroy(cache);
+    return 0;
+}
+
+static pid_t start(const loading *l)
+{
+    (void)fflush(NULL);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        const struct rlimit no_core = {0, 0};
+        (void)setrlimit(RLIMIT_CORE, &no_core);
+        _exit(load_in_child(l));
+    }
+    return pid;
+}
+
+static int end_of(pid_t pid)
+{
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static int load(const char *root, const char *name, int how)
+{
+    const loading l = {root, name, how, -1};
+    return end_of(start(&l));
+}
+
+static pid_t start_and_wait(const char *root, const char *name)
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    const loading l = {root, name, WAITS, ends[1]};
+    const pid_t pid = start(&l);
+    assert_int_equal(close(ends[1]), 0);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    assert_int_equal(close(ends[0]), 0);
+    return pid;
+}
+
+static void kill_in_load(const char *root, const char *name)
+{
+    const pid_t pid = start_and_wait(root, name);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(end_of(pid), -SIGKILL);
+}
+
+/* Days go by for what was noted. */
+static void age_rows(const char *root, int64_t days)
+{
+    char *path = kt_path(root, "loads");
+    size_t size = 0;
+    char *bytes = kt_file_read(path, &size);
+    assert_int_equal(size, PAGE);
+    for (size_t at = 32 * 4 * 16; at + 32 <= PAGE - 32; at += 32) {
+        int64_t noted = 0;
+        memcpy(&noted, bytes + at + 8, sizeof(noted));
+        noted -= noted != 0 ? days * DAY_NS : 0;
+        memcpy(bytes + at + 8, &noted, sizeof(noted));
+    }
+    kt_file_write(path, bytes, size);
+    free(bytes);
+    free(path);
+}
+
+static uint64_t count_unended(const char *root)
+{
+    kiln_cache_stats stats;
+    kiln_cache *cache = ks_cache(root);
+    assert_int_equal(kiln_cache_stats_total(cache, &stats, NULL), KILN_OK);
+    kiln_cache_destroy(cache);
+    return stats.unended;
+}
+
+static void make_root(const char *root)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_cache(root);
+    assert_int_equal(ks_get(cache, "k", &compile), KILN_ORIGIN_COMPILED);
+    kiln_cache_destroy(cache);
+}
+
+static void two_loads_in_a_row_that_crash_bar_an_entry(void **state)
+{
+    make_root(*state);
+    assert_int_equal(load(*state, "k", CRASHES), -SIGSEGV);
+    assert_int_equal(load(*state, "k", CRASHES), -SIGSEGV);
+    assert_int_equal(load(*state, "k", CRASHES), BARRED);
+    assert_int_equal(load(*state, "k", CRASHES), BARRED);
+    assert_int_equal(load(*state, "other", ENDS), 0);
+    assert_int_equal(count_unended(*state), 2);
+}
+
+/* A driver that leaves with a code, and one that hangs until somebody kills it, are the same. */
+static void so_do_loads_that_exit_or_hang(void **state)
+{
+    make_root(*state);
+    assert_int_equal(load(*state, "k", EXITS), 3);
+    kill_in_load(*state, "k");
+    assert_int_equal(load(*state, "k", ENDS), BARRED);
+}
+
+static void a_good_entry_survives_a_hundred_kills(void **state)
+{
+    make_root(*state);
+    for (int i = 0; i < KILLS; i++) {
+        kill_in_load(*state, "k");
+        assert_int_equal(load(*state, "k", ENDS), 0);
+    }
+    assert_int_equal(count_unended(*state), 0);
+}
+
+/* One event, whose victims are found one after the other. */
+static void many_that_are_killed_together_count_once(void **state)
+{
+    pid_t pids[MANY];
+    make_root(*state);
+    for (int i = 0; i < MANY; i++) {
+        pids[i] = start_and_wait(*state, "k");
+    }
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(kill(pids[i], SIGKILL), 0);
+        assert_int_equal(end_of(pids[i]), -SIGKILL);
+        if (i == MANY / 2) { /* who comes now finds half of them dead */
+            assert_int_equal(load(*state, "other", ENDS), 0);
+        }
+    }
+    assert_int_equal(load(*state, "k", ENDS), 0);
+}
+
+/* While others load the same and go on. */
+static void a_living_load_is_none_that_did_not_end(void **state)
+{
+    make_root(*state);
+    const pid_t slow = start_and_wait(*state, "k");
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(load(*state, "k", ENDS), 0);
+    }
+    assert_int_equal(kill(slow, SIGKILL), 0);
+    assert_int_equal(end_of(slow), -SIGKILL);
+    assert_int_equal(load(*state, "k", ENDS), 0);
+}
+
+/* The bar falls after a day, for one load: two days after that, and so on. */
+static void a_bar_ends_and_comes_back_for_longer(void **state)
+{
+    make_root(*state);
+    (void)load(*state, "k", CRASHES);
+    (void)load(*state, "k", CRASHES);
+    assert_int_equal(load(*state, "k", ENDS), BARRED);
+    age_rows(*state, 1);
+    assert_int_equal(load(*state, "k", CRASHES), -SIGSEGV);
+    assert_int_equal(load(*state, "k", ENDS), BARRED);
+    age_rows(*state, 1);
+    assert_int_equal(load(*state, "k", ENDS), BARRED);
+    age_rows(*state, 1);
+    assert_int_equal(load(*state, "k", ENDS), 0);
+    assert_int_equal(load(*state, "k", CRASHES), -SIGSEGV); /* all is forgotten */
+    assert_int_equal(load(*state, "k", ENDS), 0);
+}
+
+static void clear_forgets(void **state)
+{
+    kiln_prune_result result;
+    make_root(*state);
+    (void)load(*state, "k", CRASHES);
+    (void)load(*state, "k", CRASHES);
+    kiln_cache *cache = ks_cache(*state);
+    assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
+    kiln_cache_destroy(cache);
+    assert_int_equal(load(*state, "k", ENDS), 0);
+}
+
+/* Parent and child share what is open; the parent's end is seen while the child lives. */
+static void a_forked_child_does_not_keep_its_parents_load(void **state)
+{
+    int ends[2];
+    pid_t child = 0;
+    make_root(*state);
+    assert_int_equal(load(*state, "k", CRASHES), -SIGSEGV);
+    assert_int_equal(pipe(ends), 0);
+    (void)fflush(NULL);
+    const pid_t parent = fork();
+    assert_true(parent >= 0);
+    if (parent == 0) {
+        kiln_cache *cache = ks_cache(*state);
+        const kiln_key key = key_of("k");
+        kn_load one;
+        if (!kn_cache_load_begin(cache, &key, "k", &one)) {
+            _exit(9);
+        }
+        const pid_t living = fork();
+        if (living == 0) {
+            (void)alarm(60); /* the test kills it before */
+            for (;;) {
+                (void)pause();
+            }
+        }
+        (void)!write(ends[1], &living, sizeof(living));
+        _exit(3);
+    }
+    assert_int_equal(read(ends[0], &child, sizeof(child)), (ssize_t)sizeof(child));
+    assert_int_equal(end_of(parent), 3);
+    assert_int_equal(load(*state, "k", ENDS), BARRED);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+static kiln_cache *shared;
+static _Atomic int begun;
+
+static void load_for_ever(void *name)
+{
+    const kiln_key key = key_of(name);
+    kn_load one;
+    (void)kn_cache_load_begin(shared, &key, name, &one);
+    (void)atomic_fetch_add(&begun, 1);
+    for (;;) {
+        (void)pause();
+    }
+}
+
+/* Two threads load; the process ends as `end` says. */
+static void end_with_threads(const char *root, void (*end)(int))
+{
+    (void)fflush(NULL);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        kn_thread *threads[2];
+        shared = ks_cache(root);
+        if (kn_thread_start(load_for_ever, "k", &threads[0], NULL) != KILN_OK ||
+            kn_thread_start(load_for_ever, "other", &threads[1], NULL) != KILN_OK) {
+            _exit(9);
+        }
+        while (atomic_load(&begun) < 2) {
+            kn_clock_sleep(1000000);
+        }
+        (void)fclose(stdout); /* what the runner holds back is not the child's to print */
+        end(0);
+    }
+    assert_int_equal(end_of(pid), 0);
+}
+
+static void every_thread_has_a_load_of_its_own(void **state)
+{
+    make_root(*state);
+    end_with_threads(*state, _exit);
+    end_with_threads(*state, _exit);
+    assert_int_equal(load(*state, "k", ENDS), BARRED);
+    assert_int_equal(load(*state, "other", ENDS), BARRED);
+}
+
+/* A program that ends while its threads load is no driver's fault. */
+static void an_orderly_end_is_no_crash(void **state)
+{
+    make_root(*state);
+    for (int i = 0; i < 3; i++) {
+        end_with_threads(*state, exit);
+    }
+    assert_int_equal(load(*state, "k", ENDS), 0);
+    assert_int_equal(load(*state, "other", ENDS), 0);
+}
+
+/* What others do to the file costs the watching, and never the process. */
+static void a_file_that_is_cut_short_ends_nobody(void **state)
+{
+    make_root(*state);
+    kiln_cache *cache = ks_cache(*state);
+    const kiln_key key = key_of("k");
+    char *path = kt_path(*state, "loads");
+    kn_load one;
+    assert_true(kn_cache_load_begin(cache, &key, "k", &one));
+    assert_int_equal(truncate(path, 0), 0);
+    kn_cache_load_end(cache, &key, &one);
+    assert_true(kn_cache_load_begin(cache, &key, "k", &one));
+    kn_cache_load_end(cache, &key, &one);
+    kiln_cache_destroy(cache);
+    free(path);
+}
+
+static void junk_in_its_place_is_lived_with(void **state)
+{
+    char junk[PAGE + 100];
+    char *path = kt_path(*state, "loads");
+    static const size_t sizes[] = {0, 1, 700, PAGE, PAGE + 100};
+    make_root(*state);
+    memset(junk, 0xa5, sizeof(junk));
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        kt_file_write(path, junk, sizes[i]);
+        assert_int_equal(load(*state, "k", ENDS), 0);
+        assert_int_equal(load(*state, "k", CRASHES), -SIGSEGV);
+        assert_int_equal(load(*state, "k", CRASHES), -SIGSEGV);
+        assert_int_equal(load(*state, "k", ENDS), BARRED);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(load(*state, "k", ENDS), 0);
+    free(path);
+}
+
+/* The system would end a process that makes a file longer than it may. */
+static void a_limit_for_files_ends_nobody(void **state)
+{
+    make_root(*state);
+    (void)fflush(NULL);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        const struct rlimit small = {100, 100};
+        const loading l = {*state, "k", ENDS, -1};
+        _exit(setrlimit(RLIMIT_FSIZE, &small) != 0 ? 9 : load_in_child(&l));
+    }
+    assert_int_equal(end_of(pid), 0);
+}
+
+static void what_is_only_read_is_not_watched(void **state)
+{
+    make_root(*state);
+    kiln_cache *cache = ks_cache_with(*state, KILN_CACHE_READONLY);
+    const kiln_key key = key_of("k");
+    char *path = kt_path(*state, "loads");
+    kn_load one;
+    assert_true(kn_cache_load_begin(cache, &key, "k", &one));
+    kn_cache_load_end(cache, &key, &one);
+    kiln_cache_destroy(cache);
+    assert_false(kt_file_exists(path));
+    free(path);
+}
+
+/* A cell more than a process has is not watched, and takes nobody else's. */
+static void more_loads_at_once_than_cells(void **state)
+{
+    make_root(*state);
+    kiln_cache *cache = ks_cache(*state);
+    const kiln_key key = key_of("k");
+    kn_load loads[MANY];
+    for (int i = 0; i < MANY; i++) {
+        assert_true(kn_cache_load_begin(cache, &key, "k", &loads[i]));
+    }
+    for (int i = 0; i < MANY; i++) {
+        kn_cache_load_end(cache, &key, &loads[i]);
+    }
+    assert_true(kn_cache_load_begin(cache, &key, "k", &loads[0]));
+    assert_int_not_equal(loads[0].cell, 0);
+    kn_cache_load_end(cache, &key, &loads[0]);
+    kiln_cache_destroy(cache);
+    assert_int_equal(load(*state, "k", ENDS), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(two_loads_in_a_row_that_crash_bar_an_entry),
+        TEST(so_do_loads_that_exit_or_hang),
+        TEST(a_good_entry_survives_a_hundred_kills),
+        TEST(many_that_are_killed_together_count_once),
+        TEST(a_living_load_is_none_that_did_not_end),
+        TEST(a_bar_ends_and_comes_back_for_longer),
+        TEST(clear_forgets),
+        TEST(a_forked_child_does_not_keep_its_parents_load),
+        TEST(every_thread_has_a_load_of_its_own),
+        TEST(an_orderly_end_is_no_crash),
+        TEST(a_file_that_is_cut_short_ends_nobody),
+        TEST(junk_in_its_place_is_lived_with),
+        TEST(a_limit_for_files_ends_nobody),
+        TEST(what_is_only_read_is_not_watched),
+        TEST(more_loads_at_once_than_cells),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
