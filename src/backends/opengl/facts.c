@@ -35,6 +35,8 @@ static void parse_version(kn_gl_facts *facts)
     }
 }
 
+#define FORMATS_ROOM 4096
+
 void kn_gl_facts_query(const kn_gl_api *gl, kn_gl_facts *out_facts)
 {
     GLint value = 0;
@@ -52,8 +54,10 @@ void kn_gl_facts_query(const kn_gl_api *gl, kn_gl_facts *out_facts)
     out_facts->flags = (uint32_t)value;
     value = 0;
     gl->glGetIntegerv(GL_NUM_PROGRAM_BINARY_FORMATS, &value);
-    GLint *formats = value > 0 && value < 4096 ? (GLint *)calloc((size_t)value, sizeof(*formats))
-                                               : (GLint *)NULL;
+    /* The call has no word for how much room there is: more than the driver says that it needs. */
+    GLint *formats = value > 0 && value < FORMATS_ROOM
+                         ? (GLint *)calloc(FORMATS_ROOM, sizeof(*formats))
+                         : (GLint *)NULL;
     if (formats != NULL) {
         gl->glGetIntegerv(GL_PROGRAM_BINARY_FORMATS, formats);
         for (GLint i = 0; i < value && i < KN_GL_MAX_FORMATS; i++) {

@@ -54,7 +54,7 @@ static void add_unit(kn_gl *gl, EGLDisplay display, const char *path, kiln_probe
 
 static void list_devices(kn_gl *gl, kiln_probe_report *report)
 {
-    EGLDeviceEXT devices[KN_GL_MAX_UNITS];
+    EGLDeviceEXT devices[KN_GL_MAX_UNITS] = {EGL_NO_DEVICE_EXT};
     EGLint count = 0;
     const char *extensions = gl->egl.eglQueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS);
     if (extensions == NULL || gl->egl.eglGetPlatformDisplayEXT == NULL) {
@@ -66,6 +66,9 @@ static void list_devices(kn_gl *gl, kiln_probe_report *report)
         gl->egl.eglQueryDevicesEXT != NULL &&
         gl->egl.eglQueryDevicesEXT(KN_GL_MAX_UNITS, devices, &count) == EGL_TRUE) {
         for (EGLint i = 0; i < count && i < KN_GL_MAX_UNITS; i++) {
+            if (devices[i] == EGL_NO_DEVICE_EXT) {
+                continue; /* counted, and not listed */
+            }
             add_unit(gl,
                      gl->egl.eglGetPlatformDisplayEXT(EGL_PLATFORM_DEVICE_EXT, devices[i], NULL),
                      "device", report);

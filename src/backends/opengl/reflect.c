@@ -95,11 +95,17 @@ static kiln_status refuse(const char *name, const char *why, kiln_diag *diag)
                          "%s", why);
 }
 
-static GLint resource_count(const kn_gl_api *gl, GLuint program, GLenum kind)
+#define MOST_RESOURCES 65536 /* each of them is asked about */
+
+static kiln_status count_resources(const kn_gl_api *gl, GLuint program, GLenum kind,
+                                   const char *name, GLint *out_count, kiln_diag *diag)
 {
-    GLint count = 0;
-    gl->glGetProgramInterfaceiv(program, kind, GL_ACTIVE_RESOURCES, &count);
-    return count;
+    *out_count = 0;
+    gl->glGetProgramInterfaceiv(program, kind, GL_ACTIVE_RESOURCES, out_count);
+    return *out_count <= MOST_RESOURCES
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_INTERNAL, "update the OpenGL driver", name,
+                               "the driver says that it takes %d blocks or values", *out_count);
 }
 
 /* Blocks that share a binding are views of one buffer. */
@@ -118,8 +124,9 @@ static kiln_status add_blocks(const kn_gl_api *gl, GLuint program, bool uniform,
 {
     static const GLenum wanted[] = {GL_BUFFER_BINDING};
     const GLenum kind = uniform ? GL_UNIFORM_BLOCK : GL_SHADER_STORAGE_BLOCK;
-    const GLint count = resource_count(gl, program, kind);
-    for (GLint i = 0; i < count; i++) {
+    GLint count = 0;
+    kiln_status status = count_resources(gl, program, kind, name, &count, diag);
+    for (GLint i = 0; status == KILN_OK && i < count; i++) {
         GLint binding = 0;
         gl->glGetProgramResourceiv(program, kind, (GLuint)i, 1, wanted, 1, NULL, &binding);
         if (is_bound(out, binding, uniform)) {
@@ -135,15 +142,16 @@ static kiln_status add_blocks(const kn_gl_api *gl, GLuint program, bool uniform,
         }
         out->bindings[place] = added;
     }
-    return KILN_OK;
+    return status;
 }
 
 static kiln_status add_values(const kn_gl_api *gl, GLuint program, const char *name,
                               kn_gl_interface *out, kiln_diag *diag)
 {
     static const GLenum wanted[] = {GL_TYPE, GL_ARRAY_SIZE, GL_LOCATION, GL_BLOCK_INDEX};
-    const GLint count = resource_count(gl, program, GL_UNIFORM);
-    for (GLint i = 0; i < count; i++) {
+    GLint count = 0;
+    kiln_status status = count_resources(gl, program, GL_UNIFORM, name, &count, diag);
+    for (GLint i = 0; status == KILN_OK && i < count; i++) {
         GLint facts[4] = {0, 0, -1, -1};
         kn_gl_value value = {.location = -1};
         gl->glGetProgramResourceiv(program, GL_UNIFORM, (GLuint)i, 4, wanted, 4, NULL, facts);
@@ -167,7 +175,7 @@ static kiln_status add_values(const kn_gl_api *gl, GLuint program, const char *n
         }
         out->values[place] = value;
     }
-    return KILN_OK;
+    return status;
 }
 
 kiln_status kn_gl_reflect(const kn_gl_api *gl, GLuint program, const char *name,

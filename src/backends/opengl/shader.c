@@ -12,7 +12,8 @@
 
 enum {
     LOG_LIMIT = 1 << 20,
-    ERRORS_LIMIT = 64, /* a lost context may answer for ever */
+    BINARY_LIMIT = 1 << 30, /* larger ones are not believed */
+    ERRORS_LIMIT = 64,      /* a lost context may answer for ever */
     FORMAT_MESA = 0x875F,
     MESA_HEADER = 32,
     CONTEXT_LOST = 0x0507,
@@ -269,7 +270,7 @@ kiln_status kn_gl_read_binary(const kn_gl_api *gl, GLuint program, const char *n
     *out_size = 0;
     kn_gl_forget(gl);
     gl->glGetProgramiv(program, GL_PROGRAM_BINARY_LENGTH, &size);
-    if (size <= 0) {
+    if (size <= 0 || size > BINARY_LIMIT) {
         kn_gl_forget(gl);
         return KILN_OK;
     }

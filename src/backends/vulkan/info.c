@@ -102,9 +102,9 @@ static void fill_limits(const kn_vk *vk, const kn_vk_physical *physical, kiln_de
     info->max_buffer_bytes = limits->maxStorageBufferRange;
     info->address_bits = 64;
     info->timestamps = physical->timestamp_bits > 0 && limits->timestampPeriod > 0;
-    VkPhysicalDeviceMemoryProperties memory;
+    VkPhysicalDeviceMemoryProperties memory = {.memoryHeapCount = 0};
     vk->fn.vkGetPhysicalDeviceMemoryProperties(physical->handle, &memory);
-    for (uint32_t i = 0; i < memory.memoryHeapCount; i++) {
+    for (uint32_t i = 0; i < memory.memoryHeapCount && i < VK_MAX_MEMORY_HEAPS; i++) {
         if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0) {
             info->memory_bytes += memory.memoryHeaps[i].size;
         }

@@ -437,8 +437,13 @@ kiln_status kn_vk_event_elapsed(void *opaque, void *event, uint64_t *out_ns, kil
     }
     const uint32_t bits = device->physical->timestamp_bits;
     const uint64_t mask = bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
-    const double ticks = (double)((stamps[1] - stamps[0]) & mask);
-    *out_ns = (uint64_t)(ticks * (double)device->physical->properties.limits.timestampPeriod);
+    const double ns = (double)((stamps[1] - stamps[0]) & mask) *
+                      (double)device->physical->properties.limits.timestampPeriod;
+    if (!(ns >= 0 && ns < 0x1p63)) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "update the Vulkan driver", "event",
+                             "the driver's time stamps are no time");
+    }
+    *out_ns = (uint64_t)ns;
     return KILN_OK;
 }
 

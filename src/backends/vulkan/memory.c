@@ -25,10 +25,18 @@ kiln_status kn_vk_buffer_init(kn_vk_device *device, size_t size, VkMemoryPropert
     VkMemoryRequirements requirements;
     device->fn.vkGetBufferMemoryRequirements(device->handle, out_buffer->handle, &requirements);
     const bool staging = (wanted & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0;
-    kiln_status status = kn_vk_pool_get(device->memory, &requirements, staging ? wanted : 0,
-                                        staging ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT
-                                                : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
-                                        &out_buffer->memory, diag);
+    kiln_status status = KILN_OK;
+    if (requirements.size < info.size) { /* others' bytes would be written to */
+        status =
+            kiln_diag_set(diag, KILN_E_INTERNAL, "update the Vulkan driver", "buffer",
+                          "the driver takes %llu bytes for %llu",
+                          (unsigned long long)requirements.size, (unsigned long long)info.size);
+    } else {
+        status = kn_vk_pool_get(device->memory, &requirements, staging ? wanted : 0,
+                                staging ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+                                        : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                                &out_buffer->memory, diag);
+    }
     if (status == KILN_OK) {
         result =
             device->fn.vkBindBufferMemory(device->handle, out_buffer->handle,

@@ -11,6 +11,7 @@
  * host sees took NVIDIA's driver 20 ms to make, and a small program never needs them. */
 #define FIRST_BLOCK ((VkDeviceSize)256 << 10)
 #define BLOCK_SIZE ((VkDeviceSize)64 << 20)
+#define MOST_BYTES ((VkDeviceSize)1 << 48) /* of one buffer: what rounds up cannot overflow */
 
 typedef struct range {
     VkDeviceSize offset, size;
@@ -36,11 +37,25 @@ struct kn_vk_pool {
     kn_vk_block *blocks;
 };
 
+static bool is_alignment(VkDeviceSize number)
+{
+    return number > 0 && number <= BLOCK_SIZE && (number & (number - 1)) == 0;
+}
+
+static kiln_status refuse_number(const char *name, VkDeviceSize number, kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_INTERNAL, "update the Vulkan driver", "device memory",
+                         "the driver names a %s of %llu", name, (unsigned long long)number);
+}
+
 kiln_status kn_vk_pool_create(VkDevice device, const struct kn_vk_device_fn *fn,
                               const VkPhysicalDeviceMemoryProperties *properties, VkDeviceSize atom,
                               kn_vk_pool **out_pool, kiln_diag *diag)
 {
     *out_pool = NULL;
+    if (atom != 0 && !is_alignment(atom)) {
+        return refuse_number("nonCoherentAtomSize", atom, diag);
+    }
     kn_vk_pool *pool = (kn_vk_pool *)calloc(1, sizeof(*pool));
     if (pool == NULL) {
         return kn_no_memory(diag, "memory pool");
@@ -254,6 +269,12 @@ kiln_status kn_vk_pool_get(kn_vk_pool *pool, const VkMemoryRequirements *require
                            kn_vk_memory *out_memory, kiln_diag *diag)
 {
     memset(out_memory, 0, sizeof(*out_memory));
+    if (!is_alignment(requirements->alignment)) {
+        return refuse_number("buffer alignment", requirements->alignment, diag);
+    }
+    if (requirements->size > MOST_BYTES) {
+        return refuse_number("buffer size", requirements->size, diag);
+    }
     uint32_t type = find_type(pool, requirements->memoryTypeBits, needed | preferred);
     if (type == UINT32_MAX) {
         type = find_type(pool, requirements->memoryTypeBits, needed);

@@ -76,13 +76,16 @@ static void create_instance(kn_vk *vk, kiln_probe_report *report)
 
 static void list_devices(kn_vk *vk, kiln_probe_report *report)
 {
-    VkPhysicalDevice handles[KN_VK_MAX_DEVICES];
+    VkPhysicalDevice handles[KN_VK_MAX_DEVICES] = {VK_NULL_HANDLE};
     uint32_t count = KN_VK_MAX_DEVICES;
     VkResult result = vk->fn.vkEnumeratePhysicalDevices(vk->instance, &count, handles);
     uint32_t old = 0;
     count = count < KN_VK_MAX_DEVICES ? count : KN_VK_MAX_DEVICES;
     for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count; i++) {
         kn_vk_physical physical;
+        if (handles[i] == VK_NULL_HANDLE) {
+            continue; /* counted, and not listed */
+        }
         kn_vk_physical_query(vk, handles[i], &physical);
         if (physical.properties.apiVersion < VK_API_VERSION_1_1 || physical.family == UINT32_MAX) {
             old++;

@@ -417,6 +417,24 @@ static kiln_status keep_names(const kn_vk *vk, const kn_spirv *module, kiln_arti
     return kept ? KILN_OK : kn_no_memory(diag, "keeping a pipeline");
 }
 
+/* A pipeline whose cache cannot be read runs all the same; it is made again in every process. */
+static kiln_status capture_new(kn_vk_device *device, kn_vk_program *program, bool runs,
+                               kiln_artifact *artifact, kiln_diag *diag)
+{
+    kiln_diag reason = KILN_DIAG_INIT;
+    kiln_status status = kn_vk_program_capture(device, program, artifact, &reason);
+    if (status != KILN_OK && runs) {
+        char line[512];
+        kn_text_putf(line, sizeof(line), "vulkan: a pipeline is not cached: %s", reason.why);
+        device->vk->host->log(KILN_LOG_WARN, line);
+        status = KILN_OK;
+    } else if (status != KILN_OK) {
+        (void)kiln_diag_set(diag, status, reason.fix, "pipeline cache", "%s", reason.why);
+    }
+    kiln_diag_clear(&reason);
+    return status;
+}
+
 kiln_status kn_vk_compile(void *instance, const kiln_compile_request *request,
                           kiln_artifact *artifact, void **out_live, kiln_diag *diag)
 {
@@ -439,9 +457,9 @@ kiln_status kn_vk_compile(void *instance, const kiln_compile_request *request,
         status = create_fixed_pipelines(program, diag);
     }
     if (status == KILN_OK) {
-        status = kn_vk_program_capture(device, program, artifact, diag);
+        status = capture_new(device, program, request->want_live, artifact, diag);
     }
-    if (status == KILN_OK) {
+    if (status == KILN_OK && artifact->size > 0) {
         status = keep_names(vk, &program->module, artifact, diag);
     }
     if (status == KILN_OK && request->want_live && out_live != NULL) {
