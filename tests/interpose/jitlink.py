@@ -90,6 +90,22 @@ class Suite:
         print(f"ok: {when}: {len(got)} cases equal")
 
 
+def check_newer(suite):
+    """kiln exec leaves a release alone that has a function which kiln's library lacks."""
+    toolkit = suite.root / "toolkit/lib64"
+    toolkit.mkdir(parents=True)
+    library = toolkit / f"libnvJitLink.so.{suite.major}"
+    for name, preloaded in (("nvJitLinkComplete", True), ("__nvJitLinkComplete_99_0", False), ("other", True)):
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)], check=True, text=True,
+                       input=f"int nvJitLinkCreate(void) {{ return 0; }} int {name}(void) {{ return 0; }}")
+        env = {**os.environ, "KILN_NVJITLINK_LIBRARY": str(library), "KILN_LIBEXEC": LIBEXEC}
+        said = subprocess.run([KILN, "exec", "--print", "--", "/bin/true"], env=env, capture_output=True, text=True,
+                              check=True).stdout
+        if (f"/nvjitlink/{suite.major}/libnvJitLink.so" in said) != preloaded:
+            sys.exit(f"a library with {name}: {said}")
+    print("ok: a newer release is left alone")
+
+
 def main():
     with tempfile.TemporaryDirectory() as root:
         suite = Suite(root)
@@ -122,6 +138,7 @@ def main():
         (suite.root / "alone/libkiln-interpose.so").write_bytes(b"\x7fELF, and nothing more")
         suite.expect(wanted, suite.run(str(copy), *few), "with a broken core")
 
+        check_newer(suite)
         maps = suite.run(suite.front, "one_input", "maps")["maps"]
         if any("/nvjitlink/" not in name for name in maps) or not maps:
             sys.exit(f"a hit mapped {maps}")

@@ -8,6 +8,7 @@
 
 #include "cli/diag.h"
 #include "cli/host.h"
+#include "exec/exports.h"
 #include "exec/site.h"
 #include "kiln-interpose/find.h"
 
@@ -197,7 +198,7 @@ static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char 
 }
 
 /* Those that are installed: a name that the program could not have loaded must not appear because
- * of kiln. */
+ * of kiln. nvJitLink has new functions with each release: one that kiln's lacks is left alone. */
 static size_t find_libraries_of(cli_pool *pool, const library_kind *kind, const char *libraries,
                                 const char *program, exec_library found[EXEC_MAJORS])
 {
@@ -206,7 +207,8 @@ static size_t find_libraries_of(cli_pool *pool, const library_kind *kind, const 
         const char *real = find_real(pool, kind, program, majors[i]);
         const char *front = pool_format(pool, "%s/%s/%d/%s.so.%d", libraries, kind->folder,
                                         majors[i], kind->stem, majors[i]);
-        if (real != NULL && front != NULL && host_exists(front)) {
+        if (real != NULL && front != NULL && host_exists(front) &&
+            (kind != &jitlink_kind || exec_exports_cover(front, real, "nvJitLink"))) {
             found[count++] = (exec_library){majors[i], real, front};
         }
     }
