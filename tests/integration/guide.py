@@ -113,7 +113,8 @@ class Reader:
                                       capture_output=True, check=False)
                 self.there[need] = done.returncode == 0
                 if not self.there[need] and need in os.environ.get("KILN_REQUIRE", "").split(","):
-                    sys.exit(f"REQUIRED {need}: kiln devices -b {need} finds nothing")
+                    sys.exit(f"REQUIRED {need}: kiln devices -b {need} finds nothing: "
+                             f"{done.stderr.decode(errors='replace')}")
             elif need.endswith(".h"):
                 self.there[need] = subprocess.run(
                     ["cc", "-E", "-x", "c", "-"], input=f"#include <{need}>\n", text=True,

@@ -31,8 +31,9 @@ def find(folder):
         try:
             subprocess.run([npm, "install", "--prefix", folder, "--no-audit", "--no-fund",
                             "s3rver@3.7.1"], check=True, capture_output=True, timeout=90)
-        except (subprocess.SubprocessError, OSError):
-            skip("npm could not install s3rver")
+        except (subprocess.SubprocessError, OSError) as error:
+            said = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip()
+            skip(f"npm could not install s3rver: {said.splitlines()[-1] if said else error}")
     return found or local
 
 
@@ -43,16 +44,17 @@ def free_port():
 
 
 def start(program, folder, port):
+    output = tempfile.TemporaryFile("w+")
     server = subprocess.Popen([program, "-d", folder, "-a", "127.0.0.1", "-p", str(port),
-                               "--configure-bucket", "kiln-bucket"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL)
+                               "--configure-bucket", "kiln-bucket"], stdout=output, stderr=output)
     while server.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port)).close()
             return server
         except OSError:
             time.sleep(0.05)
-    return skip("s3rver does not start")
+    output.seek(0)
+    return skip(f"s3rver ends with {server.returncode}: {output.read()[-500:]}")
 
 
 def main():

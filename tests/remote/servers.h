@@ -51,22 +51,42 @@ static inline bool ks_answers(int port)
     return answers;
 }
 
+/* What a server that does not start has said, and how it ended. */
+static inline void ks_report_start(const char *program, const char *log, bool ended, int status)
+{
+    char *said = kt_file_read(log, NULL);
+    print_error("%s %s with status 0x%x; it said: %s\n", program,
+                ended ? "ended" : "does not answer", (unsigned)status, said != NULL ? said : "");
+    free(said);
+}
+
 static inline void ks_start(ks_server *server, const char *const *argv)
 {
+    int status = 0;
+    bool ended = false, answers = false;
+    char *log = kt_path(server->folder, "output");
     server->process = fork();
     assert_true(server->process >= 0);
     if (server->process == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        int nothing = open("/dev/null", O_RDWR);
-        (void)dup2(nothing, 1);
-        (void)dup2(nothing, 2);
+        const int output = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        (void)dup2(output, 1);
+        (void)dup2(output, 2);
         (void)execv(argv[0], (char *const *)(uintptr_t)argv);
+        perror(argv[0]);
         _exit(127);
     }
-    for (int i = 0; i < 2000 && !ks_answers(server->port); i++) {
+    for (int i = 0; i < 2000 && !answers && !ended; i++) {
         (void)usleep(5000);
+        ended = waitpid(server->process, &status, WNOHANG) == server->process;
+        answers = !ended && ks_answers(server->port);
     }
-    assert_true(ks_answers(server->port));
+    if (!answers) {
+        ks_report_start(argv[0], log, ended, status);
+    }
+    server->process = ended ? 0 : server->process;
+    free(log);
+    assert_true(answers);
 }
 
 static inline void ks_kill(ks_server *server)
@@ -136,7 +156,7 @@ static inline void ks_nginx(ks_server *server)
     server->folder = kt_tmpdir_create();
     server->port = ks_free_port();
     (void)snprintf(text, sizeof text,
-                   "daemon off; master_process off; pid %s/pid; error_log /dev/null;\n"
+                   "daemon off; master_process off; pid %s/pid; error_log stderr;\n"
                    "events { worker_connections 64; }\n"
                    "http { access_log off; client_body_temp_path %s/body; proxy_temp_path %s/p;\n"
                    "fastcgi_temp_path %s/f; uwsgi_temp_path %s/u; scgi_temp_path %s/s;\n"

@@ -103,7 +103,7 @@ static void start_nginx(fixture *f, const kc_identity *as, bool asks_clients)
     }
     (void)snprintf(
         text, sizeof text,
-        "daemon off; master_process off; pid %s/pid; error_log /dev/null;\n"
+        "daemon off; master_process off; pid %s/pid; error_log stderr;\n"
         "events { worker_connections 64; }\n"
         "http { access_log off; client_body_temp_path %s/body; proxy_temp_path %s/p;\n"
         "fastcgi_temp_path %s/f; uwsgi_temp_path %s/u; scgi_temp_path %s/s;\n"

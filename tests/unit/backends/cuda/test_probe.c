@@ -49,6 +49,10 @@ static char *probe(const char *driver, const char *toolkit)
     kn_process_result result;
     kiln_diag diag = KILN_DIAG_INIT;
     assert_int_equal(kn_process_run(&request, &result, &diag), KILN_OK);
+    if (result.exit_code != 0) {
+        print_error("it ended with %d: %s\n", result.exit_code,
+                    result.err != NULL ? result.err : "");
+    }
     assert_int_equal(result.exit_code, 0);
     char *out = result.out;
     result.out = NULL;
