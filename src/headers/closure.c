@@ -432,7 +432,9 @@ static kiln_status add_names(const closure *c, kiln_recipe *recipe, kiln_diag *d
     const char *name = c->request.source->name;
     kn_strbuf line;
     kn_strbuf_init(&line, 0);
-    kn_strbuf_append_text(&line, name != NULL ? kn_path_name(name) : "");
+    if (name != NULL) {
+        kn_strbuf_append_text(&line, c->request.names_given ? name : kn_path_name(name));
+    }
     kiln_status status = add_line(recipe, "name", &line, diag);
     for (size_t i = 0; i < c->manifest.header_count && status == KILN_OK; i++) {
         const kn_place *place = &c->manifest.headers[i].place;
@@ -444,7 +446,8 @@ static kiln_status add_names(const closure *c, kiln_recipe *recipe, kiln_diag *d
     if (status == KILN_OK && (c->manifest.header_count > 0 || c->request.names)) {
         status = add_dirs(c, recipe, &line, diag);
     }
-    if (status == KILN_OK && c->request.names && !c->request.names_relative) {
+    if (status == KILN_OK && c->request.names && !c->request.names_relative &&
+        !c->request.names_given) {
         char *current = kn_path_resolve(".");
         status = current != NULL
                      ? kiln_recipe_add_text(recipe, "name.current", current, strlen(current), diag)

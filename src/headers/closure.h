@@ -58,6 +58,7 @@ typedef struct kn_closure_request {
      * one, it does so without the include directory that it was found in. */
     bool names;
     bool names_relative;
+    bool names_given; /* it names them with the directories that they were given with */
     /* Included as <name> by every compile, though no text says so; one that is nowhere is ignored.
      * Used during kn_closure_find only. */
     const char *const *implied;

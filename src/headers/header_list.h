@@ -48,7 +48,9 @@ typedef struct kn_manifest_folder {
     uint32_t first_header, first_absent; /* plus 1; 0: none. Not in the bytes */
 } kn_manifest_folder;
 
-/* What a file's times and numbers were when it was read; all 0 for a header in memory. */
+/* What a file's times and numbers were when it was read; all 0 for a header in memory. The group,
+ * which git compares, is left out: to change it moves ctime, and those who make images with fixed
+ * times give all files of a tree the same one. */
 typedef struct kn_stamp {
     uint64_t size;
     int64_t mtime_ns;

@@ -194,6 +194,8 @@ enum {
     KILN_OPTION_NOT_BESIDE = 1u << 0, /* "x.h" is not searched in the directory of its includer */
     KILN_OPTION_NAMES = 1u << 1, /* the code names files and the current directory even where no
                                     text asks for it: line information */
+    KILN_OPTION_NAMES_GIVEN = 1u << 2, /* the same, but as they are given, with their directories,
+                                          and not the current directory */
 };
 
 /* Text and target to artifact. */

@@ -95,3 +95,16 @@ const char *kn_vk_uncacheable_option(void *instance, const kiln_source *source)
     (void)source;
     return NULL; /* no option names a file: glsl.c takes a closed list */
 }
+
+/* SPIR-V with debug information holds the names of the source and of each header, as shaderc got
+ * them. */
+uint32_t kn_vk_option_effects(void *instance, const kiln_source *source)
+{
+    (void)instance;
+    for (size_t i = 0; i < source->option_count; i++) {
+        if (strcmp(source->options[i], "-g") == 0) {
+            return KILN_OPTION_NAMES_GIVEN;
+        }
+    }
+    return 0;
+}

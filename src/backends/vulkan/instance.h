@@ -134,6 +134,7 @@ void kn_vk_identify_driver(const kn_vk_physical *physical, const kiln_identity *
 const char *kn_vk_system_include_dir(void *instance, const kiln_target *target, size_t index);
 bool kn_vk_ships_header(void *instance, const kiln_target *target, const char *name);
 const char *kn_vk_uncacheable_option(void *instance, const kiln_source *source);
+uint32_t kn_vk_option_effects(void *instance, const kiln_source *source);
 
 /* cache_header.c: whether a VkPipelineCache's data was made for this very device and driver, by the
  * header that the specification gives it. KILN_E_REJECTED with the reason. Needs nothing else of
