@@ -195,6 +195,8 @@ void kn_apart_describe(const char *left_out, char *text, size_t size)
 static struct {
     kn_mutex lock;
     char left_out[KN_LEFT_OUT_SIZE];
+    bool looked[sizeof(loaders) / sizeof(loaders[0])],
+        preloaded[sizeof(loaders) / sizeof(loaders[0])];
 } opened = {.lock = KN_MUTEX_INIT};
 
 typedef struct mapped_search {
@@ -214,6 +216,23 @@ static bool may_have_read(const loader *l)
 {
     mapped_search search = {.prefix = l->library};
     return !kn_module_each(match_module, &search) || search.found;
+}
+
+bool kn_apart_is_preloaded(const char *backend)
+{
+    const loader *l = find_loader(backend);
+    if (l == NULL) {
+        return false;
+    }
+    const size_t n = (size_t)(l - loaders);
+    kn_mutex_lock(&opened.lock);
+    if (!opened.looked[n]) {
+        opened.looked[n] = true;
+        opened.preloaded[n] = may_have_read(l);
+    }
+    const bool preloaded = opened.preloaded[n];
+    kn_mutex_unlock(&opened.lock);
+    return preloaded;
 }
 
 static bool call_with_folder(const loader *l, const kn_apart *apart, kn_apart_open *open,

@@ -30,6 +30,11 @@ bool kn_apart_leave_out(char left_out[KN_LEFT_OUT_SIZE], const char *name);
 /* "bad.icd, worse.icd" */
 void kn_apart_describe(const char *left_out, char *text, size_t size);
 
+/* Whether the process had the loader before kiln, so that it cannot be kept from any driver: what
+ * such a process finds says nothing of others. To be asked before kiln opens it for the first time.
+ */
+bool kn_apart_is_preloaded(const char *backend);
+
 /* Calls `open` with the loader's variable pointed at a folder without what is in `left_out`. False,
  * without a call, if the loader may have read its list already or cannot be given another. */
 typedef void kn_apart_open(void *user);

@@ -52,6 +52,7 @@ static kiln_status open_without(kn_driver *driver, kiln_probe_report *report, ki
 {
     opening o = {driver, report, diag, KILN_E_UNAVAILABLE};
     char names[KN_LEFT_OUT_SIZE];
+    (void)kn_apart_is_preloaded(driver->in.backend->name); /* nobody can tell afterwards */
     if (driver->left_out[0] == '\0') {
         open_instance(&o);
         return o.status;

@@ -61,8 +61,9 @@ static bool make_digest(const kiln_backend *backend, uint8_t maker[KN_DIGEST_SIZ
     kn_strbuf text;
     kn_strbuf_init(&text, 0);
     own_build_id(id, sizeof(id));
-    kn_strbuf_printf(&text, "%s %s %s %zu %zu\n", KILN_VERSION, id, backend->name, sizeof(record),
-                     sizeof(kn_recalled_device));
+    kn_strbuf_printf(&text, "%s %s %s %zu %zu%s\n", KILN_VERSION, id, backend->name, sizeof(record),
+                     sizeof(kn_recalled_device),
+                     kn_apart_is_preloaded(backend->name) ? " preloaded" : "");
     kn_surroundings_describe(&text, backend->basis);
     const bool good =
         kn_strbuf_ok(&text) && kn_digest_of(kn_strbuf_text(&text), text.length, maker);

@@ -1,5 +1,6 @@
 /* The OpenCL backend behind the whole of kiln: processes that share a cache folder, on fake drivers
  * with faults and on PoCL. Counters decide. */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,9 @@
 
 #include <cmocka.h>
 
+#include "core/runtime/driver.h"
+#include "core/runtime/recall.h"
+#include "hal/registry.h"
 #include "kiln/kiln.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
@@ -17,6 +21,7 @@
 #include "sys/process.h"
 
 #define NO_DEVICE 77
+#define KNOWN 78
 
 static char program_path[4096];
 
@@ -92,8 +97,10 @@ static int child(bool run)
     }
     options.backend = "opencl";
     options.strict = true;
-    if (kiln_runtime_create(&options, &runtime, NULL) != KILN_OK ||
-        kiln_runtime_select(runtime, &source, 1, &device, NULL) != KILN_OK) {
+    if (kiln_runtime_create(&options, &runtime, NULL) != KILN_OK) {
+        return NO_DEVICE;
+    }
+    if (kiln_runtime_select(runtime, &source, 1, &device, NULL) != KILN_OK) {
         kiln_runtime_destroy(runtime);
         return NO_DEVICE;
     }
@@ -112,15 +119,32 @@ static int child(bool run)
     return 0;
 }
 
+/* Whether the probe of an earlier start is taken as this process' own. */
+static int ask_known(void)
+{
+    kiln_cache *cache = NULL;
+    kn_recall recall;
+    kn_drivers_register(NULL, NULL, NULL);
+    if (kiln_cache_create(NULL, &cache, NULL) != KILN_OK) {
+        return 1;
+    }
+    const bool known = kn_recall_get(cache, kn_registry_find("opencl"), &recall);
+    kn_recall_deinit(&recall);
+    kiln_cache_destroy(cache);
+    return known ? KNOWN : 0;
+}
+
 /* --- in the parent ---------------------------------------------------------------------------- */
 
 static char output[8192];
+static const char *same_pocl; /* NULL: another folder for each start */
 
 static int start(const char *folder, const char *variant, const char *word)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kn_process_result result = {0};
-    char *pocl = kt_tmpdir_create();
+    /* A probe that is to be remembered needs the same surroundings. */
+    char *pocl = same_pocl != NULL ? kt_path(same_pocl, "pocl") : kt_tmpdir_create();
     char variables[3][4200];
     (void)snprintf(variables[0], sizeof(variables[0]), "POCL_CACHE_DIR=%s", pocl);
     (void)snprintf(variables[1], sizeof(variables[1]), "KILN_CACHE_DIR=%s/cache", folder);
@@ -138,7 +162,11 @@ static int start(const char *folder, const char *variant, const char *word)
         print_error("%s\n", result.err != NULL ? result.err : "");
     }
     kn_process_result_deinit(&result);
-    kt_tmpdir_remove(pocl);
+    if (same_pocl != NULL) {
+        free(pocl);
+    } else {
+        kt_tmpdir_remove(pocl);
+    }
     return code;
 }
 
@@ -155,6 +183,21 @@ static void K2_another_build_of_the_driver_compiles_again(void **state)
     expect(state, "good", "build", "KILN_OK compiles=0 disk rejected=0 bypassed=0");
     expect(state, "other_build", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
     expect(state, "good", "build", "KILN_OK compiles=0 disk rejected=0 bypassed=0");
+}
+
+/* A loader that was there first has read its list of drivers: what such a process finds is not for
+ * others, nor theirs for it. */
+static void a_probe_is_not_shared_with_who_brought_the_loader(void **state)
+{
+    const char *folder = (const char *)*state;
+    same_pocl = folder;
+    expect(state, "good", "build", "KILN_OK");
+    assert_int_equal(start(folder, "good", "known"), KNOWN);
+    assert_int_equal(start(folder, "good", "linked known"), 0);
+    expect(state, "good", "linked build", "KILN_OK");
+    assert_int_equal(start(folder, "good", "linked known"), KNOWN);
+    assert_int_equal(start(folder, "good", "known"), KNOWN);
+    same_pocl = NULL;
 }
 
 static void D3_a_driver_without_binaries_works_uncached(void **state)
@@ -276,6 +319,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest on_fakes[] = {
         TEST(K2_another_build_of_the_driver_compiles_again),
+        TEST(a_probe_is_not_shared_with_who_brought_the_loader),
         TEST(D3_a_driver_without_binaries_works_uncached),
         TEST(D4_a_refused_binary_is_compiled_once_more),
         TEST(a_driver_that_crashes_on_a_binary_does_so_twice),
@@ -287,7 +331,10 @@ int main(int argc, char **argv)
         TEST(without_a_linker_only_what_was_captured_is_launched),
     };
     if (argc == 2) {
-        return child(strcmp(argv[1], "run") == 0);
+        if (strncmp(argv[1], "linked", 6) == 0 && dlopen("libOpenCL.so.1", RTLD_NOW) == NULL) {
+            return 1;
+        }
+        return strstr(argv[1], "known") != NULL ? ask_known() : child(strcmp(argv[1], "run") == 0);
     }
     if (realpath("/proc/self/exe", program_path) == NULL) {
         return 1;
