@@ -11,6 +11,7 @@
 #include "sys/publish.h"
 
 #define DAY_NS (24 * KN_HOUR_NS)
+#define MAKING_NS (KN_HOUR_NS / 20) /* who makes a header ends itself after two minutes */
 
 typedef struct sweep {
     const kn_disk *disk;
@@ -57,6 +58,34 @@ static kiln_status sweep_one(void *user, const char *name)
     return KILN_OK;
 }
 
+/* What a compiler process that was killed left of a precompiled header, 100 MB and more. Headers
+ * are outside the cap, and so are those that are being made; but nobody is at one for so long. */
+static kiln_status sweep_header(void *user, const char *name)
+{
+    sweep *s = user;
+    char path[KN_DISK_PATH];
+    kn_file_facts facts;
+    if (strspn(name, "0123456789abcdef") < KILN_KEY_TEXT_SIZE - 1 || strlen(name) > 200 ||
+        !(kn_text_ends(name, ".tmp") || kn_text_ends(name, ".making"))) {
+        return KILN_OK;
+    }
+    kn_text_putf(path, sizeof path, "%s/pch/%s", s->disk->root, name);
+    if (kn_file_stat(path, false, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_REGULAR) {
+        return KILN_OK;
+    }
+    const int64_t age = s->now_ns - facts.mtime_ns;
+    const bool dead = age > MAKING_NS || age < -DAY_NS;
+    const uint64_t weight = kn_disk_weight(facts.size);
+    if (dead && s->remove && kn_file_remove(path, NULL) == KILN_OK) {
+        s->found.removed++;
+        s->found.removed_bytes += weight;
+    } else if (dead && !s->remove) {
+        s->found.files++;
+        s->found.bytes += weight;
+    }
+    return KILN_OK;
+}
+
 static kn_disk_temporaries list_temporaries(const kn_disk *disk, bool remove)
 {
     char folder[KN_DISK_PATH];
@@ -64,9 +93,11 @@ static kn_disk_temporaries list_temporaries(const kn_disk *disk, bool remove)
     kn_disk_path(disk, "tmp", folder);
     /* A folder that cannot be listed now is swept another time. */
     (void)kn_file_list(folder, sweep_one, &s, NULL);
+    kn_disk_path(disk, "pch", folder);
+    (void)kn_file_list(folder, sweep_header, &s, NULL);
     if (s.found.removed > 0) {
         kn_log(KILN_LOG_INFO, "removed %llu temporary files of killed writers from %s",
-               (unsigned long long)s.found.removed, folder);
+               (unsigned long long)s.found.removed, disk->root);
     }
     return s.found;
 }

@@ -2,8 +2,10 @@
  */
 #include "unit/store/support.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include "store/cache/cache.h"
 #include "store/disk/disk.h"
 #include "support/faultfs.h"
+#include "sys/clock.h"
 #include "sys/publish.h"
 
 /* A writer that has named its temporary, in a process of its own; it ends when the pipe does. */
@@ -180,6 +183,50 @@ static void S5_temporaries_are_swept_hourly(void **state)
 }
 
 /* While a put writes, what it is to replace is removed: it is off the totals once. */
+/* Of a compiler's process that was killed while it made a precompiled header. One that may still be
+ * at work is left alone, and so is what is no temporary. */
+static void S5_halves_of_precompiled_headers_are_swept(void **state)
+{
+    static const char digest[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    static const struct {
+        const char *end;
+        bool old, stays;
+    } rows[] = {{"-00000001.pch.77.tmp", true, false},
+                {"-00000001.pch.making", true, false},
+                {"-00000002.pch.78.tmp", false, true},
+                {"-00000003.pch", true, true},
+                {"-00000004.pch.no", true, true}};
+    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+    char *paths[ROWS];
+    uint64_t files = 0, bytes = 0;
+    kiln_prune_result result;
+    const kiln_prune_options all = {.max_bytes = UINT64_MAX};
+    kiln_cache *cache = ks_cache(*state);
+    ks_compile compile = {0};
+    assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);
+    char *folder = kt_path(*state, "pch");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    for (size_t i = 0; i < ROWS; i++) {
+        char name[128];
+        const struct timespec ago = {.tv_sec = kn_clock_wall() / 1000000000 - 600};
+        const struct timespec times[2] = {ago, ago};
+        (void)snprintf(name, sizeof(name), "%s%s", digest, rows[i].end);
+        paths[i] = kt_path(folder, name);
+        kt_file_write(paths[i], "half", 4);
+        assert_int_equal(rows[i].old ? utimensat(AT_FDCWD, paths[i], times, 0) : 0, 0);
+    }
+    kiln_cache_temporaries(cache, &files, &bytes);
+    assert_int_equal(files, 2);
+    assert_int_equal(kiln_cache_prune(cache, &all, &result, NULL), KILN_OK);
+    assert_int_equal(result.temporaries_removed, 2);
+    for (size_t i = 0; i < ROWS; i++) {
+        assert_int_equal(kt_file_exists(paths[i]), rows[i].stays);
+        free(paths[i]);
+    }
+    free(folder);
+    kiln_cache_destroy(cache);
+}
+
 static void S3_what_is_removed_under_a_put_is_subtracted_once(void **state)
 {
     ks_compile compile = {0};
@@ -221,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(S5_temporaries_go_with_their_writers),
         IN_FOLDER(S5_temporaries_count_against_the_cap),
+        IN_FOLDER(S5_halves_of_precompiled_headers_are_swept),
         IN_FOLDER(S5_temporaries_are_swept_hourly),
     };
     const struct CMUnitTest faulty[] = {
