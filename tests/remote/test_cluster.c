@@ -35,55 +35,10 @@ static void C6_a_cluster_compiles_once(void **state)
     }
 }
 
-/* In the middle of a compile. */
-static kiln_status die(void *user, kiln_blob **out_blob, kiln_diag *diag)
-{
-    (void)user;
-    (void)out_blob;
-    (void)diag;
-    (void)kill(getpid(), SIGKILL);
-    return KILN_E_INTERNAL;
-}
-
-static void C6_a_dead_holders_lease_runs_out(void **state)
-{
-    ks_server server = {0};
-    char url[256];
-    char *folder = kt_tmpdir_create(), *one = kt_path(folder, "one"), *two = kt_path(folder, "two");
-    ks_compile compile = {0};
-    (void)state;
-    ks_redis(&server);
-    (void)snprintf(url, sizeof url,
-                   "redis://:s3cr3t@127.0.0.1:%d?timeout=20s&connect-timeout=20s&lease=1s",
-                   server.port);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        kiln_cache *cache = ks_machine(one, url);
-        kiln_recipe *recipe = ks_recipe("a");
-        kiln_blob *blob = NULL;
-        (void)!kiln_cache_get_or_compile(cache, recipe, die, NULL, &blob, NULL, NULL);
-        _exit(1);
-    }
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status));
-    kiln_cache *cache = ks_machine(two, url);
-    assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
-    assert_int_equal(compile.runs, 1);
-    assert_true(ks_own(cache).remote_waits <= 1); /* until it had run out, if it had not yet */
-    kiln_cache_destroy(cache);
-    ks_end(&server);
-    free(one);
-    free(two);
-    kt_tmpdir_remove(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(C6_a_cluster_compiles_once),
-        cmocka_unit_test(C6_a_dead_holders_lease_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
