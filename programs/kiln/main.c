@@ -70,7 +70,8 @@ static exit_code run_command(const cmd_context *context, int argc, char **argv)
     return code == EXIT_FINE ? command->run(context, options, &arguments) : code;
 }
 
-static exit_code dispatch(cmd_context *context, int argc, char **argv)
+/* Finds the command that the first argument names. */
+static exit_code choose_command(cmd_context *context, int argc, char **argv)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     if (argc < 2) {
@@ -85,10 +86,7 @@ static exit_code dispatch(cmd_context *context, int argc, char **argv)
         name = "version";
     }
     context->command = cmd_find(name, &diag);
-    if (context->command == NULL) {
-        return usage_error(context, &diag);
-    }
-    return run_command(context, argc - 2, argv + 2);
+    return context->command != NULL ? EXIT_FINE : usage_error(context, &diag);
 }
 
 int main(int argc, char **argv)
@@ -100,7 +98,10 @@ int main(int argc, char **argv)
         (void)fputs("kiln: out of memory\n", stderr);
         return EXIT_TROUBLE;
     }
-    exit_code code = dispatch(&context, argc, argv);
+    exit_code code = choose_command(&context, argc, argv);
+    if (code == EXIT_FINE) {
+        code = run_command(&context, argc - 2, argv + 2);
+    }
     host_end_if_interrupted();
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
         console_say(context.console, "cannot write to standard output");

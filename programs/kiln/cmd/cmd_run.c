@@ -120,33 +120,47 @@ static bool skip(run_state *run, kiln_status status, const kernel_result *result
     return true;
 }
 
-static void run_on(run_state *run, cli_kernel *kernel, kernel_data *data, kiln_device *device)
+/* Reports how a kernel did on one device. */
+static void settle_result(run_state *run, cli_kernel *kernel, kernel_data *data,
+                          kernel_result *result, kiln_diag *diag)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
-    cli_report *report = &run->report;
-    kernel_result *result = &report->results[report->result_count];
-    const opt_number *repeat = &run->options->repeat;
-    uint32_t repeats = repeat->given ? (uint32_t)repeat->value : 10;
-    kernel_run_options options = {repeats, !repeat->given, !run->options->no_check,
-                                  run->context->console, run->options->cache_only};
-    console_progress(run->context->console, run->done, run->total, kernel->name, 0);
-    kiln_status status = kernel_run(kernel, device, data, &options, result, &diag);
+    kiln_status status = result->status;
     run->done++;
-    if (run->options->all_devices && skip(run, status, result, &diag)) {
+    if (run->options->all_devices && skip(run, status, result, diag)) {
         return;
     }
-    report->result_count++;
+    run->report.result_count++;
     note_compile(run, result);
     if (status == KILN_OK && result->ok) {
-        status = kernel_data_save(kernel, data, &diag);
+        status = kernel_data_save(kernel, data, diag);
     } else if (status == KILN_OK) {
         console_say(run->context->console, "%s on %s:%u: wrong result: %s", kernel->name,
                     result->device->backend, result->device->index, result->reason);
         run->code = run->code == EXIT_FINE ? EXIT_FAILED : run->code;
     }
     if (status != KILN_OK) {
-        fail(run, &diag);
+        fail(run, diag);
     }
+}
+
+/* The kernel's data and reference, and the device for it; NULL where all are tried. */
+static kiln_status prepare_kernel(run_state *run, cli_kernel *kernel, kernel_data *data,
+                                  kiln_device **out_device, kiln_diag *diag)
+{
+    kiln_status status = kernel_data_load(kernel, data, diag);
+    if (status == KILN_OK && !run->options->no_check) {
+        status = kernel_reference_run(&run->reference, kernel, data, diag);
+    }
+    if (status == KILN_OK && !run->options->all_devices) {
+        status = kernel_select_device(run->runtime, kernel, out_device, diag);
+    }
+    if (status != KILN_OK) {
+        kernel_result *result = &run->report.results[run->report.result_count++];
+        *result = (kernel_result){.kernel = kernel->name, .status = status};
+        (void)kiln_diag_format(diag, result->reason, sizeof(result->reason));
+        fail(run, diag);
+    }
+    return status;
 }
 
 static void run_kernel(run_state *run, cli_kernel *kernel)
@@ -154,25 +168,23 @@ static void run_kernel(run_state *run, cli_kernel *kernel)
     kiln_diag diag = KILN_DIAG_INIT;
     kernel_data data;
     kiln_device *device = NULL;
-    size_t devices = kiln_runtime_device_count(run->runtime);
-    size_t before = run->report.result_count;
-    kiln_status status = kernel_data_load(kernel, &data, &diag);
-    if (status == KILN_OK && !run->options->no_check) {
-        status = kernel_reference_run(&run->reference, kernel, &data, &diag);
+    const opt_number *repeat = &run->options->repeat;
+    const kernel_run_options options = {repeat->given ? (uint32_t)repeat->value : 10,
+                                        !repeat->given, !run->options->no_check,
+                                        run->context->console, run->options->cache_only};
+    const size_t before = run->report.result_count;
+    const kiln_status status = prepare_kernel(run, kernel, &data, &device, &diag);
+    size_t count = device != NULL ? 1 : 0;
+    if (status == KILN_OK && run->options->all_devices) {
+        count = kiln_runtime_device_count(run->runtime);
     }
-    if (status == KILN_OK && !run->options->all_devices) {
-        status = kernel_select_device(run->runtime, kernel, &device, &diag);
-    }
-    if (status != KILN_OK) {
-        kernel_result *result = &run->report.results[run->report.result_count++];
-        *result = (kernel_result){.kernel = kernel->name, .status = status};
-        (void)kiln_diag_format(&diag, result->reason, sizeof(result->reason));
-        fail(run, &diag);
-    } else if (device != NULL) {
-        run_on(run, kernel, &data, device);
-    }
-    for (size_t i = 0; i < devices && status == KILN_OK && run->options->all_devices; i++) {
-        run_on(run, kernel, &data, kiln_runtime_device(run->runtime, i));
+    for (size_t i = 0; i < count; i++) {
+        kiln_diag own = KILN_DIAG_INIT;
+        kiln_device *on = device != NULL ? device : kiln_runtime_device(run->runtime, i);
+        kernel_result *result = &run->report.results[run->report.result_count];
+        console_progress(run->context->console, run->done, run->total, kernel->name, 0);
+        (void)kernel_run(kernel, on, &data, &options, result, &own); /* the result has its status */
+        settle_result(run, kernel, &data, result, &own);
     }
     if (status == KILN_OK && run->report.result_count == before) {
         (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln devices lists what there is",
@@ -189,7 +201,8 @@ static bool print_report(run_state *run)
                                       : report_print_table(&run->report, run->context->pool);
 }
 
-static exit_code run_all(run_state *run)
+/* Room for what all the kernels will give. */
+static exit_code begin_report(run_state *run)
 {
     cli_pool *pool = run->context->pool;
     size_t devices = run->options->all_devices ? kiln_runtime_device_count(run->runtime) : 1;
@@ -198,18 +211,11 @@ static exit_code run_all(run_state *run)
     run->report.summary = kiln_runtime_summary(run->runtime);
     run->report.results = pool_array(pool, room, sizeof(kernel_result));
     run->report.skips = pool_array(pool, room, sizeof(report_skip));
-    if (run->report.results == NULL || run->report.skips == NULL) {
-        return cmd_no_memory(run->context);
-    }
     for (size_t i = 0; i < run->manifest.count; i++) {
         run->total += is_wanted(run->options, run->manifest.kernels[i].name) ? devices : 0;
     }
-    for (size_t i = 0; i < run->manifest.count; i++) {
-        if (is_wanted(run->options, run->manifest.kernels[i].name)) {
-            run_kernel(run, &run->manifest.kernels[i]);
-        }
-    }
-    return print_report(run) ? run->code : cmd_no_memory(run->context);
+    return run->report.results != NULL && run->report.skips != NULL ? EXIT_FINE
+                                                                    : cmd_no_memory(run->context);
 }
 
 /* --- --watch ---------------------------------------------------------------------------------- */
@@ -309,7 +315,15 @@ static exit_code start(const cmd_context *context, void *fields, const opt_list 
     }
     if (code == EXIT_FINE) {
         run.reference.cache = run.cache;
-        code = run_all(&run);
+        code = begin_report(&run);
+    }
+    for (size_t i = 0; code == EXIT_FINE && i < run.manifest.count; i++) {
+        if (is_wanted(run.options, run.manifest.kernels[i].name)) {
+            run_kernel(&run, &run.manifest.kernels[i]);
+        }
+    }
+    if (code == EXIT_FINE) {
+        code = print_report(&run) ? run.code : cmd_no_memory(context);
     }
     if (run.options->watch && run.runtime != NULL && run.report.results != NULL) {
         code = watch_all(&run);

@@ -38,28 +38,29 @@ bool kernel_source_init(const cli_kernel *kernel, const kernel_form *form, kiln_
     return true;
 }
 
-static kiln_status build_form(const cli_kernel *kernel, const kernel_form *form,
-                              kiln_device *device, const kiln_build_options *options,
-                              kiln_program **out_program, kiln_diag *diag)
-{
+/* A form's source with its text and all else that it borrows. */
+typedef struct form_source {
     kiln_source source;
-    const struct kiln_cpu_kernel *builtin = NULL;
-    char *text = NULL;
+    const struct kiln_cpu_kernel *builtin;
+    char *text; /* free() it */
     char name[1024];
-    if (!kernel_source_init(kernel, form, &source, &builtin)) {
+} form_source;
+
+static kiln_status read_form(const cli_kernel *kernel, const kernel_form *form, form_source *out,
+                             kiln_diag *diag)
+{
+    out->builtin = NULL;
+    out->text = NULL;
+    if (!kernel_source_init(kernel, form, &out->source, &out->builtin)) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, kernel->name,
                              "the kiln command has no built-in kernel \"%s\"", form->entry);
     }
+    kiln_status status = KILN_OK;
     if (form->path != NULL) {
-        kiln_status status = host_read_file(form->path, max_source, &text, &source.length, diag);
-        if (status != KILN_OK) {
-            return status;
-        }
-        source.text = text;
-        source.name = host_spell(form->path, name, sizeof(name));
+        status = host_read_file(form->path, max_source, &out->text, &out->source.length, diag);
+        out->source.text = out->text;
+        out->source.name = host_spell(form->path, out->name, sizeof(out->name));
     }
-    kiln_status status = kiln_program_build(device, &source, 1, options, out_program, diag);
-    free(text);
     return status;
 }
 
@@ -138,7 +139,13 @@ kiln_status kernel_build(const cli_kernel *kernel, kiln_device *device,
     for (size_t i = 0; i < kernel->form_count; i++) {
         const kernel_form *form = &kernel->forms[i];
         kiln_diag own = KILN_DIAG_INIT;
-        kiln_status status = build_form(kernel, form, device, options, &out_built->program, &own);
+        form_source given;
+        kiln_status status = read_form(kernel, form, &given, &own);
+        if (status == KILN_OK) {
+            status =
+                kiln_program_build(device, &given.source, 1, options, &out_built->program, &own);
+        }
+        free(given.text);
         if (status == KILN_E_UNSUPPORTED) {
             kiln_diag_clear(&own);
             continue;

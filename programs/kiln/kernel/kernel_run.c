@@ -27,15 +27,9 @@ static uint64_t median_of(uint64_t *values, size_t count)
     return values[count / 2];
 }
 
-static kiln_status build(const cli_kernel *kernel, kiln_device *device,
-                         const kernel_run_options *options, kernel_built *built,
-                         kernel_result *result, kiln_diag *diag)
+/* Puts down what was built and how long each part of it took. */
+static void note_build(kiln_status status, const kernel_built *built, kernel_result *result)
 {
-    kiln_build_options build_options = {.struct_size = sizeof(build_options),
-                                        .progress = console_on_progress,
-                                        .user = options->console,
-                                        .cache_only = options->cache_only};
-    kiln_status status = kernel_build(kernel, device, &build_options, built, diag);
     if (built->form != NULL) {
         result->language = built->form->language;
         memcpy(result->variant, built->variant, sizeof(result->variant));
@@ -50,7 +44,6 @@ static kiln_status build(const cli_kernel *kernel, kiln_device *device,
         result->load_ns = info->load_ns;
         result->build_ns = info->total_ns;
     }
-    return status;
 }
 
 static kiln_status launch_first(kernel_launch *launch, const cli_kernel *kernel,
@@ -105,12 +98,20 @@ static kiln_status repeat(kernel_launch *launch, const cli_kernel *kernel,
     return status;
 }
 
-static kiln_status run(const cli_kernel *kernel, kiln_device *device, kernel_data *data,
-                       const kernel_run_options *options, kernel_result *result, kiln_diag *diag)
+kiln_status kernel_run(const cli_kernel *kernel, kiln_device *device, kernel_data *data,
+                       const kernel_run_options *options, kernel_result *out_result,
+                       kiln_diag *diag)
 {
+    const kiln_build_options build_options = {.struct_size = sizeof(build_options),
+                                              .progress = console_on_progress,
+                                              .user = options->console,
+                                              .cache_only = options->cache_only};
     kernel_built built = {0};
     kernel_launch launch = {0};
-    kiln_status status = build(kernel, device, options, &built, result, diag);
+    kernel_result *result = out_result;
+    *result = (kernel_result){.kernel = kernel->name, .device = kiln_device_properties(device)};
+    kiln_status status = kernel_build(kernel, device, &build_options, &built, diag);
+    note_build(status, &built, result);
     if (status == KILN_OK) {
         status = kernel_params_check(built.program, built.entry, kernel, diag);
     }
@@ -132,21 +133,10 @@ static kiln_status run(const cli_kernel *kernel, kiln_device *device, kernel_dat
     }
     kernel_launch_deinit(&launch);
     kiln_program_release(built.program);
-    return status;
-}
-
-kiln_status kernel_run(const cli_kernel *kernel, kiln_device *device, kernel_data *data,
-                       const kernel_run_options *options, kernel_result *out_result,
-                       kiln_diag *diag)
-{
-    *out_result = (kernel_result){0};
-    out_result->kernel = kernel->name;
-    out_result->device = kiln_device_properties(device);
-    kiln_status status = run(kernel, device, data, options, out_result, diag);
-    out_result->status = status;
+    result->status = status;
     if (status != KILN_OK) {
-        out_result->ok = false;
-        (void)kiln_diag_format(diag, out_result->reason, sizeof(out_result->reason));
+        result->ok = false;
+        (void)kiln_diag_format(diag, result->reason, sizeof(result->reason));
     }
     return status;
 }
