@@ -75,8 +75,9 @@ typedef struct kn_closure_request {
     /* Everything but headers: source text, options, defines, toolchain and target identity. Used
      * during kn_closure_find only; its key finds the manifest. May be NULL without a cache. */
     const kiln_recipe *first;
-    /* What a long manifest says is taken as so and looked at meanwhile, in a thread of its own;
-     * the caller asks kn_closure_settle before anybody relies on it. */
+    /* What a long list says may be taken as so and looked at meanwhile, in a thread of its own: the
+     * optimistic walk, whose states are drawn in core/walk/build.c. The caller asks
+     * kn_closure_settle before anybody relies on it. */
     bool assume;
 } kn_closure_request;
 

@@ -133,9 +133,8 @@ kiln_status kn_bench_build(kn_bench *bench, size_t index, kiln_diag *diag)
     kn_bench_entry *entry = &bench->entries[index];
     kiln_diag own = KILN_DIAG_INIT;
     kn_build_extra extra = {.seen = see_key, .user = entry};
-    kiln_status status =
-        kn_build_program_extra(bench->device, bench->kernel->variants[index].source,
-                               bench->options->build, &extra, &entry->program, &own);
+    kiln_status status = kn_build_program(bench->device, bench->kernel->variants[index].source,
+                                          bench->options->build, &extra, &entry->program, &own);
     if (status != KILN_OK) {
         const bool here = status != KILN_E_UNAVAILABLE && status != KILN_E_UNSUPPORTED;
         leave_out(bench, index, here ? KILN_TUNE_FAILED : KILN_TUNE_PASSED_OVER, status, &own);

@@ -249,7 +249,7 @@ kiln_status kn_tuned_try(kiln_device *device, const kiln_kernel *kernel,
     const kiln_variant *variant = &kernel->variants[tuning->variant];
     kiln_cache *cache = device->runtime->cache;
     kiln_status status =
-        kn_build_program_extra(device, variant->source, options, &extra, out_program, &own);
+        kn_build_program(device, variant->source, options, &extra, out_program, &own);
     if (status == KILN_OK) {
         return KILN_OK;
     }
@@ -279,7 +279,8 @@ static kiln_status build_baseline(kiln_device *device, const kiln_kernel *kernel
             continue;
         }
         kiln_diag_clear(&kept);
-        status = kn_build_program(device, kernel->variants[i].source, options, out_program, &kept);
+        status =
+            kn_build_program(device, kernel->variants[i].source, options, NULL, out_program, &kept);
         if (status != KILN_E_UNAVAILABLE) {
             *tuning = (kiln_tuning){.variant = i, .baseline = i};
             break;

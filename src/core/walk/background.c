@@ -58,8 +58,8 @@ static void compile(void *user, bool called_off)
     if (called_off || !wanted) {
         (void)kiln_diag_set(&diag, status, NULL, name, "it was given up before its compile began");
     } else {
-        status =
-            kn_build_program(background->device, &background->copy.source, NULL, &program, &diag);
+        status = kn_build_program(background->device, &background->copy.source, NULL, NULL,
+                                  &program, &diag);
         kn_trace_end(trace, start, "background compile",
                      &(kn_trace_about){.what = name,
                                        .detail = status == KILN_OK ? "switches" : "fallback stays",
@@ -121,7 +121,7 @@ static kiln_program *build_fallback(kiln_device *device, const kiln_source *sour
     if (source == NULL) {
         return NULL;
     }
-    if (kn_build_program(other, source, &plain, &program, &why) != KILN_OK) {
+    if (kn_build_program(other, source, &plain, NULL, &program, &why) != KILN_OK) {
         kn_log_diag(KILN_LOG_WARN, "the fallback of a compile in the background", &why);
         program = NULL;
     }
@@ -200,7 +200,7 @@ kiln_status kn_background_build(kiln_device *device, const kiln_source *source,
     kiln_diag own = KILN_DIAG_INIT;
     memset(&look, 0, sizeof(look));
     glance.cache_only = true;
-    kiln_status status = kn_build_program_extra(device, source, &glance, &extra, out_program, &own);
+    kiln_status status = kn_build_program(device, source, &glance, &extra, out_program, &own);
     if (status != KILN_MISS) {
         if (status != KILN_OK) {
             kn_diag_move(diag, &own);
@@ -217,7 +217,7 @@ kiln_status kn_background_build(kiln_device *device, const kiln_source *source,
         }
         kiln_program_release(fallback);
     }
-    return kn_build_program(device, source, options, out_program, diag); /* waits, as ever */
+    return kn_build_program(device, source, options, NULL, out_program, diag); /* waits, as ever */
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */

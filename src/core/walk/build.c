@@ -1,5 +1,23 @@
 /* THE WALK of a kernel: source, then for each stage its key, the store or a compile, then the load.
- * Nothing else in kiln knows both backends and the store. */
+ * Nothing else in kiln knows both backends and the store.
+ *
+ * THE OPTIMISTIC WALK (docs/decisions/0008). To look at each place of a long list of headers takes
+ * as long as to load the program, so the two are done at once. A walk begins with `assume` set:
+ *
+ *     START --- the list is short, or `assume` is clear: each place is looked at first --> CERTAIN
+ *       |                                                                                   ^  ^
+ *       | the list is long: it is taken as true (closure->assumed), a thread looks          |  |
+ *       v                                                                                   |  |
+ *     ASSUMED: look up, load eagerly --- kn_stage_settle: all is as the list says ----------+  |
+ *       |                                                                                      |
+ *       | kn_stage_settle: a place is not (`mistaken`)                                         |
+ *       v                                                                                      |
+ *     MISTAKEN: start_over unloads and drops everything --- START once more, `assume` clear ---+
+ *
+ * Only a CERTAIN walk compiles, publishes, or gives a program to its caller or to other threads:
+ * stage.c settles before a compile begins, kn_build_program before it ends. So a stale binary may
+ * be loaded, and is never run. Callers that want one key and no other (`extra->expected`), and
+ * walks without a load, assume nothing. */
 #include "core/walk/build.h"
 
 #include <string.h>
@@ -217,14 +235,6 @@ static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *d
     return status;
 }
 
-kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
-                             const kiln_build_options *options, kiln_program **out_program,
-                             kiln_diag *diag)
-{
-    kn_build_extra none = {0};
-    return kn_build_program_extra(device, source, options, &none, out_program, diag);
-}
-
 /* Whether a walk that knows the key of its first stage is the one that is wanted. */
 static bool is_expected(const kn_build *build, kn_build_extra *extra)
 {
@@ -235,9 +245,10 @@ static bool is_expected(const kn_build *build, kn_build_extra *extra)
     return !extra->changed;
 }
 
-/* The stages, first to last; ends early with a program that is already loaded in this process. */
-static kiln_status walk(kiln_device *device, kn_build *build, kn_build_extra *extra,
-                        kiln_program **out_program, kiln_diag *diag)
+/* The stages, first to last, then the load. With KILN_OK *out_program is a program that this
+ * process has already, or *out_loaded is a new one. */
+static kiln_status walk_stages(kiln_device *device, kn_build *build, kn_build_extra *extra,
+                               kiln_program **out_program, void **out_loaded, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     for (size_t i = 0; status == KILN_OK && i < build->stage_count; i++) {
@@ -250,7 +261,7 @@ static kiln_status walk(kiln_device *device, kn_build *build, kn_build_extra *ex
             /* already loaded in this process: share it, done */
             *out_program = kn_program_find(device, build);
             if (*out_program != NULL) {
-                break;
+                return KILN_OK;
             }
         }
         /* the store; on a miss one compile, however many ask, and publish */
@@ -259,59 +270,45 @@ static kiln_status walk(kiln_device *device, kn_build *build, kn_build_extra *ex
             /* another thread compiled it meanwhile, and has a program but no bytes */
             *out_program = build->shared;
             build->shared = NULL;
-            break;
+            return status;
         }
     }
-    return status;
+    /* the driver loads it; what it refuses is made once more */
+    return status == KILN_OK ? load_or_redo(build, out_loaded, diag) : status;
 }
 
-/* Stages and load. With KILN_OK *out_program is a program that this process has already, or
- * *out_loaded is a new one. */
-static kiln_status attempt(kiln_device *device, kn_build *build, kn_build_extra *extra,
-                           kiln_program **out_program, void **out_loaded, kiln_diag *diag)
+/* Drops all that a walk has made of headers that are not what it took them for. */
+static void start_over(kn_build *build, kiln_program **program, void **loaded, kiln_diag *diag)
 {
-    kiln_status status = walk(device, build, extra, out_program, diag);
-    if (status == KILN_OK && *out_program == NULL) {
-        /* the driver loads it; what it refuses is made once more */
-        status = load_or_redo(build, out_loaded, diag);
+    if (*loaded != NULL) {
+        kn_hal_program_unload(&build->driver->in, build->device, *loaded);
+        *loaded = NULL;
     }
-    /* the headers are what they were taken for */
-    const kiln_status settled = kn_stage_settle(build);
-    return settled == KILN_OK ? status : settled;
-}
-
-/* Once more, with headers looked at before anything is made of them. */
-static kiln_status start_over(kiln_device *device, kn_build *build, kn_build_extra *extra,
-                              kiln_program **out_program, void **out_loaded, kiln_diag *diag)
-{
-    if (*out_loaded != NULL) {
-        kn_hal_program_unload(&build->driver->in, build->device, *out_loaded);
-        *out_loaded = NULL;
-    }
-    kiln_program_release(*out_program);
-    *out_program = NULL;
-    kn_program_expected(build); /* of the first attempt, should there be any */
+    kiln_program_release(*program);
+    *program = NULL;
     for (size_t i = KILN_STAGE_MAX; i > 0; i--) {
         kn_stage_run_deinit(&build->runs[i - 1]);
     }
     kiln_diag_clear(diag);
     build->assume = false;
     build->mistaken = false;
-    return attempt(device, build, extra, out_program, out_loaded, diag);
+    build->barred = false;
 }
 
-kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *source,
-                                   const kiln_build_options *options, kn_build_extra *extra,
-                                   kiln_program **out_program, kiln_diag *diag)
+kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
+                             const kiln_build_options *options, kn_build_extra *extra,
+                             kiln_program **out_program, kiln_diag *diag)
 {
     kn_build build;
+    kn_build_extra none = {0};
     void *handle = NULL;
     void *loaded = NULL;
-    uint64_t start = kn_clock_now();
+    const uint64_t start = kn_clock_now();
     kiln_status status = kn_device_handle(device, &handle, diag);
     if (status != KILN_OK) {
         return status;
     }
+    extra = extra != NULL ? extra : &none;
 
     /* what will be compiled, and through which stages */
     status = kn_build_init(&build, device->runtime->cache, device->driver, &device->target, handle,
@@ -320,11 +317,16 @@ kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *sourc
     build.assume = extra->expected == NULL;
     build.trace = device->runtime->trace;
     build.on = device;
-    if (status == KILN_OK) {
-        status = attempt(device, &build, extra, out_program, &loaded, diag);
-        if (build.mistaken) {
-            status = start_over(device, &build, extra, out_program, &loaded, diag);
+    while (status == KILN_OK) {
+        status = walk_stages(device, &build, extra, out_program, &loaded, diag);
+        /* the headers are what they were taken for; else once more, without taking anything */
+        const kiln_status settled = kn_stage_settle(&build);
+        if (!build.mistaken) {
+            status = settled == KILN_OK ? status : settled;
+            break;
         }
+        start_over(&build, out_program, &loaded, diag);
+        status = KILN_OK;
     }
     if (status == KILN_OK && *out_program == NULL) {
         build.info.total_ns = kn_clock_now() - start;

@@ -35,9 +35,9 @@ typedef struct kn_build {
     size_t stage_count;
     kn_stage_run runs[KILN_STAGE_MAX];
     bool want_live; /* the artifact will be loaded */
-    bool assume;    /* long lists of headers are looked at while their program is loaded */
+    bool assume;    /* the optimistic walk: its states are drawn in build.c */
+    bool mistaken;  /* the same */
     bool barred;    /* the last stage's entry must not be loaded: kn_cache_load_begin */
-    bool mistaken;  /* one was not as assumed: nothing that the walk has is of use */
     void *live;     /* a loaded program that the last compile gave beside its artifact */
     bool expecting; /* others may be waiting for that program: kn_program_expect */
     struct kn_build *next_expecting;
@@ -59,8 +59,8 @@ kiln_status kn_stage_get(kn_build *build, size_t index, kiln_diag *diag);
  * what was refused had just been compiled. */
 kiln_status kn_stage_redo(kn_build *build, size_t index, kiln_diag *diag);
 
-/* Ends assuming: KILN_OK if all headers are what the keys were made of, else `mistaken` is set. No
- * compile begins and nobody gets a program before this. */
+/* Ends assuming (build.c): KILN_OK if all headers are what the keys were made of, else `mistaken`
+ * is set. */
 kiln_status kn_stage_settle(kn_build *build);
 
 void kn_stage_run_deinit(kn_stage_run *run);
@@ -75,12 +75,7 @@ void kn_build_deinit(kn_build *build);
 /* All stages but the load, for a named target. */
 kiln_status kn_build_artifacts(kn_build *build, kiln_diag *diag);
 
-/* The whole walk. */
-kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
-                             const kiln_build_options *options, kiln_program **out_program,
-                             kiln_diag *diag);
-
-/* The same, with more to it. */
+/* What a walk may be asked besides. */
 typedef void kn_build_seen_fn(void *user, const kn_build *build);
 typedef struct kn_build_extra {
     kn_build_seen_fn *seen; /* is shown the walk when it is over, however it ended; may be NULL */
@@ -90,8 +85,10 @@ typedef struct kn_build_extra {
     const kiln_key *expected;
     bool changed;
 } kn_build_extra;
-kiln_status kn_build_program_extra(kiln_device *device, const kiln_source *source,
-                                   const kiln_build_options *options, kn_build_extra *extra,
-                                   kiln_program **out_program, kiln_diag *diag);
+
+/* The whole walk; `extra` may be NULL. */
+kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
+                             const kiln_build_options *options, kn_build_extra *extra,
+                             kiln_program **out_program, kiln_diag *diag);
 
 #endif

@@ -275,20 +275,14 @@ static kiln_status refuse_languages(const kiln_device *device, const kiln_source
     return KILN_E_UNSUPPORTED;
 }
 
-/* Sources and options are this library's structs. */
-static kiln_status build(kiln_device *device, const kiln_source *sources, size_t source_count,
-                         const kiln_build_options *options, kiln_program **out_program,
-                         kiln_diag *diag)
+/* A build with a fallback that runs meanwhile. Sources and options are this library's structs. */
+static kiln_status build_in_background(kiln_device *device, const kiln_source *source,
+                                       const kiln_source *sources, size_t source_count,
+                                       const kiln_build_options *options,
+                                       kiln_program **out_program, kiln_diag *diag)
 {
     const void *list = NULL;
     void *copy = NULL;
-    const kiln_source *source = kn_source_taken(device, sources, source_count);
-    if (source == NULL) {
-        return refuse_languages(device, sources, source_count, diag);
-    }
-    if (!options->background || options->cache_only) {
-        return kn_build_program(device, source, options, out_program, diag);
-    }
     kiln_build_options later = *options;
     kiln_status status = kn_sized_list(KN_SIZED_kiln_source, options->fallback,
                                        options->fallback_count, &list, &copy, diag);
@@ -319,8 +313,17 @@ kiln_status kiln_program_build(kiln_device *device, const kiln_source *sources, 
     status = options != NULL
                  ? kn_sized_list(KN_SIZED_kiln_source, sources, source_count, &list, &copy, diag)
                  : KILN_E_INVALID;
+    const kiln_source *source = NULL;
     if (status == KILN_OK) {
-        status = build(device, (const kiln_source *)list, source_count, options, out_program, diag);
+        sources = (const kiln_source *)list;
+        source = kn_source_taken(device, sources, source_count);
+        status = source != NULL ? KILN_OK : refuse_languages(device, sources, source_count, diag);
+    }
+    if (status == KILN_OK && options->background && !options->cache_only) {
+        status =
+            build_in_background(device, source, sources, source_count, options, out_program, diag);
+    } else if (status == KILN_OK) {
+        status = kn_build_program(device, source, options, NULL, out_program, diag);
     }
     free(copy);
     if (status == KILN_OK) {

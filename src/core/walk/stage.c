@@ -12,6 +12,7 @@
 #include "core/walk/program.h"
 #include "core/walk/progress.h"
 #include "store/cache/cache.h"
+#include "store/cache/get_or_compile.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -173,7 +174,7 @@ kiln_status kn_stage_settle(kn_build *build)
 
 /* --- compile ---------------------------------------------------------------------------------- */
 
-/* What the compile callback of one kiln_cache_get_or_compile call works on. */
+/* One compile of a stage, and what came of it besides an entry. */
 typedef struct compile_call {
     kn_build *build;
     size_t index;
@@ -289,9 +290,10 @@ static const char *find_change(const kn_build *build, size_t index)
     return identity_holds(build, index) ? NULL : "the compiler changed during the compile";
 }
 
-static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag *diag)
+/* Compiles what may be stored. KILN_E_CANCELLED: the walk has what it wanted (in `call`), and
+ * nobody else is to get it. */
+static kiln_status compile_for_store(compile_call *call, kiln_blob **out_blob, kiln_diag *diag)
 {
-    compile_call *call = (compile_call *)user;
     kiln_blob *blob = NULL;
     kiln_status status = run_compiler(call, &blob, diag);
     if (call->build->mistaken) {
@@ -318,11 +320,9 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     return status;
 }
 
-/* Asked by the walk that is to compile: another one may have got a program without bytes since this
- * one looked for it. */
-static bool is_made(void *user)
+/* Whether another walk has got a program without bytes since this one looked for it. */
+static bool is_made(const compile_call *call)
 {
-    const compile_call *call = (const compile_call *)user;
     return call->index + 1 == call->build->stage_count && call->build->want_live &&
            kn_program_is_made(call->build);
 }
@@ -392,15 +392,37 @@ static kiln_status get_only(kn_build *build, size_t index, kiln_diag *diag)
     return status;
 }
 
+/* THE STORE'S PART OF THE WALK: lookup, flight, compile, publish. */
+static kiln_status look_up_or_compile(compile_call *call, kiln_diag *diag)
+{
+    kn_stage_run *run = &call->build->runs[call->index];
+    kn_fetch fetch;
+    kiln_status status = kn_fetch_begin(&fetch, call->build->cache, run->recipe, diag);
+    /* lookup: memory, disk, packs, remotes; flight: one of all threads, processes and hosts */
+    if (status == KILN_OK && !kn_fetch_look_up(&fetch) && kn_fetch_claim(&fetch, &status, diag)) {
+        if (fetch.seat != NULL && is_made(call)) {
+            status = kiln_diag_set(&fetch.why, KILN_E_CANCELLED, NULL, "compiling",
+                                   "another thread has made it and stores it later");
+        } else {
+            kn_fetch_start(&fetch);
+            status = compile_for_store(call, &fetch.blob, &fetch.why);
+        }
+        /* publish: every tier that stores, and whoever waits */
+        status = kn_fetch_publish(&fetch, status, diag);
+    }
+    run->blob = fetch.blob;
+    run->origin = fetch.origin;
+    return status;
+}
+
+/* The same, until there is something that this walk can use. */
 static kiln_status get_or_compile(kn_build *build, size_t index, kn_ticker *ticker, kiln_diag *diag)
 {
     kn_stage_run *run = &build->runs[index];
     for (int tries = 0;; tries++) {
         compile_call call = {.build = build, .index = index, .ticker = ticker};
         const uint64_t before = build->info.compile_ns;
-        const kn_cache_maker maker = {compile_for_store, is_made, &call};
-        kiln_status status =
-            kn_cache_get_or_make(build->cache, run->recipe, &maker, &run->blob, &run->origin, diag);
+        kiln_status status = look_up_or_compile(&call, diag);
         if (status != KILN_E_CANCELLED || build->mistaken) {
             return status;
         }

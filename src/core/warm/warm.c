@@ -61,7 +61,7 @@ static kiln_status build_item(kiln_warm *warm, item *it, bool *out_compiled, kil
                              warm->device->info.backend);
     }
     kiln_status status =
-        kn_build_program_extra(warm->device, &it->copy.source, NULL, &extra, &it->program, diag);
+        kn_build_program(warm->device, &it->copy.source, NULL, &extra, &it->program, diag);
     kn_trace_end(trace, start, "warm",
                  &(kn_trace_about){.what = it->copy.source.name, .device = warm->device});
     if (warm->options.release) {

@@ -181,8 +181,7 @@ static kiln_status build(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
     if (status == KILN_OK) {
         source.text = text;
         kn_build_extra extra = {.seen = see, .user = &seen};
-        status =
-            kn_build_program_extra(watch->device, &source, &watch->options, &extra, &program, diag);
+        status = kn_build_program(watch->device, &source, &watch->options, &extra, &program, diag);
     }
     keep_places(watch, &places, seen.followed);
     /* What failed is told once: it is looked at again when something changes. */

@@ -1,6 +1,6 @@
-/* kiln_cache_get_or_compile and kn_cache_get_or_make: a hit, or one compile however many ask. Must
- * not know what a compile does. */
-#include "store/cache/cache.h"
+/* A hit, or one compile however many ask: the steps, and the calls that take them with a callback.
+ * This file must not depend on what a compile does. */
+#include "store/cache/get_or_compile.h"
 
 #include <string.h>
 
@@ -12,223 +12,27 @@
 
 #define MS UINT64_C(1000000)
 
-/* One request on its way. */
-typedef struct request {
-    kiln_cache *cache;
-    const kiln_recipe *recipe;
-    kiln_key key;
-    const kn_cache_maker *maker;
-    uint64_t deadline;
-    bool alone;      /* this host's lock of the key is held */
-    kiln_blob *blob; /* the answer */
-    kiln_origin origin;
-} request;
-
-static bool has(const request *r, uint32_t flags)
-{
-    return (r->cache->options.flags & flags) != 0;
-}
-
-static bool look_up(void *user)
-{
-    request *r = user;
-    if (kn_recipe_is_note(kn_recipe_span(r->recipe))) {
-        return kn_stack_get_note(&r->cache->stack, &r->key, kn_recipe_target(r->recipe), false,
-                                 &r->blob, &r->origin) == KILN_OK;
-    }
-    return kn_stack_get(&r->cache->stack, &r->key, kn_recipe_target(r->recipe), &r->blob,
-                        &r->origin) == KILN_OK;
-}
-
-/* While another process of this host is at it: its result comes to the disk, and many who wait must
- * not all ask a server. */
-static bool look_near(void *user)
-{
-    request *r = user;
-    if (kn_recipe_is_note(kn_recipe_span(r->recipe))) {
-        return look_up(r); /* never asks a remote */
-    }
-    return kn_stack_get_near(&r->cache->stack, &r->key, kn_recipe_target(r->recipe), &r->blob,
-                             &r->origin) == KILN_OK;
-}
-
-/* Runs the caller's function. What it gives is an answer only if there are bytes in it. */
-static kiln_status run_compile(request *r, kiln_diag *diag)
-{
-    uint64_t start = kn_clock_now();
-    kiln_status status = r->maker->compile(r->maker->user, &r->blob, diag);
-    uint64_t took = kn_clock_now() - start;
-    kn_cache_check_fork(r->cache); /* the function may return twice, once in a child */
-    kn_stats *stats = r->cache->stats;
-    kn_stats_add(stats, KN_COUNT_compiles, 1);
-    kn_stats_add(stats, KN_COUNT_compile_ns, took);
-    if (status == KILN_OK && (r->blob == NULL || kiln_blob_size(r->blob) == 0)) {
-        status = kiln_diag_set(diag, KILN_E_COMPILE, NULL, "compiling",
-                               "the compiler reported success and gave no bytes");
-    }
-    if (status != KILN_OK) {
-        kiln_blob_release(r->blob);
-        r->blob = NULL;
-        /* cancelled: the caller has what it wanted, and does not share it */
-        kn_stats_add(stats, KN_COUNT_compile_failures, status != KILN_E_CANCELLED ? 1 : 0);
-        return status;
-    }
-    uint64_t unknown = 0;
-    (void)atomic_compare_exchange_strong(&r->blob->compile_ns, &unknown, took > 0 ? took : 1);
-    r->origin = KILN_ORIGIN_COMPILED;
-    return KILN_OK;
-}
-
-/* Compiles and stores. The store's troubles are its own. */
-static kiln_status make(request *r, kiln_diag *diag)
-{
-    const kn_span recipe = kn_recipe_span(r->recipe);
-    kn_cache_count_miss(r->cache, &r->key, recipe, kn_recipe_is_note(recipe));
-    kiln_status status = run_compile(r, diag);
-    if (has(r, KILN_CACHE_DISABLED)) {
-        return status;
-    }
-    if (status == KILN_OK) {
-        const kn_tier_put what = {.key = &r->key,
-                                  .target = kn_recipe_target(r->recipe),
-                                  .recipe = kn_recipe_span(r->recipe),
-                                  .blob = r->blob};
-        kn_stack_put(&r->cache->stack, &what, kn_cache_stores(r->cache));
-    }
-    kn_cache_flush(r->cache);
-    return status;
-}
-
-/* Agrees with the other machines, too, where there is a remote that can. */
-static kiln_status make_for_all(request *r, kiln_diag *diag)
-{
-    kn_remotes *remotes = r->cache->remotes;
-    if (remotes == NULL || has(r, KILN_CACHE_RECACHE | KILN_CACHE_READONLY) ||
-        kn_recipe_is_note(kn_recipe_span(r->recipe))) {
-        return make(r, diag);
-    }
-    kiln_status leased = kn_remotes_lease(remotes, &r->key, r->alone, r->deadline, look_up, r);
-    if (leased == KILN_MISS) {
-        return KILN_OK;
-    }
-    if (leased == KILN_E_TIMEOUT) {
-        kn_stats_add(r->cache->stats, KN_COUNT_wait_timeouts, 1);
-    }
-    kiln_status status = make(r, diag);
-    if (leased == KILN_OK) {
-        kn_remotes_lease_drop(r->cache->remotes, &r->key); /* a child's have none to drop */
-    }
-    return status;
-}
-
-/* As leader of this process: agrees with the other processes, looks again, and compiles. */
-static kiln_status lead(request *r, kn_flight_seat *seat, kiln_diag *diag)
-{
-    kn_flight_wait wait = {.waited = false};
-    if (!has(r, KILN_CACHE_RECACHE)) {
-        /* No lock file is made below a root that was exchanged for a stranger's. */
-        kiln_status locked =
-            kn_cache_root_stands(r->cache)
-                ? kn_flight_lock(r->cache->flight, seat, r->deadline, look_near, r, &wait)
-                : KILN_E_UNSUPPORTED;
-        r->alone = locked == KILN_OK;
-        if (locked == KILN_E_IO && kn_cache_writes(r->cache)) {
-            kn_stats_clear_lock(r->cache->stats); /* for the next one */
-        }
-        /* With the byte or without: somebody may have finished between our look and now. */
-        if (locked == KILN_MISS || look_up(r)) {
-            return KILN_OK;
-        }
-        kn_stats_add(r->cache->stats, KN_COUNT_wait_timeouts,
-                     wait.passed_over || locked == KILN_E_TIMEOUT);
-        if (locked == KILN_E_TIMEOUT && !wait.passed_over) {
-            kn_log(KILN_LOG_WARN,
-                   "another process has been compiling the same for %u ms: "
-                   "not waiting any longer",
-                   r->cache->options.wait_ms);
-        }
-    }
-    if (r->maker->made != NULL && r->maker->made(r->maker->user)) {
-        return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "compiling",
-                             "another thread has made it and stores it later");
-    }
-    return make_for_all(r, diag);
-}
-
-static kiln_status lead_and_leave(request *r, kn_flight_seat *seat, kiln_diag *diag)
-{
-    /* Followers get the reason even where this caller does not want it. */
-    kiln_diag own = KILN_DIAG_INIT;
-    kn_flight *flight = r->cache->flight;
-    kiln_status status = lead(r, seat, &own);
-    if (flight == r->cache->flight) { /* in a child the seat is left where it is, like the flight */
-        kn_flight_leave(flight, seat, status, r->blob, &own);
-    }
-    if (status != KILN_OK) {
-        kn_diag_move(diag, &own);
-        return status;
-    }
-    kiln_diag_clear(&own);
-    return status;
-}
-
-static kiln_status follow_or_lead(request *r, kiln_diag *diag)
-{
-    kn_flight_seat *seat = NULL;
-    void *result = NULL;
-    kiln_status status = KILN_OK;
-    kn_stats *stats = r->cache->stats;
-    switch (kn_flight_enter(r->cache->flight, r->key.bytes, r->deadline, &seat, &result, &status,
-                            diag)) {
-    case KN_FLIGHT_LEADER:
-        return lead_and_leave(r, seat, diag);
-    case KN_FLIGHT_FOLLOWER:
-        r->blob = result;
-        r->origin = status == KILN_OK ? KILN_ORIGIN_SHARED : KILN_ORIGIN_NONE;
-        if (status == KILN_OK) {
-            kn_stats_add(stats, KN_COUNT_hits_shared, 1);
-            kn_stats_add(stats, KN_COUNT_saved_ns, kiln_blob_compile_ns(r->blob));
-        }
-        return status;
-    case KN_FLIGHT_TIMED_OUT:
-        kn_stats_add(stats, KN_COUNT_wait_timeouts, 1);
-        break;
-    case KN_FLIGHT_ALONE:
-        break;
-    }
-    return make(r, diag);
-}
+/* --- the steps in their order ----------------------------------------------------------------- */
 
 kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
                                  const kn_cache_maker *maker, kiln_blob **out_blob,
                                  kiln_origin *out_origin, kiln_diag *diag)
 {
-    *out_blob = NULL;
-    if (out_origin != NULL) {
-        *out_origin = KILN_ORIGIN_NONE;
-    }
-    const kiln_key key = kiln_recipe_key(recipe); /* the last that can break a recipe */
-    if (!kn_recipe_ok(recipe)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
-                             "looking an entry up", "a field of the recipe could not be added");
-    }
-    kn_cache_check_fork(cache);
-    request r = {.cache = cache, .recipe = recipe, .key = key, .maker = maker};
-    kiln_status status;
-    if (has(&r, KILN_CACHE_DISABLED)) {
-        status = make(&r, diag);
-    } else if (!has(&r, KILN_CACHE_RECACHE) && look_up(&r)) {
-        status = KILN_OK;
-        if (r.origin != KILN_ORIGIN_MEMORY && kn_cache_writes(cache)) {
-            kn_cache_flush_rarely(cache);
+    kn_fetch fetch;
+    kiln_status status = kn_fetch_begin(&fetch, cache, recipe, diag);
+    if (status == KILN_OK && !kn_fetch_look_up(&fetch) && kn_fetch_claim(&fetch, &status, diag)) {
+        if (fetch.seat != NULL && maker->made != NULL && maker->made(maker->user)) {
+            status = kiln_diag_set(&fetch.why, KILN_E_CANCELLED, NULL, "compiling",
+                                   "another thread has made it and stores it later");
+        } else {
+            kn_fetch_start(&fetch);
+            status = maker->compile(maker->user, &fetch.blob, &fetch.why);
         }
-    } else {
-        r.deadline = kn_clock_now() + (uint64_t)cache->options.wait_ms * MS;
-        status = follow_or_lead(&r, diag);
+        status = kn_fetch_publish(&fetch, status, diag);
     }
-    *out_blob = r.blob;
+    *out_blob = fetch.blob;
     if (out_origin != NULL) {
-        *out_origin = r.origin;
+        *out_origin = fetch.origin;
     }
     return status;
 }
@@ -239,4 +43,248 @@ kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *reci
 {
     const kn_cache_maker maker = {.compile = compile, .user = user};
     return kn_cache_get_or_make(cache, recipe, &maker, out_blob, out_origin, diag);
+}
+
+/* --- lookup ----------------------------------------------------------------------------------- */
+
+static bool has_flag(const kn_fetch *f, uint32_t flags)
+{
+    return (f->cache->options.flags & flags) != 0;
+}
+
+static bool is_note(const kn_fetch *f)
+{
+    return kn_recipe_is_note(kn_recipe_span(f->recipe));
+}
+
+kiln_status kn_fetch_begin(kn_fetch *fetch, kiln_cache *cache, const kiln_recipe *recipe,
+                           kiln_diag *diag)
+{
+    kn_fetch *f = fetch;
+    f->cache = cache;
+    f->recipe = recipe;
+    f->key = kiln_recipe_key(recipe); /* the last that can break a recipe */
+    f->blob = NULL;
+    f->origin = KILN_ORIGIN_NONE;
+    if (!kn_recipe_ok(recipe)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
+                             "looking an entry up", "a field of the recipe could not be added");
+    }
+    kn_cache_check_fork(cache);
+    return KILN_OK;
+}
+
+static bool find_anywhere(void *user)
+{
+    kn_fetch *f = user;
+    if (is_note(f)) {
+        return kn_stack_get_note(&f->cache->stack, &f->key, kn_recipe_target(f->recipe), false,
+                                 &f->blob, &f->origin) == KILN_OK;
+    }
+    return kn_stack_get(&f->cache->stack, &f->key, kn_recipe_target(f->recipe), &f->blob,
+                        &f->origin) == KILN_OK;
+}
+
+/* While another process of this host is at it: its result comes to the disk, and many who wait must
+ * not all ask a server. */
+static bool find_near(void *user)
+{
+    kn_fetch *f = user;
+    if (is_note(f)) {
+        return find_anywhere(f); /* never asks a remote */
+    }
+    return kn_stack_get_near(&f->cache->stack, &f->key, kn_recipe_target(f->recipe), &f->blob,
+                             &f->origin) == KILN_OK;
+}
+
+bool kn_fetch_look_up(kn_fetch *fetch)
+{
+    if (has_flag(fetch, KILN_CACHE_DISABLED | KILN_CACHE_RECACHE) || !find_anywhere(fetch)) {
+        return false;
+    }
+    if (fetch->origin != KILN_ORIGIN_MEMORY && kn_cache_writes(fetch->cache)) {
+        kn_cache_flush_rarely(fetch->cache);
+    }
+    return true;
+}
+
+/* --- flight: threads, then processes, then hosts ---------------------------------------------- */
+
+/* False where another thread's result, or its failure, will do. */
+static bool enter_flight(kn_fetch *f, kiln_status *out_status, kiln_diag *diag)
+{
+    void *result = NULL;
+    kn_stats *stats = f->cache->stats;
+    f->flight = f->cache->flight;
+    switch (kn_flight_enter(f->flight, f->key.bytes, f->deadline, &f->seat, &result, out_status,
+                            diag)) {
+    case KN_FLIGHT_FOLLOWER:
+        f->blob = result;
+        if (*out_status == KILN_OK) {
+            f->origin = KILN_ORIGIN_SHARED;
+            kn_stats_add(stats, KN_COUNT_hits_shared, 1);
+            kn_stats_add(stats, KN_COUNT_saved_ns, kiln_blob_compile_ns(f->blob));
+        }
+        return false;
+    case KN_FLIGHT_TIMED_OUT:
+        kn_stats_add(stats, KN_COUNT_wait_timeouts, 1);
+        break;
+    case KN_FLIGHT_ALONE:
+    case KN_FLIGHT_LEADER:
+        break;
+    }
+    return true;
+}
+
+/* Agrees with the other processes of this host and looks again. True if it is there now. */
+static bool found_after_processes(kn_fetch *f)
+{
+    kn_flight_wait wait = {.waited = false};
+    kiln_cache *cache = f->cache;
+    if (has_flag(f, KILN_CACHE_RECACHE)) {
+        return false;
+    }
+    /* No lock file is made below a root that was exchanged for a stranger's. */
+    const kiln_status locked =
+        kn_cache_root_stands(cache)
+            ? kn_flight_lock(f->flight, f->seat, f->deadline, find_near, f, &wait)
+            : KILN_E_UNSUPPORTED;
+    f->alone = locked == KILN_OK;
+    if (locked == KILN_E_IO && kn_cache_writes(cache)) {
+        kn_stats_clear_lock(cache->stats); /* for the next one */
+    }
+    /* With the byte or without: somebody may have finished between our look and now. */
+    if (locked == KILN_MISS || find_anywhere(f)) {
+        return true;
+    }
+    kn_stats_add(cache->stats, KN_COUNT_wait_timeouts,
+                 wait.passed_over || locked == KILN_E_TIMEOUT);
+    if (locked == KILN_E_TIMEOUT && !wait.passed_over) {
+        kn_log(KILN_LOG_WARN,
+               "another process has been compiling the same for %u ms: "
+               "not waiting any longer",
+               cache->options.wait_ms);
+    }
+    return false;
+}
+
+/* Agrees with the other hosts, too, where there is a remote that can. True if it is there now. */
+static bool found_after_hosts(kn_fetch *f)
+{
+    kn_remotes *remotes = f->cache->remotes;
+    if (remotes == NULL || has_flag(f, KILN_CACHE_RECACHE | KILN_CACHE_READONLY) || is_note(f)) {
+        return false;
+    }
+    const kiln_status leased =
+        kn_remotes_lease(remotes, &f->key, f->alone, f->deadline, find_anywhere, f);
+    f->leased = leased == KILN_OK;
+    if (leased == KILN_E_TIMEOUT) {
+        kn_stats_add(f->cache->stats, KN_COUNT_wait_timeouts, 1);
+    }
+    return leased == KILN_MISS;
+}
+
+/* In a child the seat is left where it is, like the flight. */
+static void leave_flight(kn_fetch *f, kiln_status status)
+{
+    if (f->seat != NULL && f->flight == f->cache->flight) {
+        kn_flight_leave(f->flight, f->seat, status, f->blob, &f->why);
+    }
+    f->seat = NULL;
+}
+
+bool kn_fetch_claim(kn_fetch *fetch, kiln_status *out_status, kiln_diag *diag)
+{
+    kn_fetch *f = fetch;
+    *out_status = KILN_OK;
+    f->seat = NULL;
+    f->alone = false;
+    f->leased = false;
+    f->started = 0;
+    f->why = (kiln_diag)KILN_DIAG_INIT;
+    if (has_flag(f, KILN_CACHE_DISABLED)) {
+        return true;
+    }
+    f->deadline = kn_clock_now() + (uint64_t)f->cache->options.wait_ms * MS;
+    if (!enter_flight(f, out_status, diag)) {
+        return false;
+    }
+    if (f->seat != NULL && (found_after_processes(f) || found_after_hosts(f))) {
+        leave_flight(f, KILN_OK);
+        return false;
+    }
+    return true;
+}
+
+/* --- compile ---------------------------------------------------------------------------------- */
+
+void kn_fetch_start(kn_fetch *fetch)
+{
+    kn_cache_count_miss(fetch->cache, &fetch->key, kn_recipe_span(fetch->recipe), is_note(fetch));
+    fetch->started = kn_clock_now();
+}
+
+/* What a compile gives is an answer only if there are bytes in it. */
+static kiln_status take_compiled(kn_fetch *f, kiln_status made)
+{
+    kiln_status status = made;
+    const uint64_t took = kn_clock_now() - f->started;
+    kn_cache_check_fork(f->cache); /* the compile may return twice, once in a child */
+    kn_stats *stats = f->cache->stats;
+    kn_stats_add(stats, KN_COUNT_compiles, 1);
+    kn_stats_add(stats, KN_COUNT_compile_ns, took);
+    if (status == KILN_OK && (f->blob == NULL || kiln_blob_size(f->blob) == 0)) {
+        status = kiln_diag_set(&f->why, KILN_E_COMPILE, NULL, "compiling",
+                               "the compiler reported success and gave no bytes");
+    }
+    if (status != KILN_OK) {
+        /* cancelled: the caller has what it wanted, and does not share it */
+        kn_stats_add(stats, KN_COUNT_compile_failures, status != KILN_E_CANCELLED ? 1 : 0);
+        return status;
+    }
+    uint64_t unknown = 0;
+    (void)atomic_compare_exchange_strong(&f->blob->compile_ns, &unknown, took > 0 ? took : 1);
+    f->origin = KILN_ORIGIN_COMPILED;
+    return KILN_OK;
+}
+
+/* --- publish ---------------------------------------------------------------------------------- */
+
+/* The store's trouble is its own. */
+static void store_compiled(kn_fetch *f, kiln_status status)
+{
+    if (has_flag(f, KILN_CACHE_DISABLED)) {
+        return;
+    }
+    if (status == KILN_OK) {
+        const kn_tier_put what = {.key = &f->key,
+                                  .target = kn_recipe_target(f->recipe),
+                                  .recipe = kn_recipe_span(f->recipe),
+                                  .blob = f->blob};
+        kn_stack_put(&f->cache->stack, &what, kn_cache_stores(f->cache));
+    }
+    kn_cache_flush(f->cache);
+}
+
+kiln_status kn_fetch_publish(kn_fetch *fetch, kiln_status made, kiln_diag *diag)
+{
+    kn_fetch *f = fetch;
+    kiln_status status = made;
+    if (f->started != 0) {
+        status = take_compiled(f, made);
+        store_compiled(f, status);
+    }
+    if (status != KILN_OK) {
+        kiln_blob_release(f->blob);
+        f->blob = NULL;
+    }
+    if (f->leased) {
+        kn_remotes_lease_drop(f->cache->remotes, &f->key); /* a child's have none to drop */
+    }
+    leave_flight(f, status);
+    if (status != KILN_OK) {
+        kn_diag_move(diag, &f->why);
+    }
+    kiln_diag_clear(&f->why);
+    return status;
 }

@@ -1,0 +1,53 @@
+/* A request for an entry, step by step: lookup, flight, compile, publish. The walk of a kernel
+ * takes the steps by itself (core/walk/stage.c); kn_cache_get_or_make takes them with a callback.
+ * One thread takes all steps of a request.
+ *
+ *     kn_fetch fetch;
+ *     status = kn_fetch_begin(&fetch, cache, recipe, diag);
+ *     if (status == KILN_OK && !kn_fetch_look_up(&fetch) && kn_fetch_claim(&fetch, &status, diag))
+ * { kn_fetch_start(&fetch); status = ... compile, which fills fetch.blob, or fetch.why ... status =
+ * kn_fetch_publish(&fetch, status, diag);
+ *     }
+ *     ... fetch.blob and fetch.origin are the answer ... */
+#ifndef KILN_STORE_GET_OR_COMPILE_H
+#define KILN_STORE_GET_OR_COMPILE_H
+
+#include "store/cache/cache.h"
+
+typedef struct kn_fetch {
+    kiln_cache *cache;
+    const kiln_recipe *recipe;
+    kiln_key key;
+    kiln_blob *blob; /* the answer: the caller's own, NULL without one */
+    kiln_origin origin;
+    /* Of who has the claim: */
+    kn_flight *flight;
+    kn_flight_seat *seat; /* NULL: nobody waits for what comes of it */
+    uint64_t deadline;
+    bool alone;       /* this host's lock of the key is held */
+    bool leased;      /* and the lease of all hosts */
+    uint64_t started; /* kn_clock_now; 0: no compile was begun */
+    kiln_diag why;    /* of a failure: those who wait get it, even where the caller wants none */
+} kn_fetch;
+
+/* KILN_E_INVALID for a recipe with a field that could not be added. There is nothing to end. */
+kiln_status kn_fetch_begin(kn_fetch *fetch, kiln_cache *cache, const kiln_recipe *recipe,
+                           kiln_diag *diag);
+
+/* Asks memory, disk, packs and remotes. Whether it is there. */
+bool kn_fetch_look_up(kn_fetch *fetch);
+
+/* Of all that ask for the same, threads, processes and hosts, one is to compile. True: this one,
+ * and kn_fetch_publish must follow; with a seat, the threads that ask meanwhile wait for it. False:
+ * another one has compiled, and *out_status (diag) says what came of it. */
+bool kn_fetch_claim(kn_fetch *fetch, kiln_status *out_status, kiln_diag *diag);
+
+/* Before the compile: the miss is counted, and time runs. */
+void kn_fetch_start(kn_fetch *fetch);
+
+/* Stores what was compiled, and hands it, or why it failed, to those who wait. A compile that was
+ * not begun is neither counted nor stored. KILN_E_CANCELLED in `made`: the caller has what it
+ * wanted, and does not share it. Returns `made`, or KILN_E_COMPILE for a success without bytes. */
+kiln_status kn_fetch_publish(kn_fetch *fetch, kiln_status made, kiln_diag *diag);
+
+#endif
