@@ -1,4 +1,6 @@
-/* The backends of this process: a list that only grows, one of the library's two globals. */
+/* The backends of this process: a list that only grows, one of the library's two globals.
+ *
+ * The check is in check.c. */
 #ifndef KILN_HAL_REGISTRY_H
 #define KILN_HAL_REGISTRY_H
 

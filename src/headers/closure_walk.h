@@ -1,4 +1,6 @@
-/* Follows every include of a source, breadth first, and writes down what it found as a manifest. */
+/* Follows every include of a source, breadth first, and writes down what it found as a manifest.
+ *
+ * The last two are in closure_glance.c. */
 #ifndef KILN_CORE_CLOSURE_WALK_H
 #define KILN_CORE_CLOSURE_WALK_H
 

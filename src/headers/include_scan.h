@@ -4,7 +4,9 @@
  *
  * Comments, line splices, string and character literals, raw strings, digraphs and digit separators
  * are understood. What a preprocessor could turn into an include that is not readable here stops
- * the scan with a reason. */
+ * the scan with a reason.
+ *
+ * What looks at texts outside the source is in closure_glance.c. */
 #ifndef KILN_CORE_INCLUDE_SCAN_H
 #define KILN_CORE_INCLUDE_SCAN_H
 

@@ -1,5 +1,7 @@
 /* A tool of somebody else's that kiln stands in for: found, named in keys, run on files in memory,
- * or put in this process's place. Linux. */
+ * or put in this process's place. Linux.
+ *
+ * kn_tool_find is in tool_find.c. */
 #ifndef KILN_INTERPOSE_TOOL_H
 #define KILN_INTERPOSE_TOOL_H
 

@@ -1,7 +1,9 @@
 /* SHA-256: the digest of keys and of everything that is named by its content.
  *
  * The work is OpenSSL's. A kn_digest keeps its context: later uses do not allocate. A failure
- * sticks: a wrong digest is the one thing that must never come out. */
+ * sticks: a wrong digest is the one thing that must never come out.
+ *
+ * digest_once.c has those for all at once; digest_cng.c the rest on Windows. */
 #ifndef KILN_KEY_DIGEST_H
 #define KILN_KEY_DIGEST_H
 

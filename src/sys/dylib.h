@@ -4,7 +4,9 @@
  * fields of a table struct and once to make kn_symbol rows: X(since, need, ret, name, (args))
  * kn_dylib_bind is one loop over those rows. `since` is the library's version that introduced the
  * symbol (0: always), `need` KN_REQUIRED or KN_OPTIONAL. A NULL optional is reached only behind the
- * capability that promises it. */
+ * capability that promises it.
+ *
+ * Loading from bytes is in dylib_memory.c, binding in dylib_bind.c, modules in module.c. */
 #ifndef KILN_SYS_DYLIB_H
 #define KILN_SYS_DYLIB_H
 

@@ -1,4 +1,6 @@
-/* Environment variables: raw, and parsed with one clear error that names the variable. */
+/* Environment variables: raw, and parsed with one clear error that names the variable.
+ *
+ * Raw variables are in variable.c, parsed ones in env.c. */
 #ifndef KILN_SYS_ENV_H
 #define KILN_SYS_ENV_H
 

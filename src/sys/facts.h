@@ -1,4 +1,6 @@
-/* What the system says of a file, as kiln keeps it. For src/sys alone. */
+/* What the system says of a file, as kiln keeps it. For src/sys alone.
+ *
+ * kn_held_folder_handle is in folder.c, the others are in file.c. */
 #ifndef KILN_SYS_FACTS_H
 #define KILN_SYS_FACTS_H
 

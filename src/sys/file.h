@@ -1,5 +1,7 @@
 /* Files: reading whole, facts, folders, walking. Paths are UTF-8. Failures leave errno's meaning in
- * the diag (vendor_code is errno); callers that only need "there or not" pass a NULL diag. */
+ * the diag (vendor_code is errno); callers that only need "there or not" pass a NULL diag.
+ *
+ * What works on folders is in folder.c, the paths are in path.c. */
 #ifndef KILN_SYS_FILE_H
 #define KILN_SYS_FILE_H
 

@@ -1,5 +1,7 @@
 /* The processor this process runs on: its name, and the instructions it has and the system lets
- * programs use. Features are bits; their names are those of the compilers' -m options. */
+ * programs use. Features are bits; their names are those of the compilers' -m options.
+ *
+ * kn_processor_memory is in memory.c. */
 #ifndef KILN_SYS_PROCESSOR_H
 #define KILN_SYS_PROCESSOR_H
 

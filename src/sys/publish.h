@@ -13,7 +13,9 @@
  * there publishes the same. Where that is not so, insist (kn_publish_insist). A temporary is
  * never left by a return. A killed process leaves none that was begun unnamed, where the file
  * system can; one that has a name is locked while its writer lives, and kn_publish_reclaim removes
- * one that is not. */
+ * one that is not.
+ *
+ * The names of temporaries are in publish_name.c. */
 #ifndef KILN_SYS_PUBLISH_H
 #define KILN_SYS_PUBLISH_H
 

@@ -1,5 +1,7 @@
 /* Threads, mutexes, condition variables. Initialisation cannot fail for mutex and cond on the
- * systems kiln runs on; a failure there is a programming error. */
+ * systems kiln runs on; a failure there is a programming error.
+ *
+ * processors.c counts processors and memory. */
 #ifndef KILN_SYS_THREAD_H
 #define KILN_SYS_THREAD_H
 

@@ -1,6 +1,10 @@
 /* What the files of the OpenCL backend share: the instance, one unit for each device found, the
  * opened device. The functions that work on a bare context and device also serve dropin/opencl.c;
- * none of them knows a cache or a key. */
+ * none of them knows a cache or a key.
+ *
+ * The operations of a device are in memory.c, launch.c, program.c and capture.c, those of the
+ * instance in probe.c (open, close), unit.c, identity.c and compile.c (stages, targets, options,
+ * the compile). */
 #ifndef KILN_BACKENDS_OPENCL_OPENCL_H
 #define KILN_BACKENDS_OPENCL_OPENCL_H
 

@@ -1,6 +1,8 @@
 /* The OpenGL functions of one context, and what can be done with them alone: facts of the context,
  * programs from text and from binaries. Serves the backend and the level 2 header, so it knows no
- * device, no launch and no cache. Every call needs the context current on the calling thread. */
+ * device, no launch and no cache. Every call needs the context current on the calling thread.
+ *
+ * kn_gl_class_of is in unit.c. */
 #ifndef KILN_OPENGL_API_H
 #define KILN_OPENGL_API_H
 

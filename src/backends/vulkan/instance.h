@@ -1,6 +1,8 @@
 /* The state of the vulkan backend and what the files of this folder share. Written against
  * Vulkan 1.1 from the distribution's headers; nothing is linked, every entry point comes from the
- * loader that is opened at run time. Knows no key and no store. */
+ * loader that is opened at run time. Knows no key and no store.
+ *
+ * Of queues, job.c has all but the copies (transfer.c) and launches (launch.c). */
 #ifndef KILN_VULKAN_INSTANCE_H
 #define KILN_VULKAN_INSTANCE_H
 

@@ -1,4 +1,6 @@
-/* Buffers, queues and events inside core. */
+/* Buffers, queues and events inside core.
+ *
+ * The two functions are in queue.c. */
 #ifndef KILN_CORE_BUFFER_H
 #define KILN_CORE_BUFFER_H
 

@@ -1,5 +1,8 @@
 /* The objects of level 3 as core sees them. A runtime owns its drivers and devices; everything else
- * borrows a device, and with it the runtime. */
+ * borrows a device, and with it the runtime.
+ *
+ * kn_device_handle is in device.c, kn_probe_open in driver_probe.c; what wakes drivers and lists
+ * them in device_listing.c. */
 #ifndef KILN_CORE_RUNTIME_H
 #define KILN_CORE_RUNTIME_H
 
@@ -88,7 +91,7 @@ kiln_status kn_driver_wake(kiln_runtime *runtime, kn_driver *driver, kiln_diag *
 kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,
                           kn_driver *driver, kiln_probe_report *report, kiln_diag *diag);
 
-/* --- what is listed (listing.c) --------------------------------------------------------------- */
+/* --- what is listed (device_listing.c) -------------------------------------------------------- */
 
 /* Lists a backend, remembered or opened. Only want of memory is a failure: all else is in the
  * report. */
@@ -112,7 +115,7 @@ void kn_devices_sort(kiln_runtime *runtime);
 /* The line "requested=… detected=[…] selected=…"; malloc'ed, NULL when out of memory. */
 char *kn_runtime_describe(kiln_runtime *runtime);
 
-/* --- options (options.c) ---------------------------------------------------------------------- */
+/* --- options (runtime_options.c) -------------------------------------------------------------- */
 
 /* KILN_FAKE: backends that work on request only are used as if they were asked for. */
 kiln_status kn_options_show_hidden(bool *out_show, kiln_diag *diag);

@@ -1,4 +1,6 @@
-/* A build for a named target, without a load: what compile.c compiles and explain.c looks at. */
+/* A build for a named target, without a load: what compile.c compiles and explain.c looks at.
+ *
+ * The functions are in precompile_program.c, with kiln_compile. */
 #ifndef KILN_CORE_PLAN_H
 #define KILN_CORE_PLAN_H
 

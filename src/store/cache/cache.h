@@ -1,4 +1,9 @@
-/* The cache object behind kiln/cache.h, and what core needs of it besides. */
+/* The cache object behind kiln/cache.h, and what core needs of it besides.
+ *
+ * The functions are in cache.c, but for cache_options.c (the defaults), cache_exit.c (enlist,
+ * delist), contains.c (glance, reread, count), cache_admin.c (need_disk, drop), pins.c
+ * (flush_rarely, stamp), misses.c (count_miss), bypass.c (count_bypass), load_watch.c
+ * (load_begin, load_end) and get_or_compile.c (get_or_make). */
 #ifndef KILN_STORE_CACHE_H
 #define KILN_STORE_CACHE_H
 

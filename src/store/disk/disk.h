@@ -11,7 +11,11 @@
  * entry that belongs to another user is not read.
  *
  * Nothing is made on disk before the first put. Entries are counted as whole blocks of 4 KiB. The
- * last use is the file's mtime, moved at most once an hour. */
+ * last use is the file's mtime, moved at most once an hour.
+ *
+ * The functions are in disk.c, but for disk_root.c (the root, its space, what is pinned),
+ * disk_evict.c (make_room), disk_janitor.c, disk_temporaries.c (sweep, count), disk_prune.c, and
+ * disk_walk.c (walk, inspect, load, verify). */
 #ifndef KILN_STORE_DISK_H
 #define KILN_STORE_DISK_H
 

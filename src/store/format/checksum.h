@@ -1,4 +1,6 @@
-/* XXH3-128, the checksum of everything kiln stores: finds damage, proves nothing about intent. */
+/* XXH3-128, the checksum of everything kiln stores: finds damage, proves nothing about intent.
+ *
+ * kn_checksum_avx512 is in checksum_avx512.c, which has build flags of its own. */
 #ifndef KILN_STORE_CHECKSUM_H
 #define KILN_STORE_CHECKSUM_H
 

@@ -4,7 +4,9 @@
  * A look-up waits for the server, at most `timeout`, and only while the breaker is closed and the
  * budget is not used up. Nothing else does: uploads, leases' renewal and trying a broken server
  * again are the work of one thread of its own per remote (remote_work.c), started when there is
- * something for it to do. */
+ * something for it to do.
+ *
+ * kn_remote_open is in remotes.c, which loads modules. */
 #ifndef KILN_STORE_REMOTE_H
 #define KILN_STORE_REMOTE_H
 

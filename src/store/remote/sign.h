@@ -2,7 +2,9 @@
  * tells what they protect, docs/formats.md the bytes.
  *
  * What is signed is the entry's key and the SHA-256 of the entry file, under a header that nothing
- * else is signed with: a signature cannot be moved to another key, nor to other bytes. */
+ * else is signed with: a signature cannot be moved to another key, nor to other bytes.
+ *
+ * The functions are in sign.c, or in sign_none.c where OpenSSL is missing. */
 #ifndef KILN_STORE_SIGN_H
 #define KILN_STORE_SIGN_H
 
