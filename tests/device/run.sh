@@ -37,7 +37,9 @@ say tests
 for backend in cuda opencl vulkan opengl cpu; do
     step "conformance_$backend" conformance "$backend"
 done
-step dropin_opencl dropin_opencl
+for api in opencl vulkan opengl cuda; do
+    step "dropin_$api" "dropin_$api"
+done
 step two_devices two_devices
 step hard_cases hard_cases
 say "example kernels against their references, cold and warm"
