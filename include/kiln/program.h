@@ -133,6 +133,15 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_program_params(kiln_program *program, 
  * Fails: NULL for an unknown entry, or where the backend keeps no list of its kernels. */
 KILN_API const char *kiln_program_attributes(const kiln_program *program, const char *entry);
 
+/* The qualifiers of a parameter in its language's words: the address space ("global", "private"),
+ * an image's access ("read_only"), "const", "restrict", "volatile", "pipe", with blanks between.
+ * They are kept with the binary, for drivers forget them (NVIDIA: clGetKernelArgInfo).
+ * Threads: any.   Blocks: never.   Owns: borrowed from the program.
+ * Fails: NULL for an unknown entry, an index past its parameters, or where the backend does not
+ * tell. */
+KILN_API const char *kiln_program_qualifiers(const kiln_program *program, const char *entry,
+                                             size_t index);
+
 KILN_END_DECLS
 
 #endif

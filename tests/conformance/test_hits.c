@@ -92,8 +92,10 @@ static void note_entry(FILE *out, kiln_program *program, const char *entry)
     (void)fprintf(out, "kernel %s: %zu parameters, attributes %s\n", entry, count,
                   attributes != NULL ? attributes : "unknown");
     for (size_t i = 0; i < count; i++) {
-        (void)fprintf(out, "kernel %s, parameter %zu: %s %s, kind %d, %zu bytes\n", entry, i,
-                      params[i].type, params[i].name, (int)params[i].kind, params[i].size);
+        const char *qualifiers = kiln_program_qualifiers(program, entry, i);
+        (void)fprintf(out, "kernel %s, parameter %zu: %s %s, kind %d, %zu bytes, %s\n", entry, i,
+                      params[i].type, params[i].name, (int)params[i].kind, params[i].size,
+                      qualifiers != NULL ? qualifiers : "qualifiers unknown");
     }
 }
 
@@ -193,6 +195,12 @@ static bool try_options(suite *s, size_t index, const char *options)
     }
     assert_int_equal(kiln_program_info(program)->origin, KILN_ORIGIN_COMPILED);
     char *compiled = describe(fresh.device, program);
+    assert_null(kiln_program_qualifiers(program, "sense", 9));
+    if (strcmp(s->backend, "opencl") == 0) { /* and what is known is right */
+        assert_string_equal(kiln_program_qualifiers(program, "sense", 0), "global const restrict");
+        assert_string_equal(kiln_program_qualifiers(program, "sense", 1), "global");
+        assert_string_equal(kiln_program_qualifiers(program, "fixed", 1), "local");
+    }
     kiln_program_release(program);
     restart(s, &fresh);
     check_hit(&fresh, options, KILN_ORIGIN_MEMORY, compiled);

@@ -80,7 +80,9 @@ typedef struct kiln_identity {
 #define KILN_IDENTITY_GPU "gpu"
 
 /* A fact that core reads: the kernels of the artifact, a line each: the name and, if there are any,
- * a tab and the attributes. With it the entries that a source names are checked, without it not. */
+ * a tab and the attributes, and behind these for each parameter a tab and its qualifiers (never
+ * empty; of all parameters or of none). With it the entries that a source names are checked,
+ * without it not. */
 #define KILN_FACT_ENTRIES "entries"
 
 /* A growing artifact. Core owns the memory; the backend appends through the host's functions. */

@@ -13,7 +13,7 @@
 
 static const kiln_stage binary_stage = {
     .name = "opencl.binary",
-    .revision = 2,
+    .revision = 3,
     .output = KILN_LANG_NONE,
     .takes_source = true,
     .portable = false,

@@ -111,6 +111,47 @@ static void ask_attributes(const kn_opencl_api *api, kn_opencl_kernel *kernel)
     }
 }
 
+/* "\tglobal const": false where the driver does not tell. */
+static bool put_qualifiers(const kn_opencl_api *api, cl_kernel kernel, cl_uint index,
+                           kn_strbuf *words)
+{
+    static const char *const spaces[] = {"global", "local", "constant", "private"};
+    static const char *const accesses[] = {" read_only", " write_only", " read_write", ""};
+    cl_kernel_arg_address_qualifier space = 0;
+    cl_kernel_arg_access_qualifier access = 0;
+    cl_kernel_arg_type_qualifier type = 0;
+    if (api->clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(space),
+                                &space, NULL) != CL_SUCCESS ||
+        api->clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof(access),
+                                &access, NULL) != CL_SUCCESS ||
+        api->clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof(type), &type,
+                                NULL) != CL_SUCCESS ||
+        space < CL_KERNEL_ARG_ADDRESS_GLOBAL || space > CL_KERNEL_ARG_ADDRESS_PRIVATE ||
+        access < CL_KERNEL_ARG_ACCESS_READ_ONLY || access > CL_KERNEL_ARG_ACCESS_NONE) {
+        return false;
+    }
+    kn_strbuf_printf(words, "\t%s%s%s%s%s%s", spaces[space - CL_KERNEL_ARG_ADDRESS_GLOBAL],
+                     accesses[access - CL_KERNEL_ARG_ACCESS_READ_ONLY],
+                     (type & CL_KERNEL_ARG_TYPE_CONST) != 0 ? " const" : "",
+                     (type & CL_KERNEL_ARG_TYPE_RESTRICT) != 0 ? " restrict" : "",
+                     (type & CL_KERNEL_ARG_TYPE_VOLATILE) != 0 ? " volatile" : "",
+                     (type & CL_KERNEL_ARG_TYPE_PIPE) != 0 ? " pipe" : "");
+    return true;
+}
+
+/* Of all parameters, or of none. */
+static void ask_qualifiers(const kn_opencl_api *api, kn_opencl_kernel *kernel)
+{
+    kn_strbuf words;
+    bool told = kernel->param_count > 0;
+    kn_strbuf_init(&words, 0);
+    for (size_t i = 0; i < kernel->param_count && told; i++) {
+        told = put_qualifiers(api, kernel->handle, (cl_uint)i, &words);
+    }
+    kernel->qualifiers = told && kn_strbuf_ok(&words) ? kn_strbuf_detach(&words, NULL) : NULL;
+    kn_strbuf_deinit(&words);
+}
+
 static void ask_groups(const kn_opencl_site *site, kn_opencl_kernel *kernel)
 {
     (void)site->api->clGetKernelWorkGroupInfo(kernel->handle, site->device,
@@ -177,9 +218,11 @@ void kn_opencl_kernels_to_entries(const kn_opencl_kernels *kernels, kn_strbuf *f
 {
     for (size_t i = 0; i < kernels->count; i++) {
         const char *attributes = kernels->items[i].attributes;
+        const char *qualifiers = kernels->items[i].qualifiers;
         bool any = attributes != NULL && attributes[0] != '\0';
-        kn_strbuf_printf(fact, "%s%s%s\n", kernels->items[i].name, any ? "\t" : "",
-                         any ? attributes : "");
+        kn_strbuf_printf(fact, "%s%s%s%s\n", kernels->items[i].name,
+                         any || qualifiers != NULL ? "\t" : "", any ? attributes : "",
+                         qualifiers != NULL ? qualifiers : "");
     }
 }
 
@@ -290,6 +333,7 @@ static void release(const kn_opencl_api *api, kn_opencl_kernels *kernels)
     for (size_t i = 0; i < kernels->count; i++) {
         kn_opencl_kernel *kernel = &kernels->items[i];
         (void)api->clReleaseKernel(kernel->handle);
+        free(kernel->qualifiers);
         free(kernel->attributes);
         free(kernel->name);
         free(kernel->params);
@@ -324,6 +368,7 @@ kiln_status kn_opencl_kernels_init(const kn_opencl_site *site, cl_program progra
     }
     for (size_t i = 0; i < kernels->count && fact == NULL; i++) {
         ask_attributes(site->api, &kernels->items[i]);
+        ask_qualifiers(site->api, &kernels->items[i]);
         for (size_t k = 0; k < kernels->items[i].param_count; k++) {
             ask_param(site->api, kernels->items[i].handle, (cl_uint)k,
                       &kernels->items[i].params[k]);

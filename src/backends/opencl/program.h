@@ -18,6 +18,7 @@
 typedef struct kn_opencl_kernel {
     char *name;
     char *attributes; /* as the driver gives them; NULL where the program is from a binary */
+    char *qualifiers; /* a tab and words for each parameter; NULL like attributes, or not known */
     kiln_param *params;
     size_t param_count;
     cl_kernel handle;
@@ -39,7 +40,8 @@ kiln_status kn_opencl_kernels_init(const kn_opencl_site *site, cl_program progra
                                    size_t fact_size, kn_opencl_kernels *kernels, kiln_diag *diag);
 void kn_opencl_kernels_deinit(const kn_opencl_api *api, kn_opencl_kernels *kernels);
 void kn_opencl_kernels_to_fact(const kn_opencl_kernels *kernels, kn_strbuf *fact);
-/* The same as KILN_FACT_ENTRIES: names and attributes, which PoCL forgets. */
+/* The same as KILN_FACT_ENTRIES: names, attributes (which PoCL forgets), qualifiers of parameters
+ * (which NVIDIA forgets). */
 void kn_opencl_kernels_to_entries(const kn_opencl_kernels *kernels, kn_strbuf *fact);
 kn_opencl_kernel *kn_opencl_kernel_find(const kn_opencl_kernels *kernels, const char *name);
 

@@ -390,6 +390,12 @@ const char *kiln_program_attributes(const kiln_program *program, const char *ent
     return kn_kernels_attributes(program->kernels, program->kernels_size, entry);
 }
 
+const char *kiln_program_qualifiers(const kiln_program *program, const char *entry, size_t index)
+{
+    program = kn_program_now(program);
+    return kn_kernels_qualifiers(program->kernels, program->kernels_size, entry, index);
+}
+
 kiln_status kn_program_reflect(kiln_program *program, const char *entry,
                                const kiln_param **out_params, size_t *out_count, kiln_diag *diag)
 {

@@ -13,12 +13,14 @@ kn_span kn_kernels_of(const kn_build *build);
  * the diag has the list. */
 kiln_status kn_kernels_check(kn_span kernels, const kiln_source *source, kiln_diag *diag);
 
-/* The same list for a program: "name NUL attributes NUL" for each kernel. malloc'ed; NULL where it
- * is empty or memory is short. */
+/* The same list for a program: "name NUL attributes NUL", the qualifiers of each parameter with a
+ * NUL, and one more NUL for each kernel. malloc'ed; NULL where it is empty or memory is short. */
 char *kn_kernels_copy(kn_span kernels, size_t *out_size);
 /* Makes the fact of it again, for an artifact that has none. */
 kiln_status kn_kernels_keep(const char *copy, size_t size, kiln_artifact *artifact);
 /* The attributes of a kernel in such a copy; NULL if it is not there. */
 const char *kn_kernels_attributes(const char *copy, size_t size, const char *entry);
+/* The qualifiers of a parameter; NULL, too, if they are not known. */
+const char *kn_kernels_qualifiers(const char *copy, size_t size, const char *entry, size_t index);
 
 #endif

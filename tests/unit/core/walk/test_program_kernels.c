@@ -46,7 +46,8 @@ static kn_span list_of(const char *text)
 
 static void a_list_is_read_and_made_again(void **state)
 {
-    static const char *const lists[] = {"a\n", "a\nbb\treqd_work_group_size(8,1,1)\nc\n", ""};
+    static const char *const lists[] = {"a\n", "a\nbb\treqd_work_group_size(8,1,1)\nc\n", "",
+                                        "a\t\tglobal const\tprivate\nb\tx\tlocal\nc\n"};
     (void)state;
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         kn_artifact artifact;
@@ -66,13 +67,25 @@ static void a_list_is_read_and_made_again(void **state)
     assert_string_equal(kn_kernels_attributes(copy, size, "c"), "");
     assert_null(kn_kernels_attributes(copy, size, "b"));
     assert_null(kn_kernels_attributes(NULL, 0, "b"));
+    assert_null(kn_kernels_qualifiers(copy, size, "bb", 0));
+    free(copy);
+    copy = kn_kernels_copy(list_of(lists[3]), &size);
+    assert_string_equal(kn_kernels_attributes(copy, size, "a"), "");
+    assert_string_equal(kn_kernels_qualifiers(copy, size, "a", 0), "global const");
+    assert_string_equal(kn_kernels_qualifiers(copy, size, "a", 1), "private");
+    assert_null(kn_kernels_qualifiers(copy, size, "a", 2));
+    assert_string_equal(kn_kernels_attributes(copy, size, "b"), "x");
+    assert_string_equal(kn_kernels_qualifiers(copy, size, "b", 0), "local");
+    assert_null(kn_kernels_qualifiers(copy, size, "c", 0));
+    assert_null(kn_kernels_qualifiers(copy, size, "d", 0));
+    assert_null(kn_kernels_qualifiers(NULL, 0, "a", 0));
     free(copy);
 }
 
 /* From a damaged or a foreign entry: whatever it holds, it is read to its end and no further. */
 static void a_list_may_hold_anything(void **state)
 {
-    static const char odd[] = "\n\t\n\0a\tb\0c\n\t\tx";
+    static const char odd[] = "\n\t\n\0a\tb\0c\n\t\tx\nba\tb\t\tc\0\0d\te\t\t\t";
     const char *const entries[] = {"a"};
     (void)state;
     for (size_t length = 0; length < sizeof(odd); length++) {
@@ -83,6 +96,7 @@ static void a_list_may_hold_anything(void **state)
         source.entry_count = 1;
         char *copy = kn_kernels_copy(kn_span_of(odd, length), &size);
         (void)kn_kernels_attributes(copy, size, "a");
+        (void)kn_kernels_qualifiers(copy, size, "ba", 3);
         assert_int_equal(kn_kernels_check(kn_span_of(odd, length), &source, &diag),
                          length == 0 ? KILN_OK : KILN_E_INVALID);
         kiln_diag_clear(&diag);
