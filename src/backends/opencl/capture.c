@@ -20,6 +20,7 @@
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
 #include "base/text.h"
+#include "sys/env.h"
 
 /* PoCL's USHRT_MAX: work-items in the widest dimension. */
 #define SMALL_GRID 65535u
@@ -52,13 +53,19 @@ static size_t find_shape(const kn_opencl_capture *capture, const kn_opencl_shape
     return i;
 }
 
-bool kn_opencl_capture_wants(kn_opencl_capture *capture, const kn_opencl_shape *shape)
+bool kn_opencl_capture_wants(kn_opencl_capture *capture, kn_opencl_shape *shape)
 {
     if (!capture->enabled) {
         return false;
     }
+    if (capture->general) {
+        memset(shape->local, 0, sizeof(shape->local));
+        shape->zero_offset = false;
+        shape->small_grid = false;
+    }
     kn_mutex_lock(&capture->lock);
-    bool wants = !capture->failed && capture->count < KN_OPENCL_MAX_SHAPES &&
+    const bool held = capture->general && !capture->unread;
+    bool wants = !held && !capture->failed && capture->count < KN_OPENCL_MAX_SHAPES &&
                  find_shape(capture, shape) == capture->count;
     kn_mutex_unlock(&capture->lock);
     return wants;
@@ -86,6 +93,37 @@ static void shape_to_line(const kn_opencl_shape *shape, kn_strbuf *text)
     kn_strbuf_printf(text, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d %s\n", shape->local[0],
                      shape->local[1], shape->local[2], shape->zero_offset, shape->small_grid,
                      shape->kernel);
+}
+
+/* One of the list: "64-1-1", then "-goffs0" and "-smallgrid". */
+static bool shape_from_word(const char *word, kn_opencl_shape *shape)
+{
+    *shape = (kn_opencl_shape){0};
+    for (int i = 0; i < 3; i++) {
+        char *rest = NULL;
+        shape->local[i] = strtoull(word, &rest, 10);
+        if (rest == word || (i < 2 && *rest != '-')) {
+            return false;
+        }
+        word = rest + (i < 2);
+    }
+    shape->zero_offset = strncmp(word, "-goffs0", 7) == 0;
+    shape->small_grid = strncmp(word + (shape->zero_offset ? 7 : 0), "-smallgrid", 10) == 0;
+    return true;
+}
+
+void kn_opencl_shapes_asked_for(const kn_opencl_kernels *kernels, kn_strbuf *text)
+{
+    const char *at = kn_env_get("POCL_BINARY_SPECIALIZE_WG");
+    while (at != NULL && *at != '\0') {
+        kn_opencl_shape shape;
+        for (size_t i = 0; shape_from_word(at, &shape) && i < kernels->count; i++) {
+            kn_text_put(shape.kernel, sizeof(shape.kernel), kernels->items[i].name);
+            shape_to_line(&shape, text);
+        }
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
 }
 
 static bool shape_from_line(const char *line, kn_opencl_shape *shape)
@@ -176,6 +214,7 @@ void kn_opencl_capture_init(kn_opencl_capture *capture, const kn_opencl_device *
         return;
     }
     capture->unread = artifact->later;
+    capture->general = !kn_pocl_specializes();
     if (!capture->unread) {
         memcpy(capture->header, artifact->data, KN_POCL_HEADER);
     }
@@ -283,15 +322,17 @@ static kiln_status read_again(const kn_opencl_capture *capture, const kn_opencl_
     return status;
 }
 
-static kiln_status keep(const kn_opencl_capture *capture, const kiln_host *host, size_t shapes,
+static kiln_status keep(const kn_opencl_program *program, const kiln_host *host, size_t shapes,
                         const void *data, size_t size, kiln_artifact *artifact)
 {
+    const kn_opencl_capture *capture = &program->capture;
     const kn_opencl_input *input = &capture->input;
     kn_strbuf text;
     kn_strbuf_init(&text, 0);
     for (size_t i = 0; i < shapes; i++) {
         shape_to_line(&capture->shapes[i], &text);
     }
+    kn_opencl_shapes_asked_for(&program->kernels, &text);
     kiln_status status = kn_strbuf_ok(&text) ? KILN_OK : KILN_E_NOMEM;
     if (status == KILN_OK) {
         status = host->artifact_set(artifact, KILN_LANG_NONE, data, size);
@@ -341,7 +382,7 @@ kiln_status kn_opencl_program_capture(void *device, void *program, kiln_artifact
                                  : read_again(capture, &site, &data, &size, diag);
     }
     if (status == KILN_OK) {
-        status = keep(capture, dev->cl->host, count, data, size, artifact);
+        status = keep(owner, dev->cl->host, count, data, size, artifact);
     }
     free(data);
     kn_mutex_lock(&capture->lock);

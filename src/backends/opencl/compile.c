@@ -212,13 +212,21 @@ static kiln_status keep_params(build *b, kiln_artifact *artifact, kiln_diag *dia
     return status;
 }
 
-static kiln_status keep_capture(const build *b, kiln_artifact *artifact)
+static kiln_status keep_capture(const build *b, bool read_later, kiln_artifact *artifact)
 {
     kiln_status status = KILN_OK;
     if (!b->unit->is_pocl || b->source->language != KILN_LANG_OPENCL_C) {
         return KILN_OK;
     }
-    status = set_fact(b, artifact, KN_OPENCL_FACT_SHAPES, "");
+    kn_strbuf shapes;
+    kn_strbuf_init(&shapes, 0);
+    if (!read_later) {
+        kn_opencl_shapes_asked_for(&b->kernels, &shapes);
+    }
+    status = kn_strbuf_ok(&shapes)
+                 ? set_fact(b, artifact, KN_OPENCL_FACT_SHAPES, kn_strbuf_text(&shapes))
+                 : KILN_E_NOMEM;
+    kn_strbuf_deinit(&shapes);
     if (status == KILN_OK) {
         status = set_fact(b, artifact, KN_OPENCL_FACT_OPTIONS, b->input.options);
     }
@@ -275,11 +283,11 @@ static bool is_read_later(const build *b, const kiln_compile_request *request)
            b->source->language == KILN_LANG_OPENCL_C && b->source->text != NULL;
 }
 
-static kiln_status keep(build *b, kiln_artifact *artifact, kiln_diag *diag)
+static kiln_status keep(build *b, bool read_later, kiln_artifact *artifact, kiln_diag *diag)
 {
     kiln_status status = keep_params(b, artifact, diag);
     if (status == KILN_OK) {
-        status = keep_capture(b, artifact);
+        status = keep_capture(b, read_later, artifact);
     }
     if (status == KILN_OK && b->log != NULL) {
         status = b->cl->host->artifact_set_log(artifact, b->log, strlen(b->log));
@@ -365,7 +373,7 @@ kiln_status kn_opencl_compile(void *instance, const kiln_compile_request *reques
         status = run(&b, diag);
     }
     if (status == KILN_OK) {
-        status = keep(&b, artifact, diag);
+        status = keep(&b, is_read_later(&b, request), artifact, diag);
     }
     if (status == KILN_OK) {
         status = give(&b, request, artifact, out_live, diag);

@@ -30,8 +30,9 @@ static const struct {
 /* Variables that change the code that a driver makes, by the drivers' own documentation and
  * sources. Those that name a platform's debug output or cache are not here. */
 static const char *const variables[] = {
-    /* PoCL 1.8 to 7.1 */
-    "POCL_BINARY_SPECIALIZE_WG",
+    /* PoCL 1.8 to 7.1, but for POCL_BINARY_SPECIALIZE_WG and POCL_WORK_GROUP_SPECIALIZATION: they
+     * decide which functions a binary holds besides the general ones, and which of them a launch
+     * takes or makes. A binary is right for every launch, whatever it holds. */
     "POCL_BITCODE_FINALIZER",
     "POCL_CPU_LOCAL_MEM_SIZE",
     "POCL_CUDA_GPU_ARCH",
@@ -51,7 +52,6 @@ static const char *const variables[] = {
     "POCL_VECTORIZER_PREFER_VECTOR_WIDTH",
     "POCL_WILOOPS_MAX_UNROLL_COUNT",
     "POCL_WORK_GROUP_METHOD",
-    "POCL_WORK_GROUP_SPECIALIZATION",
     /* Intel */
     "CL_CONFIG_CPU_TARGET_ARCH",
     "CL_CONFIG_CPU_VECTORIZER_MODE",

@@ -97,13 +97,21 @@ kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, con
 kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program, void **out_data,
                                   size_t *out_size, kiln_diag *diag);
 
-/* --- pocl.c: the two things one has to know about PoCL's binaries ----------------------------- */
+/* --- pocl.c: what one has to know about PoCL's binaries and files ------------------------------ */
 
 #define KN_POCL_HEADER 77u /* magic, device, version, counts, flags and the hash of the program */
 
 /* False when the bytes cannot be a whole PoCL binary. PoCL itself walks the lengths in a binary
  * without looking where they lead, and aborts or worse on damaged ones. */
 bool kn_pocl_binary_is_sound(const void *data, size_t size);
+
+/* True for the path of a library that such a PoCL has made and loaded for a launch of one of
+ * `names`, which are parted by semicolons as CL_PROGRAM_KERNEL_NAMES gives them. */
+bool kn_pocl_is_code_of(const char *path, const char *names);
+
+/* False where POCL_WORK_GROUP_SPECIALIZATION says that launches take the functions for any shape,
+ * which are in every binary. */
+bool kn_pocl_specializes(void);
 
 /* Whether the platform's version is one of a PoCL that links with ld; and KILN_E_UNAVAILABLE where
  * a unit does and none is on $PATH. To be asked before PoCL makes code of a kernel. */

@@ -14,6 +14,7 @@
 
 #include "backends/opencl/opencl.h"
 #include "base/checked.h"
+#include "sys/env.h"
 #include "sys/paths.h"
 
 #define POCL_MAGIC "poclbin"
@@ -63,6 +64,12 @@ bool kn_pocl_binary_is_sound(const void *data, size_t size)
     return at == size;
 }
 
+bool kn_pocl_specializes(void)
+{
+    const char *value = kn_env_get("POCL_WORK_GROUP_SPECIALIZATION");
+    return value == NULL || value[0] == '1'; /* as PoCL reads it */
+}
+
 bool kn_pocl_takes_linker(const char *platform_version)
 {
     static const char word[] = " PoCL ";
@@ -72,6 +79,44 @@ bool kn_pocl_takes_linker(const char *platform_version)
     }
     at += sizeof(word) - 1; /* "3.1+debian": 7 and later may have a linker inside */
     return at[0] >= '0' && at[0] <= '6' && !isdigit((unsigned char)at[1]);
+}
+
+/* The path's last part, cut off: *length becomes what is before it. */
+static const char *take_part(const char *path, size_t *length, size_t *out_size)
+{
+    size_t begin = *length;
+    while (begin > 0 && path[begin - 1] != '/') {
+        begin--;
+    }
+    *out_size = *length - begin;
+    *length = begin > 0 ? begin - 1 : 0;
+    return path + begin;
+}
+
+static bool is_listed(const char *names, const char *name, size_t size)
+{
+    while (*names != '\0') {
+        const size_t length = strcspn(names, ";");
+        if (length == size && memcmp(names, name, size) == 0) {
+            return true;
+        }
+        names += length + (names[length] == ';');
+    }
+    return false;
+}
+
+bool kn_pocl_is_code_of(const char *path, const char *names)
+{
+    static const char suffix[] = ".so";
+    size_t left = strlen(path), file_size = 0, shape_size = 0, folder_size = 0;
+    const char *file = take_part(path, &left, &file_size);
+    const char *shape = take_part(path, &left, &shape_size);
+    const char *folder = take_part(path, &left, &folder_size);
+    const size_t tail = sizeof(suffix) - 1;
+    return file_size > tail && memcmp(file + file_size - tail, suffix, tail) == 0 &&
+           folder_size == file_size - tail && memcmp(folder, file, folder_size) == 0 &&
+           shape_size > 0 && isdigit((unsigned char)shape[0]) &&
+           is_listed(names, folder, folder_size);
 }
 
 kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag)

@@ -64,7 +64,8 @@ typedef struct kn_opencl_capture {
     bool held[KN_OPENCL_MAX_SHAPES];       /* in the binary */
     size_t count;
     bool failed;
-    bool unread; /* nobody has read the binary of the program that was built from source */
+    bool general; /* POCL_WORK_GROUP_SPECIALIZATION=0: launches take what every binary holds */
+    bool unread;  /* nobody has read the binary of the program that was built from source */
     kn_opencl_input input; /* to build the same program once more */
     unsigned char header[KN_POCL_HEADER];
     char *params, *log;
@@ -77,8 +78,12 @@ void kn_opencl_capture_init(kn_opencl_capture *capture, const kn_opencl_device *
 void kn_opencl_capture_deinit(kn_opencl_capture *capture, const kn_opencl_api *api);
 kn_opencl_shape kn_opencl_shape_of(const char *kernel, const uint64_t *global,
                                    const uint64_t *local, const uint64_t *offset);
-/* True for a shape that the binary does not hold and that has not been launched. */
-bool kn_opencl_capture_wants(kn_opencl_capture *capture, const kn_opencl_shape *shape);
+/* True for a shape that the binary does not hold and that has not been launched. Where PoCL makes
+ * one function for all shapes of a kernel, *shape becomes that one. */
+bool kn_opencl_capture_wants(kn_opencl_capture *capture, kn_opencl_shape *shape);
+/* As lines of KN_OPENCL_FACT_SHAPES: those that a binary of these kernels holds when it is read
+ * because POCL_BINARY_SPECIALIZE_WG asks for them. */
+void kn_opencl_shapes_asked_for(const kn_opencl_kernels *kernels, kn_strbuf *text);
 /* Records the launch of a wanted shape; retains the event. */
 void kn_opencl_capture_add(kn_opencl_capture *capture, const kn_opencl_api *api,
                            const kn_opencl_shape *shape, cl_event event);

@@ -175,9 +175,45 @@ static void a_binary_captured_before_any_launch_still_compiles(void **state)
     assert_int_equal(got.grew, 1);
 }
 
+/* What PoCL is asked to finish is in a binary that was read before any launch. Then a launch takes
+ * no linker. */
+static void asked_for_shapes_are_finished_before_any_launch(void **state)
+{
+    const char *folder = (const char *)*state;
+    assert_int_equal(setenv("POCL_BINARY_SPECIALIZE_WG", "7-1-1,32-1-1-goffs0-smallgrid", 1), 0);
+    assert_int_equal(start("early", folder).exit_code, 0);
+    assert_int_equal(unsetenv("POCL_BINARY_SPECIALIZE_WG"), 0);
+    answer got = start("warm", folder);
+    assert_int_equal(got.exit_code, 0);
+    assert_int_equal(got.new_files, 0);
+    assert_int_equal(got.grew, 0);
+    got = start("other", folder);
+    assert_true(got.new_files > 0);
+    assert_int_equal(got.grew, 1);
+}
+
+/* And so is a function for any shape, always. */
+static void general_functions_are_finished_before_any_launch(void **state)
+{
+    const char *folder = (const char *)*state;
+    assert_int_equal(start("early", folder).exit_code, 0);
+    assert_int_equal(setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 1), 0);
+    for (int i = 0; i < 2; i++) {
+        answer got = start(i == 0 ? "warm" : "other", folder);
+        assert_int_equal(got.exit_code, 0);
+        assert_int_equal(got.new_files, 0);
+        assert_int_equal(got.grew, 0);
+    }
+    assert_int_equal(unsetenv("POCL_WORK_GROUP_SPECIALIZATION"), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(asked_for_shapes_are_finished_before_any_launch,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(general_functions_are_finished_before_any_launch,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_binary_captured_after_its_launch_compiles_nothing,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_binary_captured_before_any_launch_still_compiles,

@@ -246,6 +246,34 @@ static size_t make_pocl(unsigned char *bytes)
     return 77 + 28 + 40 + 60;
 }
 
+static void a_library_tells_which_kernel_was_launched(void **state)
+{
+    (void)state;
+    static const char folder[] = "/c/pocl/kcache/AB/CDEFG";
+    static const struct {
+        const char *end;
+        bool is_code;
+    } rows[] = {
+        {"/add/64-1-1-goffs0-smallgrid/add.so", true},
+        {"/mul/0-0-0/mul.so", true},
+        {"/add/64-1-1/mul.so", false},
+        {"/sub/64-1-1/sub.so", false},
+        {"/ad/64-1-1/ad.so", false},
+        {"/add/lib/add.so", false},
+        {"/add/64-1-1/add.bc", false},
+        {"/add.so", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char path[256];
+        (void)snprintf(path, sizeof(path), "%s%s", folder, rows[i].end);
+        assert_int_equal(kn_pocl_is_code_of(path, "add;mul"), rows[i].is_code);
+        assert_false(kn_pocl_is_code_of(path, ""));
+    }
+    assert_false(kn_pocl_is_code_of("", "add"));
+    assert_false(kn_pocl_is_code_of(".so", "add"));
+}
+
 static void D1_lengths_in_a_pocl_binary_must_lead_to_its_end(void **state)
 {
     (void)state;
@@ -292,6 +320,7 @@ int main(void)
         cmocka_unit_test(line_breaks_are_refused),
         cmocka_unit_test_setup_teardown(the_private_folder_comes_and_goes, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
+        cmocka_unit_test(a_library_tells_which_kernel_was_launched),
         cmocka_unit_test(D1_lengths_in_a_pocl_binary_must_lead_to_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
