@@ -1,8 +1,9 @@
-/* An OpenCL program of the ordinary kind, except for one line: where it said
+/* An OpenCL program of the ordinary kind, except for its cache and one line: where it said
  *     program = clCreateProgramWithSource(context, 1, &text, NULL, &code);
  *     code = clBuildProgram(program, 1, &device, "-DFACTOR=3", NULL, NULL);
  *
- * it now asks kiln. The second start finds the program in the cache and compiles nothing.
+ * it now asks kiln. The second start finds the program in the cache and compiles nothing. The cache
+ * is destroyed at the end of main: with PoCL, what was launched is stored there.
  *
  *     cc opencl_program.c $(pkg-config --cflags --libs kiln) -lOpenCL && ./a.out */
 #define CL_TARGET_OPENCL_VERSION 120
@@ -32,7 +33,9 @@ int main(void)
     cl_command_queue queue = clCreateCommandQueue(context, device, 0, NULL);
 
     kiln_diag diag = KILN_DIAG_INIT;
-    if (kiln_opencl_build_program(NULL, context, device, text, "-DFACTOR=3", &program, &diag)) {
+    kiln_cache *cache = NULL;
+    if (kiln_cache_create(NULL, &cache, &diag) ||
+        kiln_opencl_build_program(cache, context, device, text, "-DFACTOR=3", &program, &diag)) {
         (void)fprintf(stderr, "%s: %s\n%s", diag.what, diag.why, diag.log ? diag.log : "");
         return 1;
     }
@@ -52,5 +55,6 @@ int main(void)
     clReleaseProgram(program);
     clReleaseCommandQueue(queue);
     clReleaseContext(context);
+    kiln_cache_destroy(cache);
     return data[7] == 21 ? 0 : 1;
 }

@@ -3,12 +3,14 @@
 
 #include <stdatomic.h>
 
-#define SHARE 4 /* of the time since the first build, one part */
+/* Of the time since the first build, one part. */
+#define SHARE 4
+#define SHARE_NEW 20
 
 static atomic_uint_least64_t first_build_at; /* 0: none yet */
 static atomic_uint_least64_t built_ns;
 static atomic_uint_least64_t read_total_ns;
-static atomic_uint_least64_t read_kernels;
+static atomic_uint_least64_t expected_total_ns;
 
 void kn_opencl_budget_earn(uint64_t build_ns, uint64_t now)
 {
@@ -18,23 +20,46 @@ void kn_opencl_budget_earn(uint64_t build_ns, uint64_t now)
     (void)atomic_fetch_add(&built_ns, build_ns);
 }
 
-void kn_opencl_budget_spend(size_t kernels, uint64_t read_ns)
+uint64_t kn_opencl_budget_began(void)
 {
-    (void)atomic_fetch_add(&read_total_ns, read_ns);
-    (void)atomic_fetch_add(&read_kernels, kernels > 0 ? kernels : 1);
+    return atomic_load(&first_build_at);
 }
 
-bool kn_opencl_budget_allows(size_t kernels, uint64_t now)
+void kn_opencl_budget_spend(uint64_t expected_ns, uint64_t read_ns)
+{
+    (void)atomic_fetch_add(&read_total_ns, read_ns);
+    (void)atomic_fetch_add(&expected_total_ns, expected_ns > 0 ? expected_ns : 1);
+}
+
+static uint64_t since_first_build(uint64_t now)
+{
+    const uint64_t began = atomic_load(&first_build_at);
+    return began != 0 && now > began ? now - began : 0;
+}
+
+/* What all reads will have taken when another one is done. */
+static uint64_t expect_total(uint64_t expected_ns)
 {
     const uint64_t spent = atomic_load(&read_total_ns);
-    const uint64_t count = atomic_load(&read_kernels);
+    const uint64_t expected = atomic_load(&expected_total_ns);
+    const double scale = expected > 0 ? (double)spent / (double)expected : 1.0;
+    return spent + (uint64_t)((double)expected_ns * scale);
+}
+
+static uint64_t at_least_free(uint64_t allowed)
+{
+    return allowed > KN_OPENCL_BUDGET_FREE_NS ? allowed : KN_OPENCL_BUDGET_FREE_NS;
+}
+
+bool kn_opencl_budget_allows(uint64_t expected_ns, uint64_t now)
+{
     const uint64_t built = atomic_load(&built_ns);
-    const uint64_t began = atomic_load(&first_build_at);
-    if (count == 0) {
-        return true;
-    }
-    const uint64_t share = began != 0 && now > began ? (now - began) / SHARE : 0;
-    uint64_t allowed = share < built ? share : built;
-    allowed = allowed > KN_OPENCL_BUDGET_FREE_NS ? allowed : KN_OPENCL_BUDGET_FREE_NS;
-    return spent + spent / count * (kernels > 0 ? kernels : 1) <= allowed;
+    const uint64_t share = since_first_build(now) / SHARE;
+    return atomic_load(&expected_total_ns) == 0 ||
+           expect_total(expected_ns) <= at_least_free(share < built ? share : built);
+}
+
+bool kn_opencl_budget_allows_new(uint64_t expected_ns, uint64_t now)
+{
+    return expect_total(expected_ns) <= at_least_free(since_first_build(now) / SHARE_NEW);
 }

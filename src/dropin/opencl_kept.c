@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "dropin/opencl_budget.h"
 #include "dropin/opencl_make.h"
+#include "dropin/opencl_worth.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 
@@ -23,9 +24,12 @@ typedef struct kept_program {
     kn_opencl_wish *wish; /* retained */
     uint64_t compile_ns;
     bool takes_linker;
-    bool unread;    /* the cache has nothing of it */
-    bool busy;      /* a capture works on it */
-    size_t kernels; /* counted when the cache goes */
+    bool unread;   /* the cache has nothing of it */
+    bool repeats;  /* another process has built it, too, and left it out */
+    bool busy;     /* a capture works on it */
+    bool one_call; /* built with the default cache, which goes before anything is launched */
+    bool wanted;   /* when the cache goes: may be read */
+    uint64_t cost; /* what reading it is expected to take then */
 } kept_program;
 
 /* A build that its owner does not wait for. */
@@ -112,18 +116,18 @@ static void join_job(kept_job *job)
     free(job);
 }
 
-/* The unread program of the fewest kernels: its reading costs least, and each that is stored is one
- * less to compile at the next start. NULL if all are read or too large. */
-static kept_program *find_smallest(const kept_list *list)
+/* The wanted program that costs least: each that is stored is one less to compile at the next
+ * start. NULL if there is none. */
+static kept_program *find_cheapest(const kept_list *list, bool repeats)
 {
-    kept_program *smallest = NULL;
+    kept_program *cheapest = NULL;
     for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
-        if (kept->unread && kept->kernels <= KN_OPENCL_READ_AT_END &&
-            (smallest == NULL || kept->kernels < smallest->kernels)) {
-            smallest = kept;
+        if (kept->unread && kept->wanted && kept->repeats == repeats &&
+            (cheapest == NULL || kept->cost < cheapest->cost)) {
+            cheapest = kept;
         }
     }
-    return smallest;
+    return cheapest;
 }
 
 static void read_at_end(kept_list *list, kiln_cache *cache, kept_program *kept)
@@ -134,26 +138,36 @@ static void read_at_end(kept_list *list, kiln_cache *cache, kept_program *kept)
     if (store_binary(cache, kept, &diag) != KILN_OK) {
         kn_log_diag(KILN_LOG_INFO, "reading an OpenCL binary at the end", &diag);
     }
-    kn_opencl_budget_spend(kept->kernels, kn_clock_now() - start);
+    kn_opencl_budget_spend(kept->cost, kn_clock_now() - start);
     kiln_diag_clear(&diag);
 }
 
-/* Nobody sees whether these were launched: so what reading them may take is bounded. */
-static void read_unread(kept_list *list, kiln_cache *cache)
+/* Which files PoCL loads is known of those that link them; with the default cache nothing can have
+ * been launched yet. */
+static uint64_t expect_cost(const kept_list *list, const kept_program *kept, size_t kernels)
 {
-    size_t large = 0, small = 0;
+    return kept->takes_linker && !kept->one_call
+               ? kn_opencl_worth_cost(&list->api, kept->program, kernels)
+               : kernels * KN_OPENCL_WORTH_GUESS_NS;
+}
+
+/* Says what may be read: what was launched, and is not too large. The large ones are counted in the
+ * result. */
+static size_t choose_wanted(kept_list *list)
+{
+    size_t large = 0;
     for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
-        kept->kernels = kept->unread ? count_kernels(list, kept->program) : 0;
+        const size_t kernels = kept->unread ? count_kernels(list, kept->program) : 0;
+        const bool fits = kernels <= KN_OPENCL_READ_AT_END;
+        kept->cost = kept->unread && fits ? expect_cost(list, kept, kernels) : 0;
+        kept->wanted = kept->cost > 0;
+        large += !fits;
     }
-    for (kept_program *kept = find_smallest(list);
-         kept != NULL && kn_opencl_budget_allows(kept->kernels, kn_clock_now());
-         kept = find_smallest(list)) {
-        read_at_end(list, cache, kept);
-    }
-    for (const kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
-        large += kept->unread && kept->kernels > KN_OPENCL_READ_AT_END;
-        small += kept->unread && kept->kernels <= KN_OPENCL_READ_AT_END;
-    }
+    return large;
+}
+
+static void log_left_out(size_t large, size_t small)
+{
     if (large > 0) {
         kn_log(KILN_LOG_INFO,
                "%zu OpenCL programs of more than %d kernels are left out of the cache: PoCL would "
@@ -163,10 +177,36 @@ static void read_unread(kept_list *list, kiln_cache *cache)
     if (small > 0) {
         kn_log(KILN_LOG_INFO,
                "OpenCL programs left out of the cache: %zu. Reading them would hold up the end of "
-               "the process for too long (kiln_opencl_capture_program stores one; each start "
-               "stores one or more)",
+               "the process for too long (kiln_opencl_capture_program stores one; later starts "
+               "store one or more each)",
                small);
     }
+}
+
+/* PoCL compiles for a read what nobody may want: so what reading may take is bounded. What is left
+ * out for that gets a note: the next process that builds it is the second to want it. */
+static void read_unread(kept_list *list, kiln_cache *cache)
+{
+    const size_t large = choose_wanted(list);
+    size_t small = 0;
+    kept_program *kept = find_cheapest(list, true);
+    while (kept != NULL && kn_opencl_budget_allows(kept->cost, kn_clock_now())) {
+        read_at_end(list, cache, kept);
+        kept = find_cheapest(list, true);
+    }
+    kept = find_cheapest(list, false);
+    while (kept != NULL && kn_opencl_budget_allows_new(kept->cost, kn_clock_now())) {
+        read_at_end(list, cache, kept);
+        kept = find_cheapest(list, false);
+    }
+    for (kept = list->programs; kept != NULL; kept = kept->next) {
+        const bool left = kept->unread && kept->wanted;
+        small += left;
+        if (left && !kept->repeats) {
+            kn_opencl_worth_note(cache, kept->recipe);
+        }
+    }
+    log_left_out(large, small);
 }
 
 /* The cache goes, and nobody begins to build or capture any more. */
@@ -272,8 +312,10 @@ void kn_opencl_kept_add(kn_opencl_request *request, cl_program program, bool unr
         return;
     }
     kept->unread = unread;
+    kept->one_call = request->own_cache != NULL;
     kept->compile_ns = compile_ns;
     kn_opencl_budget_earn(compile_ns, kn_clock_now());
+    kept->repeats = unread && kn_opencl_worth_repeats(request->cache, kept->recipe);
     kn_mutex_lock(&list->mutex);
     drop_released(list);
     kept->next = list->programs;

@@ -70,22 +70,33 @@ void suite_adorn(suite_sources *sources, const kiln_define *defines, size_t coun
     }
 }
 
+static void open_runtime(suite *s, suite_fresh *fresh)
+{
+    kiln_runtime_options options;
+    OK(kiln_runtime_options_init(&options, &diag));
+    options.backend = s->backend;
+    options.strict = true;
+    options.cache = fresh->cache;
+    OK(kiln_runtime_create(&options, &fresh->runtime, &diag));
+    fresh->device = kiln_runtime_device(fresh->runtime, 0);
+}
+
 void suite_open(suite *s, const char *name, uint32_t cache_flags, suite_fresh *out)
 {
     kiln_cache_options cache_options;
-    kiln_runtime_options options;
     char *root = kt_path(s->folder, name);
     OK(kiln_cache_options_init(&cache_options, &diag));
     cache_options.root = root;
     cache_options.flags |= cache_flags;
     OK(kiln_cache_create(&cache_options, &out->cache, &diag));
-    OK(kiln_runtime_options_init(&options, &diag));
-    options.backend = s->backend;
-    options.strict = true;
-    options.cache = out->cache;
-    OK(kiln_runtime_create(&options, &out->runtime, &diag));
-    out->device = kiln_runtime_device(out->runtime, 0);
+    open_runtime(s, out);
     free(root);
+}
+
+void suite_restart(suite *s, suite_fresh *fresh)
+{
+    kiln_runtime_destroy(fresh->runtime);
+    open_runtime(s, fresh);
 }
 
 void suite_close(suite_fresh *fresh)
@@ -123,6 +134,33 @@ kiln_program *suite_program(const suite *s, const char *kernel)
         return s->shape;
     }
     return s->reverse != NULL && strcmp(kernel, "reverse") == 0 ? s->reverse : s->basics;
+}
+
+void suite_launch(kiln_device *device, kiln_program *program)
+{
+    enum { COUNT = 64 };
+    static const float zeros[COUNT];
+    const float factor = 2.0f;
+    kiln_queue *queue = NULL;
+    kiln_buffer *buffers[2] = {NULL};
+    OK(kiln_queue_create(device, &queue, &diag));
+    for (int i = 0; i < 2; i++) {
+        OK(kiln_buffer_create(device, sizeof(zeros), &buffers[i], &diag));
+        OK(kiln_queue_write(queue, buffers[i], 0, zeros, sizeof(zeros), &diag));
+    }
+    const kiln_arg args[] = {
+        {.kind = KILN_ARG_VALUE, .value = &factor, .size = sizeof(factor)},
+        {.kind = KILN_ARG_BUFFER, .buffer = buffers[0]},
+        {.kind = KILN_ARG_BUFFER, .buffer = buffers[1]},
+    };
+    const kiln_launch launch = {
+        .struct_size = sizeof(launch), .dims = 1, .global = {COUNT}, .args = args, .arg_count = 3};
+    OK(kiln_queue_launch(queue, program, suite_entry(device, "saxpy"), &launch, NULL, &diag));
+    OK(kiln_queue_finish(queue, &diag));
+    for (int i = 0; i < 2; i++) {
+        kiln_buffer_destroy(buffers[i]);
+    }
+    kiln_queue_destroy(queue);
 }
 
 int suite_value(kiln_device *device, kiln_program *program)

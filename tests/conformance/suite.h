@@ -110,10 +110,15 @@ typedef struct suite_fresh {
 } suite_fresh;
 void suite_open(suite *s, const char *name, uint32_t cache_flags, suite_fresh *out);
 void suite_close(suite_fresh *fresh);
+/* Another runtime on the same cache. What the first one has launched is stored then. */
+void suite_restart(suite *s, suite_fresh *fresh);
 
 /* Builds kernels/NAME.* on a device. */
 kiln_program *suite_build(kiln_device *device, const char *name, const kiln_define *defines,
                           size_t count, const char *const *dir);
+/* Launches a kernel of kernels/basics.*: a driver that compiles for its binary (PoCL) has one of
+ * launched programs only. */
+void suite_launch(kiln_device *device, kiln_program *program);
 /* Runs kernels/value.* and gives the one number it writes. */
 int suite_value(kiln_device *device, kiln_program *program);
 /* Waits until the entries of the device's target are written and no more come. */

@@ -26,6 +26,9 @@ static kiln_status build_for(suite_fresh *on, const char *entry, uint32_t *out_c
     kiln_status status =
         kiln_program_build(on->device, sources.sources, sources.count, NULL, &program, diag);
     *out_compiles = program != NULL ? kiln_program_info(program)->compiles : 0;
+    if (program != NULL && entry == NULL) {
+        suite_launch(on->device, program);
+    }
     kiln_program_release(program);
     suite_unload(&sources);
     return status;

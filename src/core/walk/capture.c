@@ -2,9 +2,10 @@
  *
  * The first capture of a program that the cache has nothing of yet may take long: the driver
  * compiles every kernel for it, those included that nobody launches. So it waits until no new
- * launch has come for a moment. Where the runtime ends first, or the program is released without a
- * launch, a program of a few kernels is captured then, and others are left out: the next process
- * compiles them again, as fast as the driver does. */
+ * launch has come for a moment. Where the runtime ends first, a program of a few kernels is
+ * captured then, and others are left out: the next process compiles them again, as fast as the
+ * driver does. So is a program that launches nothing: nobody knows that its kernels are worth
+ * compiling. */
 #include "core/walk/capture.h"
 
 #include "base/log.h"
@@ -134,14 +135,6 @@ void kn_capture_consider(kiln_program *program)
     program->capture_task.run = capture_run;
     program->capture_task.user = kiln_program_retain(program);
     kn_worker_post(worker, &program->capture_task);
-}
-
-void kn_capture_last(kiln_program *program)
-{
-    if (program->recipe != NULL && atomic_load(&program->later) &&
-        kn_cache_stores(program->device->runtime->cache) && has_few_kernels(program)) {
-        capture_once(program);
-    }
 }
 
 void kn_capture_finish(kiln_runtime *runtime)

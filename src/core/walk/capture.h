@@ -6,16 +6,13 @@
 
 #include "core/runtime/runtime.h"
 
-/* The most kernels of a program that is still captured for the first time when it is released, or
- * while the runtime ends. */
+/* The most kernels of a program that is still captured for the first time while the runtime ends.
+ */
 #define KN_CAPTURE_AT_END 8
 
 /* After a launch: queues a capture if the program grew by it. Blocks: never (one call to the
  * backend). */
 void kn_capture_consider(kiln_program *program);
-
-/* Before a program goes: captures one of a few kernels that the cache has nothing of yet. */
-void kn_capture_last(kiln_program *program);
 
 /* Finishes what is pending, for at most some seconds; what is left then is given up. */
 void kn_capture_finish(kiln_runtime *runtime);

@@ -356,7 +356,6 @@ void kiln_program_release(kiln_program *program)
     }
     kn_mutex_unlock(&runtime->mutex);
     if (last) {
-        kn_capture_last(program);
         destroy_program(program);
     }
 }

@@ -160,6 +160,9 @@ static int child(const char *word, const char *options)
         status = kiln_opencl_capture(c.cache, c.context, c.device, text, options, &diag);
         free(text);
     }
+    if (status == KILN_OK && strcmp(word, "ask") == 0) { /* and launches nothing */
+        status = kiln_opencl_capture_program(c.cache, program, &diag);
+    }
     if (status == KILN_OK && strcmp(word, "keep") == 0) {
         new_files = kt_file_count(getenv("POCL_CACHE_DIR"));
         value = run(&c, program);
@@ -243,7 +246,7 @@ static void the_second_process_finds_it(void **state)
 {
     const char *folder = (const char *)*state;
     write_file(folder, "source.cl", scale);
-    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "run", "", "KILN_OK value=20 files=1" BUILT);
     expect(folder, "build", "", "KILN_OK value=0 files=0" FOUND);
     expect(folder, "run", "", "KILN_OK value=20");
 }
@@ -252,8 +255,8 @@ static void K3_options_are_framed(void **state)
 {
     const char *folder = (const char *)*state;
     write_file(folder, "source.cl", scale);
-    expect(folder, "build", "-DA=1 -DB", "KILN_OK value=0 files=0" BUILT);
-    expect(folder, "build", "-DA=1-DB", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "run", "-DA=1 -DB", "KILN_OK value=20 files=1" BUILT);
+    expect(folder, "run", "-DA=1-DB", "KILN_OK value=20 files=1" BUILT);
     expect(folder, "build", " -DA=1   -DB ", "KILN_OK value=0 files=0" FOUND);
     expect(folder, "run", "-DFACTOR=7", "KILN_OK value=70");
 }
@@ -283,8 +286,8 @@ static void K3_quotes_in_options_are_kept(void **state)
     char *meant = kt_path(folder, "meant");
     char *other = kt_path(folder, "other");
     write_file(folder, "source.cl", scale);
-    expect(folder, "build", "-DFACTOR=1", "KILN_OK value=0 files=0" BUILT);
-    expect(folder, "build", "-DFACTOR=\"1\"", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "run", "-DFACTOR=1", "KILN_OK value=10 files=1" BUILT);
+    expect(folder, "run", "-DFACTOR=\"1\"", "KILN_OK value=10 files=1" BUILT);
     expect(folder, "build", "-DFACTOR=\"1\"", "KILN_OK value=0 files=0" FOUND);
     expect(folder, "build", "\"-DFACTOR=1\"", "KILN_E_COMPILE");
     assert_int_equal(mkdir(meant, 0700), 0);
@@ -372,7 +375,7 @@ static void captured_launches_are_not_compiled_again(void **state)
 {
     const char *folder = (const char *)*state;
     write_file(folder, "source.cl", scale);
-    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "ask", "", "KILN_OK value=0 files=0" BUILT);
     expect(folder, "run", "", "KILN_OK value=20 files=1" FOUND);
     expect(folder, "capture", "", "KILN_OK value=20 files=1 hits=2 compiles=0");
     expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
@@ -385,7 +388,7 @@ static void a_program_is_captured_by_its_handle(void **state)
 {
     const char *folder = (const char *)*state;
     write_file(folder, "source.cl", scale);
-    expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
+    expect(folder, "ask", "", "KILN_OK value=0 files=0" BUILT);
     expect(folder, "keep", "", "KILN_OK value=20 files=1 hits=2 compiles=0");
     expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
     write_file(folder, "source.cl",
@@ -394,13 +397,38 @@ static void a_program_is_captured_by_its_handle(void **state)
     expect(folder, "run", "", "KILN_OK value=7 files=0" FOUND);
 }
 
-/* Destroying the cache after the launches stores them, too. */
-static void launches_are_in_the_binary_that_is_read_at_the_end(void **state)
+/* Destroying the cache after the launches stores them, too, and nothing that was not launched:
+ * neither in this process nor in the next one. */
+static void what_was_launched_is_read_at_the_end(void **state)
 {
     const char *folder = (const char *)*state;
     write_file(folder, "source.cl", scale);
+    for (int i = 0; i < 3; i++) {
+        expect(folder, "build", "", "KILN_OK value=0 files=0" BUILT);
+    }
     expect(folder, "run", "", "KILN_OK value=20 files=1" BUILT);
     expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
+}
+
+/* A pack that was made with them needs no compiler and no linker at the first launch. The variables
+ * are in no key. */
+static void finished_code_is_launched_without_a_linker(void **state)
+{
+    const char *folder = (const char *)*state;
+    const char *path = getenv("PATH");
+    char *before = strdup(path != NULL ? path : "");
+    write_file(folder, "source.cl", scale);
+    assert_int_equal(setenv("POCL_BINARY_SPECIALIZE_WG", "16-1-1-goffs0-smallgrid", 1), 0);
+    expect(folder, "ask", "", "KILN_OK value=0 files=0" BUILT);
+    assert_int_equal(unsetenv("POCL_BINARY_SPECIALIZE_WG"), 0);
+    expect(folder, "ask", "-DFACTOR=3", "KILN_OK value=0 files=0" BUILT);
+    assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
+    expect(folder, "run", "", "KILN_OK value=20 files=0" FOUND);
+    assert_int_equal(setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 1), 0);
+    expect(folder, "run", "-DFACTOR=3", "KILN_OK value=30 files=0" FOUND);
+    assert_int_equal(unsetenv("POCL_WORK_GROUP_SPECIALIZATION"), 0);
+    assert_int_equal(setenv("PATH", before, 1), 0);
+    free(before);
 }
 
 static void fake(void **state, const char *variant)
@@ -528,7 +556,8 @@ int main(int argc, char **argv)
         TEST(threads_share_one_compile_and_get_programs_of_their_own),
         TEST(captured_launches_are_not_compiled_again),
         TEST(a_program_is_captured_by_its_handle),
-        TEST(launches_are_in_the_binary_that_is_read_at_the_end),
+        TEST(what_was_launched_is_read_at_the_end),
+        TEST(finished_code_is_launched_without_a_linker),
         TEST(the_example_starts_warm),
     };
     if (argc == 3) {
