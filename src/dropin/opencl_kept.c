@@ -166,6 +166,15 @@ static size_t choose_wanted(kept_list *list)
     return large;
 }
 
+/* Now, as the budget sees it: on a busy machine, and for a program that waits, time goes by that
+ * nobody has worked in, and of that there is no share. */
+static uint64_t now_for_budget(void)
+{
+    const uint64_t now = kn_clock_now(), busy = kn_clock_busy();
+    const uint64_t began = kn_opencl_budget_began();
+    return now > began && now - began > busy ? began + busy : now;
+}
+
 static void log_left_out(size_t large, size_t small)
 {
     if (large > 0) {
@@ -190,12 +199,12 @@ static void read_unread(kept_list *list, kiln_cache *cache)
     const size_t large = choose_wanted(list);
     size_t small = 0;
     kept_program *kept = find_cheapest(list, true);
-    while (kept != NULL && kn_opencl_budget_allows(kept->cost, kn_clock_now())) {
+    while (kept != NULL && kn_opencl_budget_allows(kept->cost, now_for_budget())) {
         read_at_end(list, cache, kept);
         kept = find_cheapest(list, true);
     }
     kept = find_cheapest(list, false);
-    while (kept != NULL && kn_opencl_budget_allows_new(kept->cost, kn_clock_now())) {
+    while (kept != NULL && kn_opencl_budget_allows_new(kept->cost, now_for_budget())) {
         read_at_end(list, cache, kept);
         kept = find_cheapest(list, false);
     }

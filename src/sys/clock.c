@@ -18,6 +18,11 @@ uint64_t kn_clock_now(void)
     return (uint64_t)read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t kn_clock_busy(void)
+{
+    return (uint64_t)read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 #ifdef CLOCK_MONOTONIC_COARSE
 #define ROUGH_MONOTONIC CLOCK_MONOTONIC_COARSE
 #define ROUGH_REALTIME CLOCK_REALTIME_COARSE

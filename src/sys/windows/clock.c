@@ -23,10 +23,22 @@ uint64_t kn_clock_now_roughly(void)
     return kn_clock_now(); /* the ticks of GetTickCount64 begin elsewhere */
 }
 
+static uint64_t steps_of(const FILETIME *time)
+{
+    return (uint64_t)time->dwHighDateTime << 32 | time->dwLowDateTime;
+}
+
+uint64_t kn_clock_busy(void)
+{
+    FILETIME begun, ended, kernel, user;
+    return GetProcessTimes(GetCurrentProcess(), &begun, &ended, &kernel, &user)
+               ? (steps_of(&kernel) + steps_of(&user)) * 100
+               : 0;
+}
+
 static int64_t since_1970(const FILETIME *time)
 {
-    int64_t steps = (int64_t)((uint64_t)time->dwHighDateTime << 32 | time->dwLowDateTime);
-    return (steps - EPOCH_1970) * 100;
+    return ((int64_t)steps_of(time) - EPOCH_1970) * 100;
 }
 
 int64_t kn_clock_wall(void)
