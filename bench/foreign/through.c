@@ -50,8 +50,7 @@ static cl_program built_program(cl_program program)
     return known != NULL && known->built != NULL ? known->built : program;
 }
 
-/* --- the cache ---------------------------------------------------------------------------------
- */
+/* --- the cache ------------------------------------------------------------------------- */
 
 static void leave(void)
 {
@@ -94,8 +93,7 @@ static void open_cache(void)
     }
 }
 
-/* --- programs ----------------------------------------------------------------------------------
- */
+/* --- programs -------------------------------------------------------------------------- */
 
 static char *join_texts(cl_uint count, const char **texts, const size_t *lengths)
 {
@@ -213,8 +211,7 @@ static cl_int CL_API_CALL ask_build(cl_program program, cl_device_id device,
                                          out_size);
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end --------------------------------------------------------------------------- */
 
 static cl_int CL_API_CALL finish(cl_command_queue queue)
 {
@@ -241,8 +238,7 @@ static cl_int CL_API_CALL release_context(cl_context context)
     return target->clReleaseContext(context);
 }
 
-/* --- the layer ---------------------------------------------------------------------------------
- */
+/* --- the layer ------------------------------------------------------------------------- */
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
                                                size_t *size_ret)
