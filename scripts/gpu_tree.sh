@@ -25,6 +25,18 @@ done | sort -u | while read -r name path; do
     libxxhash* | libzstd* | libjansson* | libcrypto* | libcmocka*) cp -L "$path" "$tree/lib/$name" ;;
     esac
 done
+# A remote, for benchmarks: hiredis goes next to the client, Redis itself with all that it links.
+if command -v redis-server >/dev/null; then
+    cp "$(command -v redis-server)" "$tree/bin/"
+    ldd "$tree/bin/redis-server" | awk '/=> \// { print $3 }' | grep -v -E '/(libc|libm|libdl|libpthread|librt|libstdc[+][+]|libgcc_s)\.so' |
+        while read -r path; do cp -L "$path" "$tree/lib/"; done
+    patchelf --set-rpath "\$ORIGIN/../lib" "$tree/bin/redis-server"
+fi
+if [ -e "$tree/libexec/kiln/libkiln-redis.so" ]; then
+    ldd "$tree/libexec/kiln/libkiln-redis.so" | awk '/libhiredis/ { print $3 }' |
+        while read -r path; do cp -L "$path" "$tree/lib/"; done
+    patchelf --set-rpath "\$ORIGIN/../../lib" "$tree/libexec/kiln/libkiln-redis.so"
+fi
 strip "$tree"/bin/* "$tree"/libexec/kiln/* "$tree"/libexec/kiln/nvrtc/*/*.so.1? "$tree"/lib/* 2>/dev/null || true
 # The command finds its libraries by itself: what kiln exec starts must not get them too.
 patchelf --set-rpath "\$ORIGIN/../lib" "$tree/bin/kiln"

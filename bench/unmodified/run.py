@@ -5,16 +5,19 @@ Each runs in a process of its own, from an empty home, N times in turns:
   cold     no cache at all              own warm   the program's own cache as its first run left it
   kiln     first run under kiln exec    warm       kiln's cache warm, the program's own cache empty
   pack     the same from a pack, kiln's cache empty
+  redis    the same from a Redis server that another home's run filled (where redis-server is found)
 Printed are medians in ms of the first results (imports left out), and whether results are equal and
 a hit left the real NVRTC unmapped. Python's bytecode is kept for all of them."""
 import argparse
 import json
 import os
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -38,9 +41,36 @@ def environment(home, kiln_home):
     return env
 
 
+class Redis:
+    """A server of this run alone; `url` is None where there is none."""
+
+    def __init__(self, root):
+        program = shutil.which("redis-server")
+        self.url = self.process = None
+        if program is None:
+            return
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.process = subprocess.Popen(
+            [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(root)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    self.url = f"redis://127.0.0.1:{port}"
+                    return
+            time.sleep(0.05)
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
 class Bench:
-    def __init__(self, arguments, root):
-        self.kiln, self.root, self.count = arguments.kiln, root, 0
+    def __init__(self, arguments, root, redis):
+        self.kiln, self.root, self.redis, self.count = arguments.kiln, root, redis, 0
 
     def fresh(self):
         self.count += 1
@@ -73,7 +103,8 @@ class Bench:
         return row
 
     def program(self, name, runs):
-        columns = {c: [] for c in ("cold", "own warm", "kiln", "warm", "pack")}
+        columns = {c: [] for c in ("cold", "own warm", "kiln", "warm", "pack", "redis")}
+        remote = {"KILN_REMOTE": self.redis}
         own, store = self.fresh(), self.fresh()
         self.run(name, self.fresh())  # bytecode, the files of the page cache
         self.run(name, own)
@@ -81,6 +112,8 @@ class Bench:
         pack = self.root / f"{name}.kpack"
         subprocess.run([self.kiln, "pack", "create", str(pack)], check=False, capture_output=True,
                        env={**os.environ, "KILN_CACHE_DIR": str(store)})
+        if self.redis is not None:
+            self.run(name, self.fresh(), self.fresh(), remote)
         for _ in range(runs):
             columns["cold"].append(self.run(name, self.fresh()))
             columns["own warm"].append(self.run(name, own))
@@ -89,6 +122,8 @@ class Bench:
             if pack.exists():
                 columns["pack"].append(self.run(name, self.fresh(), self.fresh(),
                                                 {"KILN_PACKS": str(pack)}))
+            if self.redis is not None:
+                columns["redis"].append(self.run(name, self.fresh(), self.fresh(), remote))
         return columns
 
 
@@ -117,9 +152,10 @@ def main():
     arguments = parser.parse_args()
     everything = {}
     root = Path(tempfile.mkdtemp(prefix="kiln-unmodified-"))
+    redis = Redis(root)
     try:
-        print(f"{'':18s}    cold own warm    kiln    warm    pack")
-        bench = Bench(arguments, root)
+        print(f"{'':18s}    cold own warm    kiln    warm    pack   redis")
+        bench = Bench(arguments, root, redis.url)
         for name in arguments.programs or PROGRAMS:
             try:
                 everything[name] = bench.program(name, arguments.runs)
@@ -129,6 +165,7 @@ def main():
         if arguments.json:
             Path(arguments.json).write_text(json.dumps(everything), encoding="utf-8")
     finally:
+        redis.stop()
         shutil.rmtree(root, ignore_errors=True)
 
 
