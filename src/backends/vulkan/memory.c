@@ -5,6 +5,8 @@
 #include "backends/vulkan/instance.h"
 #include "base/diag.h"
 
+#define MOST_PADDING ((VkDeviceSize)32 << 20) /* that a driver may add, besides as much again */
+
 kiln_status kn_vk_buffer_init(kn_vk_device *device, size_t size, VkMemoryPropertyFlags wanted,
                               kn_vk_buffer *out_buffer, kiln_diag *diag)
 {
@@ -26,7 +28,8 @@ kiln_status kn_vk_buffer_init(kn_vk_device *device, size_t size, VkMemoryPropert
     device->fn.vkGetBufferMemoryRequirements(device->handle, out_buffer->handle, &requirements);
     const bool staging = (wanted & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0;
     kiln_status status = KILN_OK;
-    if (requirements.size < info.size) { /* others' bytes would be written to */
+    if (requirements.size < info.size || requirements.size / 2 > info.size + MOST_PADDING) {
+        /* Others' bytes would be written to, or memory be used up for nothing. */
         status =
             kiln_diag_set(diag, KILN_E_INTERNAL, "update the Vulkan driver", "buffer",
                           "the driver takes %llu bytes for %llu",

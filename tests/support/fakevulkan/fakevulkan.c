@@ -49,6 +49,11 @@ static VKAPI_ATTR VkResult VKAPI_CALL fake_vkCreateInstance(const VkInstanceCrea
                                                             VkInstance *instance)
 {
     const PFN_vkCreateInstance real = (PFN_vkCreateInstance)real_instance(NULL, "vkCreateInstance");
+    /* One more keeps the drivers in memory, so that a leak of theirs can be told by its library. */
+    static VkInstance kept;
+    if (kept == VK_NULL_HANDLE) {
+        (void)real(info, allocator, &kept);
+    }
     const VkResult result = real(info, allocator, instance);
     last_instance = *instance;
     real_device = result == VK_SUCCESS ? INSTANCE_FN(vkGetDeviceProcAddr) : NULL;

@@ -53,6 +53,9 @@ int main(int argc, char **argv)
         .buffers = 3,
         .values = 2,
     };
-    what.text = kt_file_read(KILN_SPIRV_MODULE, &what.text_size);
-    return what.text != NULL ? lies_run(&what, argc, argv) : 1;
+    char *module_text = kt_file_read(KILN_SPIRV_MODULE, &what.text_size);
+    what.text = module_text;
+    const int result = what.text != NULL ? lies_run(&what, argc, argv) : 1;
+    free(module_text);
+    return result;
 }
