@@ -15,12 +15,12 @@ KILN_BEGIN_DECLS
 #define KILN_WHY_MAP(X)                                                                            \
     X(KILN_WHY_HIT, "hit")                                                                         \
     X(KILN_WHY_BYPASS, "never cached")                                                             \
-    X(KILN_WHY_NOT_YET, "not known until the stage before it is made")                             \
+    X(KILN_WHY_NOT_YET, "not known until the preceding stage is made")                             \
     X(KILN_WHY_EVICTED, "evicted")                                                                 \
     X(KILN_WHY_CORRUPT, "damaged")                                                                 \
     X(KILN_WHY_NEW, "new")                                                                         \
     X(KILN_WHY_SOURCE, "source new or changed")                                                    \
-    X(KILN_WHY_INPUT, "result of the stage before changed")                                        \
+    X(KILN_WHY_INPUT, "result of the preceding stage changed")                                     \
     X(KILN_WHY_OPTIONS, "options changed")                                                         \
     X(KILN_WHY_ENTRY, "entry points changed")                                                      \
     X(KILN_WHY_HEADER, "header changed")                                                           \

@@ -74,7 +74,7 @@ typedef struct kiln_tune_output {
 
 /* What became of a variant. */
 #define KILN_TUNE_OUTCOME_MAP(X)                                                                   \
-    X(KILN_TUNE_PASSED_OVER, "passed over")   /* its language, or its compiler, is not for here */ \
+    X(KILN_TUNE_PASSED_OVER, "skipped")       /* its language, or its compiler, is not for here */ \
     X(KILN_TUNE_NOT_MEASURED, "not measured") /* the choice was known already */                   \
     X(KILN_TUNE_FAILED, "failed")             /* does not compile, load or run */                  \
     X(KILN_TUNE_DIFFERS, "differs")           /* computes something else than the baseline */      \

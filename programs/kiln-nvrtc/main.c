@@ -119,7 +119,7 @@ int main(int argc, char **argv)
     char path[4096] = "";
     bool refused = false;
     if (argc != 3) {
-        (void)fprintf(stderr, "usage: kiln-nvrtc NVRTC BUILTINS (kiln starts it, nobody else)\n");
+        (void)fprintf(stderr, "usage: kiln-nvrtc NVRTC BUILTINS (started by kiln only)\n");
         return 2;
     }
     const bool fixed = fix_addresses(argv);

@@ -155,7 +155,7 @@ static kiln_status http_connect(const kiln_remote_server *server, kiln_remote_ca
     c->multi = curl_multi_init();
     if (c->easy == NULL || c->multi == NULL || !make_base(c)) {
         http_disconnect(c);
-        return fail(call, KILN_E_UNAVAILABLE, "libcurl could not be started");
+        return fail(call, KILN_E_UNAVAILABLE, "libcurl could not be initialized");
     }
     *out_connection = c;
     return KILN_OK;
@@ -280,9 +280,9 @@ static kiln_status meaning_of(const connection *c, CURLcode code, const body *an
         if (answer->no_memory) {
             return fail(call, KILN_E_NOMEM, "out of memory");
         }
-        return fail(call, KILN_E_CORRUPT, "the answer is larger than max-bytes");
+        return fail(call, KILN_E_CORRUPT, "the response is larger than max-bytes");
     case CURLE_FILESIZE_EXCEEDED: /* it says so itself, before it comes */
-        return fail(call, KILN_E_UNSUPPORTED, "the answer is larger than max-bytes");
+        return fail(call, KILN_E_UNSUPPORTED, "the response is larger than max-bytes");
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_PARTIAL_FILE:
     case CURLE_WEIRD_SERVER_REPLY:
@@ -311,7 +311,7 @@ static kiln_status perform(connection *c, kiln_remote_call *call, const body *an
     int running = 1;
     *out_code = 0;
     if (curl_multi_add_handle(c->multi, c->easy) != CURLM_OK) {
-        return fail(call, KILN_E_UNAVAILABLE, "libcurl could not be started");
+        return fail(call, KILN_E_UNAVAILABLE, "libcurl could not be initialized");
     }
     uint64_t deadline = now_ms() + call->limit_ms + SLICE_MS; /* libcurl's own comes first */
     while (running != 0) {
@@ -341,8 +341,9 @@ cleanup:
 
 static kiln_status refused(kiln_remote_call *call, long code)
 {
-    (void)snprintf(call->why, sizeof call->why, "the server answers %ld%s", code,
-                   code == 401 ? ": it wants to know who asks (netrc, token-file, cert-file)" : "");
+    (void)snprintf(call->why, sizeof call->why, "the server answered %ld%s", code,
+                   code == 401 ? ": authentication is required (netrc, token-file, cert-file)"
+                               : "");
     return KILN_E_IO;
 }
 
@@ -438,7 +439,7 @@ static kiln_status http_get(void *self, kiln_remote_call *call, const char *name
         return status;
     }
     return code == 404 || code == 410 ? KILN_MISS
-           : code == 200              ? fail(call, KILN_E_CORRUPT, "the answer is empty")
+           : code == 200              ? fail(call, KILN_E_CORRUPT, "the response is empty")
                                       : refused(call, code);
 }
 
@@ -460,9 +461,9 @@ static kiln_status http_put(void *self, kiln_remote_call *call, const char *name
     const connection *c = self;
     status = refused(call, code);
     if (code == 400 && strcmp(c->server->layout, "bazel") == 0) {
-        (void)snprintf(call->why, sizeof call->why,
-                       "the server answers 400: bazel-remote takes entries with "
-                       "--disable_http_ac_validation");
+        (void)snprintf(
+            call->why, sizeof call->why,
+            "the server answered 400: start bazel-remote with --disable_http_ac_validation");
     }
     return status;
 }

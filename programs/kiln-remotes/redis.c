@@ -36,7 +36,7 @@ typedef struct connection {
 static kiln_status unreadable(const connection *c, kiln_remote_call *call)
 {
     if (c->too_many) {
-        return fail(call, KILN_E_CORRUPT, "the answer has more parts than were asked for");
+        return fail(call, KILN_E_CORRUPT, "the reply has more parts than were requested");
     }
     return fail(call, c->reader->err == REDIS_ERR_OOM ? KILN_E_NOMEM : KILN_E_CORRUPT,
                 c->reader->errstr);
@@ -51,7 +51,7 @@ static kiln_status endless(connection *c, kiln_remote_call *call)
     memcpy(digits, r->buf + r->pos, size < sizeof digits - 1 ? size : sizeof digits - 1);
     const unsigned long long length = strtoull(digits, NULL, 10);
     c->too_large = length > c->server->max_bytes && length <= MOST_BYTES;
-    return fail(call, KILN_E_CORRUPT, "the answer is larger than max-bytes");
+    return fail(call, KILN_E_CORRUPT, "the response is larger than max-bytes");
 }
 
 static kiln_status read_reply(connection *c, uint64_t deadline, kiln_remote_call *call,
@@ -90,7 +90,7 @@ static kiln_status ask(connection *c, kiln_remote_call *call, uint64_t deadline,
     char *command = NULL;
     *out_reply = NULL;
     if (c->wire == NULL) {
-        return fail(call, KILN_E_UNAVAILABLE, "the connection was given up");
+        return fail(call, KILN_E_UNAVAILABLE, "the connection was closed after an error");
     }
     int length = redisFormatCommandArgv(&command, count, argv, sizes);
     if (length < 0) {
@@ -125,7 +125,7 @@ static kiln_status ask_text(connection *c, kiln_remote_call *call, uint64_t dead
 static kiln_status nonsense(kiln_remote_call *call, redisReply *reply)
 {
     freeReplyObject(reply);
-    return fail(call, KILN_E_CORRUPT, "the answer is not the Redis protocol");
+    return fail(call, KILN_E_CORRUPT, "the reply does not follow the Redis protocol");
 }
 
 static bool is_ok(const redisReply *reply)
@@ -332,7 +332,7 @@ static kiln_status redis_get(void *self, kiln_remote_call *call, const char *nam
     }
     if (reply->len > c->server->max_bytes) {
         freeReplyObject(reply);
-        return fail(call, KILN_E_UNSUPPORTED, "the answer is larger than max-bytes");
+        return fail(call, KILN_E_UNSUPPORTED, "the response is larger than max-bytes");
     }
     void *data = malloc(reply->len > 0 ? reply->len : 1);
     if (data != NULL) {

@@ -68,7 +68,8 @@ static kiln_status finish_connect(int socket, uint64_t deadline, kiln_remote_cal
     socklen_t size = sizeof error;
     kiln_status status = wait_for(socket, POLLOUT, deadline, call);
     if (status != KILN_OK) {
-        return status == KILN_E_TIMEOUT ? wire_fail(call, status, "no connection in time") : status;
+        return status == KILN_E_TIMEOUT ? wire_fail(call, status, "timeout while connecting")
+                                        : status;
     }
     if (getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) {
         return wire_fail(call, KILN_E_UNAVAILABLE, strerror(error != 0 ? error : errno));
@@ -104,7 +105,7 @@ static kiln_status connect_to(const struct addrinfo *address, uint64_t deadline,
 static kiln_status connect_any(const struct addrinfo *list, uint64_t deadline,
                                kiln_remote_call *call, int *out_socket)
 {
-    kiln_status status = wire_fail(call, KILN_E_UNAVAILABLE, "the host has no address");
+    kiln_status status = wire_fail(call, KILN_E_UNAVAILABLE, "the host name has no address");
     uint64_t left = 0;
     for (const struct addrinfo *at = list; at != NULL; at = at->ai_next) {
         left++;
@@ -211,7 +212,7 @@ kiln_status wire_plain_receive(wire *w, void *data, size_t room, size_t *out_siz
             return KILN_OK;
         }
         if (got == 0) {
-            return wire_fail(call, KILN_E_UNAVAILABLE, "the server hung up");
+            return wire_fail(call, KILN_E_UNAVAILABLE, "the server closed the connection");
         }
         if (!would_block(errno)) {
             return wire_fail(call, KILN_E_UNAVAILABLE, strerror(errno));

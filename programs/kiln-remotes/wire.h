@@ -28,7 +28,7 @@ void wire_close(wire *w);
 /* All of it. */
 kiln_status wire_send(wire *w, const void *data, size_t size, uint64_t deadline,
                       kiln_remote_call *call);
-/* One byte or more. KILN_E_UNAVAILABLE when the server hung up. */
+/* One byte or more. KILN_E_UNAVAILABLE when the server closed the connection. */
 kiln_status wire_receive(wire *w, void *data, size_t room, size_t *out_size, uint64_t deadline,
                          kiln_remote_call *call);
 

@@ -19,10 +19,11 @@ static kiln_status broken(const wire *w, kiln_remote_call *call)
     const long verdict = w->tls != NULL ? SSL_get_verify_result(w->tls) : X509_V_OK;
     const char *reason = ERR_reason_error_string(ERR_peek_last_error());
     if (verdict != X509_V_OK) {
-        (void)snprintf(text, sizeof text, "the server's certificate is refused: %s",
+        (void)snprintf(text, sizeof text, "the server's certificate was rejected: %s",
                        X509_verify_cert_error_string(verdict));
     } else {
-        (void)snprintf(text, sizeof text, "TLS: %s", reason != NULL ? reason : "it failed");
+        (void)snprintf(text, sizeof text, "TLS: %s",
+                       reason != NULL ? reason : "the operation failed");
     }
     ERR_clear_error();
     return wire_fail(call, KILN_E_UNAVAILABLE, text);
@@ -60,7 +61,7 @@ static kiln_status heed(wire *w, int result, uint64_t deadline, kiln_remote_call
 {
     int wants = SSL_get_error(w->tls, result);
     if (wants == SSL_ERROR_ZERO_RETURN) {
-        return wire_fail(call, KILN_E_UNAVAILABLE, "the server hung up");
+        return wire_fail(call, KILN_E_UNAVAILABLE, "the server closed the connection");
     }
     if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE) {
         kiln_status status = broken(w, call);
@@ -104,7 +105,7 @@ static kiln_status set_up_files(SSL_CTX *context, const kiln_remote_server *s,
         SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) {
         ERR_clear_error();
         return wire_fail(call, KILN_E_UNAVAILABLE,
-                         "cert-file and key-file are no certificate and its key");
+                         "cert-file and key-file are not a certificate and its key");
     }
     return KILN_OK;
 }

@@ -78,8 +78,9 @@ static kiln_status parse_options(const kiln_nvrtc_request *request, parsed_optio
     }
     return out->arch[0] != '\0'
                ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_INVALID, "add --gpu-architecture=sm_90 or its like",
-                               "kiln_nvrtc_compile", "the options name no architecture");
+               : kiln_diag_set(diag, KILN_E_INVALID,
+                               "add an option such as --gpu-architecture=sm_90",
+                               "kiln_nvrtc_compile", "no --gpu-architecture in the options");
 }
 
 static kiln_status check(const kiln_nvrtc_request *request, kiln_diag *diag)

@@ -72,7 +72,7 @@ static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
     status = kn_opencl_make_bytes(&request->site, request->wish, request->unit.is_pocl,
                                   call->program, out_blob, diag);
     if (status != KILN_OK && status != KILN_E_NOMEM) {
-        call->reason = "the driver gives no binary of it";
+        call->reason = "the driver returns no binary of it";
     } else if (status == KILN_OK && !kn_opencl_request_still_true(call->request)) {
         call->reason = "a header changed during the compile";
     }
@@ -365,7 +365,7 @@ kiln_status kiln_opencl_capture_program(kiln_cache *cache, struct _cl_program *p
 {
     if (cache == NULL || program == NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, "give the cache that it was built with",
-                             "capturing an OpenCL program", "cache and program must be there");
+                             "capturing an OpenCL program", "cache and program are required");
     }
     return kn_opencl_kept_capture(cache, program, diag);
 }

@@ -27,7 +27,7 @@ static kiln_status describe_device(const kn_opencl_request *request, cl_device_i
     cl_int code = request->api.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id),
                                                &platform, NULL);
     if (code != CL_SUCCESS) {
-        return kn_opencl_fail(diag, "asking an OpenCL device", "clGetDeviceInfo", code);
+        return kn_opencl_fail(diag, "querying an OpenCL device", "clGetDeviceInfo", code);
     }
     return kn_opencl_unit_init(&request->api, platform, device, unit, diag);
 }
@@ -94,7 +94,7 @@ static kiln_status read_quoted(kn_opencl_request *request, const char *raw, size
     }
     if (folder && request->unit.is_pocl) {
         kn_text_put(request->bypass, sizeof(request->bypass),
-                    "an include folder is in quotes, which PoCL takes for part of its name");
+                    "an include directory is in quotes, which PoCL takes for part of its name");
     }
     return kiln_recipe_add_text(request->recipe, "option.quoted", raw, length, diag);
 }

@@ -202,7 +202,7 @@ kiln_status kn_opencl_wish_create_plain(struct _cl_context *context, struct _cl_
     *out_wish = NULL;
     if (context == NULL || device == NULL || text == NULL || text[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, building,
-                             "context, device and text must be there");
+                             "context, device and text are required");
     }
     return kn_opencl_wish_create(&request, out_wish, diag);
 }

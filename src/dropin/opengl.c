@@ -249,7 +249,7 @@ static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
     }
     if (kn_gl_read_binary(&r->gl, r->program, what, &format, &data, &size, NULL) != KILN_OK ||
         size == 0) {
-        r->reason = "the driver gives no binary of it";
+        r->reason = "the driver returns no binary of it";
         return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, what, "%s", r->reason);
     }
     kn_put_u32(fact, format);
@@ -321,7 +321,7 @@ static kiln_status get(request *r, GLuint *out_program, kiln_diag *diag)
     if (status == KILN_E_CANCELLED) { /* linked, or waited for somebody; but not to be shared */
         kiln_diag_clear(diag);
         status = r->program != 0 ? KILN_OK : build(r, diag);
-        kn_cache_count_bypass(r->cache, what, "the driver gives no binary of it",
+        kn_cache_count_bypass(r->cache, what, "the driver returns no binary of it",
                               kn_clock_now() - start);
         *out_program = status == KILN_OK ? r->program : 0;
     }

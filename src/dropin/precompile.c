@@ -77,7 +77,7 @@ static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *
     status = kn_opencl_make_bytes(&request->site, request->wish, request->unit.is_pocl, program,
                                   out_blob, diag);
     if (status != KILN_OK && status != KILN_E_NOMEM) {
-        call->reason = "the driver gives no binary of it";
+        call->reason = "the driver returns no binary of it";
     } else if (status == KILN_OK && !kn_opencl_request_still_true(request)) {
         call->reason = "a header changed during the compile";
         kiln_blob_release(*out_blob);
@@ -124,8 +124,8 @@ static kiln_status get_program(kn_opencl_request *request, ahead *job, kiln_diag
 {
     compile_call call = {.request = request};
     if (request->bypass[0] != '\0') {
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "change what keeps it from being cached",
-                             name_of(job->source), "it goes past the cache: %s", request->bypass);
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "remove what keeps it from being cached",
+                             name_of(job->source), "it bypasses the cache: %s", request->bypass);
     }
     job->info->key = kiln_recipe_key(request->recipe);
     kiln_status status = kiln_cache_get_or_compile(request->cache, request->recipe, compile_program,

@@ -306,7 +306,7 @@ static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
         }
         if (status != KILN_OK) { /* the pipelines are there; only sharing them fails */
             status = kiln_diag_set(diag, KILN_E_CANCELLED, NULL, what,
-                                   "the driver gives no pipeline data");
+                                   "the driver returns no pipeline data");
         }
     }
     free(data);
@@ -367,7 +367,7 @@ static kiln_status get_pipelines(pipelines_call *call, kiln_diag *diag)
     if (status == KILN_E_CANCELLED || status == KILN_E_REJECTED) {
         kiln_diag_clear(diag);
         status = call->made ? KILN_OK : create(call, VK_NULL_HANDLE, diag);
-        kn_cache_count_bypass(r->cache, what, "the driver gives no pipeline data",
+        kn_cache_count_bypass(r->cache, what, "the driver returns no pipeline data",
                               kn_clock_now() - start);
     }
     return status;

@@ -222,8 +222,8 @@ static bool gives_up_holder(approach *a)
     }
     a->wait->passed_over = true;
     kn_log(KILN_LOG_WARN,
-           "a process that was compiling the same has given no sign of life for "
-           "%u ms: not waiting for it any longer",
+           "another process that compiles the same has shown no activity for %u ms: no longer "
+           "waiting for it",
            (unsigned)(KN_PULSE_SILENT_NS / MS));
     if (a->level + 1 == LEVELS) {
         return true;
@@ -236,7 +236,7 @@ static void say_that_it_waits(approach *a, uint64_t now)
 {
     if (!a->said && now - a->start > TELL_AFTER) {
         a->said = true;
-        kn_log(KILN_LOG_INFO, "another process is compiling the same: waiting for it");
+        kn_log(KILN_LOG_INFO, "waiting for another process that compiles the same");
     }
 }
 

@@ -89,7 +89,7 @@ static kiln_status check_table(const char *backend, const char *table, uint32_t 
     if (abi != KILN_BACKEND_ABI || size < expected) {
         return kiln_diag_set(
             diag, KILN_E_INVALID, "build it against this kiln's headers", "registering a backend",
-            "%s has a %s table of ABI %u and %zu bytes; this kiln wants ABI %u and "
+            "%s has a %s table of ABI %u and %zu bytes; this kiln requires ABI %u and "
             "%zu bytes",
             backend, table, (unsigned)abi, size, KILN_BACKEND_ABI, expected);
     }

@@ -380,7 +380,8 @@ static kiln_status accept_unfound(walk *w, const kn_include *include)
         kn_path_is_absolute(include->name.data)) {
         return KILN_OK;
     }
-    return refuse(w, ": %.*s is in no include dir and not known to ship with the compiler",
+    return refuse(w,
+                  ": %.*s is not in an include directory and not known to ship with the compiler",
                   (int)include->name.length, include->name.data);
 }
 

@@ -44,7 +44,7 @@ bool kn_computed_explain(const kn_computed_include *include, char *why, size_t s
 {
     const char *what = include->doubt.why;
     if (what[0] == '\0' && !include->found && !include->probe) {
-        what = "it names no file that is there";
+        what = "it does not name an existing file";
     }
     if (what[0] != '\0') {
         kn_text_putf(why, size, "%zu: computed %s %s: %s", include->line,

@@ -174,7 +174,7 @@ static void emit_name(kn_trial *trial, const result *to, kn_span name, bool quot
 static void name_string(kn_trial *trial, const kn_token *first, result *to)
 {
     if (first->next != NULL && first->next->kind == KN_TOKEN_STRING) {
-        doubt_all(trial, "it comes to several strings");
+        doubt_all(trial, "it expands to several strings");
         return;
     }
     const kn_span inner = kn_span_of(first->text.data + 1, first->text.length - 2);
@@ -191,7 +191,7 @@ static void name_bracket(kn_trial *trial, const kn_token *first, result *to)
     const kn_token *end = first->next;
     if (end != NULL && end->space == KN_SPACE_NO && end->kind == KN_TOKEN_MARK &&
         strchr("<=:%", end->text.data[0]) != NULL) {
-        doubt_all(trial, "it begins with two marks");
+        doubt_all(trial, "it begins with two punctuators");
         return;
     }
     for (; end != NULL && !kn_token_is(end, KN_TOKEN_MARK, ">"); end = end->next) {
@@ -205,7 +205,7 @@ static void name_bracket(kn_trial *trial, const kn_token *first, result *to)
     }
     const bool padded = first->next->space != KN_SPACE_NO || end->space != KN_SPACE_NO;
     if (padded) {
-        doubt_all(trial, "its name begins or ends with a blank");
+        doubt_all(trial, "its name begins or ends with a space");
         return;
     }
     const kn_span name = kn_trial_spell(trial, first->next, end, false);
@@ -225,10 +225,10 @@ static void name_result(kn_trial *trial, const kn_token *first, result *to)
     } else if (kn_token_is(first, KN_TOKEN_MARK, "<")) {
         name_bracket(trial, first, to);
     } else if (first->kind == KN_TOKEN_WORD && kn_macros_find(trial->macros, first->text) == NULL) {
-        (void)kn_trial_doubt(trial, first->text, "is defined nowhere");
+        (void)kn_trial_doubt(trial, first->text, "is not defined");
     } else if (first->kind == KN_TOKEN_WORD && first->next != NULL &&
                first->next->kind == KN_TOKEN_STRING) {
-        doubt_all(trial, "it comes to a string with a prefix");
+        doubt_all(trial, "it expands to a string with a prefix");
     }
 }
 

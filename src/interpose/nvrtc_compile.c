@@ -86,7 +86,7 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     call->took_ns = kn_clock_now() - start;
     program->real_compiled = call->code == 0;
     if (call->code != 0) {
-        return kiln_diag_set(diag, KILN_E_COMPILE, NULL, name_of(program), "NVRTC gave %d",
+        return kiln_diag_set(diag, KILN_E_COMPILE, NULL, name_of(program), "NVRTC returned %d",
                              call->code);
     }
     call->unkept = find_change(call);

@@ -311,7 +311,7 @@ kiln_status kn_nvrtc_program_gather(kn_nvrtc_program *program, kiln_blob **out_b
     kiln_status status =
         whole ? kiln_blob_create(payload.data, payload.length, NULL, 0, out_blob, diag)
               : kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, name,
-                              "NVRTC compiled it and does not give all of the result");
+                              "NVRTC compiled it but does not return all of the result");
     kn_strbuf_deinit(&payload);
     return status;
 }

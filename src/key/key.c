@@ -27,7 +27,7 @@ kiln_status kiln_key_parse(const char *text, kiln_key *out_key, kiln_diag *diag)
         return kiln_diag_set(diag, KILN_E_INVALID, "give all 64 digits as `kiln ls` prints them",
                              "reading a key",
                              text[good] == '\0' ? "it ends after %zu of 64 hexadecimal digits"
-                             : good < digits    ? "character %zu is no hexadecimal digit"
+                             : good < digits    ? "character %zu is not a hexadecimal digit"
                                                 : "it goes on after %zu digits",
                              text[good] == '\0' || good == digits ? good : good + 1);
     }

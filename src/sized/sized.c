@@ -69,9 +69,9 @@ static kiln_status check_unknown(const kn_sized_facts *facts, const void *given,
     for (size_t i = facts->size; i < size; i++) {
         if (bytes[i] != 0) {
             return kiln_diag_set(diag, KILN_E_INVALID,
-                                 "update kiln, or leave what is new in it zero", facts->name,
-                                 "it has %zu bytes, is newer than this library, which knows %zu of "
-                                 "them, and makes use of the others",
+                                 "update kiln, or leave the newer members zero", facts->name,
+                                 "it has %zu bytes and is newer than this library, which knows %zu "
+                                 "of them; the others are not zero",
                                  size, facts->size);
         }
     }

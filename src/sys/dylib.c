@@ -115,9 +115,9 @@ static void diagnose(const char *name, const char *words, failure *out)
         return;
     }
     if (found && kn_elf_is_foreign(file, why, sizeof why)) {
-        set_unusable(out, file, why, "install the library that was made for this program's kind");
+        set_unusable(out, file, why, "install the library for this program's architecture");
     } else if (!says_missing(words, name)) {
-        kn_text_putf(why, sizeof why, "the loader says: %s", words);
+        kn_text_putf(why, sizeof why, "the loader reports: %s", words);
         set_unusable(out, found ? file : name, why,
                      "reinstall it together with what it needs, all of one version");
     } else if (found && out->file[0] == '\0') {
@@ -125,7 +125,7 @@ static void diagnose(const char *name, const char *words, failure *out)
         kn_text_putf(out->why, sizeof out->why, "found %s, but the loader does not look there",
                      file);
         kn_text_put(out->fix, sizeof out->fix,
-                    "add its folder to LD_LIBRARY_PATH or to the loader's configuration");
+                    "add its directory to LD_LIBRARY_PATH or to the loader's configuration");
     }
 }
 

@@ -193,7 +193,8 @@ kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *cons
     if (settled) {
         return status;
     }
-    return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                         "set TMPDIR to a folder that is not mounted noexec", "loading an object",
-                         "neither memory nor any temporary folder lets code be executed");
+    return kiln_diag_set(
+        diag, KILN_E_UNAVAILABLE, "set TMPDIR to a directory that is not mounted noexec",
+        "loading an object",
+        "cannot map executable memory: memfd and all temporary directories are noexec");
 }

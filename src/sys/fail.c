@@ -11,14 +11,14 @@ static const char *fix_for(int error)
     switch (error) {
     case ENOSPC:
     case EDQUOT:
-        return "free some space there, or choose a folder on another file system";
+        return "free some space there, or choose a directory on another file system";
     case EFBIG:
         return "raise the limit on the size of files (ulimit -f)";
     case EACCES:
     case EPERM:
-        return "check the owner and the permissions of it and of the folders above it";
+        return "check the owner and the permissions of it and of the directories above it";
     case EROFS:
-        return "choose a folder that can be written to";
+        return "choose a directory that can be written to";
     case EMFILE:
     case ENFILE:
         return "raise the limit on open files (ulimit -n)";

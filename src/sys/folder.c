@@ -68,7 +68,7 @@ static int make_all(char *path)
 kiln_status kn_file_make_folder(const char *path, kiln_diag *diag)
 {
     if (path[0] == '\0') {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "cannot make a folder", "empty path");
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "cannot create a directory", "empty path");
     }
     int error = make_one(path);
     if (error == 0) {
@@ -77,14 +77,14 @@ kiln_status kn_file_make_folder(const char *path, kiln_diag *diag)
     if (error == ENOENT) {
         char *copy = kn_text_copy(path);
         if (copy == NULL) {
-            return kn_fail_nomem(diag, "cannot make folder", path);
+            return kn_fail_nomem(diag, "cannot create directory", path);
         }
         for (int tries = 0; error == ENOENT && tries < MAX_TRIES; tries++) {
             error = make_all(copy);
         }
         free(copy);
     }
-    return error == 0 ? KILN_OK : kn_fail(diag, KILN_E_IO, error, "cannot make folder", path);
+    return error == 0 ? KILN_OK : kn_fail(diag, KILN_E_IO, error, "cannot create directory", path);
 }
 
 kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag)
@@ -100,8 +100,8 @@ kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag)
             return KILN_OK;
         }
     }
-    return kn_fail(diag, errno == EEXIST ? KILN_E_BUSY : KILN_E_IO, errno, "cannot make folder",
-                   path);
+    return kn_fail(diag, errno == EEXIST ? KILN_E_BUSY : KILN_E_IO, errno,
+                   "cannot create directory", path);
 }
 
 kiln_status kn_file_writable(const char *folder, kiln_diag *diag)
@@ -232,7 +232,7 @@ kiln_status kn_held_folder_open(const char *path, kn_held_folder **out_folder, k
         return KILN_MISS;
     }
     if (fd < 0 || fstat(fd, &facts) != 0) {
-        kiln_status status = kn_fail(diag, KILN_E_IO, errno, "cannot open folder", path);
+        kiln_status status = kn_fail(diag, KILN_E_IO, errno, "cannot open directory", path);
         if (fd >= 0) {
             (void)close(fd);
         }
@@ -241,7 +241,7 @@ kiln_status kn_held_folder_open(const char *path, kn_held_folder **out_folder, k
     kn_held_folder *folder = malloc(sizeof *folder);
     if (folder == NULL) {
         (void)close(fd);
-        return kn_fail_nomem(diag, "cannot open folder", path);
+        return kn_fail_nomem(diag, "cannot open directory", path);
     }
     *folder = (kn_held_folder){.fd = fd, .device = facts.st_dev, .inode = facts.st_ino};
     *out_folder = folder;

@@ -37,11 +37,11 @@ static kiln_status check_output(const kiln_kernel *kernel, const kiln_tune_optio
     const kiln_arg *arg = output->arg < options->arg_count ? &options->args[output->arg] : NULL;
     const char *why = NULL;
     if (arg == NULL || arg->kind != KILN_ARG_BUFFER || arg->buffer == NULL) {
-        why = "its argument is no buffer";
+        why = "its argument is not a buffer";
     } else if (arg->offset >= kiln_buffer_size(arg->buffer)) {
-        why = "the offset lies behind the buffer's end";
+        why = "the offset is past the end of the buffer";
     } else if (size == 0 || (kiln_buffer_size(arg->buffer) - arg->offset) % size != 0) {
-        why = "the buffer is no whole number of elements";
+        why = "its size is not a multiple of the element size";
     } else if (!(output->absolute >= 0) || !(output->relative >= 0)) {
         why = "its tolerance is negative";
     }
@@ -210,7 +210,7 @@ static void keep(const race *r, const kiln_tuning *tuning)
     kiln_blob *blob = NULL;
     kn_strbuf rows;
     if (!entry->has_key && variant->source->language != KILN_LANG_BUILTIN) {
-        kn_log(KILN_LOG_INFO, "%s: %s goes past the cache, and so does what was measured",
+        kn_log(KILN_LOG_INFO, "%s: %s bypasses the cache, and so does what was measured",
                r->bench.kernel->name, variant->name);
         return;
     }

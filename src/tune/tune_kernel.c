@@ -80,7 +80,7 @@ static kiln_status check_kernel(const kiln_kernel *kernel, kiln_diag *diag)
         return refuse(kernel, "its list of sizes is missing, or has more than 8", diag);
     }
     if (!is_amount(kernel->flops) || !is_amount(kernel->bytes)) {
-        return refuse(kernel, "flops or bytes is no amount", diag);
+        return refuse(kernel, "flops or bytes is negative or not finite", diag);
     }
     return KILN_OK;
 }

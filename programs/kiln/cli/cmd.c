@@ -109,7 +109,7 @@ void cmd_print_overview(FILE *file)
     for (size_t i = 0; commands[i] != NULL; i++) {
         (void)fprintf(file, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
     }
-    (void)fputs("\nkiln COMMAND --help tells more.\n", file);
+    (void)fputs("\nRun kiln COMMAND --help for details.\n", file);
     print_exit_codes(file);
 }
 

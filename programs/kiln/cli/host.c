@@ -139,7 +139,7 @@ static kiln_status read_regular(const char *path, size_t limit, bool whole, char
     if (fstat(descriptor, &info) != 0) {
         status = refuse(path, diag, strerror(errno));
     } else if (!S_ISREG(info.st_mode)) {
-        status = refuse(path, diag, S_ISDIR(info.st_mode) ? "is a folder" : "is not a file");
+        status = refuse(path, diag, S_ISDIR(info.st_mode) ? "is a directory" : "is not a file");
     } else if (whole && (uint64_t)info.st_size > limit) {
         status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "larger than %zu bytes", limit);
     } else {

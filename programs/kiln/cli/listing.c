@@ -81,14 +81,14 @@ kiln_status listing_find(const cli_listing *listing, const char *prefix, kiln_ke
         }
         if (found != NULL) {
             return kiln_diag_set(diag, KILN_E_INVALID, "give more digits", prefix,
-                                 "more than one key begins so: %.16s and %.16s", found->key,
+                                 "more than one key begins with that: %.16s and %.16s", found->key,
                                  listing->entries[i].key);
         }
         found = &listing->entries[i];
     }
     if (found == NULL) {
         return kiln_diag_set(diag, KILN_MISS, "kiln ls lists the keys", prefix,
-                             "no entry has a key that begins so");
+                             "no entry has a key that begins with that");
     }
     return kiln_key_parse(found->key, out_key, diag);
 }

@@ -165,7 +165,7 @@ static kiln_status bad_value(const opt_spec *spec, const char *text, const char 
         (void)snprintf(fix, sizeof(fix), "write %s %s", name, spec->value);
         return kiln_diag_set(diag, KILN_E_INVALID, fix, name, "needs a value");
     }
-    return kiln_diag_set(diag, KILN_E_INVALID, wanted, name, "\"%.100s\" is not a value for it",
+    return kiln_diag_set(diag, KILN_E_INVALID, wanted, name, "\"%.100s\" is not a valid value",
                          text);
 }
 
@@ -239,7 +239,7 @@ static kiln_status take_long(opt_walk *walk, const char *word, kiln_diag *diag)
     if (spec->kind == OPT_FLAG && value != NULL) {
         char what[64];
         (void)snprintf(what, sizeof(what), "--%s", spec->name);
-        return kiln_diag_set(diag, KILN_E_INVALID, "leave the = away", what, "takes no value");
+        return kiln_diag_set(diag, KILN_E_INVALID, "remove the =", what, "takes no value");
     }
     if (spec->kind != OPT_FLAG && value == NULL) {
         if (walk->next >= walk->argc) {
@@ -263,7 +263,7 @@ static kiln_status unknown_letters(const opt_spec *specs, const char *word, kiln
     if (same != NULL) {
         (void)snprintf(fix, sizeof(fix), "did you mean --%s?", same->name);
     } else if (pass != NULL) {
-        (void)snprintf(fix, sizeof(fix), "if it is the compiler's, give it with -%c: -%c %.60s%s",
+        (void)snprintf(fix, sizeof(fix), "if it is for the compiler, pass it with -%c: -%c %.60s%s",
                        pass->letter, pass->letter, word - 1, "; --help lists kiln's own");
     }
     return kiln_diag_set(diag, KILN_E_INVALID, fix, "", "unknown option %.60s", word - 1);

@@ -36,7 +36,8 @@ kiln_status parallel_choose(const opt_number *asked, size_t *out_jobs, kiln_diag
     *out_jobs = 1;
     if (!asked->given && text != NULL && *text != '\0' &&
         (!opt_parse_count(text, &value) || value == 0)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "set it to a number from 1 on, or unset it",
+        return kiln_diag_set(diag, KILN_E_INVALID,
+                             "set it to a whole number of at least 1, or unset it",
                              "environment variable KILN_COMPILE_JOBS",
                              "\"%.60s\" is not a number of compiles", text);
     }

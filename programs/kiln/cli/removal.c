@@ -29,7 +29,7 @@ exit_code removal_tell(const cmd_context *context, const kiln_prune_result *resu
     (void)printf("removed %" PRIu64 " of %" PRIu64 " entries, %s of %s", result->entries_removed,
                  result->entries_seen, removed, seen);
     if (result->temporaries_removed > 0) {
-        (void)printf(", and %" PRIu64 " left-over temporary %s", result->temporaries_removed,
+        (void)printf(", and %" PRIu64 " leftover temporary %s", result->temporaries_removed,
                      result->temporaries_removed == 1 ? "file" : "files");
     }
     (void)putchar('\n');

@@ -14,7 +14,7 @@ exit_code session_open_cache(const cmd_context *context, const session_options *
     }
     if (options->cache_dir != NULL && *options->cache_dir == '\0') {
         /* The current folder it would be: a variable in a script that is not set. */
-        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give a folder", "--cache-dir", "is empty");
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give a directory", "--cache-dir", "is empty");
         return cmd_fail(context, &diag);
     }
     if (options->cache_dir != NULL) {
@@ -49,7 +49,8 @@ static exit_code refuse(const cmd_context *context, const char *what, kiln_cache
     kiln_diag diag = KILN_DIAG_INIT;
     const char *reason = console_has_warned(context->console) ? "the warning above says why"
                                                               : kiln_cache_disk_reason(*cache);
-    (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln doctor tells more", what, "%s", reason);
+    (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "run kiln doctor for details", what, "%s",
+                        reason);
     kiln_cache_destroy(*cache);
     *cache = NULL;
     return cmd_fail_as(context, EXIT_CACHE, &diag);
@@ -60,7 +61,7 @@ exit_code session_open_disk_to_write(const cmd_context *context, const session_o
 {
     exit_code code = session_open_disk(context, options, out_cache);
     if (code == EXIT_FINE && *kiln_cache_disk_reason(*out_cache) != '\0') {
-        return refuse(context, "the cache on disk is only read", out_cache);
+        return refuse(context, "the disk cache is read-only", out_cache);
     }
     return code;
 }
@@ -78,7 +79,7 @@ exit_code session_open_disk(const cmd_context *context, const session_options *o
 {
     exit_code code = session_open_cache(context, options, out_cache);
     if (code == EXIT_FINE && *kiln_cache_root(*out_cache) == '\0') {
-        return refuse(context, "the cache on disk is off", out_cache);
+        return refuse(context, "the disk cache is off", out_cache);
     }
     if (code == EXIT_FINE) {
         kiln_cache_on_progress(*out_cache, on_cache_progress, (void *)(uintptr_t)context);

@@ -33,12 +33,12 @@ typedef struct session_options {
 #define SESSION_UNTUNED_ROW(type)                                                                  \
     {                                                                                              \
         "untuned", 0, OPT_FLAG, offsetof(type, session.untuned), NULL,                             \
-            "take no variant that was tuned (also $KILN_UNTUNED)"                                  \
+            "do not use tuned variants (also $KILN_UNTUNED)"                                       \
     }
 #define SESSION_TRACE_ROW(type)                                                                    \
     {                                                                                              \
         "trace", 0, OPT_TEXT, offsetof(type, session.trace), "FILE",                               \
-            "write what happens when to FILE, for Perfetto (also $KILN_TRACE)"                     \
+            "write a timeline to FILE, for Perfetto (also $KILN_TRACE)"                            \
     }
 #define SESSION_DEVICE_ROWS(type)                                                                  \
     {"backend", 'b',                                                                               \
@@ -49,7 +49,7 @@ typedef struct session_options {
          "DEVICE", "opencl:0, an index, or part of a name (kiln devices)"},                        \
         {"no-cache", 0,                                                                            \
          OPT_FLAG,   offsetof(type, session.no_cache),                                             \
-         NULL,       "compile always, store nothing"},                                             \
+         NULL,       "always compile, store nothing"},                                             \
     {                                                                                              \
         "strict", 0, OPT_FLAG, offsetof(type, session.strict), NULL,                               \
             "fail instead of falling back to another device"                                       \

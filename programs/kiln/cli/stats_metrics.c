@@ -79,7 +79,7 @@ static void put_reason(FILE *file, const char *root, const char *name, const cha
 
 static void put_bypasses(FILE *file, const char *root, const cli_bypasses *bypasses)
 {
-    static const char help[] = "compiles past the cache, by reason";
+    static const char help[] = "compiles that bypassed the cache, by reason";
     static const char time_help[] = "time spent on them";
     if (bypasses->count == 0) {
         return;
@@ -101,7 +101,7 @@ void stats_print_metrics(FILE *file, const char *root, uint64_t entries, uint64_
                          const kiln_cache_stats *stats, const cli_bypasses *bypasses)
 {
     put_gauge(file, root, "entries", NULL, "entries on disk", entries);
-    put_gauge(file, root, "size_bytes", "bytes", "what they take on disk", bytes);
+    put_gauge(file, root, "size_bytes", "bytes", "size of the entries on disk", bytes);
 #define COUNTER_SAMPLE(name, text) put_counter(file, root, #name, (text), stats->name);
     KILN_CACHE_COUNTERS(COUNTER_SAMPLE)
 #undef COUNTER_SAMPLE

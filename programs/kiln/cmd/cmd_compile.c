@@ -30,9 +30,9 @@ static const opt_spec specs[] = {
     {"arch", 'a', OPT_TEXT, offsetof(compile_options, arch), "NAME",
      "with --backend: its target of this name (sm_90, x86-64-v3)"},
     {"jobs", 'j', OPT_COUNT, offsetof(compile_options, jobs), "N",
-     "compile N files at once (default: one a processor, at most one a GiB of memory)"},
+     "compile N files at once (default: one per processor, at most one per GiB of memory)"},
     {"output", 'o', OPT_TEXT, offsetof(compile_options, output), "PATH",
-     "write the binary to PATH; a folder for several files"},
+     "write the binary to PATH; a directory for several files"},
     {"drop-in", 0, OPT_FLAG, offsetof(compile_options, drop_in), NULL,
      "for a program that calls kiln's drop-in (OpenCL, CUDA)"},
     SOURCE_FILE_ROWS(compile_options, ""),
@@ -297,7 +297,7 @@ static kiln_status check_names(const opt_list *files, cli_pool *pool, kiln_diag 
     for (size_t i = 1; i < files->count; i++) {
         if (compare_names(&sorted[i - 1], &sorted[i]) == 0 &&
             strcmp(sorted[i - 1], sorted[i]) != 0) {
-            return kiln_diag_set(diag, KILN_E_INVALID, "compile them into folders of their own",
+            return kiln_diag_set(diag, KILN_E_INVALID, "compile them into separate directories",
                                  "--output", "%.100s and %.100s would both become %.60s.bin",
                                  sorted[i - 1], sorted[i], host_name_of(sorted[i]));
         }
@@ -311,20 +311,20 @@ static kiln_status check(const compile_options *options, const opt_list *files, 
     const char *output = options->output;
     if (options->target != NULL &&
         (options->session.backend != NULL || options->session.device != NULL)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "leave the others out", "--target",
-                             "says the same as --backend and --device");
+        return kiln_diag_set(diag, KILN_E_INVALID, "remove the others", "--target",
+                             "cannot be combined with --backend and --device");
     }
     if (options->arch != NULL && options->session.device != NULL) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "leave one of them out", "--arch",
+        return kiln_diag_set(diag, KILN_E_INVALID, "remove one of them", "--arch",
                              "names a target, and so does --device");
     }
     if (options->arch != NULL && options->session.backend == NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, "give --backend too, or --target BACKEND:NAME",
-                             "--arch", "names a target of a backend, and none is named");
+                             "--arch", "names a target, but no backend is given");
     }
     if (output != NULL && files->count > 1 && !host_is_folder(output)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "give a folder that is there", output,
-                             "is not a folder, and there are %zu files", files->count);
+        return kiln_diag_set(diag, KILN_E_INVALID, "give an existing directory", output,
+                             "is not a directory, and there are %zu files", files->count);
     }
     return output != NULL && files->count > 1 ? check_names(files, pool, diag) : KILN_OK;
 }
@@ -457,7 +457,7 @@ const cli_command cmd_compile = {
     .summary = "Compiles kernel files through the cache, for later or for -o",
     .details =
         "Without -o the binaries only go into the cache: to fill it when an image is built,\n"
-        "or to see what compiles. Files that compile are not held up by those that do not.\n\n"
+        "or to see what compiles. A file that fails does not stop the others.\n\n"
         "For GLSL compute shaders it takes glslc's options, and its place in a build:\n\n"
         "  kiln compile -fshader-stage=comp --target-env=vulkan1.2 -O -MD -MF s.d -c s.comp -o "
         "s.spv\n\n"

@@ -14,7 +14,7 @@ static const opt_spec specs[] = {SESSION_DEVICE_ROWS(devices_options),
                                   "probe each backend in a process of its own first"},
                                  {"fresh", 0, OPT_FLAG,
                                   offsetof(devices_options, session.fresh_probe), NULL,
-                                  "probe again, whatever is remembered of the drivers"},
+                                  "probe again, ignoring remembered results"},
                                  SESSION_CACHE_ROW(devices_options),
                                  SESSION_JSON_ROW(devices_options),
                                  OPT_END};
@@ -150,7 +150,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
 const cli_command cmd_devices = {
     .name = "devices",
     .usage = "",
-    .summary = "Lists the devices that were found, and what was not and why",
+    .summary = "Lists the devices found, and says why others are missing",
     .options = specs,
     .options_size = sizeof(devices_options),
     .run = run,

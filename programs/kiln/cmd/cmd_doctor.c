@@ -221,7 +221,7 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
     out_print(stdout, "  on        %s\n", findings->root);
     if (findings->reads_only) {
         const bool asked = *findings->reason == '\0';
-        out_print(stdout, "  read only what is compiled is not stored: %s\n",
+        out_print(stdout, "  read-only nothing is stored: %s\n",
                   asked ? "KILN_READONLY is set" : findings->reason);
         out_print(stdout, "            fix: %s\n",
                   asked ? "unset KILN_READONLY"
@@ -238,7 +238,7 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
         out_print(stdout, "  blocked   %s: %s\n            fix: %s\n", findings->trouble.what,
                   findings->trouble.why, findings->trouble.fix);
     }
-    out_print(stdout, "  did       %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n",
+    out_print(stdout, "  usage     %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n",
               hits, stats->misses, saved);
     print_bypasses(pool, findings);
     if (stats->unended > 0) {
@@ -250,7 +250,7 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
     }
     if (stats->put_failures + stats->io_errors + stats->corrupt > 0) {
         out_print(stdout,
-                  "  trouble   %" PRIu64 " not stored, %" PRIu64 " damaged, %" PRIu64
+                  "  errors    %" PRIu64 " not stored, %" PRIu64 " damaged, %" PRIu64
                   " other errors\n",
                   stats->put_failures, stats->corrupt, stats->io_errors);
     }

@@ -20,7 +20,7 @@ typedef struct exec_options {
 } exec_options;
 
 static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, stats), NULL,
-                                  "print at the end what was compiled, found and passed by"},
+                                  "print at the end what was compiled, found and bypassed"},
                                  {"report", 0, OPT_TEXT, offsetof(exec_options, report), "FILE",
                                   "write the same as JSON to FILE"},
                                  {"print", 0, OPT_FLAG, offsetof(exec_options, print), NULL,
@@ -114,10 +114,9 @@ const cli_command cmd_exec = {
         "The program is not changed: it loads kiln's library in place of NVRTC, which answers "
         "from\n"
         "the cache and calls the NVRTC that the program would have got for what is not there. "
-        "What\n"
-        "kiln cannot key is compiled as ever. KILN_DISABLE=1 takes kiln out.\n\n"
+        "What\nkiln cannot key is compiled as before. KILN_DISABLE=1 takes kiln out.\n\n"
         "The exit code is the program's: 126 if it cannot be started, 127 if it is not found, 128\n"
-        "and the signal's number if a signal ended it.",
+        "and the signal's number if a signal killed it.",
     .options = specs,
     .options_size = sizeof(exec_options),
     .min_arguments = 0,

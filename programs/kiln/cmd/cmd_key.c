@@ -25,7 +25,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         status = kiln_signing_key_show(path, line, &diag);
     } else {
         status = kiln_diag_set(&diag, KILN_E_INVALID, "give generate or show", "",
-                               "kiln key does not know \"%.60s\"", action);
+                               "kiln key has no action \"%.60s\"", action);
     }
     if (status != KILN_OK) {
         return cmd_fail(context, &diag);

@@ -23,7 +23,7 @@ static const opt_spec specs[] = {
     {"level", 'l', OPT_COUNT, offsetof(pack_options, level), "N",
      "create, add: how hard to compress, 1 to 22 (default 12)"},
     {"raw", 0, OPT_FLAG, offsetof(pack_options, raw), NULL,
-     "create, add: do not compress: larger, and read where it lies"},
+     "create, add: do not compress: larger, but read in place"},
     {"full", 'f', OPT_FLAG, offsetof(pack_options, full), NULL, "list: print whole keys"},
     SESSION_CACHE_ROW(pack_options),
     SESSION_JSON_ROW(pack_options),
@@ -52,8 +52,9 @@ static exit_code open_pack(const pack_work *work, kiln_pack **out_pack)
     }
     if (status == KILN_E_CORRUPT) {
         const kiln_diag said = diag;
-        (void)kiln_diag_set(&diag, KILN_E_CORRUPT, "give a pack; kiln pack create makes one again",
-                            work->path, "is not a whole pack: %s", said.why);
+        (void)kiln_diag_set(&diag, KILN_E_CORRUPT,
+                            "give a pack, or make it again with kiln pack create", work->path,
+                            "is not a complete pack: %s", said.why);
     }
     return cmd_fail_as(work->context, status == KILN_E_CORRUPT ? EXIT_DAMAGE : EXIT_USAGE, &diag);
 }
@@ -246,7 +247,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         return actions[i].run(&work);
     }
     (void)kiln_diag_set(&diag, KILN_E_INVALID, "give create, add, list, extract or verify", "",
-                        "kiln pack does not know \"%.60s\"", arguments->items[0]);
+                        "kiln pack has no action \"%.60s\"", arguments->items[0]);
     return cmd_fail(context, &diag);
 }
 

@@ -20,9 +20,9 @@ static const opt_spec specs[] = {{"max-age", 0, OPT_DURATION, offsetof(prune_opt
                                   "look at this target only; alone: remove all of it"},
                                  {"unreachable", 0, OPT_FLAG, offsetof(prune_options, unreachable),
                                   NULL,
-                                  "remove what was made for drivers and devices that have gone"},
+                                  "remove what was made for drivers and devices that are gone"},
                                  {"dry-run", 0, OPT_FLAG, offsetof(prune_options, dry_run), NULL,
-                                  "with --unreachable: only tell what would be removed"},
+                                  "with --unreachable: only report what would be removed"},
                                  SESSION_CACHE_ROW(prune_options),
                                  SESSION_JSON_ROW(prune_options),
                                  OPT_END};
@@ -34,17 +34,17 @@ static kiln_status check(const prune_options *options, kiln_diag *diag)
         options->max_age.given || options->max_size.given || options->target != NULL;
     if (options->unreachable && bounds) {
         return kiln_diag_set(diag, KILN_E_INVALID, "prune twice", "--unreachable",
-                             "it does not go together with --max-age, --max-size and --target");
+                             "it cannot be combined with --max-age, --max-size and --target");
     }
     if (options->dry_run && !options->unreachable) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "see `kiln ls` for what there is", "--dry-run",
-                             "it goes with --unreachable alone");
+        return kiln_diag_set(diag, KILN_E_INVALID, "run `kiln ls` to list the entries", "--dry-run",
+                             "it can be used with --unreachable only");
     }
     return bounds || options->unreachable
                ? KILN_OK
                : kiln_diag_set(diag, KILN_E_INVALID,
                                "give --max-age, --max-size, --target or --unreachable", "",
-                               "nothing says what to remove");
+                               "no option says what to remove");
 }
 
 static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)

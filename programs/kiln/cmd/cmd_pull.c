@@ -92,7 +92,7 @@ static kiln_status pull_name(cli_transfer *t, kiln_diag *diag)
     kiln_status status = kiln_transfer_pull_list(t->transfer, t->options->name, &blob, diag);
     if (status == KILN_MISS) {
         return kiln_diag_set(diag, KILN_E_INVALID, "kiln push --name makes it", t->options->name,
-                             "no remote knows such a list");
+                             "no remote has such a list");
     }
     const size_t count = status == KILN_OK ? kiln_blob_size(blob) / sizeof(kiln_key) : 0;
     for (size_t i = 0; status == KILN_OK && i < count; i++) {
@@ -133,7 +133,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     kiln_diag diag = KILN_DIAG_INIT;
     if ((options->name != NULL) == (arguments->count > 0)) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "give manifests, or --name NAME", "",
-                            "nothing says what to pull");
+                            "neither manifests nor --name is given");
         return cmd_fail(context, &diag);
     }
     exit_code code = transfer_open(context, options, &t);
@@ -160,7 +160,7 @@ const cli_command cmd_pull = {
     .summary = "Gets from remotes what manifests name, or what was pushed under a name",
     .details =
         "Into the cache, and with --pack into a pack as well. Nothing is compiled: what no remote\n"
-        "has is told as missing. KILN_TRUST decides what is taken; exits 5 if something was\n"
+        "has is reported as missing. KILN_TRUST decides what is taken; exits 5 if something was\n"
         "refused or damaged.",
     .options = specs,
     .options_size = sizeof(transfer_options),

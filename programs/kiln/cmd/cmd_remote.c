@@ -83,7 +83,7 @@ static exit_code check(remote_work *work)
     kiln_status status = kiln_remote_check(work->list, tell, work, &diag);
     if (status == KILN_OK && work->count == 0) {
         status = kiln_diag_set(&diag, KILN_E_INVALID, "set KILN_REMOTE, or give URLs", "",
-                               "there is no remote to look at");
+                               "no remote is configured");
     }
     if (status != KILN_OK) {
         json_decref(work->array);
@@ -102,7 +102,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     kiln_diag diag = KILN_DIAG_INIT;
     if (strcmp(arguments->items[0], "check") != 0) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "give check", "",
-                            "kiln remote does not know \"%.60s\"", arguments->items[0]);
+                            "kiln remote has no action \"%.60s\"", arguments->items[0]);
         return cmd_fail(context, &diag);
     }
     for (size_t i = 1; i < arguments->count; i++) {
@@ -119,7 +119,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
 const cli_command cmd_remote = {
     .name = "remote",
     .usage = "check [URL...]",
-    .summary = "Asks remotes whether they answer, read and write",
+    .summary = "Checks that remotes answer, read and write",
     .details =
         "check  asks those that KILN_REMOTE names, or the URLs given; exits 4 if one is not as\n"
         "       it should be. Writes an entry of its own and removes it.",

@@ -86,7 +86,7 @@ static kiln_status write_payload(kiln_cache *cache, const kiln_key *key, const c
         status = host_write_file(path, kiln_blob_data(blob), kiln_blob_size(blob), diag);
     } else if (status == KILN_MISS) {
         status = kiln_diag_set(diag, KILN_MISS, "unset KILN_RECACHE and KILN_NO_CACHE", path,
-                               "nothing is written: the entry is gone, or not to be used");
+                               "nothing is written: the entry is gone or unusable");
     }
     kiln_blob_release(blob);
     return status;

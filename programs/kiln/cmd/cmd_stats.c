@@ -130,7 +130,7 @@ static bool print_bypasses(cli_pool *pool, const stats_shown *shown)
     if (time == NULL) {
         return false;
     }
-    out_print(stdout, "bypassed  %" PRIu64 " %s in %s went past the cache%s\n", stats->bypassed,
+    out_print(stdout, "bypassed  %" PRIu64 " %s in %s%s\n", stats->bypassed,
               stats->bypassed == 1 ? "compile" : "compiles", time,
               bypasses->count > 0 ? ", most of the time for" : "");
     for (size_t i = 0; i < bypasses->count && i < SHOWN; i++) {

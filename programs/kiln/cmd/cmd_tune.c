@@ -27,7 +27,7 @@ static const opt_spec specs[] = {{"kernel", 'k', OPT_LIST, offsetof(tune_options
                                  {"again", 0, OPT_FLAG, offsetof(tune_options, again), NULL,
                                   "measure what is known already, too"},
                                  {"budget", 0, OPT_DURATION, offsetof(tune_options, budget), "TIME",
-                                  "measure each kernel for so long at most (default 3s)"},
+                                  "spend at most this long on each kernel (default 3s)"},
                                  {"variants", 0, OPT_FLAG, offsetof(tune_options, all_rows), NULL,
                                   "list every variant with its times"},
                                  SESSION_DEVICE_ROWS(tune_options),
@@ -289,7 +289,7 @@ static kiln_status read_input(tune_work *work, const char *path, kiln_diag *diag
     work->total = with;
     return with > 0
                ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_INVALID, "kiln-manifest(5) tells how they are listed",
+               : kiln_diag_set(diag, KILN_E_INVALID, "see kiln-manifest(5) for how to list them",
                                path, "its kernels have no variants: there is nothing to tune");
 }
 
@@ -346,7 +346,7 @@ const cli_command cmd_tune = {
         "others until one is clearly ahead. What is kept holds for the device, its driver and\n"
         "sizes up to the next power of two; kiln run and kiln_tuned_build take it from then on,\n"
         "and packs carry it. A second run measures nothing. A variant whose result differs is\n"
-        "refused, told, and the exit code is 1.",
+        "rejected and reported, and the exit code is 1.",
     .options = specs,
     .options_size = sizeof(tune_options),
     .min_arguments = 1,

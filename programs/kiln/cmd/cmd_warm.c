@@ -28,9 +28,9 @@ static const opt_spec specs[] = {
     {"pack", 'p', OPT_TEXT, offsetof(warm_options, pack), "FILE",
      "write a pack of exactly these entries, too"},
     {"jobs", 'j', OPT_COUNT, offsetof(warm_options, jobs), "N",
-     "compile N at once (default: one a processor, at most one a GiB of memory)"},
+     "compile N at once (default: one per processor, at most one per GiB of memory)"},
     {"used", 'u', OPT_FLAG, offsetof(warm_options, used), NULL,
-     "those first that are used most, by the cache's records"},
+     "compile the most used first, by the cache's records"},
     {"variants", 0, OPT_FLAG, offsetof(warm_options, variants), NULL,
      "every variant that kiln tune would measure, too"},
     {"max", 'm', OPT_COUNT, offsetof(warm_options, most), "N", "make only the first N of all"},
@@ -192,7 +192,7 @@ static bool is_kept(const warm_work *work)
     kiln_cache_stats_own(work->cache, &own);
     if (session_only_reads(work->cache)) {
         console_say(work->context->console,
-                    "what was compiled is not kept: the cache on disk is only read");
+                    "compiled kernels are not kept: the disk cache is read-only");
         return false;
     }
     if (own.put_failures > 0) {
@@ -322,13 +322,13 @@ const cli_command cmd_warm = {
     .details =
         "Fills the cache, and with --pack a pack, when an app or an image is built. SPIR-V\n"
         "(vulkan:spirv), CUBIN (cuda:sm_90) and CPU code (cpu:x86-64-v3) need no GPU; what does\n"
-        "need a device that is not here is told and skipped. A second run compiles nothing.\n"
+        "need a device that is not here is reported and skipped. A second run compiles nothing.\n"
         "With --used the kernels that programs built most often on this machine are made first, "
         "and\n"
         "with --max only so many. Of a kernel with variants the variant that kiln tune chose for "
         "a\n"
         "target's device is made, too; with --variants all are, in the languages that a target\n"
-        "takes. KILN_COMPILE_JOBS is what --jobs is when it is not given.",
+        "takes. KILN_COMPILE_JOBS is the default of --jobs.",
     .options = specs,
     .options_size = sizeof(warm_options),
     .min_arguments = 1,

@@ -69,7 +69,7 @@ bool driver_cache_get(cli_pool *pool, unsigned index, driver_cache *out_cache)
     if (off != NULL && strcmp(off, row->off) == 0) {
         cache.state = pool_format(pool, "off (%s=%s)", row->switch_variable, row->off);
     } else if (cache.path == NULL) {
-        cache.state = "no home folder";
+        cache.state = "no home directory";
     } else if (!cache.present) {
         cache.state = "not there";
     } else if (!host_is_writable(cache.path)) {

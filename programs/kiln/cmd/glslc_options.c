@@ -43,8 +43,8 @@ static kiln_status check_language(const glslc_options *options, const source_fil
     kiln_status status = source_file_language(file->language, path, &language, diag);
     if (status == KILN_OK && name != NULL && language != KILN_LANG_GLSL) {
         char fix[96];
-        (void)snprintf(fix, sizeof(fix), "if it is the compiler's, give it with -X: -X %s%s", name,
-                       options->version != NULL ? options->version : "");
+        (void)snprintf(fix, sizeof(fix), "if it is for the compiler, pass it with -X: -X %s%s",
+                       name, options->version != NULL ? options->version : "");
         return kiln_diag_set(diag, KILN_E_INVALID, fix, name, "is for GLSL, and %.100s is %s", path,
                              kiln_language_name(language));
     }

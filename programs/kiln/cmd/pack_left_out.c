@@ -37,7 +37,8 @@ bool pack_left_out(kiln_cache *cache, const cli_listing *listing, left_out_list 
         const kiln_status status = kiln_cache_inspect(cache, &key, copy_stage, stage, NULL);
         left_out one = {text, "", NULL};
         if (status != KILN_OK) {
-            one.why = status == KILN_MISS ? "is gone meanwhile" : "is damaged: run kiln verify";
+            one.why =
+                status == KILN_MISS ? "has been removed meanwhile" : "is damaged: run kiln verify";
         } else if (strncmp(stage, "kiln.", 5) == 0) {
             one.stage = pool_text(listing->pool, stage, strlen(stage));
             one.why = "is a note that kiln makes on each machine anew";

@@ -29,7 +29,7 @@ kiln_status run_file_check(const run_file_options *options, bool is_manifest, ki
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && is_manifest; i++) {
         if (rows[i].given) {
             return kiln_diag_set(diag, KILN_E_INVALID,
-                                 "leave it out: the manifest describes its kernels", rows[i].name,
+                                 "remove it: the manifest describes its kernels", rows[i].name,
                                  "goes with a kernel file, not with a manifest");
         }
     }

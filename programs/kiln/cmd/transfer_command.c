@@ -141,7 +141,7 @@ static kiln_status plan_form(const transfer_kernel *one, const kernel_form *form
     char name[1024];
     if (form->path == NULL || !kernel_source_init(one->kernel, form, &source, &builtin)) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, one->kernel->name,
-                             "it is built into the program: there is nothing to move");
+                             "it is built into the program: there is nothing to transfer");
     }
     kiln_status status = host_read_file(form->path, max_source, &text, &source.length, diag);
     source.text = text;
@@ -216,7 +216,7 @@ static bool print_text(const cli_transfer *t, const char *verb, const kiln_trans
     }
     if (t->options->train) {
         (void)printf(t->dictionary_bytes > 0 ? "a dictionary of %s is in use\n"
-                                             : "no dictionary: it would not pay%.0s\n",
+                                             : "no dictionary: it would save nothing%.0s\n",
                      dictionary);
     }
     (void)printf("%" PRIu64 " %s, %s on the wire (%s unpacked), %" PRIu64 " there already, %" PRIu64

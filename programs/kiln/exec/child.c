@@ -77,7 +77,8 @@ char *exec_child_report(const cmd_context *context)
                              directory != NULL && directory[0] == '/' ? directory : "/tmp");
     const int report = path != NULL ? mkstemp(path) : -1;
     if (report < 0) {
-        console_say(context->console, "exec: no temporary file for the report: %s (set TMPDIR)",
+        console_say(context->console,
+                    "exec: cannot create a temporary file for the report: %s (set TMPDIR)",
                     strerror(errno));
         return NULL;
     }
@@ -105,7 +106,7 @@ exit_code exec_child_run(const cmd_context *context, const exec_environment *env
         _exit((int)exec_child_become(context, arguments));
     }
     if (child < 0) {
-        console_say(context->console, "exec: no process: %s", strerror(errno));
+        console_say(context->console, "exec: cannot start a process: %s", strerror(errno));
         return EXIT_TROUBLE;
     }
     child_id = (sig_atomic_t)child;

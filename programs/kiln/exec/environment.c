@@ -47,7 +47,7 @@ static char *find_libraries(cli_pool *pool, kiln_diag *diag)
         }
     }
     (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                        "install the package kiln whole, or set KILN_LIBEXEC to its directory",
+                        "install the whole package kiln, or set KILN_LIBEXEC to its directory",
                         "kiln exec", "libkiln-interpose.so is not next to this command");
     return NULL;
 }

@@ -64,7 +64,7 @@ static double extent(parser *p, const kernel_arg *arg, size_t at)
         index = index * 10 + (size_t)(p->text[p->at++] - '0');
     }
     if (p->at == begin || !take(p, ']')) {
-        return fail(p, p->at, "here should be a dimension and \"]\"%.*s", "", 0);
+        return fail(p, p->at, "expected a dimension and \"]\"%.*s", "", 0);
     }
     if (arg->shape_from_file) {
         return 1;
@@ -109,7 +109,7 @@ static double factor(parser *p)
         }
         double value = sum(p);
         p->depth--;
-        return take(p, ')') ? value : fail(p, p->at, "here should be \")\"%.*s", "", 0);
+        return take(p, ')') ? value : fail(p, p->at, "expected \")\"%.*s", "", 0);
     }
     if (isdigit((unsigned char)c)) {
         return number(p);
@@ -117,7 +117,7 @@ static double factor(parser *p)
     if (isalpha((unsigned char)c) || c == '_') {
         return name(p);
     }
-    return fail(p, p->at, "here should be a number, an argument or \"(\"%.*s", "", 0);
+    return fail(p, p->at, "expected a number, an argument or \"(\"%.*s", "", 0);
 }
 
 static double product(parser *p)
@@ -156,10 +156,10 @@ bool expression_evaluate(const char *text, const cli_kernel *kernel, double *out
     parser p = {text, 0, 0, kernel, out_error, false};
     double value = sum(&p);
     if (!p.failed && next(&p) != '\0') {
-        (void)fail(&p, p.at, "here should be an operator or the end%.*s", "", 0);
+        (void)fail(&p, p.at, "expected an operator or the end%.*s", "", 0);
     }
     if (!p.failed && (!isfinite(value) || value < 0)) {
-        (void)fail(&p, 0, "it comes to less than 0, or to no number%.*s", "", 0);
+        (void)fail(&p, 0, "its value is negative or not a number%.*s", "", 0);
     }
     *out_value = p.failed ? 0 : value;
     return !p.failed;

@@ -60,7 +60,7 @@ static kiln_status note_stage(void *user, const kiln_explanation *stage)
     bool good = true;
     host_mutex_lock(n->pack->mutex);
     if (stage->why == KILN_WHY_BYPASS) {
-        n->item->unpacked = pool_format(n->pack->pool, "goes past the cache: %s", stage->detail);
+        n->item->unpacked = pool_format(n->pack->pool, "bypasses the cache: %s", stage->detail);
         good = n->item->unpacked != NULL;
     } else if (stage->why == KILN_WHY_NOT_YET) {
         n->item->unpacked = n->item->unpacked != NULL ? n->item->unpacked : "is not in the cache";

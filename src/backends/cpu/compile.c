@@ -258,7 +258,7 @@ static kiln_status failed(const job *j, const kn_process_result *result, const c
     kn_text_putf(what, sizeof(what), "compiling %s", name_of(j->source));
     if (result->timed_out) {
         status = kiln_diag_set(diag, KILN_E_TIMEOUT, "raise KILN_CC_TIMEOUT (seconds)", what,
-                               "%s was ended after %llu seconds", compiler,
+                               "killed %s after %llu s (timeout)", compiler,
                                (unsigned long long)(j->limit_ns / 1000000000u));
     } else if (result->signal != 0) {
         status = kiln_diag_set(diag, KILN_E_COMPILE, "try another compiler through KILN_CC", what,
@@ -266,8 +266,11 @@ static kiln_status failed(const job *j, const kn_process_result *result, const c
     } else {
         char line[512];
         first_error(log, line, sizeof(line));
-        status = kiln_diag_set(diag, KILN_E_COMPILE, NULL, what, "%s",
-                               line[0] != '\0' ? line : "the compiler failed without a word");
+        if (line[0] == '\0') {
+            kn_text_putf(line, sizeof(line), "the compiler exited with %d and printed nothing",
+                         result->exit_code);
+        }
+        status = kiln_diag_set(diag, KILN_E_COMPILE, NULL, what, "%s", line);
     }
     if (log != NULL) {
         kiln_diag_set_log(diag, log, log_length);
@@ -283,17 +286,17 @@ static kiln_status check_object(const job *j, const void *data, size_t size, kil
     kn_text_putf(what, sizeof(what), "compiling %s", name_of(j->source));
     if (data == NULL || !kn_cpu_object_check(data, size, j->target->architecture, &why)) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_CC to a working gcc or clang",
-                             what, "%s reported success, but of the shared object %s",
+                             what, "%s reported success, but its output is unusable: %s",
                              j->toolchain->tools[0].path, why);
     }
     if (kn_cpu_object_kernel(data, size, 0) == NULL) {
         return kiln_diag_set(diag, KILN_E_COMPILE,
                              "include <kiln_kernel.h> and define one with KILN_KERNEL(name, ...)",
-                             what, "there is no kernel in it");
+                             what, "the source has no kernel");
     }
     if (!kn_cpu_toolchain_holds(j->toolchain)) {
         return kiln_diag_set(diag, KILN_E_BUSY, "build again", what,
-                             "the C compiler was replaced in the meantime");
+                             "the C compiler was replaced during the compile");
     }
     return KILN_OK;
 }

@@ -30,7 +30,7 @@ static kiln_status target_of_device(void *instance, uint32_t device_index, kiln_
     const cpu_instance *cpu = (const cpu_instance *)instance;
     if (device_index != 0) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "device of the cpu backend",
-                             "there is one, and its index is 0");
+                             "the only device has index 0");
     }
     kiln_status status = kn_cpu_target_wrap(&cpu->native, out_target, diag);
     if (status == KILN_OK) {

@@ -19,7 +19,7 @@ static kiln_status check_index(uint32_t index, kiln_diag *diag)
 {
     return index == 0 ? KILN_OK
                       : kiln_diag_set(diag, KILN_E_INVALID, NULL, "device of the cpu backend",
-                                      "there is one, and its index is 0");
+                                      "the only device has index 0");
 }
 
 static kiln_status device_info(void *instance, uint32_t index, kiln_device_info *out_info,

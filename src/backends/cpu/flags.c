@@ -59,7 +59,7 @@ static const char *find_dir_reason(const kiln_source *source)
         free(path);
         if (kn_file_stat(source->include_dirs[i], true, &facts, NULL) == KILN_OK &&
             facts.kind != KN_FILE_FOLDER) {
-            reason = "an include directory is a file, which clang may take for a map of headers";
+            reason = "an include directory is a file, which clang may take for a header map";
         }
     }
     return reason;

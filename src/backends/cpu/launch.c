@@ -117,7 +117,7 @@ static kiln_status set_buffer(cpu_launch *launch, uint32_t index, const kiln_sys
 {
     cpu_buffer *buffer = (cpu_buffer *)arg->buffer;
     if (buffer == NULL) {
-        return wrong_arg(launch, index, diag, "it is a buffer, and none is given");
+        return wrong_arg(launch, index, diag, "it is a buffer, but none was given");
     }
     if (arg->offset > buffer->size || arg->offset % launch->kernel->params[index].align != 0) {
         return wrong_arg(launch, index, diag,
@@ -134,7 +134,7 @@ static kiln_status set_value(cpu_launch *launch, uint32_t index, const kiln_sys_
     const kiln_cpu_param *param = &launch->kernel->params[index];
     if (arg->value == NULL || arg->size != param->size) {
         char why[128];
-        kn_text_putf(why, sizeof(why), "%.48s has %zu bytes, %zu are given", param->type,
+        kn_text_putf(why, sizeof(why), "%.48s has %zu bytes, %zu were given", param->type,
                      param->size, arg->value != NULL ? arg->size : 0);
         return wrong_arg(launch, index, diag, why);
     }
@@ -165,7 +165,7 @@ static kiln_status set_args(cpu_launch *launch, const kiln_sys_launch *request, 
         char what[256];
         kn_text_putf(what, sizeof(what), "launching %s", kernel->name);
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, what,
-                             "it takes %u arguments, %zu are given", (unsigned)kernel->param_count,
+                             "it takes %u arguments, %zu were given", (unsigned)kernel->param_count,
                              request->arg_count);
     }
     for (uint32_t i = 0; i < kernel->param_count; i++) {
@@ -181,9 +181,10 @@ static kiln_status set_args(cpu_launch *launch, const kiln_sys_launch *request, 
         const kiln_sys_arg *arg = &request->args[i];
         const kiln_arg_kind kind = kind_of(&kernel->params[i]);
         if (arg->kind != kind) {
-            static const char *const texts[] = {"", "it is a buffer, and something else is given",
-                                                "it is a value, and something else is given",
-                                                "it is work-group memory, something else is given"};
+            static const char *const texts[] = {
+                "", "it is a buffer, but something else was given",
+                "it is a value, but something else was given",
+                "it is work-group memory, but something else was given"};
             status = wrong_arg(launch, i, diag, texts[kind]);
         } else if (kind == KILN_ARG_BUFFER) {
             status = set_buffer(launch, i, arg, diag);

@@ -33,7 +33,7 @@ kiln_status kn_cpu_buffer_create(void *device, size_t size, void **out_buffer, k
     if (buffer == NULL || buffer->data == NULL) {
         free(buffer);
         return kiln_diag_set(diag, KILN_E_NOMEM, "use smaller buffers", "creating a buffer",
-                             "there is no memory for %zu bytes", size);
+                             "cannot allocate %zu bytes", size);
     }
     atomic_init(&buffer->references, 1u);
     buffer->size = size;

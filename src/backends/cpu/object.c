@@ -74,15 +74,15 @@ bool kn_cpu_object_check(const void *data, size_t size, kn_architecture architec
     if (size == 0 || data == NULL) {
         why = "it is empty";
     } else if (size < HEADER_SIZE || !is_elf64(header)) {
-        why = "it is no 64-bit ELF file";
+        why = "it is not a 64-bit ELF file";
     } else if (kn_get_u16(header + 16) != TYPE_DYN) {
-        why = "it is ELF, but no shared object";
+        why = "it is an ELF file, but not a shared object";
     } else if (kn_get_u16(header + 18) != (architecture == KN_ARCH_AARCH64
                                                ? (unsigned)MACHINE_AARCH64
                                                : (unsigned)MACHINE_X86_64)) {
-        why = "it is made for another machine";
+        why = "it is for another machine";
     } else if (!segments_sound(header, size)) {
-        why = "it is cut short or damaged";
+        why = "it is truncated or damaged";
     }
     *out_why = why;
     return why == NULL;

@@ -10,8 +10,8 @@
 #include "base/text.h"
 
 static const char unknown_option[] =
-    "an option is not known to name no file; the list is in docs/backends/cpu.md";
-static const char native[] = "\"native\" means another thing on each machine; name the target";
+    "an option may name a file; the known options are in docs/backends/cpu.md";
+static const char native[] = "\"native\" depends on the machine; name the target";
 
 /* Reasons of those that users try, by prefix. */
 static const struct {

@@ -215,11 +215,11 @@ static kiln_status no_answer(const char *compiler, const kn_process_result *resu
 {
     static const char fix[] = "set KILN_CC to a working gcc or clang";
     if (result->timed_out) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, "asking the C compiler what it is",
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, "identifying the C compiler",
                              "%s did not answer in time", compiler);
     }
-    return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, "asking the C compiler what it is",
-                         "%s -v does not answer as gcc and clang do", compiler);
+    return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, "identifying the C compiler",
+                         "%s -v does not print what gcc and clang print", compiler);
 }
 
 kiln_status kn_cpu_toolchain_probe(const char *path, cpu_toolchain *toolchain, kiln_diag *diag)
@@ -236,7 +236,7 @@ kiln_status kn_cpu_toolchain_probe(const char *path, cpu_toolchain *toolchain, k
     }
     if (!add_file(&q, "driver", path, false)) {
         status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_CC to a compiler",
-                               "asking the C compiler what it is", "%s cannot be read", path);
+                               "identifying the C compiler", "%s cannot be read", path);
         goto cleanup;
     }
     status = ask(&q, argv, NULL, &result, diag);

@@ -137,18 +137,18 @@ static kiln_status bind_kernels(cpu_program *program, const kiln_artifact *artif
 static kiln_status load_object(const cpu_instance *cpu, cpu_program *program,
                                const kiln_load_request *request, kiln_diag *diag)
 {
-    const char *why = "there is none";
+    const char *why = "there is no artifact";
     const cpu_target *target = request->target != NULL ? kn_cpu_target_of(request->target) : NULL;
     if (target != NULL && !kn_cpu_target_runs_on(target, &cpu->native)) {
         return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "loading a cpu program",
-                             "it was made for a processor that can do more than this one");
+                             "it needs processor features that this one lacks");
     }
     const kiln_artifact *artifact =
         request->artifact_count > 0 ? request->artifacts[request->artifact_count - 1] : NULL;
     if (artifact == NULL ||
         !kn_cpu_object_check(artifact->data, artifact->size, cpu->native.architecture, &why)) {
         return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "loading a cpu program",
-                             "of the shared object: %s", why);
+                             "the shared object is unusable: %s", why);
     }
     kiln_status status =
         kn_dylib_open_memory(artifact->data, artifact->size, NULL, &program->object, diag);

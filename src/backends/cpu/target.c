@@ -125,7 +125,7 @@ kiln_status kn_cpu_target_native(const kn_processor *processor, cpu_target *out_
         if (!mask_of_word(target.architecture, list, length, &mask)) {
             return kiln_diag_set(diag, KILN_E_INVALID,
                                  "write -FEATURE or a level, for example -avx512f or x86-64-v3",
-                                 "KILN_CPU_FEATURES", "\"%.*s\" is no feature of this processor",
+                                 "KILN_CPU_FEATURES", "\"%.*s\" is not a feature of this processor",
                                  (int)(length < 64 ? length : 64), list);
         }
         target.features &= mask;

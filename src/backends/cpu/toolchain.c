@@ -70,14 +70,16 @@ static kiln_status find_compiler(bool compiler_alone, path_walk *walk, char **ou
                         : named                        ? walk->programs[0].path
                                                        : find_usual(walk, &other);
     if (found == NULL) {
-        return named ? kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                                     "set KILN_CC to a name on PATH or an absolute path, without "
-                                     "options",
-                                     "finding the C compiler",
-                                     "KILN_CC names \"%.200s\", which is no program here", asked)
+        return named ? kiln_diag_set(
+                           diag, KILN_E_UNAVAILABLE,
+                           "set KILN_CC to a name in PATH or an absolute path, without options",
+                           "finding the C compiler",
+                           "KILN_CC names \"%.200s\", which is not an executable or not found in "
+                           "PATH",
+                           asked)
                      : kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install gcc or set KILN_CC",
                                      "finding the C compiler",
-                                     "no C compiler: neither cc, gcc nor clang is on PATH");
+                                     "no C compiler: neither cc, gcc nor clang is in PATH");
     }
     *out_path = kn_text_copy(found);
     free(other);

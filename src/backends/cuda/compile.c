@@ -280,7 +280,7 @@ static kiln_status fail(kn_cuda *cuda, const kn_cuda_answer *answer, const char 
                        : result == NVRTC_ERROR_OUT_OF_MEMORY ? KILN_E_NOMEM
                                                              : KILN_E_UNAVAILABLE;
     kiln_status status =
-        kiln_diag_set(diag, code, fix, name, "NVRTC says %s", result_text(cuda, result, number));
+        kiln_diag_set(diag, code, fix, name, "NVRTC reports %s", result_text(cuda, result, number));
     kiln_diag_set_vendor_code(diag, result);
     kiln_diag_set_log(diag, answer->log != NULL ? answer->log : "", answer->log_length);
     return status;

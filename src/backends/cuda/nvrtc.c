@@ -52,7 +52,7 @@ static kiln_status open_nvrtc(kn_cuda *cuda, kiln_diag *diag)
     }
     if (toolkit->builtins.path[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                             "install the libnvrtc-builtins of the same version beside it",
+                             "install the libnvrtc-builtins of the same version next to it",
                              toolkit->nvrtc.path, "its libnvrtc-builtins was not found");
     }
     if (cuda->builtins_lib == NULL) {
@@ -95,7 +95,7 @@ kiln_status kn_cuda_nvjitlink_get(kn_cuda *cuda, const kn_cuda_nvjitlink **out_l
     if (cuda->toolkit.nvjitlink.path[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                              "install the CUDA toolkit's nvJitLink, or compile without -dlto",
-                             "link-time optimisation", "no libnvJitLink.so beside NVRTC");
+                             "link-time optimisation", "no libnvJitLink.so next to NVRTC");
     }
     kn_mutex_lock(&cuda->lock);
     if (cuda->nvjitlink_lib == NULL) {

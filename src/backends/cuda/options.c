@@ -23,7 +23,7 @@ typedef enum option_kind {
 enum { NOT_BESIDE = 1, NAMES = 2 };
 
 static const char unknown_option[] =
-    "an option is not known to read no file; the list is in docs/backends/cuda.md";
+    "an option may read a file; the known options are in docs/backends/cuda.md";
 static const char include_dir[] =
     "an include directory among the options is not followed; give it as an include directory";
 static const char pre_include[] = "a file that an option includes is not followed";
@@ -31,7 +31,7 @@ static const char precompiled[] = "an option reads or writes a precompiled heade
 static const char writes[] = "an option writes a file, which a hit would not write";
 static const char inner[] = "an option for a part of the compiler may read any file";
 static const char odd_value[] = "an option has another option for its value";
-static const char blanks[] = "an option begins or ends with a blank";
+static const char blanks[] = "an option begins or ends with a space";
 
 static const struct {
     const char *name; /* without its dashes */
@@ -218,7 +218,7 @@ static const char *find_ptxas_reason(const char *list)
             name++;
         }
         if (dashes == 0 || !is_ptxas_name(list + dashes, name)) {
-            return "an option for the assembler is not known to read no file";
+            return "an option for the assembler may read a file that kiln does not follow";
         }
         list += length + (list[length] == ',');
     }

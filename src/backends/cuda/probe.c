@@ -61,7 +61,8 @@ static void report_init_failure(const kn_cuda *cuda, CUresult result, kiln_probe
                diag.why);
     } else if (result == CUDA_ERROR_STUB_LIBRARY) {
         answer(report, KILN_PROBE_LIBRARY_UNUSABLE,
-               "install the NVIDIA driver, or take the toolkit's stubs folder off LD_LIBRARY_PATH",
+               "install the NVIDIA driver, or remove the toolkit's stubs directory from "
+               "LD_LIBRARY_PATH",
                "this is the toolkit's stub of libcuda, not the driver");
     } else if (no_permission()) {
         answer(report, KILN_PROBE_NO_PERMISSION,

@@ -122,9 +122,10 @@ kiln_status kn_cuda_program_load(void *opaque, const kiln_load_request *request,
                                     : request->artifacts[request->artifact_count - 1]->size;
     if (from_source && !kn_cuda_image_is_whole(data, size)) { /* the cache checks its own */
         const char *name = request->source->name;
-        return kiln_diag_set(diag, KILN_E_INVALID, "make it anew, or copy it whole",
-                             name != NULL ? name : "cuda program",
-                             "the binary is cut off: its %zu bytes are fewer than it says", size);
+        return kiln_diag_set(
+            diag, KILN_E_INVALID, "rebuild it, or copy all of it",
+            name != NULL ? name : "cuda program",
+            "the binary is truncated: it has %zu bytes, fewer than its header says", size);
     }
     cuda_program *program = (cuda_program *)calloc(1, sizeof(*program));
     if (program == NULL) {

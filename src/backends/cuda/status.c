@@ -68,7 +68,7 @@ static const char *advice_for(CUresult result)
     case CUDA_ERROR_ASSERT:
         return "an assert in the kernel failed; its line is on the standard output";
     case CUDA_ERROR_MISALIGNED_ADDRESS:
-        return "the kernel used an address that is no multiple of its type's size: run it under "
+        return "the kernel used an address that is not a multiple of its type's size: run it under "
                "compute-sanitizer";
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_INVALID_ADDRESS_SPACE:

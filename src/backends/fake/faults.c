@@ -89,7 +89,8 @@ kiln_status kn_fake_faults_init(kn_fake_faults *faults, const char *script, kiln
         if (faults->count == FAKE_FAULTS_MAX ||
             !read_row(script, length, &faults->rows[faults->count])) {
             return kiln_diag_set(diag, KILN_E_INVALID, "write op=what@n, as faults.h says",
-                                 "KILN_FAKE_FAULTS", "\"%.*s\" is no fault", (int)length, script);
+                                 "KILN_FAKE_FAULTS", "\"%.*s\" is not a fault", (int)length,
+                                 script);
         }
         faults->count++;
         script += length + (script[length] == ',');

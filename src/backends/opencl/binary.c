@@ -96,7 +96,8 @@ kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language lan
     if (status == KILN_OK && code == CL_BUILD_PROGRAM_FAILURE && log == NULL) {
         /* A source at fault has its errors in the log. PoCL fails without a word when two processes
          * work in its own cache folder; the second time it finds what the other made. */
-        kn_log(KILN_LOG_INFO, "the OpenCL driver failed to build and did not say why: once more");
+        kn_log(KILN_LOG_INFO,
+               "the OpenCL driver failed to build and gave no reason: trying once more");
         (void)site->api->clReleaseProgram(program);
         status = build_once(site, language, text, length, options, &program, &log, &code, diag);
     }
@@ -161,7 +162,7 @@ kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, con
     cl_int code = CL_SUCCESS;
     if (size == 0 || (is_pocl && !kn_pocl_binary_is_sound(data, size))) {
         return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "loading an OpenCL binary",
-                             "the %zu bytes are no whole binary", size);
+                             "the %zu bytes are not a complete binary", size);
     }
     cl_program program = site->api->clCreateProgramWithBinary(site->context, 1, &site->device,
                                                               &size, &bytes, &binary_code, &code);
@@ -213,7 +214,7 @@ static kiln_status read_all(const kn_opencl_site *site, cl_program program, cons
     for (size_t i = 0; i < count; i++) {
         if (sizes[i] > BINARY_LIMIT) {
             return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "reading an OpenCL binary",
-                                 "the driver names a size of %zu bytes", sizes[i]);
+                                 "the driver reports a size of %zu bytes", sizes[i]);
         }
         /* Zeros: what a driver leaves out of a size that is too large is not of this process. */
         binaries[i] = sizes[i] > 0 ? calloc(1, sizes[i]) : NULL;

@@ -90,7 +90,7 @@ const char *kn_opencl_uncacheable_option(void *instance, const kiln_source *sour
         kn_strbuf_append_text(&all, source->options[i]);
     }
     const char *reason = kn_strbuf_ok(&all) ? kn_opencl_options_reason(kn_strbuf_text(&all))
-                                            : "an option is too long to be looked at";
+                                            : "an option is too long to be checked";
     for (size_t i = 0; reason == NULL && i < sizeof(variables) / sizeof(variables[0]); i++) {
         const char *text = kn_env_get(variables[i]);
         reason = text != NULL ? kn_opencl_options_reason(text) : NULL;
@@ -243,10 +243,11 @@ static kiln_status do_without_binary(const build *b, bool want_live, const kiln_
 {
     char line[1024];
     const char *why = reason->why[0] != '\0' ? reason->why : "it is empty";
-    kn_text_putf(line, sizeof(line),
-                 "OpenCL: the driver gives no binary of a program that it built (%s); the program "
-                 "works, but is compiled at every start",
-                 why);
+    kn_text_putf(
+        line, sizeof(line),
+        "OpenCL: the driver returns no binary of a program that it built (%s); the program "
+        "works, but is compiled at every start",
+        why);
     b->cl->host->log(KILN_LOG_WARN, line);
     return want_live ? KILN_OK
                      : kiln_diag_set(diag, KILN_E_UNSUPPORTED, "compile where it is used",
@@ -362,7 +363,7 @@ kiln_status kn_opencl_compile(void *instance, const kiln_compile_request *reques
     b.unit = unit_of(b.cl, request->target);
     if (b.unit == NULL) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "name a device that `kiln devices` lists",
-                             "compiling an OpenCL program", "%s is no device of this machine",
+                             "compiling an OpenCL program", "%s is not a device of this machine",
                              request->target->name);
     }
     kiln_status status = find_context(&b, request->device, &own, diag);

@@ -215,7 +215,7 @@ kiln_status kn_opencl_identify(void *instance, const kiln_stage *stage, const ki
     (void)stage; /* there is one, for source and for SPIR-V */
     if (!target->has_device || target->device_index >= cl->unit_count) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "identifying an OpenCL target",
-                             "%s is no device of this machine", target->name);
+                             "%s is not a device of this machine", target->name);
     }
     kn_opencl_unit *unit = &cl->units[target->device_index];
     kiln_status status = kn_opencl_unit_modules(cl, unit, diag);

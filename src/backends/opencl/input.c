@@ -112,7 +112,7 @@ static kiln_status add_files(kn_opencl_input *input, const kiln_source *source, 
         status = header_name_is_good(header->name)
                      ? add_file(input, HEADERS, header->name, header->text, header->length, diag)
                      : refuse(diag, "taking a header in memory", header->name,
-                              "is no relative path below the header's folder");
+                              "is not a relative path below the header's directory");
     }
     if (status == KILN_OK && includes(source)) {
         const char *name = source->name != NULL ? kn_path_name(source->name) : "";
@@ -298,7 +298,7 @@ static kiln_status write_file(const kn_opencl_input *input, const struct kn_open
     }
     if (status == KILN_OK && source->length > 0 &&
         kn_file_write_at(file, 0, source->text, source->length) != KILN_OK) {
-        status = kiln_diag_set(diag, KILN_E_IO, "free some space in the temporary folder",
+        status = kiln_diag_set(diag, KILN_E_IO, "free some space in the temporary directory",
                                "writing a file for the compiler", "%s", path);
     }
     kn_file_close(file);

@@ -78,7 +78,7 @@ static kiln_status sub_buffer(const kn_opencl_device *device, const kiln_sys_arg
     if (arg->offset >= buffer->size || (step > 1 && arg->offset % step != 0)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "choose an offset on such a boundary",
                              "setting a buffer argument",
-                             "offset %zu of %zu bytes; the device wants multiples of %u",
+                             "offset %zu of %zu bytes; the device requires multiples of %u",
                              arg->offset, buffer->size, step);
     }
     cl_buffer_region region = {arg->offset, buffer->size - arg->offset};

@@ -130,7 +130,8 @@ const char *kn_opencl_option_reason(const char *before, const char *token)
             return refused[i].reason;
         }
     }
-    return "an option is not known to read no file; the list is in docs/backends/opencl.md";
+    return "an option may read a file; the known options are in "
+           "docs/backends/opencl.md";
 }
 
 /* One reading of an option string: quotes group, or they do not. */
@@ -178,7 +179,7 @@ const char *kn_opencl_options_reason(const char *options)
         reason = read_tokens(options, false, &token, &before);
     }
     if (!kn_strbuf_ok(&token) || !kn_strbuf_ok(&before)) {
-        reason = "an option is too long to be looked at";
+        reason = "an option is too long to be checked";
     }
     kn_strbuf_deinit(&before);
     kn_strbuf_deinit(&token);

@@ -124,10 +124,10 @@ kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag)
     char *path = takes_linker ? kn_paths_find_program("ld") : NULL;
     if (takes_linker && path == NULL) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                             "install binutils and put ld on PATH, or run this once where there is "
-                             "one, and take its cache or a pack of it along",
+                             "install binutils and put ld in PATH, or compile on a machine that "
+                             "has ld and copy its cache or a pack",
                              "compiling a kernel with PoCL",
-                             "PoCL links with ld and ends the process where PATH has none");
+                             "PoCL links with ld, and kills the process if PATH has none");
     }
     free(path);
     return KILN_OK;

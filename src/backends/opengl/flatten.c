@@ -219,7 +219,7 @@ static void put_include(flattener *f, const frame *from, const char *name, bool 
 {
     found_file file;
     if (!find_file(f->source, from, name, quoted, &file)) {
-        kn_strbuf_printf(&f->body, "#error file not found in the include folders: %s\n", name);
+        kn_strbuf_printf(&f->body, "#error file not found in the include directories: %s\n", name);
         return;
     }
     if (from->depth == MAX_DEPTH) {

@@ -38,7 +38,7 @@ static void bind_extensions(kn_egl_api *egl)
 
 static void add_unit(kn_gl *gl, EGLDisplay display, const char *path, kiln_probe_report *report)
 {
-    char why[256] = "eglGetPlatformDisplay gives nothing";
+    char why[256] = "eglGetPlatformDisplay returned nothing";
     if (gl->unit_count == KN_GL_MAX_UNITS) {
         return;
     }
@@ -102,7 +102,7 @@ static void report_units(const kn_gl *gl, kiln_probe_report *report)
                      without);
         kn_text_put(report->fix, sizeof(report->fix),
                     "with Mesa, leave its own cache on: unset MESA_SHADER_CACHE_DISABLE and "
-                    "MESA_GLSL_CACHE_DISABLE, and let it write to a folder of yours");
+                    "MESA_GLSL_CACHE_DISABLE, and let it write to a directory that you own");
     }
 }
 

@@ -71,7 +71,7 @@ kiln_status kn_gl_fail(GLenum code, const char *what, kiln_diag *diag)
     }
     (void)kiln_diag_set(
         diag, status, status == KILN_E_NOMEM ? "free device memory, or use smaller buffers" : NULL,
-        what, "the driver says %s (0x%04x)", name, code);
+        what, "the driver reports %s (0x%04x)", name, code);
     kiln_diag_set_vendor_code(diag, code);
     return status;
 }

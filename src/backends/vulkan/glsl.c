@@ -64,7 +64,7 @@ static kiln_status bind_shaderc(kn_dylib *lib, kn_shaderc *shaderc, kiln_diag *d
     for (size_t i = 0; i < kn_shaderc_symbol_count; i++) {
         any_function *function = find(kn_shaderc_symbols[i].name);
         if (function == NULL) {
-            return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install kiln again", kn_dylib_path(lib),
+            return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "reinstall kiln", kn_dylib_path(lib),
                                  "it lacks %s, so it is of another version",
                                  kn_shaderc_symbols[i].name);
         }
@@ -258,7 +258,7 @@ static kn_shaderc_include *resolve(void *user, const char *requested, int type,
     for (size_t i = 0; include == NULL && i < source->include_dir_count; i++) {
         include = try_file(source->include_dirs[i], requested);
     }
-    return include != NULL ? include : failure("file not found in the include folders");
+    return include != NULL ? include : failure("file not found in the include directories");
 }
 
 static void release(void *user, kn_shaderc_include *include)

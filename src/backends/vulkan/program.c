@@ -390,7 +390,7 @@ kiln_status kn_vk_program_capture(void *opaque, void *handle, kiln_artifact *art
         status = kn_vk_fail(result, "vkGetPipelineCacheData", diag);
     } else if (size > room) {
         status = kiln_diag_set(diag, KILN_E_INTERNAL, "update the Vulkan driver", "pipeline cache",
-                               "the driver names %zu bytes, and %zu before", size, room);
+                               "the driver reports %zu bytes, after %zu before", size, room);
     } else {
         status = kn_vk_cache_check(&device->physical->properties, data, size, diag);
     }

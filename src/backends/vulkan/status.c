@@ -37,7 +37,7 @@ kiln_status kn_vk_fail(VkResult result, const char *what, kiln_diag *diag)
     }
     kiln_status status = kiln_diag_set(
         diag, code, code == KILN_E_NOMEM ? "free device memory, or use smaller buffers" : NULL,
-        what, "the driver says %s (%d)", name, (int)result);
+        what, "the driver reports %s (%d)", name, (int)result);
     kiln_diag_set_vendor_code(diag, result);
     return status;
 }

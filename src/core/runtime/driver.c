@@ -59,12 +59,11 @@ static kiln_status open_without(kn_driver *driver, kiln_probe_report *report, ki
     }
     kn_apart_describe(driver->left_out, names, sizeof(names));
     if (!kn_apart_call(driver->in.backend->name, driver->left_out, open_instance, &o)) {
-        kn_report_set(
-            report, driver->in.backend->name, KILN_PROBE_CRASHED,
-            "update or remove the driver that it registers",
-            "%s crashed or hung when it was probed, and the loader in this process cannot "
-            "be kept from it",
-            names);
+        kn_report_set(report, driver->in.backend->name, KILN_PROBE_CRASHED,
+                      "update or remove the driver that it registers",
+                      "%s crashed or hung when it was probed, and this process cannot exclude it "
+                      "from the loader",
+                      names);
     } else if (o.status == KILN_OK) {
         const size_t used = strlen(report->why);
         kn_text_putf(report->why + used, sizeof(report->why) - used,
@@ -106,7 +105,7 @@ static kiln_status open_backend(kn_driver *driver, const kiln_backend *backend,
         }
         if (report->why[0] == '\0') {
             kn_text_put(report->why, sizeof(report->why),
-                        own.why[0] != '\0' ? own.why : "it did not say why");
+                        own.why[0] != '\0' ? own.why : "it gave no reason");
             kn_text_put(report->fix, sizeof(report->fix), own.fix);
         }
         (void)kiln_diag_set(diag, status, report->fix, backend->name, "%s", report->why);
@@ -174,7 +173,7 @@ static void register_file(const char *who, const char *name, const char *path, k
     kiln_probe_outcome outcome = KILN_PROBE_FAILED;
     kiln_status status = KILN_E_INVALID;
     if (!kn_path_is_absolute(path)) {
-        (void)kiln_diag_set(&diag, status, "give the whole path", path, "the path is relative");
+        (void)kiln_diag_set(&diag, status, "use an absolute path", path, "the path is relative");
     } else {
         status = kn_dylib_open(names, &library, &outcome, &diag);
     }
@@ -205,7 +204,7 @@ static void register_modules(kn_report_fn *failed, void *user)
         } else if (kn_registry_find(*name) == NULL && failed != NULL) {
             kiln_probe_report report;
             kn_report_set(&report, *name, KILN_PROBE_LIBRARY_MISSING,
-                          "install it, or point KILN_LIBEXEC to its folder",
+                          "install it, or set KILN_LIBEXEC to its directory",
                           "%s is not among kiln's modules", file);
             failed(user, &report);
         }

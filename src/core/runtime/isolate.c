@@ -92,7 +92,7 @@ static void report_ending(const char *backend, const kn_process_result *result, 
     } else {
         /* A driver that ends the process takes a program along as one that crashes does. */
         kn_report_set(report, backend, KILN_PROBE_CRASHED, fix,
-                      "the probe of %s ended with exit code %d and no report", backend,
+                      "the probe of %s exited with code %d and without a report", backend,
                       result->exit_code);
     }
 }
@@ -110,7 +110,7 @@ static kiln_status probe_in_child(const char *backend, const char *backend_path,
     kn_strbuf_init(&path, 0);
     char *helper = kn_paths_helper("kiln-probe");
     if (helper == NULL) {
-        (void)kiln_diag_set(diag, status, "set KILN_LIBEXEC to the folder it is in",
+        (void)kiln_diag_set(diag, status, "set KILN_LIBEXEC to its directory",
                             "probing in a child process", "the program kiln-probe is not found");
         goto cleanup;
     }

@@ -88,16 +88,17 @@ kiln_status kn_options_check(const kiln_runtime_options *options, kiln_diag *dia
     if (options->backend != NULL && !kn_request_sound(options->backend)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "give names like opencl,cpu",
                              origin_of(&rows[0], options->backend),
-                             "\"%s\" is no comma-separated list of backend names",
+                             "\"%s\" is not a comma-separated list of backend names",
                              options->backend);
     }
     const char *path = options->backend_path;
     while (path != NULL && *path != '\0') {
         if (*path != KN_PATH_LIST_SEPARATOR[0] && !kn_path_is_absolute(path)) {
             return kiln_diag_set(diag, KILN_E_INVALID,
-                                 "give whole paths, with \"" KN_PATH_LIST_SEPARATOR "\" in between",
+                                 "use absolute paths, with \"" KN_PATH_LIST_SEPARATOR
+                                 "\" in between",
                                  origin_of(&rows[2], options->backend_path),
-                                 "\"%s\" is no list of absolute paths", options->backend_path);
+                                 "\"%s\" is not a list of absolute paths", options->backend_path);
         }
         path += strcspn(path, KN_PATH_LIST_SEPARATOR);
         path += *path == KN_PATH_LIST_SEPARATOR[0];

@@ -238,7 +238,7 @@ static kiln_status choose(kiln_runtime *runtime, const kiln_source *sources, siz
     if (fallback == NULL || runtime->strict) {
         return nothing_fits(runtime, sources, source_count, diag);
     }
-    kn_log_once(KILN_LOG_WARN, "what was asked for (backend %s, device %s) cannot be had: using %s",
+    kn_log_once(KILN_LOG_WARN, "the requested backend %s, device %s is unavailable: using %s",
                 runtime->backend != NULL ? runtime->backend : "any",
                 runtime->device != NULL ? runtime->device : "any", fallback->info.name);
     *out_device = fallback;

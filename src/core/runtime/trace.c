@@ -252,7 +252,8 @@ kiln_status kn_trace_open(const char *path, kn_trace **out_trace, kiln_diag *dia
     kn_lock_file *claimed = NULL;
     *out_trace = NULL;
     if (!claim(path, &claimed)) {
-        kn_log(KILN_LOG_INFO, "%s: another runtime writes its trace there; this one has none",
+        kn_log(KILN_LOG_INFO,
+               "%s: another runtime writes its trace to this file; this runtime is not traced",
                path);
         return KILN_OK;
     }
@@ -291,7 +292,7 @@ void kn_trace_close(kn_trace *trace)
     if (trace != NULL) {
         flush(trace, kn_clock_now());
         if (fclose(trace->file) != 0 && !trace->failed) {
-            kn_log(KILN_LOG_WARN, "the trace is not whole: %s", strerror(errno));
+            kn_log(KILN_LOG_WARN, "the trace is incomplete: %s", strerror(errno));
         }
         kn_lock_file_close(trace->claim);
         kn_mutex_deinit(&trace->mutex);

@@ -56,7 +56,7 @@ static void compile(void *user, bool called_off)
     /* Nobody else is left: the program was released before its compile began. */
     const bool wanted = atomic_load(&background->references) > 1;
     if (called_off || !wanted) {
-        (void)kiln_diag_set(&diag, status, NULL, name, "it was given up before its compile began");
+        (void)kiln_diag_set(&diag, status, NULL, name, "it was cancelled before its compile began");
     } else {
         status = kn_build_program(background->device, &background->copy.source, NULL, NULL,
                                   &program, &diag);

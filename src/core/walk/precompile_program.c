@@ -33,7 +33,7 @@ static kiln_status find_target(kiln_runtime *runtime, const char *text, kn_plan 
     const char *name = colon != NULL ? colon + 1 : "";
     if (length == 0 || length >= sizeof(backend)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "write cpu:native or opencl:0",
-                             "finding a target", "\"%s\" names no backend", text);
+                             "finding a target", "\"%s\" is not the name of a backend", text);
     }
     kn_text_putf(backend, sizeof(backend), "%.*s", (int)length, text);
     out_plan->driver = kn_runtime_driver(runtime, backend, diag);

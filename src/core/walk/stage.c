@@ -21,8 +21,8 @@
 #define IMPLIED_MAX 16
 #define TRIES_MAX 3
 
-static const char no_binary[] = "the driver gives no binary of it";
-static const char binary_later[] = "the driver gives its binary after a launch";
+static const char no_binary[] = "the driver returns no binary of it";
+static const char binary_later[] = "the driver returns its binary only after a launch";
 
 void kn_stage_run_deinit(kn_stage_run *run)
 {
@@ -117,7 +117,8 @@ static void find_bypass(kn_build *build, kn_stage_run *run)
         kn_file_facts facts;
         if (kn_file_stat(name, true, &facts, NULL) != KILN_MISS) {
             kn_text_putf(run->bypass, sizeof(run->bypass),
-                         "the compiler looks into the current folder first, and that has %s", name);
+                         "the compiler searches the current directory first, and that has %s",
+                         name);
         }
     }
 }
@@ -213,8 +214,8 @@ static kiln_status take_nothing(compile_call *call, kn_artifact *artifact, kiln_
     }
     return call->live_only
                ? KILN_OK
-               : kiln_diag_set(diag, KILN_E_INTERNAL, "report it to the compiler's makers",
-                               source_name(build), "%s gave an empty result and no error",
+               : kiln_diag_set(diag, KILN_E_INTERNAL, "report this to the compiler's vendor",
+                               source_name(build), "%s returned an empty result and no error",
                                build->stages[call->index].name);
 }
 
@@ -348,7 +349,7 @@ static kiln_status compile_past_cache(kn_build *build, size_t index, const char 
     compile_call call = {.build = build, .index = index, .ticker = ticker};
     if (build->options->cache_only) {
         return kiln_diag_set(diag, KILN_MISS, "allow compiling", source_name(build),
-                             "%s goes past the cache: %s", build->stages[index].name, reason);
+                             "%s bypasses the cache: %s", build->stages[index].name, reason);
     }
     const uint64_t start = kn_clock_now();
     run->origin = KILN_ORIGIN_COMPILED;

@@ -116,8 +116,7 @@ static void call_off_rest(kiln_warm *warm)
             return;
         }
         kiln_diag diag = KILN_DIAG_INIT;
-        (void)kiln_diag_set(&diag, KILN_E_CANCELLED, NULL, "warming a program",
-                            "it was called off");
+        (void)kiln_diag_set(&diag, KILN_E_CANCELLED, NULL, "warming a program", "it was cancelled");
         account(warm, it, KILN_E_CANCELLED, false, &diag);
         kiln_diag_clear(&diag);
     }

@@ -13,9 +13,10 @@ static void record_bypass(kiln_cache *cache, const char *what, const char *reaso
     if (kn_cache_writes(cache) && kn_disk_check_root(cache->disk, NULL) == KILN_OK &&
         kn_bypasses_add(cache->root, what, reason, took_ns) && !kn_log_enabled(KILN_LOG_WARN) &&
         !atomic_exchange(&cache->told_bypass, true)) {
-        kn_log_unasked("%s is compiled at every start, past the cache: %s (%.3f s this time; see "
-                       "`kiln stats`)",
-                       what, reason, (double)took_ns / 1e9);
+        kn_log_unasked(
+            "%s bypasses the cache and is compiled at every start: %s (%.3f s this time; see "
+            "`kiln stats`)",
+            what, reason, (double)took_ns / 1e9);
     }
 }
 
@@ -25,7 +26,7 @@ void kn_cache_count_bypass(kiln_cache *cache, const char *what, const char *reas
     kn_cache_check_fork(cache);
     kn_stats_add(cache->stats, KN_COUNT_bypassed, 1);
     kn_stats_add(cache->stats, KN_COUNT_bypass_ns, took_ns);
-    kn_log_once(KILN_LOG_WARN, "%s is compiled past the cache: %s", what, reason);
+    kn_log_once(KILN_LOG_WARN, "%s bypasses the cache: %s", what, reason);
     record_bypass(cache, what, reason, took_ns);
     kn_cache_flush(cache);
 }

@@ -90,7 +90,7 @@ static kiln_status find_root(kiln_cache *cache, kiln_diag *diag)
     if (status == KILN_OK && (cache->options.flags & KILN_CACHE_READONLY) &&
         kn_file_stat(root, false, &facts, NULL) == KILN_MISS) {
         status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, "fill it first, or unset KILN_READONLY",
-                               root, "there is no such folder, and a read-only cache makes none");
+                               root, "no such directory, and a read-only cache creates none");
     }
     if (status == KILN_OK) {
         status = kn_paths_claim_root(root, diag);
@@ -228,7 +228,7 @@ static void check_writable(kiln_cache *cache)
     if (!(cache->options.flags & KILN_CACHE_READONLY) &&
         kn_file_writable(cache->root, &reason) != KILN_OK) {
         (void)kiln_diag_format(&reason, cache->disk_reason, sizeof cache->disk_reason);
-        kn_log_once(KILN_LOG_WARN, "kiln's disk cache is only read: %s", cache->disk_reason);
+        kn_log_once(KILN_LOG_WARN, "the disk cache is read-only: %s", cache->disk_reason);
     }
     kiln_diag_clear(&reason);
 }
@@ -257,7 +257,7 @@ static kiln_status choose_root(kiln_cache *cache, kiln_diag *diag)
             check_writable(cache);
         }
         if (cache->root == NULL && status != KILN_E_NOMEM && status != KILN_E_INVALID) {
-            kn_log_once(KILN_LOG_WARN, "kiln works without a disk cache: %s: %s%s%s", reason.what,
+            kn_log_once(KILN_LOG_WARN, "continuing without a disk cache: %s: %s%s%s", reason.what,
                         reason.why, reason.fix[0] != '\0' ? "; " : "", reason.fix);
             status = KILN_OK;
         }

@@ -10,7 +10,7 @@ kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag
                              cache->disk_reason);
     }
     if (to_write && cache->disk_reason[0] != '\0') {
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "the cache is only read", "%s",
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "the cache is read-only", "%s",
                              cache->disk_reason);
     }
     if (to_write && cache->disk->read_only) {

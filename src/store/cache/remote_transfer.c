@@ -361,7 +361,7 @@ kiln_status kiln_transfer_pull_list(kiln_transfer *transfer, const char *name, k
     if (status == KILN_OK && kiln_blob_size(*out_keys) % sizeof(kiln_key) != 0) {
         kiln_blob_release(*out_keys);
         *out_keys = NULL;
-        status = kiln_diag_set(diag, KILN_E_CORRUPT, NULL, name, "the list is no list of keys");
+        status = kiln_diag_set(diag, KILN_E_CORRUPT, NULL, name, "the list is not a list of keys");
     }
     return status;
 }

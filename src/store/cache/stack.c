@@ -46,7 +46,7 @@ typedef enum trouble { TAKE, READ, STORE, TROUBLES } trouble;
 /* The first time is told, with its reason; the caller counts each. */
 static void log_trouble(kn_stack *stack, size_t tier, trouble what, const kiln_diag *diag)
 {
-    static const char *const words[TROUBLES] = {"take an entry from below", "be read",
+    static const char *const words[TROUBLES] = {"copy an entry from a lower tier", "be read",
                                                 "store an entry"};
     const uint32_t bit = UINT32_C(1) << (tier * TROUBLES + (size_t)what);
     if (atomic_fetch_or(&stack->told, bit) & bit) {

@@ -32,7 +32,7 @@ static void note_evicted(kn_disk *disk, const kn_victims_removed *removed)
         !atomic_exchange(&disk->said_too_small, true)) {
         kn_log(KILN_LOG_WARN,
                "the disk cache is too small: entries used within the last hour are evicted to make "
-               "room; KILN_CACHE_MAX_SIZE is %lluM, and about %lluM would hold what is in use",
+               "room; KILN_CACHE_MAX_SIZE is %lluM, and about %lluM would hold the working set",
                (unsigned long long)(disk->max_bytes >> shift),
                (unsigned long long)((disk->max_bytes + young) >> shift) + 1);
     }

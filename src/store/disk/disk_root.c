@@ -93,7 +93,7 @@ kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag 
         }
     }
     return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                         "make room there, or set KILN_CACHE_DIR to another file system",
+                         "free some space there, or set KILN_CACHE_DIR to another file system",
                          disk->root, "less than %llu MiB would be left free on its file system",
                          (unsigned long long)((least + MIB - 1) / MIB));
 }

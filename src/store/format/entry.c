@@ -97,13 +97,13 @@ kiln_status kn_entry_parse(kn_span bytes, const kiln_key *key, kn_entry *out_ent
         return corrupt(diag, "it is shorter than a header");
     }
     if (memcmp(header, magic, sizeof magic) != 0) {
-        return corrupt(diag, "it does not start as an entry does");
+        return corrupt(diag, "it does not start with the magic of an entry");
     }
     kn_span covered = kn_span_of(header + AT_VERSION, bytes.length - AT_VERSION);
     unsigned char checksum[KN_CHECKSUM_SIZE];
     kn_checksum(&covered, 1, checksum);
     if (memcmp(header + AT_CHECKSUM, checksum, sizeof checksum) != 0) {
-        return corrupt(diag, "its checksum does not fit");
+        return corrupt(diag, "its checksum does not match");
     }
     /* What follows is what some writer meant, but not yet what this reader understands. */
     kn_entry entry = {0};
@@ -121,7 +121,7 @@ kiln_status kn_entry_parse(kn_span bytes, const kiln_key *key, kn_entry *out_ent
     if (!split(bytes, &entry) || entry.payload.length == 0 || entry.payload_size == 0 ||
         entry.payload_size > KN_ENTRY_LIMIT ||
         (!packed && entry.payload.length != entry.payload_size)) {
-        return corrupt(diag, "its lengths do not fit");
+        return corrupt(diag, "its lengths do not match");
     }
     entry.compile_ns = kn_get_u64(header + AT_COMPILE_NS);
     entry.created_ns = (int64_t)kn_get_u64(header + AT_CREATED_NS);

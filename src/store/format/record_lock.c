@@ -171,8 +171,8 @@ static bool replace(kn_lock_file *old, const char *path, unsigned tried)
     status = put_copy(old, path);
     if (status == KILN_OK) {
         kn_log(KILN_LOG_INFO,
-               "a process stands still with the cache's statistics, %s: "
-               "not waiting for it any longer",
+               "a process that holds the cache's statistics, %s, makes no progress: no longer "
+               "waiting for it",
                path);
     }
     kn_lock_drop(old, byte);

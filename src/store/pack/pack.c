@@ -58,8 +58,9 @@ kiln_status kiln_pack_open(const char *path, kiln_pack **out_pack, kiln_diag *di
     }
     status = kn_map_file_open(path, &pack->map, diag);
     if (status == KILN_OK && (pack->map.facts.mode & OTHERS_MAY_WRITE)) {
-        status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, "chmod o-w it, if you trust what is in it",
-                               path, "everybody may write to it, and it holds code that will run");
+        status = kiln_diag_set(diag, KILN_E_UNSUPPORTED,
+                               "run chmod o-w on it, if you trust its contents", path,
+                               "it is world-writable, and it holds code that will run");
     }
     if (status == KILN_OK) {
         status = start(pack, diag);
@@ -168,7 +169,7 @@ kiln_status kn_pack_dictionary(const kiln_pack *pack, kn_span *out_dictionary, k
     }
     kn_checksum(&bytes, 1, sum);
     if (memcmp(sum, pack->trailer.dictionary_sum, sizeof sum) != 0) {
-        return corrupt(pack, diag, "the checksum of its dictionary does not fit");
+        return corrupt(pack, diag, "the checksum of its dictionary does not match");
     }
     *out_dictionary = bytes;
     return KILN_OK;
@@ -273,7 +274,7 @@ static kiln_status unpack(kiln_pack *pack, const kn_pack_record *record,
     }
     kiln_status status = unpack_body(pack, record, memory, layout->total, diag);
     if (status == KILN_OK && !kn_pack_body_sound(record, memory)) {
-        status = corrupt(pack, diag, "a record's parts do not fit together");
+        status = corrupt(pack, diag, "the parts of a record do not match");
     }
     if (status == KILN_OK) {
         status = kn_blob_adopt(memory, layout->total, 0, record->payload_size, record->facts_size,
@@ -298,7 +299,7 @@ kiln_status kn_pack_load(kiln_pack *pack, const kn_pack_record *record, kiln_blo
     } else if (kn_pack_body_sound(record, record->body.data)) {
         status = lend(pack, record, layout.recipe_at, out_blob, diag);
     } else {
-        status = corrupt(pack, diag, "a record's parts do not fit together");
+        status = corrupt(pack, diag, "the parts of a record do not match");
     }
     if (status == KILN_OK) {
         atomic_store_explicit(&(*out_blob)->compile_ns, record->compile_ns, memory_order_relaxed);

@@ -102,7 +102,7 @@ static kiln_status check_magic(kn_span file, const char *trailer, kiln_diag *dia
 {
     unsigned char sum[KN_CHECKSUM_SIZE];
     if (memcmp(file.data, head_magic, sizeof head_magic) != 0) {
-        return corrupt(diag, "it does not start as a pack does");
+        return corrupt(diag, "it does not start with the magic of a pack");
     }
     if (kn_get_u32(file.data + AT_HEAD_VERSION) != KN_PACK_VERSION) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "make the pack with this version of kiln",
@@ -110,12 +110,12 @@ static kiln_status check_magic(kn_span file, const char *trailer, kiln_diag *dia
                              (unsigned)kn_get_u32(file.data + AT_HEAD_VERSION));
     }
     if (memcmp(trailer + AT_MAGIC, tail_magic, sizeof tail_magic) != 0) {
-        return corrupt(diag, "it does not end as a pack does: it was cut short");
+        return corrupt(diag, "it does not end with the trailer of a pack: it is truncated");
     }
     const kn_span covered = kn_span_of(trailer, AT_CHECKSUM);
     kn_checksum(&covered, 1, sum);
     if (memcmp(sum, trailer + AT_CHECKSUM, sizeof sum) != 0) {
-        return corrupt(diag, "the checksum of its trailer does not fit");
+        return corrupt(diag, "the checksum of its trailer does not match");
     }
     return KILN_OK;
 }
@@ -146,7 +146,7 @@ kiln_status kn_pack_trailer_parse(kn_span file, kn_pack_trailer *out_trailer, ki
     memcpy(t.writer, from + AT_WRITER, WRITER_SIZE);
     if (kn_get_u32(from + AT_VERSION) != KN_PACK_VERSION || kn_get_u32(from + AT_FLAGS) != 0 ||
         t.file_size != file.length || !fits(&t, trailer_at)) {
-        return corrupt(diag, "its parts do not fit together");
+        return corrupt(diag, "its parts do not match");
     }
     *out_trailer = t;
     return KILN_OK;
@@ -233,7 +233,7 @@ kiln_status kn_pack_record_parse(kn_span bytes, const kiln_key *key, kn_pack_rec
                                  kn_span_of(from + KN_PACK_RECORD, bytes.length - KN_PACK_RECORD)};
     sum_record(from, record.body, sum);
     if (memcmp(sum, from, sizeof sum) != 0) {
-        return corrupt(diag, "the checksum of a record does not fit");
+        return corrupt(diag, "the checksum of a record does not match");
     }
     memcpy(record.key.bytes, from + AT_RECORD_KEY, sizeof record.key.bytes);
     if (memcmp(record.key.bytes, key->bytes, sizeof key->bytes) != 0) {
@@ -248,7 +248,7 @@ kiln_status kn_pack_record_parse(kn_span bytes, const kiln_key *key, kn_pack_rec
     memcpy(record.writer, from + AT_RECORD_WRITER, WRITER_SIZE);
     if (!lengths_fit(&record, kn_get_u32(from + AT_RECORD_STORED)) ||
         kn_get_u32(from + AT_RECORD_ZERO) != 0 || kn_get_u64(from + AT_RECORD_ZERO + 4) != 0) {
-        return corrupt(diag, "the lengths of a record do not fit");
+        return corrupt(diag, "the lengths of a record do not match");
     }
     *out_record = record;
     return KILN_OK;

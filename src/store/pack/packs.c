@@ -23,7 +23,7 @@ static kiln_status open_one(kn_packs *packs, const char *path)
     if (status == KILN_OK) {
         packs->count++;
     } else if (status != KILN_E_NOMEM) {
-        kn_log_once(KILN_LOG_WARN, "kiln works without the pack %s: %s", path,
+        kn_log_once(KILN_LOG_WARN, "continuing without the pack %s: %s", path,
                     diag.why[0] != '\0' ? diag.why : kiln_status_text(status));
         status = KILN_OK;
     }
@@ -91,7 +91,7 @@ static kiln_status packs_get(void *self, const kiln_key *key, const char *target
             return status;
         }
         if (status != KILN_MISS) {
-            kn_log_once(KILN_LOG_WARN, "a damaged entry was passed over in the pack %s",
+            kn_log_once(KILN_LOG_WARN, "a damaged entry was skipped in the pack %s",
                         packs->packs[i]->path);
             result = KILN_E_CORRUPT;
         }

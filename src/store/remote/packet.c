@@ -31,7 +31,7 @@ kiln_status kn_packet_parse(kn_span bytes, kn_packet *out_packet, kiln_diag *dia
     kn_packet packet = {.has_dictionary = false};
     memset(out_packet, 0, sizeof *out_packet);
     if (!kn_packet_is(bytes)) {
-        return corrupt(diag, "it does not start as a packet does");
+        return corrupt(diag, "it does not start with the magic of a packet");
     }
     const char *header = bytes.data;
     const uint64_t unpacked = kn_get_u64(header + AT_UNPACKED);

@@ -199,9 +199,9 @@ static bool budget_allows(kn_remote *remote)
     if (!allows) {
         /* No figures that change: it is logged once. */
         kn_log_once(KILN_LOG_WARN,
-                    "the remote %s is not asked while its budget of %" PRIu32
-                    " ms is used up: its answers took longer than its hits saved; use a remote "
-                    "that is nearer, or raise budget= in its URL",
+                    "the remote %s is skipped while its budget of %" PRIu32
+                    " ms is used up: its answers took longer than its hits saved; use a nearer "
+                    "remote, or raise budget= in its URL",
                     remote->url.shown, remote->url.budget_ms);
     }
     return allows;
@@ -236,7 +236,7 @@ kiln_status kn_remote_ask(kn_remote *remote, const kiln_key *key, uint32_t limit
     *out_data = NULL;
     *out_size = 0;
     if (!kn_trust_takes(remote->trust)) { /* before the download, not after it */
-        kn_text_putf(why, KILN_REMOTE_WHY, "KILN_TRUST=local takes nothing from elsewhere");
+        kn_text_putf(why, KILN_REMOTE_WHY, "KILN_TRUST=local refuses all entries of remotes");
         return KILN_E_REJECTED;
     }
     kn_remote_key_name(key, name);
@@ -293,7 +293,7 @@ static kiln_status fetch_entry(kn_remote *remote, const kiln_key *key, uint64_t 
     kiln_diag own = KILN_DIAG_INIT;
     kiln_status status = kn_remote_ask(remote, key, remote->url.limit_ms, &data, &size, why);
     if (status == KILN_E_REJECTED) {
-        kn_log_once(KILN_LOG_INFO, "the remote %s is not asked: %s", remote->url.shown, why);
+        kn_log_once(KILN_LOG_INFO, "the remote %s is skipped: %s", remote->url.shown, why);
         return KILN_MISS;
     }
     if (status != KILN_OK) {
@@ -327,8 +327,8 @@ static kiln_status fetch_entry(kn_remote *remote, const kiln_key *key, uint64_t 
         (status == KILN_E_REJECTED && kn_signer_signs(remote->trust->signer))) {
         remember_damaged(remote, key);
     }
-    kn_log_once(KILN_LOG_WARN, "the remote %s gave an entry that was not taken: %s",
-                remote->url.shown, own.why[0] != '\0' ? own.why : kiln_status_text(status));
+    kn_log_once(KILN_LOG_WARN, "an entry of the remote %s was refused: %s", remote->url.shown,
+                own.why[0] != '\0' ? own.why : kiln_status_text(status));
     kiln_diag_clear(&own);
     return KILN_MISS;
 }

@@ -47,7 +47,7 @@ const kn_dictionary *kn_remote_dictionary(kn_remote *remote, const kiln_key *key
         kiln_blob_release(content);
     }
     if (found == NULL) {
-        kn_log_once(KILN_LOG_INFO, "a dictionary of the remote %s is not to be had",
+        kn_log_once(KILN_LOG_INFO, "the dictionary of the remote %s is unavailable",
                     remote->url.shown);
     }
     return found;

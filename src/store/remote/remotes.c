@@ -67,7 +67,7 @@ kiln_status kn_remote_open(kn_remote_url *url, const kn_trust *trust, kn_stats *
     kiln_status status = KILN_OK;
     if (path == NULL) {
         status = kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                               name != NULL ? "install it, or point KILN_LIBEXEC to its folder"
+                               name != NULL ? "install it, or set KILN_LIBEXEC to its directory"
                                             : "redis, rediss, http, https and s3 are known",
                                url->shown, name != NULL ? "%s is not there" : "%s: no such scheme",
                                name != NULL ? name : url->server.scheme);
@@ -119,7 +119,7 @@ static kiln_status open_one(kn_remotes *remotes, const char *text, size_t length
         remote->dictionaries = &remotes->dictionaries;
         remotes->list[remotes->count++] = remote;
     } else if (status != KILN_E_NOMEM) {
-        kn_log_once(KILN_LOG_WARN, "kiln works without the remote %s: %s%s%s", shown, own.why,
+        kn_log_once(KILN_LOG_WARN, "continuing without the remote %s: %s%s%s", shown, own.why,
                     own.fix[0] != '\0' ? "; " : "", own.fix);
         status = KILN_OK;
     }

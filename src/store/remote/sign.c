@@ -79,11 +79,12 @@ static kiln_status load_private(const char *path, EVP_PKEY **out_key, kn_public_
     kiln_status status = kn_file_read(path, KEY_FILE_LIMIT, false, &data, &size, &facts, diag);
     if (status != KILN_OK) {
         return kiln_diag_set(diag, status == KILN_E_NOMEM ? status : KILN_E_INVALID,
-                             "kiln key generate makes one", path, "the signing key cannot be read");
+                             "make one with kiln key generate", path,
+                             "the signing key cannot be read");
     }
     if (facts.mode & MAY_OTHERS_READ) {
         free(data);
-        return kiln_diag_set(diag, KILN_E_INVALID, "chmod 600 it", path,
+        return kiln_diag_set(diag, KILN_E_INVALID, "run chmod 600 on it", path,
                              "others may read or change this signing key");
     }
     begin_errors();
@@ -96,8 +97,8 @@ static kiln_status load_private(const char *path, EVP_PKEY **out_key, kn_public_
     drop_errors();
     if (!good) {
         EVP_PKEY_free(key);
-        return kiln_diag_set(diag, KILN_E_INVALID, "kiln key generate makes one", path,
-                             "it is no Ed25519 private key in PEM without a password");
+        return kiln_diag_set(diag, KILN_E_INVALID, "make one with kiln key generate", path,
+                             "it is not an Ed25519 private key in PEM without a password");
     }
     *out_key = key;
     return KILN_OK;
@@ -124,7 +125,7 @@ kiln_status kn_sign_generate(const char *path, kn_public_key *out_public, kiln_d
     memset(out_public, 0, sizeof *out_public);
     if (kn_file_stat(path, false, &facts, NULL) != KILN_MISS) {
         return kiln_diag_set(diag, KILN_E_INVALID, "choose another name", path,
-                             "there is something already, and a key is never replaced");
+                             "the file exists; refusing to overwrite a key");
     }
     char *data = NULL;
     begin_errors();
@@ -135,9 +136,9 @@ kiln_status kn_sign_generate(const char *path, kn_public_key *out_public, kiln_d
                 public_of(key, out_public);
     long size = made ? BIO_get_mem_data(bio, &data) : 0;
     drop_errors();
-    kiln_status status =
-        size > 0 ? publish(path, data, (size_t)size, diag)
-                 : kiln_diag_set(diag, KILN_E_INTERNAL, NULL, "making a key", "OpenSSL made none");
+    kiln_status status = size > 0 ? publish(path, data, (size_t)size, diag)
+                                  : kiln_diag_set(diag, KILN_E_INTERNAL, NULL, "making a key",
+                                                  "OpenSSL could not make a key");
     if (size > 0) {
         OPENSSL_cleanse(data, (size_t)size);
     }
@@ -170,7 +171,7 @@ static kiln_status load_trusted(kn_signer *signer, const char *path, kiln_diag *
     }
     if (facts.mode & 022u) {
         free(data);
-        return kiln_diag_set(diag, KILN_E_INVALID, "chmod go-w it", path,
+        return kiln_diag_set(diag, KILN_E_INVALID, "run chmod go-w on it", path,
                              "others may write to this list of trusted keys");
     }
     bool good = kn_trusted_parse(kn_span_of(data, size), signer->trusted, KN_TRUSTED_MAX,
@@ -178,7 +179,7 @@ static kiln_status load_trusted(kn_signer *signer, const char *path, kiln_diag *
     free(data);
     return good ? KILN_OK
                 : kiln_diag_set(diag, KILN_E_INVALID, "kiln key show prints such a line", path,
-                                "line %zu is no public key", line);
+                                "line %zu is not a public key", line);
 }
 
 /* --- the signer ------------------------------------------------------------------------------- */

@@ -13,8 +13,8 @@ struct kn_signer {
 
 static kiln_status unsupported(const char *what, kiln_diag *diag)
 {
-    return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "sign and verify on Linux", what,
-                         "this build of kiln has no signatures");
+    return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "sign and verify on another system", what,
+                         "signing is not supported on Windows");
 }
 
 kiln_status kn_signer_create(const char *key_file, const char *trusted_file, kn_signer **out_signer,

@@ -36,8 +36,8 @@ kiln_status kn_trust_open(kn_trust *out_trust, kiln_diag *diag)
         out_trust->policy = KN_TRUST_ANY;
     } else if (policy != NULL && policy[0] != '\0') {
         return kiln_diag_set(diag, KILN_E_INVALID, "set it to signed, local or any",
-                             "environment variable KILN_TRUST",
-                             "\"%.40s\" is not a policy of trust", policy);
+                             "environment variable KILN_TRUST", "\"%.40s\" is not a trust policy",
+                             policy);
     }
     return kn_signer_create(own, others, &out_trust->signer, diag);
 }
@@ -174,14 +174,14 @@ static bool is_native(kn_span recipe)
 static kiln_status judge_seal(const kn_trust *trust, bool has_seal, bool sealed, kiln_diag *diag)
 {
     if (trust->policy == KN_TRUST_LOCAL) {
-        return refuse(diag, "KILN_TRUST=local takes nothing from elsewhere");
+        return refuse(diag, "KILN_TRUST=local refuses all entries of remotes");
     }
     if (trust->policy == KN_TRUST_SIGNED && !has_seal) {
         return refuse(diag, "it is not signed");
     }
     if (!sealed &&
         (trust->policy == KN_TRUST_SIGNED || (has_seal && kn_signer_trusts_any(trust->signer)))) {
-        return refuse(diag, "its signature is a stranger's, or does not fit");
+        return refuse(diag, "its signature is not by a trusted key, or does not match");
     }
     return KILN_OK;
 }
@@ -226,7 +226,7 @@ static kiln_status unpack(const kn_unpacking *means, kn_span file, void **data, 
         dictionary = means->find != NULL ? means->find(means->user, &packet.dictionary) : NULL;
         if (dictionary == NULL) {
             status = kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
-                                   "it is packed with a dictionary that is not to be had");
+                                   "it is compressed with a missing dictionary");
         }
     }
     if (status == KILN_OK) {
@@ -254,7 +254,7 @@ static kiln_status judge_entry(const kn_unpacking *means, bool native_too, bool 
     entry->until = means->until;
     if (!proves_its_key(entry, key)) {
         return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
-                             "its recipe does not give its key");
+                             "its recipe does not match its key");
     }
     if (!sealed && !native_too && is_native(entry->recipe)) {
         return refuse(diag, "it is native code and not signed");

@@ -15,11 +15,11 @@ static const char *fix_for(DWORD error)
     case ERROR_DISK_FULL:
     case ERROR_HANDLE_DISK_FULL:
     case 1295: /* ERROR_DISK_QUOTA_EXCEEDED, which the headers lack */
-        return "free some space there, or choose a folder on another drive";
+        return "free some space there, or choose a directory on another drive";
     case ERROR_ACCESS_DENIED:
-        return "check the owner and the permissions of it and of the folders above it";
+        return "check the owner and the permissions of it and of the directories above it";
     case ERROR_WRITE_PROTECT:
-        return "choose a folder that can be written to";
+        return "choose a directory that can be written to";
     case ERROR_SHARING_VIOLATION:
     case ERROR_LOCK_VIOLATION:
         return "find the program that keeps it open (a virus scanner, an indexer, a backup)";

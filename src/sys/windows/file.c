@@ -228,7 +228,7 @@ kiln_status kn_held_folder_open(const char *path, kn_held_folder **out_folder, k
     if (folder == NULL || copy == NULL) {
         free(copy);
         free(folder);
-        return kn_fail_nomem(diag, "cannot open folder", path);
+        return kn_fail_nomem(diag, "cannot open directory", path);
     }
     folder->path = copy;
     *out_folder = folder;

@@ -70,13 +70,13 @@ static DWORD make_all(wchar_t *path)
 kiln_status kn_file_make_folder(const char *path, kiln_diag *diag)
 {
     if (path[0] == '\0') {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "cannot make a folder", "empty path");
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "cannot create a directory", "empty path");
     }
     wchar_t *wide = kn_wide_path(path);
     if (wide == NULL) {
         return GetLastError() == ERROR_NOT_ENOUGH_MEMORY
-                   ? kn_fail_nomem(diag, "cannot make folder", path)
-                   : kn_fail(diag, KILN_E_IO, (int)GetLastError(), "cannot make folder", path);
+                   ? kn_fail_nomem(diag, "cannot create directory", path)
+                   : kn_fail(diag, KILN_E_IO, (int)GetLastError(), "cannot create directory", path);
     }
     size_t length = wcslen(wide);
     while (length > 3 && wide[length - 1] == L'\\') {
@@ -89,14 +89,14 @@ kiln_status kn_file_make_folder(const char *path, kiln_diag *diag)
     free(wide);
     return error == ERROR_SUCCESS
                ? KILN_OK
-               : kn_fail(diag, KILN_E_IO, (int)error, "cannot make folder", path);
+               : kn_fail(diag, KILN_E_IO, (int)error, "cannot create directory", path);
 }
 
 kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag)
 {
     wchar_t *wide = kn_wide_path(path);
     if (wide == NULL) {
-        return kn_fail_nomem(diag, "cannot make folder", path);
+        return kn_fail_nomem(diag, "cannot create directory", path);
     }
     DWORD error = CreateDirectoryW(wide, NULL) != 0 ? ERROR_SUCCESS : GetLastError();
     if (error == ERROR_PATH_NOT_FOUND) {
@@ -110,7 +110,7 @@ kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag)
     return error == ERROR_SUCCESS
                ? KILN_OK
                : kn_fail(diag, error == ERROR_ALREADY_EXISTS ? KILN_E_BUSY : KILN_E_IO, (int)error,
-                         "cannot make folder", path);
+                         "cannot create directory", path);
 }
 
 kiln_status kn_file_writable(const char *folder, kiln_diag *diag)

@@ -20,7 +20,7 @@
 #include "sys/windows/wide.h"
 
 #define PATH_ROOM 4096
-#define CHOOSE_ANOTHER "set KILN_CACHE_DIR to a folder of your own"
+#define CHOOSE_ANOTHER "set KILN_CACHE_DIR to a directory of your own"
 
 /* ---- where the cache is ---- */
 
@@ -34,7 +34,7 @@ static const char *absolute_variable(const char *name)
 static kiln_status give(char *path, char **out_path, kiln_diag *diag)
 {
     if (path == NULL) {
-        return kn_fail_nomem(diag, "cannot find", "the cache folder");
+        return kn_fail_nomem(diag, "cannot find", "the cache directory");
     }
     *out_path = path;
     return KILN_OK;
@@ -108,17 +108,17 @@ static kiln_status judge(kn_access access, const char *who, const char *path, ki
         return KILN_OK;
     case KN_ACCESS_FOREIGN:
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
-                             "the cache folder belongs to %s", who);
+                             "the cache directory belongs to %s", who);
     case KN_ACCESS_OTHERS_WRITE:
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                              "take that right away (icacls), or " CHOOSE_ANOTHER, path,
-                             "the cache folder can be written to by %s", who);
+                             "the cache directory can be written to by %s", who);
     case KN_ACCESS_UNPROTECTED:
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER ", on NTFS", path,
-                             "the cache folder can be written to by everybody");
+                             "the cache directory is world-writable");
     default:
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
-                             "the system does not say who may write to the cache folder");
+                             "the permissions of the cache directory cannot be read");
     }
 }
 
@@ -172,11 +172,12 @@ static kiln_status claim(char *path, kiln_diag *diag)
     }
     HANDLE handle = open_folder(path);
     if (handle == INVALID_HANDLE_VALUE || !kn_file_take_facts(handle, &facts)) {
-        status = kn_fail(diag, KILN_E_UNAVAILABLE, (int)GetLastError(), "cannot open cache folder",
-                         path);
+        status = kn_fail(diag, KILN_E_UNAVAILABLE, (int)GetLastError(),
+                         "cannot open cache directory", path);
     } else if (facts.kind == KN_FILE_LINK) {
-        status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_CACHE_DIR to the folder itself",
-                               path, "the cache folder is a link");
+        status =
+            kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_CACHE_DIR to the directory itself",
+                          path, "the cache directory is a link");
     } else {
         char who[128];
         status = judge(kn_access_of(handle, who), who, path, diag);
@@ -191,11 +192,11 @@ kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag)
 {
     if (!kn_path_is_absolute(path)) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
-                             "the cache folder is not an absolute path");
+                             "the cache directory is not an absolute path");
     }
     char *copy = kn_text_copy(path);
     if (copy == NULL) {
-        return kn_fail_nomem(diag, "cannot open cache folder", path);
+        return kn_fail_nomem(diag, "cannot open cache directory", path);
     }
     kiln_status status = claim(copy, diag);
     free(copy);

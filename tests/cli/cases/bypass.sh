@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# A compile that goes past the cache: its time in the table, its reason in stats and doctor, in the
+# A compile that bypasses the cache: its time in the table, its reason in stats and doctor, in the
 # metrics and in the trace.
 printf 'kernel f x:floats\nx = x 1 +\n' >f.fake
 t compile f.fake --target fake:0 -X -file=other

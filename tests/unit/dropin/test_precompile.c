@@ -201,7 +201,7 @@ static void what_only_a_program_knows_is_refused(void **state)
            "quoted as your program does");
     expect(3,
            START(NULL, "three", KILN_COMMAND, "compile", "--drop-in", "@timed.cl", "-b", "opencl"),
-           "it goes past the cache: ");
+           "it bypasses the cache: ");
 }
 
 static void a_pack_is_warmed_for_a_drop_in(void **state)

@@ -226,8 +226,8 @@ static void K1_what_a_compiler_may_define_is_a_doubt(void **state)
 {
     bed *b = *state;
     give_words(b, "-DS(x)=#x -DX(x)=S(x) -D__GIVEN=g");
-    expect_doubt(b, "NAME", "NAME is defined nowhere");
-    expect_doubt(b, "NAME(x)", "NAME is defined nowhere");
+    expect_doubt(b, "NAME", "NAME is not defined");
+    expect_doubt(b, "NAME(x)", "NAME is not defined");
     expect_doubt(b, "X(v__OPENCL_VERSION__/__OPENCL_VERSION__)",
                  "__OPENCL_VERSION__ may be a macro of the compiler's own");
     expect_doubt(b, "X(_Bool)", "_Bool may be a macro of the compiler's own");
@@ -245,8 +245,8 @@ static void what_compilers_read_differently_is_a_doubt(void **state)
     static const struct {
         const char *rest, *text, *doubt;
     } rows[] = {
-        {" \"a.h\" \"b.h\"", "A", "it comes to several strings"},
-        {" L\"a.h\"", "Q", "L is defined nowhere"},
+        {" \"a.h\" \"b.h\"", "A", "it expands to several strings"},
+        {" L\"a.h\"", "Q", "L is not defined"},
         {" \"a\\b.h\"", "B", "its name has a backslash"},
         {" a\\b", "C", "C has a definition that compilers read differently"},
         {" it's", "D", "D has a definition that compilers read differently"},
@@ -257,8 +257,8 @@ static void what_compilers_read_differently_is_a_doubt(void **state)
         {"(x, ...) <x, ## __VA_ARGS__>", "I(1,2)", "a macro has , ## in it"},
         {"(...) __VA_OPT__(<a>)", "J(1)", "J has __VA_OPT__ in its definition"},
         {" <\"a.h>", "K", "K has a definition that compilers read differently"},
-        {" <<a.h>", "M", "it begins with two marks"},
-        {" < a.h>", "N", "its name begins or ends with a blank"},
+        {" <<a.h>", "M", "it begins with two punctuators"},
+        {" < a.h>", "N", "its name begins or ends with a space"},
         {" <a\"b\">", "O", "its name has quotes"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

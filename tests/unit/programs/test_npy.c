@@ -157,7 +157,7 @@ static void files_that_are_none_are_refused(void **state)
     assert_int_equal(npy_read(path, &array, &diag), KILN_E_INVALID);
     assert_string_equal(diag.why, "no such file");
     assert_int_equal(npy_read(*state, &array, &diag), KILN_E_INVALID);
-    assert_string_equal(diag.why, "is a folder");
+    assert_string_equal(diag.why, "is a directory");
     kt_file_write(path, "hello", 5);
     assert_int_equal(npy_read(path, &array, &diag), KILN_E_INVALID);
     assert_string_equal(diag.why, "is not a .npy file");

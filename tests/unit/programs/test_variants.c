@@ -120,7 +120,7 @@ static void mistakes_are_told_with_their_place(void **state)
     broken("\"2 * y\"", "\"2 * z\"", "m.json:15:35",
            "flops: character 5: no argument is called \"z\"");
     broken("\"2 * y\"", "[1]", "m.json:15:35", "flops: must be text");
-    broken("3072", "-1", "m.json:15:53", "bytes: character 1: here should be a number");
+    broken("3072", "-1", "m.json:15:53", "bytes: character 1: expected a number");
 }
 
 static void too_many_variants_are_refused(void **state)
@@ -164,18 +164,18 @@ static void amounts_follow_from_arguments(void **state)
         const char *text;
         size_t at;
         const char *why;
-    } bad[] = {{"", 0, "here should be a number, an argument"},
-               {"1 +", 3, "here should be a number, an argument"},
+    } bad[] = {{"", 0, "expected a number, an argument"},
+               {"1 +", 3, "expected a number, an argument"},
                {"1 2", 2, "an operator or the end"},
-               {"(1", 2, "here should be \")\""},
+               {"(1", 2, "expected \")\""},
                {"xx", 0, "no argument is called \"xx\""},
                {"x[", 2, "a dimension"},
                {"x[0", 3, "a dimension"},
                {"x[9999999999999999999999]", 3, "a dimension"},
                {"a[0]", 0, "a has no such dimension"},
-               {"1 - 2", 0, "less than 0"},
-               {"1 / 0", 0, "no number"},
-               {"-1", 0, "here should be a number"},
+               {"1 - 2", 0, "negative"},
+               {"1 / 0", 0, "not a number"},
+               {"-1", 0, "expected a number"},
                {"2 ^ 3", 2, "an operator or the end"}};
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         double value = -1;

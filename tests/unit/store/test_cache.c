@@ -289,7 +289,7 @@ static void S6_a_root_that_others_can_write_is_refused(void **state)
     char *root = kt_path(*state, "open");
     assert_int_equal(mkdir(root, 0777), 0);
     assert_int_equal(chmod(root, 0777), 0);
-    expect_refused(root, "everybody");
+    expect_refused(root, "world-writable");
     assert_int_equal(kt_file_count(root), 0);
     free(root);
 }

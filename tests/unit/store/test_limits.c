@@ -331,7 +331,7 @@ static void S3_a_large_store_is_evicted_in_slices(void **state)
 static void S6_a_root_made_again_is_checked_again(void **state)
 {
     ks_compile compile = {0};
-    listener log = {.part = "can be written to by"};
+    listener log = {.part = "-writable"};
     char *root = kt_path(*state, "root"), *aside = kt_path(*state, "aside");
     kiln_log_set(listen, &log, KILN_LOG_WARN);
     kiln_cache *cache = open_with(root, (limits){.memory = 1});

@@ -143,9 +143,9 @@ static void S6_a_root_that_others_can_write_to_is_refused(void **state)
     assert_int_equal(chmod(root, 0770), 0);
     assert_refused(root, "group");
     assert_int_equal(chmod(root, 0777), 0);
-    assert_refused(root, "everybody");
+    assert_refused(root, "world-writable");
     assert_int_equal(chmod(root, 01777), 0);
-    assert_refused(root, "everybody");
+    assert_refused(root, "world-writable");
     (void)kn_paths_claim_root(root, &diag);
     assert_non_null(strstr(diag.fix, "chmod go-w"));
     kiln_diag_clear(&diag);

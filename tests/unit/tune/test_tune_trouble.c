@@ -85,14 +85,14 @@ static void senseless_options_are_refused(void **state)
     expect_refused(&b, "rounds");
     b.options = good;
     b.output.arg = 2;
-    expect_refused(&b, "no buffer");
+    expect_refused(&b, "not a buffer");
     b.output = (kiln_tune_output){.arg = 1, .element = (kiln_element)99};
-    expect_refused(&b, "whole number of elements");
+    expect_refused(&b, "multiple of the element size");
     b.output = (kiln_tune_output){.arg = 1, .element = KILN_ELEMENT_F32, .absolute = -1};
     expect_refused(&b, "negative");
     b.output = (kiln_tune_output){.arg = 1, .element = KILN_ELEMENT_F32};
     b.args[1].offset = sizeof(float) * ITEMS;
-    expect_refused(&b, "behind the buffer's end");
+    expect_refused(&b, "past the end of the buffer");
     bench_close(&b);
 }
 

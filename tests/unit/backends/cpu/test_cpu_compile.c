@@ -296,10 +296,10 @@ static void D3_success_without_an_object_is_a_failure(void **state)
     } cases[] = {
         {"exit 0", "it is not there"},
         {": >\"$out\"; exit 0", "it is empty"},
-        {"echo hello >\"$out\"; exit 0", "no 64-bit ELF"},
+        {"echo hello >\"$out\"; exit 0", "not a 64-bit ELF"},
         {"cp /bin/sh \"$out\"; exit 0", NULL}, /* a shared object or none, but without kernels */
         {"cc \"$@\"; head -c 600 \"$out\" >\"$out.2\"; mv \"$out.2\" \"$out\"; exit 0",
-         "cut short"},
+         "truncated"},
     };
     rig *r = *state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -388,10 +388,10 @@ static void wrong_launches_are_refused(void **state)
         uint64_t global, local;
         const char *entry, *what, *why;
     } cases[] = {
-        {good, 2, 16, 0, "saxpy", "saxpy", "takes 3 arguments, 2 are given"},
+        {good, 2, 16, 0, "saxpy", "saxpy", "takes 3 arguments, 2 were given"},
         {swapped, 3, 16, 0, "saxpy", "argument 0 (a)", "it is a value"},
-        {sized, 3, 16, 0, "saxpy", "argument 0 (a)", "float has 4 bytes, 8 are given"},
-        {none, 3, 16, 0, "saxpy", "argument 1 (x)", "none is given"},
+        {sized, 3, 16, 0, "saxpy", "argument 0 (a)", "float has 4 bytes, 8 were given"},
+        {none, 3, 16, 0, "saxpy", "argument 1 (x)", "none was given"},
         {past, 3, 16, 0, "saxpy", "argument 2 (y)", "offset"},
         {odd, 3, 16, 0, "saxpy", "argument 2 (y)", "aligned"},
         {good, 3, 0, 0, "saxpy", "saxpy", "0"},

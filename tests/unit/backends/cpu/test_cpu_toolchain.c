@@ -363,7 +363,7 @@ static void what_is_no_compiler_is_told(void **state)
         char *path = rig_script(folder, "false", scripts[i]);
         setenv("KILN_CC", path, 1);
         rig_open(&r, NULL);
-        expect_unavailable(&r, "does not answer");
+        expect_unavailable(&r, "does not print");
         rig_close(&r);
         free(path);
     }

@@ -69,7 +69,7 @@ static void what_is_missing_harms_only_where_it_is_used(void **state)
     kiln_source source = source_of("#if 0\n#include \"none.glsl\"\n#include MACRO\n#endif\n");
     kn_gl_text text;
     const char *got = flatten(&source, &text);
-    assert_non_null(strstr(got, "#error file not found in the include folders: none.glsl\n"));
+    assert_non_null(strstr(got, "#error file not found in the include directories: none.glsl\n"));
     assert_non_null(strstr(got, "#error kiln cannot follow a computed #include\n"));
     kn_gl_text_deinit(&text);
 }

@@ -63,7 +63,7 @@ static void P1_a_driver_that_ends_its_process_is_a_report(void **state)
     assert_int_equal(setenv("KILN_FAKE_FAULTS", "open=exit", 1), 0);
     kiln_probe_report report = probe_isolated(0);
     assert_int_equal(report.outcome, KILN_PROBE_CRASHED);
-    assert_non_null(strstr(report.why, "exit code 3"));
+    assert_non_null(strstr(report.why, "with code 3"));
     assert_true(report.fix[0] != '\0');
 }
 

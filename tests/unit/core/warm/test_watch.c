@@ -149,7 +149,7 @@ static void what_does_not_compile_keeps_the_old_program(void **state)
     free(dir);
 }
 
-/* A source that goes past the cache: each build is a compile and another program, so that polls
+/* A source that bypasses the cache: each build is a compile and another program, so that polls
  * must not build while nothing changes. */
 static void what_is_not_cached_is_not_compiled_at_every_poll(void **state)
 {
