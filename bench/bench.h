@@ -1,5 +1,5 @@
 /* What the benchmarks share: samples with median and spread, fresh processes that answer in
- * numbers, temporary folders. */
+ * numbers, temporary directories. */
 #ifndef KILN_BENCH_H
 #define KILN_BENCH_H
 
@@ -28,7 +28,8 @@ double bench_own(void);
  */
 size_t bench_child(char *const argv[], double values[BENCH_MAX_VALUES]);
 
-/* This program's own path; a fresh empty folder (both static buffers of the caller's); its removal.
+/* This program's own path; a fresh empty directory (both static buffers of the caller's); its
+ * removal.
  */
 bool bench_self(char *path, size_t size);
 bool bench_folder(char *path, size_t size);

@@ -1,7 +1,7 @@
-/* bench_cache [--quick] [--only PART] [FOLDER]: the cache of level 1 side by
+/* bench_cache [--quick] [--only PART] [DIRECTORY]: the cache of level 1 side by
  * side in one run with plain files, LMDB, SQLite in WAL mode and a hash map
  * under a read-write lock; tables in Markdown, and the ratios against DESIGN's
- * budgets. FOLDER chooses the file system (default: the temporary folder).
+ * budgets. DIRECTORY chooses the file system (default: the temporary directory).
  * --quick shows only that all of it runs. PART: storm, memory, disk, put, open,
  * size or scale. */
 #include <stdio.h>
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
     const char *folder = at < argc ? argv[at] : NULL;
     if ((folder != NULL && setenv("TMPDIR", folder, 1) != 0) || !bench_self(self, sizeof(self)) ||
         !bench_folder(root, sizeof(root))) {
-        fprintf(stderr, "bench_cache: no temporary folder\n");
+        fprintf(stderr, "bench_cache: no temporary directory\n");
         return 1;
     }
     bench_print_machine();

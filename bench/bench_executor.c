@@ -2,7 +2,7 @@
  * other against 2, 3 and 4 in flight. Beside it each part alone (uploads, kernels, downloads): no
  * stream is faster than the slowest part, and the last column says how near to that it comes.
  *
- *     bench_executor [--quick] [--backend NAME] [KERNELS]     KERNELS: the folder kernels/
+ *     bench_executor [--quick] [--backend NAME] [KERNELS]     KERNELS: the directory kernels/
  *
  * With KILN_TRACE=FILE the overlap can be looked at. */
 #include "bench/bench.h"

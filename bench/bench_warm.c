@@ -3,7 +3,7 @@
  * load call (DESIGN section 10: under 100 us or 5 %, whichever is larger).
  *
  * Every sample is a process of its own; kiln and baseline take turns. Drivers' caches are fresh
- * folders for each process, so that what is measured is not theirs. */
+ * directories for each process, so that what is measured is not theirs. */
 #include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,7 +204,7 @@ static void fresh_driver_cache(const char *root, int round)
 }
 
 /* Off where that is possible. With its cache off Mesa gives no program binaries of OpenGL, so there
- * each process gets an empty folder. */
+ * each process gets an empty directory. */
 static void drivers_own_caches_off(const char *backend)
 {
     (void)setenv("__GL_SHADER_DISK_CACHE", "0", 1);
@@ -352,7 +352,7 @@ int main(int argc, char **argv)
         return answer;
     }
     if (!bench_self(self, sizeof(self)) || !bench_folder(root, sizeof(root))) {
-        fprintf(stderr, "bench_warm: no temporary folder\n");
+        fprintf(stderr, "bench_warm: no temporary directory\n");
         return 1;
     }
     (void)snprintf(cache, sizeof(cache), "%s/cache", root);

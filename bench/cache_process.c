@@ -118,7 +118,7 @@ bool cache_bench_open(const char *self, const char *root, int entries, int round
         for (int full = 0; full < 2; full++) {
             (void)snprintf(paths[i][full], sizeof(paths[i][full]), "%s/open-%s-%d", root,
                            rivals[i]->name, full);
-            /* A folder of files has nothing to open. */
+            /* A directory of files has nothing to open. */
             there[i][full] = rivals[i] != &rival_files &&
                              prepare(rivals[i], paths[i][full], full != 0 ? entries : 0);
         }

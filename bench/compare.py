@@ -4,7 +4,7 @@ in one run: opencl, vulkan, opengl, and cuda where there is a GPU.
 
 The kernel is a 64 x 64 matrix product. A sample is a fresh process; the arms take turns. Cold: with
 empty caches. Warm: in the next process, with what the first one left. Each arm has its own caches and
-no other's: a driver's cache is an empty folder for each process unless the arm is about that cache.
+no other's: a driver's cache is an empty directory for each process unless the arm is about that cache.
 `first result` counts from a ready device to the result on the host; `processor` is all processor time
 of the process, driver's threads included. The crowd: as many processes at once, until the last ends.
 What cannot run here is left out, with the reason below the table."""
@@ -26,7 +26,7 @@ COLD, WARM, BOTH = ("cold",), ("warm",), ("cold", "warm")
 
 
 class Arm:
-    """One way to the first result. `keeps`: the variables whose folders live on to the next process."""
+    """One way to the first result. `keeps`: the variables whose directories live on to the next process."""
 
     def __init__(self, name, command, keeps=(), states=BOTH, column=1, compiles=None):
         self.name, self.command, self.keeps, self.states = name, command, keeps, states
@@ -40,7 +40,7 @@ CACHES = {"KILN_CACHE_DIR": "kiln", "POCL_CACHE_DIR": "pocl", "MESA_SHADER_CACHE
 
 
 def environment(arm, kept, fresh):
-    """Kept caches in `kept`, the others in `fresh`, an empty folder."""
+    """Kept caches in `kept`, the others in `fresh`, an empty directory."""
     env = dict(os.environ)
     for variable, folder in CACHES.items():
         place = (kept if variable in arm.keeps else fresh) / folder
@@ -61,7 +61,7 @@ class Bench:
         self.reasons = []
 
     def fresh(self, slot):
-        """An empty folder, at the same path each time: a variable that changes is not what is measured."""
+        """An empty directory, at the same path each time: a variable that changes is not what is measured."""
         place = self.work / f"fresh-{slot}"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(mode=0o700)

@@ -131,7 +131,7 @@ static bool files_put(void *self, uint32_t key, const void *data, size_t size)
     if (good && rename(temporary, path) == 0) {
         return true;
     }
-    *strrchr(path, '/') = '\0'; /* the first one in its folder */
+    *strrchr(path, '/') = '\0'; /* the first one in its directory */
     (void)mkdir(path, 0700);
     place_of(f, key, path);
     return good && rename(temporary, path) == 0;

@@ -9,7 +9,8 @@
 
 typedef struct rival_ops {
     const char *name;
-    /* `root` is a folder of its own. `durable`: a put is on disk when it returns. NULL: cannot. */
+    /* `root` is a directory of its own. `durable`: a put is on disk when it returns. NULL:
+     * cannot. */
     void *(*open)(const char *root, bool durable);
     bool (*put)(void *self, uint32_t key, const void *data, size_t size);
     /* Copies at most `room` bytes out and returns how many there are; 0 if there are none. */

@@ -39,7 +39,7 @@ def read_law():
 
 
 def layer_of(path, layers):
-    """The row a file belongs to, and the folder that the row's '*' stands for."""
+    """The row a file belongs to, and the directory that the row's '*' stands for."""
     for pattern, allowed in layers:
         expression = re.escape(pattern).replace(r"\*", "[^/]+") + "/"
         match = re.match(expression, path)

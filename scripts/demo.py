@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """demo.py BUILD [MANIFEST]: runs the example kernels on every device, in two processes with one new
-cache folder. Fails if a result is wrong, or if the second process compiled anything.
+cache directory. Fails if a result is wrong, or if the second process compiled anything.
 
 Each process gets driver caches of its own, empty ones, so that what is gained is kiln's."""
 import json

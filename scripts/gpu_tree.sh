@@ -1,5 +1,5 @@
 #!/bin/sh
-# gpu_tree.sh [TREE]: puts everything that runs on a GPU machine without network into one folder
+# gpu_tree.sh [TREE]: puts everything that runs on a GPU machine without network into one directory
 # (default .gpu): a release build's command, helpers, library, bench and conformance programs, and the
 # libraries they need that such a machine may lack. Built here, run there: glibc there must not be
 # older than here.

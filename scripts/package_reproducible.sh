@@ -1,5 +1,5 @@
 #!/bin/sh
-# package_reproducible.sh: builds the Debian packages twice, in folders, with a umask, locale, time zone and
+# package_reproducible.sh: builds the Debian packages twice, in directories, with a umask, locale, time zone and
 # home that differ, and compares what comes out byte by byte.
 set -eu
 cd "$(dirname "$0")/.."

@@ -2,7 +2,7 @@
 """first_result.py cupy|cuda.core|triton KERNEL: one sample in a fresh process, from a ready context to the
 first result on the host, in milliseconds on standard output. Caches lie where the environment says
 (CUPY_CACHE_DIR; CORE_CACHE_DIR; TRITON_CACHE_DIR). The answer is checked. Triton has a language of
-its own: it takes part in the trivial kernel alone, written again below. Include folders are given only to
+its own: it takes part in the trivial kernel alone, written again below. Include directories are given only to
 the kernels that include something. cuda.core then makes no key unless its caller brings a digest of
 what the headers hold; it gets the toolkit's version, as from somebody who trusts what is installed."""
 import hashlib

@@ -8,8 +8,8 @@
  *    no times, no process ids).
  *  - Entries are verified on every read: magic, version, key, lengths, checksum. A bad one is a
  *    miss, is removed, and is counted.
- *  - Locks only save work. Two hosts on one network folder may compile the same thing twice; they
- *    never see half an entry.
+ *  - Locks only save work. Two hosts on one network directory may compile the same thing twice;
+ *    they never see half an entry.
  *  - A cache may be used from many threads. After fork() the child may go on using it.
  *
  *     kiln_recipe *recipe;                          kiln_blob *blob;
@@ -66,8 +66,8 @@ KILN_API void kiln_recipe_destroy(kiln_recipe *recipe);
  * field, and fields are framed by length, so ["ab","c"] differs from ["a","bc"].
  * Text and numbers stay readable in the recipe's text (text over 4 KiB, and bytes, are kept there
  * as length and SHA-256, so that sources do not lie readable in a cache). `target` is the entry's
- * folder in the store: it groups entries for listing and pruning ("cpu-x86_64", "cuda-sm_90"); it
- * is a field as well and can be set once.
+ * directory in the store: it groups entries for listing and pruning ("cpu-x86_64", "cuda-sm_90");
+ * it is a field as well and can be set once.
  * A recipe to which a field could not be added describes something else than was meant: the cache
  * refuses it from then on.
  * Threads: one at a time per recipe.   Blocks: never.
@@ -123,8 +123,8 @@ KILN_API uint64_t kiln_blob_compile_ns(const kiln_blob *blob);
 /* Fill it with kiln_cache_options_init, then change what you want. */
 typedef struct kiln_cache_options {
     size_t struct_size;
-    const char *root;          /* disk tier, an absolute path; NULL: the user's folder for caches */
-    uint32_t flags;            /* KILN_CACHE_* */
+    const char *root; /* disk tier, an absolute path; NULL: the user's directory for caches */
+    uint32_t flags;   /* KILN_CACHE_* */
     uint64_t disk_max_bytes;   /* 0: 2 GiB */
     uint64_t disk_max_files;   /* 0: 100,000 */
     uint64_t memory_max_bytes; /* 0: 256 MiB */
@@ -165,8 +165,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_create(const kiln_cache_options 
                                                        kiln_cache **out_cache, kiln_diag *diag);
 KILN_API void kiln_cache_destroy(kiln_cache *cache);
 
-/* The disk tier's folder ("" if there is none), and why there is none, or why nothing is written to
- * the one there is (a read-only mount, missing rights); "" if all is well.
+/* The disk tier's directory ("" if there is none), and why there is none, or why nothing is written
+ * to the one there is (a read-only mount, missing rights); "" if all is well.
  * Threads: any.   Blocks: never.   Owns: borrowed from the cache.   Fails: never. */
 KILN_API const char *kiln_cache_root(const kiln_cache *cache);
 KILN_API const char *kiln_cache_disk_reason(const kiln_cache *cache);
@@ -407,14 +407,14 @@ typedef struct kiln_prune_result {
     uint64_t entries_seen, bytes_seen, entries_removed, bytes_removed, temporaries_removed;
 } kiln_prune_result;
 
-/* Temporary files in the cache's folder, and their bytes: of writers that are at work, and of some
- * that were killed, where the system cannot write a file that has no name. They count against the
- * cap; the next eviction, prune or clear removes those whose writers are gone.
+/* Temporary files in the cache's directory, and their bytes: of writers that are at work, and of
+ * some that were killed, where the system cannot write a file that has no name. They count against
+ * the cap; the next eviction, prune or clear removes those whose writers are gone.
  * Threads: any.   Blocks: disk.   Owns: nothing.   Fails: never (zeros without a disk tier). */
 KILN_API void kiln_cache_temporaries(kiln_cache *cache, uint64_t *out_files, uint64_t *out_bytes);
 
 /* Looks for what keeps the disk tier from working and does not pass by itself: a file in place of a
- * folder of the cache, or a folder in place of one of its files.
+ * directory of the cache, or a directory in place of one of its files.
  * Threads: any.   Blocks: disk.   Owns: nothing.
  * Fails: KILN_E_UNAVAILABLE with the path and what to do. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_examine(kiln_cache *cache, kiln_diag *diag);

@@ -29,7 +29,7 @@ typedef struct kiln_nvrtc_request {
     const char *name;           /* shown in messages; NULL: "kernel.cu" */
     const char *const *options; /* as for NVRTC; --gpu-architecture (-arch) must be among them */
     size_t option_count;
-    const kiln_header *headers; /* in memory, found before any folder */
+    const kiln_header *headers; /* in memory, found before any directory */
     size_t header_count;
     const char *const *expressions; /* whose lowered names are wanted */
     size_t expression_count;
@@ -48,10 +48,10 @@ typedef struct kiln_nvrtc_result {
 } kiln_nvrtc_result;
 
 /* Compiles, or finds in the cache what NVRTC made of the same text, options, headers and toolkit.
- * Headers that -I folders (and the toolkit's own, which are searched last) lead to are followed and
- * belong to the key; what cannot be followed (-include, --pre-include, a computed #include of the
- * caller's) is compiled past the cache, counted and logged. Unlike NVRTC by itself, the current
- * folder is not searched: give it with -I. A header of the toolkit needs no -I.
+ * Headers that -I directories (and the toolkit's own, which are searched last) lead to are followed
+ * and belong to the key; what cannot be followed (-include, --pre-include, a computed #include of
+ * the caller's) is compiled past the cache, counted and logged. Unlike NVRTC by itself, the current
+ * directory is not searched: give it with -I. A header of the toolkit needs no -I.
  * Threads: any; equal requests share one compile.   Blocks: disk, another's compile, NVRTC.
  * Owns: borrows the request for the call; *out_result is yours, kiln_nvrtc_result_destroy().
  * `cache` NULL: the default cache, opened for the call.

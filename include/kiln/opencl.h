@@ -26,8 +26,9 @@ struct _cl_program;
 
 /* Builds `text` for one device of the context: from the cache through clCreateProgramWithBinary, or
  * from source, storing what was built. `options` is what clBuildProgram takes (may be NULL); -I
- * folders in it are followed, and what cannot be followed (-include, a computed #include, options
- * quoted in ways that drivers read differently) is built past the cache, counted and logged.
+ * directories in it are followed, and what cannot be followed (-include, a computed #include,
+ * options quoted in ways that drivers read differently) is built past the cache, counted and
+ * logged.
  * Specification: OpenCL 3.0, clCreateProgramWithBinary.
  *
  * A hit is built with the same options, and answers and computes what the compile did. What a

@@ -63,7 +63,7 @@ static inline KILN_MUST_CHECK kiln_status kiln_runtime_options_init(kiln_runtime
 
 /* Probes the backends and lists their devices. A backend that cannot work is reported, not fatal;
  * an empty list of devices is possible only when the cpu backend was not asked for. What a probe
- * found is remembered in the cache's folder: as long as the drivers are the same, the next start
+ * found is remembered in the cache's directory: as long as the drivers are the same, the next start
  * opens the best device's backend alone, and the others when one of their devices is first used
  * (docs/warming.md). A driver that is seen for the first time is looked at in a child process, so
  * that one that crashes or hangs is left out and told.

@@ -33,7 +33,8 @@ struct kiln_cpu_kernel; /* kiln/cpu.h */
 typedef struct kiln_source {
     size_t struct_size;
     kiln_language language;
-    const char *name; /* shown in messages; with a '/' in it, its folder is the first include dir */
+    const char
+        *name; /* shown in messages; with a '/' in it, its directory is the first include dir */
     const void *text; /* or the bytes of SPIR-V, PTX, ...; NULL for KILN_LANG_BUILTIN */
     size_t length;
     const kiln_define *defines;

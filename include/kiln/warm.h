@@ -2,11 +2,11 @@
  * used most.
  *
  *     kiln_warm_start(device, items, count, NULL, &warm, &diag);     returns at once
- *     ... kiln_program_build as ever: a program that is being warmed is waited for, not built twice
+ *     ... kiln_program_build as usual: it waits for a program that is being warmed
  *     kiln_warm_destroy(warm);                        what has not begun is called off
  *
  * How often a program is used is counted by the key of its first stage when a runtime goes, in a
- * small table of the cache's folder. */
+ * small table of the cache's directory. */
 #ifndef KILN_WARM_H
 #define KILN_WARM_H
 

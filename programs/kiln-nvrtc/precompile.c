@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum {
-    KEEP = 4,            /* headers kept in the folder, of about 100 to 200 MB each */
+    KEEP = 4,            /* headers kept in the directory, of about 100 to 200 MB each */
     MAKING_S = 120,      /* then whoever makes one is taken for dead, and ends itself */
     NEARLY_MS = 400,     /* one that is being made for so long is worth waiting for ... */
     WAIT_MS = 400,       /* ... so long */

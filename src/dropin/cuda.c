@@ -185,7 +185,7 @@ static kiln_source describe(const kiln_nvrtc_request *request, const parsed_opti
     const char *name = request->name != NULL ? request->name : "kernel.cu";
     const char *slash = strrchr(name, '/');
     source.language = KILN_LANG_CUDA;
-    source.name = slash != NULL ? slash + 1 : name; /* its folder is not searched */
+    source.name = slash != NULL ? slash + 1 : name; /* its directory is not searched */
     source.text = request->text;
     source.length = strlen(request->text);
     source.options = parsed->options;

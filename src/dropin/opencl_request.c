@@ -60,7 +60,7 @@ static kiln_status add_folder(kn_opencl_part *part, const char *folder, kiln_dia
     return KILN_OK;
 }
 
-/* -I folders go to the list; every other token into the key, in its place. */
+/* -I directories go to the list; every other token into the key, in its place. */
 static kiln_status read_token(kn_opencl_request *request, kn_opencl_part *part, const char *before,
                               const char *token, bool *folder_next, kiln_diag *diag)
 {
@@ -84,7 +84,7 @@ static kiln_status read_token(kn_opencl_request *request, kn_opencl_part *part, 
 }
 
 /* A token that has quotes, as it stands in the options: what one driver takes off, another refuses
- * or keeps, so the key must tell it from the same without them. PoCL keeps them in the folder of
+ * or keeps, so the key must tell it from the same without them. PoCL keeps them in the directory of
  * -I: the headers are not those that are followed here. */
 static kiln_status read_quoted(kn_opencl_request *request, const char *raw, size_t length,
                                bool folder, kiln_diag *diag)
@@ -105,7 +105,7 @@ static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part
     kn_strbuf before, token;
     bool odd = false, folder_next = false;
     const char *at = part->given->options;
-    /* PoCL looks into the current folder before the others. */
+    /* PoCL looks into the current directory before the others. */
     if (request->unit.is_pocl) {
         status = add_folder(part, ".", diag);
     }
@@ -204,7 +204,7 @@ static bool ships_header(void *user, const char *name)
     return kn_opencl_ships_header(NULL, NULL, name);
 }
 
-/* Compilers differ in whether "x.h" in a text without a file is looked for in the current folder
+/* Compilers differ in whether "x.h" in a text without a file is looked for in the current directory
  * first. So both ways are followed: `folder` is "." for the one and NULL for the other. */
 static kiln_status follow(const kn_opencl_request *request, const kn_opencl_part *part,
                           const char *folder, kn_closure **out_closure, kiln_diag *diag)

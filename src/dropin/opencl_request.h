@@ -10,7 +10,7 @@
 /* One text of the wish, and what it includes. */
 typedef struct kn_opencl_part {
     const kn_opencl_text *given;
-    kiln_source source; /* for the includes: text and folders */
+    kiln_source source; /* for the includes: text and directories */
     char **folders;
     size_t folder_count;
     kn_closure *closures[2];

@@ -27,7 +27,7 @@ static const char *name_of(const kiln_source *source)
 
 /* --- OpenCL: the stage opencl.program --------------------------------------------------------- */
 
-/* "-DNAME=VALUE ... -I folder ... options", as a program would write them. */
+/* "-DNAME=VALUE ... -I directory ... options", as a program would write them. */
 static kiln_status join_options(const kiln_source *source, kn_strbuf *out, kiln_diag *diag)
 {
     for (size_t i = 0; i < source->define_count; i++) {

@@ -241,14 +241,14 @@ static kiln_status find_anew(closure *c)
     kiln_status status =
         kn_closure_walk(&c->path, &c->manifest, c->view.reason, sizeof c->view.reason);
     if (status == KILN_OK) {
-        (void)kn_manifest_group(&c->manifest); /* without folders a check takes longer */
+        (void)kn_manifest_group(&c->manifest); /* without directories a check takes longer */
     }
     c->view.save_pays = status == KILN_OK && c->view.reason[0] == '\0' && c->recipe != NULL;
     return status;
 }
 
-/* Whether there is any folder to look into. Where there is none, following the includes takes less
- * time than a manifest does. */
+/* Whether there is any directory to look into. Where there is none, following the includes takes
+ * less time than a manifest does. */
 static bool looks_on_disk(const kn_closure_request *request)
 {
     return request->folder != NULL || request->source->include_dir_count > 0 ||

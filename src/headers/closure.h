@@ -12,11 +12,11 @@
  *     kn_closure_destroy(closure)
  *
  * Where a header is looked for, in this order (the order of gcc, clang and NVRTC):
- *   "x"  a header in memory of exactly that name; the includer's folder; the include dirs; the
+ *   "x" a header in memory of exactly that name; the includer's directory; the include dirs; the
  *        system dirs. If both of the first two exist, both count, since compilers differ there.
  *        In a header in memory "x" may be, and all count: one in memory beside it, the same below
- *        the current folder, the first on the search path.
- *   <x>  as above without the includer's folder.
+ *        the current directory, the first on the search path.
+ *   <x> as above without the includer's directory.
  *   include_next: every dir of the path that has the name counts.
  *   An include dir that is also a system dir keeps the system dir's place only.
  *
@@ -47,10 +47,10 @@
 
 typedef struct kn_closure_request {
     /* text (a file's content already read), include dirs, defines, options, headers in memory. If
-     * the compiler also searches the source's own folder for <x>, it is an include dir here. */
+     * the compiler also searches the source's own directory for <x>, it is an include dir here. */
     const kiln_source *source;
-    /* Where the compiler looks first for "x" written in the source itself: its file's folder, or
-     * "." where the compiler searches the current folder. NULL: nowhere. */
+    /* Where the compiler looks first for "x" written in the source itself: its file's directory, or
+     * "." where the compiler searches the current directory. NULL: nowhere. */
     const char *folder;
     /* "x.h" is not looked for in its includer's directory (an option says so); `folder` is NULL. */
     bool not_beside;
@@ -95,7 +95,8 @@ typedef struct kn_closure {
 
 /* Finds the closure of a source.
  * Blocks: disk. Owns: *out_closure is the caller's, kn_closure_destroy(); until then
- * it borrows the source, the folder and the strings of the system dirs, not `first` nor the lists.
+ * it borrows the source, the directory and the strings of the system dirs, not `first` nor the
+ * lists.
  * Fails: KILN_E_INVALID, KILN_E_NOMEM. */
 kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_closure,
                             kiln_diag *diag);

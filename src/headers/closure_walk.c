@@ -157,7 +157,7 @@ static bool push_node(walk *w, node *added)
 }
 
 /* A file by "a/../a/x.h" is the file by "a/x.h" if the system says so too; without this a header
- * that includes itself through its folder's name would be found anew for ever. */
+ * that includes itself through its directory's name would be found anew for ever. */
 static bool find_alias(walk *w, node *added, kn_place place, const char *name)
 {
     if (place.base == KN_PLACE_MEMORY) {
@@ -307,8 +307,8 @@ static kiln_status try_in_folder(walk *w, kn_place_base base, size_t index, cons
     return try_place(w, base, index, kn_span_of(w->scratch.data, w->scratch.length), include);
 }
 
-/* The folder of the text at hand. One in memory has none; yet compilers that take its name for a
- * path look below the current folder (NVRTC does). */
+/* The directory of the text at hand. One in memory has none; yet compilers that take its name for a
+ * path look below the current directory (NVRTC does). */
 static kiln_status try_beside(walk *w, const kn_include *include)
 {
     if (w->from == NULL) {

@@ -81,9 +81,9 @@ bool kn_manifest_add_absent(kn_manifest *manifest, const kn_place *place)
     return true;
 }
 
-/* --- folders ---------------------------------------------------------------------------------- */
+/* --- directories ------------------------------------------------------------------------------ */
 
-/* Joins the rows of each folder: a row goes before those that came before it. */
+/* Joins the rows of each directory: a row goes before those that came before it. */
 static void link_rows(kn_manifest *manifest)
 {
     for (size_t i = manifest->header_count; i > 0; i--) {
@@ -109,7 +109,7 @@ static bool is_on_disk(kn_place_base base)
     return base != KN_PLACE_MEMORY && base != KN_PLACE_SHIPS;
 }
 
-/* Gives a place its folder, by what is before the last "/" of its name. */
+/* Gives a place its directory, by what is before the last "/" of its name. */
 static bool put_in_folder(kn_manifest *manifest, kn_place *place, kn_map *known, kn_strbuf *key)
 {
     const char *name = kn_manifest_name(manifest, place->name);
@@ -253,7 +253,7 @@ static bool name_is_good(kn_span names, uint32_t offset, uint32_t length)
            names.data[offset + length] == '\0' && memchr(names.data + offset, 0, length) == NULL;
 }
 
-/* Whether a place lies in its folder: what is before the last "/" is the folder's name. */
+/* Whether a place lies in its directory: what is before the last "/" is the directory's name. */
 static bool folder_is_good(const kn_manifest *manifest, const kn_place *place)
 {
     if (place->folder == 0) {

@@ -2,7 +2,7 @@
  * check with a stat a place. docs/formats.md, section "Manifest", has its bytes.
  *
  * A place is where a header was looked for, told without an absolute path: relative to the source's
- * folder, to the n-th include dir, to the n-th system dir. So a manifest outlives a move of the
+ * directory, to the n-th include dir, to the n-th system dir. So a manifest outlives a move of the
  * tree. This file opens nothing; closure.c does. */
 #ifndef KILN_CORE_MANIFEST_H
 #define KILN_CORE_MANIFEST_H
@@ -21,7 +21,7 @@
 
 typedef enum kn_place_base {
     KN_PLACE_MEMORY = 0,   /* a header in memory; index 0 */
-    KN_PLACE_FOLDER = 1,   /* the source's own folder; index 0 */
+    KN_PLACE_FOLDER = 1,   /* the source's own directory; index 0 */
     KN_PLACE_INCLUDE = 2,  /* include dir number `index` */
     KN_PLACE_SYSTEM = 3,   /* system dir number `index` */
     KN_PLACE_ABSOLUTE = 4, /* written as an absolute path in the text; index 0 */
@@ -36,15 +36,15 @@ typedef struct kn_place {
     uint32_t name;
     uint32_t name_length;
     uint32_t folder; /* row in `folders` plus 1, whose path is the start of the name; 0: none */
-    uint32_t next;   /* of the same kind in that folder, plus 1; 0: the last. Not in the bytes */
+    uint32_t next;   /* of the same kind in that directory, plus 1; 0: the last. Not in the bytes */
 } kn_place;
 
-/* A folder that rows lie in, so that a check walks down to it once. */
+/* A directory that rows lie in, so that a check walks down to it once. */
 typedef struct kn_manifest_folder {
     kn_place_base base;
     uint32_t index;
     uint32_t name;                       /* the start of a row's name, its last "/" included */
-    uint32_t length;                     /* 0: the place's own folder */
+    uint32_t length;                     /* 0: the place's own directory */
     uint32_t first_header, first_absent; /* plus 1; 0: none. Not in the bytes */
 } kn_manifest_folder;
 
@@ -101,7 +101,8 @@ static inline const char *kn_manifest_name(const kn_manifest *manifest, uint32_t
            offset;
 }
 
-/* Finds the folders of all rows. False when out of memory; the rows have no folders then. */
+/* Finds the directories of all rows. False when out of memory; the rows have no directories
+ * then. */
 bool kn_manifest_group(kn_manifest *manifest);
 
 /* Appends the bytes of a manifest to `out`; the caller asks kn_strbuf_ok. Without `stamps` they are
@@ -109,8 +110,8 @@ bool kn_manifest_group(kn_manifest *manifest);
 void kn_manifest_write(const kn_manifest *manifest, bool stamps, kn_strbuf *out);
 
 /* Reads the bytes of a manifest, whose names it borrows until it is deinitialised. Every length,
- * offset, base, name and folder is checked; indices are checked against the request by the one who
- * uses them. *out_manifest is initialised in every case.
+ * offset, base, name and directory is checked; indices are checked against the request by the one
+ * who uses them. *out_manifest is initialised in every case.
  * KILN_E_CORRUPT (no diag: the caller scans anew), KILN_E_NOMEM. */
 kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest);
 

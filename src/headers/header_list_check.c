@@ -1,5 +1,6 @@
-/* See manifest_check.h. The rows of a folder are looked at together, by their last names in the
- * opened folder; rows of no folder, and those of a folder that cannot be opened, by their paths. */
+/* See manifest_check.h. The rows of a directory are looked at together, by their last names in the
+ * opened directory; rows of no directory, and those of a directory that cannot be opened, by their
+ * paths. */
 #include "headers/header_list_check.h"
 
 #include <string.h>
@@ -11,15 +12,15 @@
 typedef struct check {
     kn_include_path *path;
     kn_manifest *manifest;
-    kn_map missing; /* first folders of names: whether they are there */
+    kn_map missing; /* first directories of names: whether they are there */
     bool refresh;
     bool pays;
     int64_t now_ns;
 } check;
 
-/* True if a folder lies below one that is not there: then nothing is in it. Most folders that are
- * looked at in vain are like that (cuda/std/ beside the source), and each first folder of a name is
- * looked at once. */
+/* True if a directory lies below one that is not there: then nothing is in it. Most directories
+ * that are looked at in vain are like that (cuda/std/ beside the source), and each first directory
+ * of a name is looked at once. */
 static bool below_nothing(check *c, const kn_manifest_folder *row)
 {
     static char there, missing;
@@ -50,7 +51,7 @@ static bool below_nothing(check *c, const kn_manifest_folder *row)
     return known == &missing;
 }
 
-/* What is at a place: in its folder, or with `folder` NULL by its path. */
+/* What is at a place: in its directory, or with `folder` NULL by its path. */
 static kiln_status look(check *c, const kn_folder *folder, const kn_place *place,
                         kn_include_file *out_file)
 {
@@ -116,7 +117,7 @@ static kiln_status check_header(check *c, const kn_folder *folder, kn_manifest_h
     return read_header(c, row);
 }
 
-/* All rows of one folder; `folder` NULL: by their paths. */
+/* All rows of one directory; `folder` NULL: by their paths. */
 static kiln_status check_rows(check *c, const kn_manifest_folder *row, const kn_folder *folder)
 {
     kiln_status status = KILN_OK;
@@ -133,7 +134,7 @@ static kiln_status check_rows(check *c, const kn_manifest_folder *row, const kn_
     return status;
 }
 
-/* True for one header, or for one absent place that is in the place's own folder. */
+/* True for one header, or for one absent place that is in the place's own directory. */
 static bool has_few_rows(const kn_manifest *manifest, const kn_manifest_folder *row)
 {
     if (row->first_header == 0) {

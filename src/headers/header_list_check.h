@@ -1,5 +1,5 @@
-/* Whether a manifest still tells what is there: one look a place, each folder walked down to once.
- * It decides nothing about what a manifest is for; closure.c does. */
+/* Whether a manifest still tells what is there: one look a place, each directory walked down to
+ * once. It decides nothing about what a manifest is for; closure.c does. */
 #ifndef KILN_CORE_MANIFEST_CHECK_H
 #define KILN_CORE_MANIFEST_CHECK_H
 

@@ -42,12 +42,12 @@ void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out);
 const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span name);
 
 /* Looks at a place. KILN_OK fills the stamp of a regular file; KILN_MISS: nothing there,
- * a folder, or a base or index that the request does not have; KILN_E_IO: something that cannot be
- * read as a header; KILN_E_NOMEM. */
+ * a directory, or a base or index that the request does not have; KILN_E_IO: something that cannot
+ * be read as a header; KILN_E_NOMEM. */
 kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
                                  kn_include_file *out_file);
 
-/* Opens a folder of a manifest for looking at names in it. KILN_MISS if it is not there, or the
+/* Opens a directory of a manifest for looking at names in it. KILN_MISS if it is not there, or the
  * request has no such dir; KILN_E_IO if it cannot be opened; KILN_E_NOMEM. */
 kiln_status kn_include_path_open(kn_include_path *path, const kn_manifest *manifest,
                                  const kn_manifest_folder *row, kn_folder *out_folder);

@@ -21,7 +21,7 @@
 
 #include "base/span.h"
 
-/* The folder of recipes that name no target. */
+/* The directory of recipes that name no target. */
 #define KN_TARGET_NONE "any"
 
 /* True unless a field could not be added: such a recipe describes something else than its owner
@@ -31,7 +31,7 @@ const char *kn_recipe_target(const kiln_recipe *recipe);
 kn_span kn_recipe_span(const kiln_recipe *recipe); /* the text */
 
 /* The rules for names of stages, fields and targets: 1 to 64 letters, digits, '.', '-', '_'. A
- * target is a folder and must not start with a dot besides. */
+ * target is a directory and must not start with a dot besides. */
 bool kn_name_valid(const char *name);
 bool kn_target_valid(const char *target);
 

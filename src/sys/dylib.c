@@ -1,7 +1,8 @@
 /* Opening vendors' libraries and binding their symbols; see dylib.h.
  *
  * "Missing" and "there, but unusable" call for different help, and the loader's one sentence does
- * not always tell them apart: after a failure the usual folders are looked through for the file. */
+ * not always tell them apart: after a failure the usual directories are looked through for the
+ * file. */
 #include "sys/dylib.h"
 
 #include <dlfcn.h>

@@ -28,8 +28,8 @@ typedef struct kn_symbol {
     int need;
 } kn_symbol;
 
-/* The names of a vendor's library: first Windows' one, which is in the system's folder, then those
- * of the other systems. */
+/* The names of a vendor's library: first Windows' one, which is in the system's directory, then
+ * those of the other systems. */
 #ifdef _WIN32
 #define KN_LIBRARY_NAMES(dll, ...)                                                                 \
     {                                                                                              \
@@ -57,8 +57,8 @@ void *kn_dylib_symbol(kn_dylib *lib, const char *name); /* or NULL */
 
 /* Loads a shared object from bytes; each call loads anew. `folders` (NULL-terminated, absolute) is
  * for tests: where to put the bytes; NULL tries an anonymous file in memory, then the temporary
- * folders. KILN_E_REJECTED with the loader's words when the object is at fault, KILN_E_UNAVAILABLE
- * when no place allows execution. */
+ * directories. KILN_E_REJECTED with the loader's words when the object is at fault,
+ * KILN_E_UNAVAILABLE when no place allows execution. */
 kiln_status kn_dylib_open_memory(const void *data, size_t size, const char *const *folders,
                                  kn_dylib **out_lib, kiln_diag *diag);
 

@@ -1,7 +1,7 @@
 /* Loads a shared object that exists only as bytes. The bytes go to an anonymous file (memfd), so
- * that no folder has to allow execution; where that is forbidden, to a file with a random name that
- * is unlinked at once. A place that does not let code be mapped is told from an object that the
- * loader refuses by mapping one page of it first. */
+ * that no directory has to allow execution; where that is forbidden, to a file with a random name
+ * that is unlinked at once. A place that does not let code be mapped is told from an object that
+ * the loader refuses by mapping one page of it first. */
 #include "sys/dylib.h"
 
 #include <errno.h>

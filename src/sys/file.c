@@ -1,4 +1,4 @@
-/* Files: facts, reading whole, small shared records. Folders are in folder.c. */
+/* Files: facts, reading whole, small shared records. Directories are in folder.c. */
 #include "sys/file.h"
 
 #include <errno.h>

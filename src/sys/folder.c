@@ -1,4 +1,4 @@
-/* Folders: making, removing, listing, and looking at what is in them. */
+/* Directories: making, removing, listing, and looking at what is in them. */
 #include "sys/folder.h"
 
 #include <dirent.h>
@@ -14,7 +14,7 @@
 #include "sys/facts.h"
 #include "sys/fail.h"
 
-/* A handle that only leads to names in the folder needs no right to list it. */
+/* A handle that only leads to names in the directory needs no right to list it. */
 #ifdef O_PATH
 #define OPEN_TO_LOOK (O_PATH | O_DIRECTORY | O_CLOEXEC)
 #else
@@ -30,7 +30,7 @@ static bool means_missing(int error)
     return error == ENOENT || error == ENOTDIR || error == ESTALE;
 }
 
-/* 0, or the errno that says why there is no such folder now. */
+/* 0, or the errno that says why there is no such directory now. */
 static int make_one(const char *path)
 {
     struct stat facts;

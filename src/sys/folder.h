@@ -1,6 +1,6 @@
-/* A folder held open, to look at many names in it: the walk down to it is made once, and the system
- * walks one name a look instead of a path. Nothing else about it is fixed: what is in it is looked
- * up each time. */
+/* A directory held open, to look at many names in it: the walk down to it is made once, and the
+ * system walks one name a look instead of a path. Nothing else about it is fixed: what is in it is
+ * looked up each time. */
 #ifndef KILN_SYS_FOLDER_H
 #define KILN_SYS_FOLDER_H
 
@@ -13,7 +13,7 @@ typedef struct kn_folder {
     int handle;
 } kn_folder;
 
-/* KILN_MISS if there is no such folder; KILN_E_IO if it cannot be entered, or no handle is left:
+/* KILN_MISS if there is no such directory; KILN_E_IO if it cannot be entered, or no handle is left:
  * then its names can still be looked at by their paths. No diag: nobody tells this to a user. */
 kiln_status kn_folder_open(const char *path, kn_folder *out_folder);
 void kn_folder_close(kn_folder *folder);

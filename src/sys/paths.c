@@ -1,5 +1,5 @@
 /* Well-known places; see paths.h. Where code is kept that will run, nothing is taken on trust: not
- * who owns a folder, nor that a path still means what it says. */
+ * who owns a directory, nor that a path still means what it says. */
 #include "sys/paths.h"
 
 #include <errno.h>
@@ -140,7 +140,7 @@ static kiln_status refuse_foreign_links(char *path, mode_t *out_mode, kiln_diag 
     }
 }
 
-/* Looks at the folder that was opened, not at what the path may mean by now. */
+/* Looks at the directory that was opened, not at what the path may mean by now. */
 static kiln_status check_opened(int fd, const char *path, kiln_diag *diag)
 {
     struct stat facts;
@@ -246,9 +246,9 @@ static bool is_file(const char *path)
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-/* Seen from the folder of the module this code is in. */
+/* Seen from the directory of the module this code is in. */
 static const char *const helper_places[] = {
-    "kiln",                     /* <prefix>/lib/<multiarch>: one folder for each architecture */
+    "kiln",                     /* <prefix>/lib/<multiarch>: one directory for each architecture */
     "../libexec/kiln",          /* <prefix>/lib or <prefix>/bin; build tree, from programs/kiln */
     "../../libexec/kiln",       /* <prefix>/lib/<multiarch> */
     "../programs/libexec/kiln", /* build tree, from src */
@@ -293,7 +293,7 @@ char *kn_paths_module(const char *name)
 /* Longer ones are none: the system takes no longer paths. */
 #define PROGRAM_PATH 4096
 
-/* The folder that `list` begins with is named in it before. */
+/* The directory that `list` begins with is named in it before. */
 static bool is_repeated(const char *whole, const char *list, size_t length)
 {
     while (whole < list) {
@@ -306,7 +306,7 @@ static bool is_repeated(const char *whole, const char *list, size_t length)
     return false;
 }
 
-/* `path` holds a folder of `length` bytes, and has room for the name. */
+/* `path` holds a directory of `length` bytes, and has room for the name. */
 static void look_in(char *path, size_t length, kn_program *program)
 {
     struct stat facts;

@@ -1,4 +1,4 @@
-/* Well-known places: the cache root, temporary folder, the program's own file. */
+/* Well-known places: the cache root, temporary directory, the program's own file. */
 #ifndef KILN_SYS_PATHS_H
 #define KILN_SYS_PATHS_H
 
@@ -11,17 +11,17 @@
 /* The cache root by DESIGN section 6: $KILN_CACHE_DIR, $XDG_CACHE_HOME/kiln, ~/.cache/kiln,
  * <tmp>/kiln-<uid>. malloc'ed. A relative $KILN_CACHE_DIR is KILN_E_INVALID; a relative
  * $XDG_CACHE_HOME is ignored, as the XDG specification says. The home is $HOME, else the one in the
- * password database; either counts only if it is a folder of this user's (sudo leaves another's in
- * $HOME; service accounts have none). */
+ * password database; either counts only if it is a directory of this user's (sudo leaves another's
+ * in $HOME; service accounts have none). */
 kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag);
 
 /* Makes the root (0700) and refuses one that is a link, is reached through another user's link,
  * belongs to another user, or is writable by others: KILN_E_UNAVAILABLE with the reason, also when
- * it cannot be made. Works as root, too, and checks the folder it opened. */
+ * it cannot be made. Works as root, too, and checks the directory it opened. */
 kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag);
 
-/* The temporary folder ($TMPDIR or /tmp), and the path of the module this code is in; malloc'ed or
- * NULL. */
+/* The temporary directory ($TMPDIR or /tmp), and the path of the module this code is in; malloc'ed
+ * or NULL. */
 char *kn_paths_temporary(void);
 char *kn_paths_own_module(void);
 
@@ -35,7 +35,8 @@ char *kn_paths_module(const char *name);
 /* A program by name on $PATH, absolute; malloc'ed, or NULL. */
 char *kn_paths_find_program(const char *name);
 
-/* Several of them in one walk of $PATH, in which a folder that is named twice is looked at once. */
+/* Several of them in one walk of $PATH, in which a directory that is named twice is looked at
+ * once. */
 typedef struct kn_program {
     const char *name;
     char *path;          /* as kn_paths_find_program gives it; yours */

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* X(enumerator, name). Order is part of the cache's folder names: append only. */
+/* X(enumerator, name). Order is part of the cache's directory names: append only. */
 #define KN_X86_FEATURE_MAP(X)                                                                      \
     X(KN_X86_CX16, "cx16")                                                                         \
     X(KN_X86_SAHF, "sahf")                                                                         \

@@ -23,7 +23,7 @@
 #define LIFE_LOCK UINT64_C(0) /* the byte that is locked while the writer lives */
 
 /* A name that nobody else makes: process, counter, and random bits for processes that share a
- * folder but not their numbers (containers, hosts). */
+ * directory but not their numbers (containers, hosts). */
 static char *temporary_path(const char *tmp_folder)
 {
     static _Atomic uint64_t counter;
@@ -93,7 +93,7 @@ static void handle_path(int handle, char path[40])
 }
 
 /* Opens a file that has no name. False, with nothing changed, where that cannot be done here: older
- * kernels, network file systems, a folder that is not there yet. */
+ * kernels, network file systems, a directory that is not there yet. */
 static bool open_unnamed(kn_publish *publish, const char *tmp_folder)
 {
 #ifdef O_TMPFILE
@@ -340,7 +340,7 @@ static bool link_into_place(kn_publish *publish)
         if (error == EEXIST) {
             return false;
         }
-        if (error == ENOENT) { /* the folder was never made, or was removed by an eviction */
+        if (error == ENOENT) { /* the directory was never made, or was removed by an eviction */
             const int made = make_folder_of(publish->final_path);
             if (made != 0) {
                 error = made;
@@ -372,7 +372,7 @@ static void move_into_place(kn_publish *publish)
             drop_temporary(publish);
             return;
         }
-        if (error == ENOENT) { /* the folder was never made, or was removed by an eviction */
+        if (error == ENOENT) { /* the directory was never made, or was removed by an eviction */
             int made = make_folder_of(publish->final_path);
             if (made != 0) {
                 error = made;

@@ -57,7 +57,7 @@ void kn_publish_share(kn_publish *publish);
 /* Only this very file will do: what another writer has put there, or what was there before and
  * cannot be replaced (a file that is mounted over its name), is a failure. */
 void kn_publish_insist(kn_publish *publish);
-/* Ends the publish either way. Makes the final path's folder if that is what is missing. */
+/* Ends the publish either way. Makes the final path's directory if that is what is missing. */
 kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag);
 void kn_publish_abort(kn_publish *publish);
 
@@ -65,7 +65,7 @@ void kn_publish_abort(kn_publish *publish);
  * there are no locks here that would tell. KILN_MISS, KILN_E_IO. */
 kiln_status kn_publish_reclaim(const char *path);
 
-/* Whether a file in a folder for temporaries has the name of one. */
+/* Whether a file in a directory for temporaries has the name of one. */
 bool kn_publish_is_temporary(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh KILN CASE: runs cases/CASE.sh in a folder and with a cache of its own, and compares what it
+# run.sh KILN CASE: runs cases/CASE.sh in a directory and with a cache of its own, and compares what it
 # printed with cases/CASE.out. KILN_UPDATE=1 writes that file instead.
 #
 # In a case, `t ARG…` runs kiln and shows the command, its standard output, its standard error with

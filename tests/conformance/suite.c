@@ -35,7 +35,7 @@ void suite_load(const char *name, suite_sources *out)
         if (text == NULL) {
             continue;
         }
-        /* Named without a folder: what a test includes comes from where the test says. */
+        /* Named without a directory: what a test includes comes from where the test says. */
         (void)snprintf(file, sizeof(file), "%s.%s", name, suffixes[i]);
         kiln_source source = KILN_SOURCE_INIT;
         out->texts[out->count] = text;

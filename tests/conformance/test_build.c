@@ -113,7 +113,7 @@ void devices_share_no_program(suite *s)
     kiln_program_release(other);
 }
 
-/* A folder with scale.inc in it. */
+/* A directory with scale.inc in it. */
 static char *write_header(suite *s, const char *text)
 {
     char *path = kt_path(s->folder, "scale.inc");

@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 tree=${1:-.gpu}
 . scripts/gpu_env.sh
-# The suite was built with its folder's path.
+# The suite was built with its directory's path.
 source=$(cat "$tree/source")
 if [ ! -e "$source" ]; then
     mkdir -p "$(dirname "$source")" && ln -s "$PWD" "$source"

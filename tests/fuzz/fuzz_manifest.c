@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             expected += manifest.absent[i].folder != 0;
         }
         if (joined != expected) {
-            abort(); /* a row in a folder that no check would come to */
+            abort(); /* a row in a directory that no check would come to */
         }
         kn_strbuf again;
         kn_strbuf_init(&again, 0);

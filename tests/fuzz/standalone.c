@@ -1,5 +1,5 @@
-/* Runs a fuzz target over files and folders given as arguments, with any compiler, so that every
- * input that once found something is an ordinary test for ever. */
+/* Runs a fuzz target over files and directories given as arguments, with any compiler, so that
+ * every input that once found something is an ordinary test for ever. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

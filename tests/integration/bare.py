@@ -34,7 +34,7 @@ def main():
     with open(manifest, encoding="utf-8") as file:
         want = {kernel["name"] for kernel in json.load(file)["kernels"]}
     with tempfile.TemporaryDirectory(prefix="kiln-bare-") as folder:
-        # The loader of OpenCL finds no driver in an empty folder.
+        # The loader of OpenCL finds no driver in an empty directory.
         empty = f"{folder}/empty/"
         os.mkdir(empty)
         nothing = {"OCL_ICD_VENDORS": empty, "CUDA_VISIBLE_DEVICES": "",

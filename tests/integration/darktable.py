@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """darktable.py KILN KERNELS…: real OpenCL kernels that nobody here wrote, with shared headers, through
-`kiln compile`. KERNELS are folders to look in; the first that exists is copied and used.
+`kiln compile`. KERNELS are directories to look in; the first that exists is copied and used.
 
   first pass              every kernel that the driver can compile is compiled, once
   second pass             all hits

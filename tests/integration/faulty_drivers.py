@@ -50,7 +50,7 @@ def command(program, arguments, changes):
 
 
 def check_start(program, manifest, folder, backend, how, changes):
-    """A new cache folder: the first start looks in a child, the second remembers."""
+    """A new cache directory: the first start looks in a child, the second remembers."""
     cache = dict(changes, KILN_FAULTY=how,
                  KILN_CACHE_DIR=f"{folder}/{backend}-{how}")
     run = ["run", manifest, "--kernel", "saxpy", "--device", "cpu:0", "--json"]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """guide.py BUILD PAGE.md: what the page says is true.
 
-Installs kiln to a folder of its own and works through the page as a reader would, in one shell:
+Installs kiln to a directory of its own and works through the page as a reader would, in one shell:
     ```c NAME.c         (or any other language and a name) writes the file
     ```c from FILE      stands in FILE of this tree, line for line
     ```console          runs each line after "$ " and compares what it prints; … stands for anything
-    ```dockerfile       does what COPY, RUN and ENV say, below this folder
+    ```dockerfile       does what COPY, RUN and ENV say, below this directory
     ```text, ```sh      is not looked at
 Words behind console or a name: `needs=opencl,redis-server` skips that block where something is not
 there. Ports and the hosts of the examples become this machine's. Every C program of a page has fewer
@@ -71,7 +71,7 @@ def wait_for(port):
 
 
 class Reader:
-    """One shell in a folder of its own, with kiln installed beside it."""
+    """One shell in a directory of its own, with kiln installed beside it."""
 
     def __init__(self, build, folder):
         self.folder, self.prefix = folder, folder / "usr"

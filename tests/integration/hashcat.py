@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """hashcat.py [--compile N] [--every N] KILN KERNELS…: hashcat's OpenCL kernels as they are, with the options that
 hashcat gives: every file includes by `#include M2S(INCLUDE_PATH/x.h)`, and one header names
-<metal_stdlib> in a branch that OpenCL does not take. KERNELS are folders to look in; the first that
+<metal_stdlib> in a branch that OpenCL does not take. KERNELS are directories to look in; the first that
 exists is copied and used.
 
   keys                    every mode has one, none is bypassed; later steps take one in N (default 8)

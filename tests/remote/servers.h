@@ -1,5 +1,5 @@
-/* Servers for the tests of remotes: real ones, on loopback, each with a folder and a free port of
- * its own, ended with the test; and one of our own that behaves badly. */
+/* Servers for the tests of remotes: real ones, on loopback, each with a directory and a free port
+ * of its own, ended with the test; and one of our own that behaves badly. */
 #ifndef KILN_TESTS_REMOTE_SERVERS_H
 #define KILN_TESTS_REMOTE_SERVERS_H
 
@@ -288,7 +288,7 @@ static inline void ks_rogue_end(ks_rogue *rogue)
         "nginx: " #name, name, setup_nginx, teardown, NULL                                         \
     }
 
-/* A folder with a place for the cache of each machine. */
+/* A directory with a place for the cache of each machine. */
 static inline char *ks_roots_create(char **roots, int count)
 {
     char *folder = kt_tmpdir_create();
@@ -308,7 +308,7 @@ static inline void ks_roots_remove(char *folder, char **roots, int count)
     kt_tmpdir_remove(folder);
 }
 
-/* --- a machine: a cache with a folder of its own ---------------------------------------------- */
+/* --- a machine: a cache with a directory of its own ------------------------------------------- */
 
 static inline kiln_cache *ks_machine(const char *root, const char *remote)
 {

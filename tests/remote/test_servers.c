@@ -56,7 +56,7 @@ static void a_large_entry_travels(void **state)
     free(text);
 }
 
-/* Every entry of nginx's folder with one byte changed. */
+/* Every entry of nginx's directory with one byte changed. */
 static void a_tampered_entry_is_compiled_again(void **state)
 {
     fixture *f = *state;

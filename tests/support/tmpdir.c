@@ -1,4 +1,4 @@
-/* Temporary folders for tests; see tmpdir.h. */
+/* Temporary directories for tests; see tmpdir.h. */
 #include "support/tmpdir.h"
 
 #include <dirent.h>
@@ -42,7 +42,7 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Empties the folder behind `fd`, which it closes. */
+/* Empties the directory behind `fd`, which it closes. */
 static void empty_folder(int fd)
 {
     (void)fchmod(fd, 0700);

@@ -1,13 +1,13 @@
-/* A folder of its own for each test, and small helpers to look into it. All abort on trouble, for a
- * test cannot go on then. */
+/* A directory of its own for each test, and small helpers to look into it. All abort on trouble,
+ * for a test cannot go on then. */
 #ifndef KILN_TESTS_TMPDIR_H
 #define KILN_TESTS_TMPDIR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes a fresh folder (0700, absolute path, in $TMPDIR or /tmp); kt_tmpdir_remove removes it with
- * all that is in it (links are not followed) and frees the path. */
+/* Makes a fresh directory (0700, absolute path, in $TMPDIR or /tmp); kt_tmpdir_remove removes it
+ * with all that is in it (links are not followed) and frees the path. */
 char *kt_tmpdir_create(void);
 void kt_tmpdir_remove(char *path);
 
@@ -22,7 +22,7 @@ void kt_file_write(const char *path, const void *data, size_t size);
 /* The whole file with a NUL behind it, malloc'ed; NULL if there is none. out_size may be NULL. */
 char *kt_file_read(const char *path, size_t *out_size);
 bool kt_file_exists(const char *path); /* of any kind, links not followed */
-/* The number of files that are no folders below `folder`, at any depth; 0 if there is none. */
+/* The number of files that are no directories below `folder`, at any depth; 0 if there is none. */
 size_t kt_file_count(const char *folder);
 
 #endif

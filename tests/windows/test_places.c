@@ -1,4 +1,4 @@
-/* Where the cache is under Windows, and which folders are refused. */
+/* Where the cache is under Windows, and which directories are refused. */
 #include <string.h>
 #include <windows.h>
 

@@ -131,11 +131,11 @@ typedef struct kiln_host {
 /* What code is made for. Core keeps it; `handle` is the backend's (may be NULL) and is released
  * with target_destroy. */
 typedef struct kiln_target {
-    char name[64]; /* folder name in the store: letters, digits, '.', '-', '_' */
+    char name[64]; /* directory name in the store: letters, digits, '.', '-', '_' */
     bool has_device;
     uint32_t device_index; /* valid if has_device */
     void *handle;
-    bool searches_current; /* the compiler looks into the current folder before all others */
+    bool searches_current; /* the compiler looks into the current directory before all others */
 } kiln_target;
 
 #define KILN_STAGE_MAX 4
@@ -161,7 +161,7 @@ typedef struct kiln_precompile_file {
 } kiln_precompile_file;
 
 /* KILN_CAP_PRECOMPILE: where a backend may keep a precompiled form of what a source begins with,
- * for other sources that begin so. `path` (no ending, in a private folder on disk that may be
+ * for other sources that begin so. `path` (no ending, in a private directory on disk that may be
  * emptied at any time) has a digest in its name that stands for the leading directives, all headers
  * reached, the toolchain, the target, options and defines: what is found there is right, and what
  * is put there must have been made while `files` were as they are said to be. */
@@ -175,7 +175,7 @@ typedef struct kiln_precompile {
 } kiln_precompile;
 
 /* What a stage is to do. For a stage that takes the source, `source` is the request as the user
- * made it, with include directories to be searched in that order (the source's own folder, if it
+ * made it, with include directories to be searched in that order (the source's own directory, if it
  * has one, is already the first of them). For later stages `input` is the artifact before, and
  * `source` holds nothing but language, name and entries: nothing else is in such a stage's key. */
 typedef struct kiln_compile_request {
@@ -333,15 +333,16 @@ typedef struct kiln_device_ops {
 
 /* What decides what `open` finds. With it core remembers what was found, and starts without opening
  * the backend until one of its devices is used, for as long as nothing here, none of the files that
- * were mapped then and none of the system's folders of libraries has changed. Lists end with NULL.
+ * were mapped then and none of the system's directories of libraries has changed. Lists end with
+ * NULL.
  */
 typedef struct kiln_probe_basis {
-    /* Environment variables; "MESA_*": all that begin so. Folders and sizes of drivers' own caches
-     * (MESA_SHADER_CACHE_DIR) are left out of it. */
+    /* Environment variables; "MESA_*": all that begin so. Directories and sizes of drivers' own
+     * caches (MESA_SHADER_CACHE_DIR) are left out of it. */
     const char *const *variables;
-    /* Files and folders: "/etc/x" that file's or folder's own facts, "/etc/x/" those of everything
-     * in it too, "/dev/x*" those of all whose names begin so, "$NAME/x" the same for each path in a
-     * variable's colon-separated list. Files of /proc and /sys are read. */
+    /* Files and directories: "/etc/x" that file's or directory's own facts, "/etc/x/" those of
+     * everything in it too, "/dev/x*" those of all whose names begin so, "$NAME/x" the same for
+     * each path in a variable's colon-separated list. Files of /proc and /sys are read. */
     const char *const *places;
     /* It loads a driver that others made: the first look at one is taken in a child process. */
     bool foreign;
@@ -351,7 +352,7 @@ typedef struct kiln_probe_basis {
 typedef struct kiln_backend {
     uint32_t abi;
     size_t size;
-    const char *name;    /* lower case, a folder of src/backends */
+    const char *name;    /* lower case, a directory of src/backends */
     const char *summary; /* one line for `kiln devices` */
     uint32_t caps;
     const kiln_compiler_ops *compiler;

@@ -1,6 +1,6 @@
 /* What a module that speaks to a kind of server fills in: Redis, HTTP, S3, or one of your own.
  *
- * A module is a shared library `libkiln-<name>.so` in kiln's libexec folder that exports one
+ * A module is a shared library `libkiln-<name>.so` in kiln's libexec directory that exports one
  * function, `kiln_remote_module`. It is loaded when a remote with its scheme is configured, never
  * otherwise. It keeps bytes by name and knows neither entries nor signatures: kiln checks all that
  * comes back. It links nothing of kiln.

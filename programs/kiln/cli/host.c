@@ -241,7 +241,7 @@ char *host_join(cli_pool *pool, const char *folder, const char *path)
     return pool_format(pool, slash ? "%s%s" : "%s/%s", folder, path);
 }
 
-/* Folders deeper than this are not a cache's. */
+/* Directories deeper than this are not a cache's. */
 enum { MAX_DEPTH = 16 };
 
 static void add_size(int folder, const char *name, int depth, uint64_t *bytes, uint64_t *files);

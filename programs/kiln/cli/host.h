@@ -1,4 +1,4 @@
-/* What the command needs of the operating system, in one place: files, folders, the clock, the
+/* What the command needs of the operating system, in one place: files, directories, the clock, the
  * terminal. The library has its own (src/sys); a program may not look into that. */
 #ifndef KILN_PROGRAM_HOST_H
 #define KILN_PROGRAM_HOST_H
@@ -41,20 +41,21 @@ void host_mutex_destroy(host_mutex *mutex);
 void host_mutex_lock(host_mutex *mutex);
 void host_mutex_unlock(host_mutex *mutex);
 
-/* `path`, with "./" before a bare name: the library takes only what has a folder for a path, and
+/* `path`, with "./" before a bare name: the library takes only what has a directory for a path, and
  * looks for headers beside it. Returns `buffer` or `path`. */
 const char *host_spell(const char *path, char *buffer, size_t size);
-/* The path from the root on; NULL: no memory, or no current folder. */
+/* The path from the root on; NULL: no memory, or no current directory. */
 char *host_absolute(cli_pool *pool, const char *path);
 bool host_is_folder(const char *path);
 bool host_exists(const char *path);
-/* The folder part of a path ("." if it has none), and the name after it. */
+/* The directory part of a path ("." if it has none), and the name after it. */
 char *host_folder_of(cli_pool *pool, const char *path);
 const char *host_name_of(const char *path);
 /* `path` seen from `folder`: itself if it is absolute. */
 char *host_join(cli_pool *pool, const char *folder, const char *path);
 
-/* Bytes and files below a folder, links not followed. False if it is not there or not readable. */
+/* Bytes and files below a directory, links not followed. False if it is not there or not
+ * readable. */
 bool host_folder_size(const char *path, uint64_t *out_bytes, uint64_t *out_files);
 bool host_is_writable(const char *path);
 

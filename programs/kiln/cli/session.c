@@ -13,7 +13,7 @@ exit_code session_open_cache(const cmd_context *context, const session_options *
         return cmd_fail(context, &diag);
     }
     if (options->cache_dir != NULL && *options->cache_dir == '\0') {
-        /* The current folder it would be: a variable in a script that is not set. */
+        /* The current directory it would be: a variable in a script that is not set. */
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "give a directory", "--cache-dir", "is empty");
         return cmd_fail(context, &diag);
     }

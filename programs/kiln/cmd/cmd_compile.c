@@ -285,7 +285,7 @@ static int compare_names(const void *left, const void *right)
     return strcmp(host_name_of(*a), host_name_of(*b));
 }
 
-/* Files of one name, from several folders, would take each other's place in one. */
+/* Files of one name, from several directories, would take each other's place in one. */
 static kiln_status check_names(const opt_list *files, cli_pool *pool, kiln_diag *diag)
 {
     const char **sorted = pool_array(pool, files->count, sizeof(*sorted));

@@ -13,7 +13,7 @@ typedef enum base_folder { BASE_CACHE, BASE_HOME } base_folder;
 
 typedef struct cache_row {
     const char *name;
-    const char *folder_variable; /* holds the folder itself */
+    const char *folder_variable; /* holds the directory itself */
     base_folder base;
     const char *below;           /* the base */
     const char *switch_variable; /* turns it off when it equals `off` */

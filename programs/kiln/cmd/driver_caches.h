@@ -12,7 +12,7 @@ typedef struct driver_cache {
     const char *name;
     const char *path;  /* NULL when no home directory is known */
     const char *state; /* "on", "on, empty", "off (POCL_KERNEL_CACHE=0)" */
-    bool present;      /* the folder is there */
+    bool present;      /* the directory is there */
     uint64_t bytes, files;
 } driver_cache;
 

@@ -13,7 +13,7 @@ typedef struct cli_manifest {
     size_t count;
 } cli_manifest;
 
-/* Reads a manifest; paths in it are seen from its folder. KILN_E_INVALID, KILN_E_NOMEM. */
+/* Reads a manifest; paths in it are seen from its directory. KILN_E_INVALID, KILN_E_NOMEM. */
 kiln_status manifest_read(const char *path, cli_pool *pool, cli_manifest *out_manifest,
                           kiln_diag *diag);
 /* The same where nothing will be launched: "args" and "launch" may be missing. */

@@ -1,6 +1,6 @@
 /* The compile: C text to a shared object, by a child process with bounded time and output, in a
- * private folder that is gone afterwards. Nothing is taken on trust: success means an object of the
- * target's machine that exports a kernel, made by the compiler that was identified. */
+ * private directory that is gone afterwards. Nothing is taken on trust: success means an object of
+ * the target's machine that exports a kernel, made by the compiler that was identified. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,10 +26,10 @@ typedef struct job {
     const kiln_source *source;
     const cpu_toolchain *toolchain;
     char *folder;        /* private, temporary */
-    char *source_path;   /* folder/source/kernel.c */
-    char *headers;       /* folder/headers */
-    char *own;           /* folder/kiln: the kernel header */
-    char *object_path;   /* folder/kernel.so */
+    char *source_path;   /* directory/source/kernel.c */
+    char *headers;       /* directory/headers */
+    char *own;           /* directory/kiln: the kernel header */
+    char *object_path;   /* directory/kernel.so */
     kn_strbuf arguments; /* one after the other, each with a NUL after it */
     const char **argv;
     uint64_t limit_ns;
@@ -100,7 +100,7 @@ static void add(job *j, const char *prefix, const char *text)
     kn_strbuf_append(&j->arguments, text, strlen(text) + 1);
 }
 
-/* No folder of this machine stays in the object, not even through __FILE__. */
+/* No directory of this machine stays in the object, not even through __FILE__. */
 static void add_mapping(job *j, const char *folder)
 {
     if (folder[0] != '\0' && strchr(folder, '=') == NULL) {
@@ -213,7 +213,7 @@ static kiln_status make_arguments(job *j, kiln_diag *diag)
 
 /* --- running it ------------------------------------------------------------------------------- */
 
-/* Messages name the user's files, not ours: drops the temporary folders from the log. */
+/* Messages name the user's files, not ours: drops the temporary directories from the log. */
 static char *clean_log(const job *j, const kn_process_result *result, size_t *out_length)
 {
     const char *const own[] = {j->headers, j->own, j->folder};

@@ -103,8 +103,8 @@ static bool read_fact(const question *q, char *line)
     return true;
 }
 
-/* Reads -v: facts, then two lists of folders, of which the second is for <headers>. A folder given
- * relative to the current one cannot be followed from elsewhere. */
+/* Reads -v: facts, then two lists of directories, of which the second is for <headers>. A directory
+ * given relative to the current one cannot be followed from elsewhere. */
 static bool read_answer(const question *q, char *text)
 {
     char *line = NULL;

@@ -1,11 +1,11 @@
 /* The C compiler of this machine, identified by what it is: the files that take part in a compile
  * (driver, cc1, assembler, linker, and the libraries these load) with their build ids, what the
- * compiler calls itself, and the folders it searches for headers.
+ * compiler calls itself, and the directories it searches for headers.
  *
  * Asking the compiler costs a dozen child processes, so the answer is kept in the process and,
  * through the host's memo, for later ones. It is believed only as long as every file it was made
  * from has the same size, times and inode, every program found on $PATH is still the first of its
- * name there, and no folder that was missing has appeared. */
+ * name there, and no directory that was missing has appeared. */
 #ifndef KILN_BACKENDS_CPU_TOOLCHAIN_H
 #define KILN_BACKENDS_CPU_TOOLCHAIN_H
 
@@ -39,7 +39,7 @@ typedef struct cpu_toolchain {
     size_t folder_count;
     char *absent[CPU_FOLDER_LIMIT]; /* would be searched if they were there */
     size_t absent_count;
-    struct cpu_toolchain *older; /* kept: their folders may be in use */
+    struct cpu_toolchain *older; /* kept: their directories may be in use */
 } cpu_toolchain;
 
 /* What finds and keeps the toolchain; part of the instance. */

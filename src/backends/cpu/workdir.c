@@ -1,4 +1,4 @@
-/* Temporary folders of compiles. */
+/* Temporary directories of compiles. */
 #include "backends/cpu/workdir.h"
 
 #include <stdbool.h>

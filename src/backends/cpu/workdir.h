@@ -1,4 +1,5 @@
-/* A private temporary folder for one compile: made with a name nobody can guess, removed whole. */
+/* A private temporary directory for one compile: made with a name nobody can guess, removed
+ * whole. */
 #ifndef KILN_BACKENDS_CPU_WORKDIR_H
 #define KILN_BACKENDS_CPU_WORKDIR_H
 
@@ -11,8 +12,8 @@
 kiln_status kn_cpu_workdir_create(char **out_path, kiln_diag *diag);
 void kn_cpu_workdir_remove(char *path);
 
-/* Writes a file below the folder, with the folders its name needs; `name` must be relative and hold
- * no "..", else KILN_E_INVALID. `*out_path` (may be NULL) is malloc'ed. */
+/* Writes a file below the directory, with the directories its name needs; `name` must be relative
+ * and hold no "..", else KILN_E_INVALID. `*out_path` (may be NULL) is malloc'ed. */
 kiln_status kn_cpu_workdir_write(const char *folder, const char *name, const void *data,
                                  size_t size, char **out_path, kiln_diag *diag);
 

@@ -103,9 +103,9 @@ static void build_options(const kn_cuda *cuda, const kiln_compile_request *reque
     }
 }
 
-/* NVRTC searches the folder of the source's name by itself: the current one, for a plain name. kiln
- * gives every folder that is meant, so the name it gives lies in a folder that is not there.
- * (--no-source-include would also keep headers from finding those beside them.) */
+/* NVRTC searches the directory of the source's name by itself: the current one, for a plain name.
+ * kiln gives every directory that is meant, so the name it gives lies in a directory that is not
+ * there. (--no-source-include would also keep headers from finding those beside them.) */
 static const char nowhere[] = "/.kiln-no-folder/";
 
 static char *name_nowhere(const kiln_source *source)
@@ -113,7 +113,7 @@ static char *name_nowhere(const kiln_source *source)
     return kn_path_join(nowhere, source->name != NULL ? kn_path_name(source->name) : "kernel");
 }
 
-/* Takes that folder out of a log, so that it names the source as its author does. */
+/* Takes that directory out of a log, so that it names the source as its author does. */
 static void clean_log(kn_cuda_answer *answer)
 {
     char *at = answer->log == NULL ? NULL : strstr(answer->log, nowhere);

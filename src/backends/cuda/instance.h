@@ -1,5 +1,5 @@
 /* The state of the cuda backend: the libraries that were found, the devices, and what the files of
- * this folder share. Knows no key and no store. */
+ * this directory share. Knows no key and no store. */
 #ifndef KILN_CUDA_INSTANCE_H
 #define KILN_CUDA_INSTANCE_H
 

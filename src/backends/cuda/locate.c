@@ -1,5 +1,6 @@
 /* Where the CUDA libraries lie. The toolkit is found by its files and named in keys by their build
- * ids, so that a warm start does not open NVRTC at all; nothing in the current folder is ever used.
+ * ids, so that a warm start does not open NVRTC at all; nothing in the current directory is ever
+ * used.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ const char *const *kn_cuda_driver_names(void)
     return driver_names;
 }
 
-/* The best file of a folder so far: the highest version after `prefix`. */
+/* The best file of a directory so far: the highest version after `prefix`. */
 typedef struct pick {
     const char *prefix;
     char name[128];
@@ -56,7 +57,7 @@ static kiln_status consider_one(void *user, const char *name)
     return KILN_OK;
 }
 
-/* What a toolkit consists of: one listing of its folder finds all three. */
+/* What a toolkit consists of: one listing of its directory finds all three. */
 enum { NVRTC, BUILTINS, NVJITLINK, LIBRARIES };
 
 static kiln_status consider_each(void *user, const char *name)
@@ -83,7 +84,7 @@ static bool take(const char *folder, const pick *best, kn_cuda_file *file)
     return true;
 }
 
-/* The toolkit's headers, relative to the folder of its libraries. */
+/* The toolkit's headers, relative to the directory of its libraries. */
 static void find_headers(const char *folder, kn_cuda_toolkit *toolkit)
 {
     static const char *const relative[] = {"../include", "../../../include", "../../include"};
@@ -159,7 +160,7 @@ static bool toolkit_on_library_path(kn_cuda_toolkit *toolkit)
     return false;
 }
 
-/* In the folder of a file; takes the path over, which may be NULL. */
+/* In the directory of a file; takes the path over, which may be NULL. */
 static bool toolkit_beside(char *file, kn_cuda_toolkit *toolkit)
 {
     char *folder = file != NULL ? kn_path_folder(file) : NULL;

@@ -56,7 +56,7 @@ static kiln_status open_nvrtc(kn_cuda *cuda, kiln_diag *diag)
                              toolkit->nvrtc.path, "its libnvrtc-builtins was not found");
     }
     if (cuda->builtins_lib == NULL) {
-        /* NVRTC opens its builtins by bare name; once mapped from its own folder that name finds
+        /* NVRTC opens its builtins by bare name; once mapped from its own directory that name finds
          * them. */
         const char *const names[] = {toolkit->builtins.path, NULL};
         kiln_probe_outcome outcome = KILN_PROBE_FAILED;

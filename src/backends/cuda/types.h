@@ -1,5 +1,5 @@
 /* The few CUDA declarations that kiln needs, written from the CUDA driver API, NVRTC and nvJitLink
- * reference manuals, so that no toolkit is needed to build. Only this folder includes it. */
+ * reference manuals, so that no toolkit is needed to build. Only this directory includes it. */
 #ifndef KILN_CUDA_TYPES_H
 #define KILN_CUDA_TYPES_H
 

@@ -95,7 +95,7 @@ kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language lan
         build_once(site, language, text, length, options, &program, &log, &code, diag);
     if (status == KILN_OK && code == CL_BUILD_PROGRAM_FAILURE && log == NULL) {
         /* A source at fault has its errors in the log. PoCL fails without a word when two processes
-         * work in its own cache folder; the second time it finds what the other made. */
+         * work in its own cache directory; the second time it finds what the other made. */
         kn_log(KILN_LOG_INFO,
                "the OpenCL driver failed to build and gave no reason: trying once more");
         (void)site->api->clReleaseProgram(program);

@@ -114,7 +114,7 @@ static const void *driver_address(const kn_opencl_api *api, const kn_opencl_unit
     return in_a_module(table) ? table : address_of((any_function *)api->clBuildProgram);
 }
 
-/* Names only, never paths: the same driver in another folder is the same driver. */
+/* Names only, never paths: the same driver in another directory is the same driver. */
 static void add_module(void *user, const char *path, const char *build_id)
 {
     kn_strbuf *lines = (kn_strbuf *)user;

@@ -51,7 +51,8 @@ static bool needs_folder(const kiln_source *source)
     return source->header_count > 0 || includes(source);
 }
 
-/* The folder's name goes into options, so it must be plain; the temporary folder may not be. */
+/* The directory's name goes into options, so it must be plain; the temporary directory may not
+ * be. */
 static kiln_status name_folder(kn_opencl_input *input, const char *folder, kiln_diag *diag)
 {
     kn_strbuf path;
@@ -335,8 +336,8 @@ kiln_status kn_opencl_input_enter(kn_opencl_input *input, kiln_diag *diag)
 
 #define PATH_LIMIT 4096
 
-/* Removes folder/name and every folder above it, up to the private one, that is empty then. Asks
- * for no memory: that it ran out may be why this is called. */
+/* Removes directory/name and every directory above it, up to the private one, that is empty then.
+ * Asks for no memory: that it ran out may be why this is called. */
 static void remove_below(const kn_opencl_input *input, const char *name)
 {
     char path[PATH_LIMIT];

@@ -25,9 +25,9 @@ bool kn_opencl_options_name_files(const char *options);
 /* True for text that every driver's tokeniser takes as one token and as it is. */
 bool kn_opencl_text_is_plain(const char *text);
 
-/* A string of options without those that only a front end reads (definitions, folders, warnings,
- * the language's version): for drivers that take no such option with a binary, whose text has been
- * read long ago. Appended to `out` with blanks between. */
+/* A string of options without those that only a front end reads (definitions, directories,
+ * warnings, the language's version): for drivers that take no such option with a binary, whose text
+ * has been read long ago. Appended to `out` with blanks between. */
 void kn_opencl_options_of_code(const char *options, kn_strbuf *out);
 
 #endif

@@ -130,7 +130,7 @@ static kiln_device_class class_of(const kn_opencl_api *api, cl_device_id device,
     return KILN_DEVICE_VIRTUAL;
 }
 
-/* Platforms have long names; a folder's name wants a short one. */
+/* Platforms have long names; a directory's name wants a short one. */
 static const char *short_platform(const char *name)
 {
     static const struct {

@@ -332,7 +332,7 @@ kiln_status kn_gl_flatten(const kiln_source *source, kn_gl_text *out_text, kiln_
     kn_strbuf_init(&f.body, TEXT_LIMIT);
     kn_strbuf_init(&f.names, TEXT_LIMIT);
     kn_strbuf_init(&f.once, TEXT_LIMIT);
-    /* Its own folder is already the first include dir. */
+    /* Its own directory is already the first include dir. */
     put_file(&f, NULL, ":", kn_path_name(name), (const char *)source->text, source->length);
     kn_strbuf_printf(&out_text->text, "%s\n", f.version != NULL ? f.version : "#version 430 core");
     out_text->head = out_text->text.length;

@@ -249,8 +249,8 @@ static kn_shaderc_include *resolve(void *user, const char *requested, int type,
         include = try_file(NULL, requested);
     }
     if (include == NULL && type == 0 && strchr(requesting, '/') != NULL) {
-        /* Between quotes: beside the includer first. One without a folder is not a file, and the
-         * current folder is no place to look in. */
+        /* Between quotes: beside the includer first. One without a directory is not a file, and the
+         * current directory is no place to look in. */
         char *folder = kn_path_folder(requesting);
         include = folder != NULL ? try_file(folder, requested) : NULL;
         free(folder);

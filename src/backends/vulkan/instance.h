@@ -1,4 +1,4 @@
-/* The state of the vulkan backend and what the files of this folder share. Written against
+/* The state of the vulkan backend and what the files of this directory share. Written against
  * Vulkan 1.1 from the distribution's headers; nothing is linked, every entry point comes from the
  * loader that is opened at run time. Knows no key and no store.
  *

@@ -1,5 +1,5 @@
-/* Folders of copied registrations, and the loader's variable over the call that makes it read them.
- * A loader reads its list once a process. */
+/* Directories of copied registrations, and the loader's variable over the call that makes it read
+ * them. A loader reads its list once a process. */
 #include "core/runtime/apart.h"
 
 #include <inttypes.h>
@@ -17,8 +17,8 @@
 
 #define REGISTRATION_MAX ((size_t)65536)
 
-/* A loader that does not read its variable (Windows has a registry) crashes with an empty folder as
- * well, so that no driver of it is blamed. */
+/* A loader that does not read its variable (Windows has a registry) crashes with an empty directory
+ * as well, so that no driver of it is blamed. */
 typedef struct loader {
     const char *backend;
     const char *const *variables; /* the one that is set here, and one that it replaces */

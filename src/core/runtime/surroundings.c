@@ -19,9 +19,9 @@ static const char *const common_variables[] = {"LD_LIBRARY_PATH", "LD_PRELOAD", 
                                                NULL};
 
 /* Where drivers keep what they compiled, and how much of it: no probe finds anything else for it,
- * and some programs have another folder in every process. What turns such a cache off is not among
- * them (without Mesa's OpenGL gives no program binaries), nor is PoCL's folder (without it there is
- * no device). */
+ * and some programs have another directory in every process. What turns such a cache off is not
+ * among them (without Mesa's OpenGL gives no program binaries), nor is PoCL's directory (without it
+ * there is no device). */
 static const char *const ignored_variables[] = {"CUDA_CACHE_MAXSIZE",
                                                 "CUDA_CACHE_PATH",
                                                 "MESA_GLSL_CACHE_DIR",
@@ -34,7 +34,7 @@ static const char *const ignored_variables[] = {"CUDA_CACHE_MAXSIZE",
                                                 "__GL_SHADER_DISK_CACHE_SKIP_CLEANUP",
                                                 NULL};
 
-/* Where libraries come and go: a new one moves its folder's time. */
+/* Where libraries come and go: a new one moves its directory's time. */
 static const char *const common_places[] = {"/etc/ld.so.cache",
                                             "/lib",
                                             "/usr/lib",

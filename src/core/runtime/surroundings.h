@@ -1,12 +1,13 @@
 /* What surrounds a backend and decides what its probe finds: environment variables, configuration,
- * device files, folders of libraries, rights, this boot. It knows neither drivers nor records. */
+ * device files, directories of libraries, rights, this boot. It knows neither drivers nor
+ * records. */
 #ifndef KILN_CORE_SURROUNDINGS_H
 #define KILN_CORE_SURROUNDINGS_H
 
 #include "base/strbuf.h"
 #include "kiln/sys/backend.h"
 
-/* One line for a file's or folder's facts, or that there is none, and one for each absolute path
+/* One line for a file's or directory's facts, or that there is none, and one for each absolute path
  * that a driver's configuration (.icd, .json) names. Times of devices are left out: they move with
  * use. */
 void kn_surroundings_add_file(kn_strbuf *out, const char *path);

@@ -1,4 +1,5 @@
-/* See precompile.h. The folder is <root>/pch, beside the entries; the backend bounds and sweeps it.
+/* See precompile.h. The directory is <root>/pch, beside the entries; the backend bounds and sweeps
+ * it.
  */
 #include "core/walk/precompile.h"
 

@@ -1,4 +1,4 @@
-/* A source as it will be compiled: checked, its own folder first among the include dirs. */
+/* A source as it will be compiled: checked, its own directory first among the include dirs. */
 #ifndef KILN_CORE_SOURCE_H
 #define KILN_CORE_SOURCE_H
 
@@ -22,7 +22,7 @@ kiln_status kn_source_check(const kiln_source *source, kiln_diag *diag);
 /* Blocks: never. Owns: the result borrows from `source`. Fails: KILN_E_INVALID, KILN_E_NOMEM. */
 kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolved,
                               kiln_diag *diag);
-/* Says that the compiler looks into the current folder before all include dirs. */
+/* Says that the compiler looks into the current directory before all include dirs. */
 kiln_status kn_source_search_current(kn_resolved *resolved, kiln_diag *diag);
 /* Says that no include is searched in the directory of its includer, the source's own included. */
 void kn_source_search_not_beside(kn_resolved *resolved);

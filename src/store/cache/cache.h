@@ -75,7 +75,7 @@ kn_cache_companion *kn_cache_companion_set(kiln_cache *cache, kn_cache_companion
 void kn_cache_defaults(kiln_cache_options *options);
 
 /* A look-up of a note about this machine: never asks a remote. With its target known no other
- * folder is looked into. */
+ * directory is looked into. */
 kiln_status kn_cache_get_note(kiln_cache *cache, const kiln_key *key, const char *target,
                               kiln_blob **out_blob);
 

@@ -83,7 +83,7 @@ static kiln_status count_and_evict(const evictor *e, const kn_record *before,
     const uint64_t more_bytes = temporaries.bytes + (uint64_t)coming->bytes;
     const uint64_t more_files = temporaries.files + (uint64_t)coming->files;
     kiln_status status = kn_victims_list(disk, NULL, -1, KN_VICTIMS_FOR_EVICTION, &list, &diag);
-    /* What lies in a folder that cannot be listed must not keep the rest from being evicted. */
+    /* What lies in a directory that cannot be listed must not keep the rest from being evicted. */
     if (status == KILN_OK || status == KILN_E_IO) {
         uint64_t bytes = list.bytes + more_bytes;
         uint64_t files = list.count + more_files;
@@ -116,7 +116,7 @@ static kiln_status count_and_evict(const evictor *e, const kn_record *before,
     return status;
 }
 
-/* Takes an eighth of one folder of each target, at least one entry; all that is too old. */
+/* Takes an eighth of one directory of each target, at least one entry; all that is too old. */
 static kiln_status evict_slice(kn_disk *disk, int folder, const kn_totals *coming,
                                uint64_t until_ns, kn_victims_removed *out_removed, kiln_diag *diag)
 {
@@ -144,7 +144,7 @@ static bool is_over(const kn_disk *disk, uint64_t bytes, uint64_t files)
     return bytes > disk->max_bytes || files > disk->max_files;
 }
 
-/* Keys are digests: every folder is a fair sample of the store. */
+/* Keys are digests: every directory is a fair sample of the store. */
 static void evict_slices(const evictor *e, const kn_record *record, const kiln_key *key,
                          const kn_totals *coming)
 {

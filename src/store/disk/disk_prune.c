@@ -9,7 +9,7 @@
 
 #define FLUSH_PATIENCE UINT64_C(100000000)
 
-/* Takes away the folders that clear has emptied. A writer who needs one makes it again. */
+/* Takes away the directories that clear has emptied. A writer who needs one makes it again. */
 static kiln_status remove_prefix(void *user, const char *name)
 {
     const char *folder = user;

@@ -1,4 +1,4 @@
-/* The walk over targets, their 256 folders, and the entries in them. */
+/* The walk over targets, their 256 directories, and the entries in them. */
 #include "store/disk/disk_scan.h"
 
 #include <stdio.h>
@@ -19,10 +19,10 @@ typedef struct scan {
     void *user;
     kiln_diag *diag;
     const char *target;
-    int only;            /* one folder; -1: all */
+    int only;            /* one directory; -1: all */
     const char *prefix;  /* the two digits */
     bool ended;          /* by the visitor */
-    kiln_status failure; /* of the first folder that could not be listed */
+    kiln_status failure; /* of the first directory that could not be listed */
     char folder[KN_DISK_PATH];
 } scan;
 
@@ -51,7 +51,7 @@ static kiln_status scan_entry(void *user, const char *name)
     return status;
 }
 
-/* Lists one folder. What is in one that cannot be listed is passed over: the rest must be kept
+/* Lists one directory. What is in one that cannot be listed is passed over: the rest must be kept
  * small all the same. */
 static kiln_status scan_folder(scan *s, const char *folder, kn_file_visit *visit)
 {

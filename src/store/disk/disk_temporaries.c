@@ -91,7 +91,7 @@ static kn_disk_temporaries list_temporaries(const kn_disk *disk, bool remove)
     char folder[KN_DISK_PATH];
     sweep s = {.disk = disk, .now_ns = kn_clock_wall(), .remove = remove};
     kn_disk_path(disk, "tmp", folder);
-    /* A folder that cannot be listed now is swept another time. */
+    /* A directory that cannot be listed now is swept another time. */
     (void)kn_file_list(folder, sweep_one, &s, NULL);
     kn_disk_path(disk, "pch", folder);
     (void)kn_file_list(folder, sweep_header, &s, NULL);

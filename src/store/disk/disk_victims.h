@@ -25,13 +25,13 @@ typedef struct kn_victims {
  * hour after all others in the order of their keys. So a working set larger than the cap keeps the
  * same part of itself, instead of losing each entry just before it is needed again. */
 typedef enum kn_victims_order {
-    KN_VICTIMS_AS_FOUND, /* folder by folder: the fastest to remove */
+    KN_VICTIMS_AS_FOUND, /* directory by directory: the fastest to remove */
     KN_VICTIMS_BY_USE,
     KN_VICTIMS_FOR_EVICTION,
 } kn_victims_order;
 
-/* Lists what is there: of one target (NULL: of all), of one of its 256 folders (-1: of all).
- * KILN_E_IO when a folder could not be listed: what is in the others is in the list then. */
+/* Lists what is there: of one target (NULL: of all), of one of its 256 directories (-1: of all).
+ * KILN_E_IO when a directory could not be listed: what is in the others is in the list then. */
 kiln_status kn_victims_list(kn_disk *disk, const char *target, int folder, kn_victims_order order,
                             kn_victims *out_list, kiln_diag *diag);
 void kn_victims_deinit(kn_victims *list);

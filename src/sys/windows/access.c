@@ -12,7 +12,7 @@
 #define WHO_SIZE 128
 #define RID_DOMAIN_ADMINS 512
 
-/* What lets somebody change what is in a file or folder, or take that right. */
+/* What lets somebody change what is in a file or directory, or take that right. */
 #define WRITE_RIGHTS                                                                               \
     (FILE_WRITE_DATA | FILE_APPEND_DATA | FILE_DELETE_CHILD | WRITE_DAC | WRITE_OWNER |            \
      GENERIC_WRITE | GENERIC_ALL)

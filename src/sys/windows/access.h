@@ -1,4 +1,4 @@
-/* Who may change a file or folder. For src/sys/windows alone. */
+/* Who may change a file or directory. For src/sys/windows alone. */
 #ifndef KILN_SYS_WINDOWS_ACCESS_H
 #define KILN_SYS_WINDOWS_ACCESS_H
 

@@ -1,8 +1,8 @@
 /* Opening vendors' libraries and binding their symbols; see dylib.h.
  *
- * A library is looked for by name in the system's folder and in the program's own, never in the
- * current folder nor on %PATH%, where anybody may have left one; by an absolute path, what it needs
- * is looked for beside it as well. */
+ * A library is looked for by name in the system's directory and in the program's own, never in the
+ * current directory nor on %PATH%, where anybody may have left one; by an absolute path, what it
+ * needs is looked for beside it as well. */
 #include "sys/dylib.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "sys/file.h"
 
 /* False, and the last error, if it does not say. There are no permission bits here: `mode` is what
- * kiln would have given it (0600, folders 0700), `owner` 0; who may write is a question for
+ * kiln would have given it (0600, directories 0700), `owner` 0; who may write is a question for
  * access.h. */
 bool kn_file_take_facts(HANDLE handle, kn_file_facts *out);
 

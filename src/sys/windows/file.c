@@ -1,4 +1,4 @@
-/* Files: facts, reading whole, small shared records. Folders are in folder.c. */
+/* Files: facts, reading whole, small shared records. Directories are in folder.c. */
 #include "sys/file.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ bool kn_file_take_facts(HANDLE handle, kn_file_facts *out)
     return true;
 }
 
-/* FILE_FLAG_BACKUP_SEMANTICS is what opening a folder takes; it changes nothing for files. */
+/* FILE_FLAG_BACKUP_SEMANTICS is what opening a directory takes; it changes nothing for files. */
 static DWORD flags_for(bool follow)
 {
     return FILE_FLAG_BACKUP_SEMANTICS | (follow ? 0 : FILE_FLAG_OPEN_REPARSE_POINT);

@@ -1,4 +1,4 @@
-/* Folders: making and listing them. Removing is in remove.c. */
+/* Directories: making and listing them. Removing is in remove.c. */
 #include "sys/folder.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 /* How often another process may remove a parent under our hands. */
 #define MAX_TRIES 4
 
-/* 0, or the error that says why there is no such folder now. */
+/* 0, or the error that says why there is no such directory now. */
 static DWORD make_one(const wchar_t *path)
 {
     if (CreateDirectoryW(path, NULL) != 0) {

@@ -50,7 +50,7 @@ char *kn_path_join(const char *folder, const char *name)
     return path;
 }
 
-/* The root of a drive keeps its slash: "C:" is the current folder there. */
+/* The root of a drive keeps its slash: "C:" is the current directory there. */
 char *kn_path_folder(const char *path)
 {
     const char *separator = last_separator(path);

@@ -1,6 +1,6 @@
 /* Well-known places; see paths.h. The cache is under %LOCALAPPDATA%, which is the user's own and
  * does not travel with a roaming profile. Where code is kept that will run, nothing is taken on
- * trust: not who owns a folder, nor who may write to it. */
+ * trust: not who owns a directory, nor who may write to it. */
 #include "sys/paths.h"
 
 #include <stdlib.h>
@@ -40,8 +40,8 @@ static kiln_status give(char *path, char **out_path, kiln_diag *diag)
     return KILN_OK;
 }
 
-/* The folder that %LOCALAPPDATA% should name, for processes that were started without it (services,
- * cleaned environments); malloc'ed, or NULL. */
+/* The directory that %LOCALAPPDATA% should name, for processes that were started without it
+ * (services, cleaned environments); malloc'ed, or NULL. */
 static char *registered_local_data(void)
 {
     static const GUID local_data = {

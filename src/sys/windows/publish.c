@@ -31,7 +31,8 @@ static HANDLE handle_of(const kn_publish *publish)
     return (HANDLE)(intptr_t)publish->handle;
 }
 
-/* A name that nobody else makes: process, counter, and random bits for hosts that share a folder.
+/* A name that nobody else makes: process, counter, and random bits for hosts that share a
+ * directory.
  */
 static char *temporary_path(const char *tmp_folder)
 {
@@ -133,7 +134,7 @@ void kn_publish_write_parts(kn_publish *publish, const kn_span *parts, size_t co
     }
 }
 
-/* Who may read it is inherited from its folder. */
+/* Who may read it is inherited from its directory. */
 void kn_publish_share(kn_publish *publish)
 {
     (void)publish;

@@ -94,7 +94,7 @@ static DWORD remove_path(const char *path, DWORD flags)
 
 kiln_status kn_file_remove(const char *path, kiln_diag *diag)
 {
-    /* Without FILE_FLAG_BACKUP_SEMANTICS a folder cannot be opened: "access denied". */
+    /* Without FILE_FLAG_BACKUP_SEMANTICS a directory cannot be opened: "access denied". */
     DWORD error = remove_path(path, 0);
     if (error == ERROR_SUCCESS) {
         return KILN_OK;

@@ -7,7 +7,8 @@
 
 #include "sys/clock.h"
 
-/* The system takes at most 260 characters with the NUL, for a folder 12 less, without the prefix.
+/* The system takes at most 260 characters with the NUL, for a directory 12 less, without the
+ * prefix.
  */
 #define LONG_PATH 247
 #define MAX_PAUSE_MS 64

@@ -1,6 +1,6 @@
 /* The seam to Windows' own text and handles. For src/sys/windows alone.
  *
- * Above this folder all text is UTF-8; the system's is UTF-16. A failure leaves the reason where
+ * Above this directory all text is UTF-8; the system's is UTF-16. A failure leaves the reason where
  * the system leaves its own, for GetLastError(). */
 #ifndef KILN_SYS_WINDOWS_WIDE_H
 #define KILN_SYS_WINDOWS_WIDE_H
@@ -22,7 +22,7 @@ char *kn_narrow_path(const wchar_t *path);
 /* Every file is opened so that others may read, write, rename and remove it meanwhile. */
 #define KN_SHARE_ALL (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
 
-/* No entry, no folder on the way to it, or one whose removal is under way. */
+/* No entry, no directory on the way to it, or one whose removal is under way. */
 bool kn_means_missing(DWORD error);
 
 /* Scanners, indexers and backup programs hold fresh files for moments, against every wish of ours.

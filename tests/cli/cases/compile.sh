@@ -22,7 +22,7 @@ t compile one.fake -t nothing:0
 t compile one.fake -t fake:nothing
 t compile
 t compile one.fake -b fake -I include -DN=1 -o /nowhere/x
-# One name in two folders is one name in the third.
+# One name in two directories is one name in the third.
 mkdir more
 cp one.fake include/h.fake more
 t compile one.fake more/one.fake -b fake -I include -DN=1 -o out

@@ -31,7 +31,7 @@ for place in open link dangling file; do
 done
 # Nothing was left in any of them.
 find open real dangling file | sort
-# A file where a folder of the cache should be costs the entries that would be there, no more.
+# A file where a directory of the cache should be costs the entries that would be there, no more.
 printf '== odd\n'
 t $run --cache-dir "$PWD/odd" --expect 2=right.npy
 t $run --cache-dir "$PWD/odd" --expect 2=right.npy

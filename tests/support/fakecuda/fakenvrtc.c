@@ -210,7 +210,8 @@ static char *read_whole(const char *path, size_t *out_size)
     return bytes;
 }
 
-/* Runs c++ on folder/k.cpp; its words go to log.txt there. Folders in options may be relative. */
+/* Runs c++ on directory/k.cpp; its words go to log.txt there. Directories in options may be
+ * relative. */
 static bool run_compiler(const char *folder, int count, const char *const *options)
 {
     char in[400];

@@ -1,5 +1,5 @@
-/* Temporary folders for tests under Windows; see tmpdir.h. By kiln's own calls, which the tests of
- * src/sys look into before anything else leans on them. */
+/* Temporary directories for tests under Windows; see tmpdir.h. By kiln's own calls, which the tests
+ * of src/sys look into before anything else leans on them. */
 #include "support/tmpdir.h"
 
 #include <stdio.h>

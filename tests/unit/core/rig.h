@@ -19,7 +19,8 @@ typedef struct rig {
     kn_fake_instance *fake;
 } rig;
 
-/* Setup and teardown for cmocka: *state is a rig with a folder and no runtime; KILN_* are unset. */
+/* Setup and teardown for cmocka: *state is a rig with a directory and no runtime; KILN_* are
+ * unset. */
 int rig_setup(void **state);
 int rig_teardown(void **state);
 

@@ -1,5 +1,5 @@
 /* kiln/opencl.h: programs of somebody else's context through the cache. Each step is a process of
- * its own with the same cache folder; counters of the cache are what is asserted. */
+ * its own with the same cache directory; counters of the cache are what is asserted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -277,7 +277,8 @@ static void K3_a_hit_runs_with_the_options_of_its_build(void **state)
 }
 
 /* Drivers differ in where they take quotes off: PoCL does in the value of -D, refuses them around
- * an option, and keeps them as part of the folder of -I, which is then not the one that was meant.
+ * an option, and keeps them as part of the directory of -I, which is then not the one that was
+ * meant.
  */
 static void K3_quotes_in_options_are_kept(void **state)
 {

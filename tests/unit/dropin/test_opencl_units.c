@@ -121,7 +121,7 @@ static kiln_status build_behind(client *c, kiln_opencl_request *request, cl_prog
     return status;
 }
 
-/* "-I" and the folder of the test, if it has one. */
+/* "-I" and the directory of the test, if it has one. */
 static const char *folder_option(void)
 {
     static char option[4200];

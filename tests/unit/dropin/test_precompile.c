@@ -100,7 +100,7 @@ static int child(int argc, char **argv)
 static char output[16384]; /* of the last process, errors behind */
 static char folder[4000];
 
-/* Files are named from the test's folder: "@name" among the arguments is one in it. */
+/* Files are named from the test's directory: "@name" among the arguments is one in it. */
 static int start(const char *packs, const char *cache, const char *const *words)
 {
     static char places[16][4200];

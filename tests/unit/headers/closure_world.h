@@ -1,5 +1,5 @@
-/* What the tests of the closure share: one source in a folder of its own, with include dirs, system
- * dirs and a cache as a test wants them. Everything aborts the test on trouble. */
+/* What the tests of the closure share: one source in a directory of its own, with include dirs,
+ * system dirs and a cache as a test wants them. Everything aborts the test on trouble. */
 #ifndef KILN_TESTS_CLOSURE_WORLD_H
 #define KILN_TESTS_CLOSURE_WORLD_H
 
@@ -10,7 +10,7 @@
 
 #define MAX_DIRS 8
 
-/* One source in a folder of its own. Tests fill the request and call cw_find(). */
+/* One source in a directory of its own. Tests fill the request and call cw_find(). */
 typedef struct world {
     char *root;
     char *folder; /* root/src */

@@ -311,7 +311,7 @@ static void K1_headers_in_memory_change_the_key(void **state)
     cw_expect_bypass(w, "c.h:1: __TIME__");
 }
 
-/* NVRTC takes a header's name for a path below the current folder, and looks there and on the
+/* NVRTC takes a header's name for a path below the current directory, and looks there and on the
  * search path before it asks for one in memory beside it. */
 static void K1_whatever_a_header_in_memory_may_reach_counts(void **state)
 {

@@ -75,7 +75,7 @@ static void K6_a_warm_start_reads_nothing(void **state)
     assert_int_equal(warm.facts.headers, 4);
     assert_true(cw_same(cold, warm));
 
-    /* No handle is left to open a folder with: its names are looked at by their paths. */
+    /* No handle is left to open a directory with: its names are looked at by their paths. */
     struct rlimit handles;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &handles), 0);
     const struct rlimit none = {0, handles.rlim_max};
@@ -163,7 +163,7 @@ static void K1_a_folder_that_appears_is_noticed(void **state)
     assert_true(warm.facts.from_manifest);
     assert_int_equal(warm.facts.files_statted, 3 + 2); /* and inc/sub twice, as nothing is there */
 
-    /* A folder without the header changes nothing; with it, it comes first. */
+    /* A directory without the header changes nothing; with it, it comes first. */
     cw_write_text(w, "inc/sub/other.h", "1");
     answer empty = cw_find_good(w);
     assert_true(empty.facts.from_manifest);
@@ -192,7 +192,7 @@ static void K1_a_folder_that_appears_is_noticed(void **state)
     free(from);
     free(to);
 
-    /* And a folder of found headers that goes. */
+    /* And a directory of found headers that goes. */
     from = kt_path(w->root, "inc2/sub/deep");
     to = kt_path(w->root, "inc2/sub/gone");
     assert_int_equal(rename(from, to), 0);

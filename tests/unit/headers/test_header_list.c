@@ -15,7 +15,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-/* One header and two absent places, in two folders. */
+/* One header and two absent places, in two directories. */
 static bool fill(kn_manifest *manifest)
 {
     kn_manifest_init(manifest);
@@ -140,14 +140,14 @@ static void numbers_out_of_range_are_refused(void **state)
         {56, 0},    {56, 1},         {56, 0xFFFFFFFF}, {60, 2}, /* flags */
         {64, 5},                                                /* a header that ships */
         {64, 6},                                                /* no such base */
-        {64, 1},                                                /* not its folder's base */
+        {64, 1},                                                /* not its directory's base */
         {68, 2},                                                /* nor its index */
         {72, 1},    {72, 28},        {72, 0xFFFFFFFF}, {76, 0},           {76, 4},
-        {76, 6},    {76, 8},         {76, 0xFFFFFFFF}, {80, 2}, /* a folder that it is not in */
-        {80, 3},                                                /* no such folder */
+        {76, 6},    {76, 8},         {76, 0xFFFFFFFF}, {80, 2}, /* a directory that it is not in */
+        {80, 3},                                                /* no such directory */
         {84, 1},                                                /* reserved */
         {88, 1000}, {92, 0},         {176, 6},         {184, 0x7FFFFFFF}, {188, 4},
-        {192, 1},   {208, 9},        {216, 1},         {224, 0}, /* a folder in memory */
+        {192, 1},   {208, 9},        {216, 1},         {224, 0}, /* a directory in memory */
         {224, 5},   {224, 6},        {232, 100},       {236, 3},          {236, 0xFFFFFFFF},
     };
     kn_strbuf bytes = sample();

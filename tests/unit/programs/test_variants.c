@@ -204,7 +204,7 @@ static void amounts_follow_from_arguments(void **state)
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-/* The manifest with its sources in a folder. */
+/* The manifest with its sources in a directory. */
 typedef struct place {
     char *folder, *manifest;
 } place;

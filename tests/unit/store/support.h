@@ -1,4 +1,5 @@
-/* What the tests of the store share: recipes, compiles that count themselves, caches in a folder.
+/* What the tests of the store share: recipes, compiles that count themselves, caches in a
+ * directory.
  */
 #ifndef KILN_TESTS_STORE_SUPPORT_H
 #define KILN_TESTS_STORE_SUPPORT_H

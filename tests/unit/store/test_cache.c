@@ -305,7 +305,7 @@ static void S6_a_link_as_root_is_refused(void **state)
 static void S6_a_root_of_somebody_else_is_refused(void **state)
 {
     if (geteuid() != 0) {
-        skip(); /* only root can give folders away */
+        skip(); /* only root can give directories away */
     }
     char *root = kt_path(*state, "theirs");
     assert_int_equal(mkdir(root, 0700), 0);

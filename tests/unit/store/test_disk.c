@@ -257,7 +257,8 @@ static void prune_by_age_and_target(void **state)
     assert_int_equal(result.entries_removed, 1);
     char *target = kt_path(*state, "v1/test-target");
     assert_false(kt_file_exists(target));
-    assert_int_equal(ks_get(cache, "y", &compile), KILN_ORIGIN_COMPILED); /* folders come back */
+    assert_int_equal(ks_get(cache, "y", &compile),
+                     KILN_ORIGIN_COMPILED); /* directories come back */
     free(target);
     free(entry);
     kiln_cache_destroy(cache);
@@ -318,7 +319,7 @@ static void C7_eviction_leaves_open_readers_whole(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* Who makes a folder of his own the cache has files there already, however old. */
+/* Who makes a directory of his own the cache has files there already, however old. */
 static void files_of_others_in_the_root_are_left_alone(void **state)
 {
     static const char *const folders[] = {"tmp", "pch", "v1", "v1/any"};

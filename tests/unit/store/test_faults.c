@@ -222,7 +222,7 @@ static void verifying_removes_nothing_that_it_could_not_read(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* By its key alone an entry is looked for in each target's folder. */
+/* By its key alone an entry is looked for in each target's directory. */
 static void one_folder_that_cannot_be_read_hides_no_other(void **state)
 {
     static const char *const targets[] = {"first", "second", "third"};
@@ -256,7 +256,7 @@ static void one_folder_that_cannot_be_read_hides_no_other(void **state)
     }
 }
 
-/* A store that cannot list one of its folders is kept within its cap all the same. */
+/* A store that cannot list one of its directories is kept within its cap all the same. */
 static void S1_one_folder_that_cannot_be_listed_stops_no_eviction(void **state)
 {
     kiln_cache_options options;

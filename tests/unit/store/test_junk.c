@@ -1,5 +1,5 @@
-/* What may lie where an entry should: folders, pipes, links, devices, zeros, and the entries of a
- * kiln that is not yet written. Nothing of it is an error, and nothing of it stays in the way. */
+/* What may lie where an entry should: directories, pipes, links, devices, zeros, and the entries of
+ * a kiln that is not yet written. Nothing of it is an error, and nothing of it stays in the way. */
 #include "unit/store/support.h"
 
 #include <fcntl.h>
@@ -154,8 +154,8 @@ static void D1_a_large_file_of_junk_is_not_read(void **state)
     free(entry);
 }
 
-/* The folder of a target is held open where it is read often. Here it is exchanged: what is read is
- * the old, damaged file, and what lies in the entry's place by now is a good one. */
+/* The directory of a target is held open where it is read often. Here it is exchanged: what is read
+ * is the old, damaged file, and what lies in the entry's place by now is a good one. */
 static void D1_a_good_entry_is_not_dropped_for_the_one_before_it(void **state)
 {
     size_t size = 0;
@@ -192,7 +192,7 @@ static void D1_a_good_entry_is_not_dropped_for_the_one_before_it(void **state)
     free(entry);
 }
 
-/* A folder with something in it is nobody's to remove: the cache goes on without that entry. */
+/* A directory with something in it is nobody's to remove: the cache goes on without that entry. */
 static void a_strangers_folder_in_an_entrys_place_stays(void **state)
 {
     size_t size;

@@ -314,7 +314,7 @@ static void S3_a_large_store_is_evicted_in_slices(void **state)
     assert_int_equal(ks_own(cache).evicted, 0);
     (void)ks_get(cache, "one more", &compile);
     uint64_t evicted = ks_own(cache).evicted;
-    assert_true(evicted >= 1 && evicted <= 30); /* from one folder of some twenty-four */
+    assert_true(evicted >= 1 && evicted <= 30); /* from one directory of some twenty-four */
     for (int i = 100; i < 140; i++) {
         (void)ks_get(cache, name_of(i), &compile);
         assert_int_equal(kn_stats_flush(cache->stats, 0, &record, NULL), KILN_OK);

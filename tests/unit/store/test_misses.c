@@ -176,7 +176,8 @@ static void U4_notes_are_not_counted_among_kernels(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* The table of kin is somebody's junk, a folder, a link, or full: reasons get lost, nothing else.
+/* The table of kin is somebody's junk, a directory, a link, or full: reasons get lost, nothing
+ * else.
  */
 static void D1_a_damaged_table_of_kin_costs_only_reasons(void **state)
 {

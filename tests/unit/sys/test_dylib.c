@@ -140,7 +140,7 @@ static void P5_the_wrong_kind_of_file_is_named(void **state)
     assert_int_equal(refuse(names, &diag), KILN_PROBE_LIBRARY_UNUSABLE);
     assert_says(&diag, path);
     assert_says(&diag, "32-bit");
-    /* The same for a soname, in a folder where one would look for it. */
+    /* The same for a soname, in a directory where one would look for it. */
     (void)setenv("LD_LIBRARY_PATH", *state, 1);
     assert_int_equal(refuse(bare, &diag), KILN_PROBE_LIBRARY_UNUSABLE);
     assert_says(&diag, path);

@@ -1,4 +1,5 @@
-/* Objects loaded from bytes: in memory, from a folder, and where folders are mounted noexec. */
+/* Objects loaded from bytes: in memory, from a directory, and where directories are mounted
+ * noexec. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

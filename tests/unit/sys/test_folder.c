@@ -169,7 +169,7 @@ static void names_are_looked_at_in_an_opened_folder(void **state)
     assert_int_equal(kn_file_make_folder(folder, NULL), KILN_OK);
     kt_file_write(inside, "four", 4);
     assert_int_equal(symlink("x", link), 0);
-    assert_int_equal(kn_folder_open(inside, &opened), KILN_MISS); /* no folder */
+    assert_int_equal(kn_folder_open(inside, &opened), KILN_MISS); /* no directory */
     assert_int_equal(kn_folder_open(folder, &opened), KILN_OK);
     assert_int_equal(kn_folder_stat(&opened, "x", true, &facts), KILN_OK);
     assert_int_equal(kn_file_stat(inside, true, &same, NULL), KILN_OK);

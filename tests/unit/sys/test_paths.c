@@ -92,7 +92,7 @@ static void S4_without_a_home_the_registered_or_the_temporary_folder_serves(void
 static void S8_root_leaves_the_home_of_a_user_alone(void **state)
 {
     if (geteuid() != 0) {
-        skip(); /* only root can give a folder away */
+        skip(); /* only root can give a directory away */
     }
     char *home = kt_path(*state, "home");
     char *path;
@@ -165,7 +165,7 @@ static void S6_a_link_is_refused(void **state)
     assert_refused(root, "link");
     assert_int_equal(kn_paths_claim_root(slash, NULL), KILN_E_UNAVAILABLE);
     assert_int_equal(unlink(root), 0);
-    assert_int_equal(symlink("nowhere", root), 0); /* not followed to make a folder there */
+    assert_int_equal(symlink("nowhere", root), 0); /* not followed to make a directory there */
     assert_refused(root, "link");
     assert_false(kt_file_exists(target));
     assert_int_equal(unlink(root), 0);
@@ -184,7 +184,7 @@ static void S6_what_a_stranger_owns_is_refused(void **state)
     char *own = kt_path(*state, "own");
     char *behind = kt_path(*state, "link/kiln");
     char *behind_own = kt_path(*state, "own/kiln");
-    if (geteuid() == 0) { /* only root can give a folder away */
+    if (geteuid() == 0) { /* only root can give a directory away */
         assert_int_equal(mkdir(root, 0700), 0);
         assert_int_equal(chown(root, STRANGER, STRANGER), 0);
         assert_refused(root, "12345");
@@ -271,7 +271,7 @@ static void programs_are_found_on_the_path_alone(void **state)
     assert_string_equal(found, tool);
     free(found);
     assert_int_equal(chdir(*state), 0);
-    (void)setenv("PATH", ":.:", 1); /* the working folder never counts */
+    (void)setenv("PATH", ":.:", 1); /* the working directory never counts */
     assert_null(kn_paths_find_program("kiln-test-tool"));
     assert_null(kn_paths_find_program("./kiln-test-tool"));
     assert_int_equal(chdir("/"), 0);
@@ -281,7 +281,7 @@ static void programs_are_found_on_the_path_alone(void **state)
     free(plain);
 }
 
-/* The first of its name, by the order of the folders, however many are looked for. */
+/* The first of its name, by the order of the directories, however many are looked for. */
 static void programs_are_found_in_one_walk(void **state)
 {
     char *early = kt_path(*state, "early");

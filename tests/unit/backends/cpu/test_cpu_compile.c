@@ -62,8 +62,8 @@ static void an_object_comes_out(void **state)
     kn_artifact_deinit(&artifact);
 }
 
-/* One source compiled in two places under two names gives the same bytes, and none of the folders
- * is in them, not even through __FILE__ or debug information. */
+/* One source compiled in two places under two names gives the same bytes, and none of the
+ * directories is in them, not even through __FILE__ or debug information. */
 static void expect_no_path(rig *r, const char *const *options, size_t count)
 {
     static const char text[] =

@@ -261,7 +261,8 @@ static bool searches(rig *r, const char *folder)
     return false;
 }
 
-/* A wrapper that takes folders from the environment, as Nix has them: other values, other headers.
+/* A wrapper that takes directories from the environment, as Nix has them: other values, other
+ * headers.
  */
 static void K1_folders_that_a_variable_adds_are_searched(void **state)
 {

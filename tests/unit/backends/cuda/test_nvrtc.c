@@ -231,7 +231,8 @@ static void write_header(const char *folder, const char *name, const char *text)
     free(path);
 }
 
-/* Compiles with the folders A and B of `folder`, and says where it came from and what it holds. */
+/* Compiles with the directories A and B of `folder`, and says where it came from and what it
+ * holds. */
 static kiln_origin compile_in(const char *folder, const char *text, const char *name,
                               const char *const *options, size_t count, kiln_blob **out_blob)
 {
@@ -313,7 +314,7 @@ static void K5_what_code_says_of_its_file_is_in_the_key(void **state)
     kiln_blob *blob = NULL;
     write_header((const char *)*state, "A/a.h", "#define VALUE 1\n");
     open_on(root);
-    /* No text can see a name: any name will do, and any folder. */
+    /* No text can see a name: any name will do, and any directory. */
     assert_int_equal(compile_in((const char *)*state, plain, "f.cu", NULL, 0, &blob),
                      KILN_ORIGIN_COMPILED);
     assert_false(blob_holds(blob, (const char *)*state));
@@ -385,7 +386,7 @@ static void K1_odd_names_of_folders_are_kept(void **state)
     free(root);
 }
 
-/* The precompiled header of a folder, waited for; false where addresses cannot be fixed. */
+/* The precompiled header of a directory, waited for; false where addresses cannot be fixed. */
 static bool header_made(const char *folder)
 {
     for (int i = 0; i < 600; i++) {

@@ -324,7 +324,7 @@ static void source_and_spirv_compile_and_load(void **state)
     starts_with(start("good", "broken"), "KILN_E_COMPILE 0 -|1:1: it is broken|");
 }
 
-/* PoCL fails so, once, when another process works in its own cache folder. */
+/* PoCL fails so, once, when another process works in its own cache directory. */
 static void a_build_that_fails_without_a_word_is_tried_again(void **state)
 {
     (void)state;

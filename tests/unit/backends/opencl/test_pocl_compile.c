@@ -168,7 +168,7 @@ static void a_header_outside_its_folder_is_refused(void **state)
     kn_artifact_deinit(&artifact);
 }
 
-/* PoCL looks there before all include folders; core must know, or a key misses it. */
+/* PoCL looks there before all include directories; core must know, or a key misses it. */
 static void K1_the_current_folder_is_searched_first_and_the_target_says_so(void **state)
 {
     char *before = realpath(".", NULL);

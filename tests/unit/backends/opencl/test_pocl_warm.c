@@ -1,5 +1,6 @@
-/* Warm starts of PoCL in processes of their own, each with an empty folder for PoCL's cache: what
- * PoCL compiles it writes into that folder, so the files there are the count of compiles. */
+/* Warm starts of PoCL in processes of their own, each with an empty directory for PoCL's cache:
+ * what PoCL compiles it writes into that directory, so the files there are the count of
+ * compiles. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +72,7 @@ static void cold(rig *r, const char *folder, bool launch_before)
     kn_artifact_deinit(&artifact);
 }
 
-/* Loads and launches; prints how many files that brought into PoCL's folder, and the times. */
+/* Loads and launches; prints how many files that brought into PoCL's directory, and the times. */
 static void warm(rig *r, const char *folder, uint64_t local)
 {
     kiln_diag diag = KILN_DIAG_INIT;

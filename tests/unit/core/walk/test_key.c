@@ -292,7 +292,7 @@ static void K5_no_path_is_in_the_key(void **state)
     assert_int_equal(compiles, 2);
     rig_close(r);
 
-    /* The tree, the source's own path and the working folder are others; so is the process. */
+    /* The tree, the source's own path and the working directory are others; so is the process. */
     char name[512];
     make_request(r, &moved, "there/deeper");
     (void)snprintf(name, sizeof(name), "%s/there/test.fake", r->folder);
