@@ -142,7 +142,7 @@ typedef struct kiln_cache_options {
 
 /* Fills `options` with defaults, then with what the environment says (KILN_CACHE_DIR,
  * KILN_CACHE_MAX_SIZE, KILN_CACHE_MAX_AGE, KILN_CACHE_MIN_FREE, KILN_NO_CACHE, KILN_RECACHE,
- * KILN_READONLY, KILN_FSYNC, KILN_PACKS, KILN_REMOTE). The library is told how large the caller's
+ * KILN_READONLY, KILN_FSYNC, KILN_PACKS, KILN_REMOTE). The library learns how large the caller's
  * struct is, and writes no further: `size` is sizeof(kiln_cache_options).
  * Threads: any, while nobody changes the environment.   Blocks: never.
  * Owns: `root`, `packs` and `remote` borrow from the environment.
@@ -156,8 +156,8 @@ static inline KILN_MUST_CHECK kiln_status kiln_cache_options_init(kiln_cache_opt
 }
 
 /* Opens a cache. NULL options mean kiln_cache_options_init's. A disk tier that cannot be used is
- * left out, logged, and told by kiln_cache_disk_reason; a pack that cannot be used is left out and
- * logged: neither is a failure.
+ * left out, logged, and reported by kiln_cache_disk_reason; a pack that cannot be used is left out
+ * and logged: neither is a failure.
  * Threads: any.   Blocks: disk.
  * Owns: *out_cache is yours, kiln_cache_destroy(); blobs may outlive it. Copies the options.
  * Fails: KILN_E_INVALID (options or environment), KILN_E_NOMEM. */
@@ -189,7 +189,7 @@ KILN_API const char *kiln_origin_name(kiln_origin origin);
 /* Looks an entry up, verified. `out_origin` may be NULL.
  * Threads: any.   Blocks: disk.
  * Owns: *out_blob is yours, kiln_blob_release().
- * Fails: KILN_MISS (no diag). Damage and I/O trouble are misses too, counted. */
+ * Fails: KILN_MISS (no diag). Damage and I/O errors are misses too, counted. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key,
                                                     kiln_blob **out_blob, kiln_origin *out_origin,
                                                     kiln_diag *diag);
@@ -205,8 +205,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_use(kiln_cache *cache, const kil
                                                     kiln_blob_fn *use, void *user,
                                                     kiln_origin *out_origin, kiln_diag *diag);
 
-/* Tells of each key whether a lookup would find it, without reading, counting or compiling
- * anything; damage shows only when an entry is read. Ten thousand keys take milliseconds.
+/* Says of each key whether a lookup would find it, without reading, counting or compiling anything;
+ * damage shows only when an entry is read. Ten thousand keys take milliseconds.
  * Threads: any.   Blocks: disk.   Owns: `out_there` has room for `count`.   Fails: never. */
 KILN_API void kiln_cache_contains(kiln_cache *cache, const kiln_key *keys, size_t count,
                                   bool *out_there);
@@ -214,8 +214,8 @@ KILN_API void kiln_cache_contains(kiln_cache *cache, const kiln_key *keys, size_
 /* Stores a blob under its recipe, replacing what is there. `compile_ns` is kept for statistics.
  * Threads: any.   Blocks: disk.
  * Owns: borrows; the memory tier keeps a reference to the blob.
- * Fails: KILN_E_INVALID (empty payload: a failure is never stored). Store trouble is counted and
- * logged, and KILN_OK returned: the caller has the bytes. */
+ * Fails: KILN_E_INVALID (empty payload: a failure is never stored). Errors of the store are counted
+ * and logged, and KILN_OK returned: the caller has the bytes. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_put(kiln_cache *cache, const kiln_recipe *recipe,
                                                     kiln_blob *blob, uint64_t compile_ns,
                                                     kiln_diag *diag);
@@ -259,14 +259,14 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile(
     kiln_cache *cache, const kiln_recipe *recipe, kiln_compile_fn *compile, void *user,
     kiln_blob **out_blob, kiln_origin *out_origin, kiln_diag *diag);
 
-/* Counts a compile that went past the cache (__DATE__, a computed include, ...), lists it under its
+/* Counts a compile that bypassed the cache (__DATE__, a computed include, ...), lists it under its
  * reason, and logs that once. The second process that pays for a reason says so in one line at the
  * default level of the log, that is, on standard error where nobody has taken the log and KILN_LOG
  * is not set; after that it is not repeated in this cache directory.
  * Threads: any.   Blocks: disk.   Owns: nothing.   Fails: never. */
 KILN_API void kiln_cache_count_bypass(kiln_cache *cache, const char *what, const char *reason);
 
-/* Compiles past the cache for one reason, over all processes. */
+/* Compiles that bypassed the cache for one reason, over all processes. */
 typedef struct kiln_bypass {
     size_t struct_size;
     const char *reason;
@@ -279,7 +279,7 @@ typedef struct kiln_bypass {
 /* Any status but KILN_OK ends the walk and is returned by it. */
 typedef kiln_status kiln_bypass_fn(void *user, const kiln_bypass *bypass);
 
-/* Shows the reasons for which compiles went past the cache, the dearest first. At most 64 reasons
+/* Shows the reasons for which compiles bypassed the cache, the dearest first. At most 64 reasons
  * are remembered, and two processes at once may lose a count, which `bypassed` of the counters has.
  * Threads: any.   Blocks: disk.   Owns: `bypass` is borrowed for the call.
  * Fails: KILN_E_NOMEM, or what `visit` returns. */
@@ -353,9 +353,9 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_stats_total(kiln_cache *cache,
                                                             kiln_cache_stats *out_stats,
                                                             kiln_diag *diag);
 
-/* Tells how far kiln_cache_walk, prune, clear and verify are: at most some fifty times a second, on
- * the thread that called them. `total` is what is to be expected, not a promise. NULL: nobody is
- * told (the default).
+/* Reports how far kiln_cache_walk, prune, clear and verify are: at most some fifty times a second,
+ * on the thread that called them. `total` is what is to be expected, not a promise. NULL: no
+ * reports (the default).
  * Threads: one at a time, while none of these runs.   Blocks: never.
  * Owns: borrows `user` until the next call.   Fails: never. */
 typedef void kiln_cache_progress_fn(void *user, uint64_t done, uint64_t total);
@@ -387,7 +387,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk(kiln_cache *cache, const ch
                                                      kiln_entry_fn *visit, void *user,
                                                      kiln_diag *diag);
 
-/* Reads one entry whole, verifies it, and tells everything about it.
+/* Reads one entry whole, verifies it, and reports everything about it.
  * Threads: any.   Blocks: disk.   Owns: info is borrowed for the call.
  * Fails: KILN_MISS, KILN_E_CORRUPT (the entry is left in place), or what `visit` returns. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_inspect(kiln_cache *cache, const kiln_key *key,
@@ -421,7 +421,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_examine(kiln_cache *cache, kiln_
 
 /* Removes entries on disk by age and size, and temporary files that their writers left behind.
  * Readers are never disturbed. kiln_cache_clear removes every entry, and the precompiled headers
- * that compilers keep beside them (counted with the temporaries).
+ * that compilers keep next to them (counted with the temporaries).
  * Threads: any.   Blocks: disk.   Owns: nothing.
  * Fails: KILN_E_IO, KILN_E_UNAVAILABLE without a disk tier, KILN_E_UNSUPPORTED when read-only. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_prune(kiln_cache *cache,

@@ -31,9 +31,9 @@
  *     }
  *
  * Rules: the items of one KILN_ITEMS loop are independent of each other, in any order (the compiler
- * is told so, and vectorises); `continue` ends an item, `break` and `return` are for code outside
- * the loops. The last group of a dimension may be smaller than the others; the loops know. Groups
- * run at the same time on several threads and must not wait for each other. */
+ * knows, and vectorises); `continue` ends an item, `break` and `return` are for code outside the
+ * loops. The last group of a dimension may be smaller than the others; the loops know. Groups run
+ * at the same time on several threads and must not wait for each other. */
 #ifndef KILN_CPU_H
 #define KILN_CPU_H
 

@@ -38,7 +38,7 @@ typedef struct kiln_nvrtc_request {
 /* What NVRTC made, or made once. All of it lives as long as the result. */
 typedef struct kiln_nvrtc_result {
     size_t struct_size;
-    const void *binary; /* CUBIN for -arch=sm_XX, PTX (with a NUL behind it) for compute_XX */
+    const void *binary; /* CUBIN for -arch=sm_XX, PTX (with a NUL after it) for compute_XX */
     size_t size;        /* without that NUL */
     bool is_ptx;
     const char *log;            /* warnings, "" if none; the same on a hit as on a compile */
@@ -50,8 +50,8 @@ typedef struct kiln_nvrtc_result {
 /* Compiles, or finds in the cache what NVRTC made of the same text, options, headers and toolkit.
  * Headers that -I directories (and the toolkit's own, which are searched last) lead to are followed
  * and belong to the key; what cannot be followed (-include, --pre-include, a computed #include of
- * the caller's) is compiled past the cache, counted and logged. Unlike NVRTC by itself, the current
- * directory is not searched: give it with -I. A header of the toolkit needs no -I.
+ * the caller's) is compiled without the cache, counted and logged. Unlike NVRTC by itself, the
+ * current directory is not searched: give it with -I. A header of the toolkit needs no -I.
  * Threads: any; equal requests share one compile.   Blocks: disk, another's compile, NVRTC.
  * Owns: borrows the request for the call; *out_result is yours, kiln_nvrtc_result_destroy().
  * `cache` NULL: the default cache, opened for the call.

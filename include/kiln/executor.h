@@ -59,9 +59,9 @@ typedef struct kiln_work_arg {
     void *output;        /* KILN_ARG_BUFFER: gets `size` bytes after the launch, or NULL */
 } kiln_work_arg;
 
-/* Told when a submission is done, with its status and (unless KILN_OK) its diag, on a thread of the
- * executor, before a wait for its ticket returns. It may call kiln_executor_try_submit; it must not
- * wait for a ticket, nor destroy the executor. */
+/* Called when a submission is done, with its status and (unless KILN_OK) its diag, on a thread of
+ * the executor, before a wait for its ticket returns. It may call kiln_executor_try_submit; it must
+ * not wait for a ticket, nor destroy the executor. */
 typedef void kiln_work_done_fn(void *user, kiln_status status, const kiln_diag *diag);
 
 /* One launch with its data; shape as in kiln_launch. */

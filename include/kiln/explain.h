@@ -78,7 +78,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_explain_key(kiln_cache *cache, c
                                                             kiln_diag *diag);
 
 /* What kiln_compile would look up for a source and a target, stage by stage, each explained.
- * Nothing is compiled: behind a stage that misses, the next one's recipe is not known yet.
+ * Nothing is compiled: after a stage that misses, the next one's recipe is not known yet.
  * Threads: any.   Blocks: disk, drivers.
  * Owns: the explanation is borrowed for the call.
  * Fails: as kiln_compile, without the compiling. */

@@ -2,8 +2,8 @@
  *
  * Every class owns one C object, moves and does not copy, and gives the object with get(). What can
  * fail throws kiln::error, which carries the whole diag: status, what, why, what to do, and the
- * compiler's log. A miss is no error: lookups return an empty kiln::blob. Nothing here is compiled
- * into the library; mix freely with the C calls.
+ * compiler's log. A miss is not an error: lookups return an empty kiln::blob. Nothing here is
+ * compiled into the library; mix freely with the C calls.
  *
  *     kiln::cache cache;
  *     kiln::recipe recipe("my-engine.spirv", 1);

@@ -104,7 +104,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_queue_finish(kiln_queue *queue, kiln_d
 KILN_API KILN_MUST_CHECK kiln_status kiln_queue_wait_event(kiln_queue *queue, kiln_event *event,
                                                            kiln_diag *diag);
 
-/* Waits for one launch; tells how long it ran on the device, in nanoseconds, by the device's own
+/* Waits for one launch; reports how long it ran on the device, in nanoseconds, by the device's own
  * clock where it has one (info.timestamps), else by the host's.
  * Threads: any.   Blocks: until the launch is done.   Owns: nothing.
  * Fails: the launch's own failure. */

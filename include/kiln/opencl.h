@@ -27,7 +27,7 @@ struct _cl_program;
 /* Builds `text` for one device of the context: from the cache through clCreateProgramWithBinary, or
  * from source, storing what was built. `options` is what clBuildProgram takes (may be NULL); -I
  * directories in it are followed, and what cannot be followed (-include, a computed #include,
- * options quoted in ways that drivers read differently) is built past the cache, counted and
+ * options quoted in ways that drivers read differently) is built without the cache, counted and
  * logged.
  * Specification: OpenCL 3.0, clCreateProgramWithBinary.
  *
@@ -48,7 +48,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_build_program(
 /* One text, as clCreateProgramWithSource takes it, with the options of its compile. */
 typedef struct kiln_opencl_unit {
     size_t struct_size;
-    const char *const *strings; /* one behind the other they are the text */
+    const char *const *strings; /* one after the other they are the text */
     size_t string_count;
     const size_t *lengths; /* NULL, or 0 for one of them: it ends with NUL */
     const char *options;   /* may be NULL */
@@ -58,7 +58,7 @@ typedef struct kiln_opencl_unit {
     size_t header_count;
 } kiln_opencl_unit;
 
-/* Called once when a build in the background has ended, in a thread of kiln's. With KILN_OK the
+/* Called once when a build in the background has finished, in a thread of kiln's. With KILN_OK the
  * program is yours; `diag` is borrowed. It may build and launch; it must not destroy the cache. */
 typedef void kiln_opencl_notify_fn(void *user, kiln_status status, struct _cl_program *program,
                                    const kiln_diag *diag);
@@ -82,7 +82,7 @@ typedef struct kiln_opencl_request {
 /* kiln_opencl_build_program for all that OpenCL can build: text in several strings, several
  * devices, units that are compiled and linked, builds that nobody waits for. What comes of it is
  * the same; one key holds all units, their options, the linker's and all devices. A program that is
- * linked to a library (-create-library) is built past the cache.
+ * linked to a library (-create-library) is built without the cache.
  *
  * With `notify` the call copies what it is given and returns at once, with *out_program NULL; the
  * program goes to the callback, which is called in every case but a failure of this call. `cache`
@@ -112,10 +112,10 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_build(kiln_cache *cache,
  * begins to exit: the driver is called. A process that never destroys it stores what was captured.
  * Threads: any.   Blocks: disk, PoCL; the first time for as long as PoCL compiles all kernels.
  * Owns: nothing is kept. `cache` is the one that the program was built with, not NULL.
- * Fails: KILN_MISS (no diag) when kiln has not kept the program (it was built past the cache, with
- * another cache, or by another driver than PoCL); KILN_E_UNSUPPORTED when PoCL gives no binary, or
- * does not find the program again (its own cache is off, or a header changed); KILN_E_INVALID,
- * KILN_E_NOMEM, KILN_E_IO. The program goes on working in every case. */
+ * Fails: KILN_MISS (no diag) when kiln has not kept the program (it was built without the cache,
+ * with another cache, or by another driver than PoCL); KILN_E_UNSUPPORTED when PoCL gives no
+ * binary, or does not find the program again (its own cache is off, or a header changed);
+ * KILN_E_INVALID, KILN_E_NOMEM, KILN_E_IO. The program goes on working in every case. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_capture_program(kiln_cache *cache,
                                                                  struct _cl_program *program,
                                                                  kiln_diag *diag);
@@ -125,7 +125,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_capture_program(kiln_cache *cac
  * PoCL finds it, and stores the binary.
  * Threads: any.   Blocks: disk, PoCL.
  * Owns: nothing is kept.
- * Fails: as kiln_opencl_build_program; KILN_MISS when the program goes past the cache;
+ * Fails: as kiln_opencl_build_program; KILN_MISS when the program bypasses the cache;
  * KILN_E_UNSUPPORTED when PoCL does not find it again (its own cache is off, or a header changed).
  */
 KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_capture(kiln_cache *cache,

@@ -4,9 +4,9 @@
  * packs (kiln_cache_options.packs, $KILN_PACKS) looks in them after its disk; a hit is kept in
  * memory and not copied to disk. Nothing in a pack names the machine or the user that made it.
  *
- *  - A pack must never be changed or cut short in place: whoever has it open is killed (SIGBUS).
- *    kiln writes a new file and renames it over the old one; do the same (`cp` does not, `mv` and
- *    `install` do).
+ *  - A pack must never be changed or cut short in place: a process that has it open is killed
+ *    (SIGBUS). kiln writes a new file and renames it over the old one; do the same (`cp` does not,
+ *    `mv` and `install` do).
  *  - A pack holds code that will run: a file that everybody may write to is refused.
  *  - Entries whose stage starts with "kiln." are notes of one machine and are left out.
  *
@@ -122,8 +122,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_writer_add_blob(kiln_pack_writer 
                                                                const kiln_blob *blob,
                                                                bool *out_added, kiln_diag *diag);
 
-/* Adds every entry of `target` (NULL: of every one) that is on disk. `visit` (may be NULL) is told
- * of each before it is read. Damaged entries are skipped.
+/* Adds every entry of `target` (NULL: of every one) that is on disk. `visit` (may be NULL) is
+ * called for each before it is read. Damaged entries are skipped.
  * Threads: one at a time per writer.   Blocks: disk.   Owns: nothing.
  * Fails: KILN_E_IO, KILN_E_NOMEM, or what `visit` returns. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_pack_writer_add_all(kiln_pack_writer *writer,

@@ -48,7 +48,7 @@ KILN_API void kiln_program_release(kiln_program *program);
 
 /* Whether a program that was built with options.background is what was asked for by now: KILN_OK
  * for ever after, and for every other program. kiln_program_wait waits for the end of the compile.
- * Threads: any.   Blocks: ready: never; wait: until the compile has ended.   Owns: nothing.
+ * Threads: any.   Blocks: ready: never; wait: until the compile has finished.   Owns: nothing.
  * Fails: ready: KILN_E_BUSY (no diag) while it is compiled. Both: what the compile failed with,
  * each time; the fallback stays. It was also logged, once. KILN_E_CANCELLED if the runtime went
  * first. */
@@ -62,7 +62,7 @@ typedef struct kiln_build_info {
     uint32_t stage_count;
     uint32_t compiles;
     uint64_t key_ns;     /* reading sources and headers, making keys */
-    uint64_t lookup_ns;  /* store look-ups and waits */
+    uint64_t lookup_ns;  /* store lookups and waits */
     uint64_t compile_ns; /* in the compiler, in this call: 0 where every stage was a hit */
     uint64_t load_ns;    /* the driver's load call */
     uint64_t total_ns;
@@ -94,7 +94,7 @@ kiln_compile_measured(kiln_runtime *runtime, const char *target, const kiln_sour
  * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct (origin, key,
  * compiles, compile_ns, total_ns).
  * Fails: as kiln_compile; KILN_E_UNSUPPORTED for Vulkan and OpenGL, whose drop-in entries depend on
- * what only the program knows, and for what goes past the cache. */
+ * what only the program knows, and for what bypasses the cache. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_dropin_compile(kiln_runtime *runtime, const char *target,
                                                          const kiln_source *source,
                                                          kiln_blob **out_blob,

@@ -17,7 +17,7 @@ typedef struct kiln_remote_report {
     bool readable;
     bool writable;          /* false too where the URL says read-only */
     bool leases;            /* one compile over all machines */
-    bool has_clock;         /* the server told its clock; over HTTP to half a second */
+    bool has_clock;         /* the server reported its clock; over HTTP to half a second */
     uint64_t latency_ns;    /* of the quickest of three questions */
     int64_t clock_ahead_ns; /* the server's clock less this machine's */
     char why[256];          /* of the first thing that is not as it should be; "" */
@@ -39,8 +39,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_remote_check(const char *list,
 /* "kiln-ed25519 " and 64 hexadecimal digits: a line of $KILN_TRUSTED_KEYS. */
 #define KILN_PUBLIC_KEY_TEXT_SIZE 78
 
-/* Makes a private key for $KILN_SIGNING_KEY in a new file that only its owner may read, and tells
- * its public half; kiln_signing_key_show tells that of a file that is there.
+/* Makes a private key for $KILN_SIGNING_KEY in a new file that only its owner may read, and returns
+ * its public half; kiln_signing_key_show returns that of a file that is there.
  * Threads: any.   Blocks: disk.   Owns: nothing.
  * Fails: KILN_E_INVALID (there is a file already; or it is no such key, or others may read it),
  * KILN_E_IO, KILN_E_NOMEM. */
@@ -58,7 +58,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_show(
  *     kiln_transfer_traffic(transfer, &counts);
  *     kiln_transfer_close(transfer);
  *
- * What comes in is judged by KILN_TRUST as ever. */
+ * What comes in is judged by KILN_TRUST as always. */
 typedef struct kiln_transfer kiln_transfer; /* open/close */
 
 /* Opens the remotes of `list` (NULL: $KILN_REMOTE) for a cache, which is borrowed and must outlive
@@ -79,7 +79,7 @@ KILN_API void kiln_transfer_close(kiln_transfer *transfer);
  * with KILN_SIGNING_KEY).
  * Owns: nothing.
  * Fails: KILN_MISS (there is none, or it is a note of one machine; no diag), KILN_E_INVALID (larger
- * than max-bytes), KILN_E_UNAVAILABLE (no remote takes writes), and what a remote's trouble is:
+ * than max-bytes), KILN_E_UNAVAILABLE (no remote takes writes), and what a remote's failure is:
  * KILN_E_UNAVAILABLE, KILN_E_TIMEOUT, KILN_E_IO, KILN_E_CORRUPT. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_push(kiln_transfer *transfer, kiln_pack *pack,
                                                         const kiln_key *key, bool replace,

@@ -48,7 +48,7 @@ typedef struct kiln_runtime_options {
     bool fresh_probe;  /* KILN_FRESH_PROBE: probe every backend, whatever is remembered of them */
 } kiln_runtime_options;
 
-/* Fills `options` with defaults, then with what the environment says. The library is told how large
+/* Fills `options` with defaults, then with what the environment says. The library learns how large
  * the caller's struct is, and writes no further: `size` is sizeof(kiln_runtime_options).
  * Threads: any, while nobody changes the environment.   Blocks: never.
  * Owns: strings borrow from the environment.
@@ -66,7 +66,7 @@ static inline KILN_MUST_CHECK kiln_status kiln_runtime_options_init(kiln_runtime
  * found is remembered in the cache's directory: as long as the drivers are the same, the next start
  * opens the best device's backend alone, and the others when one of their devices is first used
  * (docs/warming.md). A driver that is seen for the first time is looked at in a child process, so
- * that one that crashes or hangs is left out and told.
+ * that one that crashes or hangs is left out and reported.
  * Threads: any.   Blocks: drivers, disk.
  * Owns: *out_runtime is yours, kiln_runtime_destroy().
  * Fails: KILN_E_INVALID (options or environment; strict, and no backend has a name that was asked

@@ -16,8 +16,8 @@
  * older library as long as what that library does not know is zero: otherwise the call fails with
  * KILN_E_INVALID, and the diag names the struct and both sizes. In a list, all have the struct_size
  * of the first. What the library fills is filled as far as the caller's struct_size reaches, and
- * zeroed behind what the library knows; where the library owns the struct (kiln_device_info,
- * kiln_nvrtc_result, what a callback is shown), struct_size is the library's, and what lies behind
+ * zeroed after what the library knows; where the library owns the struct (kiln_device_info,
+ * kiln_nvrtc_result, what a callback is shown), struct_size is the library's, and what lies after
  * it is not there. */
 #ifndef KILN_STATUS_H
 #define KILN_STATUS_H
@@ -103,7 +103,7 @@ KILN_API kiln_status kiln_diag_set(kiln_diag *diag, kiln_status status, const ch
 /* Attaches a compiler log (copied, at most 1 MiB, kept as it is) and a vendor's own error number.
  * Threads: one at a time per diag.   Blocks: never.
  * Owns: copies the text.
- * Fails: never; a log that cannot be copied for want of memory is dropped. */
+ * Fails: never; a log that cannot be copied for lack of memory is dropped. */
 KILN_API void kiln_diag_set_log(kiln_diag *diag, const char *log, size_t length);
 KILN_API void kiln_diag_set_vendor_code(kiln_diag *diag, int64_t code);
 

@@ -103,7 +103,7 @@ typedef struct kiln_tune_row {
     char reason[384]; /* one line; "" if it was measured */
 } kiln_tune_row;
 
-/* Told of each variant before it is built and checked (`round` 0), and of each round. */
+/* Called for each variant before it is built and checked (`round` 0), and of each round. */
 typedef void kiln_tune_progress_fn(void *user, const char *what, uint32_t round,
                                    uint32_t round_limit);
 
@@ -143,7 +143,8 @@ typedef struct kiln_tuning {
  * it is there already (on disk, in a pack, on a remote) nothing is measured, unless options->again.
  * Threads: any; whatever else the device does makes the figures worse.
  * Blocks: compilers, driver, disk, the launches.
- * Owns: borrows everything for the call. Written buffers that are no input hold anything after it.
+ * Owns: borrows everything for the call. Written buffers that are not inputs hold anything after
+ * it.
  * Fails: KILN_E_INVALID (lists, sizes, arguments, outputs), KILN_E_UNSUPPORTED (no variant for this
  * backend), KILN_E_UNAVAILABLE, what building, launching or reading the baseline gives,
  * KILN_E_DEVICE_LOST, KILN_E_NOMEM. A variant that fails alone is a row, not a failure. */

@@ -3,8 +3,8 @@
  * pipeline, an OpenGL program, what CUDA's driver made of PTX) are looked at, so nothing that was
  * compiled for another machine by its name is touched, and only those of a backend that is ready
  * now. What a compiler made (CUBINs, SPIR-V, objects of the cpu backend) stays: an entry holds what
- * its compiler was, not where, so it cannot be told from one of a second compiler that is here as
- * well. */
+ * its compiler was, not where, so it cannot be distinguished from one of a second compiler that is
+ * here as well. */
 #ifndef KILN_UNREACHABLE_H
 #define KILN_UNREACHABLE_H
 
@@ -12,7 +12,7 @@
 
 KILN_BEGIN_DECLS
 
-/* One thing that is told: an entry that goes, or a backend whose entries are all left alone. */
+/* One thing that is reported: an entry that goes, or a backend whose entries are all left alone. */
 typedef struct kiln_unreachable {
     size_t struct_size;
     const char *backend;
@@ -26,7 +26,7 @@ typedef void kiln_unreachable_fn(void *user, const kiln_unreachable *told);
 /* Zero it and set struct_size; then what you want. */
 typedef struct kiln_unreachable_options {
     size_t struct_size;
-    bool dry_run;               /* remove nothing, tell and count what would go */
+    bool dry_run;               /* remove nothing, report and count what would go */
     kiln_unreachable_fn *visit; /* may be NULL */
     void *user;
 } kiln_unreachable_options;

@@ -13,7 +13,7 @@
  *     ... vkCreate*Pipelines(device, pipeline_cache, ...) ...
  *     kiln_vulkan_pipeline_cache_save(NULL, &where, "my-engine", &pipeline_cache, 0, &diag);
  *
- * No Vulkan header is needed: what a parameter points to is said beside it. Data that was cut
+ * No Vulkan header is needed: what a parameter points to is said next to it. Data that was cut
  * short, damaged, or made by another device or driver never reaches vkCreatePipelineCache. */
 #ifndef KILN_VULKAN_H
 #define KILN_VULKAN_H
@@ -36,7 +36,7 @@ typedef struct kiln_vulkan_device {
     void (*(*get_instance_proc_addr)(struct VkInstance_T *instance, const char *name))(void);
 } kiln_vulkan_device;
 
-/* The SPIR-V behind the shader module of one pipeline: a module does not tell its own. */
+/* The SPIR-V behind the shader module of one pipeline: a module does not reveal its own. */
 typedef struct kiln_vulkan_code {
     const void *data;
     size_t size;
@@ -57,8 +57,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_vulkan_create_compute_pipelines(
     const kiln_vulkan_code *codes, void *out_pipelines, kiln_diag *diag);
 
 /* A VkPipelineCache with what was saved under `name` for this very device and driver, or an empty
- * one. `out_pipeline_cache` points to a VkPipelineCache; `name` tells programs and their parts
- * apart (any text).
+ * one. `out_pipeline_cache` points to a VkPipelineCache; `name` distinguishes programs and their
+ * parts (any text).
  * Threads: any.   Blocks: disk, driver.
  * Owns: *out_pipeline_cache is yours, vkDestroyPipelineCache(). `cache` as above.
  * Fails: as above. */

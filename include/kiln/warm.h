@@ -1,5 +1,5 @@
-/* Warming: programs are built in the background before anybody asks for them, those first that are
- * used most.
+/* Warming: programs are built in the background before a program asks for them, those first that
+ * are used most.
  *
  *     kiln_warm_start(device, items, count, NULL, &warm, &diag);     returns at once
  *     ... kiln_program_build as usual: it waits for a program that is being warmed
@@ -33,7 +33,7 @@ typedef struct kiln_warm_state {
     size_t running;
 } kiln_warm_state;
 
-/* Told after each program, one call at a time, on a thread of the runtime: the item's index as it
+/* Called after each program, one call at a time, on a thread of the runtime: the item's index as it
  * was given, what became of it (KILN_E_CANCELLED: called off), and how far it all is. It must not
  * wait for the warming, nor destroy it. */
 typedef void kiln_warm_fn(void *user, size_t index, kiln_status status, const kiln_diag *diag,
@@ -55,8 +55,8 @@ typedef struct kiln_warm_options {
  * destroyed (unless options.release), so that kiln_program_build finds it.
  * Threads: any.   Blocks: the driver, when it is opened only now.
  * Owns: copies items and sources; *out_warm is yours, kiln_warm_destroy(), before the runtime.
- * Fails: KILN_E_INVALID (options, $KILN_COMPILE_JOBS), KILN_E_UNAVAILABLE, KILN_E_NOMEM. What a
- * program fails with is told by `progress` and counted. */
+ * Fails: KILN_E_INVALID (options, $KILN_COMPILE_JOBS), KILN_E_UNAVAILABLE, KILN_E_NOMEM. The
+ * failure of a program is passed to `progress` and counted. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_warm_start(kiln_device *device,
                                                      const kiln_warm_item *items, size_t count,
                                                      const kiln_warm_options *options,

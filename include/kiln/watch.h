@@ -7,8 +7,8 @@
  *         ... launch ...
  *         kiln_program_release(program);
  *
- * A poll costs one stat a file while nothing changes. What does not compile is told once, and the
- * program before it stays. Nothing happens behind the caller's back: no thread, no signal. */
+ * A poll costs one stat a file while nothing changes. What does not compile is reported once, and
+ * the program before it stays. Nothing happens behind the caller's back: no thread, no signal. */
 #ifndef KILN_WATCH_H
 #define KILN_WATCH_H
 

@@ -153,7 +153,7 @@ static bool put_answer(const nvrtc *n, nvrtcProgram program, const request *aske
     const bool used = wanted_pch && drop_remark(log);
     *out_refused = wanted_pch && !used && result == 0;
     (void)snprintf(number, sizeof(number), "%d", result);
-    /* With a header that was refused the log holds NVRTC's complaint: the asker compiles anew. */
+    /* With a header that was refused the log holds NVRTC's complaint: the caller compiles again. */
     bool good = put_text('R', number) && put_text('G', log) &&
                 put_text('Q', *out_refused ? "r"
                               : used       ? "u"

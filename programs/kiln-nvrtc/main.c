@@ -131,7 +131,7 @@ int main(int argc, char **argv)
     const pch_use use = fixed && asked.pch != NULL ? precompile(&asked, path) : PCH_NONE;
     const bool good = compile(&asked, use, path, true, &refused);
     if (refused) {
-        (void)unlink(path); /* made on another kernel, say: the next compile makes it anew */
+        (void)unlink(path); /* made on another kernel, say: the next compile makes it again */
     }
     return good ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/* The precompiled header: found, or made by a process of its own beside this one, which nobody
+/* The precompiled header: found, or made by a process of its own next to this one, which nobody
  * waits for. Its name is a digest of all it is made of, so one that is there is right; it is put
  * there only if every file it was made of is still the one that the digest was taken from. */
 #include "request.h"
@@ -18,7 +18,7 @@
 
 enum {
     KEEP = 4,            /* headers kept in the directory, of about 100 to 200 MB each */
-    MAKING_S = 120,      /* then whoever makes one is taken for dead, and ends itself */
+    MAKING_S = 120,      /* then the process that makes one is taken for dead, and exits */
     NEARLY_MS = 400,     /* one that is being made for so long is worth waiting for ... */
     WAIT_MS = 400,       /* ... so long */
     SPARE_PROCESSORS = 4 /* with fewer, it is made after the compile that is waited for */

@@ -1,7 +1,7 @@
 /* What kiln-nvrtc is asked, as it lies in the request's bytes; and its parts.
  *
  * Request and answer are lists of frames: a letter, a length (u32, little-endian) and that many
- * bytes; text has a NUL behind it that the length does not count. src/backends/cuda/helper.c is the
+ * bytes; text has a NUL after it that the length does not count. src/backends/cuda/helper.c is the
  * other side. Request: V version "1", S source, N its name, O option, E name expression, K what is
  * wanted (c CUBIN, p PTX, l LTO IR), P path of the precompiled header without its ending, T length
  * of the leading directives (decimal), F a file that the header is made of (four u64: size, mtime,
@@ -39,7 +39,7 @@ typedef enum pch_use { PCH_NONE, PCH_USE, PCH_CREATE } pch_use;
  * the file was made; *out_refused: PCH_USE, and NVRTC would not have it. */
 bool compile(request *asked, pch_use use, const char *path, bool answer, bool *out_refused);
 
-/* precompile.c: the header to use now ("" if none), made beside this process if it is not there:
+/* precompile.c: the header to use now ("" if none), made next to this process if it is not there:
  * `path` holds 4096 bytes. */
 pch_use precompile(request *asked, char *path);
 

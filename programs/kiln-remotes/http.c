@@ -401,7 +401,7 @@ static kiln_status http_ping(void *self, kiln_remote_call *call, int64_t *out_cl
     body answer = {.limit = FIRST_ROOM};
     long code = 0;
     *out_clock_ns = 0;
-    /* A name that nobody has: any answer but a server's own trouble will do. */
+    /* A name that nobody has: any answer but a server error will do. */
     static const char nobody[] = "0000000000000000000000000000000000000000000000000000000000000000";
     const connection *c = self;
     kiln_status status = request(self, call, "HEAD", nobody, NULL, 0, true, &answer, &code);

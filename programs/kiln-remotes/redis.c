@@ -42,7 +42,7 @@ static kiln_status unreadable(const connection *c, kiln_remote_call *call)
                 c->reader->errstr);
 }
 
-/* An answer that does not end. One that is a value begins with its length, behind its type. */
+/* An answer that does not end. One that is a value begins with its length, after its type. */
 static kiln_status endless(connection *c, kiln_remote_call *call)
 {
     const redisReader *r = c->reader;

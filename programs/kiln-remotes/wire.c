@@ -1,4 +1,4 @@
-/* Sockets with deadlines. Must not know what is said over them. */
+/* Sockets with deadlines. This file must not know what is said over them. */
 #include "wire.h"
 
 #include <errno.h>

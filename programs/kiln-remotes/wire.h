@@ -3,7 +3,7 @@
  * newer versions.
  *
  * The socket never blocks: every wait is a poll of at most 50 ms, so that the limit of a request
- * holds however slowly a server answers, and somebody who wants to stop is heard. */
+ * holds however slowly a server answers, and a request to stop is noticed. */
 #ifndef KILN_REMOTES_WIRE_H
 #define KILN_REMOTES_WIRE_H
 

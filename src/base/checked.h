@@ -9,7 +9,7 @@
 
 #include "kiln/status.h"
 
-/* For a status that does not matter: the reason stands beside the call. (A cast to void does not
+/* For a status that does not matter: the reason stands next to the call. (A cast to void does not
  * quiet gcc's warn_unused_result.) */
 static inline void kn_ignore(kiln_status status)
 {

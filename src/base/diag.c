@@ -1,4 +1,4 @@
-/* The caller's diagnostic: filled by whoever fails, read by whoever asked.
+/* The caller's diagnostic: filled by the function that fails, read by its caller.
  *
  * Setting never fails: it works in fixed fields, and only the compiler's log is allocated. The
  * arguments of kiln_diag_set may point into the diag itself, so that a caller can add to the line

@@ -3,8 +3,8 @@
  * The lock is a flag of our own, not a mutex: base is libc only, the thread sanitizer does not see
  * through the C11 mutex, and a line must not wait for ever. Two cases never get the lock: a sink
  * that logs, against the rule, and the child of a fork that happened while a line was written. A
- * line gives up after a while and is dropped then, and those after it at once, until somebody gives
- * the lock back; kiln_log_set takes it over. */
+ * line gives up after a while and is dropped then, and those after it at once, until another thread
+ * releases the lock; kiln_log_set takes it over. */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -27,7 +27,8 @@
 /* Guarded by the flag, but for the atomic ones. */
 static struct {
     atomic_flag held;
-    atomic_bool stuck; /* a line waited for the flag in vain, and nobody has had it since */
+    atomic_bool
+        stuck; /* a line waited for the flag without getting it, and nobody has had it since */
     atomic_int level;
     kiln_log_fn *sink;
     void *user;

@@ -6,7 +6,7 @@
 
 #include "kiln/status.h"
 
-/* True when a line of this level would reach anybody: ask before costly formatting. */
+/* True when a line of this level would reach a log: ask before costly formatting. */
 bool kn_log_enabled(kiln_log_level level);
 void kn_log(kiln_log_level level, const char *format, ...) KILN_PRINTF(2, 3);
 /* As kn_log, once per process for equal lines (a bounded set is remembered). */

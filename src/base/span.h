@@ -1,4 +1,4 @@
-/* A view of bytes somebody else owns. */
+/* A view of bytes that another object owns. */
 #ifndef KILN_BASE_SPAN_H
 #define KILN_BASE_SPAN_H
 

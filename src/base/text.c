@@ -51,7 +51,7 @@ static size_t sequence_length(char lead)
 }
 
 /* The number of bytes, at most `length`, after which `text` may be cut: a character that would be
- * torn is left out. Text that is no UTF-8 is cut where it stands. */
+ * torn is left out. Text that is not UTF-8 is cut where it stands. */
 static size_t cut_length(const char *text, size_t length)
 {
     size_t start = length;

@@ -31,7 +31,7 @@ static kiln_status build(compile_call *call, kiln_diag *diag)
     return kn_opencl_make(call->request, &call->program, diag);
 }
 
-/* Drivers that put off the work until a kernel is made do it here, before the binary is read. */
+/* Drivers that defer the work until a kernel is made do it here, before the binary is read. */
 static void make_kernels(const kn_opencl_site *site, cl_program program)
 {
     kn_opencl_kernels kernels;
@@ -166,7 +166,7 @@ static kiln_status get(compile_call *call, kiln_blob **out_blob, kiln_diag *diag
     return status;
 }
 
-/* The driver refused what the cache had: drop it, build once more, let the new one replace it. */
+/* The driver refused what the cache had: drop it, build again, let the new one replace it. */
 static kiln_status redo(compile_call *call, kiln_diag *diag)
 {
     kn_opencl_request *request = call->request;
@@ -181,7 +181,7 @@ static kiln_status redo(compile_call *call, kiln_diag *diag)
     }
     kiln_status status = compile(call, &blob, diag);
     if (status == KILN_OK) {
-        /* Trouble in the store is the store's to log. */
+        /* The store logs its own errors. */
         kn_ignore(kiln_cache_put(request->cache, request->recipe, blob, call->took, NULL));
     } else if (status == KILN_E_CANCELLED) {
         status = take_unstored(call, diag);

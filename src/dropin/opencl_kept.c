@@ -410,7 +410,7 @@ static void build_in_background(void *user)
     atomic_store(&job->ended, true);
 }
 
-/* With the mutex held: takes the jobs that have ended off the list. */
+/* With the mutex held: takes the finished jobs off the list. */
 static kept_job *take_ended(kept_list *list)
 {
     kept_job *ended = NULL;

@@ -22,7 +22,7 @@ bool kn_opencl_reads_later(const kn_opencl_request *request);
 void kn_opencl_kept_add(kn_opencl_request *request, cl_program program, bool unread,
                         uint64_t compile_ns);
 
-/* The text and the options of a kept program are captured (its first binary read, or once more what
+/* The text and the options of a kept program are captured (its first binary read, or again what
  * PoCL has). KILN_MISS when it is not kept. */
 kiln_status kn_opencl_kept_capture(kiln_cache *cache, cl_program program, kiln_diag *diag);
 

@@ -309,7 +309,7 @@ static kiln_status load_many(const kn_opencl_request *request, const kiln_blob *
     return KILN_OK;
 }
 
-/* What a load is told: the options of the build; of a linked program those of the linker, since the
+/* What a load gets: the options of the build; of a linked program those of the linker, since the
  * units' do not act on what is linked of them. Only the names of arguments come from the units. */
 static bool join_options(const kn_opencl_wish *wish, kn_strbuf *options)
 {

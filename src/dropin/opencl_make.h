@@ -10,8 +10,8 @@
 kiln_status kn_opencl_make(const kn_opencl_request *request, cl_program *out_program,
                            kiln_diag *diag);
 
-/* The program's binaries: of one device as it is, of several behind one another. KILN_MISS (no
- * diag) when the driver has none to give. */
+/* The program's binaries: of one device as it is, of several one after another. KILN_MISS (no diag)
+ * when the driver has none to give. */
 kiln_status kn_opencl_make_bytes(const kn_opencl_site *site, const kn_opencl_wish *wish,
                                  bool is_pocl, cl_program program, kiln_blob **out_blob,
                                  kiln_diag *diag);

@@ -1,4 +1,4 @@
-/* Making the key of a program that somebody else's code wants built. */
+/* Making the key of a program that another program wants built. */
 #include "dropin/opencl_request.h"
 
 #include <stdio.h>
@@ -84,8 +84,8 @@ static kiln_status read_token(kn_opencl_request *request, kn_opencl_part *part, 
 }
 
 /* A token that has quotes, as it stands in the options: what one driver takes off, another refuses
- * or keeps, so the key must tell it from the same without them. PoCL keeps them in the directory of
- * -I: the headers are not those that are followed here. */
+ * or keeps, so the key must distinguish it from the same without them. PoCL keeps them in the
+ * directory of -I: the headers are not those that are followed here. */
 static kiln_status read_quoted(kn_opencl_request *request, const char *raw, size_t length,
                                bool folder, kiln_diag *diag)
 {
@@ -135,7 +135,7 @@ static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part
     return status;
 }
 
-/* What the linker is told: every token, quotes and all. */
+/* What the linker gets: every token, quotes and all. */
 static kiln_status read_link_options(kn_opencl_request *request, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;

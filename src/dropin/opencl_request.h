@@ -26,7 +26,7 @@ typedef struct kn_opencl_request {
     kn_opencl_site site;   /* the same */
     kn_opencl_part *parts; /* one for each text of the wish */
     kiln_recipe *recipe;
-    char bypass[256]; /* why it goes past the cache; "" if it does not */
+    char bypass[256]; /* why it bypasses the cache; "" if it does not */
 } kn_opencl_request;
 
 kiln_status kn_opencl_request_init(kn_opencl_request *request, kiln_cache *cache,

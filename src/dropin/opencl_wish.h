@@ -9,7 +9,7 @@
 #include "kiln/opencl.h"
 
 typedef struct kn_opencl_text {
-    char *text; /* its strings, one behind the other */
+    char *text; /* its strings, one after the other */
     size_t length;
     char *options; /* never NULL */
     kiln_header *headers;

@@ -280,7 +280,7 @@ static kiln_status load(request *r, const kiln_blob *blob, GLuint *out_program, 
     return KILN_OK;
 }
 
-/* The driver refused what the cache had: drop it, link once more, let the new one replace it. */
+/* The driver refused what the cache had: drop it, link again, let the new one replace it. */
 static kiln_status redo(request *r, GLuint *out_program, kiln_diag *diag)
 {
     const kiln_key key = kiln_recipe_key(r->recipe);
@@ -295,7 +295,7 @@ static kiln_status redo(request *r, GLuint *out_program, kiln_diag *diag)
     const uint64_t start = kn_clock_now();
     kiln_status status = compile(r, &blob, diag);
     if (status == KILN_OK) {
-        /* Trouble in the store is the store's to log. */
+        /* The store logs its own errors. */
         kn_ignore(kiln_cache_put(r->cache, r->recipe, blob, kn_clock_now() - start, NULL));
     }
     kiln_blob_release(blob);
@@ -318,7 +318,7 @@ static kiln_status get(request *r, GLuint *out_program, kiln_diag *diag)
         }
     }
     kiln_blob_release(blob);
-    if (status == KILN_E_CANCELLED) { /* linked, or waited for somebody; but not to be shared */
+    if (status == KILN_E_CANCELLED) { /* linked, or waited for another; but not to be shared */
         kiln_diag_clear(diag);
         status = r->program != 0 ? KILN_OK : build(r, diag);
         kn_cache_count_bypass(r->cache, what, "the driver returns no binary of it",

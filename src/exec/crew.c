@@ -16,7 +16,7 @@ struct kn_crew {
     line urgent, ordinary;
     uint32_t jobs, started, idle;
     uint32_t waiting; /* tasks in both lines */
-    bool here;        /* without any thread, somebody's call of kn_crew_post runs the tasks */
+    bool here;        /* without any thread, a caller of kn_crew_post runs the tasks */
     bool stop;
     void (*named)(void *user);
     void *user;

@@ -1,5 +1,5 @@
-/* Single flight in a process and between processes. Must not know what is made, or where results
- * are kept. */
+/* Single flight in a process and between processes. This file must not know what is made, or where
+ * results are kept. */
 #include "exec/flight.h"
 
 #include <stdlib.h>
@@ -189,7 +189,7 @@ static bool has_successor(const approach *a)
     return a->level + 1 < LEVELS && kn_lock_is_held(a->lock, byte_of(a->key, a->level + 1));
 }
 
-/* To the byte behind: its holder is the one to wait for, or this process takes it. */
+/* To the next byte: its holder is the one to wait for, or this process takes it. */
 static void pass_over(approach *a)
 {
     a->level++;
@@ -197,7 +197,7 @@ static void pass_over(approach *a)
     a->pause = FIRST_PAUSE;
 }
 
-/* KILN_E_BUSY: somebody is at work. KILN_OK, KILN_E_UNSUPPORTED, KILN_E_IO: go on. */
+/* KILN_E_BUSY: another is at work. KILN_OK, KILN_E_UNSUPPORTED, KILN_E_IO: go on. */
 static kiln_status try_byte(approach *a)
 {
     const uint64_t byte = byte_of(a->key, a->level);

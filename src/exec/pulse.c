@@ -1,4 +1,5 @@
-/* Beats for locks that are held, and watching those of others. Must not know what is locked. */
+/* Beats for locks that are held, and watching those of others. This file must not know what is
+ * locked. */
 #include "exec/pulse.h"
 
 #include <stddef.h>

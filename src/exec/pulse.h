@@ -1,5 +1,5 @@
-/* The pulse of locks that are held: a byte beside each that is taken and dropped in turn, so that
- * others can tell a holder that works from one that is stopped, or from a process that has
+/* The pulse of locks that are held: a byte next to each that is taken and dropped in turn, so that
+ * others can distinguish a holder that works from one that is stopped, or from a process that has
  * inherited the lock and does not know it. The system frees the locks of the dead; of the living it
  * says nothing.
  *

@@ -11,7 +11,7 @@
 struct kn_worker {
     kn_mutex mutex;
     kn_cond work;  /* something was queued, or stop */
-    kn_cond ended; /* a task ended */
+    kn_cond ended; /* a task finished */
     kn_worker_task *first, *last;
     bool running;
     bool stop;
@@ -99,7 +99,7 @@ void kn_worker_post(kn_worker *worker, kn_worker_task *task)
     kn_mutex_unlock(&worker->mutex);
 }
 
-/* A call that somebody waits for. */
+/* A call with a waiter. */
 typedef struct waited_call {
     kn_worker *worker;
     void (*run)(void *user);

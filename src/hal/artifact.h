@@ -10,8 +10,8 @@
 
 typedef struct kn_artifact {
     kiln_artifact base; /* first: the host's functions get this */
-    void *data;         /* behind base.data if owned */
-    char *log;          /* behind base.log if owned */
+    void *data;         /* after base.data if owned */
+    char *log;          /* after base.log if owned */
     kn_strbuf own;      /* facts being made */
     kn_span facts;      /* facts to read: own, or bytes of a cache entry */
 } kn_artifact;

@@ -1,5 +1,5 @@
 /* See closure.h. Here a manifest is found, checked against what is there now, and kept; finding
- * headers anew is closure_walk.c's. */
+ * headers again is closure_walk.c's. */
 #include "headers/closure.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ typedef struct closure {
     bool has_includes;
     bool has_names; /* the source or an option mentions the name of its file */
     kn_manifest manifest;
-    kiln_blob *blob;     /* whose bytes the manifest borrows; NULL: it was found anew */
+    kiln_blob *blob;     /* whose bytes the manifest borrows; NULL: it was found again */
     kiln_recipe *recipe; /* the manifest's; NULL: it is not kept */
     kiln_recipe *shared; /* that of the list which other machines can use; NULL likewise */
     bool anew;           /* the headers were found by a walk: the shared list is new as well */

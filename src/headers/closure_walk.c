@@ -88,7 +88,7 @@ static void cut(kn_strbuf *text, size_t length)
     text->data[length] = '\0';
 }
 
-/* Appends a name without ".", "..", and doubled separators where that can be told from the text. */
+/* Appends a name without ".", "..", and doubled separators where that can be seen from the text. */
 static void append_normal(kn_strbuf *key, const char *name)
 {
     if (*name == '/') {
@@ -157,7 +157,7 @@ static bool push_node(walk *w, node *added)
 }
 
 /* A file by "a/../a/x.h" is the file by "a/x.h" if the system says so too; without this a header
- * that includes itself through its directory's name would be found anew for ever. */
+ * that includes itself through its directory's name would be found again every time. */
 static bool find_alias(walk *w, node *added, kn_place place, const char *name)
 {
     if (place.base == KN_PLACE_MEMORY) {
@@ -356,8 +356,8 @@ static kiln_status try_all(walk *w, const kn_include *include)
     if (status == KILN_OK && include->quoted && !include->next && beside) {
         status = try_beside(w, include);
     }
-    /* What is beside one in memory is found by some compilers before the search path, by some after
-     * it, by some never. */
+    /* What is next to one in memory is found by some compilers before the search path, by some
+     * after it, by some never. */
     if (status == KILN_OK && (include->next || w->targets == 0 || (in_memory(w) && !exact))) {
         status = try_dirs(w, include, include->next);
     }

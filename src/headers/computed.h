@@ -1,4 +1,4 @@
-/* The computed includes that a walk has met, and every definition beside them. They are evaluated
+/* The computed includes that a walk has met, and every definition next to them. They are evaluated
  * when all that can be reached is known, and again while that grows. */
 #ifndef KILN_HEADERS_COMPUTED_H
 #define KILN_HEADERS_COMPUTED_H

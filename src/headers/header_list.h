@@ -1,9 +1,9 @@
 /* A manifest: what following the includes of one source found, in a form that the next start can
  * check with a stat a place. docs/formats.md, section "Manifest", has its bytes.
  *
- * A place is where a header was looked for, told without an absolute path: relative to the source's
- * directory, to the n-th include dir, to the n-th system dir. So a manifest outlives a move of the
- * tree. This file opens nothing; closure.c does. */
+ * A place is where a header was looked for, written without an absolute path: relative to the
+ * source's directory, to the n-th include dir, to the n-th system dir. So a manifest outlives a
+ * move of the tree. This file opens nothing; closure.c does. */
 #ifndef KILN_CORE_MANIFEST_H
 #define KILN_CORE_MANIFEST_H
 
@@ -112,7 +112,7 @@ void kn_manifest_write(const kn_manifest *manifest, bool stamps, kn_strbuf *out)
 /* Reads the bytes of a manifest, whose names it borrows until it is deinitialised. Every length,
  * offset, base, name and directory is checked; indices are checked against the request by the one
  * who uses them. *out_manifest is initialised in every case.
- * KILN_E_CORRUPT (no diag: the caller scans anew), KILN_E_NOMEM. */
+ * KILN_E_CORRUPT (no diag: the caller scans again), KILN_E_NOMEM. */
 kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest);
 
 /* True if a file that looks like `now` certainly holds what it held when `then` was taken, at

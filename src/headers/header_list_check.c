@@ -19,8 +19,8 @@ typedef struct check {
 } check;
 
 /* True if a directory lies below one that is not there: then nothing is in it. Most directories
- * that are looked at in vain are like that (cuda/std/ beside the source), and each first directory
- * of a name is looked at once. */
+ * that are searched without success are like that (cuda/std/ next to the source), and each first
+ * directory of a name is looked at once. */
 static bool below_nothing(check *c, const kn_manifest_folder *row)
 {
     static char there, missing;
@@ -93,7 +93,7 @@ static kiln_status read_header(check *c, kn_manifest_header *row)
     return same ? KILN_OK : KILN_MISS;
 }
 
-/* A file that was written and written back in between has other times, if the clock tells. */
+/* A file that was written and written back in between has other times, if the clock shows it. */
 static bool same_times(const kn_stamp *then, const kn_stamp *now)
 {
     return then->mtime_ns == now->mtime_ns && then->ctime_ns == now->ctime_ns;

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "sys/file.h"
 
-/* What a directory is, however it is spelt; inode 0 if it cannot be told. */
+/* What a directory is, however it is spelt; inode 0 if it is unknown. */
 static kn_file_facts folder_facts(const char *folder)
 {
     kn_file_facts facts = {0};

@@ -70,7 +70,8 @@ static void skip_literal(scanner *s)
     }
 }
 
-/* At the quote after R. NULL if this is no raw string; else its end, or s->end if it has none. */
+/* At the quote after R. NULL if this is not a raw string; else its end, or s->end if it has
+ * none. */
 static const char *raw_string_end(const scanner *s)
 {
     char closing[20] = ")";

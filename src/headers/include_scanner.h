@@ -17,7 +17,7 @@
 /* Where compilers differ, the text is read each way: an include that only one of them sees counts.
  */
 enum {
-    READ_BLANKS_PLAINLY = 1, /* a backslash and blanks at a line's end are no splice (NVRTC) */
+    READ_BLANKS_PLAINLY = 1, /* a backslash and blanks at a line's end are not a splice (NVRTC) */
     READ_CR_AS_BLANK = 2,    /* a CR without LF ends no line (gcc, NVRTC) */
     READINGS = 4,
 };

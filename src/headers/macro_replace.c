@@ -23,7 +23,7 @@ typedef struct argument {
 /* A definition in use. */
 typedef struct call {
     kn_trial *trial;
-    kn_token *body; /* behind the parameters */
+    kn_token *body; /* after the parameters */
     kn_span parameters[PARAMETERS_MAX];
     size_t parameter_count;
     bool is_function, is_variadic;
@@ -153,7 +153,7 @@ static const kn_hidden *intersect(kn_trial *trial, const kn_hidden *a, const kn_
 
 static const char not_a_definition[] = "has a definition that compilers read differently";
 
-/* Reads "(a, b, ...)" before the body; `at` is behind the parenthesis. */
+/* Reads "(a, b, ...)" before the body; `at` is after the parenthesis. */
 static void read_parameters(call *c, kn_span name, const kn_token *at)
 {
     bool wants_name = !kn_token_is(at, KN_TOKEN_MARK, ")");
@@ -229,7 +229,7 @@ static bool is_last_variadic(const call *c, size_t count)
     return c->is_variadic && count == c->parameter_count;
 }
 
-/* Reads what stands between the parentheses; `at` is behind the opening one. The closing one. */
+/* Reads what stands between the parentheses; `at` is after the opening one. The closing one. */
 static kn_token *read_arguments(call *c, kn_token *at)
 {
     unsigned nested = 0;
@@ -335,7 +335,7 @@ static bool is_swallowed_comma(const call *c, const kn_token *paste, const kn_to
            paste->next != NULL && find_parameter(c, paste->next) == c->parameter_count - 1;
 }
 
-/* A parameter: beside ## as it was given, else expanded. */
+/* A parameter: next to ## as it was given, else expanded. */
 // NOLINTNEXTLINE(misc-no-recursion): through expanded_argument
 static void add_parameter(call *c, token_list *out, const kn_token *at, size_t index, bool pasted)
 {

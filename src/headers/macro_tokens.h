@@ -18,7 +18,7 @@ typedef enum kn_token_kind {
     KN_TOKEN_HASH,   /* # or %: */
     KN_TOKEN_PASTE,  /* ## or %:%: */
     KN_TOKEN_DOTS,   /* ... */
-    KN_TOKEN_NONE,   /* an empty argument beside a ## */
+    KN_TOKEN_NONE,   /* an empty argument next to a ## */
 } kn_token_kind;
 
 /* Whether there is a blank before a token. Preprocessors differ at the edges of an expansion. */

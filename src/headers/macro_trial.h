@@ -44,7 +44,7 @@ void *kn_trial_take(kn_trial *trial, size_t size);
 kn_token *kn_trial_copy(kn_trial *trial, const kn_token *token);
 
 /* The text of the tokens before `end`, blanks between them where there are some; as a string
- * literal if `quoted`. A NUL follows it. Data is NULL when the trial has ended. */
+ * literal if `quoted`. A NUL follows it. Data is NULL when the trial is over. */
 kn_span kn_trial_spell(kn_trial *trial, const kn_token *from, const kn_token *end, bool quoted);
 
 /* Whether a word is a macro in this trial; what stands after its name in the definition. */

@@ -1,4 +1,4 @@
-/* The key of a compile that somebody else's program asks NVRTC for. */
+/* The key of a compile that another program asks NVRTC for. */
 #ifndef KILN_INTERPOSE_NVRTC_KEY_H
 #define KILN_INTERPOSE_NVRTC_KEY_H
 
@@ -24,7 +24,7 @@ typedef struct kn_nvrtc_key {
     const char **options, **directories;
     char *folder;
     bool watch_name;  /* the code may hold the directory of the source's name, which is not keyed */
-    char bypass[256]; /* why it goes past the cache; "" if it does not */
+    char bypass[256]; /* why it bypasses the cache; "" if it does not */
 } kn_nvrtc_key;
 
 /* Makes the key of a compile with the program's options. What cannot be keyed sets `bypass`.

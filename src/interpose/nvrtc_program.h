@@ -19,7 +19,7 @@
 #include "sys/thread.h"
 
 typedef struct kn_nvrtc_program {
-    uint64_t magic; /* tells a program of this library's from anything else */
+    uint64_t magic; /* distinguishes a program of this library's from anything else */
     kn_mutex lock;
     const kn_nvrtc_real *library;
     char *text;

@@ -21,7 +21,7 @@ typedef enum kn_nvrtc_part {
     KN_NVRTC_NVVM = 5,
     KN_NVRTC_TILEIR = 6,
     KN_NVRTC_PCH = 7,  /* the code of nvrtcGetPCHCreateStatus; no bytes */
-    KN_NVRTC_NAME = 8, /* what the compile was told that the source is called */
+    KN_NVRTC_NAME = 8, /* the source's name as given to the compile */
     KN_NVRTC_PARTS = 9,
     KN_NVRTC_LOWERED = 16, /* one a name expression, in their order */
 } kn_nvrtc_part;

@@ -1,6 +1,6 @@
 /* SHA-256 through OpenSSL's low-level calls: EVP would first set up OpenSSL's providers and read
  * its configuration, 1 ms of every process that does nothing else with OpenSSL
- * (docs/decisions/0005-sha256-without-providers.md). Must not know what is digested. */
+ * (docs/decisions/0005-sha256-without-providers.md). This file must not know what is digested. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "key/digest.h"
 

@@ -1,5 +1,5 @@
-/* SHA-256 by Windows itself (CNG): takes the place of digest.c there. Must not know what is
- * digested. */
+/* SHA-256 by Windows itself (CNG): takes the place of digest.c there. This file must not know what
+ * is digested. */
 #include "key/digest.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A digest of bytes that are all there, whoever does the work. */
+/* A digest of bytes that are all there, whichever library does the work. */
 #include "key/digest.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Recipes: typed fields, framed one a line, and the key over them. Must not know what the fields
- * mean. */
+/* Recipes: typed fields, framed one a line, and the key over them. This file must not know what the
+ * fields mean. */
 #include "key/recipe.h"
 
 #include <inttypes.h>
@@ -213,7 +213,7 @@ kiln_status kiln_recipe_set_target(kiln_recipe *recipe, const char *target, kiln
 
 kiln_key kiln_recipe_key(const kiln_recipe *recipe)
 {
-    /* A cached value, not a change that anybody can see. */
+    /* A cached value, not a change that a caller can see. */
     kiln_recipe *self = (kiln_recipe *)recipe;
     for (;;) {
         int state = atomic_load_explicit(&self->key_state, memory_order_acquire);

@@ -35,16 +35,16 @@ kn_span kn_recipe_span(const kiln_recipe *recipe); /* the text */
 bool kn_name_valid(const char *name);
 bool kn_target_valid(const char *target);
 
-/* Reads a recipe's text field by field: the next line's parts, borrowed, and `rest` behind it.
- * False at the end or where the text is malformed (rest->length tells which). The header line is a
- * field as well: name "kiln-recipe", type and value "1". */
+/* Reads a recipe's text field by field: the next line's parts, borrowed, and `rest` after it. False
+ * at the end or where the text is malformed (rest->length says which). The header line is a field
+ * as well: name "kiln-recipe", type and value "1". */
 typedef struct kn_recipe_field {
     kn_span name, type, value;
 } kn_recipe_field;
 bool kn_recipe_next(kn_span *rest, kn_recipe_field *out_field);
 
-/* From a recipe's text that somebody else may have written: its target, a valid one whatever stands
- * there, and whether its stage is one of kiln's own notes about this machine ("kiln."). */
+/* From a recipe's text that another program may have written: its target, a valid one whatever
+ * stands there, and whether its stage is one of kiln's own notes about this machine ("kiln."). */
 #define KN_NAME_SIZE 65
 void kn_recipe_target_in(kn_span recipe, char target[KN_NAME_SIZE]);
 bool kn_recipe_is_note(kn_span recipe);

@@ -31,7 +31,7 @@ const kn_sized_facts *kn_sized_of(kn_sized kind);
  * (KILN_E_INVALID): too small, or with something in it that this library does not know. */
 const void *kn_sized_view(kn_sized kind, const void *given, void *room, kiln_diag *diag);
 
-/* The same for `count` of them that lie one behind the other, as far apart as their maker's
+/* The same for `count` of them that lie one after the other, as far apart as their maker's
  * struct_size says. *out_list is `given` itself where that will do; otherwise a copy, also in
  * *out_copy: free() that in any case. `count` 0 gives `given`.
  * Fails: KILN_E_INVALID (also where the sizes differ, or the list is NULL), KILN_E_NOMEM. */
@@ -39,7 +39,7 @@ kiln_status kn_sized_list(kn_sized kind, const void *given, size_t count, const 
                           void **out_copy, kiln_diag *diag);
 
 /* Fills the caller's struct from `value`, this library's: as far as the caller's reaches, with
- * zeros behind what this library knows. struct_size stays the caller's. Fails: KILN_E_INVALID
+ * zeros after what this library knows. struct_size stays the caller's. Fails: KILN_E_INVALID
  * (struct_size); nothing is written then. */
 kiln_status kn_sized_give(kn_sized kind, const void *value, void *out, kiln_diag *diag);
 

@@ -1,7 +1,7 @@
 /* Opening vendors' libraries and binding their symbols; see dylib.h.
  *
  * "Missing" and "there, but unusable" call for different help, and the loader's one sentence does
- * not always tell them apart: after a failure the usual directories are looked through for the
+ * not always distinguish them: after a failure the usual directories are looked through for the
  * file. */
 #include "sys/dylib.h"
 
@@ -105,7 +105,7 @@ static void set_unusable(failure *out, const char *file, const char *why, const 
     kn_text_put(out->fix, sizeof out->fix, fix);
 }
 
-/* Notes what is wrong with `name`, unless something more telling is known already. */
+/* Notes what is wrong with `name`, unless something more specific is known already. */
 static void diagnose(const char *name, const char *words, failure *out)
 {
     char file[MAX_PATH];

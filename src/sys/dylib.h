@@ -43,8 +43,8 @@ typedef struct kn_symbol {
 #endif
 
 /* Opens the first of `names` (NULL-terminated; sonames or absolute paths, never relative ones) that
- * loads, with RTLD_NOW | RTLD_LOCAL. On failure `*out_outcome` tells missing from unusable (wrong
- * ELF class, unresolved symbol) and the diag names the file and the loader's words. Returns
+ * loads, with RTLD_NOW | RTLD_LOCAL. On failure `*out_outcome` distinguishes missing from unusable
+ * (wrong ELF class, unresolved symbol) and the diag names the file and the loader's words. Returns
  * KILN_E_UNAVAILABLE then. */
 kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
                           kiln_probe_outcome *out_outcome, kiln_diag *diag);
@@ -55,7 +55,7 @@ void kn_dylib_retire(kn_dylib *lib);
 const char *kn_dylib_path(const kn_dylib *lib);         /* of the file that was mapped */
 void *kn_dylib_symbol(kn_dylib *lib, const char *name); /* or NULL */
 
-/* Loads a shared object from bytes; each call loads anew. `folders` (NULL-terminated, absolute) is
+/* Loads a shared object from bytes; each call loads again. `folders` (NULL-terminated, absolute) is
  * for tests: where to put the bytes; NULL tries an anonymous file in memory, then the temporary
  * directories. KILN_E_REJECTED with the loader's words when the object is at fault,
  * KILN_E_UNAVAILABLE when no place allows execution. */

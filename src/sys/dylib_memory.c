@@ -1,7 +1,7 @@
 /* Loads a shared object that exists only as bytes. The bytes go to an anonymous file (memfd), so
  * that no directory has to allow execution; where that is forbidden, to a file with a random name
- * that is unlinked at once. A place that does not let code be mapped is told from an object that
- * the loader refuses by mapping one page of it first. */
+ * that is unlinked at once. A place that does not let code be mapped is distinguished from an
+ * object that the loader refuses by mapping one page of it first. */
 #include "sys/dylib.h"
 
 #include <errno.h>
@@ -128,7 +128,7 @@ static bool place_file(place *p, const char *folder)
     return false;
 }
 
-/* What kn_dylib_open said, without the path that means nothing to anybody. */
+/* What kn_dylib_open said, without the path that means nothing to the user. */
 static kiln_status refuse(const place *p, const kiln_diag *said, kiln_diag *diag)
 {
     const size_t length = strlen(p->path);

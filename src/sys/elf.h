@@ -1,6 +1,6 @@
 /* Facts about an ELF file that is not loaded: its build id and its machine. A warm start names a
- * compiler library in a key without paying for opening it (NVRTC: 5 ms); whoever compiles compares
- * with the image that was mapped (kn_module_of_address) before storing anything. */
+ * compiler library in a key without paying for opening it (NVRTC: 5 ms); the compile compares with
+ * the image that was mapped (kn_module_of_address) before storing anything. */
 #ifndef KILN_SYS_ELF_H
 #define KILN_SYS_ELF_H
 
@@ -21,7 +21,7 @@ typedef struct kn_elf_facts {
 } kn_elf_facts;
 
 /* Reads the header, the program headers and the notes of a file. KILN_MISS (no diag) if there is no
- * such file, KILN_E_INVALID if it is no ELF file of this machine's byte order, KILN_E_IO. */
+ * such file, KILN_E_INVALID if it is not an ELF file of this machine's byte order, KILN_E_IO. */
 kiln_status kn_elf_inspect(const char *path, kn_elf_facts *out_facts, kiln_diag *diag);
 
 /* What a key names the file by: its build id, or its size where it has none. */

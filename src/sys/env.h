@@ -25,7 +25,7 @@ kiln_status kn_env_u64(const char *name, uint64_t min, uint64_t max, uint64_t *o
 
 /* A variable over a call of a library that may cut its value to pieces where it lies, for this
  * process and all its children (the OpenCL loader of 2023 does that to OCL_ICD_FILENAMES): kept
- * before, mended after. A value that somebody set meanwhile stays. */
+ * before, mended after. A value that was set meanwhile stays. */
 typedef struct kn_env_kept {
     const char *name;
     const char *at; /* the value's place, or NULL */

@@ -8,7 +8,7 @@
 
 /* Whether a file may become so long. A write past the limit that a batch system or a shell has set
  * (RLIMIT_FSIZE, `ulimit -f`) raises SIGXFSZ, which ends a program that never asked for the file:
- * whoever writes asks first. False with errno EFBIG. */
+ * the writer asks first. False with errno EFBIG. */
 bool kn_file_may_reach(uint64_t size);
 
 int kn_held_folder_handle(const kn_held_folder *folder);

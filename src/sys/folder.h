@@ -14,7 +14,7 @@ typedef struct kn_folder {
 } kn_folder;
 
 /* KILN_MISS if there is no such directory; KILN_E_IO if it cannot be entered, or no handle is left:
- * then its names can still be looked at by their paths. No diag: nobody tells this to a user. */
+ * then its names can still be looked at by their paths. No diag: this is not shown to users. */
 kiln_status kn_folder_open(const char *path, kn_folder *out_folder);
 void kn_folder_close(kn_folder *folder);
 

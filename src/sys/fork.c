@@ -1,4 +1,4 @@
-/* Fork detection. Must not know what is renewed. */
+/* Fork detection. This file must not know what is renewed. */
 #include "sys/fork.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Symbolic links: a second name for a directory whose own name somebody cannot take. */
+/* Symbolic links: a second name for a directory whose own name cannot be used. */
 #ifndef KILN_SYS_LINK_H
 #define KILN_SYS_LINK_H
 

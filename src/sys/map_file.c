@@ -1,4 +1,4 @@
-/* Maps one file. Must not know what is in it. */
+/* Maps one file. This file must not know what is in it. */
 #include "sys/map_file.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* A whole file as read-only memory, for packs alone (FIELD D5): everything else is read, because a
- * mapped file that is cut short under its reader kills the reader (SIGBUS). Whoever replaces a
- * mapped file must publish another one over its name and never write to the old one. */
+ * mapped file that is cut short under its reader kills the reader (SIGBUS). A program that replaces
+ * a mapped file must publish another one over its name and never write to the old one. */
 #ifndef KILN_SYS_MAP_FILE_H
 #define KILN_SYS_MAP_FILE_H
 
@@ -16,7 +16,7 @@ typedef struct kn_map_file {
 } kn_map_file;
 
 /* Links are followed. Costs the same whatever the size. KILN_MISS (no diag) if there is none,
- * KILN_E_INVALID if it is no regular file, KILN_E_IO. */
+ * KILN_E_INVALID if it is not a regular file, KILN_E_IO. */
 kiln_status kn_map_file_open(const char *path, kn_map_file *out_map, kiln_diag *diag);
 void kn_map_file_close(kn_map_file *map);
 

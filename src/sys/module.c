@@ -37,7 +37,7 @@ typedef struct search {
     module *modules;
     size_t count;
     size_t capacity;
-    size_t *queue; /* modules to be told of */
+    size_t *queue; /* modules to be notified about */
     bool *expand;  /* which of them are wanted with what they need */
     bool *tell;    /* which of them are there for the first time */
     size_t queued;

@@ -34,7 +34,7 @@ typedef enum phase {
     PHASE_RUNNING,
     PHASE_KILLED, /* the limit has passed, the group was killed */
     PHASE_ENDED,  /* waited for */
-    PHASE_LOST,   /* the status went to somebody else, or the child is stuck */
+    PHASE_LOST,   /* another waiter took the status, or the child is stuck */
 } phase;
 
 typedef struct child {

@@ -27,8 +27,9 @@ typedef struct kn_process_result {
     size_t out_size, err_size;
 } kn_process_result;
 
-/* KILN_OK when the child ran and ended, however; KILN_E_UNAVAILABLE if it could not be started. A
- * child stuck in the kernel is abandoned after the limit plus one second (result.timed_out). */
+/* KILN_OK when the child ran and exited, whatever its status; KILN_E_UNAVAILABLE if it could not be
+ * started. A child stuck in the kernel is abandoned after the limit plus one second
+ * (result.timed_out). */
 kiln_status kn_process_run(const kn_process_request *request, kn_process_result *out_result,
                            kiln_diag *diag);
 void kn_process_result_deinit(kn_process_result *result);

@@ -1,5 +1,5 @@
 /* Asks the processor (CPUID, or the system's hwcaps) what it can do. AVX and AVX-512 count only
- * when the system saves their registers. Must not know what the answers are used for. */
+ * when the system saves their registers. This file must not know what the answers are used for. */
 #include "sys/processor.h"
 
 #include <stdbool.h>

@@ -33,8 +33,8 @@ static char *temporary_path(const char *tmp_folder)
     return kn_path_join(tmp_folder, name);
 }
 
-/* Says to whoever sweeps that this temporary has a writer. False when one was quicker: it holds the
- * lock itself, or has removed the file already. */
+/* Shows a sweep that this temporary has a writer. False when one was quicker: it holds the lock
+ * itself, or has removed the file already. */
 static bool hold_temporary(int handle)
 {
     struct stat facts;
@@ -173,7 +173,7 @@ static size_t advance(struct iovec *parts, size_t count, size_t written)
     return done;
 }
 
-/* Behind what is written already. */
+/* After what is written already. */
 static void check_limit(kn_publish *publish, const kn_span *parts, size_t count)
 {
     uint64_t size = 0;
@@ -236,7 +236,7 @@ void kn_publish_insist(kn_publish *publish)
     publish->inode = facts.st_ino;
 }
 
-/* Gives a complete file a name of its own beside the one that it is to have. The lock comes first:
+/* Gives a complete file a name of its own next to the one that it is to have. The lock comes first:
  * there is no moment in which it looks left over. */
 static void name_temporary(kn_publish *publish)
 {
@@ -268,8 +268,8 @@ static void drop_temporary(const kn_publish *publish)
     }
 }
 
-/* Has all of it written. An error on close is one of writing: NFS tells of a full disk only there.
- * A second descriptor keeps the file, and the lock on it, until it has its name. */
+/* Has all of it written. An error on close is one of writing: NFS reports a full disk only there. A
+ * second descriptor keeps the file, and the lock on it, until it has its name. */
 static void finish_writing(kn_publish *publish, bool sync)
 {
     if (sync && publish->failure == KILN_OK) {

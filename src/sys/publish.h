@@ -9,8 +9,8 @@
  * The temporary has a name that is unique by construction (O_EXCL, process id and counter and
  * random bits), lies in `tmp_folder` on the same file system, and is made 0600. Commit writes,
  * optionally syncs, and renames. Losing a race is success: if the rename fails with EEXIST, ESTALE,
- * ENOENT or EBUSY and the final path exists afterwards, commit returns KILN_OK: whoever publishes
- * there publishes the same. Where that is not so, insist (kn_publish_insist). A temporary is
+ * ENOENT or EBUSY and the final path exists afterwards, commit returns KILN_OK: any other writer
+ * publishes the same. Where that is not so, insist (kn_publish_insist). A temporary is
  * never left by a return. A killed process leaves none that was begun unnamed, where the file
  * system can; one that has a name is locked while its writer lives, and kn_publish_reclaim removes
  * one that is not.
@@ -36,7 +36,7 @@ typedef struct kn_publish {
     int failure_errno;
     bool insists;
     uint64_t device, inode; /* of the file, where it insists */
-    /* After the commit: nothing had the final name. False also where nobody can tell. */
+    /* After the commit: nothing had the final name. False also where it is unknown. */
     bool made_new;
 } kn_publish;
 
@@ -62,7 +62,7 @@ kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag);
 void kn_publish_abort(kn_publish *publish);
 
 /* Removes a temporary whose writer is gone. KILN_E_BUSY: its writer lives. KILN_E_UNSUPPORTED:
- * there are no locks here that would tell. KILN_MISS, KILN_E_IO. */
+ * there are no locks here that would show it. KILN_MISS, KILN_E_IO. */
 kiln_status kn_publish_reclaim(const char *path);
 
 /* Whether a file in a directory for temporaries has the name of one. */

@@ -1,5 +1,5 @@
-/* The names of temporaries, the same on every system: so that whoever sweeps takes no file for one
- * that somebody else has put there. */
+/* The names of temporaries, the same on every system: so that a sweep does not take a file that
+ * another program has put there. */
 #include <string.h>
 
 #include "sys/publish.h"

@@ -37,7 +37,7 @@ typedef struct kn_cond {
 
 typedef struct kn_thread kn_thread;
 
-/* Tells the live threads of this process apart. Cheap; never 0. */
+/* Distinguishes the live threads of this process. Cheap; never 0. */
 #ifdef _WIN32
 uintptr_t kn_thread_self(void);
 #else
@@ -50,7 +50,7 @@ static inline uintptr_t kn_thread_self(void)
 void kn_mutex_init(kn_mutex *mutex);
 void kn_mutex_deinit(kn_mutex *mutex);
 void kn_mutex_lock(kn_mutex *mutex);
-/* False if somebody holds it, the caller too. */
+/* False if any thread holds it, the caller included. */
 bool kn_mutex_try(kn_mutex *mutex);
 void kn_mutex_unlock(kn_mutex *mutex);
 

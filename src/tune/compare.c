@@ -97,7 +97,7 @@ static double value_of(kiln_element element, const unsigned char *from)
     }
 }
 
-/* How far apart; integers of 64 bits are more than a double tells apart. */
+/* How far apart; integers of 64 bits are more than a double can represent. */
 static double distance(kiln_element element, const unsigned char *got, const unsigned char *wanted)
 {
     if (element == KILN_ELEMENT_I64 || element == KILN_ELEMENT_U64) {

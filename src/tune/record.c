@@ -28,7 +28,7 @@ static void put_real(unsigned char *to, double value)
     kn_put_u64(to, bits);
 }
 
-/* What is no sensible rate is none. */
+/* A rate that makes no sense counts as none. */
 static double get_real(const unsigned char *from)
 {
     double value = 0;

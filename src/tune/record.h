@@ -22,10 +22,10 @@ typedef struct kn_tune_record {
     char variant[KN_TUNE_NAME_MAX + 1];
 } kn_tune_record;
 
-/* Puts the record into a new blob, with `facts` beside it. KILN_E_NOMEM. */
+/* Puts the record into a new blob, with `facts` next to it. KILN_E_NOMEM. */
 kiln_status kn_tune_record_write(const kn_tune_record *record, kn_span facts, kiln_blob **out_blob,
                                  kiln_diag *diag);
-/* False for what is no record. */
+/* False for what is not a record. */
 bool kn_tune_record_read(kn_span bytes, kn_tune_record *out_record);
 
 /* The bucket of a size: the least power of two that is not smaller; 0 for 0, UINT64_MAX past the

@@ -1,4 +1,4 @@
-/* What a tuning measured of each variant, beside its choice: the facts of the choice's entry, so
+/* What a tuning measured of each variant, next to its choice: the facts of the choice's entry, so
  * that a later call can show the same table and refuse the same variants. */
 #ifndef KILN_TUNE_RECORD_ROWS_H
 #define KILN_TUNE_RECORD_ROWS_H

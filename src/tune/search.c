@@ -85,7 +85,7 @@ static size_t find_leader(kn_search *search)
     return leader;
 }
 
-/* Takes out what is clearly behind the leader; returns how many are left beside it. */
+/* Takes out what is clearly behind the leader; returns how many are left next to it. */
 static size_t drop_behind(kn_search *search, size_t leader)
 {
     const kn_estimate *best = &search->candidates[leader].estimate;

@@ -32,7 +32,7 @@ typedef struct kn_candidate {
 /* Measures one candidate once. A failure takes the candidate out; its reason is the caller's to
  * keep. KILN_E_DEVICE_LOST and KILN_E_NOMEM end the search. */
 typedef kiln_status kn_measure_fn(void *user, size_t candidate, uint64_t *out_ns);
-/* Told after each round. */
+/* Called after each round. */
 typedef void kn_round_fn(void *user, uint32_t round);
 
 typedef enum kn_search_end {

@@ -79,7 +79,7 @@ typedef struct kn_bench {
     kiln_diag *diag; /* of the call */
 } kn_bench;
 
-/* kn_bench_deinit in any case: it puts back what was read. Fails: KILN_E_NOMEM, driver trouble. */
+/* kn_bench_deinit in any case: it puts back what was read. Fails: KILN_E_NOMEM, driver errors. */
 kiln_status kn_bench_init(kn_bench *bench, kiln_device *device, const kiln_kernel *kernel,
                           const kiln_tune_options *options, kiln_diag *diag);
 void kn_bench_deinit(kn_bench *bench);
@@ -88,8 +88,8 @@ void kn_bench_deinit(kn_bench *bench);
 kiln_status kn_bench_build(kn_bench *bench, size_t index, kiln_diag *diag);
 /* Launches the baseline once, and keeps what it computed. */
 kiln_status kn_bench_want(kn_bench *bench, size_t index, kiln_diag *diag);
-/* Launches a variant once and compares; what differs is told in its row, and leaves it out. Fails
- * for trouble that is not the variant's alone. */
+/* Launches a variant once and compares; what differs is reported in its row, and leaves it out.
+ * Fails for errors that are not the variant's alone. */
 kiln_status kn_bench_check(kn_bench *bench, size_t index, kiln_diag *diag);
 /* One sample: a kn_measure_fn. */
 kiln_status kn_bench_measure(void *user, size_t index, uint64_t *out_ns);

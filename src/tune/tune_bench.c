@@ -193,7 +193,7 @@ static kiln_status compute(kn_bench *bench, size_t index, bool wanted, kiln_diag
         status = kiln_queue_read(bench->queue, output->buffer, output->offset,
                                  wanted ? output->wanted : output->got, output->size, diag);
     }
-    if (status == KILN_OK) { /* once more, warm: how many launches make a sample */
+    if (status == KILN_OK) { /* again, warm: how many launches make a sample */
         uint32_t *batch = &bench->entries[index].batch;
         ns = 0;
         *batch = 1;

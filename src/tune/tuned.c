@@ -49,7 +49,7 @@ static bool same_text(const kiln_source *a, const kiln_source *b)
            (a->text == b->text || memcmp(a->text, b->text, a->length) == 0);
 }
 
-/* The source's text; variants that share one are told by the first one's index. */
+/* The source's text; variants that share one have the first one's index. */
 static kiln_status add_source(const kiln_kernel *kernel, size_t index, kiln_recipe *recipe,
                               kiln_diag *diag)
 {

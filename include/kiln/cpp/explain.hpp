@@ -1,4 +1,4 @@
-/* Why a look-up misses, in C++. */
+/* Why a lookup misses, in C++. */
 #ifndef KILN_CPP_EXPLAIN_HPP
 #define KILN_CPP_EXPLAIN_HPP
 

@@ -38,7 +38,7 @@ enum {
     KILN_CAP_COPY = 1u << 4,    /* queue_copy */
     KILN_CAP_REFLECT = 1u << 5, /* program_entry, program_params */
     KILN_CAP_LIVE_COMPILE =
-        1u << 6, /* compile may hand over a loaded program beside the artifact */
+        1u << 6, /* compile may hand over a loaded program next to the artifact */
     KILN_CAP_BUFFER_OFFSET = 1u << 7,   /* buffer arguments may have an offset */
     KILN_CAP_PARTIAL_GROUPS = 1u << 8,  /* global need not be a multiple of local */
     KILN_CAP_ON_REQUEST = 1u << 9,      /* not listed or chosen unless asked for by name */
@@ -50,8 +50,9 @@ enum {
     KILN_CAP_QUEUE_WAIT = 1u << 14,     /* queue_wait */
     KILN_CAP_WHOLE_PROGRAMS = 1u << 16, /* artifacts hold every kernel of the source, whatever its
                                            `entries` name: the names are part of no key */
-    KILN_CAP_ASYNC_COPY = 1u << 20, /* queue_write and queue_read with an event return before the
-                                       copy is done, and go on beside launches of other queues */
+    KILN_CAP_ASYNC_COPY =
+        1u << 20, /* queue_write and queue_read with an event return before the copy is done, and
+                     run in parallel with launches of other queues */
     KILN_CAP_OPTION_EFFECTS = 1u << 17, /* option_effects */
     KILN_CAP_NAMES_RELATIVE = 1u << 18, /* where code names a file, it names it without its include
                                            directory */
@@ -94,7 +95,7 @@ typedef struct kiln_artifact {
     /* Facts a hit must give back as a compile did: name and bytes, in order. Read with
      * host->artifact_fact. */
     void *facts;
-    /* KILN_CAP_CAPTURE, beside a loaded program: there are no bytes yet, since the driver would
+    /* KILN_CAP_CAPTURE, next to a loaded program: there are no bytes yet, since the driver would
      * have to compile for them what nobody has launched. program_capture gives them after a launch.
      */
     bool later;
@@ -167,7 +168,7 @@ typedef struct kiln_precompile_file {
  * is put there must have been made while `files` were as they are said to be. */
 typedef struct kiln_precompile {
     const char *path;
-    size_t leading; /* bytes of the source before its first token that is no directive's */
+    size_t leading; /* bytes of the source before its first token that is not a directive's */
     size_t header_count;
     uint64_t header_bytes;
     const kiln_precompile_file *files;
@@ -235,7 +236,7 @@ typedef struct kiln_compiler_ops {
     uint32_t (*option_effects)(void *instance, const kiln_source *source);
     /* KILN_CAP_IMPLIED_INCLUDES: names that every compile includes as <name> though no text that
      * core sees says so, or NULL at the end: by the compiler itself, or by a header that it ships.
-     * One that is nowhere is no error. */
+     * One that is nowhere is not an error. */
     const char *(*implied_include)(void *instance, const kiln_target *target, size_t index);
 } kiln_compiler_ops;
 
@@ -281,11 +282,11 @@ typedef struct kiln_device_ops {
     kiln_status (*device_open)(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
     void (*device_close)(void *device);
 
-    /* Destroying waits for (or puts itself behind) work in any queue that uses the buffer. */
+    /* Destroying waits for (or puts itself after) work in any queue that uses the buffer. */
     kiln_status (*buffer_create)(void *device, size_t size, void **out_buffer, kiln_diag *diag);
     void (*buffer_destroy)(void *device, void *buffer);
 
-    /* KILN_E_REJECTED when the driver refuses the artifact; core then compiles once more. */
+    /* KILN_E_REJECTED when the driver refuses the artifact; core then compiles again. */
     kiln_status (*program_load)(void *device, const kiln_load_request *request, void **out_program,
                                 kiln_diag *diag);
     void (*program_unload)(void *device, void *program);

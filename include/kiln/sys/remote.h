@@ -54,7 +54,7 @@ typedef struct kiln_remote_call {
 /* What a kind of server can do besides. */
 typedef enum kiln_remote_caps {
     KILN_REMOTE_LEASES = 1u << 0, /* lease, renew and drop are there */
-    KILN_REMOTE_CLOCK = 1u << 1,  /* ping tells the server's clock */
+    KILN_REMOTE_CLOCK = 1u << 1,  /* ping returns the server's clock */
 } kiln_remote_caps;
 
 /* Every call but `connect` needs what `connect` made. Failures: KILN_E_TIMEOUT, KILN_E_CANCELLED,

@@ -1,4 +1,4 @@
-/* Why compiles went past the cache, as stats and doctor show it. */
+/* Why compiles bypassed the cache, as stats and doctor show it. */
 #ifndef KILN_PROGRAM_BYPASSES_H
 #define KILN_PROGRAM_BYPASSES_H
 

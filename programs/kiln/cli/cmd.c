@@ -122,7 +122,7 @@ exit_code cmd_fail_as(const cmd_context *context, exit_code code, kiln_diag *dia
 
 exit_code cmd_fail(const cmd_context *context, kiln_diag *diag)
 {
-    /* Whoever comes here has failed, whatever the diag forgot to say. */
+    /* A caller that comes here has failed, whatever the diag forgot to say. */
     return cmd_fail_as(context, diag->status != KILN_OK ? exit_of(diag->status) : EXIT_TROUBLE,
                        diag);
 }

@@ -66,7 +66,7 @@ const cli_command *cmd_find(const char *name, kiln_diag *diag);
 void cmd_print_help(const cli_command *command, FILE *file);
 void cmd_print_overview(FILE *file);
 
-/* Tells the diag on standard error and returns its exit code; clears the diag. */
+/* Prints the diag on standard error and returns its exit code; clears the diag. */
 exit_code cmd_fail(const cmd_context *context, kiln_diag *diag);
 /* The same with an exit code of the caller's choice. */
 exit_code cmd_fail_as(const cmd_context *context, exit_code code, kiln_diag *diag);

@@ -22,7 +22,7 @@ typedef enum exit_code {
 #undef EXIT_ENUM
 } exit_code;
 
-/* The exit code that tells of a status, where a command has no better one. */
+/* The exit code for a status, where a command has no better one. */
 exit_code exit_of(kiln_status status);
 
 #endif

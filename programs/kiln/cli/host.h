@@ -42,7 +42,7 @@ void host_mutex_lock(host_mutex *mutex);
 void host_mutex_unlock(host_mutex *mutex);
 
 /* `path`, with "./" before a bare name: the library takes only what has a directory for a path, and
- * looks for headers beside it. Returns `buffer` or `path`. */
+ * looks for headers next to it. Returns `buffer` or `path`. */
 const char *host_spell(const char *path, char *buffer, size_t size);
 /* The path from the root on; NULL: no memory, or no current directory. */
 char *host_absolute(cli_pool *pool, const char *path);
@@ -60,9 +60,9 @@ bool host_folder_size(const char *path, uint64_t *out_bytes, uint64_t *out_files
 bool host_is_writable(const char *path);
 
 /* From now on Ctrl-C and its like are passed on to the programs that the library has started, and
- * then end this one as ever. What is ignored stays ignored. */
+ * then end this one as usual. What is ignored stays ignored. */
 void host_pass_on_interrupts(void);
-/* Such a signal has come: whatever fails now need not be told. */
+/* Such a signal has come: whatever fails now need not be reported. */
 bool host_is_ending(void);
 /* Then does not return: the exit code is the signal's. */
 void host_end_if_interrupted(void);

@@ -26,7 +26,7 @@ static void on_signal(int number)
     const int error = errno;
     ending = 1;
     ssize_t written = write(wake_fd, &byte, 1);
-    (void)written; /* full: somebody has been woken */
+    (void)written; /* full: a reader has been woken */
     errno = error;
 }
 

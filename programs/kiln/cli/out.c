@@ -39,7 +39,7 @@ void out_table_add(out_table *table, const char *const *cells)
     table->last = row;
 }
 
-/* Columns on the screen: code points. Wide and combining characters are not told apart. */
+/* Columns on the screen: code points. Wide and combining characters are not distinguished. */
 static size_t width_of(const char *text)
 {
     size_t width = 0;
@@ -296,7 +296,7 @@ bool out_json(FILE *file, json_t *root)
     if (good) {
         (void)fputc('\n', file); /* main looks at the stream's error flag */
     }
-    good = good || (root != NULL && ferror(file) != 0); /* and tells of it */
+    good = good || (root != NULL && ferror(file) != 0); /* and reports it */
     json_decref(root);
     return good;
 }

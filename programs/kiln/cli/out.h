@@ -1,5 +1,5 @@
-/* Standard output: tables for people, JSON for programs, and the units both are told in. Text that
- * came from drivers and files is made printable on the way. */
+/* Standard output: tables for people, JSON for programs, and the units of both. Text that came from
+ * drivers and files is made printable on the way. */
 #ifndef KILN_PROGRAM_OUT_H
 #define KILN_PROGRAM_OUT_H
 

@@ -17,7 +17,7 @@ size_t parallel_jobs(uint64_t asked);
 kiln_status parallel_choose(const opt_number *asked, size_t *out_jobs, kiln_diag *diag);
 
 /* Calls `work(user, i)` for every i below `count` on up to `jobs` threads, and returns when all are
- * done. Where a thread cannot be had, fewer do it. */
+ * done. Where a thread cannot be started, fewer do it. */
 typedef void parallel_fn(void *user, size_t index);
 void parallel_each(size_t count, size_t jobs, parallel_fn *work, void *user);
 

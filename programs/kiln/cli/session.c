@@ -43,7 +43,7 @@ static void on_cache_progress(void *user, uint64_t done, uint64_t total)
     }
 }
 
-/* Gives the cache up. Where there was a warning, it has told the reason. */
+/* Gives the cache up. Where there was a warning, it has given the reason. */
 static exit_code refuse(const cmd_context *context, const char *what, kiln_cache **cache)
 {
     kiln_diag diag = KILN_DIAG_INIT;

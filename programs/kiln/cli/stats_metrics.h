@@ -9,7 +9,7 @@
 
 #include "cli/bypasses.h"
 
-/* Times are told in seconds; `root` becomes the label of all samples. */
+/* Times are in seconds; `root` becomes the label of all samples. */
 void stats_print_metrics(FILE *file, const char *root, uint64_t entries, uint64_t bytes,
                          const kiln_cache_stats *stats, const cli_bypasses *bypasses);
 

@@ -52,7 +52,7 @@ typedef struct compiled_file {
     uint64_t compile_ns; /* of what was compiled now; 0 for a hit */
     uint64_t saved_ns;   /* what the compile took that a hit saved */
     char *reason;        /* NULL if it is good */
-    kiln_diag *trouble;  /* the same with the log, to be told when all are done, in order */
+    kiln_diag *trouble;  /* the same with the log, to be reported when all are done, in order */
 } compiled_file;
 
 typedef struct compile_job {
@@ -198,7 +198,7 @@ static void tell_failures(compile_job *job)
     }
 }
 
-/* --- telling ---------------------------------------------------------------------------------- */
+/* --- reports ---------------------------------------------------------------------------------- */
 
 typedef struct compile_totals {
     size_t hits, compiled, failed;

@@ -11,7 +11,7 @@
 
 static const opt_spec specs[] = {OPT_END};
 
-/* --- what the tables tell --------------------------------------------------------------------- */
+/* --- what the tables say ---------------------------------------------------------------------- */
 
 static bool is_end(const opt_spec *spec)
 {

@@ -104,7 +104,7 @@ static kiln_status probe(const cmd_context *context, const doctor_options *optio
     if (options->backends.count > MAX_BACKENDS) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "--backend", "at most 32 can be given");
     }
-    /* Named ones are asked for by name, so that an unknown name is told. */
+    /* Named ones are asked for by name, so that an unknown name is reported. */
     for (size_t i = 0; i < options->backends.count && status == KILN_OK; i++) {
         status = probe_one(context, options, options->backends.items[i], findings, diag);
     }

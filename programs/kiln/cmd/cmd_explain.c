@@ -36,7 +36,7 @@ typedef struct explain_work {
     json_t *rows;     /* NULL: text */
 } explain_work;
 
-/* --- telling ---------------------------------------------------------------------------------- */
+/* --- reports ---------------------------------------------------------------------------------- */
 
 /* A digest of 64 digits says no more than its first 12. */
 static const char *shorten(cli_pool *pool, const char *value)

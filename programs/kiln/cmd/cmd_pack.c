@@ -224,7 +224,7 @@ static exit_code do_verify(pack_work *work)
 static const struct pack_action {
     const char *name;
     exit_code (*run)(pack_work *work);
-    bool keys; /* takes keys behind the file */
+    bool keys; /* takes keys after the file */
 } actions[] = {
     {"create", do_create, true},    {"add", do_add, true},        {"list", do_list, false},
     {"extract", do_extract, false}, {"verify", do_verify, false},

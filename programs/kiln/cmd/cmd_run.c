@@ -59,7 +59,7 @@ typedef struct run_state {
     exit_code code;     /* of the first thing that went wrong */
 } run_state;
 
-/* Tells a failure and remembers the first one's exit code. */
+/* Reports a failure and remembers the first one's exit code. */
 static void fail(run_state *run, kiln_diag *diag)
 {
     /* a miss here is not a wrong argument: it is --cache-only that failed */
@@ -105,7 +105,8 @@ static void note_compile(const run_state *run, const kernel_result *result)
     }
 }
 
-/* A device that cannot run a kernel, where all devices are tried, is told but is no failure. */
+/* A device that cannot run a kernel, where all devices are tried, is reported but is not a
+ * failure. */
 static bool skip(run_state *run, kiln_status status, const kernel_result *result, kiln_diag *diag)
 {
     cli_report *report = &run->report;

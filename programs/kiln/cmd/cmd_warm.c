@@ -1,5 +1,5 @@
 /* kiln warm: compiles the kernels of manifests for named targets, into the cache and into a pack. A
- * target that needs a device which is not here is told, and the others are made. */
+ * target that needs a device that is not here is reported, and the others are made. */
 #include <stdlib.h>
 #include <string.h>
 

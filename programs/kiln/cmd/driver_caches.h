@@ -1,5 +1,5 @@
 /* The caches that drivers keep by themselves. They hide what a compile really costs, they fill
- * disks, and a stale one is blamed on whoever is nearest: so `kiln doctor` shows them. */
+ * disks, and a stale one is blamed on the nearest program: so `kiln doctor` shows them. */
 #ifndef KILN_PROGRAM_DRIVER_CACHES_H
 #define KILN_PROGRAM_DRIVER_CACHES_H
 

@@ -1,4 +1,5 @@
-/* kiln prune --unreachable: asks the drivers, removes, and tells what went and what was left alone.
+/* kiln prune --unreachable: asks the drivers, removes, and reports what went and what was left
+ * alone.
  */
 #include "cmd/prune_unreachable.h"
 

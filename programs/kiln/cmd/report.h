@@ -1,4 +1,4 @@
-/* How the results of `kiln run` are told: a table, or JSON whose keys and order are stable
+/* How the results of `kiln run` are printed: a table, or JSON whose keys and order are stable
  * (kiln-run(1) documents them). */
 #ifndef KILN_PROGRAM_REPORT_H
 #define KILN_PROGRAM_REPORT_H

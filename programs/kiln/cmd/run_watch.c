@@ -6,7 +6,7 @@
 #include "cli/host.h"
 #include "kernel/kernel_build.h"
 
-/* Watches one source file; whether it compiles has been told when it was run. */
+/* Watches one source file; whether it compiles was reported when it was run. */
 static kiln_status add_file(run_watches *watches, cli_kernel *kernel, kiln_device *device,
                             kiln_source *source, const char *path, kiln_diag *diag)
 {

@@ -23,7 +23,7 @@ typedef struct run_watches {
 kiln_status run_watches_add(run_watches *watches, cli_kernel *kernel, kiln_device *device,
                             kiln_diag *diag);
 /* One look: `run` is called for each kernel that has another program now; what does not compile is
- * told. True if anything happened. */
+ * reported. True if anything happened. */
 bool run_watches_look(const run_watches *watches, const cmd_context *context,
                       void (*run)(void *user, cli_kernel *kernel), void *user);
 void run_watches_deinit(run_watches *watches);

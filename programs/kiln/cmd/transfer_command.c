@@ -1,4 +1,4 @@
-/* What kiln push and kiln pull share. Must not know the direction. */
+/* What kiln push and kiln pull share. This file must not know the direction. */
 #include "cmd/transfer_command.h"
 
 #include <inttypes.h>
@@ -167,7 +167,7 @@ kiln_status transfer_plan(const cli_transfer *t, const transfer_kernel *one,
     return status;
 }
 
-/* --- telling ---------------------------------------------------------------------------------- */
+/* --- reports ---------------------------------------------------------------------------------- */
 
 kiln_status transfer_trouble(cli_transfer *t, kiln_status status, kiln_diag *diag)
 {

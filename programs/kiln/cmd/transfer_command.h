@@ -66,7 +66,7 @@ kiln_status transfer_each_kernel(cli_transfer *t, const opt_list *manifests,
 kiln_status transfer_plan(const cli_transfer *t, const transfer_kernel *one,
                           kiln_explanation_fn *visit, void *user, kiln_diag *diag);
 
-/* Tells and counts what went wrong with one entry. KILN_OK: go on with the next. */
+/* Reports and counts what went wrong with one entry. KILN_OK: go on with the next. */
 kiln_status transfer_trouble(cli_transfer *t, kiln_status status, kiln_diag *diag);
 /* The summary; the exit code of the whole. `verb`: "pushed", "pulled". */
 exit_code transfer_tell(const cli_transfer *t, const char *verb, const kiln_transfer_counts *counts,

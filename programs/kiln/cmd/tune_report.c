@@ -123,7 +123,7 @@ bool tune_print_table(const tune_result *result, cli_pool *pool)
     out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
     size_t rows = 0;
     for (size_t i = 0; i < result->count; i++) {
-        if (!result->items[i].skipped) { /* these are told below, with their reason */
+        if (!result->items[i].skipped) { /* these are reported below, with their reason */
             add_row(&table, pool, &result->items[i]);
             rows++;
         }

@@ -1,5 +1,5 @@
-/* What kiln tune found for each kernel and device, and how it is told: tables, or JSON whose keys
- * are stable (docs/tuning.md). */
+/* What kiln tune found for each kernel and device, and how it is printed: tables, or JSON whose
+ * keys are stable (docs/tuning.md). */
 #ifndef KILN_PROGRAM_TUNE_TELL_H
 #define KILN_PROGRAM_TUNE_TELL_H
 
@@ -11,7 +11,7 @@ typedef struct tune_item {
     const char *kernel;
     const kiln_device_info *device; /* NULL if it did not get as far as a device */
     kiln_status status;
-    const char *reason; /* why there is nothing to tell; NULL if there is */
+    const char *reason; /* why there is nothing to report; NULL if there is */
     bool skipped;       /* no source for this device: no failure */
     kiln_tuning tuning;
     size_t count; /* variants */

@@ -138,7 +138,7 @@ static const char *parse_buffer(char **fields, size_t count, char *rest, kernel_
     return reads(arg) ? parse_init(rest, &arg->init) : "takes no initial values";
 }
 
-/* What comes behind the kind: the fields between colons, and the part behind '='. */
+/* What comes after the kind: the fields between colons, and the part after '='. */
 static const char *parse_rest(char **fields, size_t count, char *rest, kernel_arg *arg)
 {
     if (count == 1 && reads(arg) && rest != NULL && ends_in_npy(rest)) {
@@ -155,7 +155,7 @@ static const char *parse_rest(char **fields, size_t count, char *rest, kernel_ar
     return parse_buffer(fields, count, rest, arg);
 }
 
-/* What was probably meant by a type's name in C. NULL if there is no telling. */
+/* What was probably meant by a type's name in C. NULL if it is unknown. */
 static const char *suggest_type(const char *name)
 {
     static const char *const names[][2] = {{"float", "f32"}, {"double", "f64"}, {"half", "f16"},

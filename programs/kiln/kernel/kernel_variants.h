@@ -1,5 +1,5 @@
 /* A kernel with all its forms and variants as the library's list of variants. A form's own shape is
- * the variant called after its language ("opencl-c"), its others come behind it
+ * the variant called after its language ("opencl-c"), its others come after it
  * ("opencl-c/tile32"). */
 #ifndef KILN_PROGRAM_KERNEL_VARIANTS_H
 #define KILN_PROGRAM_KERNEL_VARIANTS_H

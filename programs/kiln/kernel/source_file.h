@@ -1,5 +1,5 @@
 /* The source in a file and the options that describe it, as `kiln compile` and `kiln explain` take
- * them. Must not know what becomes of the source. */
+ * them. This file must not know what becomes of the source. */
 #ifndef KILN_PROGRAM_SOURCE_FILE_H
 #define KILN_PROGRAM_SOURCE_FILE_H
 

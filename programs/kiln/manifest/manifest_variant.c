@@ -27,7 +27,7 @@ static kiln_status read_name(const cli_reader *reader, const json_node *node,
     return status;
 }
 
-/* The kernel's definitions, but for those that the variant has too, behind its own. */
+/* The kernel's definitions, but for those that the variant has too, after its own. */
 static kiln_status read_defines(const cli_reader *reader, const json_node *node,
                                 const cli_kernel *kernel, kernel_variant *variant)
 {

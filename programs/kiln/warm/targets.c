@@ -1,4 +1,5 @@
-/* Reads lists of targets and opens runtimes for them. Must not know what is done with them. */
+/* Reads lists of targets and opens runtimes for them. This file must not know what is done with
+ * them. */
 #include "warm/targets.h"
 
 #include <stdio.h>

@@ -23,8 +23,8 @@ typedef struct cli_targets {
 /* "a,b" and several --target are the same. KILN_E_INVALID where there is none. */
 kiln_status targets_read(const opt_list *list, cli_pool *pool, cli_targets *out_targets,
                          kiln_diag *diag);
-/* Opens a runtime for each, on `cache`. A backend that cannot be had is a reason, unless nobody has
- * ever heard of it: KILN_E_INVALID. */
+/* Opens a runtime for each, on `cache`. A backend that is unavailable is a reason, unless nobody
+ * has ever heard of it: KILN_E_INVALID. */
 kiln_status targets_open(cli_targets *targets, kiln_cache *cache, cli_pool *pool, kiln_diag *diag);
 void targets_close(cli_targets *targets);
 

@@ -1,4 +1,4 @@
-/* What kiln warm made of each kernel and target, and how it is told. */
+/* What kiln warm made of each kernel and target, and how it is printed. */
 #ifndef KILN_PROGRAM_WARM_H
 #define KILN_PROGRAM_WARM_H
 

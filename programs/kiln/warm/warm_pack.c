@@ -1,4 +1,4 @@
-/* Keys first, entries when all compiles have ended. */
+/* Keys first, entries when all compiles have finished. */
 #include "warm/warm_pack.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The pack that kiln warm writes. While kernels are compiled side by side, only the keys of their
- * stages are noted; the entries are read when the last compile has ended, in order of their keys.
- * So every entry is on disk by then, and equal entries give equal files. */
+ * stages are noted; the entries are read when the last compile has finished, in order of their
+ * keys. So every entry is on disk by then, and equal entries give equal files. */
 #ifndef KILN_PROGRAM_WARM_PACK_H
 #define KILN_PROGRAM_WARM_PACK_H
 
@@ -15,7 +15,7 @@ typedef struct warm_pack warm_pack;
  * written to fails before anything is compiled. */
 kiln_status warm_pack_create(const char *path, kiln_cache *cache, cli_pool *pool, host_mutex *mutex,
                              warm_pack **out_pack, kiln_diag *diag);
-/* Notes the stages of an item that has just been made; of one that goes past the cache it notes in
+/* Notes the stages of an item that has just been made; of one that bypasses the cache it notes in
  * the item why it will be missing. May be called side by side. */
 kiln_status warm_pack_note(warm_pack *pack, const cli_target *target, const warm_source *source,
                            warm_item *item, kiln_diag *diag);

@@ -45,8 +45,8 @@ void kn_cpu_flags_join(const kn_strbuf *flags, kn_strbuf *line)
     }
 }
 
-/* What compilers read without being told to: gcc a precompiled form of its own first header, clang
- * a map of headers in the place of an include directory. */
+/* What compilers read without an option: gcc a precompiled form of its own first header, clang a
+ * map of headers in the place of an include directory. */
 static const char *find_dir_reason(const kiln_source *source)
 {
     const char *reason = NULL;

@@ -1,4 +1,4 @@
-/* A small reader of ELF files by offset. Must not know compilers or devices. */
+/* A small reader of ELF files by offset. This file must not know compilers or devices. */
 #include "backends/cpu/object.h"
 
 #include <stdlib.h>

@@ -20,7 +20,7 @@ bool kn_cpu_object_check(const void *data, size_t size, kn_architecture architec
 const char *kn_cpu_object_kernel(const void *data, size_t size, size_t index);
 
 /* What a program or library file is: "build-id:<hex>:<size>", or "xxh3:<hex>:<size>" of its bytes
- * where it has none. False if it cannot be read. `out_dynamic` tells an ELF program that the
+ * where it has none. False if it cannot be read. `out_dynamic` marks an ELF program that the
  * system's loader starts. */
 bool kn_cpu_object_identify(const char *path, char *id, size_t id_size, bool *out_dynamic);
 

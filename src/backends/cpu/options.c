@@ -1,6 +1,6 @@
 /* The options of gcc 7 to 15 and clang 7 to 20. An option is cacheable when it is in a list here:
  * it names no file, nothing of this machine, and has the compiler write nothing but its output.
- * What is not in a list goes past the cache. A value is plain text without a "/": no path is one.
+ * What is not in a list bypasses the cache. A value is plain text without a "/": no path is one.
  */
 #include "backends/cpu/options.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef struct kn_cpu_option_facts {
-    const char *reason; /* why the compile goes past the cache, static; NULL if it need not */
+    const char *reason; /* why the compile bypasses the cache, static; NULL if it need not */
     bool names;         /* the object holds the names of files: debug information */
 } kn_cpu_option_facts;
 

@@ -42,8 +42,8 @@ void kn_cpu_pool_init(cpu_pool *pool, uint32_t processors);
 void kn_cpu_pool_deinit(cpu_pool *pool);
 /* Workers that a job may see: numbers from 0 to this less one. */
 uint32_t kn_cpu_pool_workers(const cpu_pool *pool);
-/* Runs all pieces and returns when they are done. Cannot fail: with no thread to be had the caller
- * does it alone. */
+/* Runs all pieces and returns when they are done. Cannot fail: if no thread can be started the
+ * caller does it alone. */
 void kn_cpu_pool_run(cpu_pool *pool, cpu_piece_fn *run, void *user, size_t total);
 
 #endif

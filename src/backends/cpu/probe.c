@@ -142,7 +142,8 @@ static bool is_system_library(const char *name)
     return false;
 }
 
-/* The libraries a dynamic program loads, told by the system's loader: "name => path (address)". */
+/* The libraries a dynamic program loads, printed by the system's loader: "name => path
+ * (address)". */
 static bool add_libraries(const question *q, const char *path)
 {
     const char *const argv[] = {path, NULL};

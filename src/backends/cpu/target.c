@@ -40,8 +40,8 @@ static const level levels[] = {
 };
 #define LEVEL_COUNT (sizeof(levels) / sizeof(levels[0]))
 
-/* What the compilers switch on along with a feature: without these it cannot be had, and is dropped
- * (a virtual machine may hide some and show others). In an order that needs one pass. */
+/* What the compilers switch on along with a feature: without these it is unavailable, and is
+ * dropped (a virtual machine may hide some and show others). In an order that needs one pass. */
 static const struct {
     uint8_t feature;
     uint64_t needs;

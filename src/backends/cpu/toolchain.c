@@ -237,7 +237,7 @@ void kn_cpu_tools_deinit(cpu_tools *tools)
     kn_mutex_deinit(&tools->mutex);
 }
 
-/* The memo's name: what was asked, framed by lines, unset told from empty. */
+/* The memo's name: what was asked, framed by lines, unset distinct from empty. */
 static bool make_question(const char *path, kn_strbuf *text)
 {
     kn_strbuf_append_text(text, "cpu.toolchain 1\n");

@@ -54,7 +54,7 @@ void kn_cpu_tools_init(cpu_tools *tools, const kiln_host *host);
 void kn_cpu_tools_deinit(cpu_tools *tools);
 
 /* The compiler's absolute path (KILN_CC, then cc, gcc, clang on $PATH), malloc'ed.
- * KILN_E_UNAVAILABLE tells what to install or to set. */
+ * KILN_E_UNAVAILABLE says what to install or to set. */
 kiln_status kn_cpu_compiler_find(char **out_path, kiln_diag *diag);
 
 /* The toolchain as it is now. Borrowed until kn_cpu_tools_deinit. KILN_E_UNAVAILABLE if there is

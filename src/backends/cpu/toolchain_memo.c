@@ -1,5 +1,5 @@
 /* The text form of a toolchain, as the memo keeps it: one fact a line, fields apart by tabs. What
- * does not parse is no toolchain, and the compiler is asked again. */
+ * does not parse is not a toolchain, and the compiler is asked again. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

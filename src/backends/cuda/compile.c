@@ -55,8 +55,8 @@ static void list_deinit(option_list *list)
     }
 }
 
-/* As NVRTC takes it for the directory that it is: behind "-I" it drops blanks and a "=", and in any
- * form blanks at the end; "-" is no directory to it. */
+/* As NVRTC takes it for the directory that it is: after "-I" it drops blanks and a "=", and in any
+ * form blanks at the end; "-" is not a directory to it. */
 static void add_include_dir(option_list *list, const char *dir)
 {
     const size_t length = strlen(dir);
@@ -105,7 +105,7 @@ static void build_options(const kn_cuda *cuda, const kiln_compile_request *reque
 
 /* NVRTC searches the directory of the source's name by itself: the current one, for a plain name.
  * kiln gives every directory that is meant, so the name it gives lies in a directory that is not
- * there. (--no-source-include would also keep headers from finding those beside them.) */
+ * there. (--no-source-include would also keep headers from finding those next to them.) */
 static const char nowhere[] = "/.kiln-no-folder/";
 
 static char *name_nowhere(const kiln_source *source)

@@ -114,7 +114,7 @@ size_t kn_cubin_param_count(const void *image, size_t size, const char *kernel)
         }
         at += length;
     }
-    /* One of each ordinal, and nothing behind the last of them. */
+    /* One of each ordinal, and nothing after the last of them. */
     const bool agrees = info.size > 0 && at == info.size && sum.count <= PARAMS_MAX &&
                         sum.end == sum.total &&
                         sum.ordinals == sum.count * (sum.count - (sum.count > 0)) / 2;

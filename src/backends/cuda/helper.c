@@ -1,6 +1,6 @@
-/* Compiles through the program kiln-nvrtc, which keeps precompiled headers; the frames are told in
- * programs/kiln-nvrtc/request.h. Any trouble is a KILN_MISS, and the caller compiles here: what the
- * helper can do, this process can do slower. */
+/* Compiles through the program kiln-nvrtc, which keeps precompiled headers; the frames are
+ * described in programs/kiln-nvrtc/request.h. Any failure is a KILN_MISS, and the caller compiles
+ * here: what the helper can do, this process can do slower. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Whether the bytes of a CUBIN or a fat binary are all there. The driver is told no size and goes
- * by what the headers say: on a file that was cut off it reads past the end. Text (PTX) and
- * whatever else is the driver's to judge. */
+/* Whether the bytes of a CUBIN or a fat binary are all there. The driver gets no size and goes by
+ * what the headers say: on a file that was cut off it reads past the end. Text (PTX) and whatever
+ * else is the driver's to judge. */
 #include <string.h>
 
 #include "backends/cuda/instance.h"

@@ -267,7 +267,7 @@ static kiln_status too_many_threads(const kiln_sys_launch *launch, const uint64_
                          local[0], local[1], local[2], allowed);
 }
 
-/* Why the driver took no launch, where its own words do not tell. */
+/* Why the driver took no launch, where its own words do not say. */
 static kiln_status explain_refusal(const kn_cuda *cuda, const kiln_sys_launch *launch,
                                    const kn_cuda_function *function, const CUlaunchConfig *config,
                                    kiln_status status, kiln_diag *diag)

@@ -1,4 +1,4 @@
-/* What nvJitLink is told when it makes machine code of link-time optimised IR: NVRTC has only
+/* What nvJitLink is given when it makes machine code of link-time optimised IR: NVRTC has only
  * parsed by then, so the options that steer the making of code have to be said again, in
  * nvJitLink's words (nvJitLink user guide, "nvJitLinkCreate"). */
 #include <string.h>
@@ -58,8 +58,8 @@ static void add_list(kn_cuda_link_options *out, const char *name, const char *li
     }
 }
 
-/* What stands behind the option's name: "=VALUE", or the next option; "" if nothing does, NULL if
- * this is another option. */
+/* What follows the option's name: "=VALUE", or the next option; "" if nothing does, NULL if this is
+ * another option. */
 static const char *value_of(const kiln_source *source, size_t index, const char *name)
 {
     const char *option = source->options[index];

@@ -69,7 +69,8 @@ static kiln_status finish_copy(kn_cuda_queue *queue, void **out_event, kiln_diag
         status = kn_cuda_event_end(queue, event, diag);
     }
     if (status != KILN_OK) {
-        /* The copy is under way, and the caller, who is told that it is not, may free its memory.
+        /* The copy is under way, and the caller, who is informed that it is not, may free its
+         * memory.
          */
         (void)queue->device->cuda->driver.cuStreamSynchronize(queue->stream);
         kn_cuda_event_destroy(queue->device, event);

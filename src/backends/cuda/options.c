@@ -17,7 +17,7 @@ typedef enum option_kind {
     VALUE,   /* "=VALUE", or the next option */
     MACRO,   /* the same, and the value may follow the letter: -DNAME */
     PTXAS,   /* VALUE: a list of options for the assembler */
-    REFUSED, /* past the cache, whatever its value is */
+    REFUSED, /* bypasses the cache, whatever its value is */
 } option_kind;
 
 enum { NOT_BESIDE = 1, NAMES = 2 };
@@ -136,7 +136,7 @@ static const struct {
     {"Xopt", REFUSED, 0, inner},
 };
 
-/* The assembler's options, without their dashes; what stands behind "=" is a value. */
+/* The assembler's options, without their dashes; what follows "=" is a value. */
 static const char *const ptxas_names[] = {
     "v",
     "verbose",
@@ -232,7 +232,7 @@ static bool has_outer_blanks(const char *option)
            (isspace((unsigned char)option[0]) || isspace((unsigned char)option[length - 1]));
 }
 
-/* The row of an option; *out_value is what stands in it behind the name, or NULL. */
+/* The row of an option; *out_value is what follows the name in it, or NULL. */
 static size_t find_row(const char *option, const char **out_value)
 {
     const size_t count = sizeof(rows) / sizeof(rows[0]);

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 typedef struct kn_cuda_option_facts {
-    const char *reason; /* why the compile goes past the cache, static; NULL if it need not */
-    bool not_beside;    /* "x.h" is not searched beside its includer: --no-source-include */
+    const char *reason; /* why the compile bypasses the cache, static; NULL if it need not */
+    bool not_beside;    /* "x.h" is not searched next to its includer: --no-source-include */
     bool names;         /* the code holds the names of files: line information */
 } kn_cuda_option_facts;
 

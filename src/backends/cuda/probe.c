@@ -1,4 +1,4 @@
-/* Opening the driver, telling its failures apart, and listing devices. Makes no context: a machine
+/* Opening the driver, distinguishing its failures, and listing devices. Makes no context: a machine
  * is looked at without taking any of its memory. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -58,7 +58,8 @@ static kiln_status load_image(cuda_program *program, kiln_diag *diag)
 }
 
 /* Lazy loading leaves most of the work to the first use of a function (4 ms where the load took
- * 0.2). A program of few kernels will use them; whatever fails here, fails there and is told. */
+ * 0.2). A program of few kernels will use them; whatever fails here, fails there and is
+ * reported. */
 static void load_functions(const cuda_program *program)
 {
     const kn_cuda_driver *driver = &program->device->cuda->driver;
@@ -202,7 +203,7 @@ void kn_cuda_program_unload(void *opaque, void *handle)
 #define PARAMS_LIMIT 32764u
 #define PARAMS_STEP 1024u
 
-/* Parameter sizes where the driver tells them (12.4 and later); kinds it does not know. */
+/* Parameter sizes where the driver reports them (12.4 and later); kinds it does not know. */
 static kiln_status reflect(const cuda_program *program, const char *name,
                            kn_cuda_function *function, kiln_diag *diag)
 {
@@ -372,7 +373,7 @@ kiln_status kn_cuda_program_params(void *opaque, void *program, const char *entr
     }
     status = kn_cuda_program_function(program, entry, &function, diag);
     kn_cuda_leave((const kn_cuda_device *)opaque);
-    /* The driver knows sizes but no kinds, and work-group memory is no parameter at all: the launch
-     * itself compares count and sizes. */
+    /* The driver knows sizes but no kinds, and work-group memory is not a parameter at all: the
+     * launch itself compares count and sizes. */
     return status == KILN_OK ? KILN_E_UNSUPPORTED : status;
 }

@@ -22,7 +22,7 @@ typedef struct CUuuid {
     unsigned char bytes[16];
 } CUuuid;
 
-/* CUresult values that kiln tells apart. */
+/* CUresult values that kiln distinguishes. */
 enum {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_INVALID_VALUE = 1,

@@ -1,4 +1,4 @@
-/* Programs on a device: loading a binary, telling what is in it, and giving a better one back. */
+/* Programs on a device: loading a binary, reporting what is in it, and giving a better one back. */
 #include <stdlib.h>
 #include <string.h>
 

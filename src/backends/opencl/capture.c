@@ -6,7 +6,7 @@
  * its binary away once: the first answer is kept, and a program that was loaded from a binary
  * returns that very binary for ever. So a capture builds the same program from source again, which
  * PoCL answers from its own directory without compiling, and reads that one's binary. Whether it is
- * the same program is told by the hash in the binary's header: where a header file has changed
+ * the same program is decided by the hash in the binary's header: where a header file has changed
  * meanwhile, or PoCL's own cache is off, it is not, and the capture is given up. All this was
  * measured; docs/backends/opencl.md has the figures.
  *

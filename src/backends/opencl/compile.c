@@ -121,9 +121,9 @@ typedef struct build {
     char *log;
 } build;
 
-/* A driver names its own temporary file in a log. Built once more with the source's name in front,
- * the same errors carry the name that the user knows. Only for programs that fail: a name is not
- * part of the key, and must not be part of what is kept. */
+/* A driver names its own temporary file in a log. Built again with the source's name in front, the
+ * same errors carry the name that the user knows. Only for programs that fail: a name is not part
+ * of the key, and must not be part of what is kept. */
 static void name_errors(const build *b, kiln_diag *diag)
 {
     kiln_diag named = KILN_DIAG_INIT;
@@ -188,7 +188,7 @@ static kiln_status set_fact(const build *b, kiln_artifact *artifact, const char 
     return b->cl->host->artifact_set_fact(artifact, name, text, strlen(text));
 }
 
-/* Making the kernels also makes drivers that put off the work until then do it now: the binary of
+/* Making the kernels also makes drivers that defer the work until then do it now: the binary of
  * some is empty before. */
 static kiln_status keep_params(build *b, kiln_artifact *artifact, kiln_diag *diag)
 {
@@ -316,7 +316,7 @@ static kiln_status find_context(build *b, void *device, cl_context *out_own, kil
                : kn_opencl_fail(diag, "opening an OpenCL device", "clCreateContext", code);
 }
 
-/* NULL, for want of memory, is no failure: the artifact can be loaded. */
+/* NULL, for lack of memory, is not a failure: the artifact can be loaded. */
 static kn_opencl_program *hand_over(build *b, const kn_opencl_device *device,
                                     const kiln_artifact *artifact)
 {

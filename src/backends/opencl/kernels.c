@@ -1,4 +1,4 @@
-/* The kernels of a program and what they take. A driver tells it for a program from source and
+/* The kernels of a program and what they take. A driver reports it for a program from source and
  * often not for one from a binary, so the answer is written down once and kept with the binary. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static kiln_status fail(kiln_diag *diag, const char *call, cl_int code)
     return kn_opencl_fail(diag, "listing OpenCL kernels", call, code);
 }
 
-/* "float4" -> 16; 0 for what is no number type of OpenCL C (structs, images, typedefs). */
+/* "float4" -> 16; 0 for what is not a number type of OpenCL C (structs, images, typedefs). */
 static size_t size_of_type(const char *type)
 {
     static const struct {

@@ -133,7 +133,7 @@ static uint64_t largest_divisor(uint64_t number, uint64_t limit)
     return divisor > 0 ? divisor : 1;
 }
 
-/* PoCL compiles anew for each local size, and left to itself it takes another one for almost each
+/* PoCL compiles again for each local size, and left to itself it takes another one for almost each
  * global size. A few sizes for all grids keep what is captured useful. */
 static void choose_local(const kn_opencl_device *device, const kn_opencl_kernel *kernel,
                          const kiln_sys_launch *launch, uint64_t *local)

@@ -28,7 +28,7 @@ kiln_status kn_opencl_device_open(void *instance, uint32_t index, void **out_dev
                              "there is no device %u", index);
     }
     kn_opencl_device *device = calloc(1, sizeof(*device));
-    /* The first key will want them: better now, beside the driver's own start, than then. */
+    /* The first key will want them: better now, while the driver starts anyway, than then. */
     kiln_status status = kn_opencl_unit_modules(cl, &cl->units[index], diag);
     if (status != KILN_OK) {
         free(device);

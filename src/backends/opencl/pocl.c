@@ -1,5 +1,5 @@
 /* The outside of PoCL's binary, as far as it must be known to hand one over safely: a header, the
- * files of the program, then one record a kernel, each behind its length.
+ * files of the program, then one record a kernel, each after its length.
  *
  *     8  "poclbin\0"       8  flags                  then, `entries` times:  8 length, that many
  *     8  device            4  entries                then, for each kernel:  8 length of the whole

@@ -123,7 +123,7 @@ static void report_devices(kiln_probe_report *report, const listing *list, cl_ui
                  platforms == 1 ? "" : "s", troubles[0] != '\0' ? "; left out: " : "", troubles);
 }
 
-/* No device is left: why, from the most to the least telling cause. */
+/* No device is left: why, from the most to the least specific cause. */
 static void report_nothing(kiln_probe_report *report, const listing *list, cl_int code,
                            cl_uint platforms)
 {

@@ -19,7 +19,7 @@ static const kn_symbol symbols[] = {
 #define SYMBOL_COUNT (sizeof(symbols) / sizeof(symbols[0]))
 
 /* A library that has all of OpenCL 1.0 and lacks later symbols is old; one that lacks a symbol of
- * 1.0 is no OpenCL library, or broken. */
+ * 1.0 is not an OpenCL library, or is broken. */
 static const kn_symbol *first_missing(kn_dylib *lib)
 {
     const kn_symbol *later = NULL;

@@ -18,8 +18,8 @@ typedef struct kn_opencl_api {
 } kn_opencl_api;
 
 /* Opens the ICD loader (the one that the program has loaded already, if it has) and fills `api`. On
- * failure *out_outcome tells missing, unusable, too old and broken apart. `path` is where it is, or
- * the name that was looked for. */
+ * failure *out_outcome distinguishes missing, unusable, too old and broken. `path` is where it is,
+ * or the name that was looked for. */
 kiln_status kn_opencl_library_open(kn_dylib **out_lib, kn_opencl_api *api, char *path,
                                    size_t path_size, kiln_probe_outcome *out_outcome,
                                    kiln_diag *diag);

@@ -13,7 +13,7 @@
 
 enum { MAX_DEPTH = 64, MAX_ONCE = 256, TEXT_LIMIT = 16 << 20 };
 
-/* A file being put in; `id` tells files apart: a path, or ":name" for one in memory. */
+/* A file being put in; `id` distinguishes files: a path, or ":name" for one in memory. */
 typedef struct frame {
     const struct frame *parent;
     const char *id;
@@ -127,7 +127,7 @@ static size_t line_end(const char *text, size_t size, size_t at, size_t *out_lin
     return at;
 }
 
-/* Whether a comment is open behind these bytes. */
+/* Whether a comment is open after these bytes. */
 static bool comment_after(const char *text, size_t size, bool inside)
 {
     for (size_t i = 0; i + 1 < size; i++) {
@@ -293,7 +293,7 @@ static void put_file(flattener *f, const frame *parent, const char *id, const ch
         if (comment || !put_directive(f, &self, text + at, end - at, line + lines, lines)) {
             kn_strbuf_append(&f->body, text + at, end - at);
         } else if (after) {
-            kn_strbuf_append_text(&f->body, "/*"); /* the comment that began behind it */
+            kn_strbuf_append_text(&f->body, "/*"); /* the comment that began after it */
         }
         comment = after;
         line += lines;

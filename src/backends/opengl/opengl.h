@@ -1,6 +1,6 @@
 /* What the files of the opengl backend share. Written against OpenGL 4.3 and EGL 1.4 from the
  * distribution's headers; nothing is linked. A context lives on one thread, so this backend has no
- * KILN_CAP_ANY_THREAD: its calls come from the thread that core gave it, but those that only tell
+ * KILN_CAP_ANY_THREAD: its calls come from the thread that core gave it, but those that only report
  * what is known. These share nothing that changes but the list of modules, which has the lock. */
 #ifndef KILN_OPENGL_OPENGL_H
 #define KILN_OPENGL_OPENGL_H

@@ -192,7 +192,7 @@ kiln_status kn_gl_device_open(void *instance, uint32_t index, void **out_device,
     }
     device->owner = gl;
     device->unit = &gl->units[index];
-    /* The first key will want them: looked for once, beside what opening costs anyway. */
+    /* The first key will want them: looked for once, as a small part of what opening costs. */
     kiln_status status = kn_gl_unit_modules(gl, device->unit, diag);
     if (status != KILN_OK) {
         free(device);

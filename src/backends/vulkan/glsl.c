@@ -1,6 +1,6 @@
 /* GLSL compute -> SPIR-V through shaderc, opened at run time. Debian 12's own libshaderc.so.1
  * cannot be opened (it lacks symbols), so the build makes a small module of the static library
- * where that is installed, libkiln-shaderc.so; it is looked for beside this library first. */
+ * where that is installed, libkiln-shaderc.so; it is looked for next to this library first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +128,7 @@ void kn_vk_shaderc_find(kn_vk *vk)
     if (find_module(vk)) {
         return;
     }
-    /* A system library is opened at once: only that tells a broken one from a good one. */
+    /* A system library is opened at once: only that distinguishes a broken one from a good one. */
     if (open_shaderc(vk, system, NULL) == KILN_OK) {
         const void *address = shaderc_address(vk);
         if (kn_module_of_address(address, path, sizeof(path), build_id, sizeof(build_id)) &&
@@ -216,7 +216,7 @@ static kn_shaderc_include *try_file(const char *folder, const char *name)
     return include;
 }
 
-/* An empty name with a message is how shaderc is told of a failure. */
+/* An empty name with a message is how shaderc learns of a failure. */
 static kn_shaderc_include *failure(const char *message)
 {
     kn_shaderc_include *include = include_text("", message, strlen(message));
@@ -249,8 +249,8 @@ static kn_shaderc_include *resolve(void *user, const char *requested, int type,
         include = try_file(NULL, requested);
     }
     if (include == NULL && type == 0 && strchr(requesting, '/') != NULL) {
-        /* Between quotes: beside the includer first. One without a directory is not a file, and the
-         * current directory is no place to look in. */
+        /* Between quotes: next to the includer first. One without a directory is not a file, and
+         * the current directory is not a place to look in. */
         char *folder = kn_path_folder(requesting);
         include = folder != NULL ? try_file(folder, requested) : NULL;
         free(folder);

@@ -1,4 +1,4 @@
-/* Looks for #version. Must not know what a version is good for. */
+/* Looks for #version. This file must not know what a version is good for. */
 #include "backends/vulkan/glsl_version.h"
 
 #include <stdbool.h>

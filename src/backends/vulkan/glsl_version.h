@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* The number behind the first `#version` at the beginning of a line, comments apart. 0: there is no
+/* The number after the first `#version` at the beginning of a line, comments apart. 0: there is no
  * such line, or no number in it. */
 int kn_glsl_version(const char *text, size_t length);
 

@@ -91,7 +91,7 @@ static VkResult wait_for(kn_vk_job *job)
 {
     kn_vk_queue *queue = job->queue;
     const kn_vk_device *device = queue->device;
-    job->refs++; /* so that nobody starts it anew meanwhile */
+    job->refs++; /* so that no one starts it again meanwhile */
     kn_mutex_unlock(&queue->lock);
     VkResult result =
         device->fn.vkWaitForFences(device->handle, 1, &job->fence, VK_TRUE, UINT64_MAX);
@@ -117,7 +117,7 @@ static kiln_status collect(kn_vk_queue *queue, const kn_vk_job *until, kiln_diag
                                                   : kn_vk_fail(result, "waiting for the device",
                                                                first == KILN_OK ? diag : NULL);
         first = first == KILN_OK ? status : first;
-        if (!job->done) { /* else somebody else was there while we waited */
+        if (!job->done) { /* else another thread was there while we waited */
             retire(job, status);
         }
         if (wait) {
@@ -408,7 +408,7 @@ kiln_status kn_vk_event_wait(void *device, void *event, kiln_diag *diag)
     }
     const kiln_status status = job->result;
     kn_mutex_unlock(&job->queue->lock);
-    if (status != KILN_OK && waited == KILN_OK) { /* somebody else was told why */
+    if (status != KILN_OK && waited == KILN_OK) { /* another caller got the reason */
         return kiln_diag_set(diag, status, NULL, "waiting for the device",
                              "it failed before this was done");
     }

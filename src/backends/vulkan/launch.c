@@ -34,7 +34,7 @@ static kiln_status bind_buffer(const kn_vk_device *device, const kn_spirv *modul
                              "argument %zu: buffer offset %zu is not a multiple of %llu", index,
                              arg->offset, (unsigned long long)alignment);
     }
-    /* No block is larger than the limit: what of a buffer lies behind it is out of reach. */
+    /* No block is larger than the limit: what of a buffer lies beyond it is out of reach. */
     const bool whole = !uniform || arg->size <= limits->maxUniformBufferRange;
     bound->buffers[bound->buffer_count++] =
         (VkDescriptorBufferInfo){((const kn_vk_buffer *)arg->buffer)->handle, arg->offset,

@@ -1,4 +1,4 @@
-/* Opening the Vulkan loader and an instance, telling failures apart, listing physical devices. */
+/* Opening the Vulkan loader and an instance, distinguishing failures, listing physical devices. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -95,7 +95,7 @@ kiln_status kn_vk_queue_read(void *handle, void *from, size_t offset, void *data
                                            NULL);
     job->read_to = data;
     job->read_size = size;
-    void *own = NULL; /* whoever else waits for this queue, the answer is this job's */
+    void *own = NULL; /* for any other thread that waits for this queue, the answer is this job's */
     status = kn_vk_job_submit(job, out_event != NULL ? out_event : &own, diag);
     if (own != NULL) {
         status = kn_vk_event_wait(queue->device, own, diag);

@@ -36,7 +36,7 @@ static kn_slot *pop(kn_line *line)
 
 /* --- the threads ------------------------------------------------------------------------------ */
 
-/* Ends a submission: its things go back, its slot comes free, its caller is told. */
+/* Ends a submission: its things go back, its slot comes free, its caller is notified. */
 static void finish(kiln_executor *executor, kn_slot *slot, kiln_status status)
 {
     kiln_ticket *ticket = slot->ticket;

@@ -3,7 +3,7 @@
  * wait for the kernel, download) -> FREE. The front never waits for a kernel, so that kernels
  * follow one another in their queue without a gap; the back never uploads. What fails leaves the
  * line at once. Where the device copies by itself (KILN_CAP_ASYNC_COPY) the front does not wait for
- * uploads either: the launch is put behind them.
+ * uploads either: the launch is queued after them.
  *
  * executor.c has the line and its threads, executor_step.c what is done to one submission,
  * executor_ticket.c the tickets. */
@@ -36,7 +36,7 @@ typedef struct kn_slot {
     char *bytes; /* the entry's name and the values */
     size_t capacity;
     void *event;                       /* the backend's, of the launch */
-    void *uploads[KILN_WORK_ARGS_MAX]; /* the same of copies that the launch is behind */
+    void *uploads[KILN_WORK_ARGS_MAX]; /* the same of copies that the launch comes after */
     uint32_t upload_count;
     kiln_work_arg work[KILN_WORK_ARGS_MAX];
     kiln_arg args[KILN_WORK_ARGS_MAX];

@@ -195,7 +195,7 @@ kiln_status kn_slot_start(kn_slot *slot, kiln_executor *executor, kiln_diag *dia
         }
     }
     if (status == KILN_OK && slot->upload_count > 0) {
-        /* The queue is in order: behind its last copy is behind all. */
+        /* The queue is in order: after its last copy is after all. */
         status = kn_hal_queue_wait(&executor->device->driver->in, executor->run->handle,
                                    slot->uploads[slot->upload_count - 1], diag);
     }
@@ -206,8 +206,8 @@ kiln_status kn_slot_start(kn_slot *slot, kiln_executor *executor, kiln_diag *dia
     return status;
 }
 
-/* The kernel on its device's track. That it has just ended is as near as can be told: the event has
- * a length, not a place. */
+/* The kernel on its device's track. That it has just finished is as near as can be known: the event
+ * has a length, not a place. */
 static void trace_kernel(const kn_slot *slot, const kiln_device *device)
 {
     uint64_t took = 0;
@@ -280,7 +280,7 @@ kiln_status kn_slot_complete(kn_slot *slot, kiln_executor *executor, kiln_diag *
 void kn_slot_empty(kn_slot *slot, kiln_executor *executor)
 {
     const kiln_device *device = executor->device;
-    kn_ignore(finish_uploads(slot, device, NULL)); /* of what failed on the way: told already */
+    kn_ignore(finish_uploads(slot, device, NULL)); /* of what failed on the way: reported already */
     if (slot->event != NULL) {
         kn_hal_event_destroy(&device->driver->in, device->handle, slot->event);
         slot->event = NULL;

@@ -211,7 +211,7 @@ static void match_module(void *user, const char *path, const char *build_id)
     search->found = search->found || kn_text_starts(kn_path_name(path), search->prefix);
 }
 
-/* True also where nobody can tell. */
+/* True also where it is unknown. */
 static bool may_have_read(const loader *l)
 {
     mapped_search search = {.prefix = l->library};

@@ -171,7 +171,7 @@ static void remember(const kiln_runtime *runtime, const kiln_backend *backend,
     free(recall.devices);
 }
 
-/* Lists a backend as it was remembered; *out_known tells whether it was. */
+/* Lists a backend as it was remembered; *out_known says whether it was. */
 static kiln_status add_recalled(kiln_runtime *runtime, const kiln_backend *backend, size_t rank,
                                 bool *out_known, kiln_diag *diag)
 {
@@ -211,7 +211,7 @@ static kiln_status add_recalled(kiln_runtime *runtime, const kiln_backend *backe
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* A driver that took its process with it is told of, once; the rest are only reported. */
+/* A driver that took its process with it is logged, once; the rest are only reported. */
 static void tell_unusable(const kiln_backend *backend, const kiln_probe_report *report)
 {
     const bool bad =

@@ -1,5 +1,5 @@
-/* Runs kiln-probe and turns however it ended into a report. Of drivers behind one loader, the bad
- * one is found by a child for each. */
+/* Runs kiln-probe and turns its outcome into a report. Of drivers behind one loader, the bad one is
+ * found by a child for each. */
 #include "core/runtime/isolate.h"
 
 #include <stdlib.h>
@@ -203,7 +203,7 @@ static kiln_status probe_one(void *user, const char *name)
 }
 
 /* The whole list took its child: which registration does so by itself, and what do the others give?
- * Without any the loader has to work: what crashes then is no registration's fault. */
+ * Without any the loader has to work: what crashes then is not the fault of a registration. */
 static bool part_drivers(parting *p, kiln_probe_report *report)
 {
     kiln_probe_report some;

@@ -1,5 +1,5 @@
 /* Memos: entries of a stage of their own, named by a text. What comes back may be old, and the
- * backend checks it; a lost one costs its backend a look-up. */
+ * backend checks it; a lost one costs its backend a lookup. */
 #include "core/runtime/memo.h"
 
 #include <stdlib.h>

@@ -93,7 +93,7 @@ typedef struct mapping {
     char *own;
 } mapping;
 
-/* Every library of the process: which of them a driver needed cannot be told. The program itself is
+/* Every library of the process: which of them a driver needed is unknown. The program itself is
  * left out (it comes first), and so is kiln, whose build id is in the digest. */
 static void take_module(void *user, const char *path, const char *build_id)
 {

@@ -38,7 +38,7 @@ static kiln_status open_asked(kiln_runtime *runtime, bool hidden, kiln_diag *dia
     return status;
 }
 
-/* Opens the others, since what was asked for cannot be had. */
+/* Opens the others, since what was asked for is unavailable. */
 static kiln_status open_skipped(kiln_runtime *runtime, kiln_diag *diag)
 {
     const kiln_backend *backend = NULL;
@@ -181,8 +181,8 @@ static kiln_status list_devices(kiln_runtime *runtime, bool hidden, kiln_diag *d
     return status;
 }
 
-/* True if the device that will be used is what it was remembered as. Whoever asks for a device gets
- * the first one, unless no source of his fits it. */
+/* True if the device that will be used is what it was remembered as. A caller that asks for a
+ * device gets the first one, unless no source of his fits it. */
 static bool memory_holds(kiln_runtime *runtime)
 {
     kiln_diag why = KILN_DIAG_INIT;

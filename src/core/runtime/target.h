@@ -6,7 +6,7 @@
 
 #include "core/runtime/driver.h"
 
-/* A sink that adds what it is told to a recipe; its status is the first failure. */
+/* A sink that adds what it receives to a recipe; its status is the first failure. */
 typedef struct kn_identity_sink {
     kiln_recipe *recipe;
     kiln_diag *diag;

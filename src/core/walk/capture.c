@@ -29,8 +29,8 @@ static void capture_once(kiln_program *program)
     kiln_status status =
         kn_hal_program_capture(in, device->handle, program->handle, &artifact.base, &diag);
     if (status == KILN_OK && artifact.base.size > 0) {
-        /* The log and the list of kernels that a hit gives back are the compile's, whoever made the
-         * bytes. */
+        /* The log and the list of kernels that a hit gives back are the compile's, whichever
+         * program made the bytes. */
         status = program->log != NULL
                      ? kn_host.artifact_set_log(&artifact.base, program->log, SIZE_MAX)
                      : KILN_OK;

@@ -11,7 +11,7 @@ typedef struct kn_plan {
     kiln_device *device; /* a listed one, whose target is used; or NULL */
     kiln_target own;     /* a target by name alone */
     bool owned;
-    bool started; /* build is to be ended */
+    bool started; /* build is to be cancelled */
     kn_build build;
 } kn_plan;
 

@@ -1,4 +1,4 @@
-/* See precompile.h. The directory is <root>/pch, beside the entries; the backend bounds and sweeps
+/* See precompile.h. The directory is <root>/pch, next to the entries; the backend bounds and sweeps
  * it.
  */
 #include "core/walk/precompile.h"

@@ -1,4 +1,4 @@
-/* What a backend is told so that it can keep precompiled headers (kiln_precompile): the name that
+/* What a backend gets so that it can keep precompiled headers (kiln_precompile): the name that
  * stands for them, and the files that they are made of. */
 #ifndef KILN_CORE_PRECOMPILE_H
 #define KILN_CORE_PRECOMPILE_H
@@ -17,7 +17,7 @@ void kn_precompile_init(kn_precompile *precompile, const kn_build *build, const 
                         const kiln_stage *stage);
 void kn_precompile_deinit(kn_precompile *precompile);
 
-/* Bytes of a C-like text before its first token that is no directive's. */
+/* Bytes of a C-like text before its first token that is not a directive's. */
 size_t kn_leading_directives(const char *text, size_t length);
 
 #endif

@@ -1,4 +1,4 @@
-/* Programs: built by the walk, shared while somebody holds them. */
+/* Programs: built by the walk, shared while a caller holds them. */
 #include "core/walk/program.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "core/walk/program_kernels.h"
 #include "sized/sized.h"
 
-/* Device and keys of all stages. 0 if the program cannot be shared: a stage went past the cache, or
+/* Device and keys of all stages. 0 if the program cannot be shared: a stage bypassed the cache, or
  * there are none. */
 static size_t make_share_key(const kiln_device *device, const kn_build *build, unsigned char *key)
 {
@@ -30,7 +30,7 @@ static size_t make_share_key(const kiln_device *device, const kn_build *build, u
     return build->stage_count > 0 ? size : 0;
 }
 
-/* Under the runtime's mutex: whoever is in the map has a reference left. */
+/* Under the runtime's mutex: a program that is in the map has a reference left. */
 static kiln_program *find_locked(kiln_runtime *runtime, const unsigned char *key, size_t size)
 {
     kiln_program *program = (kiln_program *)kn_map_find(&runtime->programs, key, size);

@@ -11,7 +11,7 @@
 
 #define KN_SHARE_KEY_MAX (sizeof(uintptr_t) + KILN_STAGE_MAX * sizeof(kiln_key))
 
-/* What the backend told about one entry. Kept until the program goes. */
+/* What the backend reported about one entry. Kept until the program goes. */
 typedef struct kn_reflection {
     struct kn_reflection *next;
     const kiln_param *params; /* the backend's */
@@ -26,7 +26,7 @@ struct kiln_program {
     kiln_device *device;
     void *handle;
     struct kn_background *background; /* it stands for another program, and has no handle */
-    kiln_key first_key;               /* of the first stage; zeros where that went past the cache */
+    kiln_key first_key;               /* of the first stage; zeros where that bypassed the cache */
     kiln_build_info info;
     char *log;
     char *kernels; /* program_kernels.h; NULL: not known */

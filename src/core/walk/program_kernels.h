@@ -1,4 +1,4 @@
-/* The kernels of a program as its backend wrote them beside the artifact (KILN_FACT_ENTRIES): what
+/* The kernels of a program as its backend wrote them next to the artifact (KILN_FACT_ENTRIES): what
  * a compile that loads nothing, and a program whose driver forgets, are asked about. */
 #ifndef KILN_CORE_PROGRAM_KERNELS_H
 #define KILN_CORE_PROGRAM_KERNELS_H

@@ -1,4 +1,4 @@
-/* The ticker: a thread that lives only as long as the slow work, and only if somebody listens. */
+/* The ticker: a thread that lives only as long as the slow work, and only if a caller listens. */
 #include "core/walk/progress.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Tells a caller once a second that a compile, or a wait for another's, is still going on. */
+/* Reports to a caller once a second that a compile, or a wait for another's, is still going on. */
 #ifndef KILN_CORE_PROGRESS_H
 #define KILN_CORE_PROGRESS_H
 
@@ -20,7 +20,7 @@ typedef struct kn_ticker {
 /* Start and stop frame slow work; without a callback in `options` both do nothing. */
 void kn_ticker_start(kn_ticker *ticker, const kiln_build_options *options, const char *stage,
                      const char *name);
-/* A compile starts now: told at once. `ticker` may be NULL. */
+/* A compile starts now: reported at once. `ticker` may be NULL. */
 void kn_ticker_compile(kn_ticker *ticker);
 void kn_ticker_stop(kn_ticker *ticker);
 

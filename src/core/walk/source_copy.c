@@ -32,7 +32,7 @@ static char *put_text(block *b, const char *text)
 static const char *const *put_texts(block *b, const char *const *texts, size_t count)
 {
     if (texts == NULL) {
-        return NULL; /* with a count: whoever builds it refuses it */
+        return NULL; /* with a count: the build refuses it */
     }
     const char **list = (const char **)put(b, texts, count * sizeof(*texts));
     for (size_t i = 0; i < count; i++) {

@@ -281,7 +281,7 @@ static bool identity_holds(const kn_build *build, size_t index)
 }
 
 /* Why what has just been compiled does not belong to the stage's key: right for this caller, wrong
- * for whoever finds it later. NULL if it does. */
+ * for a later one that finds it. NULL if it does. */
 static const char *find_change(const kn_build *build, size_t index)
 {
     kn_closure *closure = build->runs[index].closure;
@@ -436,7 +436,7 @@ static kiln_status get_or_compile(kn_build *build, size_t index, kn_ticker *tick
             run->origin = KILN_ORIGIN_COMPILED;
             return KILN_OK;
         }
-        /* We waited for somebody who had no bytes to share: the program itself is as good. */
+        /* We waited for a leader that had no bytes to share: the program itself is as good. */
         build->shared = kn_program_await(build);
         if (build->shared != NULL) {
             run->origin = KILN_ORIGIN_SHARED;

@@ -35,7 +35,7 @@ struct kiln_warm {
     uint32_t job_count;
 
     kn_mutex mutex;  /* what follows */
-    kn_cond ended;   /* a job ended */
+    kn_cond ended;   /* a job finished */
     size_t next;     /* item */
     uint32_t active; /* jobs that are posted or run */
     bool cancelled;
@@ -71,7 +71,7 @@ static kiln_status build_item(kiln_warm *warm, item *it, bool *out_compiled, kil
     return status;
 }
 
-/* Counts what became of an item, and tells it. */
+/* Counts what became of an item, and reports it. */
 static void account(kiln_warm *warm, const item *it, kiln_status status, bool compiled,
                     const kiln_diag *diag)
 {
@@ -149,7 +149,7 @@ static void run_job(void *user, bool called_off)
     }
     account(warm, it, status, compiled, &diag);
     kiln_diag_clear(&diag);
-    kn_crew_post(warm->crew, &j->task, false); /* behind what was posted meanwhile */
+    kn_crew_post(warm->crew, &j->task, false); /* after what was posted meanwhile */
 }
 
 /* --- the order -------------------------------------------------------------------------------- */

@@ -31,13 +31,13 @@ typedef struct place_list {
 
 struct kiln_watch {
     kiln_device *device;
-    kn_source_copy copy; /* without a text: that is read anew */
+    kn_source_copy copy; /* without a text: that is read again */
     kiln_build_options options;
     kiln_program *program;
     place_list places; /* the source file is the first */
     bool begun;        /* there was a build */
     bool young;        /* a change may hide behind equal times: look again */
-    bool uncached;     /* the last build went past the cache: another one is another compile */
+    bool uncached;     /* the last build bypassed the cache: another one is another compile */
     bool again;        /* that build was due to young files alone */
     int64_t looked_ns; /* wall clock before the last build */
 };
@@ -105,7 +105,7 @@ static bool is_due(kiln_watch *watch)
             return true;
         }
     }
-    /* Once more, after the times have become sure; until then, where that costs no compile. */
+    /* Again, after the times have become sure; until then, where that costs no compile. */
     const int64_t age = kn_clock_wall() - watch->looked_ns;
     watch->again = watch->young && (!watch->uncached || age < 0 || age > SETTLED_NS);
     return watch->again;
@@ -184,7 +184,7 @@ static kiln_status build(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
         status = kn_build_program(watch->device, &source, &watch->options, &extra, &program, diag);
     }
     keep_places(watch, &places, seen.followed);
-    /* What failed is told once: it is looked at again when something changes. */
+    /* What failed is reported once: it is looked at again when something changes. */
     watch->uncached = seen.uncached;
     watch->young = status == KILN_OK && !(watch->again && watch->uncached) &&
                    any_young(&watch->places, watch->looked_ns);

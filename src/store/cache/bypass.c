@@ -1,4 +1,5 @@
-/* Compiles that go past the cache: counted, listed by reason, and told to who pays for them. */
+/* Compiles that bypass the cache: counted, listed by reason, and reported to the process that pays
+ * for them. */
 #include <stdlib.h>
 
 #include "base/diag.h"

@@ -221,7 +221,7 @@ static void close_parts(kiln_cache *cache)
     cache->stats = NULL;
 }
 
-/* A root that cannot be written to (a read-only mount) still answers, and is told once. */
+/* A root that cannot be written to (a read-only mount) still answers, and is logged once. */
 static void check_writable(kiln_cache *cache)
 {
     kiln_diag reason = KILN_DIAG_INIT;
@@ -331,7 +331,7 @@ void kn_cache_renew(kiln_cache *cache)
         kn_log(KILN_LOG_WARN,
                "no memory for the cache in a forked process: it is turned off there");
         cache->options.flags |= KILN_CACHE_DISABLED;
-        close_parts(cache); /* whoever looks finds none, and not half of them */
+        close_parts(cache); /* a reader finds none, and not half of them */
     }
     kn_fork_renewed(&cache->guard);
 }
@@ -418,7 +418,7 @@ static kiln_status look(kiln_cache *cache, const kiln_key *key, const char *targ
 kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob,
                            kiln_origin *out_origin, kiln_diag *diag)
 {
-    (void)diag; /* trouble is a miss */
+    (void)diag; /* an error is a miss */
     return look(cache, key, NULL, false, out_blob, out_origin);
 }
 

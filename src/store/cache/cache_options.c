@@ -1,4 +1,4 @@
-/* What the environment and the caller say about a cache. Must not open anything. */
+/* What the environment and the caller say about a cache. This file must not open anything. */
 #include "store/cache/cache.h"
 
 #include <string.h>

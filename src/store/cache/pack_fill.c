@@ -103,7 +103,7 @@ static kiln_status add(kiln_pack_writer *writer, kiln_cache *cache, const kiln_k
                              .facts_size = blob->facts_size,
                              .recipe_size = blob->recipe.length};
     kn_text_put(record.writer, sizeof record.writer, entry.writer);
-    /* A blob that was read has its recipe right behind its body. */
+    /* A blob that was read has its recipe right after its body. */
     const kn_span body = kn_span_of(blob->data, kn_blob_body(blob).length + blob->recipe.length);
     status = kn_pack_writer_take(writer, &record, body, out_added, diag);
     kiln_blob_release(blob);

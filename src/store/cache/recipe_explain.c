@@ -1,5 +1,5 @@
-/* Finds the stored recipe that is nearest to one, and says what became of a key. Must not know what
- * a source or a device is. */
+/* Finds the stored recipe that is nearest to one, and says what became of a key. This file must not
+ * know what a source or a device is. */
 #include "kiln/explain.h"
 
 #include <stdlib.h>
@@ -64,7 +64,8 @@ static kiln_status look_on_disk(void *user, const kiln_entry_info *info)
         status = consider(s, &info->key, blob->recipe);
     }
     kiln_blob_release(blob);
-    return status == KILN_E_NOMEM ? status : KILN_OK; /* a damaged one is no help, and no trouble */
+    return status == KILN_E_NOMEM ? status
+                                  : KILN_OK; /* a damaged one does not help and does no harm */
 }
 
 static kiln_status look_in_pack(void *user, const kiln_entry_info *info)

@@ -1,5 +1,5 @@
 /* Moves entries between a cache, or a pack, and remotes: the public half of kiln push and pull.
- * Must not know what a server speaks. */
+ * This file must not know what a server speaks. */
 #include "kiln/remote.h"
 
 #include <stdlib.h>
@@ -186,7 +186,7 @@ static kiln_status give(kn_remote *remote, const kn_tier_put *what, bool packed,
     return status;
 }
 
-/* To each remote; the first failure is told, and the others are given it all the same. */
+/* To each remote; the first failure is reported, and the others get it all the same. */
 static kiln_status give_all(kiln_transfer *transfer, const kn_tier_put *what, bool packed,
                             bool replace, kiln_diag *diag)
 {
@@ -250,7 +250,7 @@ static kiln_status take(kn_remote *remote, const kiln_key *key, kiln_blob **out_
     return status;
 }
 
-/* From the first that has it. Trouble with one is told when no other helps. */
+/* From the first that has it. A failure of one is reported when no other has it. */
 static kiln_status take_any(kiln_transfer *transfer, const kiln_key *key, kiln_blob **out_blob,
                             kiln_diag *diag)
 {

@@ -1,4 +1,4 @@
-/* Composes the tiers. Must not know what a tier is made of. */
+/* Composes the tiers. This file must not know what a tier is made of. */
 #include "store/cache/stack.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static void count_hit(kn_stack *stack, kiln_origin origin, const kiln_blob *blob
 /* What a tier could not do. */
 typedef enum trouble { TAKE, READ, STORE, TROUBLES } trouble;
 
-/* The first time is told, with its reason; the caller counts each. */
+/* The first time is logged, with its reason; the caller counts each. */
 static void log_trouble(kn_stack *stack, size_t tier, trouble what, const kiln_diag *diag)
 {
     static const char *const words[TROUBLES] = {"copy an entry from a lower tier", "be read",

@@ -1,4 +1,4 @@
-/* Why compiles went past the cache, and what that cost: over all processes, by reason.
+/* Why compiles bypassed the cache, and what that cost: over all processes, by reason.
  *
  * `<root>/bypasses` is a table (row_table.h) of 64 rows of 512 bytes, each found by the digest of
  * its reason; a new reason takes the row that was used longest ago. */
@@ -17,13 +17,13 @@ typedef struct kn_bypass_row {
     uint64_t count, time_ns;
     int64_t last_ns;  /* wall clock */
     uint32_t process; /* who wrote it last */
-    bool told;        /* a process that paid for it again has been told */
+    bool told;        /* a process that paid for it again has been informed */
     char what[KN_BYPASS_WHAT];
     char reason[KN_BYPASS_REASON];
 } kn_bypass_row;
 
-/* Adds one compile. True if another process has paid for this reason before and nobody was told:
- * the caller is to tell now, and the row says that it was done. */
+/* Adds one compile. True if another process has paid for this reason before and it was not logged:
+ * the caller is to log it now, and the row says that it was done. */
 bool kn_bypasses_add(const char *root, const char *what, const char *reason, uint64_t took_ns);
 
 /* Reads the rows that there are, in no order. */

@@ -1,5 +1,5 @@
-/* Keeps the disk tier within its bounds: room before a put, eviction by last use. Must not read
- * entries: whoever has one open keeps it. */
+/* Keeps the disk tier within its bounds: room before a put, eviction by last use. This file must
+ * not read entries: a reader that has one open keeps it. */
 #include "base/log.h"
 #include "store/disk/disk.h"
 #include "store/disk/disk_victims.h"
@@ -20,8 +20,8 @@
 
 /* --- eviction --------------------------------------------------------------------------------- */
 
-/* A cache that evicts what was used within the hour, over and over, is too small for what it is
- * for: told once, when half of it has gone that way. */
+/* A cache that evicts what was used within the hour, over and over, is too small for its purpose:
+ * logged once, when half of it has gone that way. */
 static void note_evicted(kn_disk *disk, const kn_victims_removed *removed)
 {
     const unsigned shift = 20;
@@ -50,8 +50,8 @@ static int64_t oldest_allowed(const kn_disk *disk, int64_t now_ns)
 }
 
 /* The evictor's lock; `lock` NULL where there is none. One who was passed over because it stood
- * still reports nothing: somebody has counted since, and what is subtracted twice would let the
- * store grow. */
+ * still reports nothing: another process has counted since, and what is subtracted twice would let
+ * the store grow. */
 typedef struct evictor {
     kn_disk *disk;
     kn_lock_file *lock;
@@ -174,7 +174,7 @@ static void evict_slices(const evictor *e, const kn_record *record, const kiln_k
 static bool is_due(int64_t since_ns, int64_t now_ns, int64_t period_ns)
 {
     int64_t age = now_ns - since_ns;
-    return age > period_ns || age < -DAY_NS; /* from the future: somebody's clock was wrong */
+    return age > period_ns || age < -DAY_NS; /* from the future: some clock was wrong */
 }
 
 /* While the totals are not known, or have not been put right for long, a put does that itself. */
@@ -206,8 +206,8 @@ static void maintain(const evictor *e, const kn_record *record, const kiln_key *
     }
 }
 
-/* How long a put waits to be the evictor: where there is no room, and where nobody has counted for
- * long although somebody seems to. */
+/* How long a put waits to be the evictor: where there is no room, and where no process has counted
+ * for long although one seems to. */
 static uint64_t choose_patience(kn_disk *disk, bool over, bool uncounted)
 {
     const uint64_t now = kn_clock_now();

@@ -1,5 +1,5 @@
 /* The janitor: a thread that does what is due once a day or once an hour, so that no put waits for
- * a walk over the whole store. Must not make room: whoever needs it does (disk_evict.c). */
+ * a walk over the whole store. This file must not make room: disk_evict.c does. */
 #include "store/disk/disk.h"
 
 #include "base/log.h"

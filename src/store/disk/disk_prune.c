@@ -1,4 +1,4 @@
-/* Prune and clear: removal because somebody asked for it. */
+/* Prune and clear: removal on request. */
 #include <string.h>
 
 #include "base/text.h"
@@ -53,7 +53,7 @@ static kiln_status remove_made(void *user, const char *name)
     return KILN_OK;
 }
 
-/* Precompiled headers, which compilers keep beside the entries: each is larger than most caches.
+/* Precompiled headers, which compilers keep next to the entries: each is larger than most caches.
  * Who reads one has it open, or compiles without; what cannot be removed is as good as before. */
 static void remove_precompiled(const kn_disk *disk, kiln_prune_result *result)
 {

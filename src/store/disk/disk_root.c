@@ -1,5 +1,5 @@
-/* What a put asks of the world before it writes: a root that is ours, and room. Must not know what
- * is written. */
+/* What a put asks of the world before it writes: a root that is ours, and room. This file must not
+ * know what is written. */
 #include "store/disk/disk.h"
 #include "sys/file.h"
 #include "sys/paths.h"

@@ -21,7 +21,7 @@ typedef kiln_status kn_disk_file_fn(void *user, const kn_disk_file *file);
 kiln_status kn_disk_scan(kn_disk *disk, const char *target, int folder, kn_disk_file_fn *visit,
                          void *user, kiln_diag *diag);
 
-/* Tells the caller's progress function (disk.h), if there is one, but not more often than it can be
+/* Calls the caller's progress function (disk.h), if there is one, but not more often than it can be
  * of use. */
 typedef struct kn_disk_ticker {
     const kn_disk *disk; /* NULL: silent */

@@ -1,6 +1,6 @@
 /* The temporaries in a root: most have no name, and go with their writers. Where the system cannot
  * do that, and in the moment in which one replaces an entry, they have one: then they count against
- * the cap, and go when their writer is gone. Must not know what is written to them. */
+ * the cap, and go when their writer is gone. This file must not know what is written to them. */
 #include <string.h>
 
 #include "base/log.h"
@@ -20,7 +20,7 @@ typedef struct sweep {
     kn_disk_temporaries found;
 } sweep;
 
-/* A lock tells whether its writer lives. Nobody writes one entry for an hour, locked or not: a
+/* A lock shows whether its writer lives. Nobody writes one entry for an hour, locked or not: a
  * child that was forked meanwhile may hold the lock for longer. What comes from the future cannot
  * be judged by age for long. */
 static bool remove_left_over(const sweep *s, const char *path, const kn_file_facts *facts)
@@ -41,7 +41,7 @@ static kiln_status sweep_one(void *user, const char *name)
     char path[KN_DISK_PATH];
     kn_file_facts facts;
     if (strlen(name) > 200 || !kn_publish_is_temporary(name)) {
-        return KILN_OK; /* somebody may have chosen a root with a "tmp" of his own */
+        return KILN_OK; /* a user may have chosen a root with a "tmp" of his own */
     }
     kn_text_putf(path, sizeof path, "%s/tmp/%s", s->disk->root, name);
     if (kn_file_stat(path, false, &facts, NULL) != KILN_OK || facts.kind != KN_FILE_REGULAR) {

@@ -1,4 +1,4 @@
-/* Lists entries and removes those that go first. Must not read entries: whoever
+/* Lists entries and removes those that go first. This file must not read entries: whoever
  * has one open keeps it. */
 #include "store/disk/disk_victims.h"
 
@@ -130,7 +130,7 @@ kiln_status kn_victims_remove(kn_disk *disk, kn_victims *list, const kn_victims_
         }
         if (bytes <= limit->bytes && files <= limit->files &&
             item->used_ns >= limit->used_after_ns) {
-            continue; /* one behind it may be older, where the order is not by use */
+            continue; /* one after it may be older, where the order is not by use */
         }
         if (limit->spare_pinned && kn_disk_is_pinned(disk, &item->key)) {
             continue;

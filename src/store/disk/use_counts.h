@@ -14,7 +14,7 @@ typedef struct kn_use {
     uint32_t last_s; /* since 1970 */
 } kn_use;
 
-/* NULL where the file cannot be had; all others take that. */
+/* NULL where the file cannot be opened; all others take that. */
 kn_file *kn_uses_open(const char *root, bool writable);
 void kn_uses_add(kn_file *uses, const kiln_key *key, uint32_t times, uint32_t now_s);
 /* Zeros if nothing is known. */

@@ -1,4 +1,4 @@
-/* Blobs: immutable bytes with a reference count. Must not know where they come from. */
+/* Blobs: immutable bytes with a reference count. This file must not know where they come from. */
 #include "store/format/blob.h"
 
 #include <stdlib.h>

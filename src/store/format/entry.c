@@ -1,4 +1,4 @@
-/* Reads and writes the entry file. Must not know where files lie. */
+/* Reads and writes the entry file. This file must not know where files lie. */
 #include "store/format/entry.h"
 
 #include <stdlib.h>
@@ -136,7 +136,7 @@ uint64_t kn_entry_unpacked(const kn_entry *entry)
     return entry->payload_size + entry->facts.length + entry->recipe.length;
 }
 
-/* Lays the body out anew, with the payload unpacked. */
+/* Lays out the body again, with the payload unpacked. */
 static kiln_status unpack(const kn_entry *entry, kiln_blob **out_blob, kiln_diag *diag)
 {
     size_t size = (size_t)entry->payload_size;

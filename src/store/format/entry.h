@@ -1,8 +1,8 @@
 /* The entry file: one cached result with everything that is known about it. docs/formats.md has it
  * byte by byte; tests/golden holds files that must be readable for ever.
  *
- * The parser takes bytes that anybody may have written: it checks every length against the bytes
- * that are there before it uses one, and accepts nothing whose checksum does not fit. */
+ * The parser takes bytes of any origin: it checks every length against the bytes that are there
+ * before it uses one, and accepts nothing whose checksum does not fit. */
 #ifndef KILN_STORE_ENTRY_H
 #define KILN_STORE_ENTRY_H
 
@@ -73,7 +73,7 @@ typedef struct kn_entry_request {
 /* KILN_E_INVALID when it would be larger than KN_ENTRY_LIMIT, KILN_E_NOMEM. */
 kiln_status kn_entry_write(const kn_entry_request *request, kn_entry_parts *out_parts,
                            kiln_diag *diag);
-/* The same in one piece, malloc'ed, with `spare` bytes of room behind it. */
+/* The same in one piece, malloc'ed, with `spare` bytes of room after it. */
 kiln_status kn_entry_bytes(const kn_entry_request *request, size_t spare, void **out_data,
                            size_t *out_size, kiln_diag *diag);
 size_t kn_entry_parts_size(const kn_entry_parts *parts);

@@ -1,4 +1,4 @@
-/* Compares recipes as bags of lines. Must not know where they are from. */
+/* Compares recipes as bags of lines. This file must not know where they are from. */
 #include "store/format/recipe_diff.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Locks on a small file that is replaced when a holder stands still. Must not know who evicts. */
+/* Locks on a small file that is replaced when a holder stands still. This file must not know who
+ * evicts. */
 #include "store/format/record_lock.h"
 
 #include <stdlib.h>
@@ -105,7 +106,7 @@ static kiln_status read_for_copy(const char *path, record_copy *copy)
     kiln_status status = KILN_E_CORRUPT;
     *copy = (record_copy){.data = NULL};
     for (int i = 0; i < READS && status == KILN_E_CORRUPT; i++) {
-        if (i > 0) { /* half of somebody's write */
+        if (i > 0) { /* half of another's write */
             free(copy->data);
             kn_clock_sleep(MS);
         }
@@ -126,7 +127,7 @@ static kiln_status read_for_copy(const char *path, record_copy *copy)
     return KILN_OK;
 }
 
-/* KILN_MISS: somebody was faster, or has written meanwhile. */
+/* KILN_MISS: another was faster, or has written meanwhile. */
 static kiln_status publish_copy(const kn_lock_file *old, const char *path, const char *folder)
 {
     record_copy copy;
@@ -212,7 +213,7 @@ static kiln_status lock_one(kn_lock_file *lock, const char *path, uint64_t byte,
     }
 }
 
-/* A wait for one file that ended in vain. True: wait for the one that is there now. */
+/* A wait for one file that ended without the lock. True: wait for the one that is there now. */
 static bool goes_on(kn_lock_file *lock, const char *path, uint64_t byte, record_wait *wait)
 {
     if (wait->ns < KN_RECORD_STUCK_NS) {

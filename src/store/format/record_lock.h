@@ -1,12 +1,12 @@
-/* Locks on the record of statistics: bytes of its own file, far behind its end.
+/* Locks on the record of statistics: bytes of its own file, far past its end.
  *
  * A process may be stopped while it holds one, for hours. So nobody waits for long: who has waited
  * KN_RECORD_STUCK_NS puts a copy of the file in the place of the file, on which nobody holds
  * anything, and goes on with that. The one who was passed over finds out by kn_record_is_locked;
  * what it wrote meanwhile went into the old file, or into the copy if it came before (kn_record's
- * `copied` tells which). To pass over a process that was merely slow is as harmless.
+ * `copied` says which). To pass over a process that was merely slow is as harmless.
  *
- * What lies in the place of the file, and is no file or somebody else's, can go from a root of
+ * What lies in the place of the file, and is not a file or somebody else's, can go from a root of
  * ours. */
 #ifndef KILN_STORE_FORMAT_RECORD_LOCK_H
 #define KILN_STORE_FORMAT_RECORD_LOCK_H

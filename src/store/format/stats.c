@@ -1,4 +1,4 @@
-/* Counters and running totals. Must not know what a disk tier or an entry is. */
+/* Counters and running totals. This file must not know what a disk tier or an entry is. */
 #include "store/format/stats.h"
 
 #include <stdlib.h>
@@ -525,7 +525,7 @@ kiln_status kn_stats_read(const kn_stats *stats, kn_record *out_record, kiln_dia
         if (status == KILN_OK) {
             return KILN_OK;
         }
-        /* Readers take no lock: what looks damaged may be half of somebody's write. */
+        /* Readers take no lock: what looks damaged may be half of another's write. */
         if (attempt == 5) {
             return kiln_diag_set(diag, KILN_E_CORRUPT, "the next compile starts them afresh",
                                  "reading the cache's statistics", "%s is damaged", stats->path);

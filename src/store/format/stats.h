@@ -28,7 +28,7 @@ enum kn_counter {
 #define KN_RECORD_COUNTERS 50 /* room for those to come */
 #define KN_RECORD_COPIES 9
 
-/* A byte of the lock file that is no key's. */
+/* A byte of the lock file that belongs to no key. */
 enum { KN_LOCK_COUNT = 2 };
 
 typedef struct kn_record {

@@ -1,4 +1,4 @@
-/* Unpacks frames. Must not know what is in them. */
+/* Unpacks frames. This file must not know what is in them. */
 #include "store/format/unzip.h"
 
 #include <zstd.h>
@@ -6,7 +6,7 @@
 
 #include "sys/clock.h"
 
-/* Some milliseconds' work, at most: between two of them somebody looks at the clock. */
+/* Some milliseconds' work, at most: between two of them the caller looks at the clock. */
 #define PIECE ((size_t)1 << 20)
 
 static kiln_status judge_result(size_t result, size_t got, size_t size)

@@ -1,4 +1,4 @@
-/* The memory tier. Must not know of files, recipes or what is in a blob. */
+/* The memory tier. This file must not know of files, recipes or what is in a blob. */
 #include "store/memory/mem.h"
 
 #include <stdalign.h>
@@ -25,7 +25,7 @@ typedef struct node {
     _Atomic unsigned used; /* USED_*: a hit sets both */
     uint32_t pins;
     uint64_t weight;
-    uint64_t told_ns; /* when it was put or last told by kn_mem_take_hot */
+    uint64_t told_ns; /* when it was put or last returned by kn_mem_take_hot */
     struct node *older, *newer;
     struct node *retired;
 } node;

@@ -23,7 +23,7 @@ kiln_blob *kn_mem_get(kn_mem *mem, const kiln_key *key);
 /* Lets `use` work with the blob without a reference. False if there is none. Counts the hit. */
 bool kn_mem_visit(kn_mem *mem, const kiln_key *key, kiln_blob_fn *use, void *user);
 
-/* The same without counting: for what is no request of a caller's. */
+/* The same without counting: for what a caller did not request. */
 kiln_blob *kn_mem_get_uncounted(kn_mem *mem, const kiln_key *key);
 
 bool kn_mem_contains(kn_mem *mem, const kiln_key *key); /* counts nothing */
@@ -44,8 +44,9 @@ bool kn_mem_pin(kn_mem *mem, const kiln_key *key, kiln_blob *blob);
 void kn_mem_unpin(kn_mem *mem, const kiln_key *key);
 bool kn_mem_is_pinned(kn_mem *mem, const kiln_key *key);
 
-/* Writes up to `room` keys that were hit since they were last told here (or put), if that is at
- * least `age_ns` ago, and returns how many: whoever keeps stamps elsewhere moves them then. */
+/* Writes up to `room` keys that were hit since they were last returned here (or put), if that is at
+ * least `age_ns` ago, and returns how many: a caller that keeps stamps elsewhere moves them
+ * then. */
 size_t kn_mem_take_hot(kn_mem *mem, uint64_t age_ns, kiln_key *keys, size_t room);
 
 void kn_mem_hits(const kn_mem *mem, uint64_t *out_hits, uint64_t *out_saved_ns);

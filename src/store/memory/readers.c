@@ -1,4 +1,4 @@
-/* The writer's half of lock-free reading. Must not know what is read. */
+/* The writer's half of lock-free reading. This file must not know what is read. */
 #include "store/memory/readers.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Reads a pack. Must not know the cache. */
+/* Reads a pack. This file must not know the cache. */
 #include "store/pack/pack.h"
 
 #include <stdlib.h>

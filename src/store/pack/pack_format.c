@@ -1,4 +1,5 @@
-/* Reads and writes the parts of a pack file. Must not know where bytes come from or go to. */
+/* Reads and writes the parts of a pack file. This file must not know where bytes come from or go
+ * to. */
 #include "store/pack/pack_format.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ static const unsigned char tail_magic[8] = {0x89, 'K', 'P', 'E', '\r', '\n', 0x1
 enum {
     AT_HEAD_VERSION = 8,
 
-    AT_COUNT = 1024, /* behind the fan-out */
+    AT_COUNT = 1024, /* after the fan-out */
     AT_INDEX = 1032,
     AT_DICTIONARY = 1040,
     AT_DICTIONARY_SIZE = 1048,

@@ -1,4 +1,4 @@
-/* Trains with zstd's own method and weighs the result. Must not know what a pack is. */
+/* Trains with zstd's own method and weighs the result. This file must not know what a pack is. */
 #include "store/pack/pack_train.h"
 
 #include <stdint.h>

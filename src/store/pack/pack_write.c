@@ -1,4 +1,4 @@
-/* Writes packs. Must not know the cache; what comes from there is in pack_fill.c. */
+/* Writes packs. This file must not know the cache; what comes from there is in pack_fill.c. */
 #include "store/pack/pack_write.h"
 
 #include <stdlib.h>
@@ -281,7 +281,7 @@ static kiln_status check_options(const kiln_pack_writer_options *options, kiln_d
     return KILN_OK;
 }
 
-/* The temporary lies beside the pack: a rename does not cross file systems. */
+/* The temporary is next to the pack: a rename does not cross file systems. */
 static kiln_status begin(kiln_pack_writer *writer, const char *path, kiln_diag *diag)
 {
     unsigned char head[KN_PACK_HEAD];

@@ -1,4 +1,4 @@
-/* Looks through packs in their order. Must not know what else a cache has. */
+/* Looks through packs in their order. This file must not know what else a cache has. */
 #include "store/pack/packs.h"
 
 #include <stdlib.h>
@@ -78,7 +78,7 @@ bool kn_packs_contain(const kn_packs *packs, const kiln_key *key)
     return found;
 }
 
-/* A damaged entry is passed over; a pack behind may have a good one. */
+/* A damaged entry is passed over; a later pack may have a good one. */
 static kiln_status packs_get(void *self, const kiln_key *key, const char *target,
                              kiln_blob **out_blob, kiln_diag *diag)
 {

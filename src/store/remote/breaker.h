@@ -1,7 +1,7 @@
-/* A circuit breaker: after trouble nothing is tried for a while, and then one thing is. Not
+/* A circuit breaker: after an error nothing is tried for a while, and then one thing is. Not
  * thread-safe; times by kn_clock_now.
  *
- * A time-out, or nobody answering, opens it at once; a server that answers with errors has three
+ * A timeout, or nobody answering, opens it at once; a server that answers with errors has three
  * tries. It stays open for half a second at first, twice as long each time, at most a minute; when
  * that time is over it is due: one try decides. */
 #ifndef KILN_STORE_BREAKER_H

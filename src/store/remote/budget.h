@@ -1,7 +1,7 @@
-/* What a remote may cost a program in all: the time that its look-ups took, less what its hits
+/* What a remote may cost a program in all: the time that its lookups took, less what its hits
  * saved, stays within the limit and a tenth of the time that the program compiled. Not thread-safe.
  *
- * A look-up is paid for when it is over, so that the limit is passed by at most one look-up of each
+ * A lookup is paid for when it is over, so that the limit is passed by at most one lookup of each
  * thread. */
 #ifndef KILN_STORE_BUDGET_H
 #define KILN_STORE_BUDGET_H

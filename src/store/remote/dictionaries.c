@@ -1,4 +1,4 @@
-/* Keeps dictionaries. Must not know packets, nor remotes. */
+/* Keeps dictionaries. This file must not know packets, nor remotes. */
 #include "store/remote/dictionaries.h"
 
 #include <stdlib.h>

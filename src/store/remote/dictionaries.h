@@ -1,7 +1,7 @@
 /* The dictionaries that packets are packed with, of one cache. A dictionary is an entry like any
- * other: its recipe names its content's digest, so that its key proves it whoever sent it. Stage
- * "kiln.dictionary", target "wire": a note, so that packs and pushes leave it out. It is kept in
- * memory and on disk; getting it from a remote is remote_dictionary.c's.
+ * other: its recipe names its content's digest, so that its key proves it regardless of the sender.
+ * Stage "kiln.dictionary", target "wire": a note, so that packs and pushes leave it out. It is kept
+ * in memory and on disk; getting it from a remote is remote_dictionary.c's.
  *
  * What is kept stays until the set ends, and there is room for few: pointers stay good. */
 #ifndef KILN_STORE_DICTIONARIES_H

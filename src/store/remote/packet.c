@@ -1,4 +1,4 @@
-/* Packs and unpacks packets. Must not know where dictionaries come from. */
+/* Packs and unpacks packets. This file must not know where dictionaries come from. */
 #include "store/remote/packet.h"
 
 #include <stdlib.h>

@@ -31,7 +31,7 @@ kiln_status kn_packet_parse(kn_span bytes, kn_packet *out_packet, kiln_diag *dia
 kiln_status kn_packet_unpack(const kn_packet *packet, const kn_dictionary *dictionary,
                              uint64_t until, void **out_data, size_t *out_size, kiln_diag *diag);
 
-/* A packet of an entry's bytes, malloc'ed with `spare` bytes of room behind it; NULL where it does
+/* A packet of an entry's bytes, malloc'ed with `spare` bytes of room after it; NULL where it does
  * not pay (it saves less than a sixteenth), or memory ran out. `dictionary` may be NULL, and must
  * be ready to pack with. */
 void *kn_packet_make(kn_span entry, const kn_dictionary *dictionary, size_t spare,

@@ -1,5 +1,5 @@
-/* A remote as a tier: looking up, remembering, and handing the rest to the thread. Must not know
- * what a server speaks. */
+/* A remote as a tier: looking up, remembering, and handing the rest to the thread. This file must
+ * not know what a server speaks. */
 #include "store/remote/remote.h"
 
 #include <inttypes.h>
@@ -272,7 +272,7 @@ void kn_remote_judge(kn_remote *remote, kiln_status status)
     kn_mutex_unlock(&remote->mutex);
 }
 
-/* The time of the look-up is that for its answer, too. One that came late has a quarter more. */
+/* The time of the lookup is that for its answer, too. One that came late has a quarter more. */
 kn_unpacking kn_remote_unpacking(kn_remote *remote, uint64_t start, uint32_t limit_ms)
 {
     const uint64_t end = start + limit_ms * MS;
@@ -283,7 +283,7 @@ kn_unpacking kn_remote_unpacking(kn_remote *remote, uint64_t start, uint32_t lim
                           .until = end > least ? end : least};
 }
 
-/* All trouble is counted here and is a miss: the stack need not care. */
+/* Every error is counted here and is a miss: the stack need not care. */
 static kiln_status fetch_entry(kn_remote *remote, const kiln_key *key, uint64_t start,
                                kiln_blob **out_blob)
 {
@@ -322,7 +322,7 @@ static kiln_status fetch_entry(kn_remote *remote, const kiln_key *key, uint64_t 
                  : status == KILN_E_TIMEOUT ? KN_COUNT_remote_timeouts
                                             : KN_COUNT_remote_errors,
                  1);
-    /* Damage is put right by whoever compiles. What a stranger signed only by who can sign too. */
+    /* Damage is repaired by the next compile. What a stranger signed only by who can sign too. */
     if (status == KILN_E_CORRUPT ||
         (status == KILN_E_REJECTED && kn_signer_signs(remote->trust->signer))) {
         remember_damaged(remote, key);
@@ -447,7 +447,7 @@ static void keep_lease(kn_remote *remote, const kiln_key *key, const char *token
     kn_mutex_unlock(&remote->mutex);
 }
 
-/* One question; a second one where the first says that somebody has the lease, who may be a
+/* One question; a second one where the first says that another has the lease, who may be a
  * predecessor. */
 static kiln_status ask_for_lease(kn_remote_session *session, const char *name, const char *token,
                                  bool takes_over)

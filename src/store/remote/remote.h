@@ -1,7 +1,7 @@
 /* One remote as a tier: the policy that is the same for every kind of server. What speaks to the
  * server is a module (kiln/sys/remote.h); what is believed is trust.h's.
  *
- * A look-up waits for the server, at most `timeout`, and only while the breaker is closed and the
+ * A lookup waits for the server, at most `timeout`, and only while the breaker is closed and the
  * budget is not used up. Nothing else does: uploads, leases' renewal and trying a broken server
  * again are the work of one thread of its own per remote (remote_work.c), started when there is
  * something for it to do.
@@ -83,7 +83,7 @@ typedef struct kn_remote {
     size_t queued, queued_bytes;
     bool busy; /* a job is being done */
     bool asked_current;
-    const kn_dictionary *current; /* what to pack with, or NULL; of whoever uploads alone */
+    const kn_dictionary *current; /* what to pack with, or NULL; used by uploads only */
     bool closing;
     bool finished; /* uploads had their time */
     kn_thread *thread;
@@ -106,10 +106,10 @@ void kn_remote_close(kn_remote *remote);
 /* The tier, for a remote that only reads, only writes, or both. */
 const kn_tier_ops *kn_remote_tier(const kn_remote *remote);
 
-/* A look-up past what is remembered of misses. */
+/* A lookup past what is remembered of misses. */
 void kn_remote_forget_miss(kn_remote *remote, const kiln_key *key);
-/* KILN_OK: held until kn_remote_lease_drop. KILN_E_BUSY: somebody else's. Others: there are no
- * leases here now. */
+/* KILN_OK: held until kn_remote_lease_drop. KILN_E_BUSY: another's. Others: there are no leases
+ * here now. */
 kiln_status kn_remote_lease(kn_remote *remote, const kiln_key *key);
 /* The same under a name that its holder's successors know: what is held under it is taken over. */
 kiln_status kn_remote_lease_as(kn_remote *remote, const kiln_key *key,
@@ -134,7 +134,7 @@ kiln_status kn_remote_give(kn_remote *remote, const kiln_key *key, const void *d
 
 /* --- dictionaries (remote_dictionary.c) ------------------------------------------------------- */
 
-/* One by key: kept, on disk, or on this remote. NULL: it is not to be had. */
+/* One by key: kept, on disk, or on this remote. NULL: it is unavailable. */
 const kn_dictionary *kn_remote_dictionary(kn_remote *remote, const kiln_key *key);
 /* That with which this remote wants its entries packed, ready for that; NULL: none. Asks the remote
  * once. For the one thread that uploads. */
@@ -163,7 +163,7 @@ bool kn_remote_arm(kn_remote_session *session);
 /* True when a kept connection had broken and there is a new one: try again. */
 bool kn_remote_again(kn_remote_session *session, kiln_status status);
 void kn_remote_leave(kn_remote_session *session, kiln_status status);
-/* Counts trouble and moves a breaker. */
+/* Counts an error and moves a breaker. */
 void kn_remote_result(kn_remote *remote, kn_breaker *breaker, const char *doing, kiln_status status,
                       const char *why);
 void kn_remote_key_name(const kiln_key *key, char name[KN_REMOTE_NAME]);

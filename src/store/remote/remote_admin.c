@@ -1,4 +1,5 @@
-/* Looking at remotes and making keys: the public half. Must not know what a server speaks. */
+/* Looking at remotes and making keys: the public half. This file must not know what a server
+ * speaks. */
 #include "kiln/remote.h"
 
 #include <stdlib.h>

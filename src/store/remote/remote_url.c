@@ -1,4 +1,4 @@
-/* Takes URLs of remotes apart. Must not open anything but a file with a token. */
+/* Takes URLs of remotes apart. This file must not open anything but a file with a token. */
 #include "store/remote/remote_url.h"
 
 #include <stdlib.h>
@@ -228,7 +228,7 @@ static kiln_status take_options(kn_remote_url *url, url_cutter *cutter, const ch
             return bad(diag, "its \"token-file\" is no absolute path of a file that can be read");
         }
         if (!good) {
-            /* The value may be a secret in the wrong place: only the name is told. */
+            /* The value may be a secret in the wrong place: only the name is shown. */
             return kiln_diag_set(diag, KILN_E_INVALID, "see docs/remote.md", "the URL of a remote",
                                  "there is no option \"%s\", or its value is wrong",
                                  name != NULL ? name : "?");
@@ -321,7 +321,7 @@ static void set_defaults(kn_remote_url *url)
     url->queue_bytes = 64 * MIB;
 }
 
-/* What may be told: no user, no password, no options. */
+/* What may be shown: no user, no password, no options. */
 static void show(kn_remote_url *url)
 {
     const kiln_remote_server *s = &url->server;

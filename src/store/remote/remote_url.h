@@ -23,11 +23,11 @@ typedef struct kn_remote_url {
     char shown[256];           /* scheme, host, port, path */
     bool reads, writes;
     bool unsigned_native; /* take native code for this machine without a signature */
-    uint32_t limit_ms;    /* a whole look-up */
+    uint32_t limit_ms;    /* a whole lookup */
     uint32_t upload_ms;   /* a whole upload */
     uint32_t flush_ms;    /* waiting for uploads at the end */
     uint32_t lease_ms;    /* 0: no leases */
-    uint32_t budget_ms;   /* of look-ups in all (budget.h); 0: no limit */
+    uint32_t budget_ms;   /* of lookups in all (budget.h); 0: no limit */
     uint64_t queue_bytes;
 } kn_remote_url;
 

@@ -1,5 +1,5 @@
 /* The thread of a remote: uploads, leases' renewal, trying a broken server again; opening and
- * closing. Must not know what a server speaks. */
+ * closing. This file must not know what a server speaks. */
 #include "store/remote/remote.h"
 
 #include <stdlib.h>
@@ -188,7 +188,7 @@ static void renew(kn_remote *remote, kn_lease *lease)
     kn_mutex_lock(&remote->mutex);
     if (status == KILN_MISS && lease->held &&
         memcmp(lease->token, copy.token, sizeof copy.token) == 0) {
-        lease->held = false; /* it ran out: somebody else may have it */
+        lease->held = false; /* it expired: another may have it */
     }
 }
 

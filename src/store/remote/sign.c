@@ -1,4 +1,4 @@
-/* Signs and verifies with OpenSSL's EVP. Must not know what an entry looks like. */
+/* Signs and verifies with OpenSSL's EVP. This file must not know what an entry looks like. */
 #include "store/remote/sign.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* For systems without Ed25519: takes the place of sign.c there. Whoever asks for signatures is
- * told, and nothing counts as signed. */
+/* For systems without Ed25519: takes the place of sign.c there. A request for signatures fails with
+ * that reason, and nothing counts as signed. */
 #include "store/remote/sign.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Decides what is believed. Must not know how bytes travel. */
+/* Decides what is believed. This file must not know how bytes travel. */
 #include "store/remote/trust.h"
 
 #include <stdlib.h>
@@ -72,7 +72,7 @@ kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
     size_t size = 0, packed_size = 0;
     *out_data = NULL;
     *out_size = 0;
-    /* Room for the seal: what is sealed is not copied once more. */
+    /* Room for the seal: what is sealed is not copied again. */
     kiln_status status = kn_entry_bytes(&request, KN_SEAL_SIZE, &data, &size, diag);
     if (status != KILN_OK) {
         return status;
@@ -170,7 +170,7 @@ static bool is_native(kn_span recipe)
     return !has_stage || (of_device && !gpu); /* a recipe without a stage: who knows */
 }
 
-/* What the policy says before anybody has looked into the entry. */
+/* What the policy says before the entry is looked into. */
 static kiln_status judge_seal(const kn_trust *trust, bool has_seal, bool sealed, kiln_diag *diag)
 {
     if (trust->policy == KN_TRUST_LOCAL) {
@@ -193,7 +193,7 @@ static bool proves_its_key(const kn_entry *entry, const kiln_key *key)
            memcmp(proof, key->bytes, sizeof proof) == 0;
 }
 
-/* A header and padding beside what counts for who gives an entry. */
+/* A header and padding besides what counts for who gives an entry. */
 #define SLACK UINT64_C(4096)
 
 static uint64_t limit_of(const kn_unpacking *means)

@@ -1,4 +1,4 @@
-/* What may come in from a remote, and what goes out: the bytes of an entry file with, behind them,
+/* What may come in from a remote, and what goes out: the bytes of an entry file with, after them,
  * who vouches for it. Everything that arrives is decided on here and nowhere else. */
 #ifndef KILN_STORE_TRUST_H
 #define KILN_STORE_TRUST_H

@@ -1,4 +1,4 @@
-/* Reads the list of trusted keys. Must not know how a signature is made. */
+/* Reads the list of trusted keys. This file must not know how a signature is made. */
 #include <string.h>
 
 #include "base/text.h"

@@ -12,7 +12,7 @@
 #define WHO_SIZE 128
 #define RID_DOMAIN_ADMINS 512
 
-/* What lets somebody change what is in a file or directory, or take that right. */
+/* What allows another user to change what is in a file or directory, or take that right. */
 #define WRITE_RIGHTS                                                                               \
     (FILE_WRITE_DATA | FILE_APPEND_DATA | FILE_DELETE_CHILD | WRITE_DAC | WRITE_OWNER |            \
      GENERIC_WRITE | GENERIC_ALL)
@@ -49,7 +49,7 @@ static DWORD rid_of(PSID who)
                : 0;
 }
 
-/* Whoever could do anything here anyway, and the names that stand for the owner. */
+/* Users that could do anything here anyway, and the names that stand for the owner. */
 static bool is_trusted(PSID who, PSID own)
 {
     static const WELL_KNOWN_SID_TYPE kinds[] = {WinLocalSystemSid, WinBuiltinAdministratorsSid,

@@ -7,8 +7,8 @@
 
 typedef enum kn_access {
     KN_ACCESS_OWN,          /* of this user's, and nobody else may write */
-    KN_ACCESS_FOREIGN,      /* it belongs to somebody else */
-    KN_ACCESS_OTHERS_WRITE, /* somebody else may write */
+    KN_ACCESS_FOREIGN,      /* it belongs to another user */
+    KN_ACCESS_OTHERS_WRITE, /* another user may write */
     KN_ACCESS_UNPROTECTED,  /* the file system, or the file, has no list of who may what */
     KN_ACCESS_UNKNOWN,      /* the system does not say */
 } kn_access;

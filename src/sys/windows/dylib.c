@@ -1,8 +1,8 @@
 /* Opening vendors' libraries and binding their symbols; see dylib.h.
  *
  * A library is looked for by name in the system's directory and in the program's own, never in the
- * current directory nor on %PATH%, where anybody may have left one; by an absolute path, what it
- * needs is looked for beside it as well. */
+ * current directory nor on %PATH%, where any user may have left one; by an absolute path, what it
+ * needs is looked for next to it as well. */
 #include "sys/dylib.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Files that are not loaded; see elf.h. There are no ELF libraries here: a file is told from no
- * file, and that is all. */
+/* Files that are not loaded; see elf.h. There are no ELF libraries here: a file is distinguished
+ * from a missing one, and that is all. */
 #include "sys/elf.h"
 
 #include <string.h>

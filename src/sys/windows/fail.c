@@ -54,7 +54,7 @@ static void put_words(DWORD error, char *words, size_t size)
 kiln_status kn_fail(kiln_diag *diag, kiln_status status, int error, const char *verb,
                     const char *object)
 {
-    /* Every path takes memory here: what comes of that is no fault of the file's. */
+    /* Every path takes memory here: what comes of that is not the file's fault. */
     status = error == ERROR_NOT_ENOUGH_MEMORY ? KILN_E_NOMEM : status;
     if (diag == NULL) {
         return status;

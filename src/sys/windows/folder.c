@@ -30,7 +30,7 @@ static DWORD make_one(const wchar_t *path)
     return error;
 }
 
-/* Where the part of a path begins that can be made: behind "C:\", "\\server\share\" and the
+/* Where the part of a path begins that can be made: after "C:\", "\\server\share\" and the
  * prefixes. */
 static wchar_t *first_part(wchar_t *path)
 {

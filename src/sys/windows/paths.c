@@ -235,7 +235,7 @@ static bool is_file(const char *path)
     return kn_file_stat(path, true, &facts, NULL) == KILN_OK && facts.kind == KN_FILE_REGULAR;
 }
 
-/* In $KILN_LIBEXEC, or beside the module this code is in: where Windows looks for libraries, too.
+/* In $KILN_LIBEXEC, or next to the module this code is in: where Windows looks for libraries, too.
  */
 static char *find_own(const char *name)
 {

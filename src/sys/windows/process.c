@@ -2,7 +2,7 @@
  *
  * Input is handed over as a file that goes away with its last handle, output comes through two
  * pipes that are looked at a hundred times a second. The child and all that it starts are one job,
- * which can be ended as a whole. It inherits three handles and no others. */
+ * which can be killed as a whole. It inherits three handles and no others. */
 #include "sys/process.h"
 
 #include <stdlib.h>

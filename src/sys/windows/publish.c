@@ -192,7 +192,7 @@ static DWORD rename_once(kn_publish *publish, const wchar_t *from, const wchar_t
     return MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING) != 0 ? ERROR_SUCCESS : GetLastError();
 }
 
-/* Somebody published a newer file than ours while we waited: theirs is as good. */
+/* Another process published a newer file than ours while we waited: theirs is as good. */
 static bool is_overtaken(int64_t written_ns, const char *final_path)
 {
     kn_file_facts facts;
@@ -236,7 +236,8 @@ static DWORD rename_patiently(kn_publish *publish, const wchar_t *from, const wc
                 continue;
             }
         }
-        /* That the old file is open, or its removal under way, is told as "access denied", too. */
+        /* That the old file is open, or its removal under way, is reported as "access denied",
+         * too. */
         bool in_the_way =
             error == ERROR_ACCESS_DENIED && (GetFileAttributesW(to) != INVALID_FILE_ATTRIBUTES ||
                                              GetLastError() == ERROR_ACCESS_DENIED);
@@ -299,7 +300,7 @@ void kn_publish_abort(kn_publish *publish)
     forget(publish);
 }
 
-/* Whoever writes has it open, and an opening that shares nothing fails then. */
+/* A writer has it open, and an opening that shares nothing fails then. */
 kiln_status kn_publish_reclaim(const char *path)
 {
     kn_file_facts facts;

@@ -49,7 +49,7 @@ char *kn_narrow(const wchar_t *text)
     return narrow;
 }
 
-/* Writes `path` behind `prefix`, without its first `skip` characters; malloc'ed. */
+/* Writes `path` after `prefix`, without its first `skip` characters; malloc'ed. */
 static wchar_t *prefixed(const wchar_t *prefix, const wchar_t *path, size_t skip)
 {
     size_t before = wcslen(prefix);
