@@ -160,7 +160,7 @@ def table_alone(group, device, arms, samples, rounds):
 
 
 def table_together(group, count, arms, samples):
-    print(f"\n### {group}: {count} processes at once, until the last has ended, ms\n")
+    print(f"\n### {group}: {count} processes at once, until the last has exited, ms\n")
     print("| way | cold | compiles | warm | compiles | processor of all, cold | warm |\n"
           "| --- | --- | --- | --- | --- | --- | --- |")
     for arm in arms:

@@ -18,7 +18,7 @@ typedef struct hello_program {
     char text[];
 } hello_program;
 
-/* Buffers are memory, the device and its queues are the instance: there is nothing to tell apart.
+/* Buffers are memory, the device and its queues are the instance: there is nothing to distinguish.
  */
 typedef struct hello_instance {
     const kiln_host *host;

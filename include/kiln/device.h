@@ -61,8 +61,9 @@ typedef struct kiln_device_info {
     char driver[KILN_DEVICE_TEXT];   /* driver version, as the driver writes it */
     char version[KILN_DEVICE_TEXT];  /* API version the device offers */
     char platform[KILN_DEVICE_TEXT]; /* OpenCL platform, GL vendor string, ... */
-    char target[64]; /* short name of what code is made for: "sm_90", "x86_64-avx512"; a directory
-    name / char uuid[40];   /* hexadecimal, or empty */
+    /* Short name of what code is made for, and of a directory: "sm_90", "x86_64-avx512". */
+    char target[64];
+    char uuid[40]; /* hexadecimal, or empty */
     kiln_device_class device_class;
     uint32_t index; /* within its backend */
     uint32_t compute_units;
