@@ -1,5 +1,5 @@
 /* A stream of conv2d and matmul submissions with data on the host, on every device: one after the
- * other against 2, 3 and 4 in flight. Beside it each part alone (uploads, kernels, downloads): no
+ * other against 2, 3 and 4 in flight. In addition each part alone (uploads, kernels, downloads): no
  * stream is faster than the slowest part, and the last column says how near to that it comes.
  *
  *     bench_executor [--quick] [--backend NAME] [KERNELS]     KERNELS: the directory kernels/

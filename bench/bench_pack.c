@@ -1,5 +1,6 @@
-/* Packs: how long an open and a verified hit of 4 KB take, beside a bare mapped file of sorted keys
- * with the same checksum, and LMDB. Everything is in the page cache; keys come in random order. */
+/* Packs: how long an open and a verified hit of 4 KB take, next to a bare mapped file of sorted
+ * keys with the same checksum, and LMDB. Everything is in the page cache; keys come in random
+ * order. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

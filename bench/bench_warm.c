@@ -166,7 +166,7 @@ static bool export_target(kiln_runtime *runtime, const char *backend, const char
 }
 
 /* Writes the last stage's binary, as it is in the cache by now, to a file; Vulkan's SPIR-V to
- * another beside it. OpenGL's binary is in kiln's own wrapping, so one is made by hand. */
+ * another next to it. OpenGL's binary is in kiln's own wrapping, so one is made by hand. */
 static int child_export(const char *backend, const char *path)
 {
     kiln_diag diag = KILN_DIAG_INIT;

@@ -1,4 +1,4 @@
-/* A large store, of bench_cache: what everything costs with 100,000 entries, beside the same store
+/* A large store, of bench_cache: what everything costs with 100,000 entries, next to the same store
  * when it was empty. Wall clock; entries of one block, without fsync, in the system's page cache.
  */
 #include "bench/cache.h"

@@ -31,7 +31,7 @@ static int complain(const char *what, kiln_diag *diag)
 }
 
 /* A child: prints "wall own faults again compiled": microseconds of the first call on an open
- * cache, by the clock and of this thread; page faults in it; the same call once more; whether it
+ * cache, by the clock and of this thread; page faults in it; the same call again; whether it
  * compiled. With `save`, the binary is written there. */
 int warm_nvrtc_child(const char *kernel, const char *save)
 {
@@ -119,7 +119,7 @@ static int measure(const char *self, const char *root, const char *kernel)
         return 0;
     }
     const double cold = values[0];
-    /* Headers installed a moment ago are read once more by the second start. */
+    /* Headers installed a moment ago are read again by the second start. */
     (void)bench_child(kiln_argv, values);
     for (int i = 0; i < NVRTC_ROUNDS; i++) {
         if (bench_child(kiln_argv, values) < 5 || values[4] != 0) {

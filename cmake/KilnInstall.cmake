@@ -1,5 +1,5 @@
 # What `cmake --install` puts where: the headers, the library in both forms, what finds it (pkg-config,
-# CMake), the example kernels and the documents. Programs and modules are installed by their folders.
+# CMake), the example kernels and the documents. Programs and modules are installed by their directories.
 # Nothing that is installed knows where: the tree may be moved as a whole.
 set(KILN_INSTALL_KERNELSDIR "${CMAKE_INSTALL_DATADIR}/kiln/kernels" CACHE STRING
     "Where the example kernels are installed")

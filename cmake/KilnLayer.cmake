@@ -20,8 +20,8 @@ function(kiln_layer name)
     set_property(GLOBAL APPEND PROPERTY KILN_LAYER_LIBRARIES ${LAYER_LIBRARIES})
 endfunction()
 
-# kiln_libexec(TARGET): a helper program or a module of kiln's own. Built into one folder, so that all
-# are found together, and installed beside each other; kn_paths_helper() has the places.
+# kiln_libexec(TARGET): a helper program or a module of kiln's own. Built into one directory, so that all
+# are found together, and installed next to each other; kn_paths_helper() has the places.
 # The target kiln_libexec builds all of them.
 add_custom_target(kiln_libexec)
 function(kiln_libexec target)

@@ -22,7 +22,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # Relative, so that what is built does not depend on where.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
-# No folder of this machine in what is built.
+# What is built holds no directory of this machine.
 add_library(kiln_folders INTERFACE)
 target_compile_options(kiln_folders INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}=.)
 if(KILN_REPRODUCIBLE)
@@ -45,7 +45,7 @@ if(KILN_SANITIZE)
     target_compile_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer
         -fno-sanitize-recover=all)
     if(KILN_SANITIZE MATCHES thread AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-        # gcc warns that it does not model fences; the one in store/memory/readers.h is beside a membarrier.
+        # gcc warns that it does not model fences; the one in store/memory/readers.h is next to a membarrier.
         target_compile_options(kiln_flags INTERFACE -Wno-tsan)
     endif()
     target_link_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE})

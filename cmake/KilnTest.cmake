@@ -2,7 +2,7 @@
 # A cmocka program linked with the static library, so that internal functions are in reach. A test that
 # cannot run here exits 77 with the reason on its last line; CTest counts it as skipped.
 # FAULTFS preloads tests/support/faultfs.c, but not in a sanitizer build: the test then skips.
-# Every test is linked with tests/support: temporary folders and the failing allocator.
+# Every test is linked with tests/support: temporary directories and the failing allocator.
 if(NOT WIN32) # which makes its own
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 endif()

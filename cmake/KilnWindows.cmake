@@ -6,12 +6,12 @@ if(NOT EXISTS ${KILN_SOURCES}/zstd)
     message(FATAL_ERROR "no sources in ${KILN_SOURCES}: run scripts/fetch_sources.sh ${KILN_SOURCES}")
 endif()
 
-# kiln_foreign_library(NAME folder file.c ...): other people's code, with their warnings kept to them.
-function(kiln_foreign_library name folder)
-    list(TRANSFORM ARGN PREPEND ${folder}/)
+# kiln_foreign_library(NAME directory file.c ...): other people's code, with their warnings kept to them.
+function(kiln_foreign_library name directory)
+    list(TRANSFORM ARGN PREPEND ${directory}/)
     add_library(kiln_${name} STATIC ${ARGN})
     target_compile_options(kiln_${name} PRIVATE -w -O2)
-    target_include_directories(kiln_${name} SYSTEM PUBLIC ${folder})
+    target_include_directories(kiln_${name} SYSTEM PUBLIC ${directory})
     string(TOUPPER ${name} upper)
     add_library(PkgConfig::${upper} ALIAS kiln_${name})
 endfunction()
@@ -30,7 +30,7 @@ target_compile_definitions(kiln_cmocka PRIVATE HAVE_STDINT_H HAVE_STRUCT_TIMESPE
     "CMOCKA_THREAD=__thread" HAVE_TIME_H WORDS_SIZEOF_VOID_P=8)
 
 # The headers of the APIs say nothing of the system. They lie among those of this machine's own
-# libraries, which must not be seen: links to their folders alone.
+# libraries, which must not be seen: links to their directories alone.
 set(KILN_API_HEADERS ${PROJECT_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${KILN_API_HEADERS})
 foreach(folder CL EGL GL KHR vulkan vk_video)

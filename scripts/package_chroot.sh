@@ -1,5 +1,5 @@
 #!/bin/sh
-# package_chroot.sh [FOLDER]: installs the packages that package_deb.sh left in FOLDER (default build/deb)
+# package_chroot.sh [DIRECTORY]: installs the packages that package_deb.sh left in DIRECTORY (default build/deb)
 # into a bare Debian 12 made by debootstrap, and runs their smoke test there, as root and as a user.
 # Needs root and the network; KILN_CHROOT names a tree that debootstrap made before, to be used and kept.
 set -eu

@@ -1,5 +1,5 @@
 #!/bin/sh
-# package_deb.sh [FOLDER]: the Debian packages of the files here that git does not ignore, in FOLDER (default
+# package_deb.sh [DIRECTORY]: the Debian packages of the files here that git does not ignore, in DIRECTORY (default
 # build/deb): the upstream tarball, the source package, the binary packages. Tests are not run but
 # with KILN_DEB_CHECK=1. Nothing is signed.
 set -eu
@@ -24,7 +24,7 @@ list() {
         find . \( -type f -o -type l \) -not -path './build/*' -printf '%P\0'
     fi
 }
-# The same bytes for the same files, whoever packs them, whenever.
+# The same bytes for the same files, regardless of the user and the time.
 list | LC_ALL=C sort -z |
     tar --create --null --files-from=- --owner=0 --group=0 --numeric-owner \
         --mode=u=rwX,go=rX --mtime="@$epoch" --transform="s,^,kiln-$version/," |

@@ -7,7 +7,7 @@
 #     sh bench/foreign/foreign.sh build/release
 #
 # Each program runs once under the layer (bench/foreign/layer.c), which writes its jobs to
-# BUILD/bench/foreign/PROGRAM; remove that directory to take them anew. Every run that is timed has
+# BUILD/bench/foreign/PROGRAM; remove that directory to take them again. Every run that is timed has
 # an empty directory for PoCL's own cache, so that only kiln remembers. FOREIGN_ROUNDS (default 3) is how many rounds
 # there are; the table has medians.
 set -eu

@@ -1,6 +1,6 @@
 /* bench_foreign MODE DIRECTORY [CACHE]: builds what the layer wrote down, in one process, and
  * prints one line: jobs, those that failed, milliseconds of the builds, milliseconds of the
- * capture, how many were compiled, found, built past the cache, captured,
+ * capture, how many were compiled, found, built without the cache, captured,
  * and milliseconds of kiln_cache_destroy, which stores what PoCL has made.
  *
  *   plain   clBuildProgram, as the program does it

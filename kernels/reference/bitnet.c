@@ -4,7 +4,7 @@
 #include <kiln_kernel.h>
 #include <math.h>
 
-/* The table of include/c/ternary.h, once more, so that an error there shows. */
+/* The table of include/c/ternary.h, again, so that an error there shows. */
 static int weight_at(const uint8_t *w, size_t index)
 {
     static const int table[4] = {-1, 0, 1, 0};

@@ -21,7 +21,7 @@ typedef struct kn_process_request {
 
 typedef struct kn_process_result {
     int exit_code; /* -1 if it did not exit by itself */
-    int signal;    /* that ended it, or 0 */
+    int signal;    /* that killed it, or 0 */
     bool timed_out;
     char *out, *err; /* NUL-terminated, free(); NULL if nothing was written */
     size_t out_size, err_size;

@@ -102,7 +102,8 @@ void suite_unload(suite_sources *sources);
 void suite_adorn(suite_sources *sources, const kiln_define *defines, size_t count,
                  const char *const *dir);
 
-/* A runtime of the backend under test on a cache at <folder>/<name>; both end with suite_close. */
+/* A runtime of the backend under test on a cache at <directory>/<name>; both end with suite_close.
+ */
 typedef struct suite_fresh {
     kiln_cache *cache;
     kiln_runtime *runtime;

@@ -333,8 +333,7 @@ void sources_in_no_language_are_refused(suite *s)
     assert_null(program);
 }
 
-/* Scripted: only the fake driver refuses when it is told to. Real ones are driven by their own
- * tests. */
+/* Scripted: only the fake driver refuses on request. Real ones are driven by their own tests. */
 void a_refused_binary_is_made_again(suite *s)
 {
     suite_fresh fresh;

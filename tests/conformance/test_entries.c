@@ -1,4 +1,4 @@
-/* The kernels that a caller names: checked, and no reason to compile a text once more. */
+/* The kernels that a caller names: checked, and no reason to compile a text again. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The differential test of keys: random trees and options; the compiler itself says which files it
  * opened (support/openlog.c), never kiln's scanner. Each of them is edited in turn: the key must
- * change, or the compile go past the cache. Files that it did not open are edited, too, to count
- * how often a key changes for nothing; and files are made where the compiler looked in vain.
+ * change, or the compile bypass the cache. Files that it did not open are edited, too, to count how
+ * often a key changes for nothing; and files are made where the compiler looked without success.
  *
  *     differential [--compiler NAME] [--seed N] [--cases N] [--seconds S] [--verbose]
  *

@@ -1,4 +1,4 @@
-/* Bytes that claim to be a CUBIN: told beyond doubt or not at all, and the same when asked again.
+/* Bytes that claim to be a CUBIN: read beyond doubt or not at all, and the same when asked again.
  */
 #include <stdint.h>
 #include <stdlib.h>

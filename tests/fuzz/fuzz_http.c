@@ -1,5 +1,5 @@
 /* Any bytes as what a web server answers: the first byte chooses what was asked, the rest is the
- * answer, and then the server hangs up. What a look-up gave is believed or not as ever. */
+ * answer, and then the server hangs up. What a lookup gave is believed or not as usual. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ static void ask(const kiln_remote_module_ops *ops, void *connection, unsigned wh
     }
 }
 
-/* A server at a local socket: a connection is given the answer and its end, until it is told to
+/* A server at a local socket: a connection is given the answer and its end, until it is asked to
  * stop. */
 typedef struct speaker {
     const uint8_t *data;

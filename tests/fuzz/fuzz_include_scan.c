@@ -1,5 +1,5 @@
-/* Any text through the scanner of includes: it ends, stays in bounds, and tells of names that are
- * in the text. The first byte chooses whether the language has raw strings. */
+/* Any text through the scanner of includes: it ends, stays in bounds, and reports names that are in
+ * the text. The first byte chooses whether the language has raw strings. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

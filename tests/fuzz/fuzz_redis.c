@@ -1,5 +1,5 @@
 /* Any bytes as what a Redis server answers: the first byte chooses what was asked, the rest is the
- * answer, and then the server hangs up. What a look-up gave is believed or not as ever. */
+ * answer, and then the server hangs up. What a lookup gave is believed or not as usual. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

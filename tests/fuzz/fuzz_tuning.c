@@ -1,5 +1,5 @@
 /* Any bytes as the record of a tuning: refused, or what is read can be written and read again; and
- * as the rows beside it. */
+ * as the rows next to it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What the fuzzers of remotes share: the questions every module takes, whatever the answer. A value
- * that came is believed or not as ever. */
+ * that came is believed or not as usual. */
 #ifndef KILN_TESTS_FUZZ_REMOTE_ASK_H
 #define KILN_TESTS_FUZZ_REMOTE_ASK_H
 

@@ -65,7 +65,7 @@ in_bash() {
 in_zsh() {
     "$kiln" completion zsh >_kiln
     cat >ask.zsh <<'END2'
-# What the completion system would be told, one a line: a stand-in for its functions.
+# What the completion system would get, one a line: a stand-in for its functions.
 _describe() { print -l -- ${(P)4} }
 _arguments() { print -l -- "$@" }
 compdef() { }

@@ -116,7 +116,7 @@ def check_opencl(program, faulty, manifest, folder):
     # The loader of a program that had it first keeps its list: it is not opened, and nothing ends.
     loaded = dict(environment, KILN_FAULTY="crash", KILN_CACHE_DIR=f"{folder}/loaded",
                   LD_PRELOAD=ctypes.util.find_library("OpenCL"))
-    # A sanitizer wants to be the first library, and says so unless it is told to accept this.
+    # A sanitizer wants to be the first library, and says so unless an option accepts this.
     options = os.environ.get("ASAN_OPTIONS")
     loaded["ASAN_OPTIONS"] = (f"{options}:" if options else "") + "verify_asan_link_order=0"
     done = command(program, ["devices", "--json"], loaded)

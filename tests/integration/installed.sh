@@ -20,7 +20,7 @@ PKG_CONFIG_PATH=$(dirname "$(find "$folder/usr" -name kiln.pc)")
 export PKG_CONFIG_PATH
 LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
 
-# The command finds its library, its helpers and the kernels beside itself. Then that library for ours.
+# The command finds its library, its helpers and the kernels next to itself. Then that library for ours.
 unset KILN_LIBEXEC
 KILN_CACHE_DIR=$folder/own "$folder/usr/bin/kiln" run --device cpu:0 --kernel saxpy \
     "$(pkg-config --variable=kernelsdir kiln)/manifest.json" >"$folder/log" || { cat "$folder/log"; exit 1; }
@@ -38,7 +38,7 @@ cc -std=c17 -o "$folder/static" "$folder/hello.c" $(pkg-config --cflags kiln) \
 "$folder/static"
 echo "installed headers, shared and static library: fine"
 
-# The examples of examples/installed, as somebody's CMake project, each run twice: the second time nothing
+# The examples of examples/installed, as a user's CMake project, each run twice: the second time nothing
 # is compiled.
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 cmake -G Ninja -S "$source_dir/examples/installed" -B "$folder/examples" -DCMAKE_PREFIX_PATH="$folder/usr" \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# modules.sh BUILD: a build with backends as modules, installed. A backend that was left out is told apart from one
+# modules.sh BUILD: a build with backends as modules, installed. A backend that was left out is distinguished from one
 # without a driver, one of another kiln is refused, and the others work on.
 set -eu
 folder=$(mktemp -d)

@@ -143,7 +143,7 @@ def main():
         assert all(path.startswith("/bucket/some/prefix/") for path in Store.objects)
         second = counters("m2", SECRET)
         assert second["compiles"] == 0 and second["hits_remote"] > 0, second
-        # Two writers: the second is told that there is one already (412), and that is fine.
+        # Two writers: the second is answered that there is one already (412), and that is fine.
         before, writes = dict(Store.objects), Store.kept
         again = run("m5", SECRET, "push", "--cache-dir", os.path.join(folder, "m2"), "--json")
         assert again.returncode == 0, again.stderr

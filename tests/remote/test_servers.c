@@ -246,7 +246,8 @@ static void S7_a_signed_entry_moved_to_another_key_is_refused(void **state)
 
 /* --- looking at them -------------------------------------------------------------------------- */
 
-/* bazel-remote knows no DELETE: what it is asked to remove in vain does not count against it. */
+/* bazel-remote knows no DELETE: what it is asked to remove without success does not count against
+ * it. */
 static void a_server_that_removes_nothing_is_in_order(void **state)
 {
     fixture *f = *state;

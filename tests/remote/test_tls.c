@@ -1,5 +1,5 @@
-/* TLS to real servers, Redis and nginx: with an authority of the test's own a machine shares, and
- * whoever cannot prove to be the server is refused in one clear line. HTTP/2, and logging in. */
+/* TLS to real servers, Redis and nginx: with an authority of the test's own a machine shares, and a
+ * server that cannot prove its identity is refused in one clear line. HTTP/2, and logging in. */
 #include "remote/servers.h"
 
 #include "kiln/remote.h"
@@ -276,7 +276,8 @@ static void a_client_shows_its_own_certificate(void **state)
     expect_shared(f, "", options);
 }
 
-/* TLS to a server that speaks none, and none to one that wants it: told, and never hung up on. */
+/* TLS to a server that speaks none, and none to one that wants it: reported, and never hung up
+ * on. */
 static void tls_and_plain_do_not_meet(void **state)
 {
     fixture *f = *state;

@@ -83,7 +83,7 @@ static void fill(const fixture *f)
 
 static void a_server_that_turns_bad_harms_nobody(void **state)
 {
-    /* Where nothing is said any more, only a time-out tells: that may run out earlier, too. */
+    /* Where nothing is said any more, only a timeout shows it: that may run out earlier, too. */
     static const struct {
         kt_turn turn;
         bool by_time;
@@ -105,7 +105,7 @@ static void a_server_that_turns_bad_harms_nobody(void **state)
     }
 }
 
-/* One for the look-ups and one for the uploads, however many there are. */
+/* One for the lookups and one for the uploads, however many there are. */
 static void connections_are_kept(void **state)
 {
     fixture *f = *state;

@@ -97,7 +97,7 @@ static void a_check_tells_what_works(void **state)
     assert_true(report.why[0] != '\0');
 }
 
-/* Entries that are too large for this machine are misses, and the others are taken as ever. */
+/* Entries that are too large for this machine are misses, and the others are taken as usual. */
 static void what_is_too_large_is_a_miss(void **state)
 {
     fixture *f = *state;

@@ -1,6 +1,6 @@
 /* The executor under stress: several threads submit to one that is small, faults are scripted all
  * over, tickets are waited for, polled or forgotten, and the end comes at a random point. Every
- * submission that was accepted is told exactly once; every result that is said to be there is
+ * submission that was accepted is reported exactly once; every result that is said to be there is
  * right. The seed is printed; KILN_TEST_SEED repeats a run. */
 #include "unit/core/rig.h"
 
@@ -89,7 +89,7 @@ static void submit_all(void *user)
     }
 }
 
-/* Told once what was accepted, never what was not; and right where it is said to be. */
+/* Called once for what was accepted, never what was not; and right where it is said to be. */
 static void check(const submitter *s, uint64_t *counts)
 {
     for (int i = 0; i < PIECES; i++) {

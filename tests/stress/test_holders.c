@@ -1,5 +1,5 @@
 /* Holders of a key's lock that do not work on it: dead ones whose children live, children
- * themselves, stopped ones. Whoever waits for them is let go in seconds. */
+ * themselves, stopped ones. Those that wait for them go on in seconds. */
 #include "stress/crowd.h"
 
 #include <pthread.h>
@@ -47,7 +47,7 @@ static kiln_status compile_at_once(void *user, kiln_blob **out_blob, kiln_diag *
     return give_bytes(out_blob, diag);
 }
 
-/* Until it is told to stop. */
+/* Until it is asked to stop. */
 static kiln_status compile_for_ever(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     crowd *c = user;
@@ -159,7 +159,7 @@ static void parent_of(crowd *c, make_child_fn *make_child, bool child_asks)
     _exit(93);
 }
 
-/* How often somebody gave up waiting. */
+/* How often a waiter gave up. */
 static int leave_a_child_behind(crowd *c, make_child_fn *make_child, bool child_asks)
 {
     const pid_t parent = fork();
@@ -325,7 +325,7 @@ static void C4_a_stopped_holder_has_one_successor(void **state)
     crowd_destroy(c);
 }
 
-/* Longer than anybody is waited for without a sign of life. */
+/* Longer than any holder is waited for without a sign of life. */
 static kiln_status compile_six_seconds(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     crowd *c = user;

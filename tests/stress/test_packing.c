@@ -1,5 +1,5 @@
-/* Whoever has an entry, from wherever, can put it into a pack at once: threads that ask for the
- * same keys a moment apart, where one compiles and stores while the others find it. */
+/* An entry from any tier can be put into a pack at once: threads that ask for the same keys a
+ * moment apart, where one compiles and stores while the others find it. */
 #include "stress/crowd.h"
 
 #include <pthread.h>

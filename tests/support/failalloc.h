@@ -30,8 +30,8 @@ uint64_t kt_failalloc_count(void);
 bool kt_failalloc_fired(void);
 
 /* Runs `body` with its 1st, 2nd, 3rd ... allocation failing until a run meets no failure, then
- * returns how many were tried. A body that is told of no failure must return true, and the test
- * fails if it does not; a body that met one may return either. */
+ * returns how many were tried. A body that meets no failure must return true, and the test fails if
+ * it does not; a body that met one may return either. */
 uint64_t kt_failalloc_each(bool (*body)(void *user), void *user);
 
 #endif

@@ -15,14 +15,14 @@ void kt_tmpdir_remove(char *path);
 int kt_tmpdir_setup(void **state);
 int kt_tmpdir_teardown(void **state);
 
-/* "folder/name" as malloc'ed text. */
+/* "directory/name" as malloc'ed text. */
 char *kt_path(const char *folder, const char *name);
 
 void kt_file_write(const char *path, const void *data, size_t size);
-/* The whole file with a NUL behind it, malloc'ed; NULL if there is none. out_size may be NULL. */
+/* The whole file with a NUL after it, malloc'ed; NULL if there is none. out_size may be NULL. */
 char *kt_file_read(const char *path, size_t *out_size);
 bool kt_file_exists(const char *path); /* of any kind, links not followed */
-/* The number of files that are no directories below `folder`, at any depth; 0 if there is none. */
+/* The number of files that are not directories below `folder`, at any depth; 0 if there is none. */
 size_t kt_file_count(const char *folder);
 
 #endif

@@ -1,5 +1,5 @@
 /* Several processes on one root under Windows: one compile, no wrong byte, and no wedge when some
- * are ended in the middle. Each process is this program again: `get` or `churn`. */
+ * are killed in the middle. Each process is this program again: `get` or `churn`. */
 #include <stdio.h>
 #include <string.h>
 #include <windows.h>
@@ -16,11 +16,11 @@
 
 enum { RIGHT = 0, WRONG = 3, FAILED = 4, ENDED = 9 };
 
-/* ---- the children: FOLDER is the test's, its root is FOLDER/root ---- */
+/* ---- the children: DIRECTORY is the test's, its root is DIRECTORY/root ---- */
 
 typedef struct compile {
     const char *folder, *name;
-    bool dies; /* in the middle, once FOLDER/go is there */
+    bool dies; /* in the middle, once DIRECTORY/go is there */
 } compile;
 
 /* Leaves a file for each compile, so that the parent can count them. */

@@ -154,7 +154,7 @@ static void a_sharing_violation_is_waited_out(void **state)
     free(path);
 }
 
-/* Nothing is left behind where the wait is in vain, and the old file is whole. */
+/* Nothing is left behind where the wait has no success, and the old file is whole. */
 static void a_file_that_stays_held_is_kept(void **state)
 {
     char *path = kt_path(*state, "file");

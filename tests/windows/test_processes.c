@@ -46,7 +46,7 @@ static int child_flood(void)
     return 0;
 }
 
-/* Takes a lock and is ended with it, without a chance to let go. */
+/* Takes a lock and is killed with it, without a chance to let go. */
 static int child_hold(const char *path)
 {
     kn_lock_file *file = NULL;

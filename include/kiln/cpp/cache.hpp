@@ -207,7 +207,7 @@ class cache : public owner<kiln_cache, kiln_cache_destroy>
             } catch (...) {
                 self->thrown = std::current_exception();
                 return kiln_diag_set(diag, KILN_E_COMPILE, nullptr, "compiling",
-                                     "it threw what is no std::exception");
+                                     "it threw something that is not a std::exception");
             }
         }
     };

@@ -50,7 +50,7 @@ static bool leads_group(const char *pid)
     (void)snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return false; /* it has ended */
+        return false; /* it has exited */
     }
     ssize_t n = read(fd, text, sizeof text - 1);
     (void)close(fd);

@@ -143,7 +143,7 @@ static void report_refused(tune_work *work, const tune_item *item)
                         item->device->backend, item->device->index, item->names[i],
                         outcome == KILN_TUNE_DIFFERS ? "is refused" : "failed",
                         item->rows[i].reason,
-                        known ? " (as it was measured; --again measures it anew)" : "");
+                        known ? " (as it was measured; --again measures it again)" : "");
         }
         if (outcome == KILN_TUNE_DIFFERS) {
             fail_with(work, EXIT_FAILED);

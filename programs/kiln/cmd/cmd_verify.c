@@ -66,8 +66,8 @@ const cli_command cmd_verify = {
     .name = "verify",
     .usage = "",
     .summary = "Reads and checks every entry on disk",
-    .details = "Damage never reaches a program: every read checks the entry, and a damaged one is\n"
-               "compiled anew. This command finds it beforehand; it exits 5 if there was any.",
+    .details = "Damage never reaches a program: every read checks the entry, and a damaged one "
+               "is\ncompiled again. This command finds it beforehand; it exits 5 if there was any.",
     .options = specs,
     .options_size = sizeof(verify_options),
     .run = run,

@@ -41,7 +41,7 @@ bool pack_left_out(kiln_cache *cache, const cli_listing *listing, left_out_list 
                 status == KILN_MISS ? "has been removed meanwhile" : "is damaged: run kiln verify";
         } else if (strncmp(stage, "kiln.", 5) == 0) {
             one.stage = pool_text(listing->pool, stage, strlen(stage));
-            one.why = "is a note that kiln makes on each machine anew";
+            one.why = "is a note that kiln makes again on each machine";
         }
         if (one.stage == NULL) {
             return false;

@@ -94,10 +94,9 @@ kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language lan
     kiln_status status =
         build_once(site, language, text, length, options, &program, &log, &code, diag);
     if (status == KILN_OK && code == CL_BUILD_PROGRAM_FAILURE && log == NULL) {
-        /* A source at fault has its errors in the log. PoCL fails without a word when two processes
+        /* A source at fault has its errors in the log. PoCL prints nothing when two processes
          * work in its own cache directory; the second time it finds what the other made. */
-        kn_log(KILN_LOG_INFO,
-               "the OpenCL driver failed to build and gave no reason: trying once more");
+        kn_log(KILN_LOG_INFO, "the OpenCL driver failed to build and gave no reason: trying again");
         (void)site->api->clReleaseProgram(program);
         status = build_once(site, language, text, length, options, &program, &log, &code, diag);
     }

@@ -86,7 +86,7 @@ void kn_opencl_buffer_destroy(void *device, void *buffer)
     }
 }
 
-/* Starts what was put in when somebody will watch its event: a driver may batch otherwise. */
+/* Starts what was put in when a caller will watch its event: a driver may batch otherwise. */
 static kiln_status settle(const kn_opencl_queue *queue, cl_event event, void **out_event,
                           const char *what, const char *call, cl_int code, kiln_diag *diag)
 {

@@ -109,7 +109,7 @@ static const char *fix_of(kiln_status status)
     case KILN_E_NOMEM:
         return "use smaller buffers, or close what else uses the device";
     case KILN_E_DEVICE_LOST:
-        return "check the kernel's indices; create the runtime anew";
+        return "check the kernel's indices; create the runtime again";
     case KILN_E_UNAVAILABLE:
         return "run `kiln doctor`";
     default:

@@ -1,5 +1,5 @@
-/* Lists entries and removes those that go first. This file must not read entries: whoever
- * has one open keeps it. */
+/* Lists entries and removes those that go first. This file must not read entries: a reader that has
+ * one open keeps it. */
 #include "store/disk/disk_victims.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * byte by byte; tests/golden holds files that must be readable for ever.
  *
  * The parser takes bytes of any origin: it checks every length against the bytes that are there
- * before it uses one, and accepts nothing whose checksum does not fit. */
+ * before it uses one, and accepts nothing whose checksum does not match. */
 #ifndef KILN_STORE_ENTRY_H
 #define KILN_STORE_ENTRY_H
 

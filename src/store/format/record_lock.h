@@ -6,8 +6,8 @@
  * what it wrote meanwhile went into the old file, or into the copy if it came before (kn_record's
  * `copied` says which). To pass over a process that was merely slow is as harmless.
  *
- * What lies in the place of the file, and is not a file or somebody else's, can go from a root of
- * ours. */
+ * What lies in the place of the file, and is not a file or belongs to another user, can go from a
+ * root of ours. */
 #ifndef KILN_STORE_FORMAT_RECORD_LOCK_H
 #define KILN_STORE_FORMAT_RECORD_LOCK_H
 

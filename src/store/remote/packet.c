@@ -71,7 +71,7 @@ kiln_status kn_packet_unpack(const kn_packet *packet, const kn_dictionary *dicti
         return status == KILN_E_CORRUPT ? corrupt(diag, "it does not unpack to the size it names")
                : status == KILN_E_TIMEOUT
                    ? kiln_diag_set(diag, status, NULL, "unpacking a packet",
-                                   "it takes longer to unpack than a look-up may take")
+                                   "it takes longer to unpack than a lookup may take")
                    : kiln_diag_set(diag, status, NULL, "unpacking a packet", NULL);
     }
     *out_data = data;

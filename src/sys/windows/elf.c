@@ -11,8 +11,9 @@ kiln_status kn_elf_inspect(const char *path, kn_elf_facts *out_facts, kiln_diag 
     kn_file_facts facts;
     memset(out_facts, 0, sizeof *out_facts);
     kiln_status status = kn_file_stat(path, true, &facts, diag);
-    return status == KILN_OK ? kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it is no ELF file")
-                             : status;
+    return status == KILN_OK
+               ? kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it is not an ELF file")
+               : status;
 }
 
 kiln_status kn_elf_inspect_bytes(const void *data, size_t size, kn_elf_facts *out_facts,

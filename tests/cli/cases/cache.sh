@@ -24,7 +24,7 @@ printf '$ kiln show PREFIX -o payload.bin\n'
 t show 0
 t show xyz1
 t show 0000
-# A damaged entry is found, is removed, and is compiled anew.
+# A damaged entry is found, is removed, and is compiled again.
 file=$(find "$KILN_CACHE_DIR/v1/portable" -name '*.kiln')
 printf 'X' | dd of="$file" bs=1 seek=100 conv=notrunc 2>/dev/null
 t verify
@@ -51,7 +51,7 @@ t stats --cache-dir /dev/null/nowhere
 t $run --cache-dir /dev/null/nowhere
 t $run --cache-dir other
 t ls --cache-dir other
-# What is not written is no success.
+# Output that is not written is not a success.
 key=$("$KILN" ls --cache-dir other --target fake-0 --full | sed -n '2s/ .*//p')
 KILN_RECACHE=1
 export KILN_RECACHE

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2069
-# GLSL: what lands in the file that -o names, what has no version, and what is no compute shader.
+# GLSL: what lands in the file that -o names, what has no version, and what is not a compute shader.
 need vulkan
 printf '#version 450\nlayout(local_size_x=1) in;\nvoid main() {}\n' >s.comp
 printf 'layout(local_size_x=1) in;\nvoid main() {}\n' >nov.comp

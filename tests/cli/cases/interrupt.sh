@@ -59,6 +59,6 @@ kill -s HUP $job
 kill -s TERM $job
 wait $job 2>/dev/null
 echo "ignored: $(($? - 128))"
-# Nothing is stuck: the same is compiled by whoever comes next.
+# Nothing is stuck: the next one compiles the same.
 unset KILN_CC
 "$KILN" compile k.c -b cpu | awk 'NR == 2 { print $1, $2 }'

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2086
-# A full file system, one without room for files, a read-only mount, a directory of somebody else: each
+# A full file system, one without room for files, a read-only mount, a directory of another user: each
 # is a line of output and a working program. In a mount namespace of its own, which needs root.
 if [ "$(id -u)" != 0 ] || ! unshare -m mount -t tmpfs none "$HOME" 2>/dev/null; then
     case ",${KILN_REQUIRE:-}," in

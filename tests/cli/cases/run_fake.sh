@@ -27,7 +27,7 @@ t run one.fake -b fake -g 2 --arg inout:f32:2=fill:2 -DFACTOR=4 --expect 0=six.n
 t run one.fake -b fake -g 2 --arg inout:f32:2=fill:2 -DFACTOR=4 --expect 0=six.npy --no-check
 t run one.fake -b fake -d fake:1 -g 2 --arg inout:f32:2=fill:2 -DFACTOR=3 --expect 0=six.npy
 t run one.fake -b fake --all-devices -g 2 --arg inout:f32:2=fill:2 -DFACTOR=3 --expect 0=six.npy
-# What goes wrong is told in one line, with the exit code that is documented.
+# What goes wrong is reported in one line, with the exit code that is documented.
 t run saxpy.fake -b fake -g 16 --arg in:f32:16 --arg out:f32:16
 t run saxpy.fake -b fake -g 16 -e nothing --arg in:f32:16
 t $saxpy --arg value:f32=2 --arg in:f32:16

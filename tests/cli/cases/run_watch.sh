@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# kiln run --watch: an edited header gives the new result; what does not compile is told once, with
-# its log, and the next good text runs again. The command runs beside us and is ended by its id.
+# kiln run --watch: an edited header gives the new result; what does not compile is reported once, with
+# its log, and the next good text runs again. The command runs in parallel with this script and is killed by its id.
 result() { tail -c 4 y.npy 2>/dev/null | od -An -tf4 | tr -d ' '; }
 wait_for() { # COMMAND…: until it is true, 20 seconds at most
     tries=0

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2086
 # Started without standard streams: no file or pipe of the command's takes their places, and what
-# cannot be printed is no success.
+# cannot be printed is not a success.
 printf 'kernel f x:floats\nx = x 1 +\n' >f.fake
 "$KILN" compile f.fake -b fake <&- >&-
 echo "[$?]"
@@ -12,7 +12,7 @@ cat out
 "$KILN" compile f.fake -b fake <&-
 echo "[$?]"
 t verify
-# A reader that goes is no finding.
+# A reader that goes away is not a finding.
 "$KILN" help | head -1
 # JSON that does not fit into a buffer, on a full disk: one line that is true.
 if [ -w /dev/full ]; then

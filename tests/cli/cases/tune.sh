@@ -45,7 +45,7 @@ t $run
 KILN_FAKE_DRIVER=9.9 "$KILN" tune m.json -b fake --budget 1h --json | grep '"from"'
 KILN_FAKE_DRIVER=9.8 picked $run
 t tune m.json --all-devices -b fake --budget 1h
-# A device that takes none of the languages is told, and is no failure where all are tried.
+# A device that takes none of the languages is reported, and is not a failure where all are tried.
 sed 's/{"fake": "slow/{"cuda": "slow/; s/{"fake": \[/{"cuda": [/' m.json >cuda.json
 t tune cuda.json --all-devices -b fake
 # A pack carries it to another cache, where nothing is measured and nothing compiled.

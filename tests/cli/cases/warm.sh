@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2086
-# A second run compiles nothing; what cannot be made here is told; the pack hits elsewhere.
+# A second run compiles nothing; what cannot be made here is reported; the pack hits elsewhere.
 mkdir app
 printf '#define N 1\n' >app/h.fake
 for name in one two three; do
@@ -117,7 +117,7 @@ KILN_READONLY=1 t warm app/a.json --target fake:0 -j1
 "$KILN" warm app/a.json --target fake:0 >/dev/null 2>&1
 KILN_READONLY=1 t warm app/a.json --target fake:0 --pack read.kpack -j1
 KILN_CACHE_DIR=$PWD/small KILN_CACHE_MAX_SIZE=1K t warm app/a.json --target fake:0 -j1
-# A variant that does not compile is told like a kernel.
+# A variant that does not compile is reported like a kernel.
 echo 'y = nothing' >app/quick.fake
 t warm app/v.json --target fake:0 --variants -j1
 # Equal entries give equal packs, however many jobs made them: these are too large to wait for the

@@ -1,4 +1,4 @@
-/* Line 5 is no good. */
+/* Line 5 is invalid. */
 #include <kiln_kernel.h>
 KILN_KERNEL(broken, KILN_OUT(int, out))
 {

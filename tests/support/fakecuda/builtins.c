@@ -1,2 +1,2 @@
-/* What must lie beside NVRTC. */
+/* What must be next to NVRTC. */
 __attribute__((visibility("default"))) const int fakenvrtc_builtins = 1;

@@ -1,4 +1,4 @@
-/* A small libcuda that really runs what the NVRTC beside it (fakenvrtc.c) made: device memory is
+/* A small libcuda that really runs what the NVRTC next to it (fakenvrtc.c) made: device memory is
  * host memory, a CUBIN is a shared object with one caller a kernel. Variants by definition:
  *   FAKE_INIT=n          cuInit gives n (34: the toolkit's stub, 100: no device, 803: mismatch)
  *   FAKE_VERSION=n       cuDriverGetVersion gives n

@@ -1,5 +1,5 @@
-/* A driver that is no good: crashes, hangs or ends the process, as $KILN_FAULTY says, when it is
- * asked for anything. It never gets as far as an API, so it needs no header of one. */
+/* A broken driver: crashes, hangs or ends the process, as $KILN_FAULTY says, when it is asked for
+ * anything. It never gets as far as an API, so it needs no header of one. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>

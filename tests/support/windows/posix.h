@@ -48,7 +48,7 @@ unsigned geteuid(void);
 #define mkdir kt_mkdir
 #define unlink kt_unlink
 #define chmod kt_chmod
-#define open kt_open /* sharing the file with whoever removes it */
+#define open kt_open /* sharing the file with a process that removes it */
 #define system kt_system
 #define AT_FDCWD (-100)
 #define UTIME_OMIT (-2L)

@@ -251,7 +251,7 @@ static void runtime_options_are_filled_as_far_as_they_reach(void **state)
     kiln_runtime *runtime = NULL;
     memset(&newer, 0xee, sizeof(newer));
     RIG_OK(kiln_runtime_options_init(&newer.now, &diag));
-    assert_int_equal(newer.wish, UINT64_C(0xeeeeeeeeeeeeeeee)); /* not told of */
+    assert_int_equal(newer.wish, UINT64_C(0xeeeeeeeeeeeeeeee)); /* left alone */
     RIG_OK(kiln_runtime_options_init_sized(&newer.now, sizeof(newer), &diag));
     assert_int_equal(newer.wish, 0);
     assert_int_equal(newer.now.struct_size, sizeof(newer));

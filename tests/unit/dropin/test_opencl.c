@@ -1,4 +1,4 @@
-/* kiln/opencl.h: programs of somebody else's context through the cache. Each step is a process of
+/* kiln/opencl.h: programs of another program's context through the cache. Each step is a process of
  * its own with the same cache directory; counters of the cache are what is asserted. */
 #include <setjmp.h>
 #include <stdarg.h>

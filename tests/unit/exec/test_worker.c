@@ -1,4 +1,4 @@
-/* A worker: one thread, in order, whoever calls. */
+/* A worker: one thread, in order, for all callers. */
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -142,7 +142,7 @@ answer cw_find(world *w)
     return result;
 }
 
-/* Finds, and demands that it is no bypass. */
+/* Finds, and demands that it is not a bypass. */
 answer cw_find_good(world *w)
 {
     answer result = cw_find(w);

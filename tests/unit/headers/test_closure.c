@@ -169,7 +169,7 @@ static void K1_which_copy_is_reached_is_part_of_the_key(void **state)
 {
     world *w = *state;
     cw_add_dir(w, "inc");
-    /* Two equal x.h beside different y.h: c.h moves from one to the other. */
+    /* Two equal x.h next to different y.h: c.h moves from one to the other. */
     cw_set_source(w, "#include <p/a.h>\n#include <q/b.h>\n#include <c.h>\n");
     cw_write_text(w, "inc/p/a.h", "#include \"x.h\"\n");
     cw_write_text(w, "inc/q/b.h", "#include \"x.h\"\n");
@@ -312,7 +312,7 @@ static void K1_headers_in_memory_change_the_key(void **state)
 }
 
 /* NVRTC takes a header's name for a path below the current directory, and looks there and on the
- * search path before it asks for one in memory beside it. */
+ * search path before it asks for one in memory next to it. */
 static void K1_whatever_a_header_in_memory_may_reach_counts(void **state)
 {
     static const char *const names[] = {"lib/c.h", "inc/c.h"};

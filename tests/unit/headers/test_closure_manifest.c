@@ -253,7 +253,7 @@ static void K5_a_moved_tree_keeps_its_key(void **state)
     assert_true(moved.facts.from_manifest);
     assert_true(cw_same(before, moved));
 
-    /* Found anew there: the same key. */
+    /* Found again there: the same key. */
     w->request.cache = NULL;
     answer anew = cw_find_good(w);
     assert_false(anew.facts.from_manifest);

@@ -71,7 +71,7 @@ static void K1_definitions_count_wherever_they_stand(void **state)
     expect_in_key(w, "inc/one.h", true);
     expect_in_key(w, "inc/two.h", true);
     expect_in_key(w, "inc/four.h", false);
-    /* One that is found by following a computed include defines the macro anew. */
+    /* One that is found by following a computed include defines the macro again. */
     cw_write_text(w, "inc/two.h", "#include <three.h>\n");
     expect_in_key(w, "inc/one.h", true);
     cw_write_text(w, "inc/two.h", "#include <three.h>\n");

@@ -1,5 +1,5 @@
-/* What the scanner sees and does not see. Each text stands beside the list of includes it must
- * give, written as q"x" (quoted), a<x> (angle), n (next), p (probe), or beside the reason it stops.
+/* What the scanner sees and does not see. Each text is next to the list of includes it must give,
+ * written as q"x" (quoted), a<x> (angle), n (next), p (probe), or next to the reason it stops.
  */
 #include "headers/include_scan.h"
 

@@ -1,4 +1,4 @@
-/* Manifests: the example one is read, and every mistake is told with its place. */
+/* Manifests: the example one is read, and every mistake is reported with its place. */
 #include "manifest/manifest.h"
 
 #include <setjmp.h>

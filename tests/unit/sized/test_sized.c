@@ -56,7 +56,7 @@ static void what_is_published_stays(void **state)
 
 typedef struct sample {
     const kn_sized_facts *facts;
-    unsigned char *given; /* a caller's struct: malloc'ed, so that a look behind it is told */
+    unsigned char *given; /* a caller's struct: malloc'ed, so that a read past it is found */
     unsigned char *room;
 } sample;
 
@@ -182,7 +182,7 @@ static void what_is_not_known_must_be_zero(void **state)
 
 #define ITEMS ((size_t)3)
 
-/* Lists of kiln_source: its text, say, is told by its first byte behind struct_size. */
+/* Lists of kiln_source: its text, say, is marked by its first byte after struct_size. */
 static unsigned char *list_of(const kn_sized_facts *facts, size_t apart)
 {
     unsigned char *list = calloc(ITEMS, apart);

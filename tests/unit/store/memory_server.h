@@ -1,4 +1,4 @@
-/* A server of remotes in memory, and the module that speaks to it: it does as it is told. */
+/* A server of remotes in memory, and the module that speaks to it: it follows its script. */
 #ifndef KILN_TESTS_UNIT_STORE_MEMORY_SERVER_H
 #define KILN_TESTS_UNIT_STORE_MEMORY_SERVER_H
 
@@ -12,7 +12,7 @@
 #define MS UINT64_C(1000000)
 enum { ROOM = 8 };
 
-/* A server in memory that does as it is told. */
+/* A server in memory that follows its script. */
 static struct server {
     kn_mutex mutex;
     char names[ROOM][KN_REMOTE_NAME];
@@ -20,7 +20,7 @@ static struct server {
     size_t sizes[ROOM];
     char lease[KN_REMOTE_TOKEN];
     _Atomic kiln_status get_fails, put_fails, connect_fails;
-    _Atomic uint64_t slow_ns; /* gets take so long, or until they are told to stop */
+    _Atomic uint64_t slow_ns; /* gets take so long, or until they are asked to stop */
     _Atomic int gets, puts, replaced, pings, connects, open, renewals, drops, lease_asks;
     _Atomic int hung_up; /* on the first so many connections */
 } server;

@@ -1,5 +1,5 @@
-/* Compiles past the cache: listed by reason with their time, and told once to a program that pays
- * for the same one at each start and whose log nobody reads. */
+/* Compiles that bypass the cache: listed by reason with their time, and reported once to a program
+ * that pays for the same one at each start and whose log nobody reads. */
 #include "unit/store/support.h"
 
 #include <fcntl.h>

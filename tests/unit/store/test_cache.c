@@ -334,7 +334,7 @@ static void S4_S8_a_root_that_cannot_be_written_is_read_and_told(void **state)
     assert_int_equal(chmod(*state, 0755), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        /* Root may write anywhere: become somebody who may not. */
+        /* Root may write anywhere: become a user who may not. */
         if (geteuid() == 0 && (mkdir(root, 0700) != 0 || chown(root, 65534, 65534) != 0 ||
                                setresuid(65534, 65534, 65534) != 0)) {
             _exit(2);

@@ -17,7 +17,7 @@ static void set_time(const char *path, int64_t offset_s)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* Everything that has a time of its own is from another day; the holder of a lock is told by the
+/* Everything that has a time of its own is from another day; the holder of a lock is known by the
  * system and by no time or process number, so that nobody waits for one that is not there. */
 static void live_with(const char *root, int64_t offset_s)
 {

@@ -379,7 +379,7 @@ static void S3_totals_follow_what_is_there(void **state)
     assert_int_equal(kn_stats_flush(cache->stats, 0, &record, NULL), KILN_OK);
     assert_int_equal(record.files, 9);
     assert_int_equal(record.bytes, 9 * KN_DISK_BLOCK);
-    /* Somebody removed the statistics: the next put counts. */
+    /* The statistics were removed: the next put counts. */
     char *stats = kt_path(*state, "stats");
     assert_int_equal(unlink(stats), 0);
     (void)ks_get(cache, "more", &compile);

@@ -1,5 +1,5 @@
 /* Why a lookup misses: every input of a recipe changed alone is named; what was evicted or damaged
- * is told; and the batch question whether entries are there. */
+ * is reported; and the batch question whether entries are there. */
 #include "unit/store/support.h"
 
 #include <time.h>
@@ -62,7 +62,7 @@ static void put(kiln_cache *cache, const kernel *k)
     kiln_recipe_destroy(recipe);
 }
 
-/* What was told; the first difference is copied. */
+/* What was reported; the first difference is copied. */
 typedef struct told {
     int calls;
     kiln_why why;

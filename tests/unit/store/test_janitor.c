@@ -1,4 +1,5 @@
-/* What is due once a day: that it is done beside the puts, by one process, and ends with the cache.
+/* What is due once a day: that it is done in parallel with the puts, by one process, and ends with
+ * the cache.
  */
 #include "unit/store/support.h"
 

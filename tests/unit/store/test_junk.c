@@ -242,7 +242,7 @@ static void S1_junk_in_the_place_of_statistics_and_lock_goes(void **state)
         kt_file_write(place, "x", 1);
         if (i / 2 < KINDS) {
             (void)junk[i / 2](place, 512);
-        } else if (geteuid() == 0) { /* somebody else's */
+        } else if (geteuid() == 0) { /* another user's */
             assert_int_equal(chown(place, 12345, 12345), 0);
         }
         for (int n = 0; n < 60; n++) {
@@ -259,7 +259,7 @@ static void S1_junk_in_the_place_of_statistics_and_lock_goes(void **state)
     }
 }
 
-/* Two versions of kiln share a root: a later format lives beside `v1`, under whatever name, and
+/* Two versions of kiln share a root: a later format lives next to `v1`, under whatever name, and
  * nothing that removes entries touches it. */
 static void entries_of_another_format_are_left_alone(void **state)
 {

@@ -199,7 +199,7 @@ static void S2_entries_hot_in_memory_keep_their_stamp(void **state)
     assert_int_equal(ks_get(cache, "hot", &compile), KILN_ORIGIN_MEMORY);
     /* Nothing is due within the hour. */
     assert_int_equal(kn_mem_take_hot(cache->stack.memory, (uint64_t)KN_HOUR_NS, keys, 8), 0);
-    /* What was hit since it was put is told, once. */
+    /* What was hit since it was put is returned, once. */
     assert_int_equal(kn_mem_take_hot(cache->stack.memory, 0, keys, 8), 1);
     kn_disk_stamp(cache->disk, &keys[0]);
     assert_int_equal(kn_mem_take_hot(cache->stack.memory, 0, keys, 8), 0);
@@ -353,7 +353,7 @@ static void S6_a_root_made_again_is_checked_again(void **state)
     assert_int_equal(ks_own(cache).put_failures, 2);
     assert_int_equal(unlink(root), 0);
     assert_int_equal(ks_get(cache, "y", &compile), KILN_ORIGIN_COMPILED);
-    assert_int_equal(ks_get(cache, "y", &compile), KILN_ORIGIN_DISK); /* made anew, and ours */
+    assert_int_equal(ks_get(cache, "y", &compile), KILN_ORIGIN_DISK); /* made again, and ours */
     kiln_log_set(NULL, NULL, KILN_LOG_WARN);
     kiln_cache_destroy(cache);
     free(v1);
@@ -432,7 +432,7 @@ static void long_work_tells_how_far_it_is(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* Any thread may put, and whoever asked to be told of a walk does not expect it there. */
+/* Any thread may put, and a caller that asked for reports of a walk does not expect them there. */
 static void puts_that_make_room_tell_no_progress(void **state)
 {
     ks_compile compile = {0};

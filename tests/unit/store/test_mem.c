@@ -227,7 +227,7 @@ static void readers_never_see_what_was_freed(void **state)
     }
     kn_mem_hits(mem, &hits, &saved);
     assert_int_equal(hits, found);           /* none lost, though nobody took a lock to count */
-    assert_true(found >= 4 * (ROUNDS / 64)); /* four readers; whoever else ran when */
+    assert_true(found >= 4 * (ROUNDS / 64)); /* four readers; whatever else ran */
     kn_mem_destroy(mem);
 }
 

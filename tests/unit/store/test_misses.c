@@ -1,5 +1,5 @@
-/* Misses by reason: that each is told from the others without a search, over processes, and that
- * kiln's own notes are not counted among a caller's kernels. */
+/* Misses by reason: that each is distinguished from the others without a search, over processes,
+ * and that kiln's own notes are not counted among a caller's kernels. */
 #include "unit/store/support.h"
 
 #include <sys/stat.h>
@@ -176,8 +176,7 @@ static void U4_notes_are_not_counted_among_kernels(void **state)
     kiln_cache_destroy(cache);
 }
 
-/* The table of kin is somebody's junk, a directory, a link, or full: reasons get lost, nothing
- * else.
+/* The table of kin is junk, a directory, a link, or full: reasons get lost, nothing else.
  */
 static void D1_a_damaged_table_of_kin_costs_only_reasons(void **state)
 {
@@ -236,7 +235,7 @@ static bool holds(const char *root, const char *name, const char *text)
     return found;
 }
 
-/* Neither the entry nor any table beside it holds the text that was compiled. */
+/* Neither the entry nor any table next to it holds the text that was compiled. */
 static void S6_a_source_is_not_kept(void **state)
 {
     static const char secret[] = "float trade_secret(float x)";

@@ -21,7 +21,7 @@ static void assert_packed(const char *path, const char *const *names, size_t cou
     kiln_pack_close(pack);
 }
 
-/* What was refused for want of memory is not there, and can be added again. */
+/* What was refused for lack of memory is not there, and can be added again. */
 static void an_entry_that_could_not_be_added_can_be_added_later(void **state)
 {
     static const char *const names[] = {"first", "second"};

@@ -109,7 +109,7 @@ static void a_miss_is_not_asked_for_again_at_once(void **state)
     f->remote = open_remote(f, "fake://h?timeout=5s");
     uint64_t took = UINT64_MAX;
     int before = 0;
-    while (took >= KN_REMOTE_MISS_NS) { /* a busy machine may need so long for two look-ups */
+    while (took >= KN_REMOTE_MISS_NS) { /* a busy machine may need so long for two lookups */
         kn_remote_forget_miss(f->remote, &f->key);
         before = server.gets;
         const uint64_t start = kn_clock_now();
@@ -219,8 +219,8 @@ static void what_is_too_large_is_no_trouble(void **state)
     assert_int_equal(count(f, KN_COUNT_remote_errors), 0);
 }
 
-/* A server that was started anew has hung up on every connection that is kept: none of them says
- * that it is still away, nor makes the pause before the next question longer. */
+/* A server that was restarted has hung up on every connection that is kept: none of them says that
+ * it is still away, nor makes the pause before the next question longer. */
 static void kept_connections_do_not_keep_a_server_away(void **state)
 {
     fixture *f = *state;
@@ -352,7 +352,7 @@ static void C6_waiting_ends_at_the_deadline(void **state)
 
 /* --- without memory --------------------------------------------------------------------------- */
 
-/* One of everything: a look-up, an upload, a lease, a removal. What is given is right or nothing;
+/* One of everything: a lookup, an upload, a lease, a removal. What is given is right or nothing;
  * what could not be done is a miss, or counted. */
 static bool live_without_memory(void *user)
 {

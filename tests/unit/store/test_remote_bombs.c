@@ -130,7 +130,7 @@ static void D4_no_room_is_made_for_more_than_the_limit(void **state)
     assert_true(most_memory() - before < 32 * MIB);
     assert_int_equal(server.gets, 1);
     assert_int_equal(count(f, KN_COUNT_remote_errors), 1);
-    assert_int_equal(count(f, KN_COUNT_corrupt), 0); /* whoever uploads does not replace it */
+    assert_int_equal(count(f, KN_COUNT_corrupt), 0); /* an upload does not replace it */
 }
 
 static void D4_the_payload_counts_unpacked(void **state)

@@ -112,7 +112,7 @@ static void put(fixture *f, uint64_t compile_ns)
     assert_int_equal(server.puts, 1);
 }
 
-/* Returns how many of the look-ups found it. */
+/* Returns how many of the lookups found it. */
 static int get_often(fixture *f)
 {
     int hits = 0;

@@ -10,7 +10,7 @@
 static _Atomic int silent_puts;
 static _Atomic int silent_leases;
 
-/* Until the time is over, or somebody says stop. */
+/* Until the time is over, or until it is stopped. */
 static kiln_status keep_silent(kiln_remote_call *call)
 {
     const uint64_t end = kn_clock_now() + call->limit_ms * MS;
@@ -217,7 +217,7 @@ static void a_lone_silent_server_is_no_end_of_waiting(void **state)
     kiln_remote_module_ops ops = fake_ops;
     ops.lease = silent_lease;
     (void)add_remote(f, "fake://silent?timeout=30ms", &ops);
-    /* KILN_E_TIMEOUT says that somebody was waited for in vain. */
+    /* KILN_E_TIMEOUT says that a wait was without success. */
     assert_int_equal(
         kn_remotes_lease(&f->remotes, &f->key, false, kn_clock_now() + 20000 * MS, find_nothing, f),
         KILN_E_UNAVAILABLE);

@@ -70,7 +70,7 @@ static void a_token_comes_from_a_file(void **state)
     assert_int_equal(parse(text, &url, NULL), KILN_OK);
     assert_string_equal(url.server.token, "s3cr3t");
     kn_remote_url_deinit(&url);
-    kt_file_write(path, "100%41 % and %4\nmore", 20); /* a token is no URL */
+    kt_file_write(path, "100%41 % and %4\nmore", 20); /* a token is not a URL */
     assert_int_equal(parse(text, &url, NULL), KILN_OK);
     assert_string_equal(url.server.token, "100%41 % and %4");
     kn_remote_url_deinit(&url);

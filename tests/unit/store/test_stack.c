@@ -7,7 +7,7 @@
 
 enum { ROOM = 8 };
 
-/* A tier in memory that does as it is told. */
+/* A tier in memory that follows its script. */
 typedef struct toy {
     kiln_key keys[ROOM];
     kiln_blob *blobs[ROOM];

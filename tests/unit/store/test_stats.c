@@ -133,7 +133,7 @@ static void a_damaged_record_starts_again_and_is_counted(void **state)
     assert_int_equal(total.io_errors, 1);
     kiln_cache_destroy(cache);
 
-    /* Totals are known again: somebody counted. */
+    /* Totals are known again: a process counted. */
     size_t size;
     kn_record record;
     char *bytes = kt_file_read(path, &size);

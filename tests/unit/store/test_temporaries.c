@@ -75,7 +75,7 @@ static void S5_temporaries_go_with_their_writers(void **state)
     kiln_cache_temporaries(cache, &files, &bytes);
     assert_int_equal(files, 2);
     assert_int_equal(bytes, 102400 + 8192);
-    /* One that is minutes old and nobody's goes; one that somebody writes stays. */
+    /* One that is minutes old and nobody's goes; one that has a writer stays. */
     assert_int_equal(kiln_cache_prune(cache, &options, &result, NULL), KILN_OK);
     assert_int_equal(result.entries_removed, 0);
     assert_int_equal(result.temporaries_removed, 1);

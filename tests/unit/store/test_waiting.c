@@ -85,7 +85,7 @@ static void C6_who_waits_on_this_host_asks_no_server(void **state)
     assert_int_equal(kn_thread_start(let_go_later, &h, &threads[1], NULL), KILN_OK);
     assert_int_equal(ks_get(waiting, "x", &compile), KILN_ORIGIN_DISK);
     assert_int_equal(compile.runs, 0);
-    assert_int_equal(far_gets, 1); /* before it knew that somebody is at it */
+    assert_int_equal(far_gets, 1); /* before it knew that another is at work */
     kn_thread_join(threads[0]);
     kn_thread_join(threads[1]);
     assert_int_equal(h.status, KILN_OK);

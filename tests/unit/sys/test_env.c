@@ -99,7 +99,7 @@ static void a_value_that_was_cut_is_mended(void **state)
     kn_env_mend(&kept);
     assert_string_equal(getenv(NAME), "one:two:three");
     kept = kn_env_keep(NAME);
-    set("on"); /* somebody else's, in a place of its own */
+    set("on"); /* another user's, in a place of its own */
     kn_env_mend(&kept);
     assert_string_equal(getenv(NAME), "on");
     set(NULL);

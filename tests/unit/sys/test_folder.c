@@ -1,4 +1,4 @@
-/* Folders. */
+/* Directories. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Publishing: whole or not at all, and never in anybody's way. Most of it runs over the fault
- * injector; what does not is run in sanitizer builds, too. */
+/* Publishing: whole or not at all, and never in the way. Most of it runs over the fault injector;
+ * what does not is run in sanitizer builds, too. */
 #include "sys/publish.h"
 
 #include <errno.h>

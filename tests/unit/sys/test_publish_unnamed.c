@@ -51,7 +51,8 @@ static void assert_published(const place *p, const char *text)
     assert_int_equal(kt_file_count(p->tmp), 0);
 }
 
-/* Killed before it is complete it leaves nothing, where the file system can; else it is as ever. */
+/* Killed before it is complete it leaves nothing, where the file system can; else it is as
+ * before. */
 static void an_unnamed_one_is_not_to_be_seen(void **state)
 {
     const place *p = *state;
@@ -150,7 +151,7 @@ static kiln_status reclaim_one(void *user, const char *name)
     return KILN_OK;
 }
 
-/* Whoever sweeps takes no temporary from a writer that lives, at whatever moment. */
+/* A sweep takes no temporary from a writer that lives, at whatever moment. */
 static void S5_a_sweep_takes_nothing_from_living_writers(void **state)
 {
     const place *p = *state;

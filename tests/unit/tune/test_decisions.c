@@ -58,7 +58,7 @@ static void an_outlier_moves_nothing(void **state)
 typedef struct world {
     uint64_t base[CANDIDATES];
     uint64_t noise;
-    uint64_t drift; /* each sample of anybody makes all later ones slower by this */
+    uint64_t drift; /* each sample makes all later ones slower by this */
     kiln_status failure[CANDIDATES];
     uint32_t fails_at[CANDIDATES];
     uint32_t calls[CANDIDATES];

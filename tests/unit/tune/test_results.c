@@ -142,7 +142,8 @@ static void a_record_comes_back(void **state)
     kiln_blob_release(blob);
 }
 
-/* Cut anywhere, or with any byte of its frame changed, it is no record or one that is safe. */
+/* Cut anywhere, or with any byte of its frame changed, it is not a record or is one that is
+ * safe. */
 static void a_damaged_record_is_none(void **state)
 {
     (void)state;

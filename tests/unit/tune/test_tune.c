@@ -139,7 +139,7 @@ static void what_does_not_build_or_run_is_left_out(void **state)
     bench_open(&b, state);
     bench_add(&b, "plain", bench_slow, 4);
     bench_add(&b, "broken", broken_text, 4);
-    bench_add(&b, "misshapen", bench_quick, 5); /* 16 is no multiple of 5 */
+    bench_add(&b, "misshapen", bench_quick, 5); /* 16 is not a multiple of 5 */
     bench_add(&b, "foreign", bench_quick, 4);
     bench_add(&b, "quick", bench_quick, 4);
     b.sources[3].language = KILN_LANG_CUDA;

@@ -22,7 +22,7 @@ KILN_KERNEL(saxpy, KILN_VALUE(float, a), KILN_IN(float, x), KILN_INOUT(float, y)
     }
 }
 
-/* Each item adds one to its own place, and each group writes what it is told. */
+/* Each item adds one to its own place, and each group writes its argument. */
 KILN_KERNEL(visit, KILN_VALUE(uint64_t, width), KILN_VALUE(uint64_t, depth),
             KILN_INOUT(uint32_t, seen), KILN_OUT(uint64_t, shape))
 {

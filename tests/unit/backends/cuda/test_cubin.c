@@ -1,4 +1,4 @@
-/* The number of a kernel's parameters out of a CUBIN: what is certain is told, anything else is
+/* The number of a kernel's parameters out of a CUBIN: what is certain is returned, anything else is
  * not.
  */
 #include <stdlib.h>

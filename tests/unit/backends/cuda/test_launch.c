@@ -86,7 +86,7 @@ static void dynamic_shared_memory_is_asked_for_beside_static(void **state)
 
 static void a_binary_that_was_cut_off_is_refused(void **state)
 {
-    /* An ELF header that tells of sections behind the end, and a fat binary of 1 MiB; neither is.
+    /* An ELF header that names sections past the end, and a fat binary of 1 MiB; neither is.
      */
     unsigned char elf[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
     unsigned char fat[16] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0, 0, 16};

@@ -266,7 +266,7 @@ static bool blob_holds(const kiln_blob *blob, const char *text)
     return false;
 }
 
-/* The header beside the includer is not the one that is read then. */
+/* The header next to the includer is not the one that is read then. */
 static void K1_no_source_include_finds_no_header_beside(void **state)
 {
     static const char text[] = "#include <a.h>\n"

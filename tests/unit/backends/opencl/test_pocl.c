@@ -171,7 +171,7 @@ static void capture_after_a_launch_holds_the_new_shape(void **state)
     assert_false(device()->program_grew(shared.device, cold));
     assert_true(late.base.size > early.base.size + 4000);
 
-    /* A program that came from a binary: the known shape is no news, another one is. */
+    /* A program that came from a binary: the known shape is not new, another one is. */
     rig_ok(rig_load(&shared, &source, &late, &warm, &diag), &diag);
     (void)rig_launch(&shared, warm, "add", buffer, 1.0F, ITEMS, 32);
     assert_false(device()->program_grew(shared.device, warm));

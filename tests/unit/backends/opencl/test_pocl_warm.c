@@ -26,7 +26,7 @@ static const char text[] =
 
 static char program_path[4096];
 
-/* --- in the child: WORD FOLDER; what is measured goes to standard output ---------------------- */
+/* --- in the child: WORD DIRECTORY; what is measured goes to standard output ------------------- */
 
 static void save(const char *folder, const char *name, const void *data, size_t size)
 {

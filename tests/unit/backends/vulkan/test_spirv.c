@@ -186,7 +186,7 @@ static void an_array_of_buffers_is_refused(void **state)
     kiln_diag_clear(&diag);
 }
 
-/* A driver is told the whole name, or nothing. */
+/* A driver gets the whole name, or nothing. */
 static void names_of_entries_are_not_cut(void **state)
 {
     (void)state;

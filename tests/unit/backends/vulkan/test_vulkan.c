@@ -298,7 +298,7 @@ static void a_header_that_includes_itself_is_told(void **state)
     kiln_diag_clear(&diag);
 }
 
-/* A size of which the shader leaves one dimension open: what is chosen fits beside the fixed ones.
+/* A size of which the shader leaves one dimension open: what is chosen fits with the fixed ones.
  */
 static void a_chosen_size_fits_beside_fixed_ones(void **state)
 {

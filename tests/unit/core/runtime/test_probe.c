@@ -1,4 +1,4 @@
-/* Probing: every outcome told apart, in this process and in a child that may crash or hang. */
+/* Probing: every outcome distinguished, in this process and in a child that may crash or hang. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,7 +200,7 @@ static void without_the_helper_the_reason_is_given(void **state)
     assert_non_null(old);
     assert_int_equal(setenv("KILN_LIBEXEC", "/nonexistent", 1), 0);
     helper = kn_paths_helper("kiln-probe");
-    if (helper == NULL) { /* else it lies beside this test, and is found there */
+    if (helper == NULL) { /* else it is next to this test, and is found there */
         assert_int_equal(kiln_backend_probe_isolated("fake", 0, &report, &diag),
                          KILN_E_UNAVAILABLE);
         assert_non_null(strstr(diag.why, "kiln-probe"));

@@ -4,7 +4,7 @@
 
 #include "unit/core/rig.h"
 
-/* A discrete device, beside the fake's two software ones. */
+/* A discrete device, in addition to the fake's two software ones. */
 static kiln_backend quick;
 
 static kiln_status quick_info(void *instance, uint32_t index, kiln_device_info *out_info,

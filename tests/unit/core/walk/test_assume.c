@@ -109,7 +109,7 @@ static void K1_a_header_that_changed_since_decides(void **state)
     restart(r);
     set_scale(r, 4);
     assert_int_equal(build_value(r, &t, KILN_ORIGIN_COMPILED), 4);
-    assert_int_equal(rig_calls(r, FAKE_LOAD), 1); /* of the old one, in vain */
+    assert_int_equal(rig_calls(r, FAKE_LOAD), 1); /* of the old one, for nothing */
     assert_true(rig_calls(r, FAKE_UNLOAD) >= 1);
     restart(r);
     assert_int_equal(build_value(r, &t, KILN_ORIGIN_DISK), 4);

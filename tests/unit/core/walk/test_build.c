@@ -34,7 +34,7 @@ static void K9_a_hit_gives_back_what_the_compile_gave(void **state)
     }
 }
 
-/* The facts of an artifact, in kiln_compile's blob, whoever made it. */
+/* The facts of an artifact, in kiln_compile's blob, however it was made. */
 static void K9_facts_are_the_same_on_a_hit(void **state)
 {
     rig *r = *state;
@@ -373,7 +373,7 @@ static void what_cannot_be_known_goes_past_the_cache(void **state)
     kiln_diag_clear(&diag);
 }
 
-/* Told when a compile starts: in time to change something below it. */
+/* Called when a compile starts: in time to change something below it. */
 typedef struct meddler {
     char *header;
     bool done;

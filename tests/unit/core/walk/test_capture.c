@@ -1,4 +1,4 @@
-/* Captures after a launch, and the ticker that tells of slow work. */
+/* Captures after a launch, and the ticker that reports slow work. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -236,7 +236,7 @@ static void what_has_not_begun_is_called_off(void **state)
     assert_int_equal(done.cancelled, ITEMS - 2);
     assert_int_equal(done.running, 0);
     assert_int_equal(gate.begun, 2);
-    assert_int_equal(atomic_load(&w.calls), ITEMS); /* each is told of */
+    assert_int_equal(atomic_load(&w.calls), ITEMS); /* each is reported */
     kiln_warm_destroy(warming);
 }
 

@@ -1,5 +1,5 @@
 /* Hot reload: an edited header gives another program; what does not compile keeps the old one and
- * is told once; a file that comes to shadow another is noticed. */
+ * is reported once; a file that comes to shadow another is noticed. */
 #include "unit/core/rig.h"
 
 #include <stdio.h>
@@ -117,7 +117,7 @@ static void what_does_not_compile_keeps_the_old_program(void **state)
     assert_non_null(diag.log);
     assert_null(kiln_watch_program(watch));
     kiln_diag_clear(&diag);
-    assert_false(poll_fine(watch)); /* told once */
+    assert_false(poll_fine(watch)); /* reported once */
     write_text(r, "inc/value.h", "#define V 3\n");
     assert_true(poll_fine(watch));
     assert_true(result(r, watch) == 3);
@@ -167,7 +167,7 @@ static void what_is_not_cached_is_not_compiled_at_every_poll(void **state)
     for (int i = 0; i < 20; i++) {
         (void)poll_fine(watch);
     }
-    /* Once more at most: when the times of young files have become sure. */
+    /* Once again at most: when the times of young files have become sure. */
     assert_in_range(rig_calls(r, FAKE_COMPILE), compiles, compiles + 1);
     write_text(r, "inc/value.h", "#define V 22\n");
     assert_true(poll_fine(watch));
