@@ -119,7 +119,7 @@ static bool is_kept(const kn_opencl_request *request)
     return kn_opencl_kept_waits(request->cache, &key);
 }
 
-/* Asked by the one that is to compile: another thread's compile may have ended since this one
+/* Asked by the one that is to compile: another thread's compile may have finished since this one
  * looked, and have left a kept program and nothing in the cache. */
 static bool is_made(void *user)
 {

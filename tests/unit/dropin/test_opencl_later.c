@@ -116,8 +116,7 @@ static void say(const client *c, kiln_status status)
                  (unsigned long long)stats.bypassed, calls('G'));
 }
 
-/* --- another thread's whole build after a build has looked for kept programs --------------------
- */
+/* --- another thread's whole build after a build has looked for kept programs ------------------ */
 
 bool __real_kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key);
 bool __wrap_kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key);
@@ -376,7 +375,7 @@ static void threads_count_one_compile_and_no_bypass(void **state)
     expect(state, "threads", "20", COMPILED "reads=0\n");
 }
 
-/* The one that looked before the other had compiled asks for the same once more before it compiles:
+/* The one that looked before the other had compiled asks for the same again before it compiles:
  * it finds the kept program, or what has been stored of it. */
 static void a_build_that_another_overtakes_is_no_second_compile(void **state)
 {

@@ -138,8 +138,7 @@ static kiln_status build_in_threads(client *c, kiln_program **out_program)
     return status;
 }
 
-/* --- another thread's build at a chosen moment of this one's ------------------------------------
- */
+/* --- another thread's build at a chosen moment of this one's ---------------------------------- */
 
 kiln_program *__real_kn_program_find(kiln_device *device, const kn_build *build);
 kiln_program *__wrap_kn_program_find(kiln_device *device, const kn_build *build);
