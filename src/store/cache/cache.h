@@ -74,12 +74,12 @@ kn_cache_companion *kn_cache_companion_set(kiln_cache *cache, kn_cache_companion
 /* What kiln_cache_options_init starts from, without the environment. */
 void kn_cache_defaults(kiln_cache_options *options);
 
-/* A look-up of a note about this machine: never asks a remote. With its target known no other
+/* A lookup of a note about this machine: never asks a remote. With its target known no other
  * directory is looked into. */
 kiln_status kn_cache_get_note(kiln_cache *cache, const kiln_key *key, const char *target,
                               kiln_blob **out_blob);
 
-/* A look-up of what is welcome and not needed: that it is not there is not counted as a miss. Asks
+/* A lookup of what is welcome and not needed: that it is not there is not counted as a miss. Asks
  * remotes only if it may go `far`. With its target known (else NULL) no other directory is
  * searched. */
 kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, const char *target, bool far,
@@ -89,7 +89,7 @@ kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, const char *
 kiln_status kn_cache_put_below(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob,
                                kiln_diag *diag);
 
-/* A look-up of what others may have replaced meanwhile: memory is asked last. A miss is not
+/* A lookup of what others may have replaced meanwhile: memory is asked last. A miss is not
  * counted. */
 kiln_status kn_cache_reread(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob);
 
@@ -137,8 +137,7 @@ kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
 /* Counts a miss and its reason, as far as it is known without searching: of what was dropped
  * before, and, by its `recipe` (empty: only the key is known), of what has kin in the store. */
 void kn_cache_count_miss(kiln_cache *cache, const kiln_key *key, kn_span recipe, bool note);
-/* Counts a compile that went past the cache and took so long; kiln_cache_count_bypass knows no
- * time.
+/* Counts a compile that bypassed the cache and took so long; kiln_cache_count_bypass knows no time.
  */
 void kn_cache_count_bypass(kiln_cache *cache, const char *what, const char *reason,
                            uint64_t took_ns);
