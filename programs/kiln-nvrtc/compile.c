@@ -59,7 +59,7 @@ static bool open_nvrtc(const request *asked, nvrtc *out)
 
 /* --- answer ----------------------------------------------------------------------------------- */
 
-static bool put(const void *data, size_t size)
+static bool write_reply(const void *data, size_t size)
 {
     const char *p = data;
     while (size > 0) {
@@ -77,7 +77,8 @@ static bool put_frame(char letter, const void *data, size_t size)
 {
     const char head[5] = {letter, (char)(size & 0xff), (char)(size >> 8 & 0xff),
                           (char)(size >> 16 & 0xff), (char)(size >> 24 & 0xff)};
-    return size < UINT32_MAX && put(head, sizeof(head)) && put(data, size) && put("", 1);
+    return size < UINT32_MAX && write_reply(head, sizeof(head)) && write_reply(data, size) &&
+           write_reply("", 1);
 }
 
 static bool put_text(char letter, const char *text)

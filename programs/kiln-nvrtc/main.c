@@ -62,7 +62,7 @@ static uint32_t length_at(const char *p)
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-static bool take(char letter, char *body)
+static bool take_field(char letter, char *body)
 {
     switch (letter) {
     case 'V':
@@ -96,7 +96,7 @@ static bool take(char letter, char *body)
     }
 }
 
-static bool parse(size_t size)
+static bool parse_request(size_t size)
 {
     size_t at = 0;
     while (at < size) {
@@ -105,7 +105,7 @@ static bool parse(size_t size)
         }
         size_t length = length_at(bytes + at + 1);
         if (size - at - 6 < length || bytes[at + 5 + length] != '\0' ||
-            !take(bytes[at], bytes + at + 5)) {
+            !take_field(bytes[at], bytes + at + 5)) {
             return false;
         }
         at += length + 6;
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     const bool fixed = fix_addresses(argv);
     asked.nvrtc = argv[1];
     asked.builtins = argv[2];
-    if (!parse(read_all())) {
+    if (!parse_request(read_all())) {
         return 2;
     }
     const pch_use use = fixed && asked.pch != NULL ? precompile(&asked, path) : PCH_NONE;

@@ -47,7 +47,7 @@ static unsigned kernel_number(void)
 
 /* --- is it still made of what the digest says ------------------------------------------------- */
 
-static int64_t nanoseconds(struct timespec time)
+static int64_t ns_of_time(struct timespec time)
 {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
@@ -62,8 +62,8 @@ static bool file_holds(const char *body)
         return !there;
     }
     return there && (uint64_t)facts.st_size == expected[0] &&
-           (uint64_t)nanoseconds(facts.st_mtim) == expected[1] &&
-           (uint64_t)nanoseconds(facts.st_ctim) == expected[2] && facts.st_ino == expected[3];
+           (uint64_t)ns_of_time(facts.st_mtim) == expected[1] &&
+           (uint64_t)ns_of_time(facts.st_ctim) == expected[2] && facts.st_ino == expected[3];
 }
 
 static bool all_hold(const request *asked)
@@ -105,7 +105,7 @@ static void keep_newest(int folder, kept_header *kept, int *count, const char *e
 }
 
 /* Removes all but the newest KEEP headers, and what dead makers left. */
-static void sweep(const char *path)
+static void sweep_headers(const char *path)
 {
     char folder[4096];
     kept_header kept[KEEP];
@@ -143,7 +143,7 @@ static void touch_file(const char *path)
 }
 
 /* In the process of its own. `making` is its claim, `wait_on` ends when the compile is answered. */
-static void make(request *asked, const char *path, const char *making, int wait_on)
+static void make_header(request *asked, const char *path, const char *making, int wait_on)
 {
     char temporary[4200];
     char never[4200];
@@ -168,23 +168,23 @@ static void make(request *asked, const char *path, const char *making, int wait_
     } else if (all_hold(asked)) {
         (void)chmod(temporary, 0600);
         (void)rename(temporary, path);
-        sweep(path);
+        sweep_headers(path);
     }
     (void)unlink(temporary);
     (void)unlink(making);
 }
 
-static int processors(void)
+static int count_processors(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 /* Starts the process that makes the header, as nobody's child. */
-static void start(request *asked, const char *path, const char *making)
+static void start_maker(request *asked, const char *path, const char *making)
 {
     int ends[2] = {-1, -1};
-    if (processors() < SPARE_PROCESSORS && pipe2(ends, O_CLOEXEC) != 0) {
+    if (count_processors() < SPARE_PROCESSORS && pipe2(ends, O_CLOEXEC) != 0) {
         (void)unlink(making);
         return;
     }
@@ -193,7 +193,7 @@ static void start(request *asked, const char *path, const char *making)
         if (ends[1] >= 0) {
             (void)close(ends[1]);
         }
-        make(asked, path, making, ends[0]);
+        make_header(asked, path, making, ends[0]);
         _exit(0);
     }
     if (child < 0) {
@@ -248,7 +248,7 @@ pch_use precompile(request *asked, char *path)
     int claim = open(making, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (claim >= 0) {
         (void)close(claim);
-        start(asked, path, making);
+        start_maker(asked, path, making);
         return PCH_NONE;
     }
     return errno == EEXIST && wait_for(path, making) ? PCH_USE : PCH_NONE;

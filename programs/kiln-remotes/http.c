@@ -41,7 +41,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
-static kiln_status fail(kiln_remote_call *call, kiln_status status, const char *why)
+static kiln_status fail_call(kiln_remote_call *call, kiln_status status, const char *why)
 {
     (void)snprintf(call->why, sizeof call->why, "%s", why);
     return status;
@@ -148,14 +148,14 @@ static kiln_status http_connect(const kiln_remote_server *server, kiln_remote_ca
     *out_connection = NULL;
     connection *c = calloc(1, sizeof *c);
     if (c == NULL) {
-        return fail(call, KILN_E_NOMEM, "out of memory");
+        return fail_call(call, KILN_E_NOMEM, "out of memory");
     }
     c->server = server;
     c->easy = curl_easy_init();
     c->multi = curl_multi_init();
     if (c->easy == NULL || c->multi == NULL || !make_base(c)) {
         http_disconnect(c);
-        return fail(call, KILN_E_UNAVAILABLE, "libcurl could not be initialized");
+        return fail_call(call, KILN_E_UNAVAILABLE, "libcurl could not be initialized");
     }
     *out_connection = c;
     return KILN_OK;
@@ -275,43 +275,43 @@ static kiln_status meaning_of(const connection *c, CURLcode code, const body *an
     case CURLE_OK:
         return KILN_OK;
     case CURLE_OPERATION_TIMEDOUT:
-        return fail(call, KILN_E_TIMEOUT, "the server did not answer in time");
+        return fail_call(call, KILN_E_TIMEOUT, "the server did not answer in time");
     case CURLE_WRITE_ERROR:
         if (answer->no_memory) {
-            return fail(call, KILN_E_NOMEM, "out of memory");
+            return fail_call(call, KILN_E_NOMEM, "out of memory");
         }
-        return fail(call, KILN_E_CORRUPT, "the response is larger than max-bytes");
+        return fail_call(call, KILN_E_CORRUPT, "the response is larger than max-bytes");
     case CURLE_FILESIZE_EXCEEDED: /* it says so itself, before it comes */
-        return fail(call, KILN_E_UNSUPPORTED, "the response is larger than max-bytes");
+        return fail_call(call, KILN_E_UNSUPPORTED, "the response is larger than max-bytes");
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_PARTIAL_FILE:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING:
     case CURLE_HTTP2:
-        return fail(call, KILN_E_CORRUPT, curl_easy_strerror(code));
+        return fail_call(call, KILN_E_CORRUPT, curl_easy_strerror(code));
     case CURLE_OUT_OF_MEMORY:
-        return fail(call, KILN_E_NOMEM, "out of memory");
+        return fail_call(call, KILN_E_NOMEM, "out of memory");
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CACERT_BADFILE:
         /* Only the detail says what is wrong with the certificate. */
-        return fail(call, KILN_E_UNAVAILABLE,
-                    c->detail[0] != '\0' ? c->detail : curl_easy_strerror(code));
+        return fail_call(call, KILN_E_UNAVAILABLE,
+                         c->detail[0] != '\0' ? c->detail : curl_easy_strerror(code));
     default:
-        return fail(call, KILN_E_UNAVAILABLE, curl_easy_strerror(code));
+        return fail_call(call, KILN_E_UNAVAILABLE, curl_easy_strerror(code));
     }
 }
 
 /* Runs what is set up, heeding `stop`. */
-static kiln_status perform(connection *c, kiln_remote_call *call, const body *answer,
-                           long *out_code)
+static kiln_status perform_request(connection *c, kiln_remote_call *call, const body *answer,
+                                   long *out_code)
 {
     kiln_status status = KILN_E_UNAVAILABLE;
     int running = 1;
     *out_code = 0;
     if (curl_multi_add_handle(c->multi, c->easy) != CURLM_OK) {
-        return fail(call, KILN_E_UNAVAILABLE, "libcurl could not be initialized");
+        return fail_call(call, KILN_E_UNAVAILABLE, "libcurl could not be initialized");
     }
     uint64_t deadline = now_ms() + call->limit_ms + SLICE_MS; /* libcurl's own comes first */
     while (running != 0) {
@@ -320,7 +320,7 @@ static kiln_status perform(connection *c, kiln_remote_call *call, const body *an
             goto cleanup;
         }
         if (now_ms() > deadline) {
-            status = fail(call, KILN_E_TIMEOUT, "the server did not answer in time");
+            status = fail_call(call, KILN_E_TIMEOUT, "the server did not answer in time");
             goto cleanup;
         }
         if (curl_multi_perform(c->multi, &running) != CURLM_OK ||
@@ -339,7 +339,7 @@ cleanup:
     return status;
 }
 
-static kiln_status refused(kiln_remote_call *call, long code)
+static kiln_status refuse_status(kiln_remote_call *call, long code)
 {
     (void)snprintf(call->why, sizeof call->why, "the server answered %ld%s", code,
                    code == 401 ? ": authentication is required (netrc, token-file, cert-file)"
@@ -360,16 +360,16 @@ static void put_url(const connection *c, const char *name, char *url, size_t roo
 }
 
 /* One request; `data` NULL: none is sent. The body is the caller's to free in every case. */
-static kiln_status request(connection *c, kiln_remote_call *call, const char *method,
-                           const char *name, const void *data, size_t size, bool replace,
-                           body *answer, long *out_code)
+static kiln_status send_request(connection *c, kiln_remote_call *call, const char *method,
+                                const char *name, const void *data, size_t size, bool replace,
+                                body *answer, long *out_code)
 {
     char url[URL_ROOM + 80];
     struct curl_slist *headers = NULL;
     put_url(c, name, url, sizeof url);
     if (!set_up(c, call, url, answer, &headers)) {
         curl_slist_free_all(headers);
-        return fail(call, KILN_E_NOMEM, "out of memory");
+        return fail_call(call, KILN_E_NOMEM, "out of memory");
     }
     if (strcmp(method, "GET") == 0) {
         const uint64_t most = c->server->max_bytes;
@@ -389,7 +389,7 @@ static kiln_status request(connection *c, kiln_remote_call *call, const char *me
     (void)curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST,
                            strcmp(method, "HEAD") == 0 ? NULL : method);
     (void)curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers);
-    kiln_status status = perform(c, call, answer, out_code);
+    kiln_status status = perform_request(c, call, answer, out_code);
     curl_slist_free_all(headers);
     return status;
 }
@@ -404,10 +404,10 @@ static kiln_status http_ping(void *self, kiln_remote_call *call, int64_t *out_cl
     /* A name that nobody has: any answer but a server error will do. */
     static const char nobody[] = "0000000000000000000000000000000000000000000000000000000000000000";
     const connection *c = self;
-    kiln_status status = request(self, call, "HEAD", nobody, NULL, 0, true, &answer, &code);
+    kiln_status status = send_request(self, call, "HEAD", nobody, NULL, 0, true, &answer, &code);
     free(answer.data);
     if (status == KILN_OK && code >= 500) {
-        status = refused(call, code);
+        status = refuse_status(call, code);
     }
     if (status == KILN_OK && c->date_s > 0 && c->date_s < INT64_C(4000000000)) {
         /* Whole seconds: half of one is the best guess. */
@@ -425,7 +425,7 @@ static kiln_status http_get(void *self, kiln_remote_call *call, const char *name
     long code = 0;
     *out_data = NULL;
     *out_size = 0;
-    kiln_status status = request(self, call, "GET", name, NULL, 0, true, &answer, &code);
+    kiln_status status = send_request(self, call, "GET", name, NULL, 0, true, &answer, &code);
     if (status == KILN_OK && code == 200 && answer.size > 0) {
         *out_data = answer.data;
         *out_size = answer.size;
@@ -439,8 +439,8 @@ static kiln_status http_get(void *self, kiln_remote_call *call, const char *name
         return status;
     }
     return code == 404 || code == 410 ? KILN_MISS
-           : code == 200              ? fail(call, KILN_E_CORRUPT, "the response is empty")
-                                      : refused(call, code);
+           : code == 200              ? fail_call(call, KILN_E_CORRUPT, "the response is empty")
+                                      : refuse_status(call, code);
 }
 
 static kiln_status http_put(void *self, kiln_remote_call *call, const char *name, const void *data,
@@ -448,7 +448,7 @@ static kiln_status http_put(void *self, kiln_remote_call *call, const char *name
 {
     body answer = {.limit = FIRST_ROOM};
     long code = 0;
-    kiln_status status = request(self, call, "PUT", name, data, size, replace, &answer, &code);
+    kiln_status status = send_request(self, call, "PUT", name, data, size, replace, &answer, &code);
     free(answer.data);
     if (status != KILN_OK) {
         return status;
@@ -459,7 +459,7 @@ static kiln_status http_put(void *self, kiln_remote_call *call, const char *name
         return KILN_OK;
     }
     const connection *c = self;
-    status = refused(call, code);
+    status = refuse_status(call, code);
     if (code == 400 && strcmp(c->server->layout, "bazel") == 0) {
         (void)snprintf(
             call->why, sizeof call->why,
@@ -472,16 +472,18 @@ static kiln_status http_remove(void *self, kiln_remote_call *call, const char *n
 {
     body answer = {.limit = FIRST_ROOM};
     long code = 0;
-    kiln_status status = request(self, call, "DELETE", name, NULL, 0, true, &answer, &code);
+    kiln_status status = send_request(self, call, "DELETE", name, NULL, 0, true, &answer, &code);
     free(answer.data);
     if (status != KILN_OK) {
         return status;
     }
     if (code == 405 || code == 501) {
-        (void)refused(call, code);
+        (void)refuse_status(call, code);
         return KILN_E_UNSUPPORTED; /* bazel-remote: what is old goes by itself */
     }
-    return code == 404 ? KILN_MISS : code >= 200 && code < 300 ? KILN_OK : refused(call, code);
+    return code == 404                 ? KILN_MISS
+           : code >= 200 && code < 300 ? KILN_OK
+                                       : refuse_status(call, code);
 }
 
 static const kiln_remote_module_ops ops = {

@@ -33,7 +33,7 @@ typedef struct connection {
 
 /* --- one request ------------------------------------------------------------------------------ */
 
-static kiln_status unreadable(const connection *c, kiln_remote_call *call)
+static kiln_status fail_unreadable(const connection *c, kiln_remote_call *call)
 {
     if (c->too_many) {
         return fail(call, KILN_E_CORRUPT, "the reply has more parts than were requested");
@@ -43,7 +43,7 @@ static kiln_status unreadable(const connection *c, kiln_remote_call *call)
 }
 
 /* An answer that does not end. One that is a value begins with its length, after its type. */
-static kiln_status endless(connection *c, kiln_remote_call *call)
+static kiln_status fail_endless(connection *c, kiln_remote_call *call)
 {
     const redisReader *r = c->reader;
     char digits[24] = "";
@@ -61,14 +61,14 @@ static kiln_status read_reply(connection *c, uint64_t deadline, kiln_remote_call
     void *reply = NULL;
     for (;;) {
         if (redisReaderGetReply(c->reader, &reply) != REDIS_OK) {
-            return unreadable(c, call);
+            return fail_unreadable(c, call);
         }
         if (reply != NULL) {
             *out_reply = reply;
             return KILN_OK;
         }
         if (c->reader->len - c->reader->pos > c->server->max_bytes + SLACK) {
-            return endless(c, call);
+            return fail_endless(c, call);
         }
         size_t size = 0;
         kiln_status status = wire_receive(c->wire, chunk, sizeof chunk, &size, deadline, call);
@@ -76,14 +76,14 @@ static kiln_status read_reply(connection *c, uint64_t deadline, kiln_remote_call
             return status;
         }
         if (redisReaderFeed(c->reader, chunk, size) != REDIS_OK) {
-            return unreadable(c, call);
+            return fail_unreadable(c, call);
         }
     }
 }
 
 /* Sends one command and takes its answer, which must not be an error. */
-static kiln_status ask(connection *c, kiln_remote_call *call, uint64_t deadline, int count,
-                       const char *const *words, const size_t *sizes, redisReply **out_reply)
+static kiln_status ask_server(connection *c, kiln_remote_call *call, uint64_t deadline, int count,
+                              const char *const *words, const size_t *sizes, redisReply **out_reply)
 {
     /* hiredis does not change them; its declaration says so only half. */
     const char **argv = (const char **)(uintptr_t)words;
@@ -119,10 +119,10 @@ static kiln_status ask_text(connection *c, kiln_remote_call *call, uint64_t dead
     for (int i = 0; i < count; i++) {
         sizes[i] = strlen(words[i]);
     }
-    return ask(c, call, deadline, count, words, sizes, out_reply);
+    return ask_server(c, call, deadline, count, words, sizes, out_reply);
 }
 
-static kiln_status nonsense(kiln_remote_call *call, redisReply *reply)
+static kiln_status fail_unexpected(kiln_remote_call *call, redisReply *reply)
 {
     freeReplyObject(reply);
     return fail(call, KILN_E_CORRUPT, "the reply does not follow the Redis protocol");
@@ -228,7 +228,7 @@ static kiln_status log_in(connection *c, uint64_t deadline, kiln_remote_call *ca
         bool named = s->user[0] != '\0';
         status = ask_text(c, call, deadline, named ? 3 : 2, named ? words : short_words, &reply);
         if (status == KILN_OK && !is_ok(reply)) {
-            return nonsense(call, reply);
+            return fail_unexpected(call, reply);
         }
         freeReplyObject(reply);
         reply = NULL;
@@ -237,7 +237,7 @@ static kiln_status log_in(connection *c, uint64_t deadline, kiln_remote_call *ca
         const char *words[] = {"SELECT", s->path + 1};
         status = ask_text(c, call, deadline, 2, words, &reply);
         if (status == KILN_OK && !is_ok(reply)) {
-            return nonsense(call, reply);
+            return fail_unexpected(call, reply);
         }
         freeReplyObject(reply);
     }
@@ -295,7 +295,7 @@ static kiln_status redis_ping(void *self, kiln_remote_call *call, int64_t *out_c
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
         !to_number(reply->element[0], &seconds) || !to_number(reply->element[1], &micros) ||
         seconds < 0 || seconds > INT64_C(4000000000) || micros < 0 || micros > 999999) {
-        return nonsense(call, reply);
+        return fail_unexpected(call, reply);
     }
     freeReplyObject(reply);
     *out_clock_ns = seconds * INT64_C(1000000000) + micros * 1000;
@@ -328,7 +328,7 @@ static kiln_status redis_get(void *self, kiln_remote_call *call, const char *nam
         return KILN_MISS;
     }
     if (reply->type != REDIS_REPLY_STRING) {
-        return nonsense(call, reply);
+        return fail_unexpected(call, reply);
     }
     if (reply->len > c->server->max_bytes) {
         freeReplyObject(reply);
@@ -365,13 +365,13 @@ static kiln_status redis_put(void *self, kiln_remote_call *call, const char *nam
         words[count] = ttl;
         sizes[count++] = strlen(ttl);
     }
-    kiln_status status = ask(c, call, deadline_of(call), count, words, sizes, &reply);
+    kiln_status status = ask_server(c, call, deadline_of(call), count, words, sizes, &reply);
     if (status != KILN_OK) {
         return status;
     }
     /* Nil: there is one already. */
     if (!is_ok(reply) && !is_nil(reply)) {
-        return nonsense(call, reply);
+        return fail_unexpected(call, reply);
     }
     freeReplyObject(reply);
     return KILN_OK;
@@ -386,7 +386,7 @@ static kiln_status one_integer(connection *c, kiln_remote_call *call, int count,
         return status;
     }
     if (reply->type != REDIS_REPLY_INTEGER) {
-        return nonsense(call, reply);
+        return fail_unexpected(call, reply);
     }
     status = reply->integer > 0 ? KILN_OK : KILN_MISS;
     freeReplyObject(reply);
@@ -418,7 +418,7 @@ static kiln_status redis_lease(void *self, kiln_remote_call *call, const char *n
         freeReplyObject(reply);
         return status;
     }
-    return nonsense(call, reply);
+    return fail_unexpected(call, reply);
 }
 
 /* Only the holder may renew or drop: compare and act in one step. */

@@ -13,7 +13,7 @@
 #define CHUNK 16384
 
 /* What went wrong, of the certificate if it was that. */
-static kiln_status broken(const wire *w, kiln_remote_call *call)
+static kiln_status fail_tls(const wire *w, kiln_remote_call *call)
 {
     char text[KILN_REMOTE_WHY];
     const long verdict = w->tls != NULL ? SSL_get_verify_result(w->tls) : X509_V_OK;
@@ -32,7 +32,7 @@ static kiln_status broken(const wire *w, kiln_remote_call *call)
 /* --- the two buffers -------------------------------------------------------------------------- */
 
 /* Sends what OpenSSL wants said. */
-static kiln_status flush(wire *w, uint64_t deadline, kiln_remote_call *call)
+static kiln_status flush_output(wire *w, uint64_t deadline, kiln_remote_call *call)
 {
     char chunk[CHUNK];
     BIO *out = SSL_get_wbio(w->tls);
@@ -40,12 +40,12 @@ static kiln_status flush(wire *w, uint64_t deadline, kiln_remote_call *call)
     while (status == KILN_OK && BIO_ctrl_pending(out) > 0) {
         int size = BIO_read(out, chunk, sizeof chunk);
         status =
-            size > 0 ? wire_plain_send(w, chunk, (size_t)size, deadline, call) : broken(w, call);
+            size > 0 ? wire_plain_send(w, chunk, (size_t)size, deadline, call) : fail_tls(w, call);
     }
     return status;
 }
 
-static kiln_status fill(wire *w, uint64_t deadline, kiln_remote_call *call)
+static kiln_status fill_input(wire *w, uint64_t deadline, kiln_remote_call *call)
 {
     char chunk[CHUNK];
     size_t size = 0;
@@ -57,21 +57,22 @@ static kiln_status fill(wire *w, uint64_t deadline, kiln_remote_call *call)
 }
 
 /* Does what OpenSSL needs after a call of it that gave `result`. KILN_OK: call it again. */
-static kiln_status heed(wire *w, int result, uint64_t deadline, kiln_remote_call *call)
+static kiln_status heed_result(wire *w, int result, uint64_t deadline, kiln_remote_call *call)
 {
     int wants = SSL_get_error(w->tls, result);
     if (wants == SSL_ERROR_ZERO_RETURN) {
         return wire_fail(call, KILN_E_UNAVAILABLE, "the server closed the connection");
     }
     if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE) {
-        kiln_status status = broken(w, call);
+        kiln_status status = fail_tls(w, call);
         /* The server may hear why, if it listens. */
         kiln_remote_call last = {.limit_ms = 0};
-        (void)flush(w, wire_now(), &last);
+        (void)flush_output(w, wire_now(), &last);
         return status;
     }
-    kiln_status status = flush(w, deadline, call);
-    return status == KILN_OK && wants == SSL_ERROR_WANT_READ ? fill(w, deadline, call) : status;
+    kiln_status status = flush_output(w, deadline, call);
+    return status == KILN_OK && wants == SSL_ERROR_WANT_READ ? fill_input(w, deadline, call)
+                                                             : status;
 }
 
 /* --- start and end ---------------------------------------------------------------------------- */
@@ -126,7 +127,7 @@ static kiln_status make_tls(wire *w, const kiln_remote_server *server, kiln_remo
 {
     w->context = SSL_CTX_new(TLS_client_method());
     if (w->context == NULL || SSL_CTX_set_min_proto_version(w->context, TLS1_2_VERSION) != 1) {
-        return broken(w, call);
+        return fail_tls(w, call);
     }
     SSL_CTX_set_verify(w->context, SSL_VERIFY_PEER, NULL);
     kiln_status status = set_up_files(w->context, server, call);
@@ -138,10 +139,10 @@ static kiln_status make_tls(wire *w, const kiln_remote_server *server, kiln_remo
     if (w->tls == NULL) {
         (void)BIO_free(in);
         (void)BIO_free(out);
-        return broken(w, call);
+        return fail_tls(w, call);
     }
     SSL_set_bio(w->tls, in, out);
-    return expect_host(w->tls, server->host) ? KILN_OK : broken(w, call);
+    return expect_host(w->tls, server->host) ? KILN_OK : fail_tls(w, call);
 }
 
 kiln_status wire_tls_start(wire *w, const kiln_remote_server *server, uint64_t deadline,
@@ -152,9 +153,9 @@ kiln_status wire_tls_start(wire *w, const kiln_remote_server *server, uint64_t d
     while (status == KILN_OK) {
         int result = SSL_connect(w->tls);
         if (result == 1) {
-            return flush(w, deadline, call);
+            return flush_output(w, deadline, call);
         }
-        status = heed(w, result, deadline, call);
+        status = heed_result(w, result, deadline, call);
     }
     return status;
 }
@@ -180,9 +181,9 @@ kiln_status wire_tls_send(wire *w, const void *data, size_t size, uint64_t deadl
         if (result > 0) {
             at += result;
             size -= (size_t)result;
-            status = flush(w, deadline, call);
+            status = flush_output(w, deadline, call);
         } else {
-            status = heed(w, result, deadline, call);
+            status = heed_result(w, result, deadline, call);
         }
     }
     return status;
@@ -200,7 +201,7 @@ kiln_status wire_tls_receive(wire *w, void *data, size_t room, size_t *out_size,
             *out_size = (size_t)result;
             return KILN_OK;
         }
-        status = heed(w, result, deadline, call);
+        status = heed_result(w, result, deadline, call);
     }
     return status;
 }

@@ -11,7 +11,7 @@ typedef struct gathering {
     size_t count;
 } gathering;
 
-static kiln_status gather(void *user, const kiln_bypass *bypass)
+static kiln_status gather_bypass(void *user, const kiln_bypass *bypass)
 {
     gathering *g = user;
     if (g->count == MOST) {
@@ -30,7 +30,7 @@ kiln_status bypasses_read(kiln_cache *cache, cli_pool *pool, cli_bypasses *out_b
 {
     gathering g = {.pool = pool, .items = pool_array(pool, MOST, sizeof(*g.items))};
     kiln_status status =
-        g.items != NULL ? kiln_cache_walk_bypasses(cache, gather, &g, diag) : KILN_E_NOMEM;
+        g.items != NULL ? kiln_cache_walk_bypasses(cache, gather_bypass, &g, diag) : KILN_E_NOMEM;
     *out_bypasses = (cli_bypasses){g.items, g.count};
     return status == KILN_E_NOMEM
                ? kiln_diag_set(diag, status, NULL, "reading the cache's bypasses", "out of memory")

@@ -20,7 +20,7 @@ struct cli_console {
 };
 
 /* With the lock held. */
-static void wipe(cli_console *console)
+static void wipe_bar(cli_console *console)
 {
     if (console->drawn) {
         (void)fputs("\r\033[K", stderr);
@@ -32,7 +32,7 @@ static void on_log(void *user, kiln_log_level level, const char *line)
 {
     cli_console *console = user;
     host_mutex_lock(console->lock);
-    wipe(console);
+    wipe_bar(console);
     const char *kind = level == KILN_LOG_ERROR ? "error: " : "";
     if (level == KILN_LOG_WARN) {
         console->warned = true;
@@ -83,13 +83,13 @@ void console_destroy(cli_console *console)
     }
 }
 
-static void say(cli_console *console, const char *format, va_list args)
+static void say_line(cli_console *console, const char *format, va_list args)
 {
     if (host_is_ending()) {
         return;
     }
     host_mutex_lock(console->lock);
-    wipe(console);
+    wipe_bar(console);
     (void)fputs("kiln: ", stderr);
     out_vprint(stderr, format, args);
     (void)fputc('\n', stderr);
@@ -100,7 +100,7 @@ void console_say(cli_console *console, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(console, format, args);
+    say_line(console, format, args);
     va_end(args);
 }
 
@@ -109,7 +109,7 @@ void console_note(cli_console *console, const char *format, ...)
     if (console->notes) {
         va_list args;
         va_start(args, format);
-        say(console, format, args);
+        say_line(console, format, args);
         va_end(args);
     }
 }
@@ -132,7 +132,7 @@ void console_tell(cli_console *console, const char *where, const kiln_diag *diag
 }
 
 /* With the lock held. */
-static void draw(cli_console *console, const char *what, double seconds)
+static void draw_bar(cli_console *console, const char *what, double seconds)
 {
     enum { BAR = 24, ROOM = 320 };
     if (!console->bar || console->total == 0) {
@@ -159,7 +159,7 @@ void console_progress(cli_console *console, size_t done, size_t total, const cha
     host_mutex_lock(console->lock);
     console->done = done;
     console->total = total;
-    draw(console, what, seconds);
+    draw_bar(console, what, seconds);
     host_mutex_unlock(console->lock);
 }
 
@@ -167,14 +167,14 @@ void console_on_progress(void *user, const char *what, double seconds)
 {
     cli_console *console = user;
     host_mutex_lock(console->lock);
-    draw(console, what, seconds);
+    draw_bar(console, what, seconds);
     host_mutex_unlock(console->lock);
 }
 
 void console_progress_end(cli_console *console)
 {
     host_mutex_lock(console->lock);
-    wipe(console);
+    wipe_bar(console);
     console->total = 0;
     (void)fflush(stderr);
     host_mutex_unlock(console->lock);

@@ -65,7 +65,7 @@ static bool leads_group(const char *pid)
     return parent == (long)getpid() && group == strtol(pid, NULL, 10);
 }
 
-static void pass_on(int number)
+static void pass_signal_on(int number)
 {
     DIR *processes = opendir("/proc");
     if (processes == NULL) {
@@ -88,7 +88,7 @@ static void *wait_for_signal(void *user)
     do {
         n = read(*fd, &number, 1);
     } while (n < 0);
-    pass_on(number);
+    pass_signal_on(number);
     struct sigaction action = {.sa_handler = SIG_DFL};
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(number, &action, NULL);
@@ -97,7 +97,7 @@ static void *wait_for_signal(void *user)
 }
 
 /* What is ignored (nohup) stays so. */
-static void install(void)
+static void install_handlers(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     (void)sigemptyset(&action.sa_mask);
@@ -122,6 +122,6 @@ void host_pass_on_interrupts(void)
     wake_fd = ends[1];
     if (pthread_create(&thread, NULL, wait_for_signal, &ends[0]) == 0) {
         (void)pthread_detach(thread);
-        install();
+        install_handlers();
     }
 }

@@ -6,7 +6,7 @@
 
 #define BLOCK 4096u
 
-static kiln_status add(void *user, const kiln_entry_info *info)
+static kiln_status add_listed(void *user, const kiln_entry_info *info)
 {
     cli_listing *listing = user;
     if (listing->count == listing->capacity) {
@@ -40,7 +40,7 @@ static kiln_status add(void *user, const kiln_entry_info *info)
     return KILN_OK;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_use(const void *left, const void *right)
 {
     const listing_entry *a = left;
     const listing_entry *b = right;
@@ -54,12 +54,12 @@ kiln_status listing_make(kiln_cache *cache, const char *target, cli_pool *pool,
                          cli_listing *out_listing, kiln_diag *diag)
 {
     *out_listing = (cli_listing){.pool = pool};
-    kiln_status status = kiln_cache_walk(cache, target, add, out_listing, diag);
+    kiln_status status = kiln_cache_walk(cache, target, add_listed, out_listing, diag);
     if (status == KILN_E_NOMEM) {
         return kiln_diag_set(diag, status, NULL, "listing the cache", "out of memory");
     }
     if (status == KILN_OK && out_listing->count > 1) {
-        qsort(out_listing->entries, out_listing->count, sizeof(listing_entry), compare);
+        qsort(out_listing->entries, out_listing->count, sizeof(listing_entry), compare_use);
     }
     return status;
 }

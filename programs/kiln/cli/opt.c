@@ -85,7 +85,7 @@ bool opt_parse_duration(const char *text, uint64_t *out_ns)
 }
 
 /* Edit distance, for words of ordinary length. */
-static size_t distance(const char *a, const char *b)
+static size_t edit_distance(const char *a, const char *b)
 {
     enum { LONGEST = 32 };
     size_t row[LONGEST + 1];
@@ -114,7 +114,7 @@ const char *opt_nearest(const char *const *names, const char *text)
     const char *best = NULL;
     size_t best_distance = strlen(text) / 3 + 1;
     for (; *names != NULL; names++) {
-        size_t apart = distance(text, *names);
+        size_t apart = edit_distance(text, *names);
         if (apart <= best_distance && (best == NULL || apart < best_distance)) {
             best = *names;
             best_distance = apart;

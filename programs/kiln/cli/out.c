@@ -151,7 +151,7 @@ char *out_ago(cli_pool *pool, int64_t then_ns)
 
 /* Length of the UTF-8 sequence at `text`, 0 if there is none. Over-long forms, surrogates and
  * values past U+10FFFF are refused, as jansson does. */
-static size_t sequence(const unsigned char *text)
+static size_t utf8_length(const unsigned char *text)
 {
     size_t length = text[0] < 0x80 ? 1 : 0;
     uint32_t value = text[0];
@@ -185,7 +185,7 @@ static size_t sequence(const unsigned char *text)
 static size_t copy_clean(char *to, const char *text, bool lines, size_t *used)
 {
     const unsigned char *bytes = (const unsigned char *)text;
-    const size_t length = sequence(bytes);
+    const size_t length = utf8_length(bytes);
     const bool layout = lines && (*text == '\n' || *text == '\t');
     const bool control = (length == 1 && (bytes[0] < 0x20 || bytes[0] == 0x7F) && !layout) ||
                          (length == 2 && bytes[0] == 0xC2 && bytes[1] < 0xA0);

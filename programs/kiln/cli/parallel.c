@@ -45,7 +45,7 @@ kiln_status parallel_choose(const opt_number *asked, size_t *out_jobs, kiln_diag
     return KILN_OK;
 }
 
-static void *run(void *opaque)
+static void *run_worker(void *opaque)
 {
     parallel_run *all = opaque;
     for (;;) {
@@ -64,10 +64,10 @@ void parallel_each(size_t count, size_t jobs, parallel_fn *work, void *user)
     size_t started = 0;
     atomic_init(&all.next, 0);
     jobs = jobs > count ? count : jobs > JOBS_MAX ? JOBS_MAX : jobs;
-    while (started + 1 < jobs && pthread_create(&threads[started], NULL, run, &all) == 0) {
+    while (started + 1 < jobs && pthread_create(&threads[started], NULL, run_worker, &all) == 0) {
         started++;
     }
-    (void)run(&all);
+    (void)run_worker(&all);
     for (size_t i = 0; i < started; i++) {
         (void)pthread_join(threads[i], NULL);
     }

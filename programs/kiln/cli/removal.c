@@ -5,7 +5,7 @@
 
 #include "cli/out.h"
 
-static bool tell_json(const kiln_prune_result *result)
+static bool print_removal_json(const kiln_prune_result *result)
 {
     json_t *root = json_object();
     out_json_set(&root, "entries_seen", out_json_u64(result->entries_seen));
@@ -19,7 +19,7 @@ static bool tell_json(const kiln_prune_result *result)
 exit_code removal_tell(const cmd_context *context, const kiln_prune_result *result, bool json)
 {
     if (json) {
-        return tell_json(result) ? EXIT_FINE : cmd_no_memory(context);
+        return print_removal_json(result) ? EXIT_FINE : cmd_no_memory(context);
     }
     const char *removed = out_bytes(context->pool, result->bytes_removed);
     const char *seen = out_bytes(context->pool, result->bytes_seen);

@@ -44,7 +44,7 @@ static void on_cache_progress(void *user, uint64_t done, uint64_t total)
 }
 
 /* Gives the cache up. Where there was a warning, it has given the reason. */
-static exit_code refuse(const cmd_context *context, const char *what, kiln_cache **cache)
+static exit_code refuse_cache(const cmd_context *context, const char *what, kiln_cache **cache)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     const char *reason = console_has_warned(context->console) ? "the warning above says why"
@@ -61,7 +61,7 @@ exit_code session_open_disk_to_write(const cmd_context *context, const session_o
 {
     exit_code code = session_open_disk(context, options, out_cache);
     if (code == EXIT_FINE && *kiln_cache_disk_reason(*out_cache) != '\0') {
-        return refuse(context, "the disk cache is read-only", out_cache);
+        return refuse_cache(context, "the disk cache is read-only", out_cache);
     }
     return code;
 }
@@ -79,7 +79,7 @@ exit_code session_open_disk(const cmd_context *context, const session_options *o
 {
     exit_code code = session_open_cache(context, options, out_cache);
     if (code == EXIT_FINE && *kiln_cache_root(*out_cache) == '\0') {
-        return refuse(context, "the disk cache is off", out_cache);
+        return refuse_cache(context, "the disk cache is off", out_cache);
     }
     if (code == EXIT_FINE) {
         kiln_cache_on_progress(*out_cache, on_cache_progress, (void *)(uintptr_t)context);
@@ -109,13 +109,13 @@ exit_code session_open_runtime(const cmd_context *context, const session_options
 }
 
 /* Where nothing can be remembered of a driver that crashes, a child has to show it each time. */
-static bool forgets(const kiln_cache *cache)
+static bool cache_forgets(const kiln_cache *cache)
 {
     return *kiln_cache_root(cache) == '\0' || *kiln_cache_disk_reason(cache) != '\0';
 }
 
 /* The command line over the environment. */
-static void apply(const session_options *options, kiln_runtime_options *runtime)
+static void apply_options(const session_options *options, kiln_runtime_options *runtime)
 {
     runtime->fresh_probe = runtime->fresh_probe || options->fresh_probe;
     if (options->backend != NULL) {
@@ -145,8 +145,8 @@ exit_code session_open_runtime_isolated(const cmd_context *context, const sessio
     }
     runtime.cache = cache;
     host_pass_on_interrupts(); /* from here on there may be compilers */
-    runtime.isolate_probe = runtime.isolate_probe || isolate || forgets(cache);
-    apply(options, &runtime);
+    runtime.isolate_probe = runtime.isolate_probe || isolate || cache_forgets(cache);
+    apply_options(options, &runtime);
     kiln_status status = kiln_runtime_create(&runtime, out_runtime, &diag);
     return status == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
 }

@@ -33,7 +33,7 @@ void where_format(const where_path *path, char *text, size_t size)
     }
 }
 
-static const char *skip_blanks(const char *at)
+static const char *skip_line_blanks(const char *at)
 {
     return at + strspn(at, " \t\r\n");
 }
@@ -53,7 +53,7 @@ static const char *skip_value(const char *at)
 {
     size_t depth = 0;
     do {
-        at = skip_blanks(at);
+        at = skip_line_blanks(at);
         if (*at == '"') {
             at = skip_string(at);
         } else if (*at == '{' || *at == '[') {
@@ -76,37 +76,37 @@ static const char *skip_value(const char *at)
 static const char *find_key(const char *at, const char *key)
 {
     size_t length = strlen(key);
-    at = skip_blanks(at + 1);
+    at = skip_line_blanks(at + 1);
     while (*at == '"') {
         const char *name = at + 1;
         const char *end = skip_string(at);
-        const char *value = skip_blanks(end);
-        value = skip_blanks(*value == ':' ? value + 1 : value);
+        const char *value = skip_line_blanks(end);
+        value = skip_line_blanks(*value == ':' ? value + 1 : value);
         if ((size_t)(end - name) == length + 1 && memcmp(name, key, length) == 0) {
             return value;
         }
-        at = skip_blanks(skip_value(value));
-        at = skip_blanks(*at == ',' ? at + 1 : at);
+        at = skip_line_blanks(skip_value(value));
+        at = skip_line_blanks(*at == ',' ? at + 1 : at);
     }
     return NULL;
 }
 
 static const char *find_index(const char *at, size_t index)
 {
-    at = skip_blanks(at + 1);
+    at = skip_line_blanks(at + 1);
     while (*at != '\0' && *at != ']') {
         if (index-- == 0) {
             return at;
         }
-        at = skip_blanks(skip_value(at));
-        at = skip_blanks(*at == ',' ? at + 1 : at);
+        at = skip_line_blanks(skip_value(at));
+        at = skip_line_blanks(*at == ',' ? at + 1 : at);
     }
     return NULL;
 }
 
 void where_find(const char *text, const where_path *path, size_t *out_line, size_t *out_column)
 {
-    const char *at = skip_blanks(text);
+    const char *at = skip_line_blanks(text);
     for (size_t i = 0; i < path->count; i++) {
         const where_step *step = &path->steps[i];
         const char *next = NULL;

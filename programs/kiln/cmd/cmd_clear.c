@@ -9,7 +9,7 @@ typedef struct clear_options {
 static const opt_spec specs[] = {SESSION_CACHE_ROW(clear_options), SESSION_JSON_ROW(clear_options),
                                  OPT_END};
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_clear(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const clear_options *options = fields;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -35,5 +35,5 @@ const cli_command cmd_clear = {
     .summary = "Removes every entry of the cache",
     .options = specs,
     .options_size = sizeof(clear_options),
-    .run = run,
+    .run = run_clear,
 };

@@ -219,7 +219,7 @@ static compile_totals add_up(const compile_job *job)
     return totals;
 }
 
-static bool print_table(const compile_job *job)
+static bool print_compiles_table(const compile_job *job)
 {
     static const out_column columns[] = {
         {"file", false}, {"origin", false}, {"compile ms", true}, {"ms", true}, {"size", true}};
@@ -246,7 +246,7 @@ static bool print_table(const compile_job *job)
     return true;
 }
 
-static bool print_json(const compile_job *job)
+static bool print_compiles_json(const compile_job *job)
 {
     compile_totals totals = add_up(job);
     json_t *root = json_object();
@@ -286,7 +286,7 @@ static int compare_names(const void *left, const void *right)
 }
 
 /* Files of one name, from several directories, would take each other's place in one. */
-static kiln_status check_names(const opt_list *files, cli_pool *pool, kiln_diag *diag)
+static kiln_status check_output_names(const opt_list *files, cli_pool *pool, kiln_diag *diag)
 {
     const char **sorted = pool_array(pool, files->count, sizeof(*sorted));
     if (sorted == NULL) {
@@ -305,8 +305,8 @@ static kiln_status check_names(const opt_list *files, cli_pool *pool, kiln_diag 
     return KILN_OK;
 }
 
-static kiln_status check(const compile_options *options, const opt_list *files, cli_pool *pool,
-                         kiln_diag *diag)
+static kiln_status check_compile_options(const compile_options *options, const opt_list *files,
+                                         cli_pool *pool, kiln_diag *diag)
 {
     const char *output = options->output;
     if (options->target != NULL &&
@@ -326,11 +326,11 @@ static kiln_status check(const compile_options *options, const opt_list *files, 
         return kiln_diag_set(diag, KILN_E_INVALID, "give an existing directory", output,
                              "is not a directory, and there are %zu files", files->count);
     }
-    return output != NULL && files->count > 1 ? check_names(files, pool, diag) : KILN_OK;
+    return output != NULL && files->count > 1 ? check_output_names(files, pool, diag) : KILN_OK;
 }
 
 /* The target's name when it was not given: the best device for the first file's language. */
-static kiln_status choose_target(compile_job *job, kiln_diag *diag)
+static kiln_status choose_compile_target(compile_job *job, kiln_diag *diag)
 {
     kiln_source source;
     const compile_options *options = job->options;
@@ -342,7 +342,7 @@ static kiln_status choose_target(compile_job *job, kiln_diag *diag)
                              : status;
 }
 
-static exit_code work(compile_job *job, const opt_list *arguments)
+static exit_code compile_files(compile_job *job, const opt_list *arguments)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     job->files = pool_array(job->context->pool, arguments->count, sizeof(*job->files));
@@ -356,7 +356,7 @@ static exit_code work(compile_job *job, const opt_list *arguments)
     }
     size_t jobs = 1;
     if (parallel_choose(&job->options->jobs, &jobs, &diag) != KILN_OK ||
-        (job->target == NULL && choose_target(job, &diag) != KILN_OK)) {
+        (job->target == NULL && choose_compile_target(job, &diag) != KILN_OK)) {
         return cmd_fail(job->context, &diag);
     }
     job->mutex = host_mutex_create();
@@ -368,9 +368,9 @@ static exit_code work(compile_job *job, const opt_list *arguments)
     tell_failures(job);
     host_mutex_destroy(job->mutex);
     /* A build system shows what a step prints; glslc prints nothing. */
-    bool good = job->options->session.json             ? print_json(job)
+    bool good = job->options->session.json             ? print_compiles_json(job)
                 : glslc_is_meant(&job->options->glslc) ? true
-                                                       : print_table(job);
+                                                       : print_compiles_table(job);
     return good ? job->code : cmd_no_memory(job->context);
 }
 
@@ -406,8 +406,8 @@ static kiln_status choose_spirv(compile_options *options, const opt_list *files,
     return status;
 }
 
-static kiln_status prepare(compile_job *job, compile_options *options, const opt_list *files,
-                           kiln_diag *diag)
+static kiln_status prepare_compile(compile_job *job, compile_options *options,
+                                   const opt_list *files, kiln_diag *diag)
 {
     cli_pool *pool = job->context->pool;
     bool good = true;
@@ -417,7 +417,7 @@ static kiln_status prepare(compile_job *job, compile_options *options, const opt
         status = choose_spirv(options, files, diag);
     }
     if (status == KILN_OK) {
-        status = check(options, files, pool, diag);
+        status = check_compile_options(options, files, pool, diag);
     }
     if (status == KILN_OK) {
         job->depfile = glslc_depfile(&options->glslc, options->output, pool, &good);
@@ -426,13 +426,14 @@ static kiln_status prepare(compile_job *job, compile_options *options, const opt
     return good ? status : diag_no_memory(diag, "-MD");
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_compile_command(const cmd_context *context, void *fields,
+                                     const opt_list *arguments)
 {
     compile_options *options = fields;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache *cache = NULL;
     compile_job job = {.context = context, .options = options};
-    if (prepare(&job, options, arguments, &diag) != KILN_OK) {
+    if (prepare_compile(&job, options, arguments, &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
     }
     session_options session = options->session;
@@ -445,7 +446,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     }
     exit_code code = session_open(context, &session, &cache, &job.runtime);
     if (code == EXIT_FINE) {
-        code = work(&job, arguments);
+        code = compile_files(&job, arguments);
     }
     session_close(cache, job.runtime);
     return code;
@@ -466,5 +467,5 @@ const cli_command cmd_compile = {
     .options_size = sizeof(compile_options),
     .min_arguments = 1,
     .max_arguments = 100000,
-    .run = run,
+    .run = run_compile_command,
 };

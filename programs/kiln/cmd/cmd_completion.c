@@ -454,7 +454,7 @@ static void print_fish(void)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_completion(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     static const struct {
         const char *shell;
@@ -489,5 +489,5 @@ const cli_command cmd_completion = {
     .options = specs,
     .min_arguments = 1,
     .max_arguments = 1,
-    .run = run,
+    .run = run_completion,
 };

@@ -19,7 +19,7 @@ static const opt_spec specs[] = {SESSION_DEVICE_ROWS(devices_options),
                                  SESSION_JSON_ROW(devices_options),
                                  OPT_END};
 
-static bool print_devices(cli_pool *pool, kiln_runtime *runtime)
+static bool print_device_table(cli_pool *pool, kiln_runtime *runtime)
 {
     static const out_column columns[] = {{"device", false}, {"name", false},  {"class", false},
                                          {"units", true},   {"memory", true}, {"target", false},
@@ -104,7 +104,7 @@ static json_t *report_json(const kiln_probe_report *report)
     return row;
 }
 
-static bool print_json(kiln_runtime *runtime)
+static bool print_devices_json(kiln_runtime *runtime)
 {
     json_t *root = json_object();
     json_t *devices = json_array();
@@ -122,7 +122,7 @@ static bool print_json(kiln_runtime *runtime)
     return out_json(stdout, root);
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_devices(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const devices_options *options = fields;
     kiln_cache *cache = NULL;
@@ -134,8 +134,8 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
                                              &runtime);
     }
     if (code == EXIT_FINE) {
-        bool good = options->session.json ? print_json(runtime)
-                                          : print_devices(context->pool, runtime) &&
+        bool good = options->session.json ? print_devices_json(runtime)
+                                          : print_device_table(context->pool, runtime) &&
                                                 print_reports(context->pool, runtime);
         code = kiln_runtime_device_count(runtime) > 0 ? EXIT_FINE : EXIT_UNAVAILABLE;
         code = good ? code : cmd_no_memory(context);
@@ -153,5 +153,5 @@ const cli_command cmd_devices = {
     .summary = "Lists the devices found, and says why others are missing",
     .options = specs,
     .options_size = sizeof(devices_options),
-    .run = run,
+    .run = run_devices,
 };

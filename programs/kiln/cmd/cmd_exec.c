@@ -72,7 +72,7 @@ static exit_code run_watched(const cmd_context *context, const exec_options *opt
     return code;
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_exec(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const exec_options *options = fields;
     exec_environment environment;
@@ -121,5 +121,5 @@ const cli_command cmd_exec = {
     .options_size = sizeof(exec_options),
     .min_arguments = 0,
     .max_arguments = SIZE_MAX,
-    .run = run,
+    .run = run_exec,
 };

@@ -39,7 +39,7 @@ typedef struct explain_work {
 /* --- reports ---------------------------------------------------------------------------------- */
 
 /* A digest of 64 digits says no more than its first 12. */
-static const char *shorten(cli_pool *pool, const char *value)
+static const char *shorten_value(cli_pool *pool, const char *value)
 {
     char *text = value != NULL ? out_clean(pool, value) : pool_text(pool, "(none)", 6);
     if (text == NULL) {
@@ -73,7 +73,7 @@ static bool is_comparable(const kiln_explanation *e)
     return e->has_nearest;
 }
 
-static void print_text(const explain_work *work, const kiln_explanation *e)
+static void print_explanation(const explain_work *work, const kiln_explanation *e)
 {
     char key[KILN_KEY_TEXT_SIZE];
     cli_pool *pool = work->context->pool;
@@ -90,8 +90,8 @@ static void print_text(const explain_work *work, const kiln_explanation *e)
     out_print(stdout, "  nearest  %.16s of %s, which differs in\n", key, e->nearest_target);
     for (size_t i = 0; i < e->difference_count; i++) {
         const kiln_difference *d = &e->differences[i];
-        (void)printf("    %-20s %s -> %s\n", out_clean(pool, d->field), shorten(pool, d->then),
-                     shorten(pool, d->now));
+        (void)printf("    %-20s %s -> %s\n", out_clean(pool, d->field),
+                     shorten_value(pool, d->then), shorten_value(pool, d->now));
     }
 }
 
@@ -100,7 +100,7 @@ static json_t *text_or_null(const char *text)
     return text != NULL ? out_json_text(text) : json_null();
 }
 
-static void add_row(explain_work *work, const kiln_explanation *e)
+static void add_explanation_row(explain_work *work, const kiln_explanation *e)
 {
     char key[KILN_KEY_TEXT_SIZE];
     json_t *row = json_object();
@@ -126,13 +126,13 @@ static void add_row(explain_work *work, const kiln_explanation *e)
     out_json_append(&work->rows, row);
 }
 
-static kiln_status tell(void *user, const kiln_explanation *explanation)
+static kiln_status report_stage(void *user, const kiln_explanation *explanation)
 {
     explain_work *work = user;
     if (work->options->session.json) {
-        add_row(work, explanation);
+        add_explanation_row(work, explanation);
     } else {
-        print_text(work, explanation);
+        print_explanation(work, explanation);
     }
     return KILN_OK;
 }
@@ -156,8 +156,8 @@ static exit_code need_runtime(explain_work *work)
 }
 
 /* As kiln compile chooses it. */
-static kiln_status choose_target(const explain_work *work, const kiln_source *source,
-                                 const char **out_target, kiln_diag *diag)
+static kiln_status choose_explained_target(const explain_work *work, const kiln_source *source,
+                                           const char **out_target, kiln_diag *diag)
 {
     const session_options *session = &work->options->session;
     const targets_wish wish = {session->backend, session->device, NULL};
@@ -185,10 +185,10 @@ static exit_code explain_file(explain_work *work, const char *path)
     }
     if (status == KILN_OK) {
         source.name = host_spell(path, name, sizeof(name));
-        status = choose_target(work, &source, &target, &diag);
+        status = choose_explained_target(work, &source, &target, &diag);
     }
     if (status == KILN_OK) {
-        status = kiln_explain(work->runtime, target, &source, tell, work, &diag);
+        status = kiln_explain(work->runtime, target, &source, report_stage, work, &diag);
     }
     free(text);
     return status == KILN_OK ? EXIT_FINE : cmd_fail(work->context, &diag);
@@ -217,12 +217,12 @@ static exit_code explain_key(explain_work *work, const char *text)
         }
     }
     if (status == KILN_OK) {
-        status = kiln_cache_explain_key(work->cache, &key, tell, work, &diag);
+        status = kiln_cache_explain_key(work->cache, &key, report_stage, work, &diag);
     }
     return status == KILN_OK ? EXIT_FINE : cmd_fail(work->context, &diag);
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_explain(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     explain_work work = {.context = context, .options = fields};
     if (!source_file_defines(&work.options->file.defines, context->pool, &work.defines)) {
@@ -257,5 +257,5 @@ const cli_command cmd_explain = {
     .options_size = sizeof(explain_options),
     .min_arguments = 1,
     .max_arguments = 100000,
-    .run = run,
+    .run = run_explain,
 };

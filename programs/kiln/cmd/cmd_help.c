@@ -5,7 +5,7 @@
 
 static const opt_spec specs[] = {OPT_END};
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_help(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     (void)fields; /* has none */
     if (arguments->count == 0) {
@@ -27,5 +27,5 @@ const cli_command cmd_help = {
     .summary = "Lists the commands, or explains one",
     .options = specs,
     .max_arguments = 1,
-    .run = run,
+    .run = run_help,
 };

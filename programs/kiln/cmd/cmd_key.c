@@ -12,7 +12,7 @@ typedef struct key_options {
 
 static const opt_spec specs[] = {OPT_END};
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_key(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const char *action = arguments->items[0], *path = arguments->items[1];
     char line[KILN_PUBLIC_KEY_TEXT_SIZE];
@@ -47,5 +47,5 @@ const cli_command cmd_key = {
     .options_size = sizeof(key_options),
     .min_arguments = 2,
     .max_arguments = 2,
-    .run = run,
+    .run = run_key,
 };

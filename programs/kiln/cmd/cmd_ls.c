@@ -18,8 +18,8 @@ static const opt_spec specs[] = {
     SESSION_JSON_ROW(ls_options),
     OPT_END};
 
-static bool print_table(const cmd_context *context, const ls_options *options,
-                        const cli_listing *listing, size_t shown)
+static bool print_entry_table(const cmd_context *context, const ls_options *options,
+                              const cli_listing *listing, size_t shown)
 {
     static const out_column columns[] = {
         {"key", false}, {"target", false}, {"size", true}, {"used", false}};
@@ -42,7 +42,7 @@ static bool print_table(const cmd_context *context, const ls_options *options,
     return true;
 }
 
-static bool print_json(const cli_listing *listing, size_t shown, const char *root_dir)
+static bool print_entries_json(const cli_listing *listing, size_t shown, const char *root_dir)
 {
     json_t *root = json_object();
     json_t *entries = json_array();
@@ -62,7 +62,7 @@ static bool print_json(const cli_listing *listing, size_t shown, const char *roo
     return out_json(stdout, root);
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_ls(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const ls_options *options = fields;
     kiln_cache *cache = NULL;
@@ -80,8 +80,9 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         if (options->limit.given && options->limit.value < shown) {
             shown = (size_t)options->limit.value;
         }
-        bool good = options->session.json ? print_json(&listing, shown, kiln_cache_root(cache))
-                                          : print_table(context, options, &listing, shown);
+        bool good = options->session.json
+                        ? print_entries_json(&listing, shown, kiln_cache_root(cache))
+                        : print_entry_table(context, options, &listing, shown);
         code = good ? EXIT_FINE : cmd_no_memory(context);
     }
     kiln_cache_destroy(cache);
@@ -94,5 +95,5 @@ const cli_command cmd_ls = {
     .summary = "Lists the entries of the cache, last used first",
     .options = specs,
     .options_size = sizeof(ls_options),
-    .run = run,
+    .run = run_ls,
 };

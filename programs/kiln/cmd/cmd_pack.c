@@ -90,8 +90,8 @@ static kiln_status add_named(pack_work *work, kiln_pack_writer *writer, kiln_pac
     return status;
 }
 
-static kiln_status fill(pack_work *work, kiln_pack *base, kiln_pack_copied *copied,
-                        kiln_pack_info *info, kiln_diag *diag)
+static kiln_status fill_pack(pack_work *work, kiln_pack *base, kiln_pack_copied *copied,
+                             kiln_pack_info *info, kiln_diag *diag)
 {
     const pack_options *options = work->options;
     const kiln_pack_writer_options how = {.struct_size = sizeof(how),
@@ -119,7 +119,7 @@ static kiln_status fill(pack_work *work, kiln_pack *base, kiln_pack_copied *copi
     return status;
 }
 
-static exit_code write_pack(pack_work *work, bool extend)
+static exit_code write_pack_file(pack_work *work, bool extend)
 {
     const cmd_context *context = work->context;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -140,7 +140,7 @@ static exit_code write_pack(pack_work *work, bool extend)
         kiln_status status =
             listing_make(work->cache, work->options->target, context->pool, &work->listing, &diag);
         if (status == KILN_OK) {
-            status = fill(work, base, &copied, &info, &diag);
+            status = fill_pack(work, base, &copied, &info, &diag);
         }
         left_out_list list = {NULL, 0};
         if (status == KILN_OK && copied.skipped > 0 &&
@@ -158,12 +158,12 @@ static exit_code write_pack(pack_work *work, bool extend)
 
 static exit_code do_create(pack_work *work)
 {
-    return write_pack(work, false);
+    return write_pack_file(work, false);
 }
 
 static exit_code do_add(pack_work *work)
 {
-    return write_pack(work, true);
+    return write_pack_file(work, true);
 }
 
 /* --- list, extract, verify -------------------------------------------------------------------- */
@@ -230,7 +230,7 @@ static const struct pack_action {
     {"extract", do_extract, false}, {"verify", do_verify, false},
 };
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_pack(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     pack_work work = {
@@ -266,5 +266,5 @@ const cli_command cmd_pack = {
     .options_size = sizeof(pack_options),
     .min_arguments = 2,
     .max_arguments = 100000,
-    .run = run,
+    .run = run_pack,
 };

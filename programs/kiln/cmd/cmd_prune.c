@@ -28,7 +28,7 @@ static const opt_spec specs[] = {{"max-age", 0, OPT_DURATION, offsetof(prune_opt
                                  OPT_END};
 
 /* What is asked for makes sense together. */
-static kiln_status check(const prune_options *options, kiln_diag *diag)
+static kiln_status check_prune_options(const prune_options *options, kiln_diag *diag)
 {
     const bool bounds =
         options->max_age.given || options->max_size.given || options->target != NULL;
@@ -47,7 +47,7 @@ static kiln_status check(const prune_options *options, kiln_diag *diag)
                                "no option says what to remove");
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_prune(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const prune_options *options = fields;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -55,7 +55,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     kiln_prune_result result = {0, 0, 0, 0, 0};
     kiln_prune_options prune = {0, UINT64_MAX, options->target};
     (void)arguments; /* takes none */
-    if (check(options, &diag) != KILN_OK) {
+    if (check_prune_options(options, &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
     }
     if (options->unreachable) {
@@ -99,5 +99,5 @@ const cli_command cmd_prune = {
         "several machines or containers share. See kiln(1).",
     .options = specs,
     .options_size = sizeof(prune_options),
-    .run = run,
+    .run = run_prune,
 };

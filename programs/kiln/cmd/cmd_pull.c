@@ -109,7 +109,7 @@ static kiln_status pull_name(cli_transfer *t, kiln_diag *diag)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static kiln_status write_pack(const cli_transfer *t, kiln_pack_info *info, kiln_diag *diag)
+static kiln_status write_pulled_pack(const cli_transfer *t, kiln_pack_info *info, kiln_diag *diag)
 {
     kiln_pack_writer *writer = NULL;
     kiln_status status = kiln_pack_writer_create(t->options->pack, NULL, &writer, diag);
@@ -124,7 +124,7 @@ static kiln_status write_pack(const cli_transfer *t, kiln_pack_info *info, kiln_
     return status;
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_pull(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const transfer_options *options = fields;
     cli_transfer t;
@@ -142,7 +142,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
                                  ? pull_name(&t, &diag)
                                  : transfer_each_kernel(&t, arguments, pull_kernel, &diag);
         if (status == KILN_OK && options->pack != NULL) {
-            status = write_pack(&t, &info, &diag);
+            status = write_pulled_pack(&t, &info, &diag);
         }
         kiln_transfer_traffic(t.transfer, &counts);
         code = status == KILN_OK
@@ -166,5 +166,5 @@ const cli_command cmd_pull = {
     .options_size = sizeof(transfer_options),
     .min_arguments = 0,
     .max_arguments = 10000,
-    .run = run,
+    .run = run_pull,
 };

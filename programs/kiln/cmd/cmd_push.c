@@ -73,8 +73,8 @@ static kiln_status push_all(cli_transfer *t, kiln_pack *pack, kiln_diag *diag)
     return status;
 }
 
-static kiln_status gather(cli_transfer *t, kiln_pack *pack, const opt_list *manifests,
-                          kiln_diag *diag)
+static kiln_status gather_pushed(cli_transfer *t, kiln_pack *pack, const opt_list *manifests,
+                                 kiln_diag *diag)
 {
     gathering g = {t, diag, false};
     return pack != NULL           ? kiln_pack_walk(pack, NULL, gather_entry, &g, diag)
@@ -82,7 +82,7 @@ static kiln_status gather(cli_transfer *t, kiln_pack *pack, const opt_list *mani
                                   : kiln_cache_walk(t->cache, NULL, gather_entry, &g, diag);
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_push(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const transfer_options *options = fields;
     cli_transfer t;
@@ -103,7 +103,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
                 kiln_diag_set(&diag, KILN_E_INVALID, NULL, options->pack, "there is no such file");
         }
         if (status == KILN_OK) {
-            status = gather(&t, pack, arguments, &diag);
+            status = gather_pushed(&t, pack, arguments, &diag);
         }
         if (status == KILN_OK) {
             status = push_all(&t, pack, &diag);
@@ -130,5 +130,5 @@ const cli_command cmd_push = {
     .options_size = sizeof(transfer_options),
     .min_arguments = 0,
     .max_arguments = 10000,
-    .run = run,
+    .run = run_push,
 };

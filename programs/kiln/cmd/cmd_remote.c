@@ -26,7 +26,7 @@ static const char *yes_or_no(bool is)
     return is ? "yes" : "no";
 }
 
-static void tell_json(remote_work *work, const kiln_remote_report *report)
+static void add_remote_json(remote_work *work, const kiln_remote_report *report)
 {
     json_t *one = json_object();
     out_json_set(&one, "remote", out_json_text(report->name));
@@ -44,13 +44,13 @@ static void tell_json(remote_work *work, const kiln_remote_report *report)
     out_json_append(&work->array, one);
 }
 
-static kiln_status tell(void *user, const kiln_remote_report *report)
+static kiln_status print_remote(void *user, const kiln_remote_report *report)
 {
     remote_work *work = user;
     work->count++;
     work->all_good = work->all_good && report->why[0] == '\0';
     if (work->json) {
-        tell_json(work, report);
+        add_remote_json(work, report);
         return KILN_OK;
     }
     const char *name = out_clean(work->context->pool, report->name);
@@ -75,12 +75,12 @@ static kiln_status tell(void *user, const kiln_remote_report *report)
     return KILN_OK;
 }
 
-static exit_code check(remote_work *work)
+static exit_code check_remotes(remote_work *work)
 {
     const cmd_context *context = work->context;
     kiln_diag diag = KILN_DIAG_INIT;
     work->array = work->json ? json_array() : NULL;
-    kiln_status status = kiln_remote_check(work->list, tell, work, &diag);
+    kiln_status status = kiln_remote_check(work->list, print_remote, work, &diag);
     if (status == KILN_OK && work->count == 0) {
         status = kiln_diag_set(&diag, KILN_E_INVALID, "set KILN_REMOTE, or give URLs", "",
                                "no remote is configured");
@@ -95,7 +95,7 @@ static exit_code check(remote_work *work)
     return work->all_good ? EXIT_FINE : EXIT_CACHE;
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_remote(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const remote_options *options = fields;
     remote_work work = {.context = context, .json = options->session.json, .all_good = true};
@@ -113,7 +113,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
             return cmd_no_memory(context);
         }
     }
-    return check(&work);
+    return check_remotes(&work);
 }
 
 const cli_command cmd_remote = {
@@ -127,5 +127,5 @@ const cli_command cmd_remote = {
     .options_size = sizeof(remote_options),
     .min_arguments = 1,
     .max_arguments = 9,
-    .run = run,
+    .run = run_remote,
 };

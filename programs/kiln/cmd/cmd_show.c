@@ -23,7 +23,7 @@ typedef struct show_visit {
     bool json;
 } show_visit;
 
-static bool print_text(const show_visit *visit, const kiln_entry_info *info)
+static bool print_entry_text(const show_visit *visit, const kiln_entry_info *info)
 {
     cli_pool *pool = visit->context->pool;
     char key[KILN_KEY_TEXT_SIZE];
@@ -51,7 +51,7 @@ static bool print_text(const show_visit *visit, const kiln_entry_info *info)
     return true;
 }
 
-static bool print_json(const kiln_entry_info *info)
+static bool print_entry_json(const kiln_entry_info *info)
 {
     char key[KILN_KEY_TEXT_SIZE];
     kiln_key_format(&info->key, key);
@@ -73,7 +73,7 @@ static bool print_json(const kiln_entry_info *info)
 static kiln_status print_entry(void *user, const kiln_entry_info *info)
 {
     const show_visit *visit = user;
-    bool good = visit->json ? print_json(info) : print_text(visit, info);
+    bool good = visit->json ? print_entry_json(info) : print_entry_text(visit, info);
     return good ? KILN_OK : KILN_E_NOMEM;
 }
 
@@ -92,8 +92,8 @@ static kiln_status write_payload(kiln_cache *cache, const kiln_key *key, const c
     return status;
 }
 
-static exit_code show(const cmd_context *context, const show_options *options, kiln_cache *cache,
-                      const char *prefix)
+static exit_code show_entry(const cmd_context *context, const show_options *options,
+                            kiln_cache *cache, const char *prefix)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     cli_listing listing;
@@ -116,13 +116,13 @@ static exit_code show(const cmd_context *context, const show_options *options, k
     return status == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_show(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const show_options *options = fields;
     kiln_cache *cache = NULL;
     exit_code code = session_open_disk(context, &options->session, &cache);
     if (code == EXIT_FINE) {
-        code = show(context, options, cache, arguments->items[0]);
+        code = show_entry(context, options, cache, arguments->items[0]);
         kiln_cache_destroy(cache);
     }
     return code;
@@ -137,5 +137,5 @@ const cli_command cmd_show = {
     .options_size = sizeof(show_options),
     .min_arguments = 1,
     .max_arguments = 1,
-    .run = run,
+    .run = run_show,
 };

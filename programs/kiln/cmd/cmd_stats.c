@@ -121,7 +121,7 @@ typedef struct stats_shown {
 } stats_shown;
 
 /* What was compiled without the cache being asked is in no rate: it has a paragraph of its own. */
-static bool print_bypasses(cli_pool *pool, const stats_shown *shown)
+static bool print_stats_bypasses(cli_pool *pool, const stats_shown *shown)
 {
     enum { SHOWN = 5 };
     const cli_bypasses *bypasses = &shown->bypasses;
@@ -148,7 +148,7 @@ static bool print_bypasses(cli_pool *pool, const stats_shown *shown)
     return true;
 }
 
-static bool print_text(const cmd_context *context, const stats_shown *shown, bool all)
+static bool print_stats_text(const cmd_context *context, const stats_shown *shown, bool all)
 {
     const cli_listing *listing = &shown->listing;
     const temporaries *unfinished = &shown->unfinished;
@@ -166,11 +166,11 @@ static bool print_text(const cmd_context *context, const stats_shown *shown, boo
     }
     if (hits_of(stats) + stats->misses == 0) {
         (void)printf("hit rate  nothing %s yet\n", stats->bypassed > 0 ? "looked up" : "asked for");
-        return stats->bypassed == 0 || print_bypasses(context->pool, shown);
+        return stats->bypassed == 0 || print_stats_bypasses(context->pool, shown);
     }
     (void)printf("hit rate  %.1f %% (%" PRIu64 " of %" PRIu64 ")\n", rate_of(stats) * 100,
                  hits_of(stats), hits_of(stats) + stats->misses);
-    if (stats->bypassed > 0 && !print_bypasses(context->pool, shown)) {
+    if (stats->bypassed > 0 && !print_stats_bypasses(context->pool, shown)) {
         return false;
     }
     (void)putchar('\n');
@@ -193,7 +193,7 @@ static json_t *bypasses_json(const cli_bypasses *bypasses)
     return list;
 }
 
-static bool print_json(const stats_shown *shown)
+static bool print_stats_json(const stats_shown *shown)
 {
     const temporaries *unfinished = &shown->unfinished;
     const kiln_cache_stats *stats = &shown->stats;
@@ -214,7 +214,7 @@ static bool print_json(const stats_shown *shown)
     return out_json(stdout, root);
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_stats(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const stats_options *options = fields;
     kiln_cache *cache = NULL;
@@ -237,8 +237,8 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
             stats_print_metrics(stdout, shown.root, shown.listing.count, shown.listing.disk_bytes,
                                 &shown.stats, &shown.bypasses);
         } else {
-            good = options->session.json ? print_json(&shown)
-                                         : print_text(context, &shown, options->all);
+            good = options->session.json ? print_stats_json(&shown)
+                                         : print_stats_text(context, &shown, options->all);
         }
         code = good ? EXIT_FINE : cmd_no_memory(context);
     }
@@ -258,5 +258,5 @@ const cli_command cmd_stats = {
         "keeps for itself: the headers that a source includes, the compilers that are installed.",
     .options = specs,
     .options_size = sizeof(stats_options),
-    .run = run,
+    .run = run_stats,
 };

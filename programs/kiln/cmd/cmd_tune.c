@@ -96,9 +96,10 @@ static void on_progress(void *user, const char *what, uint32_t round, uint32_t r
     console_progress(work->context->console, work->done, work->total, line, 0);
 }
 
-static kiln_status measure(tune_work *work, const kernel_variants *list, kiln_device *device,
-                           const cli_kernel *kernel, kernel_data *data, kiln_tune_row *rows,
-                           tune_item *item, kiln_diag *diag)
+static kiln_status measure_variants(tune_work *work, const kernel_variants *list,
+                                    kiln_device *device, const cli_kernel *kernel,
+                                    kernel_data *data, kiln_tune_row *rows, tune_item *item,
+                                    kiln_diag *diag)
 {
     kiln_tune_output outputs[KERNEL_MAX_ARGS];
     kernel_launch launch = {0};
@@ -191,7 +192,7 @@ static void tune_on(tune_work *work, const cli_kernel *kernel, const kernel_vari
                    item->device->backend, item->device->index);
     item->status = keep_names(work, list, item, &rows, &diag);
     if (item->status == KILN_OK) {
-        item->status = measure(work, list, device, kernel, data, rows, item, &diag);
+        item->status = measure_variants(work, list, device, kernel, data, rows, item, &diag);
     }
     work->done++;
     if (item->status == KILN_OK) {
@@ -252,7 +253,7 @@ static void tune_kernel(tune_work *work, cli_kernel *kernel)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-static bool is_wanted(const tune_options *options, const char *name)
+static bool is_tuning_wanted(const tune_options *options, const char *name)
 {
     for (size_t i = 0; i < options->kernels.count; i++) {
         if (strcmp(options->kernels.items[i], name) == 0) {
@@ -262,7 +263,7 @@ static bool is_wanted(const tune_options *options, const char *name)
     return options->kernels.count == 0;
 }
 
-static kiln_status read_input(tune_work *work, const char *path, kiln_diag *diag)
+static kiln_status read_tune_manifest(tune_work *work, const char *path, kiln_diag *diag)
 {
     size_t with = 0;
     kiln_status status = manifest_read(path, work->context->pool, &work->manifest, diag);
@@ -281,7 +282,7 @@ static kiln_status read_input(tune_work *work, const char *path, kiln_diag *diag
     }
     for (size_t i = 0; i < work->manifest.count; i++) {
         const cli_kernel *kernel = &work->manifest.kernels[i];
-        if (is_wanted(work->options, kernel->name)) {
+        if (is_tuning_wanted(work->options, kernel->name)) {
             with += kernel_has_variants(kernel);
             work->without += !kernel_has_variants(kernel);
         }
@@ -305,7 +306,7 @@ static exit_code tune_all(tune_work *work)
     }
     for (size_t i = 0; i < work->manifest.count; i++) {
         cli_kernel *kernel = &work->manifest.kernels[i];
-        if (is_wanted(options, kernel->name) && kernel_has_variants(kernel)) {
+        if (is_tuning_wanted(options, kernel->name) && kernel_has_variants(kernel)) {
             tune_kernel(work, kernel);
         }
     }
@@ -320,12 +321,12 @@ static exit_code tune_all(tune_work *work)
     return good ? work->code : cmd_no_memory(work->context);
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_tune(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     tune_work work = {.context = context, .options = fields, .code = EXIT_FINE};
     const session_options *session = &work.options->session;
     kiln_diag diag = KILN_DIAG_INIT;
-    if (read_input(&work, arguments->items[0], &diag) != KILN_OK) {
+    if (read_tune_manifest(&work, arguments->items[0], &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
     }
     exit_code code = session_open(context, session, &work.cache, &work.runtime);
@@ -351,5 +352,5 @@ const cli_command cmd_tune = {
     .options_size = sizeof(tune_options),
     .min_arguments = 1,
     .max_arguments = 1,
-    .run = run,
+    .run = run_tune,
 };

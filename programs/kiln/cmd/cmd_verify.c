@@ -15,7 +15,8 @@ static const opt_spec specs[] = {
     SESSION_JSON_ROW(verify_options),
     OPT_END};
 
-static bool print_text(const cmd_context *context, const kiln_verify_result *result, bool removed)
+static bool print_verify_text(const cmd_context *context, const kiln_verify_result *result,
+                              bool removed)
 {
     const char *bytes = out_bytes(context->pool, result->bytes);
     if (bytes == NULL) {
@@ -27,7 +28,7 @@ static bool print_text(const cmd_context *context, const kiln_verify_result *res
     return true;
 }
 
-static bool print_json(const kiln_verify_result *result, bool removed)
+static bool print_verify_json(const kiln_verify_result *result, bool removed)
 {
     json_t *root = json_object();
     out_json_set(&root, "good", out_json_u64(result->entries_good));
@@ -37,7 +38,7 @@ static bool print_json(const kiln_verify_result *result, bool removed)
     return out_json(stdout, root);
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_verify(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const verify_options *options = fields;
     kiln_cache *cache = NULL;
@@ -53,8 +54,8 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     if (kiln_cache_verify(cache, options->remove, &result, &diag) != KILN_OK) {
         code = cmd_fail_as(context, EXIT_CACHE, &diag);
     } else {
-        bool good = options->session.json ? print_json(&result, options->remove)
-                                          : print_text(context, &result, options->remove);
+        bool good = options->session.json ? print_verify_json(&result, options->remove)
+                                          : print_verify_text(context, &result, options->remove);
         code = good ? EXIT_FINE : cmd_no_memory(context);
         code = code == EXIT_FINE && result.entries_bad > 0 ? EXIT_DAMAGE : code;
     }
@@ -70,5 +71,5 @@ const cli_command cmd_verify = {
                "is\ncompiled again. This command finds it beforehand; it exits 5 if there was any.",
     .options = specs,
     .options_size = sizeof(verify_options),
-    .run = run,
+    .run = run_verify,
 };

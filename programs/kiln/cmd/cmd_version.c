@@ -10,7 +10,7 @@ typedef struct version_options {
 
 static const opt_spec specs[] = {SESSION_JSON_ROW(version_options), OPT_END};
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_version(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const version_options *options = fields;
     (void)arguments; /* takes none */
@@ -30,5 +30,5 @@ const cli_command cmd_version = {
     .summary = "Prints the version",
     .options = specs,
     .options_size = sizeof(version_options),
-    .run = run,
+    .run = run_version,
 };

@@ -92,7 +92,7 @@ static bool cannot_be_made(kiln_status status)
 
 /* Tries the languages in their order; of those that do not work here the last word is kept, but
  * that a compiler is missing says more than that a language is not taken. */
-static kiln_status make(warm_work *work, warm_item *item, kiln_diag *diag)
+static kiln_status make_item(warm_work *work, warm_item *item, kiln_diag *diag)
 {
     kiln_status status = KILN_E_UNSUPPORTED;
     for (size_t i = 0; cannot_be_made(status) && i < warm_form_count(item); i++) {
@@ -107,7 +107,7 @@ static kiln_status make(warm_work *work, warm_item *item, kiln_diag *diag)
     return status;
 }
 
-static void finish(warm_work *work, warm_item *item, kiln_status status, kiln_diag *diag)
+static void finish_item(warm_work *work, warm_item *item, kiln_status status, kiln_diag *diag)
 {
     char line[1536];
     work->done++;
@@ -144,10 +144,10 @@ static void warm_one(void *user, size_t index)
     console_progress(work->context->console, work->done, work->list.count, item->kernel->name, 0);
     host_mutex_unlock(work->mutex);
     if (target->runtime != NULL) {
-        status = make(work, item, &diag);
+        status = make_item(work, item, &diag);
     }
     host_mutex_lock(work->mutex);
-    finish(work, item, status, &diag);
+    finish_item(work, item, status, &diag);
     if (target->runtime == NULL) {
         item->reason = target->reason;
     }
@@ -215,7 +215,7 @@ static void report_failures(const warm_work *work, const warm_result *result)
     }
 }
 
-static exit_code tell(const warm_work *work, const warm_result *result)
+static exit_code print_result(const warm_work *work, const warm_result *result)
 {
     bool good = work->options->session.json ? warm_print_json(result)
                                             : warm_print_table(result, work->context->pool);
@@ -233,7 +233,7 @@ static exit_code tell(const warm_work *work, const warm_result *result)
 }
 
 /* Puts what is used most first, and leaves the rest out where only so many are wanted. */
-static void choose(warm_work *work)
+static void choose_items(warm_work *work)
 {
     const warm_options *options = work->options;
     warm_list *list = &work->list;
@@ -251,7 +251,7 @@ static void choose(warm_work *work)
 
 static exit_code compile_all(warm_work *work)
 {
-    choose(work);
+    choose_items(work);
     kiln_diag diag = KILN_DIAG_INIT;
     size_t jobs = 1;
     warm_result result = {
@@ -278,10 +278,10 @@ static exit_code compile_all(warm_work *work)
     result.items = work->list.items;
     result.count = work->list.count;
     result.total_ns = host_now() - begin;
-    return status == KILN_OK ? tell(work, &result) : cmd_fail(work->context, &diag);
+    return status == KILN_OK ? print_result(work, &result) : cmd_fail(work->context, &diag);
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_warm(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const warm_options *options = fields;
     warm_work work = {.context = context, .options = options, .code = EXIT_FINE};
@@ -333,5 +333,5 @@ const cli_command cmd_warm = {
     .options_size = sizeof(warm_options),
     .min_arguments = 1,
     .max_arguments = 10000,
-    .run = run,
+    .run = run_warm,
 };

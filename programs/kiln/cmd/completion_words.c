@@ -20,7 +20,7 @@ static kiln_cache *open_cache(void)
     return kiln_cache_create(NULL, &cache, NULL) == KILN_OK ? cache : NULL;
 }
 
-static void print_devices(const cmd_context *context)
+static void print_device_words(const cmd_context *context)
 {
     kiln_cache *cache = open_cache();
     kiln_runtime *runtime = NULL;
@@ -42,7 +42,7 @@ static void print_devices(const cmd_context *context)
 
 static void print_targets(const cmd_context *context)
 {
-    print_devices(context);
+    print_device_words(context);
     for (size_t i = 0; i < sizeof(offline) / sizeof(offline[0]); i++) {
         (void)puts(offline[i]);
     }
@@ -89,7 +89,7 @@ bool completion_words_print(const cmd_context *context, const char *name)
     static const struct {
         const char *name;
         void (*print)(const cmd_context *context);
-    } rows[] = {{"devices", print_devices},
+    } rows[] = {{"devices", print_device_words},
                 {"targets", print_targets},
                 {"stored", print_stored},
                 {"keys", print_keys}};

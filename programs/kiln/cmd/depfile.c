@@ -11,7 +11,7 @@ typedef struct depfile {
     size_t length, room;
 } depfile;
 
-static bool append(depfile *list, const char *text, size_t length)
+static bool append_depfile(depfile *list, const char *text, size_t length)
 {
     if (list->length + length > list->room) {
         const size_t room = 2 * (list->length + length) + 256;
@@ -34,13 +34,13 @@ static bool append_quoted(depfile *list, const char *path)
         if (*at == ' ' || *at == '\t' || *at == '#') {
             /* A backslash before a blank is quoted, too. */
             for (const char *back = at; good && back > path && back[-1] == '\\'; back--) {
-                good = append(list, "\\", 1);
+                good = append_depfile(list, "\\", 1);
             }
-            good = good && append(list, "\\", 1);
+            good = good && append_depfile(list, "\\", 1);
         } else if (*at == '$') {
-            good = append(list, "$", 1);
+            good = append_depfile(list, "$", 1);
         }
-        good = good && append(list, at, 1);
+        good = good && append_depfile(list, at, 1);
     }
     return good;
 }
@@ -50,7 +50,8 @@ static kiln_status add_path(void *user, const char *path)
     static const char next[] = " \\\n ";
     depfile *list = user;
     const bool here = path[0] == '.' && path[1] == '/'; /* as build systems write it */
-    return append(list, next, sizeof(next) - 1) && append_quoted(list, here ? path + 2 : path)
+    return append_depfile(list, next, sizeof(next) - 1) &&
+                   append_quoted(list, here ? path + 2 : path)
                ? KILN_OK
                : KILN_E_NOMEM;
 }
@@ -60,13 +61,13 @@ kiln_status depfile_write(const char *path, const char *output, const char *file
                           kiln_diag *diag)
 {
     depfile list = {NULL, 0, 0};
-    kiln_status status = append_quoted(&list, output) && append(&list, ":", 1)
+    kiln_status status = append_quoted(&list, output) && append_depfile(&list, ":", 1)
                              ? add_path(&list, file)
                              : KILN_E_NOMEM;
     if (status == KILN_OK) {
         status = kiln_compile_headers(runtime, target, source, add_path, &list, diag);
     }
-    if (status == KILN_OK && !append(&list, "\n", 1)) {
+    if (status == KILN_OK && !append_depfile(&list, "\n", 1)) {
         status = KILN_E_NOMEM;
     }
     if (status == KILN_E_NOMEM) {

@@ -5,7 +5,7 @@
 
 #include "cli/out.h"
 
-static exit_code told(const cmd_context *context, bool good)
+static exit_code exit_of_printed(const cmd_context *context, bool good)
 {
     return good ? EXIT_FINE : cmd_no_memory(context);
 }
@@ -64,7 +64,7 @@ exit_code pack_tell_written(const cmd_context *context, const char *path,
         out_json_set(&root, "payload_bytes", out_json_u64(info->payload_bytes));
         set_copied(&root, copied);
         out_json_set(&root, "left_out", left_out_json(list));
-        return told(context, out_json(stdout, root));
+        return exit_of_printed(context, out_json(stdout, root));
     }
     const char *bytes = out_bytes(context->pool, info->file_bytes);
     const char *payload = out_bytes(context->pool, info->payload_bytes);
@@ -84,7 +84,7 @@ exit_code pack_tell_extracted(const cmd_context *context, const kiln_pack_copied
     if (json) {
         json_t *root = json_object();
         set_copied(&root, copied);
-        return told(context, out_json(stdout, root));
+        return exit_of_printed(context, out_json(stdout, root));
     }
     (void)printf("%" PRIu64 " added, %" PRIu64 " there already, %" PRIu64 " left out\n",
                  copied->added, copied->present, copied->skipped);
@@ -100,10 +100,10 @@ exit_code pack_tell_verified(const cmd_context *context, const kiln_verify_resul
         out_json_set(&root, "good", out_json_u64(result->entries_good));
         out_json_set(&root, "damaged", out_json_u64(result->entries_bad));
         out_json_set(&root, "bytes", out_json_u64(result->bytes));
-        code = told(context, out_json(stdout, root));
+        code = exit_of_printed(context, out_json(stdout, root));
     } else {
         const char *bytes = out_bytes(context->pool, result->bytes);
-        code = told(context, bytes != NULL);
+        code = exit_of_printed(context, bytes != NULL);
         (void)printf("%" PRIu64 " good, %" PRIu64 " damaged, %s read\n", result->entries_good,
                      result->entries_bad, bytes != NULL ? bytes : "?");
     }
@@ -189,5 +189,5 @@ exit_code pack_tell_list(const cmd_context *context, const char *path, kiln_pack
         json_decref(visit.rows);
         return cmd_fail_as(context, EXIT_DAMAGE, &diag);
     }
-    return told(context, print_list(&visit, path, &info));
+    return exit_of_printed(context, print_list(&visit, path, &info));
 }

@@ -14,7 +14,7 @@ typedef struct telling {
     json_t *alone;
 } telling;
 
-static void tell_json(telling *t, const kiln_unreachable *told)
+static void add_unreachable_json(telling *t, const kiln_unreachable *told)
 {
     json_t *one = json_object();
     out_json_set(&one, "backend", out_json_text(told->backend));
@@ -29,11 +29,11 @@ static void tell_json(telling *t, const kiln_unreachable *told)
     out_json_append(told->entry != NULL ? &t->entries : &t->alone, one);
 }
 
-static void tell(void *user, const kiln_unreachable *told)
+static void print_unreachable(void *user, const kiln_unreachable *told)
 {
     telling *t = user;
     if (t->json) {
-        tell_json(t, told);
+        add_unreachable_json(t, told);
     } else if (told->entry != NULL) {
         char key[KILN_KEY_TEXT_SIZE];
         kiln_key_format(&told->entry->key, key);
@@ -43,7 +43,7 @@ static void tell(void *user, const kiln_unreachable *told)
     }
 }
 
-static exit_code finish(telling *t, const kiln_prune_result *result, bool dry_run)
+static exit_code finish_prune(telling *t, const kiln_prune_result *result, bool dry_run)
 {
     if (t->json) {
         json_t *root = json_object();
@@ -86,9 +86,9 @@ exit_code prune_unreachable(const cmd_context *context, const session_options *o
         t.entries = t.json ? json_array() : NULL;
         t.alone = t.json ? json_array() : NULL;
         const kiln_unreachable_options how = {
-            .struct_size = sizeof(how), .dry_run = dry_run, .visit = tell, .user = &t};
+            .struct_size = sizeof(how), .dry_run = dry_run, .visit = print_unreachable, .user = &t};
         if (kiln_runtime_prune_unreachable(runtime, &how, &result, &diag) == KILN_OK) {
-            code = finish(&t, &result, dry_run);
+            code = finish_prune(&t, &result, dry_run);
         } else {
             json_decref(t.entries);
             json_decref(t.alone);

@@ -7,7 +7,7 @@
 
 #include "cli/out.h"
 
-static const char *verdict(const kernel_result *result)
+static const char *verdict_of(const kernel_result *result)
 {
     if (result->status == KILN_E_COMPILE) {
         return "does not compile";
@@ -21,7 +21,7 @@ static const char *verdict(const kernel_result *result)
     return result->checked ? "ok" : "not checked";
 }
 
-static char *device_of(cli_pool *pool, const kernel_result *result)
+static char *device_text(cli_pool *pool, const kernel_result *result)
 {
     if (result->device == NULL) {
         return pool_text(pool, "-", 1);
@@ -29,14 +29,14 @@ static char *device_of(cli_pool *pool, const kernel_result *result)
     return pool_format(pool, "%s:%u", result->device->backend, result->device->index);
 }
 
-static void add_row(out_table *table, cli_pool *pool, const kernel_result *result)
+static void add_result_row(out_table *table, cli_pool *pool, const kernel_result *result)
 {
     bool ran = result->status == KILN_OK;
     bool built = ran || result->build_ns > 0;
     const char *none = "-";
     const char *cells[] = {
         result->kernel,
-        device_of(pool, result),
+        device_text(pool, result),
         result->variant[0] != '\0'           ? result->variant
         : result->language != KILN_LANG_NONE ? kiln_language_name(result->language)
                                              : none,
@@ -46,7 +46,7 @@ static void add_row(out_table *table, cli_pool *pool, const kernel_result *resul
         ran ? out_ms(pool, result->first_launch_ns) : none,
         ran && result->repeats > 0 ? out_ms(pool, result->median_launch_ns) : none,
         ran && result->checked ? pool_format(pool, "%.2e", result->difference.max_abs) : none,
-        verdict(result),
+        verdict_of(result),
     };
     out_table_add(table, cells);
 }
@@ -57,7 +57,7 @@ static bool is_same(const report_skip *a, const report_skip *b)
 }
 
 /* One line for each device and reason, with how many kernels it keeps away. */
-static void print_skips(const cli_report *report)
+static void print_skipped_kernels(const cli_report *report)
 {
     for (size_t i = 0; i < report->skip_count; i++) {
         const report_skip *skip = &report->skips[i];
@@ -83,12 +83,12 @@ bool report_print_table(const cli_report *report, cli_pool *pool)
     out_table table;
     out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < report->result_count; i++) {
-        add_row(&table, pool, &report->results[i]);
+        add_result_row(&table, pool, &report->results[i]);
     }
     if (report->result_count > 0 && !out_table_print(&table, stdout)) {
         return false;
     }
-    print_skips(report);
+    print_skipped_kernels(report);
     return true;
 }
 

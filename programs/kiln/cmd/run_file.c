@@ -36,7 +36,8 @@ kiln_status run_file_check(const run_file_options *options, bool is_manifest, ki
     return KILN_OK;
 }
 
-static kiln_status read_shape(const run_file_options *options, kernel_shape *shape, kiln_diag *diag)
+static kiln_status read_option_shape(const run_file_options *options, kernel_shape *shape,
+                                     kiln_diag *diag)
 {
     size_t dims = 0;
     size_t local_dims = 0;
@@ -61,8 +62,8 @@ static kiln_status read_shape(const run_file_options *options, kernel_shape *sha
 }
 
 /* --save and --expect: sets the field of the argument that is named. */
-static kiln_status attach(const opt_list *list, const char *option, cli_kernel *kernel, bool save,
-                          kiln_diag *diag)
+static kiln_status attach_files(const opt_list *list, const char *option, cli_kernel *kernel,
+                                bool save, kiln_diag *diag)
 {
     for (size_t i = 0; i < list->count; i++) {
         size_t index = 0;
@@ -106,8 +107,8 @@ static kiln_status read_tolerance(const char *text, data_tolerance *tolerance, k
     return KILN_OK;
 }
 
-static kiln_status read_args(const run_file_options *options, cli_pool *pool, cli_kernel *kernel,
-                             kiln_diag *diag)
+static kiln_status read_option_args(const run_file_options *options, cli_pool *pool,
+                                    cli_kernel *kernel, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     if (options->args.count > KERNEL_MAX_ARGS) {
@@ -118,9 +119,10 @@ static kiln_status read_args(const run_file_options *options, cli_pool *pool, cl
     }
     kernel->arg_count = options->args.count;
     if (status == KILN_OK) {
-        status = attach(&options->saves, "--save", kernel, true, diag);
+        status = attach_files(&options->saves, "--save", kernel, true, diag);
     }
-    return status == KILN_OK ? attach(&options->expects, "--expect", kernel, false, diag) : status;
+    return status == KILN_OK ? attach_files(&options->expects, "--expect", kernel, false, diag)
+                             : status;
 }
 
 kiln_status run_file_describe(const run_file_options *options, const char *path, cli_pool *pool,
@@ -145,10 +147,10 @@ kiln_status run_file_describe(const run_file_options *options, const char *path,
         status = diag_no_memory(diag, "-D");
     }
     if (status == KILN_OK) {
-        status = read_shape(options, &form->shape, diag);
+        status = read_option_shape(options, &form->shape, diag);
     }
     if (status == KILN_OK) {
-        status = read_args(options, pool, kernel, diag);
+        status = read_option_args(options, pool, kernel, diag);
     }
     return status == KILN_OK ? read_tolerance(options->tolerance, &kernel->tolerance, diag)
                              : status;

@@ -37,8 +37,8 @@ static bool has_own_file(const kernel_form *form, size_t index)
     return strcmp(form->path, path) != 0;
 }
 
-static kiln_status add_form(run_watches *watches, cli_kernel *kernel, kiln_device *device,
-                            const kernel_form *form, kiln_diag *diag)
+static kiln_status watch_form(run_watches *watches, cli_kernel *kernel, kiln_device *device,
+                              const kernel_form *form, kiln_diag *diag)
 {
     kiln_source source;
     const struct kiln_cpu_kernel *builtin = NULL;
@@ -66,7 +66,7 @@ kiln_status run_watches_add(run_watches *watches, cli_kernel *kernel, kiln_devic
     kiln_status status = KILN_E_UNSUPPORTED;
     for (size_t i = 0; i < kernel->form_count && status == KILN_E_UNSUPPORTED; i++) {
         kiln_diag_clear(diag);
-        status = add_form(watches, kernel, device, &kernel->forms[i], diag);
+        status = watch_form(watches, kernel, device, &kernel->forms[i], diag);
     }
     if (status == KILN_E_UNSUPPORTED) {
         kiln_diag_clear(diag);

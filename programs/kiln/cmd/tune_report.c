@@ -6,27 +6,27 @@
 
 #include "cli/out.h"
 
-static char *device_of(cli_pool *pool, const tune_item *item)
+static char *tuned_device_text(cli_pool *pool, const tune_item *item)
 {
     return item->device == NULL
                ? pool_text(pool, "-", 1)
                : pool_format(pool, "%s:%u", item->device->backend, item->device->index);
 }
 
-static char *rate(cli_pool *pool, double per_s)
+static char *rate_text(cli_pool *pool, double per_s)
 {
     return per_s > 0 ? pool_format(pool, "%.2f", per_s / 1e9) : pool_text(pool, "-", 1);
 }
 
 /* How many times as fast as the baseline. */
-static char *gain(cli_pool *pool, const kiln_tuning *tuning)
+static char *gain_text(cli_pool *pool, const kiln_tuning *tuning)
 {
     return tuning->ns > 0
                ? pool_format(pool, "%.2fx", (double)tuning->baseline_ns / (double)tuning->ns)
                : pool_text(pool, "-", 1);
 }
 
-static const char *how(const tune_item *item)
+static const char *outcome_text(const tune_item *item)
 {
     if (item->reason != NULL) {
         return item->skipped ? "skipped" : "FAILED";
@@ -35,21 +35,21 @@ static const char *how(const tune_item *item)
                                                    : kiln_origin_name(item->tuning.origin);
 }
 
-static void add_row(out_table *table, cli_pool *pool, const tune_item *item)
+static void add_tuning_row(out_table *table, cli_pool *pool, const tune_item *item)
 {
     const char *none = "-";
     bool good = item->reason == NULL;
     const kiln_tuning *tuning = &item->tuning;
     const char *cells[] = {
         item->kernel,
-        device_of(pool, item),
+        tuned_device_text(pool, item),
         good ? item->names[tuning->variant] : none,
         good ? out_ms(pool, tuning->ns) : none,
         good ? out_ms(pool, tuning->baseline_ns) : none,
-        good ? gain(pool, tuning) : none,
-        good ? rate(pool, tuning->flops_per_s) : none,
-        good ? rate(pool, tuning->bytes_per_s) : none,
-        how(item),
+        good ? gain_text(pool, tuning) : none,
+        good ? rate_text(pool, tuning->flops_per_s) : none,
+        good ? rate_text(pool, tuning->bytes_per_s) : none,
+        outcome_text(item),
     };
     out_table_add(table, cells);
 }
@@ -61,7 +61,7 @@ static void add_variant(out_table *table, cli_pool *pool, const tune_item *item,
     bool timed = row->median_ns > 0;
     const char *cells[] = {
         item->kernel,
-        device_of(pool, item),
+        tuned_device_text(pool, item),
         item->names[index],
         timed ? out_ms(pool, row->median_ns) : none,
         timed ? out_ms(pool, row->low_ns) : none,
@@ -124,7 +124,7 @@ bool tune_print_table(const tune_result *result, cli_pool *pool)
     size_t rows = 0;
     for (size_t i = 0; i < result->count; i++) {
         if (!result->items[i].skipped) { /* these are reported below, with their reason */
-            add_row(&table, pool, &result->items[i]);
+            add_tuning_row(&table, pool, &result->items[i]);
             rows++;
         }
     }
@@ -174,7 +174,7 @@ static json_t *item_json(const tune_item *item)
     out_json_set(&out, "variant", good ? out_json_text(item->names[tuning->variant]) : json_null());
     out_json_set(&out, "baseline",
                  good ? out_json_text(item->names[tuning->baseline]) : json_null());
-    out_json_set(&out, "from", out_json_text(how(item)));
+    out_json_set(&out, "from", out_json_text(outcome_text(item)));
     out_json_set(&out, "ms", out_json_ms(tuning->ns));
     out_json_set(&out, "baseline_ms", out_json_ms(tuning->baseline_ns));
     out_json_set(&out, "gflops_per_s", out_json_real(tuning->flops_per_s / 1e9));

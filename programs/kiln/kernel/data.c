@@ -223,7 +223,8 @@ static uint64_t next_random(uint64_t *state)
     return mixed ^ mixed >> 31;
 }
 
-static data_number element(const data_init *init, data_type type, size_t index, uint64_t *state)
+static data_number initial_element(const data_init *init, data_type type, size_t index,
+                                   uint64_t *state)
 {
     bool whole = !data_type_is_float(type);
     switch (init->kind) {
@@ -256,7 +257,7 @@ kiln_status data_generate(const data_init *init, data_type type, size_t count, v
 {
     uint64_t state = init->seed;
     for (size_t i = 0; i < count; i++) {
-        data_number number = element(init, type, i, &state);
+        data_number number = initial_element(init, type, i, &state);
         if (!data_put(type, data, i, number)) {
             return kiln_diag_set(diag, KILN_E_INVALID, NULL, "initial values",
                                  "%s cannot hold %.17g, element %zu", types[type].name, number.real,

@@ -20,7 +20,7 @@ typedef struct parser {
     bool failed;
 } parser;
 
-static double fail(parser *p, size_t at, const char *format, const char *word, size_t length)
+static double fail_at(parser *p, size_t at, const char *format, const char *word, size_t length)
 {
     if (!p->failed) {
         p->failed = true;
@@ -31,7 +31,7 @@ static double fail(parser *p, size_t at, const char *format, const char *word, s
     return 0;
 }
 
-static char next(parser *p)
+static char next_character(parser *p)
 {
     while (p->text[p->at] == ' ') {
         p->at++;
@@ -39,16 +39,16 @@ static char next(parser *p)
     return p->text[p->at];
 }
 
-static bool take(parser *p, char c)
+static bool take_character(parser *p, char c)
 {
-    bool there = next(p) == c;
+    bool there = next_character(p) == c;
     p->at += there;
     return there;
 }
 
-static double sum(parser *p);
+static double read_sum(parser *p);
 
-static double number(parser *p)
+static double read_number(parser *p)
 {
     char *end = NULL;
     double value = strtod(p->text + p->at, &end);
@@ -56,26 +56,26 @@ static double number(parser *p)
     return value;
 }
 
-static double extent(parser *p, const kernel_arg *arg, size_t at)
+static double read_extent(parser *p, const kernel_arg *arg, size_t at)
 {
     size_t begin = p->at;
     size_t index = 0;
-    while (isdigit((unsigned char)next(p)) && index < NPY_MAX_RANK) {
+    while (isdigit((unsigned char)next_character(p)) && index < NPY_MAX_RANK) {
         index = index * 10 + (size_t)(p->text[p->at++] - '0');
     }
-    if (p->at == begin || !take(p, ']')) {
-        return fail(p, p->at, "expected a dimension and \"]\"%.*s", "", 0);
+    if (p->at == begin || !take_character(p, ']')) {
+        return fail_at(p, p->at, "expected a dimension and \"]\"%.*s", "", 0);
     }
     if (arg->shape_from_file) {
         return 1;
     }
     if (!kernel_is_buffer(arg) || index >= arg->rank) {
-        return fail(p, at, "%.*s has no such dimension", arg->name, strlen(arg->name));
+        return fail_at(p, at, "%.*s has no such dimension", arg->name, strlen(arg->name));
     }
     return (double)arg->shape[index];
 }
 
-static double name(parser *p)
+static double read_amount_name(parser *p)
 {
     size_t at = p->at;
     while (isalnum((unsigned char)p->text[p->at]) || p->text[p->at] == '_') {
@@ -88,46 +88,46 @@ static double name(parser *p)
         if (strlen(arg->name) != length || memcmp(arg->name, word, length) != 0) {
             continue;
         }
-        if (take(p, '[')) {
-            return extent(p, arg, at);
+        if (take_character(p, '[')) {
+            return read_extent(p, arg, at);
         }
         if (arg->access == KERNEL_VALUE) {
             return arg->value.real;
         }
         return arg->shape_from_file ? 1 : (double)arg->count;
     }
-    return fail(p, at, "no argument is called \"%.*s\"", word, length);
+    return fail_at(p, at, "no argument is called \"%.*s\"", word, length);
 }
 
-static double factor(parser *p)
+static double read_factor(parser *p)
 {
-    char c = next(p);
+    char c = next_character(p);
     if (c == '(') {
         p->at++;
         if (++p->depth > DEPTH_MAX) {
-            return fail(p, p->at, "the parentheses are too deep%.*s", "", 0);
+            return fail_at(p, p->at, "the parentheses are too deep%.*s", "", 0);
         }
-        double value = sum(p);
+        double value = read_sum(p);
         p->depth--;
-        return take(p, ')') ? value : fail(p, p->at, "expected \")\"%.*s", "", 0);
+        return take_character(p, ')') ? value : fail_at(p, p->at, "expected \")\"%.*s", "", 0);
     }
     if (isdigit((unsigned char)c)) {
-        return number(p);
+        return read_number(p);
     }
     if (isalpha((unsigned char)c) || c == '_') {
-        return name(p);
+        return read_amount_name(p);
     }
-    return fail(p, p->at, "expected a number, an argument or \"(\"%.*s", "", 0);
+    return fail_at(p, p->at, "expected a number, an argument or \"(\"%.*s", "", 0);
 }
 
-static double product(parser *p)
+static double read_product(parser *p)
 {
-    double value = factor(p);
+    double value = read_factor(p);
     while (!p->failed) {
-        if (take(p, '*')) {
-            value *= factor(p);
-        } else if (take(p, '/')) {
-            value /= factor(p);
+        if (take_character(p, '*')) {
+            value *= read_factor(p);
+        } else if (take_character(p, '/')) {
+            value /= read_factor(p);
         } else {
             break;
         }
@@ -135,14 +135,14 @@ static double product(parser *p)
     return value;
 }
 
-static double sum(parser *p)
+static double read_sum(parser *p)
 {
-    double value = product(p);
+    double value = read_product(p);
     while (!p->failed) {
-        if (take(p, '+')) {
-            value += product(p);
-        } else if (take(p, '-')) {
-            value -= product(p);
+        if (take_character(p, '+')) {
+            value += read_product(p);
+        } else if (take_character(p, '-')) {
+            value -= read_product(p);
         } else {
             break;
         }
@@ -154,12 +154,12 @@ bool expression_evaluate(const char *text, const cli_kernel *kernel, double *out
                          expression_error *out_error)
 {
     parser p = {text, 0, 0, kernel, out_error, false};
-    double value = sum(&p);
-    if (!p.failed && next(&p) != '\0') {
-        (void)fail(&p, p.at, "expected an operator or the end%.*s", "", 0);
+    double value = read_sum(&p);
+    if (!p.failed && next_character(&p) != '\0') {
+        (void)fail_at(&p, p.at, "expected an operator or the end%.*s", "", 0);
     }
     if (!p.failed && (!isfinite(value) || value < 0)) {
-        (void)fail(&p, 0, "its value is negative or not a number%.*s", "", 0);
+        (void)fail_at(&p, 0, "its value is negative or not a number%.*s", "", 0);
     }
     *out_value = p.failed ? 0 : value;
     return !p.failed;

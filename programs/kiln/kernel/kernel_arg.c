@@ -53,7 +53,7 @@ bool kernel_arg_parse_file(const char *text, size_t *out_index, const char **out
 }
 
 /* Splits `text` (which is cut up) at colons into at most `max` fields. */
-static size_t split(char *text, char **fields, size_t max)
+static size_t split_fields(char *text, char **fields, size_t max)
 {
     size_t count = 0;
     while (count < max) {
@@ -94,7 +94,7 @@ static const char *parse_init(char *text, data_init *init)
         init->file = text;
         return NULL;
     }
-    size_t count = split(text, fields, 4);
+    size_t count = split_fields(text, fields, 4);
     if (strcmp(fields[0], "fill") == 0 && count == 2) {
         init->kind = DATA_FILL;
         return data_parse_number(fields[1], &init->a) ? NULL : "fill needs a number";
@@ -119,7 +119,7 @@ static const char *parse_number(const char *text, kernel_arg *arg)
     return data_fits(arg->type, arg->value) ? NULL : "the number does not fit in the type";
 }
 
-static bool reads(const kernel_arg *arg)
+static bool reads_initial(const kernel_arg *arg)
 {
     return arg->access == KERNEL_IN || arg->access == KERNEL_INOUT;
 }
@@ -135,13 +135,13 @@ static const char *parse_buffer(char **fields, size_t count, char *rest, kernel_
     if (rest == NULL) {
         return NULL;
     }
-    return reads(arg) ? parse_init(rest, &arg->init) : "takes no initial values";
+    return reads_initial(arg) ? parse_init(rest, &arg->init) : "takes no initial values";
 }
 
 /* What comes after the kind: the fields between colons, and the part after '='. */
 static const char *parse_rest(char **fields, size_t count, char *rest, kernel_arg *arg)
 {
-    if (count == 1 && reads(arg) && rest != NULL && ends_in_npy(rest)) {
+    if (count == 1 && reads_initial(arg) && rest != NULL && ends_in_npy(rest)) {
         arg->shape_from_file = true;
         arg->type = DATA_TYPE_COUNT; /* any: the file says */
         return parse_init(rest, &arg->init);
@@ -172,7 +172,8 @@ static const char *suggest_type(const char *name)
 }
 
 /* How to write what was meant: `fields` are those between colons, `rest` what comes after '='. */
-static void suggest(char *const *fields, size_t count, const char *rest, char *text, size_t size)
+static void suggest_form(char *const *fields, size_t count, const char *rest, char *text,
+                         size_t size)
 {
     data_type type;
     const char *meant = count > 1 && count <= 3 ? suggest_type(fields[1]) : NULL;
@@ -203,7 +204,7 @@ kiln_status kernel_arg_parse(const char *text, size_t index, cli_pool *pool, ker
     if (rest != NULL) {
         *rest++ = '\0';
     }
-    size_t count = split(copy, fields, 3);
+    size_t count = split_fields(copy, fields, 3);
     unsigned kind = 0;
     while (kind < 5 && strcmp(kinds[kind], fields[0]) != 0) {
         kind++;
@@ -215,7 +216,7 @@ kiln_status kernel_arg_parse(const char *text, size_t index, cli_pool *pool, ker
         char what[160];
         char fix[160];
         (void)snprintf(what, sizeof(what), "--arg %.140s", text);
-        suggest(fields, count, rest, fix, sizeof(fix));
+        suggest_form(fields, count, rest, fix, sizeof(fix));
         return kiln_diag_set(diag, KILN_E_INVALID, fix, what, "%s", wrong);
     }
     return KILN_OK;

@@ -16,14 +16,14 @@ bool kernel_is_written(const kernel_arg *arg)
     return arg->access == KERNEL_OUT || arg->access == KERNEL_INOUT;
 }
 
-static kiln_status no_memory(const kernel_arg *arg, size_t size, kiln_diag *diag)
+static kiln_status no_memory_for_arg(const kernel_arg *arg, size_t size, kiln_diag *diag)
 {
     return kiln_diag_set(diag, KILN_E_NOMEM, NULL, arg->name, "no memory for its %zu bytes", size);
 }
 
 /* Demands that a file fits an argument whose type and shape are known. */
-static kiln_status match(const kernel_arg *arg, const npy_array *array, const char *path,
-                         kiln_diag *diag)
+static kiln_status match_array(const kernel_arg *arg, const npy_array *array, const char *path,
+                               kiln_diag *diag)
 {
     if (array->type != arg->type) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "holds %s where %s needs %s",
@@ -38,7 +38,7 @@ static kiln_status match(const kernel_arg *arg, const npy_array *array, const ch
 }
 
 /* The shape that a file has becomes the argument's. */
-static kiln_status settle(kernel_arg *arg, const npy_array *array, kiln_diag *diag)
+static kiln_status settle_shape(kernel_arg *arg, const npy_array *array, kiln_diag *diag)
 {
     arg->type = arg->type == DATA_TYPE_COUNT ? array->type : arg->type;
     arg->rank = array->rank;
@@ -58,7 +58,7 @@ kiln_status kernel_data_settle(cli_kernel *kernel, kiln_diag *diag)
         npy_array array = {0};
         if (arg->shape_from_file) {
             status = npy_read_head(arg->init.file, &array, diag);
-            status = status == KILN_OK ? settle(arg, &array, diag) : status;
+            status = status == KILN_OK ? settle_shape(arg, &array, diag) : status;
         }
     }
     return status;
@@ -69,10 +69,10 @@ static kiln_status read_initial(kernel_arg *arg, kernel_content *content, kiln_d
     npy_array array = {0};
     kiln_status status = npy_read(arg->init.file, &array, diag);
     if (status == KILN_OK && arg->shape_from_file) {
-        status = settle(arg, &array, diag);
+        status = settle_shape(arg, &array, diag);
     }
     if (status == KILN_OK) {
-        status = match(arg, &array, arg->init.file, diag);
+        status = match_array(arg, &array, arg->init.file, diag);
     }
     if (status == KILN_OK) {
         content->size = array.size;
@@ -80,19 +80,19 @@ static kiln_status read_initial(kernel_arg *arg, kernel_content *content, kiln_d
         if (content->initial != NULL) {
             memcpy(content->initial, array.data, array.size);
         } else {
-            status = no_memory(arg, array.size, diag);
+            status = no_memory_for_arg(arg, array.size, diag);
         }
     }
     npy_deinit(&array);
     return status;
 }
 
-static kiln_status generate(const kernel_arg *arg, kernel_content *content, kiln_diag *diag)
+static kiln_status generate_content(const kernel_arg *arg, kernel_content *content, kiln_diag *diag)
 {
     content->size = arg->count * data_type_size(arg->type);
     content->initial = calloc(1, content->size);
     if (content->initial == NULL) {
-        return no_memory(arg, content->size, diag);
+        return no_memory_for_arg(arg, content->size, diag);
     }
     if (arg->access == KERNEL_VALUE) {
         (void)data_put(arg->type, content->initial, 0,
@@ -114,7 +114,7 @@ static kiln_status read_expected(const kernel_arg *arg, kernel_content *content,
     kiln_status status = npy_read(arg->expect, &array, diag);
     bool as_double = array.type == DATA_F64 && data_type_is_float(arg->type);
     if (status == KILN_OK && !(as_double && array.count == arg->count)) {
-        status = match(arg, &array, arg->expect, diag);
+        status = match_array(arg, &array, arg->expect, diag);
     }
     if (status == KILN_OK) {
         content->wanted_type = array.type;
@@ -122,7 +122,7 @@ static kiln_status read_expected(const kernel_arg *arg, kernel_content *content,
         if (content->wanted != NULL) {
             memcpy(content->wanted, array.data, array.size);
         } else {
-            status = no_memory(arg, array.size, diag);
+            status = no_memory_for_arg(arg, array.size, diag);
         }
     }
     npy_deinit(&array);
@@ -136,10 +136,10 @@ static kiln_status load_arg(kernel_arg *arg, kernel_content *content, kiln_diag 
         return KILN_OK;
     }
     kiln_status status = arg->init.kind == DATA_FILE ? read_initial(arg, content, diag)
-                                                     : generate(arg, content, diag);
+                                                     : generate_content(arg, content, diag);
     if (status == KILN_OK && kernel_is_written(arg)) {
         content->result = calloc(1, content->size);
-        status = content->result != NULL ? KILN_OK : no_memory(arg, content->size, diag);
+        status = content->result != NULL ? KILN_OK : no_memory_for_arg(arg, content->size, diag);
     }
     if (status == KILN_OK && arg->expect != NULL) {
         status = read_expected(arg, content, diag);

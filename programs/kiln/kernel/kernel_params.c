@@ -117,7 +117,7 @@ static kiln_status check_one(const kiln_param *param, const kernel_arg *arg, siz
 }
 
 /* "float* a"; what the backend does not know of it is left out. */
-static void describe(const kiln_param *param, size_t index, char *text, size_t size)
+static void describe_param(const kiln_param *param, size_t index, char *text, size_t size)
 {
     const char *type = param->type[0] != '\0' ? param->type : "argument";
     if (param->name[0] != '\0') {
@@ -135,7 +135,7 @@ static kiln_status refuse_count(const kiln_param *params, size_t count, const ch
     for (size_t i = 0; i < count; i++) {
         char one[160];
         const size_t used = strlen(list);
-        describe(&params[i], i, one, sizeof(one));
+        describe_param(&params[i], i, one, sizeof(one));
         (void)snprintf(list + used, sizeof(list) - used, "%s%s", i > 0 ? ", " : "", one);
     }
     char fix[160] = "take the last ones away";

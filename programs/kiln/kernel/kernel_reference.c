@@ -35,7 +35,7 @@ static kiln_status open_host(reference_host *host, kiln_device **out_device, kil
 }
 
 /* The kernel as its reference sees it: one source, floats that are written become doubles. */
-static void describe(const cli_kernel *kernel_in, cli_kernel *out_kernel)
+static void describe_reference(const cli_kernel *kernel_in, cli_kernel *out_kernel)
 {
     *out_kernel = *kernel_in;
     out_kernel->form_count = 1;
@@ -75,8 +75,8 @@ static kiln_status prepare_written(const kernel_arg *from, const kernel_content 
 }
 
 /* Contents for `reference`: inputs are shared with `data`, what is written is allocated here. */
-static kiln_status prepare(const cli_kernel *kernel, const cli_kernel *reference,
-                           const kernel_data *data, kernel_data *own, kiln_diag *diag)
+static kiln_status prepare_reference(const cli_kernel *kernel, const cli_kernel *reference,
+                                     const kernel_data *data, kernel_data *own, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     *own = (kernel_data){0};
@@ -106,8 +106,8 @@ static void clean_up(const kernel_data *data, kernel_data *own)
     }
 }
 
-static kiln_status compute(kiln_device *device, const cli_kernel *reference, kernel_data *own,
-                           kiln_diag *diag)
+static kiln_status compute_reference(kiln_device *device, const cli_kernel *reference,
+                                     kernel_data *own, kiln_diag *diag)
 {
     kernel_built built = {0};
     kernel_launch launch = {0};
@@ -142,13 +142,13 @@ kiln_status kernel_reference_run(reference_host *host, const cli_kernel *kernel,
     if (reference == NULL) {
         return kiln_diag_set(diag, KILN_E_NOMEM, NULL, kernel->name, "no memory for its reference");
     }
-    describe(kernel, reference);
-    kiln_status status = prepare(kernel, reference, data, &own, diag);
+    describe_reference(kernel, reference);
+    kiln_status status = prepare_reference(kernel, reference, data, &own, diag);
     if (status == KILN_OK) {
         status = open_host(host, &device, diag);
     }
     if (status == KILN_OK) {
-        status = compute(device, reference, &own, diag);
+        status = compute_reference(device, reference, &own, diag);
     }
     for (size_t i = 0; i < data->count && status == KILN_OK; i++) {
         kernel_content *content = &data->args[i];

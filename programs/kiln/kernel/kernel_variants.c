@@ -43,8 +43,9 @@ static kiln_status find_file(kernel_variants *list, const char *path, kernel_fil
 }
 
 /* Adds a form (`variant` NULL) or one of its variants. */
-static kiln_status add(kernel_variants *list, const cli_kernel *kernel, const kernel_form *form,
-                       const kernel_variant *variant, kiln_diag *diag)
+static kiln_status add_listed_variant(kernel_variants *list, const cli_kernel *kernel,
+                                      const kernel_form *form, const kernel_variant *variant,
+                                      kiln_diag *diag)
 {
     size_t index = list->kernel.variant_count;
     kernel_origin *origin = &list->origins[index];
@@ -90,8 +91,8 @@ static kiln_status add(kernel_variants *list, const cli_kernel *kernel, const ke
     return KILN_OK;
 }
 
-static kiln_status evaluate(const cli_kernel *kernel, const char *text, double *out_value,
-                            kiln_diag *diag)
+static kiln_status evaluate_amount(const cli_kernel *kernel, const char *text, double *out_value,
+                                   kiln_diag *diag)
 {
     expression_error error = {0};
     if (!expression_evaluate(text, kernel, out_value, &error)) {
@@ -123,18 +124,18 @@ static kiln_status add_amounts(kernel_variants *list, const cli_kernel *kernel, 
     list->kernel.size_count = kernel->size_count > 0 ? kernel->size_count : shape->dims;
     for (size_t i = 0; i < kernel->size_count && status == KILN_OK; i++) {
         double size = 0;
-        status = evaluate(kernel, kernel->sizes[i], &size, diag);
+        status = evaluate_amount(kernel, kernel->sizes[i], &size, diag);
         list->sizes[i] = size < 0x1p63 ? (uint64_t)ceil(size) : (uint64_t)1 << 63;
     }
     for (size_t i = 0; i < shape->dims && kernel->size_count == 0; i++) {
         list->sizes[i] = shape->global[i];
     }
     if (status == KILN_OK && kernel->flops != NULL) {
-        status = evaluate(kernel, kernel->flops, &list->kernel.flops, diag);
+        status = evaluate_amount(kernel, kernel->flops, &list->kernel.flops, diag);
     }
     list->kernel.bytes = least_bytes(kernel);
     if (status == KILN_OK && kernel->bytes != NULL) {
-        status = evaluate(kernel, kernel->bytes, &list->kernel.bytes, diag);
+        status = evaluate_amount(kernel, kernel->bytes, &list->kernel.bytes, diag);
     }
     return status;
 }
@@ -153,9 +154,9 @@ kiln_status kernel_variants_create(const cli_kernel *kernel, kernel_variants **o
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < kernel->form_count && status == KILN_OK; i++) {
         const kernel_form *form = &kernel->forms[i];
-        status = add(list, kernel, form, NULL, diag);
+        status = add_listed_variant(list, kernel, form, NULL, diag);
         for (size_t j = 0; j < form->variant_count && status == KILN_OK; j++) {
-            status = add(list, kernel, form, &form->variants[j], diag);
+            status = add_listed_variant(list, kernel, form, &form->variants[j], diag);
         }
     }
     if (status == KILN_OK) {

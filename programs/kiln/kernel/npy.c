@@ -23,12 +23,12 @@ typedef struct npy_cursor {
     kiln_diag *diag;
 } npy_cursor;
 
-static kiln_status refuse(const npy_cursor *cursor, const char *fix, const char *why)
+static kiln_status refuse_array(const npy_cursor *cursor, const char *fix, const char *why)
 {
     return kiln_diag_set(cursor->diag, KILN_E_INVALID, fix, cursor->name, "%s", why);
 }
 
-static void skip_blanks(npy_cursor *cursor)
+static void skip_header_blanks(npy_cursor *cursor)
 {
     while (cursor->at < cursor->end && strchr(" \t\r\n", *cursor->at) != NULL &&
            *cursor->at != '\0') {
@@ -37,9 +37,9 @@ static void skip_blanks(npy_cursor *cursor)
 }
 
 /* Steps over `character` if it comes next. */
-static bool take(npy_cursor *cursor, char character)
+static bool take_mark(npy_cursor *cursor, char character)
 {
-    skip_blanks(cursor);
+    skip_header_blanks(cursor);
     if (cursor->at < cursor->end && *cursor->at == character) {
         cursor->at++;
         return true;
@@ -50,7 +50,7 @@ static bool take(npy_cursor *cursor, char character)
 static bool take_word(npy_cursor *cursor, const char *word)
 {
     size_t length = strlen(word);
-    skip_blanks(cursor);
+    skip_header_blanks(cursor);
     if ((size_t)(cursor->end - cursor->at) >= length && memcmp(cursor->at, word, length) == 0) {
         cursor->at += length;
         return true;
@@ -61,7 +61,7 @@ static bool take_word(npy_cursor *cursor, const char *word)
 /* A quoted word without escapes, at most size - 1 bytes. */
 static bool take_text(npy_cursor *cursor, char *text, size_t size)
 {
-    skip_blanks(cursor);
+    skip_header_blanks(cursor);
     if (cursor->at >= cursor->end || (*cursor->at != '\'' && *cursor->at != '"')) {
         return false;
     }
@@ -74,13 +74,13 @@ static bool take_text(npy_cursor *cursor, char *text, size_t size)
         text[length++] = *cursor->at++;
     }
     text[length] = '\0';
-    return take(cursor, quote);
+    return take_mark(cursor, quote);
 }
 
 static bool take_number(npy_cursor *cursor, uint64_t *out_value)
 {
     uint64_t value = 0;
-    skip_blanks(cursor);
+    skip_header_blanks(cursor);
     const char *begin = cursor->at;
     for (; cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9'; cursor->at++) {
         unsigned digit = (unsigned)(*cursor->at - '0');
@@ -93,16 +93,16 @@ static bool take_number(npy_cursor *cursor, uint64_t *out_value)
     return cursor->at != begin;
 }
 
-static kiln_status read_type(npy_cursor *cursor, npy_array *array)
+static kiln_status read_array_type(npy_cursor *cursor, npy_array *array)
 {
     char text[32];
     if (!take_text(cursor, text, sizeof(text))) {
-        return refuse(cursor, NULL, "its type is not a simple one");
+        return refuse_array(cursor, NULL, "its type is not a simple one");
     }
     bool one_byte = strcmp(text, "|i1") == 0 || strcmp(text, "|u1") == 0;
     if (text[0] == '>') {
-        return refuse(cursor, "save it with array.astype(array.dtype.newbyteorder('<'))",
-                      "is big-endian");
+        return refuse_array(cursor, "save it with array.astype(array.dtype.newbyteorder('<'))",
+                            "is big-endian");
     }
     for (unsigned i = 0; i < DATA_TYPE_COUNT; i++) {
         if ((text[0] == '<' || one_byte) && strcmp(text + 1, data_type_numpy((data_type)i)) == 0) {
@@ -115,26 +115,26 @@ static kiln_status read_type(npy_cursor *cursor, npy_array *array)
                          "holds elements of type \"%s\"", text);
 }
 
-static kiln_status read_shape(npy_cursor *cursor, npy_array *array)
+static kiln_status read_array_shape(npy_cursor *cursor, npy_array *array)
 {
-    if (!take(cursor, '(')) {
-        return refuse(cursor, NULL, "its shape is not a tuple");
+    if (!take_mark(cursor, '(')) {
+        return refuse_array(cursor, NULL, "its shape is not a tuple");
     }
     array->rank = 0;
-    while (!take(cursor, ')')) {
+    while (!take_mark(cursor, ')')) {
         uint64_t extent = 0;
         if (!take_number(cursor, &extent)) {
-            return refuse(cursor, NULL, "its shape is not a tuple of numbers");
+            return refuse_array(cursor, NULL, "its shape is not a tuple of numbers");
         }
         if (array->rank == NPY_MAX_RANK) {
-            return refuse(cursor, NULL, "has more than 8 dimensions");
+            return refuse_array(cursor, NULL, "has more than 8 dimensions");
         }
         array->shape[array->rank++] = extent;
-        bool comma = take(cursor, ',');
-        skip_blanks(cursor);
+        bool comma = take_mark(cursor, ',');
+        skip_header_blanks(cursor);
         bool closes = cursor->at < cursor->end && *cursor->at == ')';
         if (!comma && (!closes || array->rank == 1)) { /* "(3)" is a number, not a tuple */
-            return refuse(cursor, NULL, "its shape is not a tuple of numbers");
+            return refuse_array(cursor, NULL, "its shape is not a tuple of numbers");
         }
     }
     return KILN_OK;
@@ -146,16 +146,17 @@ static kiln_status read_order(npy_cursor *cursor)
         return KILN_OK;
     }
     if (take_word(cursor, "True")) {
-        return refuse(cursor, "save it with numpy.ascontiguousarray(array)", "is in Fortran order");
+        return refuse_array(cursor, "save it with numpy.ascontiguousarray(array)",
+                            "is in Fortran order");
     }
-    return refuse(cursor, NULL, "its order is neither True nor False");
+    return refuse_array(cursor, NULL, "its order is neither True nor False");
 }
 
 static kiln_status read_pair(npy_cursor *cursor, npy_array *array, unsigned *seen)
 {
     char key[32];
-    if (!take_text(cursor, key, sizeof(key)) || !take(cursor, ':')) {
-        return refuse(cursor, NULL, "its header is not a dictionary");
+    if (!take_text(cursor, key, sizeof(key)) || !take_mark(cursor, ':')) {
+        return refuse_array(cursor, NULL, "its header is not a dictionary");
     }
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     unsigned which = 0;
@@ -163,33 +164,33 @@ static kiln_status read_pair(npy_cursor *cursor, npy_array *array, unsigned *see
         which++;
     }
     if (which == 3 || (*seen & 1u << which) != 0) {
-        return refuse(cursor, NULL, "its header has a key that is unknown or there twice");
+        return refuse_array(cursor, NULL, "its header has a key that is unknown or there twice");
     }
     *seen |= 1u << which;
     if (which == 0) {
-        return read_type(cursor, array);
+        return read_array_type(cursor, array);
     }
-    return which == 1 ? read_order(cursor) : read_shape(cursor, array);
+    return which == 1 ? read_order(cursor) : read_array_shape(cursor, array);
 }
 
 static kiln_status read_header(npy_cursor *cursor, npy_array *array)
 {
     unsigned seen = 0;
-    bool open = take(cursor, '{');
-    while (open && !take(cursor, '}')) {
+    bool open = take_mark(cursor, '{');
+    while (open && !take_mark(cursor, '}')) {
         kiln_status status = read_pair(cursor, array, &seen);
         if (status != KILN_OK) {
             return status;
         }
-        if (!take(cursor, ',')) {
-            open = take(cursor, '}');
+        if (!take_mark(cursor, ',')) {
+            open = take_mark(cursor, '}');
             break;
         }
     }
-    skip_blanks(cursor);
+    skip_header_blanks(cursor);
     if (!open || seen != 7 || cursor->at != cursor->end) {
-        return refuse(cursor, NULL,
-                      "its header is not a dictionary of descr, fortran_order, shape");
+        return refuse_array(cursor, NULL,
+                            "its header is not a dictionary of descr, fortran_order, shape");
     }
     return KILN_OK;
 }
@@ -212,7 +213,7 @@ bool npy_count(const uint64_t *shape, size_t rank, size_t element_size, size_t *
 }
 
 /* Length of the part before the header's text, and of the text; 0 if the file is too short. */
-static size_t measure(const unsigned char *bytes, size_t size, size_t *out_header)
+static size_t measure_header(const unsigned char *bytes, size_t size, size_t *out_header)
 {
     size_t prefix = bytes[6] == 1 ? PREFIX + 2 : PREFIX + 4;
     if (size < prefix) {
@@ -234,15 +235,15 @@ static kiln_status parse_head(const void *bytes, size_t size, const char *name,
     npy_array array = {0};
     size_t header = 0;
     if (size < PREFIX || memcmp(file, magic, sizeof(magic)) != 0) {
-        return refuse(&cursor, NULL, "is not a .npy file");
+        return refuse_array(&cursor, NULL, "is not a .npy file");
     }
     if (file[6] < 1 || file[6] > 3 || file[7] != 0) {
         return kiln_diag_set(diag, KILN_E_INVALID, "versions 1.0, 2.0 and 3.0 are known", name,
                              "is a .npy file of version %u.%u", file[6], file[7]);
     }
-    size_t prefix = measure(file, size, &header);
+    size_t prefix = measure_header(file, size, &header);
     if (prefix == 0 || header > MAX_HEADER || header > size - prefix) {
-        return refuse(&cursor, NULL, "is a .npy file whose header is cut short or too long");
+        return refuse_array(&cursor, NULL, "is a .npy file whose header is cut short or too long");
     }
     cursor.at = (const char *)file + prefix;
     cursor.end = cursor.at + header;
@@ -252,7 +253,7 @@ static kiln_status parse_head(const void *bytes, size_t size, const char *name,
     }
     size_t element = data_type_size(array.type);
     if (!npy_count(array.shape, array.rank, element, &array.count)) {
-        return refuse(&cursor, NULL, "has a shape larger than memory");
+        return refuse_array(&cursor, NULL, "has a shape larger than memory");
     }
     array.size = array.count * element;
     array.data = cursor.end;

@@ -79,8 +79,8 @@ kiln_status manifest_read_extents(const cli_reader *reader, const json_node *arr
     return KILN_OK;
 }
 
-static kiln_status read_launch(const cli_reader *reader, const json_node *kernel_node,
-                               kiln_language language, kernel_shape *out_shape)
+static kiln_status read_kernel_launch(const cli_reader *reader, const json_node *kernel_node,
+                                      kiln_language language, kernel_shape *out_shape)
 {
     static const char *const keys[] = {"global", "local", NULL};
     json_node launch = reader_get(kernel_node, "launch");
@@ -118,8 +118,9 @@ static kiln_status read_launch(const cli_reader *reader, const json_node *kernel
     return status;
 }
 
-static kiln_status add_form(const cli_reader *reader, const json_node *kernel_node,
-                            cli_kernel *kernel, kiln_language language, const json_node *source)
+static kiln_status add_source_form(const cli_reader *reader, const json_node *kernel_node,
+                                   cli_kernel *kernel, kiln_language language,
+                                   const json_node *source)
 {
     json_node options = reader_get(kernel_node, "options");
     kiln_status status = KILN_OK;
@@ -135,7 +136,7 @@ static kiln_status add_form(const cli_reader *reader, const json_node *kernel_no
         status = read_entry(reader, kernel_node, language, kernel->name, &form->entry);
     }
     if (status == KILN_OK) {
-        status = read_launch(reader, kernel_node, language, &form->shape);
+        status = read_kernel_launch(reader, kernel_node, language, &form->shape);
     }
     if (status == KILN_OK && options.json != NULL && !json_is_object(options.json)) {
         status = reader_refuse(reader, &options, NULL, "must be an object, by language");
@@ -174,13 +175,13 @@ static kiln_status read_forms(const cli_reader *reader, const json_node *kernel_
             source_file_suggest(key, fix, sizeof(fix));
             return reader_refuse(reader, &source, fix, "is not a language that kiln knows");
         }
-        status = add_form(reader, kernel_node, kernel, language, &source);
+        status = add_source_form(reader, kernel_node, kernel, language, &source);
         if (status != KILN_OK) {
             return status;
         }
     }
     if (json_is_true(builtin.json)) {
-        status = add_form(reader, kernel_node, kernel, KILN_LANG_BUILTIN, &builtin);
+        status = add_source_form(reader, kernel_node, kernel, KILN_LANG_BUILTIN, &builtin);
     }
     if (status == KILN_OK && kernel->form_count == 0) {
         status = reader_refuse(reader, kernel_node, NULL, "has neither sources nor builtin");
@@ -223,8 +224,8 @@ kiln_status manifest_read_defines(const cli_reader *reader, const json_node *def
     return KILN_OK;
 }
 
-static kiln_status read_args(const cli_reader *reader, const json_node *kernel_node,
-                             cli_kernel *kernel)
+static kiln_status read_manifest_args(const cli_reader *reader, const json_node *kernel_node,
+                                      cli_kernel *kernel)
 {
     json_node args = reader_get(kernel_node, "args");
     size_t count = json_array_size(args.json);
@@ -259,7 +260,8 @@ static kiln_status read_reference(const cli_reader *reader, const json_node *ker
     if (reference.json == NULL) {
         return KILN_OK;
     }
-    kiln_status status = read_launch(reader, kernel_node, KILN_LANG_C, &kernel->reference_shape);
+    kiln_status status =
+        read_kernel_launch(reader, kernel_node, KILN_LANG_C, &kernel->reference_shape);
     if (status != KILN_OK) {
         return status;
     }
@@ -302,7 +304,7 @@ static kiln_status read_kernel(const cli_reader *reader, const json_node *node, 
             reader_texts(reader, &dirs, true, &kernel->include_dirs, &kernel->include_dir_count);
     }
     if (status == KILN_OK) {
-        status = read_args(reader, node, kernel);
+        status = read_manifest_args(reader, node, kernel);
     }
     if (status == KILN_OK && tolerance.json != NULL) {
         status = reader_tolerance(reader, &tolerance, &kernel->tolerance);

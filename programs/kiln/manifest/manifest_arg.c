@@ -22,7 +22,8 @@ static kiln_status read_access(const cli_reader *reader, const json_node *object
     return reader_refuse(reader, &kind, NULL, "must be value, in, out, inout or local");
 }
 
-static kiln_status read_type(const cli_reader *reader, const json_node *object, data_type *out_type)
+static kiln_status read_arg_type(const cli_reader *reader, const json_node *object,
+                                 data_type *out_type)
 {
     json_node type = reader_get(object, "type");
     const char *text = NULL;
@@ -34,7 +35,8 @@ static kiln_status read_type(const cli_reader *reader, const json_node *object, 
     return status;
 }
 
-static kiln_status read_shape(const cli_reader *reader, const json_node *object, kernel_arg *arg)
+static kiln_status read_arg_shape(const cli_reader *reader, const json_node *object,
+                                  kernel_arg *arg)
 {
     json_node shape = reader_get(object, "shape");
     if (shape.json == NULL && arg->init.kind == DATA_FILE) {
@@ -195,7 +197,7 @@ kiln_status manifest_read_arg(const cli_reader *reader, const json_node *node, k
         status = reader_text(reader, &name, &out_arg->name);
     }
     if (status == KILN_OK) {
-        status = read_type(reader, node, &out_arg->type);
+        status = read_arg_type(reader, node, &out_arg->type);
     }
     if (status == KILN_OK && init.json != NULL) {
         status = read_init(reader, &init, &out_arg->init);
@@ -209,6 +211,6 @@ kiln_status manifest_read_arg(const cli_reader *reader, const json_node *node, k
     if (access == KERNEL_LOCAL) {
         return read_local(reader, node, out_arg);
     }
-    status = read_shape(reader, node, out_arg);
+    status = read_arg_shape(reader, node, out_arg);
     return status == KILN_OK ? read_result(reader, node, out_arg) : status;
 }

@@ -45,8 +45,8 @@ static kiln_status read_defines(const cli_reader *reader, const json_node *node,
     return status;
 }
 
-static kiln_status read_launch(const cli_reader *reader, const json_node *node,
-                               kernel_variant *variant)
+static kiln_status read_variant_launch(const cli_reader *reader, const json_node *node,
+                                       kernel_variant *variant)
 {
     static const char *const keys[] = {"global", "local", NULL};
     json_node launch = reader_get(node, "launch");
@@ -139,7 +139,7 @@ static kiln_status read_variant(const cli_reader *reader, const json_node *node,
     if (status == KILN_OK) {
         status = read_defines(reader, node, kernel, variant);
     }
-    return status == KILN_OK ? read_launch(reader, node, variant) : status;
+    return status == KILN_OK ? read_variant_launch(reader, node, variant) : status;
 }
 
 /* --- the lists -------------------------------------------------------------------------------- */

@@ -54,8 +54,8 @@ kiln_status targets_choose(kiln_runtime *runtime, const targets_wish *wish,
     return *out_target != NULL ? KILN_OK : diag_no_memory(diag, "--target");
 }
 
-static kiln_status add(cli_targets *targets, const char *at, size_t length, cli_pool *pool,
-                       kiln_diag *diag)
+static kiln_status add_target(cli_targets *targets, const char *at, size_t length, cli_pool *pool,
+                              kiln_diag *diag)
 {
     if (targets->count == TARGETS_MAX) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "--target", "more than %d", TARGETS_MAX);
@@ -75,7 +75,8 @@ kiln_status targets_read(const opt_list *list, cli_pool *pool, cli_targets *out_
     for (size_t i = 0; i < list->count; i++) {
         for (const char *at = list->items[i]; *at != '\0';) {
             size_t length = strcspn(at, ",");
-            kiln_status status = length > 0 ? add(out_targets, at, length, pool, diag) : KILN_OK;
+            kiln_status status =
+                length > 0 ? add_target(out_targets, at, length, pool, diag) : KILN_OK;
             if (status != KILN_OK) {
                 return status;
             }

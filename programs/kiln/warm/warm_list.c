@@ -18,8 +18,8 @@ static size_t most_items(const cli_kernel *kernel)
 }
 
 /* One form, or one of its variants. */
-static bool add(warm_list *list, const warm_item *common, const kernel_form *form,
-                const kernel_variant *variant, cli_pool *pool)
+static bool add_item(warm_list *list, const warm_item *common, const kernel_form *form,
+                     const kernel_variant *variant, cli_pool *pool)
 {
     warm_item *item = &list->items[list->count++];
     *item = *common;
@@ -36,9 +36,9 @@ static bool add_variants(warm_list *list, const warm_item *common, cli_pool *poo
     bool good = true;
     for (size_t i = 0; i < common->kernel->form_count; i++) {
         const kernel_form *form = &common->kernel->forms[i];
-        good = add(list, common, form, NULL, pool) && good;
+        good = add_item(list, common, form, NULL, pool) && good;
         for (size_t j = 0; j < form->variant_count; j++) {
-            good = add(list, common, form, &form->variants[j], pool) && good;
+            good = add_item(list, common, form, &form->variants[j], pool) && good;
         }
     }
     return good;
@@ -71,7 +71,7 @@ static bool add_chosen(warm_list *list, const warm_item *common, kiln_device *de
             const kernel_variant *one = &origin->form->variants[i];
             chosen = origin->shape == &one->shape ? one : chosen;
         }
-        good = add(list, common, origin->form, chosen, pool);
+        good = add_item(list, common, origin->form, chosen, pool);
     }
     kernel_variants_destroy(variants);
     return good;

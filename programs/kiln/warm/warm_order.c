@@ -75,7 +75,7 @@ void warm_find_uses(kiln_runtime *runtime, const char *target, kiln_cache *cache
     }
 }
 
-static int compare(const void *left, const void *right)
+static int compare_uses(const void *left, const void *right)
 {
     const warm_item *a = left;
     const warm_item *b = right;
@@ -94,6 +94,6 @@ void warm_order(warm_item *items, size_t count)
         items[i].place = i;
     }
     if (count > 1) {
-        qsort(items, count, sizeof(*items), compare);
+        qsort(items, count, sizeof(*items), compare_uses);
     }
 }

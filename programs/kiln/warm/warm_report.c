@@ -37,8 +37,8 @@ static void print_what(const char *before, const warm_item *item)
               *item->variant_name != '\0' ? " " : "", item->variant_name);
 }
 
-static void add_row(out_table *table, const warm_result *result, const warm_item *item,
-                    cli_pool *pool)
+static void add_warm_row(out_table *table, const warm_result *result, const warm_item *item,
+                         cli_pool *pool)
 {
     bool good = item->outcome == WARM_COMPILED || item->outcome == WARM_THERE;
     const char *cells[] = {item->kernel->name,
@@ -59,7 +59,7 @@ static bool is_same_skip(const warm_item *a, const warm_item *b)
 
 /* One line for each target and reason, with the first kernels' names: a manifest in several
  * languages is skipped in part for every target. */
-static void print_skips(const warm_result *result)
+static void print_skipped_items(const warm_result *result)
 {
     enum { NAMED = 3 };
     for (size_t i = 0; i < result->count; i++) {
@@ -112,7 +112,7 @@ bool warm_print_table(const warm_result *result, cli_pool *pool)
         for (size_t i = 0; i < result->count; i++) {
             const warm_item *item = &result->items[i];
             if (item->outcome != WARM_SKIPPED && (item->outcome == WARM_FAILED) == (failed != 0)) {
-                add_row(&table, result, item, pool);
+                add_warm_row(&table, result, item, pool);
                 any = true;
             }
         }
@@ -122,7 +122,7 @@ bool warm_print_table(const warm_result *result, cli_pool *pool)
     if (time == NULL || bytes == NULL || (any && !out_table_print(&table, stdout))) {
         return false;
     }
-    print_skips(result);
+    print_skipped_items(result);
     print_unpacked(result);
     (void)printf("%zu there, %zu compiled, %zu skipped, %zu failed, %s\n",
                  warm_count(result, WARM_THERE), warm_count(result, WARM_COMPILED),
