@@ -55,8 +55,9 @@ static void target_destroy(void *instance, kiln_target *target)
     target->handle = NULL;
 }
 
-static kiln_status identify(void *instance, const kiln_stage *stage, const kiln_target *target,
-                            const kiln_identity *identity, kiln_diag *diag)
+static kiln_status identify_compiler(void *instance, const kiln_stage *stage,
+                                     const kiln_target *target, const kiln_identity *identity,
+                                     kiln_diag *diag)
 {
     cpu_instance *cpu = (cpu_instance *)instance;
     const cpu_target *to = kn_cpu_target_of(target);
@@ -138,7 +139,7 @@ const kiln_compiler_ops kn_cpu_compiler_ops = {
     .target_of_device = target_of_device,
     .target_parse = target_parse,
     .target_destroy = target_destroy,
-    .identify = identify,
+    .identify = identify_compiler,
     .system_include_dir = system_include_dir,
     .ships_header = ships_header,
     .uncacheable_option = kn_cpu_flags_uncacheable,

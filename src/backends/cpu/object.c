@@ -30,7 +30,7 @@ enum {
 };
 
 /* The bytes [offset, offset + length) lie in `size`. */
-static bool within(uint64_t offset, uint64_t length, uint64_t size)
+static bool lies_within(uint64_t offset, uint64_t length, uint64_t size)
 {
     return offset <= size && length <= size - offset;
 }
@@ -47,7 +47,7 @@ static bool segments_sound(const unsigned char *data, size_t size)
     bool code = false;
     bool dynamic = false;
     if (kn_get_u16(data + 54) != SEGMENT_SIZE ||
-        !within(table, (uint64_t)count * SEGMENT_SIZE, size)) {
+        !lies_within(table, (uint64_t)count * SEGMENT_SIZE, size)) {
         return false;
     }
     for (unsigned i = 0; i < count; i++) {
@@ -57,7 +57,8 @@ static bool segments_sound(const unsigned char *data, size_t size)
         if (type != SEGMENT_LOAD && type != SEGMENT_DYNAMIC) {
             continue;
         }
-        if (!within(kn_get_u64(segment + 8), in_file, size) || in_file > kn_get_u64(segment + 40)) {
+        if (!lies_within(kn_get_u64(segment + 8), in_file, size) ||
+            in_file > kn_get_u64(segment + 40)) {
             return false;
         }
         code = code || (type == SEGMENT_LOAD && (kn_get_u32(segment + 4) & 1u) != 0);
@@ -99,7 +100,7 @@ static bool find_symbols(const unsigned char *data, size_t size, symbols *out)
     const uint64_t table = kn_get_u64(data + 40);
     const unsigned count = kn_get_u16(data + 60);
     if (kn_get_u16(data + 58) != SECTION_SIZE ||
-        !within(table, (uint64_t)count * SECTION_SIZE, size)) {
+        !lies_within(table, (uint64_t)count * SECTION_SIZE, size)) {
         return false;
     }
     for (unsigned i = 0; i < count; i++) {
@@ -113,7 +114,7 @@ static bool find_symbols(const unsigned char *data, size_t size, symbols *out)
         const uint64_t length = kn_get_u64(section + 32);
         const uint64_t text_offset = kn_get_u64(text + 24);
         const uint64_t text_length = kn_get_u64(text + 32);
-        if (!within(offset, length, size) || !within(text_offset, text_length, size) ||
+        if (!lies_within(offset, length, size) || !lies_within(text_offset, text_length, size) ||
             text_length == 0 || data[text_offset + text_length - 1] != '\0') {
             return false;
         }

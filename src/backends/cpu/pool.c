@@ -59,7 +59,7 @@ static void worker_main(void *user)
 
 /* Under `turn`. Each thread takes its number (from `busy`) before the next one starts; fewer
  * threads than wanted are fine. */
-static void start(cpu_pool *pool)
+static void start_threads(cpu_pool *pool)
 {
     pool->tried = true;
     if (pool->wanted == 0) {
@@ -90,7 +90,7 @@ void kn_cpu_pool_run(cpu_pool *pool, cpu_piece_fn *run, void *user, size_t total
     }
     kn_mutex_lock(&pool->turn);
     if (!pool->tried) {
-        start(pool);
+        start_threads(pool);
     }
     /* Eight turns a thread: enough to even out unequal groups, few enough to cost nothing. */
     const size_t turns = ((size_t)pool->started + 1) * 8;

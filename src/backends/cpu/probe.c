@@ -17,8 +17,9 @@ typedef struct question {
     char *folder; /* where the children run: programs may leave files */
 } question;
 
-static kiln_status ask(const question *q, const char *const *argv, const char *extra_environment,
-                       kn_process_result *out_result, kiln_diag *diag)
+static kiln_status ask_compiler(const question *q, const char *const *argv,
+                                const char *extra_environment, kn_process_result *out_result,
+                                kiln_diag *diag)
 {
     const char *const environment[] = {"LC_ALL=C", "LANGUAGE=C", extra_environment, NULL};
     const kn_process_request request = {
@@ -41,7 +42,7 @@ static char *next_line(char **text)
     return line;
 }
 
-static void trim(char *line)
+static void trim_line(char *line)
 {
     for (size_t n = strlen(line); n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\r');) {
         line[--n] = '\0';
@@ -111,7 +112,7 @@ static bool read_answer(const question *q, char *text)
     bool listing = false;
     bool ended = false;
     while ((line = next_line(&text)) != NULL) {
-        trim(line);
+        trim_line(line);
         if (strcmp(line, "#include <...> search starts here:") == 0) {
             listing = true;
         } else if (strcmp(line, "End of search list.") == 0) {
@@ -149,7 +150,7 @@ static bool add_libraries(const question *q, const char *path)
     const char *const argv[] = {path, NULL};
     kn_process_result result = {0};
     bool ok = true;
-    if (ask(q, argv, "LD_TRACE_LOADED_OBJECTS=1", &result, NULL) != KILN_OK) {
+    if (ask_compiler(q, argv, "LD_TRACE_LOADED_OBJECTS=1", &result, NULL) != KILN_OK) {
         return false;
     }
     char *text = result.out;
@@ -201,11 +202,11 @@ static bool ask_program(const question *q, const char *name)
     kn_text_putf(option, sizeof(option), "-print-prog-name=%s", name);
     const char *const argv[] = {q->compiler, option, NULL};
     kn_process_result result = {0};
-    bool ok = ask(q, argv, NULL, &result, NULL) == KILN_OK;
+    bool ok = ask_compiler(q, argv, NULL, &result, NULL) == KILN_OK;
     char *text = result.out;
     char *line = next_line(&text);
     if (ok && result.exit_code == 0 && line != NULL) {
-        trim(line);
+        trim_line(line);
         ok = add_program(q, name, line);
     }
     kn_process_result_deinit(&result);
@@ -240,7 +241,7 @@ kiln_status kn_cpu_toolchain_probe(const char *path, cpu_toolchain *toolchain, k
                                "identifying the C compiler", "%s cannot be read", path);
         goto cleanup;
     }
-    status = ask(&q, argv, NULL, &result, diag);
+    status = ask_compiler(&q, argv, NULL, &result, diag);
     if (status != KILN_OK) {
         goto cleanup;
     }

@@ -68,7 +68,7 @@ static const struct {
     {KN_X86_AVX512VPOPCNTDQ, BIT(KN_X86_AVX512F)},
 };
 
-static uint64_t consistent(kn_architecture architecture, uint64_t features)
+static uint64_t consistent_features(kn_architecture architecture, uint64_t features)
 {
     for (size_t i = 0; i < sizeof(x86_needs) / sizeof(x86_needs[0]); i++) {
         if (architecture == KN_ARCH_X86_64 && (x86_needs[i].needs & ~features) != 0) {
@@ -132,7 +132,7 @@ kiln_status kn_cpu_target_native(const kn_processor *processor, cpu_target *out_
         list += length;
         list += *list == ',';
     }
-    target.features = consistent(target.architecture, target.features);
+    target.features = consistent_features(target.architecture, target.features);
     *out_target = target;
     return KILN_OK;
 }
@@ -170,8 +170,9 @@ kiln_status kn_cpu_target_named(const kn_processor *processor, const char *name,
         if ((extra & ~(BIT(count) - 1)) != 0) {
             return unknown_target(name, diag);
         }
-        *out_target = (cpu_target){levels[i].architecture,
-                                   consistent(levels[i].architecture, levels[i].features | extra)};
+        *out_target =
+            (cpu_target){levels[i].architecture,
+                         consistent_features(levels[i].architecture, levels[i].features | extra)};
         return KILN_OK;
     }
     return unknown_target(name, diag);

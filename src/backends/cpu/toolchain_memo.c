@@ -11,7 +11,7 @@
 
 enum { FIELD_LIMIT = 12 };
 
-static bool plain(const char *text)
+static bool is_plain_text(const char *text)
 {
     return text != NULL && strpbrk(text, "\t\n") == NULL;
 }
@@ -19,7 +19,7 @@ static bool plain(const char *text)
 static bool encode_list(kn_strbuf *text, const char *word, char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!plain(list[i])) {
+        if (!is_plain_text(list[i])) {
             return false;
         }
         kn_strbuf_printf(text, "%s\t%s\n", word, list[i]);
@@ -29,7 +29,7 @@ static bool encode_list(kn_strbuf *text, const char *word, char *const *list, si
 
 bool kn_cpu_toolchain_encode(const cpu_toolchain *toolchain, kn_strbuf *text)
 {
-    if (!plain(toolchain->version) || !plain(toolchain->machine)) {
+    if (!is_plain_text(toolchain->version) || !is_plain_text(toolchain->machine)) {
         return false;
     }
     kn_strbuf_printf(text, FIRST_LINE "\nversion\t%s\nmachine\t%s\n", toolchain->version,
@@ -37,7 +37,7 @@ bool kn_cpu_toolchain_encode(const cpu_toolchain *toolchain, kn_strbuf *text)
     for (size_t i = 0; i < toolchain->tool_count; i++) {
         const cpu_tool *tool = &toolchain->tools[i];
         const kn_file_facts *facts = &tool->facts;
-        if (!plain(tool->name) || !plain(tool->path)) {
+        if (!is_plain_text(tool->name) || !is_plain_text(tool->path)) {
             return false;
         }
         kn_strbuf_printf(text,
@@ -108,7 +108,7 @@ static bool take_tool(cpu_toolchain *toolchain, char *const *fields)
 }
 
 /* Splits in place; the number of fields. */
-static size_t split(char *line, char **fields)
+static size_t split_row(char *line, char **fields)
 {
     size_t count = 0;
     while (count < FIELD_LIMIT) {
@@ -125,7 +125,7 @@ static size_t split(char *line, char **fields)
 static bool take_line(cpu_toolchain *toolchain, char *line)
 {
     char *fields[FIELD_LIMIT];
-    const size_t count = split(line, fields);
+    const size_t count = split_row(line, fields);
     const char *word = fields[0];
     if (count == 10 && strcmp(word, "tool") == 0) {
         return take_tool(toolchain, fields);

@@ -22,7 +22,7 @@ typedef struct option_list {
     bool failed;
 } option_list;
 
-static void add(option_list *list, const char *text)
+static void add_option(option_list *list, const char *text)
 {
     if (list->count == MAX_OPTIONS) {
         list->failed = true;
@@ -45,7 +45,7 @@ static void add_joined(option_list *list, const char *a, const char *b, const ch
         return;
     }
     list->owned[list->owned_count++] = text;
-    add(list, text);
+    add_option(list, text);
 }
 
 static void list_deinit(option_list *list)
@@ -90,7 +90,7 @@ static void build_options(const kn_cuda *cuda, const kiln_compile_request *reque
         kn_strbuf_deinit(&define);
     }
     for (size_t i = 0; i < source->option_count; i++) {
-        add(list, source->options[i]);
+        add_option(list, source->options[i]);
     }
     for (size_t i = 0; i < source->include_dir_count; i++) {
         add_include_dir(list, source->include_dirs[i]);
@@ -265,8 +265,8 @@ static const char *result_text(kn_cuda *cuda, nvrtcResult result, char number[24
     return text != NULL ? text : number;
 }
 
-static kiln_status fail(kn_cuda *cuda, const kn_cuda_answer *answer, const char *name,
-                        kiln_diag *diag)
+static kiln_status fail_compile(kn_cuda *cuda, const kn_cuda_answer *answer, const char *name,
+                                kiln_diag *diag)
 {
     char number[24];
     const nvrtcResult result = answer->result;
@@ -292,9 +292,9 @@ void kn_cuda_lowered_fact(char out_name[KN_CUDA_FACT], size_t entry)
 }
 
 /* Output, log and each entry's lowered name, by which C++ entries are found in the loaded code. */
-static kiln_status keep(kn_cuda *cuda, const kiln_compile_request *request,
-                        const kn_cuda_unit *unit, const kn_cuda_answer *answer,
-                        kiln_artifact *artifact, kiln_diag *diag)
+static kiln_status keep_answer(kn_cuda *cuda, const kiln_compile_request *request,
+                               const kn_cuda_unit *unit, const kn_cuda_answer *answer,
+                               kiln_artifact *artifact, kiln_diag *diag)
 {
     const kiln_host *host = cuda->host;
     kiln_status status = KILN_OK;
@@ -341,9 +341,9 @@ static kiln_status compile_unit(kn_cuda *cuda, const kiln_compile_request *reque
     if (status != KILN_OK) {
         status = kn_no_memory(diag, unit->shown);
     } else if (answer.result != NVRTC_SUCCESS) {
-        status = fail(cuda, &answer, unit->shown, diag);
+        status = fail_compile(cuda, &answer, unit->shown, diag);
     } else {
-        status = keep(cuda, request, unit, &answer, artifact, diag);
+        status = keep_answer(cuda, request, unit, &answer, artifact, diag);
     }
     kn_cuda_answer_deinit(&answer);
     if (program != NULL) {

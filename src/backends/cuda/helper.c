@@ -116,7 +116,7 @@ static bool take_frame(kn_cuda_answer *answer, char letter, char *body, size_t s
     }
 }
 
-static bool parse(kn_cuda_answer *answer, const kn_cuda_unit *unit)
+static bool parse_answer(kn_cuda_answer *answer, const kn_cuda_unit *unit)
 {
     char *bytes = answer->bytes;
     size_t at = 0;
@@ -175,8 +175,8 @@ kiln_status kn_cuda_helper_compile(const kn_cuda *cuda, const kn_cuda_unit *unit
     out_answer->bytes = result.out;
     out_answer->size = result.out_size;
     result.out = NULL;
-    if (parse(out_answer, unit) && out_answer->header != 'r' && same_library(&toolkit->nvrtc) &&
-        same_library(&toolkit->builtins)) {
+    if (parse_answer(out_answer, unit) && out_answer->header != 'r' &&
+        same_library(&toolkit->nvrtc) && same_library(&toolkit->builtins)) {
         status = KILN_OK;
     }
 cleanup:

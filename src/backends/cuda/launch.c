@@ -234,7 +234,8 @@ static kiln_status collect_params(const kiln_sys_launch *launch, const kn_cuda_f
 enum { GRID_MAX_YZ = 65535, BLOCK_MAX_Z = 64, CHOSEN_BLOCK = 256 };
 
 /* Whether the block can be twice as large in a dimension, of at most `limit` threads. */
-static bool doubles(const kiln_sys_launch *launch, const uint64_t local[3], int i, uint64_t limit)
+static bool doubling_fits(const kiln_sys_launch *launch, const uint64_t local[3], int i,
+                          uint64_t limit)
 {
     return launch->global[i] % (local[i] * 2) == 0 && local[0] * local[1] * local[2] * 2 <= limit &&
            (i < 2 || local[i] < BLOCK_MAX_Z);
@@ -247,12 +248,13 @@ static void choose_block(const kiln_sys_launch *launch, int max_threads, uint64_
     const uint64_t most = (uint64_t)max_threads;
     local[0] = local[1] = local[2] = 1;
     for (int i = 1; i < 3; i++) {
-        while (launch->global[i] / local[i] > GRID_MAX_YZ && doubles(launch, local, i, most)) {
+        while (launch->global[i] / local[i] > GRID_MAX_YZ &&
+               doubling_fits(launch, local, i, most)) {
             local[i] *= 2;
         }
     }
     for (int i = 0; i < 3; i++) {
-        while (doubles(launch, local, i, most < CHOSEN_BLOCK ? most : CHOSEN_BLOCK)) {
+        while (doubling_fits(launch, local, i, most < CHOSEN_BLOCK ? most : CHOSEN_BLOCK)) {
             local[i] *= 2;
         }
     }
@@ -282,8 +284,9 @@ static kiln_status explain_refusal(const kn_cuda *cuda, const kiln_sys_launch *l
     return too_many_threads(launch, local, allowed, diag);
 }
 
-static kiln_status shape(const kn_cuda *cuda, const kiln_sys_launch *launch,
-                         const kn_cuda_function *function, CUlaunchConfig *config, kiln_diag *diag)
+static kiln_status shape_launch(const kn_cuda *cuda, const kiln_sys_launch *launch,
+                                const kn_cuda_function *function, CUlaunchConfig *config,
+                                kiln_diag *diag)
 {
     uint64_t local[3] = {launch->local[0], launch->local[1], launch->local[2]};
     uint64_t grid[3];
@@ -372,7 +375,7 @@ static kiln_status launch_entered(kn_cuda_queue *queue, const kiln_sys_launch *l
         status = collect_params(launch, function, &params, diag);
     }
     if (status == KILN_OK) {
-        status = shape(cuda, launch, function, &config, diag);
+        status = shape_launch(cuda, launch, function, &config, diag);
     }
     if (status != KILN_OK) {
         return status;

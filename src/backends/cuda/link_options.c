@@ -28,7 +28,8 @@ static const struct {
     {"-Xptxas", "--ptxas-options", LIST, 0, "-Xptxas"},
 };
 
-static void add(kn_cuda_link_options *out, const char *name, const char *value, size_t length)
+static void add_link_option(kn_cuda_link_options *out, const char *name, const char *value,
+                            size_t length)
 {
     if (out->count == KN_CUDA_LINK_OPTIONS ||
         strlen(name) + length + 2 > sizeof(out->text[out->count])) {
@@ -52,7 +53,7 @@ static void add_list(kn_cuda_link_options *out, const char *name, const char *li
     while (*list != '\0') {
         const size_t length = strcspn(list, ",");
         if (length > 0) {
-            add(out, name, list, length);
+            add_link_option(out, name, list, length);
         }
         list += length + (list[length] == ',');
     }
@@ -75,7 +76,8 @@ static const char *value_of(const kiln_source *source, size_t index, const char 
                                               : "";
 }
 
-static void take(kn_cuda_link_options *out, size_t row, const char *value, int switches[SWITCHES])
+static void take_link_option(kn_cuda_link_options *out, size_t row, const char *value,
+                             int switches[SWITCHES])
 {
     switch (rows[row].kind) {
     case SWITCH:
@@ -86,10 +88,10 @@ static void take(kn_cuda_link_options *out, size_t row, const char *value, int s
         switches[PREC_DIV] = switches[PREC_SQRT] = 0;
         break;
     case FLAG:
-        add(out, rows[row].link, "", 0);
+        add_link_option(out, rows[row].link, "", 0);
         break;
     case VALUE:
-        add(out, rows[row].link, value, strlen(value));
+        add_link_option(out, rows[row].link, value, strlen(value));
         break;
     case LIST:
         add_list(out, rows[row].link, value);
@@ -102,20 +104,20 @@ void kn_cuda_link_options_init(kn_cuda_link_options *out, const kiln_source *sou
 {
     int switches[SWITCHES] = {-1, -1, -1, -1};
     memset(out, 0, sizeof(*out));
-    add(out, "-lto", "", 0);
-    add(out, "-arch", architecture, strlen(architecture));
+    add_link_option(out, "-lto", "", 0);
+    add_link_option(out, "-arch", architecture, strlen(architecture));
     for (size_t i = 0; i < source->option_count; i++) {
         for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
             const char *value = value_of(source, i, rows[j].brief);
             value = value != NULL ? value : value_of(source, i, rows[j].full);
             if (value != NULL) {
-                take(out, j, value, switches);
+                take_link_option(out, j, value, switches);
             }
         }
     }
     for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
         if (rows[j].kind == SWITCH && switches[rows[j].which] >= 0) {
-            add(out, rows[j].link, switches[rows[j].which] == 1 ? "1" : "0", 1);
+            add_link_option(out, rows[j].link, switches[rows[j].which] == 1 ? "1" : "0", 1);
         }
     }
 }

@@ -33,7 +33,7 @@ typedef struct pick {
     int major, minor;
 } pick;
 
-static void consider(pick *best, const char *name)
+static void consider_name(pick *best, const char *name)
 {
     size_t prefix = strlen(best->prefix);
     int major = 0;
@@ -53,7 +53,7 @@ static void consider(pick *best, const char *name)
 
 static kiln_status consider_one(void *user, const char *name)
 {
-    consider((pick *)user, name);
+    consider_name((pick *)user, name);
     return KILN_OK;
 }
 
@@ -64,12 +64,12 @@ static kiln_status consider_each(void *user, const char *name)
 {
     pick *best = (pick *)user;
     for (int i = 0; i < LIBRARIES; i++) {
-        consider(&best[i], name);
+        consider_name(&best[i], name);
     }
     return KILN_OK;
 }
 
-static bool take(const char *folder, const pick *best, kn_cuda_file *file)
+static bool take_best(const char *folder, const pick *best, kn_cuda_file *file)
 {
     kn_elf_facts facts;
     if (best->name[0] == '\0') {
@@ -114,15 +114,15 @@ static bool toolkit_in(const char *folder, kn_cuda_toolkit *toolkit)
                             {"libnvJitLink.so.", {0}, 0, -1}};
     if (!kn_path_is_absolute(folder) ||
         kn_file_list(folder, consider_each, best, NULL) != KILN_OK ||
-        !take(folder, &best[NVRTC], &toolkit->nvrtc)) {
+        !take_best(folder, &best[NVRTC], &toolkit->nvrtc)) {
         return false;
     }
     /* libnvrtc.so.13 says the major version; its builtins' name says all of it. */
-    const bool whole = take(folder, &best[BUILTINS], &toolkit->builtins);
+    const bool whole = take_best(folder, &best[BUILTINS], &toolkit->builtins);
     const pick *named = &best[whole ? BUILTINS : NVRTC];
     toolkit->major = named->major;
     toolkit->minor = named->minor > 0 ? named->minor : 0;
-    (void)take(folder, &best[NVJITLINK], &toolkit->nvjitlink);
+    (void)take_best(folder, &best[NVJITLINK], &toolkit->nvjitlink);
     find_headers(folder, toolkit);
     return true;
 }

@@ -115,8 +115,8 @@ kiln_status kn_cuda_queue_read(void *opaque, void *buffer, size_t offset, void *
 }
 
 /* Patterns of 1, 2 and 4 bytes have a call of their own; 8 and 16 are columns of 32-bit words. */
-static CUresult fill(const kn_cuda_driver *driver, CUdeviceptr to, size_t size, const void *pattern,
-                     size_t pattern_size, CUstream stream)
+static CUresult fill_memory(const kn_cuda_driver *driver, CUdeviceptr to, size_t size,
+                            const void *pattern, size_t pattern_size, CUstream stream)
 {
     unsigned char bytes[16];
     unsigned short half;
@@ -151,8 +151,9 @@ kiln_status kn_cuda_queue_fill(void *opaque, void *buffer, size_t offset, const 
     if (status != KILN_OK) {
         return status;
     }
-    CUresult result = fill(&queue->device->cuda->driver, kn_cuda_buffer_pointer(buffer) + offset,
-                           size, pattern, pattern_size, queue->stream);
+    CUresult result =
+        fill_memory(&queue->device->cuda->driver, kn_cuda_buffer_pointer(buffer) + offset, size,
+                    pattern, pattern_size, queue->stream);
     kn_cuda_leave(queue->device);
     return result == CUDA_SUCCESS ? KILN_OK
                                   : kn_cuda_fail(queue->device->cuda, result, "cuMemset", diag);

@@ -11,8 +11,8 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-static void answer(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
-                   const char *why)
+static void answer_probe(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
+                         const char *why)
 {
     report->outcome = outcome;
     kn_text_put(report->why, sizeof(report->why), why);
@@ -55,23 +55,24 @@ static void report_init_failure(const kn_cuda *cuda, CUresult result, kiln_probe
     kiln_diag diag = KILN_DIAG_INIT;
     (void)kn_cuda_fail(cuda, result, "cuInit", &diag);
     if (result == CUDA_ERROR_NO_DEVICE && !no_permission()) {
-        answer(report, KILN_PROBE_NO_DEVICE,
-               "check that an NVIDIA GPU is present and visible (nvidia-smi, CUDA_VISIBLE_DEVICES, "
-               "the container's GPU option)",
-               diag.why);
+        answer_probe(
+            report, KILN_PROBE_NO_DEVICE,
+            "check that an NVIDIA GPU is present and visible (nvidia-smi, CUDA_VISIBLE_DEVICES, "
+            "the container's GPU option)",
+            diag.why);
     } else if (result == CUDA_ERROR_STUB_LIBRARY) {
-        answer(report, KILN_PROBE_LIBRARY_UNUSABLE,
-               "install the NVIDIA driver, or remove the toolkit's stubs directory from "
-               "LD_LIBRARY_PATH",
-               "this is the toolkit's stub of libcuda, not the driver");
+        answer_probe(report, KILN_PROBE_LIBRARY_UNUSABLE,
+                     "install the NVIDIA driver, or remove the toolkit's stubs directory from "
+                     "LD_LIBRARY_PATH",
+                     "this is the toolkit's stub of libcuda, not the driver");
     } else if (no_permission()) {
-        answer(report, KILN_PROBE_NO_PERMISSION,
-               "add the user to the group that owns /dev/nvidia* (often 'video' or 'render')",
-               "/dev/nvidiactl cannot be opened: permission denied");
+        answer_probe(report, KILN_PROBE_NO_PERMISSION,
+                     "add the user to the group that owns /dev/nvidia* (often 'video' or 'render')",
+                     "/dev/nvidiactl cannot be opened: permission denied");
     } else {
-        answer(report, KILN_PROBE_FAILED,
-               diag.fix[0] != '\0' ? diag.fix : "run nvidia-smi; reload the driver or reboot",
-               diag.why);
+        answer_probe(report, KILN_PROBE_FAILED,
+                     diag.fix[0] != '\0' ? diag.fix : "run nvidia-smi; reload the driver or reboot",
+                     diag.why);
     }
     kiln_diag_clear(&diag);
 }
@@ -114,7 +115,7 @@ static bool try_driver(kn_cuda *cuda, const char *name, kiln_probe_report *repor
     kn_dylib *lib = NULL;
     if (kn_dylib_open(names, &lib, &outcome, &diag) != KILN_OK) {
         if (outcome != KILN_PROBE_LIBRARY_MISSING || report->why[0] == '\0') {
-            answer(report, outcome, "install the NVIDIA driver", diag.why);
+            answer_probe(report, outcome, "install the NVIDIA driver", diag.why);
         }
         over = false;
         goto cleanup;
@@ -131,16 +132,17 @@ static bool try_driver(kn_cuda *cuda, const char *name, kiln_probe_report *repor
                       &cuda->driver, &diag) != KILN_OK) {
         const bool old = version > 0 && version < 11000;
         put_version(report, version);
-        answer(report, old ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_SYMBOL_MISSING,
-               "install an NVIDIA driver for CUDA 11.0 or newer", diag.why);
+        answer_probe(report, old ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_SYMBOL_MISSING,
+                     "install an NVIDIA driver for CUDA 11.0 or newer", diag.why);
         memset(&cuda->driver, 0, sizeof(cuda->driver));
         goto cleanup;
     }
     put_version(report, version);
     CUresult result = version < 11000 ? CUDA_SUCCESS : cuda->driver.cuInit(0);
     if (version < 11000) {
-        answer(report, KILN_PROBE_DRIVER_TOO_OLD, "install an NVIDIA driver for CUDA 11.0 or newer",
-               "the driver offers an older CUDA than 11.0");
+        answer_probe(report, KILN_PROBE_DRIVER_TOO_OLD,
+                     "install an NVIDIA driver for CUDA 11.0 or newer",
+                     "the driver offers an older CUDA than 11.0");
     } else if (result != CUDA_SUCCESS) {
         report_init_failure(cuda, result, report);
         over = result != CUDA_ERROR_STUB_LIBRARY; /* a real driver may lie behind a stub */
@@ -213,7 +215,7 @@ kiln_status kn_cuda_open(const kiln_host *host, void **out_instance, kiln_probe_
     kn_mutex_init(&cuda->lock);
     kn_text_put(report->backend, sizeof(report->backend), "cuda");
     if (host->compile_only) {
-        answer(report, KILN_PROBE_SKIPPED, "", "the driver was not opened");
+        answer_probe(report, KILN_PROBE_SKIPPED, "", "the driver was not opened");
     } else {
         open_driver(cuda, report);
     }
@@ -247,7 +249,7 @@ void kn_cuda_close(void *instance)
     free(cuda);
 }
 
-static int attribute(const kn_cuda *cuda, CUdevice device, int which)
+static int device_attribute(const kn_cuda *cuda, CUdevice device, int which)
 {
     int value = 0;
     /* None of those that are asked for is negative. */
@@ -259,20 +261,22 @@ static int attribute(const kn_cuda *cuda, CUdevice device, int which)
 /* Of a compute capability; 0 for what cannot be one. */
 static int version_part(const kn_cuda *cuda, CUdevice device, int which)
 {
-    const int value = attribute(cuda, device, which);
+    const int value = device_attribute(cuda, device, which);
     return value < 1000 ? value : 0;
 }
 
 static void fill_limits(const kn_cuda *cuda, CUdevice device, kiln_device_info *info)
 {
-    info->compute_units = (uint32_t)attribute(cuda, device, CU_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    info->max_group_size = (uint32_t)attribute(cuda, device, CU_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    info->max_group_dim[0] = (uint32_t)attribute(cuda, device, CU_ATTRIBUTE_MAX_BLOCK_DIM_X);
-    info->max_group_dim[1] = (uint32_t)attribute(cuda, device, CU_ATTRIBUTE_MAX_BLOCK_DIM_Y);
-    info->max_group_dim[2] = (uint32_t)attribute(cuda, device, CU_ATTRIBUTE_MAX_BLOCK_DIM_Z);
-    info->subgroup_size = (uint32_t)attribute(cuda, device, CU_ATTRIBUTE_WARP_SIZE);
+    info->compute_units =
+        (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info->max_group_size =
+        (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    info->max_group_dim[0] = (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_MAX_BLOCK_DIM_X);
+    info->max_group_dim[1] = (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+    info->max_group_dim[2] = (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+    info->subgroup_size = (uint32_t)device_attribute(cuda, device, CU_ATTRIBUTE_WARP_SIZE);
     info->local_bytes =
-        (uint64_t)attribute(cuda, device, CU_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        (uint64_t)device_attribute(cuda, device, CU_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     info->address_bits = 64;
     size_t memory = 0;
     if (cuda->driver.cuDeviceTotalMem_v2(&memory, device) == CUDA_SUCCESS) {
@@ -309,7 +313,7 @@ kiln_status kn_cuda_device_info(void *instance, uint32_t index, kiln_device_info
     if (cuda->driver.cuDeviceGetUuid(&uuid, device) == CUDA_SUCCESS) {
         kn_hex_encode(uuid.bytes, sizeof(uuid.bytes), info.uuid);
     }
-    info.device_class = attribute(cuda, device, CU_ATTRIBUTE_INTEGRATED) != 0
+    info.device_class = device_attribute(cuda, device, CU_ATTRIBUTE_INTEGRATED) != 0
                             ? KILN_DEVICE_INTEGRATED
                             : KILN_DEVICE_DISCRETE;
     fill_limits(cuda, device, &info);

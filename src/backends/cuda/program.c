@@ -204,8 +204,8 @@ void kn_cuda_program_unload(void *opaque, void *handle)
 #define PARAMS_STEP 1024u
 
 /* Parameter sizes where the driver reports them (12.4 and later); kinds it does not know. */
-static kiln_status reflect(const cuda_program *program, const char *name,
-                           kn_cuda_function *function, kiln_diag *diag)
+static kiln_status reflect_kernel(const cuda_program *program, const char *name,
+                                  kn_cuda_function *function, kiln_diag *diag)
 {
     const kn_cuda *cuda = program->device->cuda;
     size_t offset = 0;
@@ -276,7 +276,7 @@ static kiln_status find_function(cuda_program *program, const char *entry,
     if (result != CUDA_SUCCESS) {
         return fail_load(program->device->cuda, result, "cuLibraryGetKernel", diag);
     }
-    return reflect(program, name, function, diag);
+    return reflect_kernel(program, name, function, diag);
 }
 
 kiln_status kn_cuda_program_function(void *handle, const char *entry,

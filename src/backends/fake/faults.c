@@ -38,7 +38,7 @@ static const failure_row failures[] = {
 
 #define FAILURES (sizeof(failures) / sizeof(failures[0]))
 
-static bool same(const char *text, size_t length, const char *name)
+static bool same_name(const char *text, size_t length, const char *name)
 {
     return strlen(name) == length && memcmp(text, name, length) == 0;
 }
@@ -69,12 +69,12 @@ static bool read_row(const char *text, size_t length, kn_fake_fault *out_row)
     }
     out_row->op = FAKE_OP_COUNT;
     for (int i = 0; i < FAKE_OP_COUNT; i++) {
-        if (same(text, (size_t)(equals - text), op_names[i])) {
+        if (same_name(text, (size_t)(equals - text), op_names[i])) {
             out_row->op = (kn_fake_op)i;
         }
     }
     for (size_t i = 0; i < FAILURES; i++) {
-        if (same(what, what_length, failures[i].what)) {
+        if (same_name(what, what_length, failures[i].what)) {
             out_row->what = failures[i].what;
         }
     }
@@ -107,7 +107,7 @@ static void note_thread(kn_fake_faults *faults)
     }
 }
 
-static kiln_status act(const char *what, kn_fake_op op, bool *out_empty, kiln_diag *diag)
+static kiln_status act_on_fault(const char *what, kn_fake_op op, bool *out_empty, kiln_diag *diag)
 {
     for (size_t i = 0; i < FAILURES; i++) {
         if (strcmp(failures[i].what, what) == 0 && failures[i].status != KILN_OK) {
@@ -142,7 +142,7 @@ kiln_status kn_fake_call(kn_fake_faults *faults, kn_fake_op op, bool *out_empty,
     for (size_t i = 0; i < faults->count; i++) {
         const kn_fake_fault *row = &faults->rows[i];
         if (row->op == op && (row->at == 0 || row->at == call)) {
-            return act(row->what, op, out_empty, diag);
+            return act_on_fault(row->what, op, out_empty, diag);
         }
     }
     return KILN_OK;

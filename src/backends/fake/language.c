@@ -34,18 +34,19 @@ typedef struct parser {
     bool no_memory;
 } parser;
 
-static void complain(parser *p, const char *kind, const char *text, const char *word)
+static void complain_of_word(parser *p, const char *kind, const char *text, const char *word)
 {
     kn_strbuf_printf(p->log, "%s:%u: %s: %s%s%s\n", p->file, p->line, kind, text,
                      word[0] != '\0' ? ": " : "", word);
     p->failed = p->failed || strcmp(kind, "error") == 0;
 }
 
-static void emit(parser *p, kn_fake_step_kind kind, uint32_t index, double value)
+static void emit_step(parser *p, kn_fake_step_kind kind, uint32_t index, double value)
 {
     kn_fake_code *code = p->code;
     if (code->step_count == FAKE_OPS_MAX || code->kernel_count == 0) {
-        complain(p, "error", code->kernel_count == 0 ? "no kernel is open" : "too many steps", "");
+        complain_of_word(p, "error",
+                         code->kernel_count == 0 ? "no kernel is open" : "too many steps", "");
         return;
     }
     if (code->step_count % 64 == 0) {
@@ -103,7 +104,7 @@ static void parse_define(parser *p, char **words, size_t count)
 {
     if (count != 3 || p->defined_count == DEFINES_MAX || strlen(words[1]) >= FAKE_NAME_SIZE ||
         strlen(words[2]) >= FAKE_NAME_SIZE) {
-        complain(p, "error", "cannot define", count > 1 ? words[1] : "");
+        complain_of_word(p, "error", "cannot define", count > 1 ? words[1] : "");
         return;
     }
     kn_text_put(p->defined[p->defined_count].name, FAKE_NAME_SIZE, words[1]);
@@ -116,32 +117,32 @@ static void parse_word(parser *p, const char *word, const char *next, bool *skip
     word = expand_define(p, word);
     *skip_next = false;
     if (strlen(word) == 1 && strchr("+-*/%", word[0]) != NULL) {
-        emit(p, FAKE_OPERATE, (uint32_t)(unsigned char)word[0], 0);
+        emit_step(p, FAKE_OPERATE, (uint32_t)(unsigned char)word[0], 0);
         return;
     }
     int param = find_param(p, word);
     if (param >= 0 && next != NULL && strcmp(next, "@") == 0 && is_buffer(p, param)) {
-        emit(p, FAKE_PUSH_ELEMENT, (uint32_t)param, 0);
+        emit_step(p, FAKE_PUSH_ELEMENT, (uint32_t)param, 0);
         *skip_next = true;
         return;
     }
     if (param >= 0) {
-        emit(p, FAKE_PUSH_PARAM, (uint32_t)param, 0);
+        emit_step(p, FAKE_PUSH_PARAM, (uint32_t)param, 0);
         return;
     }
     for (uint32_t i = 0; i < sizeof(item_names) / sizeof(item_names[0]); i++) {
         if (strcmp(item_names[i], word) == 0) {
-            emit(p, FAKE_PUSH_NAME, i, 0);
+            emit_step(p, FAKE_PUSH_NAME, i, 0);
             return;
         }
     }
     char *end = NULL;
     double number = strtod(word, &end);
     if (end == word || *end != '\0') {
-        complain(p, "error", "unknown word", word);
+        complain_of_word(p, "error", "unknown word", word);
         return;
     }
-    emit(p, FAKE_PUSH_NUMBER, 0, number);
+    emit_step(p, FAKE_PUSH_NUMBER, 0, number);
 }
 
 static void parse_expression(parser *p, char **words, size_t count)
@@ -161,19 +162,19 @@ static void parse_store(parser *p, char **words, size_t count)
         equals++;
     }
     if (p->code->kernel_count == 0 || !is_buffer(p, target) || equals == count) {
-        complain(p, "error", "not a store", words[0]);
+        complain_of_word(p, "error", "not a store", words[0]);
         return;
     }
     bool indexed = equals > 1;
     if (indexed && (strcmp(words[1], "[") != 0 || strcmp(words[equals - 1], "]") != 0)) {
-        complain(p, "error", "an index is written [ INDEX ]", words[1]);
+        complain_of_word(p, "error", "an index is written [ INDEX ]", words[1]);
         return;
     }
     if (indexed) {
         parse_expression(p, words + 2, equals - 3);
     }
     parse_expression(p, words + equals + 1, count - equals - 1);
-    emit(p, indexed ? FAKE_STORE_AT : FAKE_STORE, (uint32_t)target, 0);
+    emit_step(p, indexed ? FAKE_STORE_AT : FAKE_STORE, (uint32_t)target, 0);
 }
 
 static void parse_kernel(parser *p, char **words, size_t count)
@@ -181,7 +182,7 @@ static void parse_kernel(parser *p, char **words, size_t count)
     kn_fake_code *code = p->code;
     if (count < 2 || count - 2 > 16 || code->kernel_count == FAKE_KERNELS_MAX ||
         strlen(words[1]) >= FAKE_NAME_SIZE) {
-        complain(p, "error", "a kernel has a name and up to 16 parameters", "");
+        complain_of_word(p, "error", "a kernel has a name and up to 16 parameters", "");
         return;
     }
     kn_fake_kernel *kernel = &code->kernels[code->kernel_count++];
@@ -196,7 +197,7 @@ static void parse_kernel(parser *p, char **words, size_t count)
         }
         if (colon == NULL || type == FAKE_TYPE_COUNT ||
             (size_t)(colon - words[i]) >= FAKE_NAME_SIZE) {
-            complain(p, "error", "not a parameter", words[i]);
+            complain_of_word(p, "error", "not a parameter", words[i]);
             return;
         }
         *colon = '\0';
@@ -227,7 +228,7 @@ static void parse_include(parser *p, const char *word)
     size_t length = strlen(word);
     bool found = false;
     if (length < 3 || length >= sizeof(name) || p->depth == INCLUDE_DEPTH_MAX) {
-        complain(p, "error", "cannot include", word);
+        complain_of_word(p, "error", "cannot include", word);
         return;
     }
     memcpy(name, word + 1, length - 2);
@@ -243,7 +244,7 @@ static void parse_include(parser *p, const char *word)
         parse_file(p, p->source->include_dirs[i], name, &found);
     }
     if (!found) {
-        complain(p, "error", "no such file", name);
+        complain_of_word(p, "error", "no such file", name);
     }
 }
 
@@ -255,7 +256,7 @@ static void parse_line(parser *p, char *line)
     const char *message = rest + strcspn(rest, " \t\r");
     message += strspn(message, " \t\r");
     if (strncmp(rest, "warn", 4) == 0 || strncmp(rest, "fail", 4) == 0) {
-        complain(p, rest[0] == 'w' ? "warning" : "error", message, "");
+        complain_of_word(p, rest[0] == 'w' ? "warning" : "error", message, "");
         return;
     }
     while (*rest != '\0' && count < WORDS_MAX && strncmp(rest, "//", 2) != 0) {
@@ -299,7 +300,7 @@ static void parse_text(parser *p, const char *file, const char *text, size_t len
             line[size] = '\0';
             parse_line(p, line);
         } else {
-            complain(p, "error", "the line is too long", "");
+            complain_of_word(p, "error", "the line is too long", "");
         }
         text += size + 1;
     }
@@ -317,7 +318,7 @@ kiln_status kn_fake_parse(const kiln_source *source, kn_fake_code *out_code, kn_
     parse_text(&p, name, (const char *)source->text, source->length);
     if (!p.failed && out_code->kernel_count == 0) {
         p.file = name;
-        complain(&p, "error", "there is no kernel in it", "");
+        complain_of_word(&p, "error", "there is no kernel in it", "");
     }
     if (p.no_memory || !kn_strbuf_ok(log)) {
         kn_fake_code_deinit(out_code);

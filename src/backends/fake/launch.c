@@ -112,7 +112,7 @@ typedef struct work_item {
     bool fault;
 } work_item;
 
-static double pop(work_item *item)
+static double pop_value(work_item *item)
 {
     if (item->height == 0) {
         item->fault = true;
@@ -121,7 +121,7 @@ static double pop(work_item *item)
     return item->stack[--item->height];
 }
 
-static void push(work_item *item, double value)
+static void push_value(work_item *item, double value)
 {
     if (item->height == FAKE_STACK_MAX) {
         item->fault = true;
@@ -131,7 +131,7 @@ static void push(work_item *item, double value)
 }
 
 /* The address of an element, or NULL outside the buffer. */
-static unsigned char *element(work_item *item, uint32_t param, double index)
+static unsigned char *element_at(work_item *item, uint32_t param, double index)
 {
     const kiln_sys_arg *arg = &item->launch->args[param];
     kn_fake_buffer *buffer = (kn_fake_buffer *)arg->buffer;
@@ -157,7 +157,7 @@ static double load_number(const void *from, uint32_t type)
 
 static void store_number(work_item *item, uint32_t param, double index, double value)
 {
-    unsigned char *to = element(item, param, index);
+    unsigned char *to = element_at(item, param, index);
     float real = (float)value;
     int32_t whole = value >= -2147483648.0 && value <= 2147483647.0 ? (int32_t)value : 0;
     if (to != NULL && item->kernel->params[param].type == FAKE_FLOATS) {
@@ -167,7 +167,7 @@ static void store_number(work_item *item, uint32_t param, double index, double v
     }
 }
 
-static double operate(char operator, double a, double b)
+static double apply_operator(char operator, double a, double b)
 {
     switch (operator) {
     case '+':
@@ -187,12 +187,12 @@ static void push_param(work_item *item, uint32_t param)
 {
     uint32_t type = item->kernel->params[param].type;
     if (type == FAKE_FLOATS || type == FAKE_INTS) {
-        const unsigned char *from = element(item, param, item->names[0]);
-        push(item, from != NULL ? load_number(from, type) : 0);
+        const unsigned char *from = element_at(item, param, item->names[0]);
+        push_value(item, from != NULL ? load_number(from, type) : 0);
     } else if (type == FAKE_LOCAL) {
-        push(item, 0);
+        push_value(item, 0);
     } else {
-        push(item, load_number(item->launch->args[param].value, type));
+        push_value(item, load_number(item->launch->args[param].value, type));
     }
 }
 
@@ -201,29 +201,30 @@ static void run_step(work_item *item, const kn_fake_step *step)
     double value = 0;
     switch ((kn_fake_step_kind)step->kind) {
     case FAKE_PUSH_NUMBER:
-        push(item, step->value);
+        push_value(item, step->value);
         break;
     case FAKE_PUSH_PARAM:
         push_param(item, step->index);
         break;
     case FAKE_PUSH_NAME:
-        push(item, item->names[step->index]);
+        push_value(item, item->names[step->index]);
         break;
     case FAKE_PUSH_ELEMENT: {
-        const unsigned char *from = element(item, step->index, pop(item));
-        push(item, from != NULL ? load_number(from, item->kernel->params[step->index].type) : 0);
+        const unsigned char *from = element_at(item, step->index, pop_value(item));
+        push_value(item,
+                   from != NULL ? load_number(from, item->kernel->params[step->index].type) : 0);
         break;
     }
     case FAKE_OPERATE:
-        value = pop(item);
-        push(item, operate((char)step->index, pop(item), value));
+        value = pop_value(item);
+        push_value(item, apply_operator((char)step->index, pop_value(item), value));
         break;
     case FAKE_STORE:
-        store_number(item, step->index, item->names[0], pop(item));
+        store_number(item, step->index, item->names[0], pop_value(item));
         break;
     case FAKE_STORE_AT:
-        value = pop(item);
-        store_number(item, step->index, pop(item), value);
+        value = pop_value(item);
+        store_number(item, step->index, pop_value(item), value);
         break;
     case FAKE_STEP_COUNT:
         item->fault = true;

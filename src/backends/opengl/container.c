@@ -18,7 +18,7 @@ static void put_u32(kn_strbuf *out, size_t value)
     kn_strbuf_append(out, bytes, sizeof(bytes));
 }
 
-static size_t aligned(size_t at)
+static size_t aligned_offset(size_t at)
 {
     return (at + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -36,7 +36,7 @@ void kn_gl_container_write(const kn_gl_container *container, kn_strbuf *out)
     put_u32(out, container->part_count);
     for (size_t i = 0; i < container->part_count; i++) {
         const kn_gl_part *part = &container->parts[i];
-        at = aligned(at);
+        at = aligned_offset(at);
         put_u32(out, part->local[0]);
         put_u32(out, part->local[1]);
         put_u32(out, part->local[2]);

@@ -31,7 +31,7 @@ void kn_gl_event_end(const kn_gl_unit *unit, kn_gl_event *event)
     unit->gl.glFlush(); /* so that it gets there without being waited for */
 }
 
-static void finish(const kn_gl_unit *unit, kn_gl_event *event)
+static void finish_event(const kn_gl_unit *unit, kn_gl_event *event)
 {
     unit->gl.glDeleteSync(event->fence);
     event->fence = NULL;
@@ -48,7 +48,7 @@ bool kn_gl_event_done(void *opaque, void *handle)
     if (device->unit->gl.glClientWaitSync(event->fence, 0, 0) == GL_TIMEOUT_EXPIRED) {
         return false;
     }
-    finish(device->unit, event);
+    finish_event(device->unit, event);
     return true;
 }
 
@@ -69,7 +69,7 @@ kiln_status kn_gl_event_wait(void *opaque, void *handle, kiln_diag *diag)
         status = kn_gl_fail(gl->glGetError(), "glClientWaitSync", diag);
     }
     if (status == KILN_OK) {
-        finish(device->unit, event);
+        finish_event(device->unit, event);
     }
     return status;
 }

@@ -90,7 +90,7 @@ static bool find_file(const kiln_source *source, const frame *from, const char *
     return found;
 }
 
-static bool holds(const kn_strbuf *list, const char *id)
+static bool list_holds(const kn_strbuf *list, const char *id)
 {
     for (size_t at = 0; at < list->length; at += strlen(list->data + at) + 1) {
         if (strcmp(list->data + at, id) == 0) {
@@ -100,7 +100,7 @@ static bool holds(const kn_strbuf *list, const char *id)
     return false;
 }
 
-static bool is_open(const frame *from, const char *id)
+static bool is_file_open(const frame *from, const char *id)
 {
     while (from != NULL && strcmp(from->id, id) != 0) {
         from = from->parent;
@@ -224,7 +224,7 @@ static void put_include(flattener *f, const frame *from, const char *name, bool 
     }
     if (from->depth == MAX_DEPTH) {
         f->too_deep = true;
-    } else if (!is_open(from, file.id) && !holds(&f->once, file.id)) {
+    } else if (!is_file_open(from, file.id) && !list_holds(&f->once, file.id)) {
         put_file(f, from, file.id, name, file.data, file.size);
     }
     free(file.text);

@@ -87,7 +87,7 @@ static void add_item(item *items, size_t *count, const char *text, size_t length
 }
 
 /* The items between commas; 0 if there are too many to be looked at. */
-static size_t split(const char *text, size_t length, item *items)
+static size_t split_items(const char *text, size_t length, item *items)
 {
     size_t count = 0, depth = 0, start = 0;
     for (size_t at = 0; at <= length; at++) {
@@ -105,7 +105,7 @@ static size_t split(const char *text, size_t length, item *items)
     return count;
 }
 
-static bool named(const item *it, const char *name)
+static bool item_is_named(const item *it, const char *name)
 {
     return it->word == strlen(name) && memcmp(it->text, name, it->word) == 0;
 }
@@ -126,7 +126,7 @@ static size_t dimension_of(const item *it, const char *suffix)
 static bool is_set_zero(const item *it)
 {
     size_t at = it->word;
-    if (!named(it, "set")) {
+    if (!item_is_named(it, "set")) {
         return false;
     }
     at = skip_blank(it->text, it->length, at);
@@ -141,11 +141,11 @@ static bool rewrite_list(const char *text, size_t length, kn_strbuf *out, bool l
     bool open[4] = {false, false, false, false};
     bool changed = false;
     size_t written = 0;
-    const size_t count = split(text, length, items);
+    const size_t count = split_items(text, length, items);
     for (size_t i = 0; i < count; i++) {
         open[dimension_of(&items[i], "_id")] = true;
         changed = changed || dimension_of(&items[i], "_id") < 3 ||
-                  named(&items[i], "constant_id") || is_set_zero(&items[i]);
+                  item_is_named(&items[i], "constant_id") || is_set_zero(&items[i]);
     }
     if (!changed) {
         return false;
@@ -153,7 +153,7 @@ static bool rewrite_list(const char *text, size_t length, kn_strbuf *out, bool l
     for (size_t i = 0; i < count; i++) {
         const size_t id = dimension_of(&items[i], "_id");
         const size_t plain = dimension_of(&items[i], "");
-        if (named(&items[i], "constant_id") || is_set_zero(&items[i]) ||
+        if (item_is_named(&items[i], "constant_id") || is_set_zero(&items[i]) ||
             (plain < 3 && open[plain])) {
             continue;
         }

@@ -16,8 +16,8 @@ static const kn_symbol egl_symbols[] = {
 #undef X
 };
 
-static void answer(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
-                   const char *why)
+static void answer_probe(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
+                         const char *why)
 {
     report->outcome = outcome;
     kn_text_put(report->why, sizeof(report->why), why);
@@ -58,8 +58,8 @@ static void list_devices(kn_gl *gl, kiln_probe_report *report)
     EGLint count = 0;
     const char *extensions = gl->egl.eglQueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS);
     if (extensions == NULL || gl->egl.eglGetPlatformDisplayEXT == NULL) {
-        answer(report, KILN_PROBE_DRIVER_TOO_OLD, "install a newer EGL (Debian: libegl1)",
-               "this EGL has no platforms");
+        answer_probe(report, KILN_PROBE_DRIVER_TOO_OLD, "install a newer EGL (Debian: libegl1)",
+                     "this EGL has no platforms");
         return;
     }
     if (strstr(extensions, "EGL_EXT_platform_device") != NULL &&
@@ -112,15 +112,15 @@ static void open_egl(kn_gl *gl, kiln_probe_report *report)
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_probe_outcome outcome = KILN_PROBE_FAILED;
     if (kn_dylib_open(names, &gl->library, &outcome, &diag) != KILN_OK) {
-        answer(report, outcome, "install EGL (Debian: libegl1) and a driver", diag.why);
+        answer_probe(report, outcome, "install EGL (Debian: libegl1) and a driver", diag.why);
         kiln_diag_clear(&diag);
         return;
     }
     kn_text_put(report->library, sizeof(report->library), kn_dylib_path(gl->library));
     if (kn_dylib_bind(gl->library, egl_symbols, sizeof(egl_symbols) / sizeof(egl_symbols[0]), 0,
                       &gl->egl, &diag) != KILN_OK) {
-        answer(report, KILN_PROBE_SYMBOL_MISSING, "install a newer EGL (Debian: libegl1)",
-               diag.why);
+        answer_probe(report, KILN_PROBE_SYMBOL_MISSING, "install a newer EGL (Debian: libegl1)",
+                     diag.why);
         kiln_diag_clear(&diag);
         return;
     }

@@ -88,7 +88,7 @@ void kn_gl_value_set(const kn_gl_api *gl, GLuint program, const kn_gl_value *val
     }
 }
 
-static kiln_status refuse(const char *name, const char *why, kiln_diag *diag)
+static kiln_status refuse_shader(const char *name, const char *why, kiln_diag *diag)
 {
     return kiln_diag_set(diag, KILN_E_UNSUPPORTED,
                          "use storage buffers, and plain numbers and vectors as uniforms", name,
@@ -133,7 +133,7 @@ static kiln_status add_blocks(const kn_gl_api *gl, GLuint program, bool uniform,
             continue;
         }
         if (out->binding_count == KN_GL_MAX_BUFFERS || binding < 0) {
-            return refuse(name, "it takes more than 32 buffers", diag);
+            return refuse_shader(name, "it takes more than 32 buffers", diag);
         }
         const kn_gl_binding added = {(uint32_t)binding, uniform};
         size_t place = out->binding_count++;
@@ -164,10 +164,10 @@ static kiln_status add_values(const kn_gl_api *gl, GLuint program, const char *n
         gl->glGetProgramResourceName(program, GL_UNIFORM, (GLuint)i,
                                      (GLsizei)sizeof(value.name) - 1, NULL, value.name);
         if (value.location < 0 || find_type(value.type) == TYPE_COUNT) {
-            return refuse(name, "it uses images, samplers, counters or matrices", diag);
+            return refuse_shader(name, "it uses images, samplers, counters or matrices", diag);
         }
         if (out->value_count == KN_GL_MAX_VALUES) {
-            return refuse(name, "it takes more than 32 values", diag);
+            return refuse_shader(name, "it takes more than 32 values", diag);
         }
         size_t place = out->value_count++;
         for (; place > 0 && out->values[place - 1].location > value.location; place--) {

@@ -150,7 +150,7 @@ static uint64_t memory_bytes(const kn_gl_api *gl)
     return kilobytes > 0 ? (uint64_t)kilobytes * 1024 : 0;
 }
 
-static bool mentions(const char *text, const char *const *words, size_t count)
+static bool mentions_any(const char *text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (strstr(text, words[i]) != NULL) {
@@ -166,15 +166,15 @@ kiln_device_class kn_gl_class_of(const kn_gl_facts *facts)
                                            "SWR",      "SwiftShader", "Software"};
     static const char *const guests[] = {"virgl", "SVGA3D", "Virtio", "Parallels"};
     static const char *const inside[] = {"Intel", "Mali", "Adreno", "PowerVR", "V3D", "Apple"};
-    if (mentions(facts->renderer, software, sizeof(software) / sizeof(software[0]))) {
+    if (mentions_any(facts->renderer, software, sizeof(software) / sizeof(software[0]))) {
         return KILN_DEVICE_SOFTWARE;
     }
-    if (mentions(facts->renderer, guests, sizeof(guests) / sizeof(guests[0]))) {
+    if (mentions_any(facts->renderer, guests, sizeof(guests) / sizeof(guests[0]))) {
         return KILN_DEVICE_VIRTUAL;
     }
     const bool arc = strstr(facts->renderer, "Arc") != NULL;
-    if (!arc && (mentions(facts->renderer, inside, sizeof(inside) / sizeof(inside[0])) ||
-                 mentions(facts->vendor, inside, sizeof(inside) / sizeof(inside[0])))) {
+    if (!arc && (mentions_any(facts->renderer, inside, sizeof(inside) / sizeof(inside[0])) ||
+                 mentions_any(facts->vendor, inside, sizeof(inside) / sizeof(inside[0])))) {
         return KILN_DEVICE_INTEGRATED;
     }
     return KILN_DEVICE_DISCRETE;

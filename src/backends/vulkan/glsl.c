@@ -217,7 +217,7 @@ static kn_shaderc_include *try_file(const char *folder, const char *name)
 }
 
 /* An empty name with a message is how shaderc learns of a failure. */
-static kn_shaderc_include *failure(const char *message)
+static kn_shaderc_include *include_failure(const char *message)
 {
     kn_shaderc_include *include = include_text("", message, strlen(message));
     if (include != NULL) {
@@ -226,14 +226,14 @@ static kn_shaderc_include *failure(const char *message)
     return include;
 }
 
-static kn_shaderc_include *resolve(void *user, const char *requested, int type,
-                                   const char *requesting, size_t depth)
+static kn_shaderc_include *resolve_include(void *user, const char *requested, int type,
+                                           const char *requesting, size_t depth)
 {
     include_context *context = (include_context *)user;
     const kiln_source *source = context->source;
     context->too_deep = context->too_deep || depth > INCLUDE_DEPTH; /* shaderc has no bound */
     if (context->too_deep) {
-        return failure(
+        return include_failure(
             "includes are nested more than 64 deep: look for a file that includes itself");
     }
     for (size_t i = 0; i < source->header_count; i++) {
@@ -258,10 +258,10 @@ static kn_shaderc_include *resolve(void *user, const char *requested, int type,
     for (size_t i = 0; include == NULL && i < source->include_dir_count; i++) {
         include = try_file(source->include_dirs[i], requested);
     }
-    return include != NULL ? include : failure("file not found in the include directories");
+    return include != NULL ? include : include_failure("file not found in the include directories");
 }
 
-static void release(void *user, kn_shaderc_include *include)
+static void release_include(void *user, kn_shaderc_include *include)
 {
     (void)user;
     if (include != NULL) {
@@ -372,7 +372,8 @@ static kiln_status set_options(const kn_shaderc *shaderc, const kiln_source *sou
     shaderc->shaderc_compile_options_set_target_env(options, SHADERC_TARGET_VULKAN,
                                                     1U << 22 | 1U << 12);
     shaderc->shaderc_compile_options_set_optimization_level(options, 2);
-    shaderc->shaderc_compile_options_set_include_callbacks(options, resolve, release, context);
+    shaderc->shaderc_compile_options_set_include_callbacks(options, resolve_include,
+                                                           release_include, context);
     for (size_t i = 0; i < source->define_count; i++) {
         const char *value = source->defines[i].value != NULL ? source->defines[i].value : "1";
         shaderc->shaderc_compile_options_add_macro_definition(options, source->defines[i].name,

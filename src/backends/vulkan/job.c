@@ -62,7 +62,7 @@ static void drop_job(kn_vk_job *job)
 }
 
 /* The queue's lock is held; the device is done with the job. */
-static void retire(kn_vk_job *job, kiln_status result)
+static void retire_job(kn_vk_job *job, kiln_status result)
 {
     kn_vk_queue *queue = job->queue;
     const kn_vk_device *device = queue->device;
@@ -101,7 +101,7 @@ static VkResult wait_for(kn_vk_job *job)
 
 /* The queue's lock is held. Retires what is finished, oldest first; with `until`, to which the
  * caller has a reference, waits for jobs up to that one. */
-static kiln_status collect(kn_vk_queue *queue, const kn_vk_job *until, kiln_diag *diag)
+static kiln_status collect_jobs(kn_vk_queue *queue, const kn_vk_job *until, kiln_diag *diag)
 {
     const kn_vk_device *device = queue->device;
     kiln_status first = KILN_OK;
@@ -118,7 +118,7 @@ static kiln_status collect(kn_vk_queue *queue, const kn_vk_job *until, kiln_diag
                                                                first == KILN_OK ? diag : NULL);
         first = first == KILN_OK ? status : first;
         if (!job->done) { /* else another thread was there while we waited */
-            retire(job, status);
+            retire_job(job, status);
         }
         if (wait) {
             drop_job(job);
@@ -138,7 +138,7 @@ static kiln_status collect_all(kn_vk_queue *queue, kiln_diag *diag)
         last = last->next;
     }
     last->refs++;
-    kiln_status status = collect(queue, last, diag);
+    kiln_status status = collect_jobs(queue, last, diag);
     drop_job(last);
     return status;
 }
@@ -146,11 +146,11 @@ static kiln_status collect_all(kn_vk_queue *queue, kiln_diag *diag)
 /* The queue's lock is held. A job that is used no more, or a new one. */
 static kiln_status take_job(kn_vk_queue *queue, kn_vk_job **out_job, kiln_diag *diag)
 {
-    kiln_status status = collect(queue, NULL, diag);
+    kiln_status status = collect_jobs(queue, NULL, diag);
     kn_vk_job *oldest = queue->flying;
     if (status == KILN_OK && queue->idle == NULL && oldest != NULL && oldest->brief) {
         oldest->refs++;
-        status = collect(queue, oldest, diag); /* sooner than another one is made */
+        status = collect_jobs(queue, oldest, diag); /* sooner than another one is made */
         drop_job(oldest);
     }
     if (status != KILN_OK) {
@@ -390,7 +390,7 @@ bool kn_vk_event_done(void *device, void *event)
     (void)device;
     kn_mutex_lock(&job->queue->lock);
     if (!job->done) {
-        (void)collect(job->queue, NULL, NULL);
+        (void)collect_jobs(job->queue, NULL, NULL);
     }
     const bool done = job->done;
     kn_mutex_unlock(&job->queue->lock);
@@ -404,7 +404,7 @@ kiln_status kn_vk_event_wait(void *device, void *event, kiln_diag *diag)
     kiln_status waited = KILN_OK;
     kn_mutex_lock(&job->queue->lock);
     if (!job->done) {
-        waited = collect(job->queue, job, diag);
+        waited = collect_jobs(job->queue, job, diag);
     }
     const kiln_status status = job->result;
     kn_mutex_unlock(&job->queue->lock);

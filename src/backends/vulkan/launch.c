@@ -139,8 +139,9 @@ static kiln_status write_descriptors(const kn_vk_job *job, const kn_vk_program *
     return KILN_OK;
 }
 
-static void record(kn_vk_job *job, const kn_vk_program *program, const kn_vk_pipeline *pipeline,
-                   const bound_args *bound, VkDescriptorSet set, const uint32_t groups[3])
+static void record_launch(kn_vk_job *job, const kn_vk_program *program,
+                          const kn_vk_pipeline *pipeline, const bound_args *bound,
+                          VkDescriptorSet set, const uint32_t groups[3])
 {
     const struct kn_vk_device_fn *fn = &job->queue->device->fn;
     const VkPipelineLayout layout = kn_vk_program_layout(program);
@@ -197,6 +198,6 @@ kiln_status kn_vk_queue_launch(void *handle, const kiln_sys_launch *launch, void
         kn_vk_job_abandon(job);
         return status;
     }
-    record(job, program, pipeline, &bound, set, groups);
+    record_launch(job, program, pipeline, &bound, set, groups);
     return kn_vk_job_submit(job, out_event, diag);
 }

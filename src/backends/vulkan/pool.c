@@ -158,8 +158,8 @@ static bool reserve_range(kn_vk_block *block)
 
 /* Cuts `size` bytes at `alignment` out of a free range. There is room for one more range in the
  * list afterwards, so that giving the bytes back cannot fail. */
-static bool cut(kn_vk_block *block, VkDeviceSize size, VkDeviceSize alignment,
-                VkDeviceSize *out_offset)
+static bool cut_range(kn_vk_block *block, VkDeviceSize size, VkDeviceSize alignment,
+                      VkDeviceSize *out_offset)
 {
     for (size_t i = 0; i < block->free_count; i++) {
         range *r = &block->free_ranges[i];
@@ -234,7 +234,7 @@ static kiln_status get_locked(kn_vk_pool *pool, uint32_t type, VkDeviceSize size
     kn_vk_block *block = NULL;
     if (size <= BLOCK_SIZE / 2) {
         for (block = pool->blocks; block != NULL; block = block->next) {
-            if (block->type == type && cut(block, size, alignment, &offset)) {
+            if (block->type == type && cut_range(block, size, alignment, &offset)) {
                 break;
             }
         }
@@ -250,7 +250,7 @@ static kiln_status get_locked(kn_vk_pool *pool, uint32_t type, VkDeviceSize size
             return status;
         }
         block->shared = shared && block->size == block_size;
-        if (!cut(block, size, 1, &offset)) {
+        if (!cut_range(block, size, 1, &offset)) {
             return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "device memory", "out of host memory");
         }
     }

@@ -17,8 +17,8 @@ const size_t kn_shaderc_symbol_count = sizeof(kn_shaderc_symbols) / sizeof(kn_sh
 
 static const char *const loader_names[] = KN_LIBRARY_NAMES("vulkan-1.dll", "libvulkan.so.1");
 
-static void answer(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
-                   const char *why)
+static void answer_probe(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
+                         const char *why)
 {
     report->outcome = outcome;
     kn_text_put(report->why, sizeof(report->why), why);
@@ -66,11 +66,11 @@ static void create_instance(kn_vk *vk, kiln_probe_report *report)
     vk->instance = VK_NULL_HANDLE;
     kiln_diag diag = KILN_DIAG_INIT;
     (void)kn_vk_fail(result, "vkCreateInstance", &diag);
-    answer(report,
-           result == VK_ERROR_INCOMPATIBLE_DRIVER ? KILN_PROBE_NO_DEVICE : KILN_PROBE_FAILED,
-           "install a Vulkan driver (Debian: mesa-vulkan-drivers, or the vendor's)",
-           result == VK_ERROR_INCOMPATIBLE_DRIVER ? "the loader found no usable Vulkan driver"
-                                                  : diag.why);
+    answer_probe(report,
+                 result == VK_ERROR_INCOMPATIBLE_DRIVER ? KILN_PROBE_NO_DEVICE : KILN_PROBE_FAILED,
+                 "install a Vulkan driver (Debian: mesa-vulkan-drivers, or the vendor's)",
+                 result == VK_ERROR_INCOMPATIBLE_DRIVER ? "the loader found no usable Vulkan driver"
+                                                        : diag.why);
     kiln_diag_clear(&diag);
 }
 
@@ -94,10 +94,10 @@ static void list_devices(kn_vk *vk, kiln_probe_report *report)
         vk->physical[vk->device_count++] = physical;
     }
     if (vk->device_count == 0) {
-        answer(report, old > 0 ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_NO_DEVICE,
-               "install a Vulkan 1.1 driver (Debian: mesa-vulkan-drivers, or the vendor's)",
-               old > 0 ? "no device offers Vulkan 1.1 with a compute queue"
-                       : "the Vulkan loader lists no device");
+        answer_probe(report, old > 0 ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_NO_DEVICE,
+                     "install a Vulkan 1.1 driver (Debian: mesa-vulkan-drivers, or the vendor's)",
+                     old > 0 ? "no device offers Vulkan 1.1 with a compute queue"
+                             : "the Vulkan loader lists no device");
         return;
     }
     report->outcome = KILN_PROBE_READY;
@@ -113,7 +113,7 @@ static void open_loader(kn_vk *vk, kiln_probe_report *report)
     PFN_vkGetInstanceProcAddr get = NULL;
     const char *missing = "vkGetInstanceProcAddr";
     if (kn_dylib_open(loader_names, &vk->loader, &outcome, &diag) != KILN_OK) {
-        answer(report, outcome, "install the Vulkan loader (Debian: libvulkan1)", diag.why);
+        answer_probe(report, outcome, "install the Vulkan loader (Debian: libvulkan1)", diag.why);
         kiln_diag_clear(&diag);
         return;
     }
@@ -127,14 +127,15 @@ static void open_loader(kn_vk *vk, kiln_probe_report *report)
         /* vkEnumerateInstanceVersion came with 1.1: without it this is a 1.0 loader. */
         char why[128];
         kn_text_putf(why, sizeof(why), "the loader has no %s", missing);
-        answer(report, get != NULL ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_SYMBOL_MISSING,
-               "install a Vulkan loader of version 1.1 or newer", why);
+        answer_probe(report, get != NULL ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_SYMBOL_MISSING,
+                     "install a Vulkan loader of version 1.1 or newer", why);
         return;
     }
     if (vk->fn.vkEnumerateInstanceVersion(&vk->api_version) != VK_SUCCESS ||
         vk->api_version < VK_API_VERSION_1_1) {
-        answer(report, KILN_PROBE_DRIVER_TOO_OLD, "install a Vulkan loader of version 1.1 or newer",
-               "the loader offers Vulkan 1.0 only");
+        answer_probe(report, KILN_PROBE_DRIVER_TOO_OLD,
+                     "install a Vulkan loader of version 1.1 or newer",
+                     "the loader offers Vulkan 1.0 only");
         return;
     }
     kn_text_putf(report->version, sizeof(report->version), "%u.%u.%u",
@@ -146,7 +147,7 @@ static void open_loader(kn_vk *vk, kiln_probe_report *report)
     }
     missing = kn_vk_bind_instance(get, vk->instance, &vk->fn);
     if (missing != NULL) {
-        answer(report, KILN_PROBE_SYMBOL_MISSING, "install a Vulkan 1.1 driver", missing);
+        answer_probe(report, KILN_PROBE_SYMBOL_MISSING, "install a Vulkan 1.1 driver", missing);
         return;
     }
     list_devices(vk, report);

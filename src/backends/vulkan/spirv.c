@@ -67,7 +67,7 @@ typedef struct reader {
     uint32_t local_ids[KN_SPIRV_MAX_ENTRIES][3];
 } reader;
 
-static kiln_status bad(const reader *r, const char *why)
+static kiln_status refuse_module(const reader *r, const char *why)
 {
     return kiln_diag_set(r->diag, KILN_E_INVALID, NULL, r->name, "%s", why);
 }
@@ -151,15 +151,15 @@ static kiln_status note_entry(const reader *r, size_t at, uint32_t length, kn_sp
         return KILN_OK;
     }
     if (module->entry_count == KN_SPIRV_MAX_ENTRIES) {
-        return bad(r, "more than 64 entry points");
+        return refuse_module(r, "more than 64 entry points");
     }
     kn_spirv_entry *entry = &module->entries[module->entry_count];
     entry->id = r->words[at + 2];
     if (!read_string(r, at + 3, at + length, entry->name, sizeof(entry->name))) {
-        return bad(r, "an entry point's name is damaged");
+        return refuse_module(r, "an entry point's name is damaged");
     }
     if (strlen((const char *)(r->words + at + 3)) >= sizeof(entry->name)) {
-        return bad(r, "an entry point's name is longer than 255 bytes");
+        return refuse_module(r, "an entry point's name is longer than 255 bytes");
     }
     module->entry_count++;
     return KILN_OK;
@@ -184,7 +184,7 @@ static kiln_status first_pass(reader *r, kn_spirv *module)
     for (size_t at = HEADER_WORDS; at < r->count;) {
         const uint32_t length = length_at(r, at);
         if (length == 0 || length > r->count - at) {
-            return bad(r, "its instructions are cut short");
+            return refuse_module(r, "its instructions are cut short");
         }
         const uint32_t result = result_of(r, at, length);
         if (result != NONE && result < r->bound) {
@@ -280,7 +280,7 @@ static kiln_status add_push_constants(const reader *r, uint32_t type, kn_spirv *
 {
     const size_t at = defined_by(r, type, OP_TYPE_STRUCT, 2);
     if (at == 0) {
-        return bad(r, "its push constants are not a block");
+        return refuse_module(r, "its push constants are not a block");
     }
     for (uint32_t i = 0; i + 2 < length_at(r, at); i++) {
         kn_spirv_member member = {0};
@@ -288,7 +288,7 @@ static kiln_status add_push_constants(const reader *r, uint32_t type, kn_spirv *
         find_member(r, type, i, &member);
         if (member.size == 0 || module->member_count == KN_SPIRV_MAX_MEMBERS ||
             member.offset > 4096) {
-            return bad(r, "push constants must be at most 32 scalars or vectors");
+            return refuse_module(r, "push constants must be at most 32 scalars or vectors");
         }
         size_t place = module->member_count++;
         for (; place > 0 && module->members[place - 1].offset > member.offset; place--) {
@@ -306,17 +306,17 @@ static kiln_status add_binding(const reader *r, uint32_t id, bool uniform, kn_sp
 {
     const id_facts *facts = &r->ids[id];
     if (facts->set != 0 && facts->set != NONE) {
-        return bad(r, "it uses a descriptor set other than 0; put all buffers in set 0");
+        return refuse_module(r, "it uses a descriptor set other than 0; put all buffers in set 0");
     }
     for (size_t i = 0; i < module->binding_count; i++) {
         if (module->bindings[i].binding == facts->binding) {
             return module->bindings[i].uniform == uniform
                        ? KILN_OK
-                       : bad(r, "a storage buffer and a uniform block share a binding");
+                       : refuse_module(r, "a storage buffer and a uniform block share a binding");
         }
     }
     if (module->binding_count == KN_SPIRV_MAX_BINDINGS || facts->binding == NONE) {
-        return bad(r, "it has more than 32 buffers, or one without a binding");
+        return refuse_module(r, "it has more than 32 buffers, or one without a binding");
     }
     kn_spirv_binding binding = {facts->binding, uniform, {0}};
     find_name(r, id, binding.name, sizeof(binding.name));
@@ -339,13 +339,14 @@ static kiln_status add_variable(const reader *r, size_t at, kn_spirv *module)
     const size_t pointer = defined_by(r, r->words[at + 1], OP_TYPE_POINTER, 4);
     const uint32_t type = pointer != 0 ? r->words[pointer + 3] : NONE;
     if (storage == CLASS_UNIFORM_CONSTANT) {
-        return bad(r, "it uses images or samplers, which kiln does not bind");
+        return refuse_module(r, "it uses images or samplers, which kiln does not bind");
     }
     if (storage == CLASS_PUSH_CONSTANT) {
         return add_push_constants(r, type, module);
     }
     if (defined_by(r, type, OP_TYPE_STRUCT, 2) == 0) {
-        return bad(r, "it has an array of buffers under one binding, which kiln does not bind");
+        return refuse_module(
+            r, "it has an array of buffers under one binding, which kiln does not bind");
     }
     const bool buffer_block = type < r->bound && r->ids[type].buffer_block;
     return add_binding(r, id, storage == CLASS_UNIFORM && !buffer_block, module);
@@ -388,7 +389,7 @@ static kiln_status second_pass(const reader *r, kn_spirv *module)
             }
         }
     }
-    return module->entry_count > 0 ? KILN_OK : bad(r, "it has no compute entry point");
+    return module->entry_count > 0 ? KILN_OK : refuse_module(r, "it has no compute entry point");
 }
 
 kiln_status kn_spirv_reflect(const void *data, size_t size, const char *name, kn_spirv *out_module,
@@ -406,12 +407,12 @@ kiln_status kn_spirv_reflect(const void *data, size_t size, const char *name, kn
     r.words = words;
     r.count = size / 4;
     if (size % 4 != 0 || r.count <= HEADER_WORDS || words[0] != MAGIC) {
-        status = bad(&r, "it is not a SPIR-V module of this machine's byte order");
+        status = refuse_module(&r, "it is not a SPIR-V module of this machine's byte order");
         goto cleanup;
     }
     r.bound = words[3];
     if (r.bound == 0 || r.bound > MAX_BOUND) {
-        status = bad(&r, "its number of ids is out of range");
+        status = refuse_module(&r, "its number of ids is out of range");
         goto cleanup;
     }
     r.ids = (id_facts *)calloc(r.bound, sizeof(id_facts));
