@@ -106,7 +106,7 @@ static void set_unusable(failure *out, const char *file, const char *why, const 
 }
 
 /* Notes what is wrong with `name`, unless something more specific is known already. */
-static void diagnose(const char *name, const char *words, failure *out)
+static void diagnose_failure(const char *name, const char *words, failure *out)
 {
     char file[MAX_PATH];
     char why[512];
@@ -130,7 +130,7 @@ static void diagnose(const char *name, const char *words, failure *out)
     }
 }
 
-static kiln_status report(const char *const *names, const failure *what, kiln_diag *diag)
+static kiln_status report_failure(const char *const *names, const failure *what, kiln_diag *diag)
 {
     char line[256];
     char fix[512];
@@ -148,7 +148,7 @@ static kiln_status report(const char *const *names, const failure *what, kiln_di
     return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, line, "not found (looked for %s)", list);
 }
 
-static kiln_status wrap(void *handle, const char *name, kn_dylib **out_lib, kiln_diag *diag)
+static kiln_status wrap_handle(void *handle, const char *name, kn_dylib **out_lib, kiln_diag *diag)
 {
     struct link_map *map = NULL;
     const char *path = name;
@@ -185,15 +185,15 @@ kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
         }
         void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         if (handle != NULL) {
-            kiln_status status = wrap(handle, name, out_lib, diag);
+            kiln_status status = wrap_handle(handle, name, out_lib, diag);
             *out_outcome = status == KILN_OK ? KILN_PROBE_READY : KILN_PROBE_FAILED;
             return status;
         }
         const char *words = dlerror();
-        diagnose(name, words != NULL ? words : "no reason given", &what);
+        diagnose_failure(name, words != NULL ? words : "no reason given", &what);
     }
     *out_outcome = what.outcome;
-    return report(names, &what, diag);
+    return report_failure(names, &what, diag);
 }
 
 void kn_dylib_close(kn_dylib *lib)

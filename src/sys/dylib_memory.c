@@ -129,7 +129,7 @@ static bool place_file(place *p, const char *folder)
 }
 
 /* What kn_dylib_open said, without the path that means nothing to the user. */
-static kiln_status refuse(const place *p, const kiln_diag *said, kiln_diag *diag)
+static kiln_status refuse_place(const place *p, const kiln_diag *said, kiln_diag *diag)
 {
     const size_t length = strlen(p->path);
     const char *words = said->why;
@@ -154,7 +154,7 @@ static bool load_from(place *p, const void *data, size_t size, kn_dylib **out_li
     kiln_diag said = KILN_DIAG_INIT;
     *out_status = kn_dylib_open(names, out_lib, &outcome, &said);
     if (*out_status == KILN_E_UNAVAILABLE) {
-        *out_status = refuse(p, &said, diag);
+        *out_status = refuse_place(p, &said, diag);
     } else if (*out_status != KILN_OK) {
         kn_diag_move(diag, &said);
     }

@@ -94,8 +94,8 @@ static void scan_headers_64(const elf_reader *reader, const Elf64_Ehdr *header, 
     }
 }
 
-static kiln_status inspect(const elf_reader *reader, const char *what, kn_elf_facts *facts,
-                           kiln_diag *diag)
+static kiln_status inspect_elf(const elf_reader *reader, const char *what, kn_elf_facts *facts,
+                               kiln_diag *diag)
 {
     unsigned char ident[EI_NIDENT];
     const unsigned int one = 1;
@@ -145,7 +145,7 @@ kiln_status kn_elf_inspect(const char *path, kn_elf_facts *out_facts, kiln_diag 
     unsigned char head[HEAD_SIZE];
     const ssize_t held = pread(handle, head, sizeof(head), 0);
     const elf_reader reader = {handle, head, held > 0 ? (uint64_t)held : 0, (uint64_t)st.st_size};
-    status = inspect(&reader, path, &facts, diag);
+    status = inspect_elf(&reader, path, &facts, diag);
     if (status == KILN_OK) {
         *out_facts = facts;
     }
@@ -160,7 +160,7 @@ kiln_status kn_elf_inspect_bytes(const void *data, size_t size, kn_elf_facts *ou
     memset(out_facts, 0, sizeof(*out_facts));
     kn_elf_facts facts = {0};
     const elf_reader reader = {-1, (const unsigned char *)data, size, size};
-    kiln_status status = inspect(&reader, "object in memory", &facts, diag);
+    kiln_status status = inspect_elf(&reader, "object in memory", &facts, diag);
     if (status == KILN_OK) {
         *out_facts = facts;
     }

@@ -17,8 +17,8 @@ static const char *value_of(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static kiln_status malformed(const char *name, const char *value, const char *expected,
-                             kiln_diag *diag)
+static kiln_status refuse_variable(const char *name, const char *value, const char *expected,
+                                   kiln_diag *diag)
 {
     char what[128];
     char fix[256];
@@ -45,7 +45,7 @@ kiln_status kn_env_bool(const char *name, bool *out, kiln_diag *diag)
             return KILN_OK;
         }
     }
-    return malformed(name, value, "1 or 0", diag);
+    return refuse_variable(name, value, "1 or 0", diag);
 }
 
 kiln_status kn_env_size(const char *name, uint64_t *out, kiln_diag *diag)
@@ -54,7 +54,7 @@ kiln_status kn_env_size(const char *name, uint64_t *out, kiln_diag *diag)
     if (value == NULL || kn_text_to_size(value, out)) {
         return KILN_OK;
     }
-    return malformed(name, value, "a number of bytes such as 500M or 2G", diag);
+    return refuse_variable(name, value, "a number of bytes such as 500M or 2G", diag);
 }
 
 static bool to_seconds(const char *text, uint64_t *out_seconds)
@@ -86,7 +86,7 @@ kiln_status kn_env_duration(const char *name, uint64_t *out_seconds, kiln_diag *
     if (value == NULL || to_seconds(value, out_seconds)) {
         return KILN_OK;
     }
-    return malformed(name, value, "a time such as 30d or 12h", diag);
+    return refuse_variable(name, value, "a time such as 30d or 12h", diag);
 }
 
 kiln_status kn_env_u64(const char *name, uint64_t min, uint64_t max, uint64_t *out, kiln_diag *diag)
@@ -107,5 +107,5 @@ kiln_status kn_env_u64(const char *name, uint64_t min, uint64_t max, uint64_t *o
         kn_text_putf(expected, sizeof expected, "a whole number from %" PRIu64 " to %" PRIu64, min,
                      max);
     }
-    return malformed(name, value, expected, diag);
+    return refuse_variable(name, value, expected, diag);
 }

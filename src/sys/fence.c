@@ -26,7 +26,7 @@ void kn_fence_everywhere(void)
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static long membarrier(int command)
+static long call_membarrier(int command)
 {
     return syscall(SYS_membarrier, command, 0, 0);
 }
@@ -35,19 +35,19 @@ bool kn_fence_available(void)
 {
     const int needed = MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_PRIVATE_EXPEDITED |
                        MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
-    long commands = membarrier(MEMBARRIER_CMD_QUERY);
+    long commands = call_membarrier(MEMBARRIER_CMD_QUERY);
     return commands > 0 && (commands & needed) == needed;
 }
 
 bool kn_fence_register(void)
 {
-    return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+    return call_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }
 
 void kn_fence_everywhere(void)
 {
-    if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
-        (void)membarrier(MEMBARRIER_CMD_GLOBAL);
+    if (call_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
+        (void)call_membarrier(MEMBARRIER_CMD_GLOBAL);
     }
 }
 

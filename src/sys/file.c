@@ -19,7 +19,7 @@ struct kn_file {
 };
 
 /* No entry, or a handle to one that another host removed. */
-static bool means_missing(int error)
+static bool open_means_missing(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == ESTALE;
 }
@@ -47,8 +47,8 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
     struct stat facts;
     *out_facts = (kn_file_facts){0};
     if (fstatat(AT_FDCWD, path, &facts, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
-        return means_missing(errno) ? KILN_MISS
-                                    : kn_fail(diag, KILN_E_IO, errno, "cannot look at", path);
+        return open_means_missing(errno) ? KILN_MISS
+                                         : kn_fail(diag, KILN_E_IO, errno, "cannot look at", path);
     }
     kn_file_take_facts(&facts, out_facts);
     return KILN_OK;
@@ -125,8 +125,8 @@ static kiln_status read_open_file(int fd, const char *path, size_t limit, room *
 {
     struct stat facts;
     if (fstat(fd, &facts) != 0) {
-        return means_missing(errno) ? KILN_MISS
-                                    : kn_fail(diag, KILN_E_IO, errno, "cannot look at", path);
+        return open_means_missing(errno) ? KILN_MISS
+                                         : kn_fail(diag, KILN_E_IO, errno, "cannot look at", path);
     }
     if (!S_ISREG(facts.st_mode)) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "it is not a regular file");
@@ -169,7 +169,7 @@ static kiln_status read_file(int folder, const char *path, size_t limit, bool no
     /* O_NONBLOCK: a planted FIFO must not hang the open. It changes nothing for regular files. */
     int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (nofollow ? O_NOFOLLOW : 0);
     int fd = open_retrying(folder, path, flags, 0);
-    if (fd < 0 && means_missing(errno)) {
+    if (fd < 0 && open_means_missing(errno)) {
         return KILN_MISS;
     }
     if (fd < 0 && nofollow && errno == ELOOP) {
@@ -212,8 +212,8 @@ kiln_status kn_file_remove(const char *path, kiln_diag *diag)
     if (unlink(path) == 0) {
         return KILN_OK;
     }
-    return means_missing(errno) ? KILN_MISS
-                                : kn_fail(diag, KILN_E_IO, errno, "cannot remove", path);
+    return open_means_missing(errno) ? KILN_MISS
+                                     : kn_fail(diag, KILN_E_IO, errno, "cannot remove", path);
 }
 
 kiln_status kn_file_touch(const char *path)
@@ -222,7 +222,7 @@ kiln_status kn_file_touch(const char *path)
     if (utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW) == 0) {
         return KILN_OK;
     }
-    return means_missing(errno) ? KILN_MISS : KILN_E_IO;
+    return open_means_missing(errno) ? KILN_MISS : KILN_E_IO;
 }
 
 char *kn_path_resolve(const char *path)
@@ -237,7 +237,7 @@ kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, ki
     int flags = writable ? O_RDWR | O_CREAT : O_RDONLY;
     int fd =
         open_retrying(AT_FDCWD, path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd < 0 && !writable && means_missing(errno)) {
+    if (fd < 0 && !writable && open_means_missing(errno)) {
         return KILN_MISS;
     }
     if (fd < 0) {

@@ -25,7 +25,7 @@
 #define MAX_TRIES 4
 
 /* No entry, or a handle to one that another host removed. */
-static bool means_missing(int error)
+static bool list_means_missing(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == ESTALE;
 }
@@ -144,8 +144,8 @@ kiln_status kn_file_remove_folder(const char *path)
     }
 }
 
-static kiln_status visit_all(DIR *list, const char *folder, kn_file_visit *visit, void *user,
-                             kiln_diag *diag)
+static kiln_status visit_listed(DIR *list, const char *folder, kn_file_visit *visit, void *user,
+                                kiln_diag *diag)
 {
     for (;;) {
         errno = 0;
@@ -169,7 +169,7 @@ static kiln_status visit_all(DIR *list, const char *folder, kn_file_visit *visit
 kiln_status kn_file_list(const char *folder, kn_file_visit *visit, void *user, kiln_diag *diag)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && means_missing(errno)) {
+    if (fd < 0 && list_means_missing(errno)) {
         return KILN_MISS;
     }
     if (fd < 0) {
@@ -181,7 +181,7 @@ kiln_status kn_file_list(const char *folder, kn_file_visit *visit, void *user, k
         (void)close(fd);
         return status;
     }
-    kiln_status status = visit_all(list, folder, visit, user, diag);
+    kiln_status status = visit_listed(list, folder, visit, user, diag);
     (void)closedir(list);
     return status;
 }
@@ -194,7 +194,7 @@ kiln_status kn_folder_open(const char *path, kn_folder *out_folder)
     if (out_folder->handle >= 0) {
         return KILN_OK;
     }
-    return means_missing(errno) ? KILN_MISS : KILN_E_IO;
+    return list_means_missing(errno) ? KILN_MISS : KILN_E_IO;
 }
 
 void kn_folder_close(kn_folder *folder)
@@ -211,7 +211,7 @@ kiln_status kn_folder_stat(const kn_folder *folder, const char *name, bool follo
     struct stat facts;
     if (fstatat(folder->handle, name, &facts, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) {
         *out_facts = (kn_file_facts){0};
-        return means_missing(errno) ? KILN_MISS : KILN_E_IO;
+        return list_means_missing(errno) ? KILN_MISS : KILN_E_IO;
     }
     kn_file_take_facts(&facts, out_facts);
     return KILN_OK;

@@ -11,7 +11,7 @@
 #include "sys/facts.h"
 #include "sys/fail.h"
 
-static kiln_status map(int fd, const char *path, kn_map_file *out_map, kiln_diag *diag)
+static kiln_status map_descriptor(int fd, const char *path, kn_map_file *out_map, kiln_diag *diag)
 {
     struct stat facts;
     if (fstat(fd, &facts) != 0) {
@@ -49,7 +49,7 @@ kiln_status kn_map_file_open(const char *path, kn_map_file *out_map, kiln_diag *
                    ? KILN_MISS
                    : kn_fail(diag, KILN_E_IO, errno, "cannot open", path);
     }
-    kiln_status status = map(fd, path, out_map, diag);
+    kiln_status status = map_descriptor(fd, path, out_map, diag);
     (void)close(fd); /* the mapping keeps the file */
     return status;
 }

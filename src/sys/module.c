@@ -48,7 +48,7 @@ typedef struct search {
 
 /* ---- one mapped module ---- */
 
-static bool holds(const struct dl_phdr_info *info, const void *address)
+static bool module_holds(const struct dl_phdr_info *info, const void *address)
 {
     uintptr_t at = (uintptr_t)address;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -218,7 +218,7 @@ static int list_module(struct dl_phdr_info *info, size_t size, void *user)
 }
 
 /* At most twice: by itself, and then with what it needs. */
-static void enqueue(search *s, module *m, bool expand)
+static void enqueue_module(search *s, module *m, bool expand)
 {
     if (!m->queued || (expand && !m->queued_with_needed)) {
         m->queued_with_needed = expand;
@@ -236,20 +236,20 @@ static void choose_roots(search *s)
     for (size_t i = 0; i < s->count; i++) {
         module *m = &s->modules[i];
         if (s->choose == NULL) {
-            if (s->queued == 0 && holds(&m->info, s->address)) {
-                enqueue(s, m, true);
+            if (s->queued == 0 && module_holds(&m->info, s->address)) {
+                enqueue_module(s, m, true);
             }
             continue;
         }
         read_path(&m->info, path, sizeof path);
         const kn_module_choice choice = s->choose(s->user, path);
         if (choice != KN_MODULE_NO) {
-            enqueue(s, m, choice == KN_MODULE_WITH_NEEDED);
+            enqueue_module(s, m, choice == KN_MODULE_WITH_NEEDED);
         }
     }
 }
 
-static void tell(search *s, const module *m)
+static void report_module(search *s, const module *m)
 {
     char path[MAX_PATH];
     char build_id[ID_TEXT];
@@ -268,7 +268,7 @@ static void walk_closure(search *s)
         const ElfW(Dyn) * dynamic;
         const char *strings;
         if (s->tell[first]) {
-            tell(s, m);
+            report_module(s, m);
         }
         if (!s->expand[first] || !find_dynamic(&m->info, &dynamic, &strings)) {
             continue;
@@ -278,7 +278,7 @@ static void walk_closure(search *s)
             if (dynamic->d_tag == DT_NEEDED && !is_left_out(kn_path_name(name))) {
                 module *next = find_module(s, name);
                 if (next != NULL) {
-                    enqueue(s, next, true);
+                    enqueue_module(s, next, true);
                 }
             }
         }
@@ -357,7 +357,7 @@ static int visit_if_holding(struct dl_phdr_info *info, size_t size, void *user)
     char build_id[ID_TEXT];
     (void)size;
 
-    if (!holds(info, wanted->address)) {
+    if (!module_holds(info, wanted->address)) {
         return 0;
     }
     read_build_id(info, build_id);

@@ -64,7 +64,7 @@ static char *registered_home(void)
     return home;
 }
 
-static kiln_status give(char *path, char **out_path, kiln_diag *diag)
+static kiln_status give_path(char *path, char **out_path, kiln_diag *diag)
 {
     if (path == NULL) {
         return kn_fail_nomem(diag, "cannot find", "the cache folder");
@@ -80,7 +80,7 @@ static kiln_status temporary_root(char **out_path, kiln_diag *diag)
     kn_text_putf(name, sizeof name, "kiln-%lu", (unsigned long)geteuid());
     char *path = folder != NULL ? kn_path_join(folder, name) : NULL;
     free(folder);
-    return give(path, out_path, diag);
+    return give_path(path, out_path, diag);
 }
 
 kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag)
@@ -93,21 +93,21 @@ kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag)
                                  "environment variable KILN_CACHE_DIR", "\"%s\" is a relative path",
                                  chosen);
         }
-        return give(kn_text_copy(chosen), out_path, diag);
+        return give_path(kn_text_copy(chosen), out_path, diag);
     }
     const char *caches = absolute_variable("XDG_CACHE_HOME");
     if (caches != NULL) {
-        return give(kn_path_join(caches, "kiln"), out_path, diag);
+        return give_path(kn_path_join(caches, "kiln"), out_path, diag);
     }
     const char *home = absolute_variable("HOME");
     if (is_own_home(home)) {
-        return give(kn_path_join(home, ".cache/kiln"), out_path, diag);
+        return give_path(kn_path_join(home, ".cache/kiln"), out_path, diag);
     }
     char *registered = registered_home();
     if (registered != NULL) {
         char *path = kn_path_join(registered, ".cache/kiln");
         free(registered);
-        return give(path, out_path, diag);
+        return give_path(path, out_path, diag);
     }
     return temporary_root(out_path, diag);
 }
@@ -163,7 +163,7 @@ static kiln_status check_opened(int fd, const char *path, kiln_diag *diag)
     return KILN_OK;
 }
 
-static kiln_status claim(char *path, kiln_diag *diag)
+static kiln_status claim_directory(char *path, kiln_diag *diag)
 {
     mode_t mode = 0;
     kiln_status status = refuse_foreign_links(path, &mode, diag);
@@ -210,7 +210,7 @@ kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag)
         return kn_fail_nomem(diag, "cannot open cache folder", path);
     }
     strip_end(copy);
-    kiln_status status = claim(copy, diag);
+    kiln_status status = claim_directory(copy, diag);
     free(copy);
     return status;
 }

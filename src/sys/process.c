@@ -127,7 +127,7 @@ static bool same_name(const char *a, const char *b)
     return strncmp(a, b, length) == 0 && b[length] == '=';
 }
 
-static bool is_replaced(const char *entry, const char *const *extra)
+static bool is_variable_replaced(const char *entry, const char *const *extra)
 {
     for (size_t i = 0; extra != NULL && extra[i] != NULL; i++) {
         if (same_name(extra[i], entry)) {
@@ -153,7 +153,7 @@ static char **merge_environment(const char *const *extra)
         return NULL;
     }
     for (size_t i = 0; environ != NULL && environ[i] != NULL && used < count - 1; i++) {
-        if (!is_replaced(environ[i], extra)) {
+        if (!is_variable_replaced(environ[i], extra)) {
             merged[used++] = environ[i];
         }
     }
@@ -207,7 +207,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
 }
 
 /* 0 or errno. */
-static int spawn(child *c, const kn_process_request *request, char **environment)
+static int spawn_child(child *c, const kn_process_request *request, char **environment)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -235,7 +235,7 @@ static int spawn(child *c, const kn_process_request *request, char **environment
 
 /* Takes what has come through one pipe. What is over the limit is read and dropped, so that the
  * child never waits for us. */
-static void drain(child *c, int which)
+static void drain_output(child *c, int which)
 {
     char block[16384];
     for (int blocks = 0; blocks < MAX_BLOCKS && c->reading[which] >= 0; blocks++) {
@@ -295,23 +295,23 @@ static int wait_ms(const child *c)
     return left == UINT64_MAX ? -1 : left > 60000 ? 60000 : (int)left;
 }
 
-static void watch(child *c)
+static void watch_child(child *c)
 {
     while (c->phase == PHASE_RUNNING || c->phase == PHASE_KILLED) {
         struct pollfd fds[3] = {{.fd = c->reading[0], .events = POLLIN},
                                 {.fd = c->reading[1], .events = POLLIN},
                                 {.fd = c->pidfd, .events = POLLIN}};
         (void)poll(fds, 3, wait_ms(c)); /* an error is as good as a tick */
-        drain(c, 0);
-        drain(c, 1);
+        drain_output(c, 0);
+        drain_output(c, 1);
         check_ended(c);
         if (c->phase == PHASE_RUNNING || c->phase == PHASE_KILLED) {
             check_deadline(c);
         }
     }
     /* Its last words. A descendant that lives on may hold the pipes: nobody waits for that one. */
-    drain(c, 0);
-    drain(c, 1);
+    drain_output(c, 0);
+    drain_output(c, 1);
 }
 
 /* ---- the whole ---- */
@@ -342,7 +342,7 @@ static kiln_status give_result(child *c, kn_process_result *out, const char *pro
     return KILN_OK;
 }
 
-static kiln_status start(child *c, const kn_process_request *request, kiln_diag *diag)
+static kiln_status start_child(child *c, const kn_process_request *request, kiln_diag *diag)
 {
     c->input = open_input(request);
     if (c->input < 0 || !open_pipe(&c->reading[0], &c->writing[0]) ||
@@ -353,7 +353,7 @@ static kiln_status start(child *c, const kn_process_request *request, kiln_diag 
     if (environment == NULL) {
         return kn_fail_nomem(diag, "cannot start", request->argv[0]);
     }
-    int error = spawn(c, request, environment);
+    int error = spawn_child(c, request, environment);
     free(environment);
     if (error != 0) {
         return kn_fail(diag, KILN_E_UNAVAILABLE, error, "cannot start", request->argv[0]);
@@ -375,13 +375,13 @@ kiln_status kn_process_run(const kn_process_request *request, kn_process_result 
     kn_strbuf_init(&c.output[0], limit);
     kn_strbuf_init(&c.output[1], limit);
 
-    kiln_status status = start(&c, request, diag);
+    kiln_status status = start_child(&c, request, diag);
     close_fd(&c.input);
     close_fd(&c.writing[0]);
     close_fd(&c.writing[1]);
     if (status == KILN_OK) {
         c.pidfd = (int)syscall(SYS_pidfd_open, c.pid, 0);
-        watch(&c);
+        watch_child(&c);
         status = give_result(&c, out_result, request->argv[0], diag);
     }
     close_fd(&c.pidfd);

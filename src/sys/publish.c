@@ -78,7 +78,7 @@ static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, k
     return kn_fail(diag, KILN_E_IO, error, "cannot make a file in", tmp_folder);
 }
 
-static void forget(kn_publish *publish)
+static void forget_temporary(kn_publish *publish)
 {
     free(publish->temporary);
     free(publish->folder);
@@ -121,8 +121,8 @@ static bool open_unnamed(kn_publish *publish, const char *tmp_folder)
 #endif
 }
 
-static kiln_status begin(kn_publish *publish, bool named, const char *tmp_folder,
-                         const char *final_path, kiln_diag *diag)
+static kiln_status begin_temporary(kn_publish *publish, bool named, const char *tmp_folder,
+                                   const char *final_path, kiln_diag *diag)
 {
     *publish = (kn_publish){.handle = -1};
     publish->final_path = kn_text_copy(final_path);
@@ -134,7 +134,7 @@ static kiln_status begin(kn_publish *publish, bool named, const char *tmp_folder
     }
     kiln_status status = open_temporary(publish, tmp_folder, diag);
     if (status != KILN_OK) {
-        forget(publish);
+        forget_temporary(publish);
     }
     return status;
 }
@@ -142,13 +142,13 @@ static kiln_status begin(kn_publish *publish, bool named, const char *tmp_folder
 kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const char *final_path,
                              kiln_diag *diag)
 {
-    return begin(publish, true, tmp_folder, final_path, diag);
+    return begin_temporary(publish, true, tmp_folder, final_path, diag);
 }
 
 kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_folder,
                                      const char *final_path, kiln_diag *diag)
 {
-    return begin(publish, false, tmp_folder, final_path, diag);
+    return begin_temporary(publish, false, tmp_folder, final_path, diag);
 }
 
 static void set_failure(kn_publish *publish, int error)
@@ -160,7 +160,7 @@ static void set_failure(kn_publish *publish, int error)
 }
 
 /* Drops the first `written` bytes from the parts and returns how many are done. */
-static size_t advance(struct iovec *parts, size_t count, size_t written)
+static size_t advance_parts(struct iovec *parts, size_t count, size_t written)
 {
     size_t done = 0;
     while (done < count && written >= parts[done].iov_len) {
@@ -194,12 +194,12 @@ void kn_publish_write_parts(kn_publish *publish, const kn_span *parts, size_t co
         left[i] = (struct iovec){.iov_base = (void *)(uintptr_t)parts[i].data,
                                  .iov_len = parts[i].length};
     }
-    first = advance(left, count, 0); /* empty ones */
+    first = advance_parts(left, count, 0); /* empty ones */
     check_limit(publish, parts, count);
     while (first < count && publish->failure == KILN_OK) {
         ssize_t n = writev(publish->handle, left + first, (int)(count - first));
         if (n > 0) {
-            first += advance(left + first, count - first, (size_t)n);
+            first += advance_parts(left + first, count - first, (size_t)n);
         } else if (n == 0) {
             set_failure(publish, EIO);
         } else if (errno != EINTR) {
@@ -402,7 +402,7 @@ kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag)
         status = kn_fail(diag, publish->failure, publish->failure_errno, "cannot publish",
                          publish->final_path);
     }
-    forget(publish);
+    forget_temporary(publish);
     publish->made_new = in_place;
     return status;
 }
@@ -413,7 +413,7 @@ void kn_publish_abort(kn_publish *publish)
         (void)close(publish->handle);
         drop_temporary(publish);
     }
-    forget(publish);
+    forget_temporary(publish);
 }
 
 kiln_status kn_publish_reclaim(const char *path)

@@ -16,7 +16,7 @@ struct kn_thread {
 };
 
 /* What can only fail through misuse. */
-static void must(int result)
+static void must_succeed(int result)
 {
     assert(result == 0);
     (void)result;
@@ -24,17 +24,17 @@ static void must(int result)
 
 void kn_mutex_init(kn_mutex *mutex)
 {
-    must(pthread_mutex_init(&mutex->mutex, NULL));
+    must_succeed(pthread_mutex_init(&mutex->mutex, NULL));
 }
 
 void kn_mutex_deinit(kn_mutex *mutex)
 {
-    must(pthread_mutex_destroy(&mutex->mutex));
+    must_succeed(pthread_mutex_destroy(&mutex->mutex));
 }
 
 void kn_mutex_lock(kn_mutex *mutex)
 {
-    must(pthread_mutex_lock(&mutex->mutex));
+    must_succeed(pthread_mutex_lock(&mutex->mutex));
 }
 
 bool kn_mutex_try(kn_mutex *mutex)
@@ -44,26 +44,26 @@ bool kn_mutex_try(kn_mutex *mutex)
 
 void kn_mutex_unlock(kn_mutex *mutex)
 {
-    must(pthread_mutex_unlock(&mutex->mutex));
+    must_succeed(pthread_mutex_unlock(&mutex->mutex));
 }
 
 void kn_cond_init(kn_cond *cond)
 {
     pthread_condattr_t attributes;
-    must(pthread_condattr_init(&attributes));
-    must(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC));
-    must(pthread_cond_init(&cond->cond, &attributes));
-    must(pthread_condattr_destroy(&attributes));
+    must_succeed(pthread_condattr_init(&attributes));
+    must_succeed(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC));
+    must_succeed(pthread_cond_init(&cond->cond, &attributes));
+    must_succeed(pthread_condattr_destroy(&attributes));
 }
 
 void kn_cond_deinit(kn_cond *cond)
 {
-    must(pthread_cond_destroy(&cond->cond));
+    must_succeed(pthread_cond_destroy(&cond->cond));
 }
 
 void kn_cond_wait(kn_cond *cond, kn_mutex *mutex)
 {
-    must(pthread_cond_wait(&cond->cond, &mutex->mutex));
+    must_succeed(pthread_cond_wait(&cond->cond, &mutex->mutex));
 }
 
 bool kn_cond_wait_until(kn_cond *cond, kn_mutex *mutex, uint64_t deadline_ns)
@@ -77,12 +77,12 @@ bool kn_cond_wait_until(kn_cond *cond, kn_mutex *mutex, uint64_t deadline_ns)
 
 void kn_cond_signal(kn_cond *cond)
 {
-    must(pthread_cond_signal(&cond->cond));
+    must_succeed(pthread_cond_signal(&cond->cond));
 }
 
 void kn_cond_broadcast(kn_cond *cond)
 {
-    must(pthread_cond_broadcast(&cond->cond));
+    must_succeed(pthread_cond_broadcast(&cond->cond));
 }
 
 static void *run_thread(void *argument)
@@ -102,7 +102,7 @@ static void block_signals(sigset_t *out_old)
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         (void)sigdelset(&all, own[i]);
     }
-    must(pthread_sigmask(SIG_SETMASK, &all, out_old));
+    must_succeed(pthread_sigmask(SIG_SETMASK, &all, out_old));
 }
 
 kiln_status kn_thread_start(void (*run)(void *user), void *user, kn_thread **out_thread,
@@ -119,7 +119,7 @@ kiln_status kn_thread_start(void (*run)(void *user), void *user, kn_thread **out
     sigset_t old;
     block_signals(&old);
     int error = pthread_create(&thread->thread, NULL, run_thread, thread);
-    must(pthread_sigmask(SIG_SETMASK, &old, NULL));
+    must_succeed(pthread_sigmask(SIG_SETMASK, &old, NULL));
     if (error != 0) {
         free(thread);
         return kn_fail(diag, KILN_E_NOMEM, error, "cannot start", "a thread");
@@ -131,7 +131,7 @@ kiln_status kn_thread_start(void (*run)(void *user), void *user, kn_thread **out
 void kn_thread_join(kn_thread *thread)
 {
     if (thread != NULL) {
-        must(pthread_join(thread->thread, NULL));
+        must_succeed(pthread_join(thread->thread, NULL));
         free(thread);
     }
 }

@@ -76,7 +76,7 @@ static bool is_replaced(const wchar_t *entry, wchar_t *const *extra, size_t coun
 }
 
 /* This process's entries but those that are replaced, then the extra ones, then an empty one. */
-static wchar_t *merge(const wchar_t *mine, wchar_t *const *extra, size_t count)
+static wchar_t *merge_variables(const wchar_t *mine, wchar_t *const *extra, size_t count)
 {
     size_t size = 2;
     for (const wchar_t *p = mine; *p != L'\0'; p += wcslen(p) + 1) {
@@ -121,7 +121,7 @@ static wchar_t *make_environment(const char *const *extra)
         made++;
     }
     if (wide != NULL && mine != NULL && made == count) {
-        merged = merge(mine, wide, count);
+        merged = merge_variables(mine, wide, count);
     }
     DWORD error = GetLastError();
     while (made > 0) {

@@ -26,7 +26,7 @@ static bool is_missing(DWORD error)
 }
 
 /* The last error is the loader's own when there is NULL. */
-static HMODULE load(const char *name)
+static HMODULE load_module(const char *name)
 {
     bool absolute = kn_path_is_absolute(name);
     wchar_t *wide = absolute ? kn_wide_path(name) : kn_wide(name);
@@ -58,7 +58,7 @@ typedef struct failure {
     DWORD error;
 } failure;
 
-static void diagnose(const char *name, DWORD error, failure *out)
+static void diagnose_failure(const char *name, DWORD error, failure *out)
 {
     kn_file_facts facts;
     /* "Not found" is said of what it needs, too. */
@@ -70,7 +70,7 @@ static void diagnose(const char *name, DWORD error, failure *out)
     }
 }
 
-static kiln_status report(const char *const *names, const failure *what, kiln_diag *diag)
+static kiln_status report_failure(const char *const *names, const failure *what, kiln_diag *diag)
 {
     char line[256];
     char fix[512];
@@ -106,7 +106,8 @@ static char *path_of(HMODULE handle)
     return path;
 }
 
-static kiln_status wrap(HMODULE handle, const char *name, kn_dylib **out_lib, kiln_diag *diag)
+static kiln_status wrap_handle(HMODULE handle, const char *name, kn_dylib **out_lib,
+                               kiln_diag *diag)
 {
     kn_dylib *lib = malloc(sizeof *lib);
     char *path = path_of(handle);
@@ -137,16 +138,16 @@ kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
                                  "name it by an absolute path or by its file name",
                                  "cannot open a library", "\"%s\" is a relative path", name);
         }
-        HMODULE handle = load(name);
+        HMODULE handle = load_module(name);
         if (handle != NULL) {
-            kiln_status status = wrap(handle, name, out_lib, diag);
+            kiln_status status = wrap_handle(handle, name, out_lib, diag);
             *out_outcome = status == KILN_OK ? KILN_PROBE_READY : KILN_PROBE_FAILED;
             return status;
         }
-        diagnose(name, GetLastError(), &what);
+        diagnose_failure(name, GetLastError(), &what);
     }
     *out_outcome = what.outcome;
-    return report(names, &what, diag);
+    return report_failure(names, &what, diag);
 }
 
 void kn_dylib_close(kn_dylib *lib)

@@ -333,7 +333,7 @@ void kn_file_close(kn_file *file)
     }
 }
 
-static OVERLAPPED at(uint64_t offset)
+static OVERLAPPED overlapped_at(uint64_t offset)
 {
     OVERLAPPED where = {0};
     where.Offset = (DWORD)offset;
@@ -345,7 +345,7 @@ kiln_status kn_file_read_at(kn_file *file, uint64_t offset, void *data, size_t s
 {
     char *to = data;
     while (size > 0) {
-        OVERLAPPED where = at(offset);
+        OVERLAPPED where = overlapped_at(offset);
         DWORD n = 0;
         if (ReadFile(file->handle, to, size < MAX_READ ? (DWORD)size : MAX_READ, &n, &where) == 0) {
             return GetLastError() == ERROR_HANDLE_EOF ? KILN_MISS : KILN_E_IO;
@@ -364,7 +364,7 @@ kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, s
 {
     const char *from = data;
     while (size > 0) {
-        OVERLAPPED where = at(offset);
+        OVERLAPPED where = overlapped_at(offset);
         DWORD n = 0;
         if (WriteFile(file->handle, from, size < MAX_READ ? (DWORD)size : MAX_READ, &n, &where) ==
                 0 ||

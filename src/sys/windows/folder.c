@@ -140,8 +140,8 @@ kiln_status kn_file_space(const char *path, uint64_t *out_free, uint64_t *out_si
     return KILN_OK;
 }
 
-static kiln_status visit_all(HANDLE list, WIN32_FIND_DATAW *entry, const char *folder,
-                             kn_file_visit *visit, void *user, kiln_diag *diag)
+static kiln_status visit_listed(HANDLE list, WIN32_FIND_DATAW *entry, const char *folder,
+                                kn_file_visit *visit, void *user, kiln_diag *diag)
 {
     for (;;) {
         if (wcscmp(entry->cFileName, L".") != 0 && wcscmp(entry->cFileName, L"..") != 0) {
@@ -181,7 +181,7 @@ kiln_status kn_file_list(const char *folder, kn_file_visit *visit, void *user, k
                    ? KILN_MISS
                    : kn_fail(diag, KILN_E_IO, (int)error, "cannot list", folder);
     }
-    kiln_status status = visit_all(list, &entry, folder, visit, user, diag);
+    kiln_status status = visit_listed(list, &entry, folder, visit, user, diag);
     (void)FindClose(list);
     return status;
 }

@@ -64,7 +64,7 @@ bool kn_lock_file_is_at(const kn_lock_file *file, const char *path)
     return same;
 }
 
-static OVERLAPPED at(uint64_t offset)
+static OVERLAPPED lock_offset(uint64_t offset)
 {
     OVERLAPPED where = {0};
     where.Offset = (DWORD)offset;
@@ -77,7 +77,7 @@ kiln_status kn_lock_try_handle(int handle, uint64_t offset)
     if (offset >= MAX_OFFSET) {
         return KILN_E_INVALID;
     }
-    OVERLAPPED where = at(offset);
+    OVERLAPPED where = lock_offset(offset);
     if (LockFileEx((HANDLE)(intptr_t)handle, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0,
                    1, 0, &where) != 0) {
         return KILN_OK;
@@ -105,7 +105,7 @@ kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset)
 void kn_lock_drop(kn_lock_file *file, uint64_t offset)
 {
     if (offset < MAX_OFFSET) {
-        OVERLAPPED where = at(offset);
+        OVERLAPPED where = lock_offset(offset);
         (void)UnlockFileEx(file->handle, 0, 1, 0, &where); /* the rest ends with the closing */
     }
 }
@@ -117,7 +117,7 @@ bool kn_lock_is_held(kn_lock_file *file, uint64_t offset)
     if (offset >= MAX_OFFSET) {
         return false;
     }
-    OVERLAPPED where = at(offset);
+    OVERLAPPED where = lock_offset(offset);
     if (LockFileEx(file->handle, LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &where) != 0) {
         kn_lock_drop(file, offset);
         return false;

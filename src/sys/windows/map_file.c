@@ -8,7 +8,7 @@
 #include "sys/windows/facts.h"
 #include "sys/windows/wide.h"
 
-static kiln_status map(HANDLE file, const char *path, kn_map_file *out_map, kiln_diag *diag)
+static kiln_status map_handle(HANDLE file, const char *path, kn_map_file *out_map, kiln_diag *diag)
 {
     kn_file_facts facts;
     if (!kn_file_take_facts(file, &facts)) {
@@ -53,7 +53,7 @@ kiln_status kn_map_file_open(const char *path, kn_map_file *out_map, kiln_diag *
                    ? KILN_MISS
                    : kn_fail(diag, KILN_E_IO, (int)GetLastError(), "cannot open", path);
     }
-    kiln_status status = map(file, path, out_map, diag);
+    kiln_status status = map_handle(file, path, out_map, diag);
     (void)CloseHandle(file); /* the view keeps the file */
     return status;
 }

@@ -96,7 +96,7 @@ static bool read_path(HMODULE module, char *path, size_t path_size)
 }
 
 /* The module that contains `address`, held; NULL if there is none. */
-static HMODULE hold(const void *address)
+static HMODULE hold_module(const void *address)
 {
     HMODULE module = NULL;
     return GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, (LPCWSTR)address, &module) !=
@@ -156,7 +156,7 @@ static bool list_all(module_list *list)
         bytes = 0;
     }
     for (size_t i = 0; i < bytes / sizeof(HMODULE) && i < MAX_MODULES; i++) {
-        HMODULE held = hold((const void *)found[i]); /* it may be gone by now */
+        HMODULE held = hold_module((const void *)found[i]); /* it may be gone by now */
         if (held != NULL) {
             list_add(list, held);
         }
@@ -165,7 +165,7 @@ static bool list_all(module_list *list)
     return true;
 }
 
-static void visit_all(const module_list *list, kn_module_visit *visit, void *user)
+static void visit_modules(const module_list *list, kn_module_visit *visit, void *user)
 {
     for (size_t i = 0; i < list->count; i++) {
         char path[PATH_ROOM];
@@ -182,7 +182,7 @@ bool kn_module_of_address(const void *address, char *path, size_t path_size, cha
                           size_t build_id_size)
 {
     char id[ID_TEXT];
-    HMODULE module = hold(address);
+    HMODULE module = hold_module(address);
     if (module == NULL) {
         return false;
     }
@@ -240,7 +240,7 @@ bool kn_module_each(kn_module_visit *visit, void *user)
     if (!list_all(&list)) {
         return false;
     }
-    visit_all(&list, visit, user);
+    visit_modules(&list, visit, user);
     list_deinit(&list);
     return true;
 }
@@ -265,17 +265,17 @@ bool kn_module_select(kn_module_choose *choose, kn_module_visit *visit, void *us
         (void)read_path(all.modules[i], path, sizeof path);
         wanted[i] = (unsigned char)choose(user, path);
         if (wanted[i] == KN_MODULE_WITH_NEEDED) {
-            list_add(&chosen, hold(all.modules[i]));
+            list_add(&chosen, hold_module(all.modules[i]));
         }
     }
     add_closure(&chosen, 0);
     for (size_t i = 0; i < all.count; i++) {
         if (wanted[i] == KN_MODULE_ITSELF) {
-            list_add(&chosen, hold(all.modules[i]));
+            list_add(&chosen, hold_module(all.modules[i]));
         }
     }
     if (visit != NULL) {
-        visit_all(&chosen, visit, user);
+        visit_modules(&chosen, visit, user);
     }
     list_deinit(&chosen);
     list_deinit(&all);
@@ -289,12 +289,12 @@ bool kn_module_closure(const void *address, kn_module_visit *visit, void *user)
     if (!list_init(&list)) {
         return false;
     }
-    HMODULE first = hold(address);
+    HMODULE first = hold_module(address);
     if (first != NULL) {
         list_add(&list, first);
     }
     add_closure(&list, 0);
-    visit_all(&list, visit, user);
+    visit_modules(&list, visit, user);
     list_deinit(&list);
     return true;
 }

@@ -31,7 +31,7 @@ static const char *absolute_variable(const char *name)
     return value != NULL && kn_path_is_absolute(value) ? value : NULL;
 }
 
-static kiln_status give(char *path, char **out_path, kiln_diag *diag)
+static kiln_status give_path(char *path, char **out_path, kiln_diag *diag)
 {
     if (path == NULL) {
         return kn_fail_nomem(diag, "cannot find", "the cache directory");
@@ -85,23 +85,24 @@ kiln_status kn_paths_cache_root(char **out_path, kiln_diag *diag)
                                  "environment variable KILN_CACHE_DIR", "\"%s\" is a relative path",
                                  chosen);
         }
-        return give(kn_text_copy(chosen), out_path, diag);
+        return give_path(kn_text_copy(chosen), out_path, diag);
     }
     const char *caches = absolute_variable("XDG_CACHE_HOME");
     caches = caches != NULL ? caches : absolute_variable("LOCALAPPDATA");
     if (caches != NULL) {
-        return give(kn_path_join(caches, "kiln"), out_path, diag);
+        return give_path(kn_path_join(caches, "kiln"), out_path, diag);
     }
     char *folder = registered_local_data();
     folder = folder != NULL ? folder : kn_paths_temporary(); /* which is the user's own here */
     char *path = folder != NULL ? kn_path_join(folder, "kiln") : NULL;
     free(folder);
-    return give(path, out_path, diag);
+    return give_path(path, out_path, diag);
 }
 
 /* ---- may it be used ---- */
 
-static kiln_status judge(kn_access access, const char *who, const char *path, kiln_diag *diag)
+static kiln_status judge_access(kn_access access, const char *who, const char *path,
+                                kiln_diag *diag)
 {
     switch (access) {
     case KN_ACCESS_OWN:
@@ -157,7 +158,7 @@ static kiln_status refuse_foreign_links(char *path, kiln_diag *diag)
     }
 }
 
-static kiln_status claim(char *path, kiln_diag *diag)
+static kiln_status claim_directory(char *path, kiln_diag *diag)
 {
     kn_file_facts facts;
     kiln_status status = refuse_foreign_links(path, diag);
@@ -180,7 +181,7 @@ static kiln_status claim(char *path, kiln_diag *diag)
                           path, "the cache directory is a link");
     } else {
         char who[128];
-        status = judge(kn_access_of(handle, who), who, path, diag);
+        status = judge_access(kn_access_of(handle, who), who, path, diag);
     }
     if (handle != INVALID_HANDLE_VALUE) {
         (void)CloseHandle(handle);
@@ -198,7 +199,7 @@ kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag)
     if (copy == NULL) {
         return kn_fail_nomem(diag, "cannot open cache directory", path);
     }
-    kiln_status status = claim(copy, diag);
+    kiln_status status = claim_directory(copy, diag);
     free(copy);
     return status;
 }

@@ -37,7 +37,7 @@ typedef struct child {
     bool ended, timed_out;
 } child;
 
-static void close_handle(HANDLE *handle)
+static void close_child_handle(HANDLE *handle)
 {
     if (*handle != NULL && *handle != INVALID_HANDLE_VALUE) {
         (void)CloseHandle(*handle);
@@ -80,7 +80,7 @@ static HANDLE open_input(const kn_process_request *request)
     free(path);
     free(folder);
     if (file != INVALID_HANDLE_VALUE && !fill_input(file, request->input, request->input_size)) {
-        close_handle(&file);
+        close_child_handle(&file);
     }
     return file;
 }
@@ -95,7 +95,7 @@ static bool open_pipe(HANDLE *out_reading, HANDLE *out_writing)
 /* ---- starting ---- */
 
 /* 0 or the error. The child begins to run as part of its job. */
-static DWORD create(child *c, const kn_command *command)
+static DWORD create_child(child *c, const kn_command *command)
 {
     PROCESS_INFORMATION made = {0};
     STARTUPINFOEXW start = {.StartupInfo = {.cb = sizeof start,
@@ -126,7 +126,7 @@ static DWORD create(child *c, const kn_command *command)
         /* Without a job the limit ends the child alone. */
         c->job = CreateJobObjectW(NULL, NULL);
         if (c->job != NULL && AssignProcessToJobObject(c->job, made.hProcess) == 0) {
-            close_handle(&c->job);
+            close_child_handle(&c->job);
         }
         c->process = made.hProcess;
         (void)ResumeThread(made.hThread);
@@ -137,7 +137,7 @@ static DWORD create(child *c, const kn_command *command)
     return error;
 }
 
-static kiln_status start(child *c, const kn_process_request *request, kiln_diag *diag)
+static kiln_status start_child(child *c, const kn_process_request *request, kiln_diag *diag)
 {
     const char *program = request->argv[0];
     kn_command command;
@@ -150,7 +150,7 @@ static kiln_status start(child *c, const kn_process_request *request, kiln_diag 
     if (!kn_command_init(&command, request)) {
         return kn_fail(diag, KILN_E_UNAVAILABLE, (int)GetLastError(), "cannot start", program);
     }
-    DWORD error = create(c, &command);
+    DWORD error = create_child(c, &command);
     kn_command_deinit(&command);
     if (error != ERROR_SUCCESS) {
         return kn_fail(diag, KILN_E_UNAVAILABLE, (int)error, "cannot start", program);
@@ -166,7 +166,7 @@ static kiln_status start(child *c, const kn_process_request *request, kiln_diag 
 
 /* Takes what has come through one pipe. What is over the limit is read and dropped, so that the
  * child never waits for us. */
-static void drain(child *c, int which)
+static void drain_output(child *c, int which)
 {
     char block[16384];
     kn_strbuf *output = &c->output[which];
@@ -197,20 +197,20 @@ static void check_deadline(child *c, bool *out_lost)
     }
 }
 
-static void watch(child *c)
+static void watch_child(child *c)
 {
     bool lost = false;
     while (!c->ended && !lost) {
         c->ended = WaitForSingleObject(c->process, TICK_MS) == WAIT_OBJECT_0;
-        drain(c, 0);
-        drain(c, 1);
+        drain_output(c, 0);
+        drain_output(c, 1);
         if (!c->ended) {
             check_deadline(c, &lost);
         }
     }
     /* Its last words. A descendant that lives on may hold the pipes: nobody waits for that one. */
-    drain(c, 0);
-    drain(c, 1);
+    drain_output(c, 0);
+    drain_output(c, 1);
 }
 
 /* ---- the whole ---- */
@@ -249,18 +249,18 @@ kiln_status kn_process_run(const kn_process_request *request, kn_process_result 
     kn_strbuf_init(&c.output[0], limit);
     kn_strbuf_init(&c.output[1], limit);
 
-    kiln_status status = start(&c, request, diag);
+    kiln_status status = start_child(&c, request, diag);
     for (int i = 0; i < 3; i++) {
-        close_handle(&c.standard[i]);
+        close_child_handle(&c.standard[i]);
     }
     if (status == KILN_OK) {
-        watch(&c);
+        watch_child(&c);
         status = give_result(&c, out_result, request->argv[0], diag);
     }
-    close_handle(&c.reading[0]);
-    close_handle(&c.reading[1]);
-    close_handle(&c.process);
-    close_handle(&c.job);
+    close_child_handle(&c.reading[0]);
+    close_child_handle(&c.reading[1]);
+    close_child_handle(&c.process);
+    close_child_handle(&c.job);
     kn_strbuf_deinit(&c.output[0]);
     kn_strbuf_deinit(&c.output[1]);
     return status;

@@ -73,7 +73,7 @@ static kiln_status open_temporary(kn_publish *publish, const char *tmp_folder, k
     return kn_fail(diag, KILN_E_IO, (int)error, "cannot make a file in", tmp_folder);
 }
 
-static void forget(kn_publish *publish)
+static void forget_temporary(kn_publish *publish)
 {
     free(publish->temporary);
     free(publish->final_path);
@@ -90,7 +90,7 @@ kiln_status kn_publish_begin(kn_publish *publish, const char *tmp_folder, const 
     }
     kiln_status status = open_temporary(publish, tmp_folder, diag);
     if (status != KILN_OK) {
-        forget(publish);
+        forget_temporary(publish);
     }
     return status;
 }
@@ -145,7 +145,7 @@ void kn_publish_insist(kn_publish *publish)
     publish->insists = true;
 }
 
-static void close_handle(kn_publish *publish)
+static void close_temporary(kn_publish *publish)
 {
     if (publish->handle != NO_HANDLE) {
         (void)CloseHandle(handle_of(publish));
@@ -157,7 +157,7 @@ static void remove_temporary(kn_publish *publish)
 {
     if (publish->handle != NO_HANDLE) {
         (void)kn_remove_open(handle_of(publish)); /* left over, it is swept by its age */
-        close_handle(publish);
+        close_temporary(publish);
     } else {
         (void)kn_file_remove(publish->temporary, NULL);
     }
@@ -187,7 +187,7 @@ static DWORD rename_once(kn_publish *publish, const wchar_t *from, const wchar_t
         if (GetLastError() != KN_RENAME_UNKNOWN) {
             return GetLastError();
         }
-        close_handle(publish); /* the older call wants it closed */
+        close_temporary(publish); /* the older call wants it closed */
     }
     return MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING) != 0 ? ERROR_SUCCESS : GetLastError();
 }
@@ -287,8 +287,8 @@ kiln_status kn_publish_commit(kn_publish *publish, bool sync, kiln_diag *diag)
         status = kn_fail(diag, publish->failure, publish->failure_errno, "cannot publish",
                          publish->final_path);
     }
-    close_handle(publish);
-    forget(publish);
+    close_temporary(publish);
+    forget_temporary(publish);
     return status;
 }
 
@@ -297,7 +297,7 @@ void kn_publish_abort(kn_publish *publish)
     if (publish->handle != NO_HANDLE) {
         remove_temporary(publish);
     }
-    forget(publish);
+    forget_temporary(publish);
 }
 
 /* A writer has it open, and an opening that shares nothing fails then. */

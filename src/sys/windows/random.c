@@ -9,7 +9,7 @@
 #include "sys/clock.h"
 
 /* The finaliser of splitmix64: spreads few changed bits over all. */
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -25,7 +25,7 @@ uint64_t kn_random_u64(void)
         return value;
     }
     uint64_t call = atomic_fetch_add(&calls, 1);
-    value = mix((uint64_t)kn_clock_wall() ^
-                mix((uint64_t)GetCurrentProcessId() << 32 ^ GetCurrentThreadId() ^ call));
-    return mix(value ^ kn_clock_now());
+    value = mix_bits((uint64_t)kn_clock_wall() ^
+                     mix_bits((uint64_t)GetCurrentProcessId() << 32 ^ GetCurrentThreadId() ^ call));
+    return mix_bits(value ^ kn_clock_now());
 }

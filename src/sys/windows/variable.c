@@ -15,7 +15,7 @@ typedef struct seen_value {
 } seen_value;
 
 /* The kept copy of `text`, or NULL when out of memory. */
-static const char *keep(const char *text)
+static const char *keep_text(const char *text)
 {
     static SRWLOCK lock = SRWLOCK_INIT;
     static seen_value *values;
@@ -50,7 +50,7 @@ const char *kn_env_get(const char *name)
         bool unset = value == NULL || (length == 0 && GetLastError() != ERROR_SUCCESS);
         bool whole = !unset && length < room;
         char *text = whole ? kn_narrow(value) : NULL;
-        kept = text != NULL ? keep(text) : NULL;
+        kept = text != NULL ? keep_text(text) : NULL;
         free(text);
         free(value);
         room = unset || whole ? 0 : length;

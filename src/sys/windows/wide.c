@@ -50,7 +50,7 @@ char *kn_narrow(const wchar_t *text)
 }
 
 /* Writes `path` after `prefix`, without its first `skip` characters; malloc'ed. */
-static wchar_t *prefixed(const wchar_t *prefix, const wchar_t *path, size_t skip)
+static wchar_t *prefixed_path(const wchar_t *prefix, const wchar_t *path, size_t skip)
 {
     size_t before = wcslen(prefix);
     size_t length = wcslen(path) - skip;
@@ -85,8 +85,8 @@ wchar_t *kn_wide_path(const char *path)
         wcsncmp(full, L"\\\\.\\", 4) == 0) {
         return full;
     }
-    wchar_t *whole = wcsncmp(full, L"\\\\", 2) == 0 ? prefixed(L"\\\\?\\UNC\\", full, 2)
-                                                    : prefixed(L"\\\\?\\", full, 0);
+    wchar_t *whole = wcsncmp(full, L"\\\\", 2) == 0 ? prefixed_path(L"\\\\?\\UNC\\", full, 2)
+                                                    : prefixed_path(L"\\\\?\\", full, 0);
     free(full);
     return whole;
 }
@@ -95,9 +95,9 @@ char *kn_narrow_path(const wchar_t *path)
 {
     wchar_t *whole = NULL;
     if (wcsncmp(path, L"\\\\?\\UNC\\", 8) == 0) {
-        whole = prefixed(L"\\\\", path, 8);
+        whole = prefixed_path(L"\\\\", path, 8);
     } else {
-        whole = prefixed(L"", path, wcsncmp(path, L"\\\\?\\", 4) == 0 ? 4 : 0);
+        whole = prefixed_path(L"", path, wcsncmp(path, L"\\\\?\\", 4) == 0 ? 4 : 0);
     }
     char *narrow = whole != NULL ? kn_narrow(whole) : NULL;
     free(whole);
