@@ -23,7 +23,7 @@ struct kn_crew {
     kn_thread *threads[KN_CREW_MAX];
 };
 
-static void push(line *to, kn_crew_task *task)
+static void push_task(line *to, kn_crew_task *task)
 {
     task->next = NULL;
     if (to->last != NULL) {
@@ -34,7 +34,7 @@ static void push(line *to, kn_crew_task *task)
     to->last = task;
 }
 
-static kn_crew_task *pop(line *from)
+static kn_crew_task *pop_task(line *from)
 {
     kn_crew_task *task = from->first;
     if (task != NULL) {
@@ -44,10 +44,10 @@ static kn_crew_task *pop(line *from)
     return task;
 }
 
-static kn_crew_task *take(kn_crew *crew)
+static kn_crew_task *take_task(kn_crew *crew)
 {
-    kn_crew_task *task = pop(&crew->urgent);
-    task = task != NULL ? task : pop(&crew->ordinary);
+    kn_crew_task *task = pop_task(&crew->urgent);
+    task = task != NULL ? task : pop_task(&crew->ordinary);
     crew->waiting -= task != NULL;
     return task;
 }
@@ -60,7 +60,7 @@ static void crew_main(void *user)
     }
     kn_mutex_lock(&crew->mutex);
     while (!crew->stop) {
-        kn_crew_task *task = take(crew);
+        kn_crew_task *task = take_task(crew);
         if (task == NULL) {
             crew->idle++;
             kn_cond_wait(&crew->work, &crew->mutex);
@@ -77,12 +77,12 @@ static void crew_main(void *user)
 /* Under the mutex, which is let go for each task. */
 static void run_here(kn_crew *crew)
 {
-    kn_crew_task *task = crew->stop ? NULL : take(crew);
+    kn_crew_task *task = crew->stop ? NULL : take_task(crew);
     while (task != NULL) {
         kn_mutex_unlock(&crew->mutex);
         task->run(task->user, false);
         kn_mutex_lock(&crew->mutex);
-        task = crew->stop ? NULL : take(crew);
+        task = crew->stop ? NULL : take_task(crew);
     }
 }
 
@@ -117,7 +117,7 @@ void kn_crew_destroy(kn_crew *crew)
     }
     /* A task that is called off may post another one, which is called off too. */
     kn_mutex_lock(&crew->mutex);
-    for (kn_crew_task *task = take(crew); task != NULL; task = take(crew)) {
+    for (kn_crew_task *task = take_task(crew); task != NULL; task = take_task(crew)) {
         kn_mutex_unlock(&crew->mutex);
         task->run(task->user, true);
         kn_mutex_lock(&crew->mutex);
@@ -131,7 +131,7 @@ void kn_crew_destroy(kn_crew *crew)
 void kn_crew_post(kn_crew *crew, kn_crew_task *task, bool urgent)
 {
     kn_mutex_lock(&crew->mutex);
-    push(urgent ? &crew->urgent : &crew->ordinary, task);
+    push_task(urgent ? &crew->urgent : &crew->ordinary, task);
     crew->waiting++;
     if (crew->waiting > crew->idle && crew->started < crew->jobs && !crew->stop &&
         kn_thread_start(crew_main, crew, &crew->threads[crew->started], NULL) == KILN_OK) {

@@ -13,7 +13,7 @@ bool kn_closure_raw_strings(const kiln_source *source)
     return source->language == KILN_LANG_CUDA;
 }
 
-static bool contains(kn_span text, const char *what)
+static bool contains_text(kn_span text, const char *what)
 {
     const size_t length = strlen(what);
     for (size_t i = 0; i + length <= text.length; i++) {
@@ -29,7 +29,7 @@ const char *kn_include_scan_words(kn_span text)
     static const char *const words[] = {"__DATE__",      "__TIME__",    "__TIMESTAMP__",
                                         "__has_include", "__has_embed", ".incbin"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (contains(text, words[i])) {
+        if (contains_text(text, words[i])) {
             return words[i];
         }
     }
@@ -41,7 +41,7 @@ bool kn_include_scan_names(kn_span text)
     static const char *const words[] = {"__FILE", "__BASE_FILE__", "__builtin_FILE",
                                         "source_location", "assert"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (contains(text, words[i])) {
+        if (contains_text(text, words[i])) {
             return true;
         }
     }
@@ -69,7 +69,7 @@ static kiln_status note_any(void *user, const kn_include *include)
     return KILN_OK;
 }
 
-static kiln_status note_computed(void *user, kn_span text, size_t line, bool next, bool probe)
+static kiln_status glance_computed(void *user, kn_span text, size_t line, bool next, bool probe)
 {
     (void)text, (void)line, (void)next, (void)probe;
     *(bool *)user = true;
@@ -109,7 +109,7 @@ kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, boo
         return KILN_OK;
     }
     kn_scan_stop stop;
-    const kn_scan_macros macros = {.computed = note_computed};
+    const kn_scan_macros macros = {.computed = glance_computed};
     kiln_status status = kn_include_scan_macros(kn_span_of(source->text, source->length),
                                                 kn_closure_raw_strings(source), note_any, &macros,
                                                 out_includes, &stop);

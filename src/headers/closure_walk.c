@@ -56,8 +56,8 @@ static const char *text_name(const walk *w)
     return w->source->name != NULL ? kn_path_name(w->source->name) : "source";
 }
 
-static kiln_status refuse(walk *w, const char *format, ...) KILN_PRINTF(2, 3);
-static kiln_status refuse(walk *w, const char *format, ...)
+static kiln_status refuse_walk(walk *w, const char *format, ...) KILN_PRINTF(2, 3);
+static kiln_status refuse_walk(walk *w, const char *format, ...)
 {
     kn_strbuf text;
     kn_strbuf_init(&text, 0);
@@ -82,7 +82,7 @@ static void start_key(kn_strbuf *key, kn_place_base base, uint32_t index)
     kn_strbuf_append(key, head, sizeof head);
 }
 
-static void cut(kn_strbuf *text, size_t length)
+static void cut_text(kn_strbuf *text, size_t length)
 {
     text->length = length;
     text->data[length] = '\0';
@@ -105,7 +105,7 @@ static void append_normal(kn_strbuf *key, const char *name)
         bool has_parent = key->length > root && strcmp(last, "..") != 0;
         if (up && has_parent) {
             size_t at = (size_t)(last - key->data);
-            cut(key, at > root ? at - 1 : root);
+            cut_text(key, at > root ? at - 1 : root);
         } else if (length > 0 && !(length == 1 && *name == '.')) {
             if (key->length > root) {
                 kn_strbuf_append_char(key, '/');
@@ -184,7 +184,7 @@ static kiln_status add_node(walk *w, kn_place place, const char *name, kn_span w
 {
     uint32_t depth = w->from != NULL ? w->from->depth + 1 : 1;
     if (depth > KN_CLOSURE_MAX_DEPTH) {
-        return refuse(w, ": includes nested more than %u deep", KN_CLOSURE_MAX_DEPTH);
+        return refuse_walk(w, ": includes nested more than %u deep", KN_CLOSURE_MAX_DEPTH);
     }
     node *added = calloc(1, sizeof *added);
     if (added == NULL) {
@@ -216,8 +216,8 @@ static kiln_status add_absent(walk *w, kn_place place, const char *name)
 }
 
 /* What is at a place; *out_node is NULL if nothing. */
-static kiln_status look(walk *w, kn_place_base base, size_t index, kn_span name, kn_span written,
-                        node **out_node)
+static kiln_status look_in_place(walk *w, kn_place_base base, size_t index, kn_span name,
+                                 kn_span written, node **out_node)
 {
     *out_node = NULL;
     start_key(&w->key, base, (uint32_t)index);
@@ -227,7 +227,7 @@ static kiln_status look(walk *w, kn_place_base base, size_t index, kn_span name,
         return KILN_E_NOMEM;
     }
     if (name.length >= KN_CLOSURE_MAX_NAME) {
-        return refuse(w, ": a header's name is too long");
+        return refuse_walk(w, ": a header's name is too long");
     }
     node *known = kn_map_find(&w->places, w->key.data, w->key.length);
     if (known != NULL) {
@@ -235,7 +235,7 @@ static kiln_status look(walk *w, kn_place_base base, size_t index, kn_span name,
         return KILN_OK;
     }
     if (!has_room(w)) {
-        return refuse(w, ": too many headers");
+        return refuse_walk(w, ": too many headers");
     }
     kn_place place = {.base = base, .index = (uint32_t)index, .name_length = (uint32_t)name.length};
     const char *text = w->key.data + head;
@@ -254,7 +254,7 @@ static kiln_status look(walk *w, kn_place_base base, size_t index, kn_span name,
     }
     return status == KILN_E_NOMEM
                ? status
-               : refuse(w, ": %.*s cannot be looked at", (int)written.length, written.data);
+               : refuse_walk(w, ": %.*s cannot be looked at", (int)written.length, written.data);
 }
 
 /* --- one include ------------------------------------------------------------------------------ */
@@ -271,7 +271,7 @@ static kiln_status try_place(walk *w, kn_place_base base, size_t index, kn_span 
                              const kn_include *include)
 {
     node *found;
-    kiln_status status = look(w, base, index, name, include->name, &found);
+    kiln_status status = look_in_place(w, base, index, name, include->name, &found);
     if (status == KILN_OK && found != NULL && !(include->next && found == w->from)) {
         append_u32(&w->edges, found->ordinal);
         w->targets++;
@@ -367,7 +367,7 @@ static kiln_status try_all(walk *w, const kn_include *include)
 static kiln_status accept_unfound(walk *w, const kn_include *include)
 {
     node *ships;
-    kiln_status status = look(w, KN_PLACE_SHIPS, 0, include->name, include->name, &ships);
+    kiln_status status = look_in_place(w, KN_PLACE_SHIPS, 0, include->name, include->name, &ships);
     if (status != KILN_OK) {
         return status;
     }
@@ -380,12 +380,12 @@ static kiln_status accept_unfound(walk *w, const kn_include *include)
         kn_path_is_absolute(include->name.data)) {
         return KILN_OK;
     }
-    return refuse(w,
-                  ": %.*s is not in an include directory and not known to ship with the compiler",
-                  (int)include->name.length, include->name.data);
+    return refuse_walk(
+        w, ": %.*s is not in an include directory and not known to ship with the compiler",
+        (int)include->name.length, include->name.data);
 }
 
-static kiln_status visit(void *user, const kn_include *include)
+static kiln_status visit_include(void *user, const kn_include *include)
 {
     walk *w = user;
     w->targets = 0;
@@ -398,7 +398,7 @@ static kiln_status visit(void *user, const kn_include *include)
     }
     append_u32(&w->edges, EDGE_END);
     if (status == KILN_OK && !kn_strbuf_ok(&w->edges)) {
-        return refuse(w, ": too many includes");
+        return refuse_walk(w, ": too many includes");
     }
     return status;
 }
@@ -417,7 +417,7 @@ static kiln_status note_undefinition(void *user, kn_span name)
     return kn_macros_undefine(&w->computed.macros, name);
 }
 
-static kiln_status note_computed(void *user, kn_span text, size_t line, bool next, bool probe)
+static kiln_status walk_computed(void *user, kn_span text, size_t line, bool next, bool probe)
 {
     walk *w = user;
     const kn_computed_include include = {
@@ -436,7 +436,7 @@ static kiln_status visit_computed(void *user, kn_span name, bool quoted)
 {
     walk *w = user;
     const kn_include include = {name, quoted, w->at->next, w->at->probe};
-    kiln_status status = visit(w, &include);
+    kiln_status status = visit_include(w, &include);
     /* Where all that is searched is known, one that is not there is keyed as missing. */
     w->at->found = w->at->found || w->targets > 0 || w->path->request->search_path_complete;
     return status;
@@ -468,30 +468,30 @@ static kiln_status settle_computed(walk *w)
     for (const kn_computed_include *at = w->computed.first; at != NULL; at = at->following) {
         if (kn_computed_explain(at, why, sizeof why)) {
             w->from = at->from;
-            return refuse(w, ":%s", why);
+            return refuse_walk(w, ":%s", why);
         }
     }
     return KILN_OK;
 }
 
-static kiln_status scan(walk *w, kn_span text)
+static kiln_status scan_text(walk *w, kn_span text)
 {
     kn_scan_stop stop;
     const kn_scan_macros macros = {
         .define = note_definition,
         .undefine = note_undefinition,
-        .computed = note_computed,
+        .computed = walk_computed,
     };
-    kiln_status status =
-        kn_include_scan_macros(text, kn_closure_raw_strings(w->source), visit, &macros, w, &stop);
+    kiln_status status = kn_include_scan_macros(text, kn_closure_raw_strings(w->source),
+                                                visit_include, &macros, w, &stop);
     w->manifest->names_seen = w->manifest->names_seen || stop.names;
     if (status == KILN_OK && stop.why != NULL) {
-        return refuse(w, ":%zu: %s", stop.line, stop.why);
+        return refuse_walk(w, ":%zu: %s", stop.line, stop.why);
     }
     return status;
 }
 
-static kiln_status expand(walk *w, const node *at)
+static kiln_status expand_node(walk *w, const node *at)
 {
     size_t row = at->ordinal - 1;
     kn_manifest_header *headers = w->manifest->headers;
@@ -505,15 +505,16 @@ static kiln_status expand(walk *w, const node *at)
     const char *name = kn_manifest_name(w->manifest, headers[row].place.name);
     kiln_status status = kn_include_path_read(w->path, &headers[row].place, name, &file);
     if (status != KILN_OK) {
-        return status == KILN_E_NOMEM ? status
-                                      : refuse(w, ": cannot be read, or is larger than %zu MiB",
-                                               KN_CLOSURE_MAX_FILE_SIZE >> 20);
+        return status == KILN_E_NOMEM
+                   ? status
+                   : refuse_walk(w, ": cannot be read, or is larger than %zu MiB",
+                                 KN_CLOSURE_MAX_FILE_SIZE >> 20);
     }
     headers[row].stamp = file.stamp;
     memcpy(headers[row].digest, file.digest, 32);
     w->bytes += file.text.length;
-    status = w->bytes <= KN_CLOSURE_MAX_BYTES ? scan(w, file.text)
-                                              : refuse(w, ": too many bytes of headers");
+    status = w->bytes <= KN_CLOSURE_MAX_BYTES ? scan_text(w, file.text)
+                                              : refuse_walk(w, ": too many bytes of headers");
     kn_include_file_deinit(&file);
     return status;
 }
@@ -526,7 +527,7 @@ static kiln_status expand_all(walk *w)
     bool more = true;
     while (more && status == KILN_OK) {
         for (; done < w->node_count && status == KILN_OK; done++) {
-            status = expand(w, w->nodes[done]);
+            status = expand_node(w, w->nodes[done]);
         }
         more = false;
         if (status == KILN_OK) {
@@ -542,7 +543,7 @@ static kiln_status visit_implied(walk *w)
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < request->implied_count && status == KILN_OK; i++) {
         const kn_include include = {kn_span_of_text(request->implied[i]), false, false, true};
-        status = visit(w, &include);
+        status = visit_include(w, &include);
     }
     return status;
 }
@@ -565,7 +566,7 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *
     kn_computed_init(&w.computed);
     kiln_status status = kn_macros_give(&w.computed.macros, source);
     if (status == KILN_OK) {
-        status = scan(&w, kn_span_of(source->text, source->length));
+        status = scan_text(&w, kn_span_of(source->text, source->length));
     }
     if (status == KILN_OK) {
         status = visit_implied(&w);

@@ -33,7 +33,7 @@ void kn_manifest_deinit(kn_manifest *manifest)
     kn_manifest_init(manifest);
 }
 
-static bool grow(void **rows, size_t count, size_t *capacity, size_t row_size)
+static bool grow_rows(void **rows, size_t count, size_t *capacity, size_t row_size)
 {
     if (count < *capacity) {
         return true;
@@ -62,7 +62,7 @@ bool kn_manifest_add_name(kn_manifest *manifest, kn_span name, uint32_t *out_off
 bool kn_manifest_add_header(kn_manifest *manifest, const kn_manifest_header *header)
 {
     void *rows = manifest->headers;
-    if (!grow(&rows, manifest->header_count, &manifest->header_capacity, sizeof *header)) {
+    if (!grow_rows(&rows, manifest->header_count, &manifest->header_capacity, sizeof *header)) {
         return false;
     }
     manifest->headers = rows;
@@ -73,7 +73,7 @@ bool kn_manifest_add_header(kn_manifest *manifest, const kn_manifest_header *hea
 bool kn_manifest_add_absent(kn_manifest *manifest, const kn_place *place)
 {
     void *rows = manifest->absent;
-    if (!grow(&rows, manifest->absent_count, &manifest->absent_capacity, sizeof *place)) {
+    if (!grow_rows(&rows, manifest->absent_count, &manifest->absent_capacity, sizeof *place)) {
         return false;
     }
     manifest->absent = rows;
@@ -133,8 +133,8 @@ static bool put_in_folder(kn_manifest *manifest, kn_place *place, kn_map *known,
     uintptr_t row = (uintptr_t)kn_map_find(known, key->data, key->length);
     if (row == 0) {
         void *rows = manifest->folders;
-        if (!grow(&rows, manifest->folder_count, &manifest->folder_capacity,
-                  sizeof *manifest->folders)) {
+        if (!grow_rows(&rows, manifest->folder_count, &manifest->folder_capacity,
+                       sizeof *manifest->folders)) {
             return false;
         }
         manifest->folders = rows;

@@ -52,8 +52,8 @@ static bool below_nothing(check *c, const kn_manifest_folder *row)
 }
 
 /* What is at a place: in its directory, or with `folder` NULL by its path. */
-static kiln_status look(check *c, const kn_folder *folder, const kn_place *place,
-                        kn_include_file *out_file)
+static kiln_status look_at_place(check *c, const kn_folder *folder, const kn_place *place,
+                                 kn_include_file *out_file)
 {
     const char *name = kn_manifest_name(c->manifest, place->name);
     if (folder == NULL) {
@@ -67,7 +67,7 @@ static kiln_status check_absent(check *c, const kn_folder *folder, const kn_plac
 {
     kn_include_file file;
     const kiln_status expected = place->base == KN_PLACE_SHIPS ? KILN_OK : KILN_MISS;
-    const kiln_status status = look(c, folder, place, &file);
+    const kiln_status status = look_at_place(c, folder, place, &file);
     if (status == expected) {
         return KILN_OK;
     }
@@ -103,7 +103,7 @@ static kiln_status check_header(check *c, const kn_folder *folder, kn_manifest_h
 {
     kn_include_file file;
     if (row->place.base != KN_PLACE_MEMORY) {
-        kiln_status status = look(c, folder, &row->place, &file);
+        kiln_status status = look_at_place(c, folder, &row->place, &file);
         if (status != KILN_OK || file.stamp.size != row->stamp.size) {
             return status == KILN_E_NOMEM ? status : KILN_MISS;
         }

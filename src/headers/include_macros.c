@@ -33,21 +33,21 @@ static void add_text(line *out, const char *from, size_t length)
 static int copy_literal(scanner *s, line *out, int quote)
 {
     add_char(out, quote);
-    int c = next(s);
+    int c = next_character(s);
     while (c >= 0 && !is_newline(c) && c != quote) {
         add_char(out, c);
         if (c == '\\') {
-            c = next(s);
+            c = next_character(s);
             if (c < 0 || is_newline(c)) {
                 return c;
             }
             add_char(out, c);
         }
-        c = next(s);
+        c = next_character(s);
     }
     if (c == quote) {
         add_char(out, c);
-        c = next(s);
+        c = next_character(s);
     }
     return c;
 }
@@ -58,11 +58,11 @@ static int copy_slash(scanner *s, line *out)
     const char *slash = s->p++;
     if (skip_comment(s)) {
         add_char(out, ' ');
-        return peek(s);
+        return peek_character(s);
     }
     s->p = slash;
     add_char(out, '/');
-    return next(s);
+    return next_character(s);
 }
 
 /* Copies from the cursor to the end of the line or, with `nested`, to the parenthesis that closes
@@ -73,7 +73,7 @@ static bool copy_line(scanner *s, line *out, bool nested)
     unsigned open = 1;
     out->length = 0;
     out->fits = true;
-    int c = peek(s);
+    int c = peek_character(s);
     while (c >= 0 && !is_newline(c) && out->fits) {
         if (c == '/') {
             c = copy_slash(s, out);
@@ -87,7 +87,7 @@ static bool copy_line(scanner *s, line *out, bool nested)
         if (end > s->p) {
             add_text(out, s->p, (size_t)(end - s->p));
             s->p = end;
-            c = peek(s);
+            c = peek_character(s);
             continue;
         }
         open += c == '(';
@@ -96,7 +96,7 @@ static bool copy_line(scanner *s, line *out, bool nested)
             break;
         }
         add_char(out, c);
-        c = next(s);
+        c = next_character(s);
     }
     while (out->length > 0 && is_blank((unsigned char)out->text[out->length - 1])) {
         out->length--;

@@ -9,13 +9,13 @@
 #include "headers/include_scanner.h"
 #include "headers/include_words.h"
 
-static void stop(scanner *s, const char *why)
+static void stop_scan(scanner *s, const char *why)
 {
     s->stop->why = why;
     s->stop->line = line_of(s);
 }
 
-static const char *find(kn_span text, const char *what)
+static const char *find_in_text(kn_span text, const char *what)
 {
     size_t length = strlen(what);
     if (text.length < length) {
@@ -41,9 +41,9 @@ static void check_assembly(scanner *s, const char *from)
     if (memchr(text.data, '.', text.length) == NULL) {
         return;
     }
-    if (find(text, ".incbin") != NULL || find(text, ".include ") != NULL ||
-        find(text, ".include\t") != NULL || find(text, ".include\\") != NULL) {
-        stop(s, "assembler text that reads a file");
+    if (find_in_text(text, ".incbin") != NULL || find_in_text(text, ".include ") != NULL ||
+        find_in_text(text, ".include\t") != NULL || find_in_text(text, ".include\\") != NULL) {
+        stop_scan(s, "assembler text that reads a file");
     }
 }
 
@@ -51,16 +51,16 @@ static void check_assembly(scanner *s, const char *from)
 static void skip_literal(scanner *s)
 {
     const char *from = s->p;
-    int quote = peek(s);
-    int c = next(s);
+    int quote = peek_character(s);
+    int c = next_character(s);
     while (c >= 0 && !is_newline(c) && c != quote) {
         if (c == '\\') {
-            c = next(s);
+            c = next_character(s);
             if (c < 0 || is_newline(c)) {
                 break;
             }
         }
-        c = next(s);
+        c = next_character(s);
     }
     if (c == quote) {
         s->p++;
@@ -88,7 +88,7 @@ static const char *raw_string_end(const scanner *s)
     }
     closing[length++] = '"';
     closing[length] = '\0';
-    p = find(kn_span_of(p, (size_t)(s->end - p)), closing);
+    p = find_in_text(kn_span_of(p, (size_t)(s->end - p)), closing);
     return p != NULL ? p + length : s->end;
 }
 
@@ -98,8 +98,8 @@ static void skip_raw_string(scanner *s)
     const char *end = raw_string_end(s);
     if (end == NULL || !s->raw_strings) {
         skip_literal(s);
-        if (end != NULL && end != s->p && going(s)) {
-            stop(s, "text that reads differently with and without raw strings");
+        if (end != NULL && end != s->p && scan_goes_on(s)) {
+            stop_scan(s, "text that reads differently with and without raw strings");
         }
         return;
     }
@@ -109,15 +109,15 @@ static void skip_raw_string(scanner *s)
 
 static void skip_number(scanner *s)
 {
-    int c = peek(s);
+    int c = peek_character(s);
     while (is_word(c) || c == '.') {
         bool exponent = c == 'e' || c == 'E' || c == 'p' || c == 'P';
-        c = next(s);
+        c = next_character(s);
         if (exponent && (c == '+' || c == '-')) {
-            c = next(s);
+            c = next_character(s);
         } else if (c == '\'') {
             const char *separator = s->p;
-            c = next(s);
+            c = next_character(s);
             if (!is_word(c)) {
                 s->p = separator;
                 return;
@@ -132,7 +132,7 @@ static void skip_number(scanner *s)
 static void read_word(scanner *s, char word[WORD_SIZE])
 {
     size_t length = 0;
-    for (int c = peek(s); is_word(c); c = next(s)) {
+    for (int c = peek_character(s); is_word(c); c = next_character(s)) {
         if (length < WORD_SIZE - 1) {
             word[length++] = (char)c;
         }
@@ -148,18 +148,18 @@ static void read_name(scanner *s, bool next_one, bool probe)
         return;
     }
     if (open != '"' && open != '<') {
-        stop(s, probe ? "computed __has_include" : "computed #include");
+        stop_scan(s, probe ? "computed __has_include" : "computed #include");
         return;
     }
     int close = open == '"' ? '"' : '>';
     size_t length = 0;
-    int c = next(s);
+    int c = next_character(s);
     while (c > 0 && !is_newline(c) && c != close && length < NAME_SIZE - 1) {
         s->name[length++] = (char)c;
-        c = next(s);
+        c = next_character(s);
     }
     if (c != close || length == 0) {
-        stop(s, "malformed #include");
+        stop_scan(s, "malformed #include");
         return;
     }
     s->p++;
@@ -188,18 +188,18 @@ static void read_probe(scanner *s, bool next_one)
             if (strcmp(argument, s->parameter) == 0 && skip_blanks(s) == ')') {
                 return;
             }
-            stop(s, "computed __has_include");
+            stop_scan(s, "computed __has_include");
             return;
         }
         read_name(s, next_one, true);
     } else if (s->in_define) {
-        stop(s, "computed __has_include");
+        stop_scan(s, "computed __has_include");
     }
 }
 
 /* After #define, or after a directive that names a macro as #define does. What is only named there
  * is not used there: #ifndef __has_include. */
-static void read_definition(scanner *s, bool is_define, bool changes)
+static void scan_definition(scanner *s, bool is_define, bool changes)
 {
     char word[WORD_SIZE];
     s->in_define = is_define;
@@ -227,10 +227,10 @@ static void read_directive(scanner *s)
     } else if (strcmp(word, "include_next") == 0) {
         read_name(s, true, false);
     } else if (strcmp(word, "embed") == 0) {
-        stop(s, "#embed");
+        stop_scan(s, "#embed");
     } else if (strcmp(word, "define") == 0 || strcmp(word, "undef") == 0 ||
                strcmp(word, "ifdef") == 0 || strcmp(word, "ifndef") == 0) {
-        read_definition(s, word[0] == 'd', word[0] != 'i');
+        scan_definition(s, word[0] == 'd', word[0] != 'i');
     }
 }
 
@@ -269,7 +269,7 @@ static bool is_raw_prefix(const char *word)
 static void read_reserved(scanner *s, const char *word)
 {
     if (kn_word_reads_time(word) != NULL) {
-        stop(s, kn_word_reads_time(word));
+        stop_scan(s, kn_word_reads_time(word));
     } else if (strcmp(word, "__has_include") == 0) {
         read_probe(s, false);
     } else if (strcmp(word, "__has_include_next") == 0) {
@@ -296,14 +296,14 @@ static void read_identifier(scanner *s)
         read_reserved(s, word);
         return;
     }
-    if (is_raw_prefix(word) && peek(s) == '"') {
+    if (is_raw_prefix(word) && peek_character(s) == '"') {
         skip_raw_string(s);
         return;
     }
     if (strcmp(word, "import") == 0) {
         int c = skip_blanks(s);
         if (c == '<' || c == '"') {
-            stop(s, "import of a header unit");
+            stop_scan(s, "import of a header unit");
         }
     }
 }
@@ -319,7 +319,7 @@ static void read_hash(scanner *s, bool at_line_start)
 }
 
 /* One token, or one character that means nothing here. */
-static void read_token(scanner *s, int c)
+static void scan_token(scanner *s, int c)
 {
     bool at_line_start = s->line_start;
     s->line_start = false;
@@ -333,7 +333,7 @@ static void read_token(scanner *s, int c)
         read_hash(s, at_line_start);
     } else if (c == '%') {
         s->p++;
-        if (peek(s) == ':') {
+        if (peek_character(s) == ':') {
             read_hash(s, at_line_start);
         }
     } else if (c == '/') {
@@ -341,7 +341,7 @@ static void read_token(scanner *s, int c)
         s->line_start = skip_comment(s) && at_line_start;
     } else if (c == '.') {
         s->p++;
-        if (is_digit(peek(s))) {
+        if (is_digit(peek_character(s))) {
             skip_number(s);
         }
     } else {
@@ -351,7 +351,7 @@ static void read_token(scanner *s, int c)
 
 static bool has_trigraph(kn_span text)
 {
-    return find(text, "?\?=") != NULL || find(text, "?\?/") != NULL;
+    return find_in_text(text, "?\?=") != NULL || find_in_text(text, "?\?/") != NULL;
 }
 
 kiln_status kn_include_scan(kn_span text, bool raw_strings, kn_include_fn *visit, void *user,
@@ -369,8 +369,8 @@ static void read_text(scanner *s, kn_span text)
     if (text.length >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0) {
         s->p += 3;
     }
-    int c = peek(s);
-    while (c >= 0 && going(s)) {
+    int c = peek_character(s);
+    while (c >= 0 && scan_goes_on(s)) {
         if (is_newline(c)) {
             s->line_start = true;
             s->in_define = false;
@@ -378,10 +378,10 @@ static void read_text(scanner *s, kn_span text)
         } else if (is_blank(c)) {
             s->p++;
         } else {
-            read_token(s, c);
+            scan_token(s, c);
             s->p = s->line_start ? s->p : skip_dull(s->p, s->end);
         }
-        c = peek(s);
+        c = peek_character(s);
     }
 }
 
@@ -402,9 +402,9 @@ kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn
                  .status = KILN_OK,
                  .stop = out_stop};
     if (has_trigraph(text)) {
-        stop(&s, "trigraphs");
+        stop_scan(&s, "trigraphs");
     }
-    for (unsigned reading = 0; reading < READINGS && going(&s); reading++) {
+    for (unsigned reading = 0; reading < READINGS && scan_goes_on(&s); reading++) {
         if ((reading & ~s.met) == 0) {
             s.reading = reading;
             read_text(&s, text);

@@ -58,7 +58,7 @@ static inline size_t splice_length(scanner *s)
 }
 
 /* The next character, or -1 at the end; p is left on it. */
-static inline int peek(scanner *s)
+static inline int peek_character(scanner *s)
 {
     while (s->p < s->end && *s->p == '\\') {
         size_t splice = splice_length(s);
@@ -74,20 +74,20 @@ static inline int peek(scanner *s)
     return s->p < s->end ? (unsigned char)*s->p : -1;
 }
 
-static inline int next(scanner *s)
+static inline int next_character(scanner *s)
 {
     s->p++;
-    return peek(s);
+    return peek_character(s);
 }
 
-static inline bool going(const scanner *s)
+static inline bool scan_goes_on(const scanner *s)
 {
     return s->stop->why == NULL && s->status == KILN_OK;
 }
 
 static inline void skip_line(scanner *s)
 {
-    for (int c = peek(s); c >= 0 && !is_newline(c); c = next(s)) {
+    for (int c = peek_character(s); c >= 0 && !is_newline(c); c = next_character(s)) {
         while (s->p + 1 < s->end && s->p[1] != '\n' && s->p[1] != '\r' && s->p[1] != '\\') {
             s->p++;
         }
@@ -97,7 +97,7 @@ static inline void skip_line(scanner *s)
 /* At the character after a slash. False if it starts no comment. */
 static inline bool skip_comment(scanner *s)
 {
-    int c = peek(s);
+    int c = peek_character(s);
     if (c == '/') {
         skip_line(s);
         return true;
@@ -109,7 +109,7 @@ static inline bool skip_comment(scanner *s)
     while (s->p < s->end) {
         const char *star = memchr(s->p, '*', (size_t)(s->end - s->p));
         s->p = star != NULL ? star + 1 : s->end;
-        if (peek(s) == '/') {
+        if (peek_character(s) == '/') {
             s->p++;
             break;
         }
@@ -121,7 +121,7 @@ static inline bool skip_comment(scanner *s)
 static inline int skip_blanks(scanner *s)
 {
     for (;;) {
-        int c = peek(s);
+        int c = peek_character(s);
         if (is_blank(c)) {
             s->p++;
             continue;

@@ -121,7 +121,7 @@ static bool is_hidden(const kn_hidden *set, const kn_macro *macro)
     return false;
 }
 
-static const kn_hidden *hide(kn_trial *trial, const kn_hidden *set, const kn_macro *macro)
+static const kn_hidden *hide_macro(kn_trial *trial, const kn_hidden *set, const kn_macro *macro)
 {
     kn_hidden *added =
         macro == NULL || is_hidden(set, macro) ? NULL : kn_trial_take(trial, sizeof *added);
@@ -132,19 +132,19 @@ static const kn_hidden *hide(kn_trial *trial, const kn_hidden *set, const kn_mac
     return added;
 }
 
-static const kn_hidden *unite(kn_trial *trial, const kn_hidden *a, const kn_hidden *b)
+static const kn_hidden *unite_hidden(kn_trial *trial, const kn_hidden *a, const kn_hidden *b)
 {
     for (; b != NULL; b = b->next) {
-        a = hide(trial, a, b->macro);
+        a = hide_macro(trial, a, b->macro);
     }
     return a;
 }
 
-static const kn_hidden *intersect(kn_trial *trial, const kn_hidden *a, const kn_hidden *b)
+static const kn_hidden *intersect_hidden(kn_trial *trial, const kn_hidden *a, const kn_hidden *b)
 {
     const kn_hidden *both = NULL;
     for (; a != NULL; a = a->next) {
-        both = is_hidden(b, a->macro) ? hide(trial, both, a->macro) : both;
+        both = is_hidden(b, a->macro) ? hide_macro(trial, both, a->macro) : both;
     }
     return both;
 }
@@ -179,7 +179,7 @@ static void read_parameters(call *c, kn_span name, const kn_token *at)
     c->body = at->next;
 }
 
-static void read_definition(call *c, kn_span name, kn_span rest)
+static void read_macro_definition(call *c, kn_span name, kn_span rest)
 {
     const char *why = NULL;
     kn_token *first = NULL;
@@ -382,7 +382,7 @@ static bool is_word_or_number(const kn_token *token)
 }
 
 /* Makes one token of two, the first of which keeps its place. */
-static void paste(kn_trial *trial, kn_token *left, const kn_token *right)
+static void paste_tokens(kn_trial *trial, kn_token *left, const kn_token *right)
 {
     if (right->kind == KN_TOKEN_NONE) {
         return;
@@ -405,7 +405,7 @@ static void paste(kn_trial *trial, kn_token *left, const kn_token *right)
         memcpy(text, left->text.data, left->text.length);
         memcpy(text + left->text.length, right->text.data, right->text.length);
         left->text = kn_span_of(text, left->text.length + right->text.length);
-        left->hidden = intersect(trial, left->hidden, right->hidden);
+        left->hidden = intersect_hidden(trial, left->hidden, right->hidden);
     }
 }
 
@@ -413,7 +413,7 @@ static void paste_all(kn_trial *trial, kn_token *first)
 {
     for (kn_token *at = first; at != NULL && kn_trial_going(trial); at = at->next) {
         while (at->next != NULL && at->next->pastes && at->next->next != NULL) {
-            paste(trial, at, at->next->next);
+            paste_tokens(trial, at, at->next->next);
             at->next = at->next->next->next;
         }
     }
@@ -442,14 +442,14 @@ static kn_token *drop_none(kn_token *first, kn_token_space *out_left)
 }
 
 /* Puts the replacement of `name` before the rest of the tokens. */
-static kn_token *join(kn_trial *trial, const kn_token *name, kn_token *replaced,
-                      const kn_hidden *hidden, kn_token *rest)
+static kn_token *join_replaced(kn_trial *trial, const kn_token *name, kn_token *replaced,
+                               const kn_hidden *hidden, kn_token *rest)
 {
     kn_token_space left = KN_SPACE_NO;
     replaced = drop_none(replaced, &left);
     kn_token *last = NULL;
     for (kn_token *token = replaced; token != NULL; token = token->next) {
-        token->hidden = unite(trial, token->hidden, hidden);
+        token->hidden = unite_hidden(trial, token->hidden, hidden);
         token->pastes = false;
         last = token;
     }
@@ -469,7 +469,7 @@ static kn_token *join(kn_trial *trial, const kn_token *name, kn_token *replaced,
 
 /* Replaces one macro, whose name is before `*rest`; false: it is a function that is not called. */
 // NOLINTNEXTLINE(misc-no-recursion): through expanded_argument
-static bool replace(call *c, const kn_token *name, const kn_macro *macro, kn_token **rest)
+static bool replace_macro(call *c, const kn_token *name, const kn_macro *macro, kn_token **rest)
 {
     kn_trial *trial = c->trial;
     const kn_hidden *hidden = name->hidden;
@@ -482,13 +482,13 @@ static bool replace(call *c, const kn_token *name, const kn_macro *macro, kn_tok
             trial->is_void = true;
             return true;
         }
-        hidden = intersect(trial, hidden, close->hidden);
+        hidden = intersect_hidden(trial, hidden, close->hidden);
         *rest = close->next;
     }
     kn_token *replaced = put_arguments_in(c);
     paste_all(trial, replaced);
     if (kn_trial_going(trial)) {
-        *rest = join(trial, name, replaced, hide(trial, hidden, macro), *rest);
+        *rest = join_replaced(trial, name, replaced, hide_macro(trial, hidden, macro), *rest);
     }
     return true;
 }
@@ -518,8 +518,8 @@ kn_token *kn_trial_expand(kn_trial *trial, kn_token *tokens, unsigned depth)
             continue;
         }
         *c = (call){.trial = trial, .depth = depth};
-        read_definition(c, at->text, rest);
-        if (kn_trial_going(trial) && !replace(c, at, macro, &tokens)) {
+        read_macro_definition(c, at->text, rest);
+        if (kn_trial_going(trial) && !replace_macro(c, at, macro, &tokens)) {
             list_add(&out, at);
         }
     }

@@ -62,7 +62,7 @@ typedef struct reader {
     const char *why;
 } reader;
 
-static bool begins(const reader *r, const char *with)
+static bool begins_with(const reader *r, const char *with)
 {
     const size_t length = strlen(with);
     return (size_t)(r->end - r->p) >= length && memcmp(r->p, with, length) == 0;
@@ -107,7 +107,7 @@ static kn_token_kind read_mark(reader *r)
         r->why = "an apostrophe or a backslash, which compilers read differently";
     }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (begins(r, rows[i].text)) {
+        if (begins_with(r, rows[i].text)) {
             r->p += strlen(rows[i].text);
             return rows[i].kind;
         }

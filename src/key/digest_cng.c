@@ -40,7 +40,7 @@ void kn_digest_deinit(kn_digest *digest)
 }
 
 /* To finish is the one way to begin again. */
-static bool finish(context *digest, uint8_t out[KN_DIGEST_SIZE])
+static bool finish_digest(context *digest, uint8_t out[KN_DIGEST_SIZE])
 {
     digest->begun = false;
     return BCryptFinishHash(digest->hash, out, KN_DIGEST_SIZE, 0) == 0;
@@ -50,7 +50,8 @@ void kn_digest_begin(kn_digest *digest)
 {
     uint8_t unused[KN_DIGEST_SIZE];
     context *own = (context *)digest->context;
-    digest->failed = own == NULL || own->hash == NULL || (own->begun && !finish(own, unused));
+    digest->failed =
+        own == NULL || own->hash == NULL || (own->begun && !finish_digest(own, unused));
 }
 
 void kn_digest_update(kn_digest *digest, const void *data, size_t size)
@@ -70,7 +71,7 @@ void kn_digest_update(kn_digest *digest, const void *data, size_t size)
 bool kn_digest_finish(kn_digest *digest, uint8_t out[KN_DIGEST_SIZE])
 {
     if (!digest->failed) {
-        digest->failed = !finish((context *)digest->context, out);
+        digest->failed = !finish_digest((context *)digest->context, out);
     }
     if (digest->failed) {
         memset(out, 0, KN_DIGEST_SIZE);

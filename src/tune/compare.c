@@ -50,7 +50,7 @@ static double of_bits32(uint32_t bits)
     type name = 0;                                                                                 \
     memcpy(&name, from, sizeof(name))
 
-static double narrow(kiln_element element, const unsigned char *from)
+static double narrow_value(kiln_element element, const unsigned char *from)
 {
     if (kn_element_size(element) == 1) {
         return element == KILN_ELEMENT_I8 ? (double)(int8_t)*from : (double)*from;
@@ -68,7 +68,7 @@ static double narrow(kiln_element element, const unsigned char *from)
     }
 }
 
-static double word(kiln_element element, const unsigned char *from)
+static double word_value(kiln_element element, const unsigned char *from)
 {
     AS(uint32_t, bits);
     return element == KILN_ELEMENT_F32   ? of_bits32(bits)
@@ -76,7 +76,7 @@ static double word(kiln_element element, const unsigned char *from)
                                          : (double)bits;
 }
 
-static double wide(kiln_element element, const unsigned char *from)
+static double wide_value(kiln_element element, const unsigned char *from)
 {
     AS(uint64_t, bits);
     AS(double, real);
@@ -89,16 +89,17 @@ static double value_of(kiln_element element, const unsigned char *from)
 {
     switch (kn_element_size(element)) {
     case 8:
-        return wide(element, from);
+        return wide_value(element, from);
     case 4:
-        return word(element, from);
+        return word_value(element, from);
     default:
-        return narrow(element, from);
+        return narrow_value(element, from);
     }
 }
 
 /* How far apart; integers of 64 bits are more than a double can represent. */
-static double distance(kiln_element element, const unsigned char *got, const unsigned char *wanted)
+static double value_distance(kiln_element element, const unsigned char *got,
+                             const unsigned char *wanted)
 {
     if (element == KILN_ELEMENT_I64 || element == KILN_ELEMENT_U64) {
         uint64_t a = 0;
@@ -131,7 +132,7 @@ kn_difference kn_compare(const kiln_tune_output *output, const void *got, const 
         if (memcmp(a, b, size) == 0) {
             continue;
         }
-        const double apart = distance(output->element, a, b);
+        const double apart = value_distance(output->element, a, b);
         const double value = value_of(output->element, b);
         const double scale = isfinite(value) ? fabs(value) : 0;
         result.largest = apart > result.largest ? apart : result.largest;

@@ -5,7 +5,7 @@
 
 static const double doubt = 0.01;
 
-static int compare(const void *left, const void *right)
+static int compare_samples(const void *left, const void *right)
 {
     const uint64_t a = *(const uint64_t *)left;
     const uint64_t b = *(const uint64_t *)right;
@@ -39,7 +39,7 @@ kn_estimate kn_estimate_of(uint64_t *samples, size_t count)
     if (count == 0) {
         return estimate;
     }
-    qsort(samples, count, sizeof(*samples), compare);
+    qsort(samples, count, sizeof(*samples), compare_samples);
     const size_t outside = kn_estimate_outside(count);
     const uint64_t below = samples[(count - 1) / 2];
     estimate.median = below + (samples[count / 2] - below) / 2;

@@ -140,7 +140,7 @@ static bool is_over(kn_search *search, size_t left, uint64_t start)
 }
 
 /* The baseline, where the leader is not worth leaving it. */
-static size_t choose(const kn_search *search, size_t leader)
+static size_t choose_next(const kn_search *search, size_t leader)
 {
     const kn_candidate *base = &search->candidates[search->baseline];
     const double best = (double)search->candidates[leader].estimate.median;
@@ -168,6 +168,6 @@ kiln_status kn_search_run(kn_search *search)
             over = is_over(search, drop_behind(search, search->leader), start);
         }
     }
-    search->leader = choose(search, search->leader);
+    search->leader = choose_next(search, search->leader);
     return KILN_OK;
 }

@@ -71,7 +71,8 @@ static kiln_status check_options(const kiln_kernel *kernel, const kiln_tune_opti
     return status;
 }
 
-static void tell(const kiln_tune_options *options, const char *what, uint32_t round, uint32_t limit)
+static void report_round(const kiln_tune_options *options, const char *what, uint32_t round,
+                         uint32_t limit)
 {
     if (options->progress != NULL) {
         options->progress(options->user, what, round, limit);
@@ -88,7 +89,7 @@ static kiln_status start_with_baseline(kn_bench *bench, size_t *out_baseline, ki
     for (; index < bench->kernel->variant_count; index++) {
         const kiln_variant *variant = &bench->kernel->variants[index];
         if (kn_variant_taken(bench->device, variant)) {
-            tell(bench->options, variant->name, 0, 0);
+            report_round(bench->options, variant->name, 0, 0);
             status = kn_bench_build(bench, index, diag);
             if (status != KILN_E_UNAVAILABLE) {
                 break;
@@ -107,7 +108,7 @@ static kiln_status check_others(kn_bench *bench, size_t baseline, kiln_diag *dia
         if (!kn_variant_taken(bench->device, variant)) {
             continue;
         }
-        tell(bench->options, variant->name, 0, 0);
+        report_round(bench->options, variant->name, 0, 0);
         status = kn_bench_build(bench, i, NULL);
         if (status == KILN_OK) {
             status = kn_bench_check(bench, i, diag);
@@ -129,10 +130,10 @@ typedef struct race {
 static void on_round(void *user, uint32_t round)
 {
     const race *r = (const race *)user;
-    tell(r->bench.options, "measuring", round, r->search.rounds_max);
+    report_round(r->bench.options, "measuring", round, r->search.rounds_max);
 }
 
-static kiln_status measure(void *user, size_t index, uint64_t *out_ns)
+static kiln_status measure_variant(void *user, size_t index, uint64_t *out_ns)
 {
     race *r = (race *)user;
     return kn_bench_measure(&r->bench, index, out_ns);
@@ -153,7 +154,7 @@ static kiln_status run_search(race *r, kiln_diag *diag)
     search->budget_ns =
         UINT64_C(1000000) * (options->budget_ms != 0 ? options->budget_ms : BUDGET_MS);
     search->baseline = r->baseline;
-    search->measure = measure;
+    search->measure = measure_variant;
     search->round = on_round;
     search->user = r;
     search->now = kn_clock_now;
@@ -180,7 +181,7 @@ static void fill_rows(race *r)
     }
 }
 
-static double rate(double amount, uint64_t ns)
+static double rate_per_second(double amount, uint64_t ns)
 {
     return ns > 0 ? amount * 1e9 / (double)ns : 0;
 }
@@ -194,14 +195,14 @@ static void fill_tuning(const race *r, kiln_tuning *out_tuning)
     out_tuning->known = true;
     out_tuning->ns = ns;
     out_tuning->baseline_ns = r->search.candidates[r->baseline].estimate.median;
-    out_tuning->flops_per_s = rate(kernel->flops, ns);
-    out_tuning->bytes_per_s = rate(kernel->bytes, ns);
+    out_tuning->flops_per_s = rate_per_second(kernel->flops, ns);
+    out_tuning->bytes_per_s = rate_per_second(kernel->bytes, ns);
 }
 
 /* --- keeping it ------------------------------------------------------------------------------- */
 
 /* A choice that is not kept is made again. */
-static void keep(const race *r, const kiln_tuning *tuning)
+static void keep_choice(const race *r, const kiln_tuning *tuning)
 {
     const kn_bench_entry *entry = &r->bench.entries[tuning->variant];
     const kiln_variant *variant = &r->bench.kernel->variants[tuning->variant];
@@ -255,7 +256,7 @@ static kiln_status measure_all(kiln_device *device, const kiln_kernel *kernel,
         kiln_diag_clear(diag); /* of a variant that fell out */
         fill_rows(&r);
         fill_tuning(&r, out_tuning);
-        keep(&r, out_tuning);
+        keep_choice(&r, out_tuning);
         kn_cache_count(device->runtime->cache, KN_COUNT_tunings, 1);
     }
     out_tuning->launches = r.bench.launches;
@@ -302,8 +303,9 @@ static bool is_known(kiln_device *device, const kiln_kernel *kernel,
 }
 
 /* Kernel and options are this library's structs. */
-static kiln_status tune(kiln_device *device, const kiln_kernel *kernel,
-                        const kiln_tune_options *options, kiln_tuning *out_tuning, kiln_diag *diag)
+static kiln_status tune_kernel(kiln_device *device, const kiln_kernel *kernel,
+                               const kiln_tune_options *options, kiln_tuning *out_tuning,
+                               kiln_diag *diag)
 {
     const uint64_t start = kn_clock_now();
     kiln_status status = check_options(kernel, options, diag);
@@ -334,7 +336,7 @@ kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel,
     kiln_status status = kn_kernel_take(device, kernel, &taken, diag);
     if (status == KILN_OK) {
         options = kn_sized_view(KN_SIZED_kiln_tune_options, options, &room, diag);
-        status = options != NULL ? tune(device, &taken.kernel, options, out_tuning, diag)
+        status = options != NULL ? tune_kernel(device, &taken.kernel, options, out_tuning, diag)
                                  : KILN_E_INVALID;
     }
     kn_kernel_drop(&taken);

@@ -65,7 +65,7 @@ kiln_status kn_bench_init(kn_bench *bench, kiln_device *device, const kiln_kerne
 }
 
 /* Makes the written buffers what they were before a launch. */
-static kiln_status prepare(kn_bench *bench, bool all, kiln_diag *diag)
+static kiln_status prepare_bench(kn_bench *bench, bool all, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < bench->options->output_count && status == KILN_OK; i++) {
@@ -146,8 +146,8 @@ kiln_status kn_bench_build(kn_bench *bench, size_t index, kiln_diag *diag)
 /* --- launch ----------------------------------------------------------------------------------- */
 
 /* `count` launches, waited for; the sum of their times. */
-static kiln_status launch(kn_bench *bench, size_t index, uint32_t count, uint64_t *out_ns,
-                          kiln_diag *diag)
+static kiln_status launch_variant(kn_bench *bench, size_t index, uint32_t count, uint64_t *out_ns,
+                                  kiln_diag *diag)
 {
     const kiln_variant *variant = &bench->kernel->variants[index];
     kiln_launch shape = variant->launch;
@@ -156,7 +156,7 @@ static kiln_status launch(kn_bench *bench, size_t index, uint32_t count, uint64_
     shape.args = bench->options->args;
     shape.arg_count = bench->options->arg_count;
     for (uint32_t i = 0; i < count && status == KILN_OK; i++) {
-        status = prepare(bench, false, diag);
+        status = prepare_bench(bench, false, diag);
         if (status == KILN_OK) {
             status = kiln_queue_launch(bench->queue, bench->entries[index].program, variant->entry,
                                        &shape, &events[i], diag);
@@ -181,12 +181,12 @@ static kiln_status launch(kn_bench *bench, size_t index, uint32_t count, uint64_
 }
 
 /* Launches with all outputs as nobody left them, and reads them. */
-static kiln_status compute(kn_bench *bench, size_t index, bool wanted, kiln_diag *diag)
+static kiln_status compute_variant(kn_bench *bench, size_t index, bool wanted, kiln_diag *diag)
 {
     uint64_t ns = 0;
-    kiln_status status = prepare(bench, true, diag);
+    kiln_status status = prepare_bench(bench, true, diag);
     if (status == KILN_OK) {
-        status = launch(bench, index, 1, &ns, diag);
+        status = launch_variant(bench, index, 1, &ns, diag);
     }
     for (size_t i = 0; i < bench->options->output_count && status == KILN_OK; i++) {
         kn_bench_output *output = &bench->outputs[i];
@@ -197,7 +197,7 @@ static kiln_status compute(kn_bench *bench, size_t index, bool wanted, kiln_diag
         uint32_t *batch = &bench->entries[index].batch;
         ns = 0;
         *batch = 1;
-        status = launch(bench, index, 1, &ns, diag);
+        status = launch_variant(bench, index, 1, &ns, diag);
         while (*batch < BATCH_MAX && ns * *batch < sample_ns) {
             (*batch)++;
         }
@@ -207,11 +207,11 @@ static kiln_status compute(kn_bench *bench, size_t index, bool wanted, kiln_diag
 
 kiln_status kn_bench_want(kn_bench *bench, size_t index, kiln_diag *diag)
 {
-    return compute(bench, index, true, diag);
+    return compute_variant(bench, index, true, diag);
 }
 
-static void differ(kn_bench *bench, size_t index, const kn_bench_output *output,
-                   const kn_difference *difference, size_t count)
+static void note_difference(kn_bench *bench, size_t index, const kn_bench_output *output,
+                            const kn_difference *difference, size_t count)
 {
     kiln_diag why = KILN_DIAG_INIT;
     (void)kiln_diag_set(&why, KILN_E_INVALID, NULL, "",
@@ -226,7 +226,7 @@ static void differ(kn_bench *bench, size_t index, const kn_bench_output *output,
 kiln_status kn_bench_check(kn_bench *bench, size_t index, kiln_diag *diag)
 {
     kiln_diag own = KILN_DIAG_INIT;
-    kiln_status status = compute(bench, index, false, &own);
+    kiln_status status = compute_variant(bench, index, false, &own);
     if (status == KILN_E_DEVICE_LOST || status == KILN_E_NOMEM) {
         const size_t used = strlen(own.why);
         kn_text_putf(own.why + used, sizeof(own.why) - used, " (in variant %s)",
@@ -243,7 +243,7 @@ kiln_status kn_bench_check(kn_bench *bench, size_t index, kiln_diag *diag)
         const kn_difference difference =
             kn_compare(output->what, output->got, output->wanted, count);
         if (difference.wrong > 0) {
-            differ(bench, index, output, &difference, count);
+            note_difference(bench, index, output, &difference, count);
             break;
         }
     }
@@ -257,7 +257,7 @@ kiln_status kn_bench_measure(void *user, size_t index, uint64_t *out_ns)
     kiln_diag own = KILN_DIAG_INIT;
     uint64_t ns = 0;
     const uint32_t batch = bench->entries[index].batch;
-    kiln_status status = launch(bench, index, batch, &ns, &own);
+    kiln_status status = launch_variant(bench, index, batch, &ns, &own);
     *out_ns = ns / batch;
     if (status != KILN_OK) {
         leave_out(bench, index, KILN_TUNE_FAILED, status, &own);

@@ -20,7 +20,7 @@ bool kn_variant_taken(const kiln_device *device, const kiln_variant *variant)
            NULL;
 }
 
-static kiln_status refuse(const kiln_kernel *kernel, const char *why, kiln_diag *diag)
+static kiln_status refuse_kernel(const kiln_kernel *kernel, const char *why, kiln_diag *diag)
 {
     return kiln_diag_set(diag, KILN_E_INVALID, NULL,
                          kernel->name != NULL ? kernel->name : "a kernel's variants", "%s", why);
@@ -43,7 +43,7 @@ static kiln_status check_variant(const kiln_kernel *kernel, size_t index, kiln_d
                   ? "two variants have the same name"
                   : NULL;
     }
-    return why != NULL ? refuse(kernel, why, diag) : kn_source_check(variant->source, diag);
+    return why != NULL ? refuse_kernel(kernel, why, diag) : kn_source_check(variant->source, diag);
 }
 
 static kiln_status check_variants(const kiln_device *device, const kiln_kernel *kernel,
@@ -70,17 +70,18 @@ static bool is_amount(double value)
 static kiln_status check_kernel(const kiln_kernel *kernel, kiln_diag *diag)
 {
     if (kernel->name == NULL || !kn_name_valid(kernel->name)) {
-        return refuse(kernel, "its name is not 1 to 64 letters, digits, '.', '-', '_'", diag);
+        return refuse_kernel(kernel, "its name is not 1 to 64 letters, digits, '.', '-', '_'",
+                             diag);
     }
     if (kernel->variants == NULL || kernel->variant_count == 0 ||
         kernel->variant_count > KILN_VARIANTS_MAX) {
-        return refuse(kernel, "it has no variants, or more than 64", diag);
+        return refuse_kernel(kernel, "it has no variants, or more than 64", diag);
     }
     if (kernel->size_count > KILN_SIZES_MAX || (kernel->size_count > 0 && kernel->sizes == NULL)) {
-        return refuse(kernel, "its list of sizes is missing, or has more than 8", diag);
+        return refuse_kernel(kernel, "its list of sizes is missing, or has more than 8", diag);
     }
     if (!is_amount(kernel->flops) || !is_amount(kernel->bytes)) {
-        return refuse(kernel, "flops or bytes is negative or not finite", diag);
+        return refuse_kernel(kernel, "flops or bytes is negative or not finite", diag);
     }
     return KILN_OK;
 }
@@ -95,7 +96,7 @@ static kiln_status take_variant(kn_kernel *taken, const kiln_variant *given, siz
     const kiln_kernel *kernel = &taken->kernel;
     kiln_launch room;
     if (shape->struct_size > given->struct_size - offsetof(kiln_variant, launch)) {
-        return refuse(kernel, "a variant's struct_size, or its launch's, is not set", diag);
+        return refuse_kernel(kernel, "a variant's struct_size, or its launch's, is not set", diag);
     }
     shape = kn_sized_view(KN_SIZED_kiln_launch, shape, &room, diag);
     if (shape == NULL) {
@@ -103,7 +104,7 @@ static kiln_status take_variant(kn_kernel *taken, const kiln_variant *given, siz
     }
     taken->variants[index].launch = *shape;
     if (given->source == NULL) {
-        return refuse(kernel, "a variant has no source or no entry", diag);
+        return refuse_kernel(kernel, "a variant has no source or no entry", diag);
     }
     taken->variants[index].source =
         kn_sized_view(KN_SIZED_kiln_source, given->source, &taken->sources[index], diag);

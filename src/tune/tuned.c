@@ -140,7 +140,7 @@ kiln_status kn_tune_recipe(const kiln_device *device, const kiln_kernel *kernel,
 /* --- looking it up ---------------------------------------------------------------------------- */
 
 /* Sizes in one bucket differ: what fits one need not fit another. */
-static bool fits(const kiln_device *device, const kiln_launch *launch)
+static bool launch_fits(const kiln_device *device, const kiln_launch *launch)
 {
     const bool partial = kn_instance_can(&device->driver->in, KILN_CAP_PARTIAL_GROUPS);
     uint64_t items = 1;
@@ -194,7 +194,8 @@ kiln_status kn_tuned_look(kiln_device *device, const kiln_kernel *kernel, bool f
         return status;
     }
     const size_t variant = find_variant(device, kernel, out_record->variant);
-    if (variant == kernel->variant_count || !fits(device, &kernel->variants[variant].launch)) {
+    if (variant == kernel->variant_count ||
+        !launch_fits(device, &kernel->variants[variant].launch)) {
         return KILN_MISS;
     }
     *out_tuning = (kiln_tuning){.variant = variant,
