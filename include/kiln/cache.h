@@ -113,10 +113,10 @@ KILN_API uint64_t kiln_blob_compile_ns(const kiln_blob *blob);
 
 /* --- the cache -------------------------------------------------------------------------------- */
 
-/* How the cache behaves as a whole, and the variable that says the same. */
-/* KILN_NO_CACHE: compile always, store nothing, open nothing. */
+/* How the cache behaves as a whole, and the variable that says the same.
+ * KILN_NO_CACHE: always compile, store nothing, open nothing. */
 #define KILN_CACHE_DISABLED (1u << 0)
-#define KILN_CACHE_RECACHE (1u << 1)  /* KILN_RECACHE: compile always, store */
+#define KILN_CACHE_RECACHE (1u << 1)  /* KILN_RECACHE: always compile, store */
 #define KILN_CACHE_READONLY (1u << 2) /* KILN_READONLY: read every tier, write memory only */
 #define KILN_CACHE_NO_DISK (1u << 3)  /* memory, and packs, only */
 

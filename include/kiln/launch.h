@@ -64,7 +64,7 @@ typedef struct kiln_arg {
     size_t size;         /* KILN_ARG_VALUE, KILN_ARG_LOCAL */
 } kiln_arg;
 
-/* The shape of a launch. `global` counts work-items (not groups) and is rounded by nobody: each
+/* The shape of a launch. `global` counts work-items (not groups) and is not rounded: each
  * dimension must be a multiple of `local` unless the device says otherwise. A `local` of zeros lets
  * the backend choose. Dimensions past `dims` are 1. */
 typedef struct kiln_launch {

@@ -87,8 +87,7 @@ kiln_compile_measured(kiln_runtime *runtime, const char *target, const kiln_sour
  * a device ("opencl:0"), for kiln_nvrtc_compile ("cuda:sm_90"). The call finds what is stored if
  * its text is the same, and its options are those here: the definitions as -DNAME=VALUE, then
  * `options`, in this order (-I has no place in it). What the program quotes or writes in another
- * way
- * ("-D NAME") is best given in `options` as it is there. Entries are checked; the source's own
+ * way ("-D NAME") is best given in `options` as it is there. Entries are checked; the source's own
  * directory is not searched, for the call knows none.
  * Threads: any.   Blocks: disk, compiler.
  * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct (origin, key,

@@ -24,7 +24,7 @@ kiln_status kn_vk_target_parse(void *instance, const char *name, kiln_target *ou
 {
     (void)instance;
     if (strcmp(name, "spirv") != 0) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "name it vulkan:spirv", "vulkan target",
+        return kiln_diag_set(diag, KILN_E_INVALID, "did you mean vulkan:spirv?", "vulkan target",
                              "'%.40s' is not a target; without a device only SPIR-V can be made",
                              name);
     }
