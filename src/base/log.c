@@ -119,7 +119,7 @@ static bool is_wanted(kiln_log_level level, manner how)
     return unheard || (int)level <= atomic_load(&log_state.level);
 }
 
-static void emit(kiln_log_level level, const char *line, manner how)
+static void emit_line(kiln_log_level level, const char *line, manner how)
 {
     if (!lock_log(false)) {
         return;
@@ -146,7 +146,7 @@ static void format_and_emit(kiln_log_level level, manner how, const char *format
     }
     kn_text_put(line, sizeof line, text);
     kn_text_flatten(line);
-    emit(level, line, how);
+    emit_line(level, line, how);
 }
 
 void kn_log(kiln_log_level level, const char *format, ...)

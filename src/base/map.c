@@ -36,7 +36,7 @@ static bool is_live(const kn_map_slot *slot)
     return slot->key != NULL && slot->key != deleted;
 }
 
-static bool holds(const kn_map_slot *slot, uint64_t hash, const void *key, size_t key_size)
+static bool slot_holds(const kn_map_slot *slot, uint64_t hash, const void *key, size_t key_size)
 {
     return is_live(slot) && slot->hash == hash && slot->key_size == key_size &&
            (key_size == 0 || memcmp(slot->key, key, key_size) == 0);
@@ -54,7 +54,7 @@ static kn_map_slot *find_slot(const kn_map *map, uint64_t hash, const void *key,
         if (slot->key == NULL) {
             return NULL;
         }
-        if (holds(slot, hash, key, key_size)) {
+        if (slot_holds(slot, hash, key, key_size)) {
             return slot;
         }
     }
@@ -71,7 +71,7 @@ static kn_map_slot *free_slot(kn_map_slot *slots, size_t capacity, uint64_t hash
 }
 
 /* Moves to a table with room to spare; sheds deleted slots on the way. */
-static bool rehash(kn_map *map)
+static bool rehash_map(kn_map *map)
 {
     size_t capacity = map->capacity > 0 ? map->capacity : FIRST_CAPACITY;
     while (map->count >= capacity / 2) {
@@ -133,7 +133,7 @@ bool kn_map_put(kn_map *map, const void *key, size_t key_size, void *value, void
     if (copy == NULL) {
         return false;
     }
-    if (map->used >= map->capacity - map->capacity / 4 && !rehash(map)) {
+    if (map->used >= map->capacity - map->capacity / 4 && !rehash_map(map)) {
         free(copy);
         return false;
     }

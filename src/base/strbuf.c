@@ -30,7 +30,7 @@ void kn_strbuf_clear(kn_strbuf *buffer)
 }
 
 /* Makes room for `size` more bytes and the NUL, or sets the failure. */
-static bool reserve(kn_strbuf *buffer, size_t size)
+static bool reserve_bytes(kn_strbuf *buffer, size_t size)
 {
     size_t needed;
     if (buffer->failed) {
@@ -62,7 +62,7 @@ static bool reserve(kn_strbuf *buffer, size_t size)
 
 void kn_strbuf_append(kn_strbuf *buffer, const void *data, size_t size)
 {
-    if (size == 0 || !reserve(buffer, size)) {
+    if (size == 0 || !reserve_bytes(buffer, size)) {
         return;
     }
     memcpy(buffer->data + buffer->length, data, size);
@@ -98,7 +98,7 @@ void kn_strbuf_vprintf(kn_strbuf *buffer, const char *format, va_list args)
     int length = vsnprintf(end, room, format, args);
     if (length < 0) {
         buffer->failed = true;
-    } else if (!reserve(buffer, (size_t)length)) {
+    } else if (!reserve_bytes(buffer, (size_t)length)) {
         if (end != NULL) {
             *end = '\0';
         }

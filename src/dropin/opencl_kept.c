@@ -291,7 +291,8 @@ static void drop_released(kept_list *list)
     }
 }
 
-static kept_program *create_program(kept_list *list, kn_opencl_request *request, cl_program program)
+static kept_program *create_kept_program(kept_list *list, kn_opencl_request *request,
+                                         cl_program program)
 {
     kept_program *kept = calloc(1, sizeof(*kept));
     if (kept == NULL) {
@@ -316,7 +317,7 @@ void kn_opencl_kept_add(kn_opencl_request *request, cl_program program, bool unr
 {
     kept_list *list = find_list(request->cache);
     list = list != NULL ? list : create_list(request->cache);
-    kept_program *kept = list != NULL ? create_program(list, request, program) : NULL;
+    kept_program *kept = list != NULL ? create_kept_program(list, request, program) : NULL;
     if (kept == NULL) {
         return;
     }

@@ -35,8 +35,8 @@ static void attach_logs(const kn_opencl_request *request, cl_program program, ki
     kn_strbuf_deinit(&whole);
 }
 
-static kiln_status create_program(const kn_opencl_request *request, const char *text, size_t length,
-                                  cl_program *out_program, kiln_diag *diag)
+static kiln_status create_from_source(const kn_opencl_request *request, const char *text,
+                                      size_t length, cl_program *out_program, kiln_diag *diag)
 {
     cl_int code = CL_SUCCESS;
     *out_program =
@@ -63,7 +63,7 @@ static kiln_status build_plain(const kn_opencl_request *request, cl_program *out
         return status;
     }
     cl_program program = NULL;
-    kiln_status status = create_program(request, text->text, text->length, &program, diag);
+    kiln_status status = create_from_source(request, text->text, text->length, &program, diag);
     if (status == KILN_OK) {
         const cl_int code = request->api.clBuildProgram(program, (cl_uint)wish->device_count,
                                                         wish->devices, text->options, NULL, NULL);
@@ -102,11 +102,11 @@ static kiln_status compile_unit(const kn_opencl_request *request, const kn_openc
     kiln_status status = headers != NULL && names != NULL ? KILN_OK : kn_no_memory(diag, compiling);
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
         names[i] = text->headers[i].name;
-        status = create_program(request, text->headers[i].text, text->headers[i].length,
-                                &headers[i], diag);
+        status = create_from_source(request, text->headers[i].text, text->headers[i].length,
+                                    &headers[i], diag);
     }
     if (status == KILN_OK) {
-        status = create_program(request, text->text, text->length, out_program, diag);
+        status = create_from_source(request, text->text, text->length, out_program, diag);
     }
     if (status == KILN_OK) {
         const cl_int code = request->api.clCompileProgram(
@@ -265,7 +265,7 @@ static bool split_bytes(const kn_opencl_request *request, const kiln_blob *blob,
     return left == 0;
 }
 
-static kiln_status reject(kiln_diag *diag, const char *call, cl_int code)
+static kiln_status reject_program(kiln_diag *diag, const char *call, cl_int code)
 {
     kiln_status status = kn_opencl_fail(diag, loading, call, code);
     if (status != KILN_E_NOMEM && status != KILN_E_UNAVAILABLE) {
@@ -303,7 +303,7 @@ static kiln_status load_many(const kn_opencl_request *request, const kiln_blob *
         if (program != NULL) {
             (void)request->api.clReleaseProgram(program);
         }
-        return reject(diag, call, code);
+        return reject_program(diag, call, code);
     }
     *out_program = program;
     return KILN_OK;
@@ -311,7 +311,7 @@ static kiln_status load_many(const kn_opencl_request *request, const kiln_blob *
 
 /* What a load gets: the options of the build; of a linked program those of the linker, since the
  * units' do not act on what is linked of them. Only the names of arguments come from the units. */
-static bool join_options(const kn_opencl_wish *wish, kn_strbuf *options)
+static bool join_wish_options(const kn_opencl_wish *wish, kn_strbuf *options)
 {
     static const char names[] = "-cl-kernel-arg-info";
     bool named = false;
@@ -331,7 +331,7 @@ kiln_status kn_opencl_make_loaded(const kn_opencl_request *request, const kiln_b
     kn_strbuf options;
     kiln_status status = KILN_E_NOMEM;
     kn_strbuf_init(&options, 0);
-    if (!join_options(request->wish, &options)) {
+    if (!join_wish_options(request->wish, &options)) {
         (void)kiln_diag_set(diag, status, NULL, loading, NULL);
     } else if (request->wish->device_count > 1) {
         status = load_many(request, blob, kn_strbuf_text(&options), out_program, diag);

@@ -183,8 +183,8 @@ static const char *find_include(const request *r)
 
 /* --- building --------------------------------------------------------------------------------- */
 
-static kiln_status attach(const request *r, GLuint program, size_t index, GLuint *out_shader,
-                          kiln_diag *diag)
+static kiln_status attach_shader(const request *r, GLuint program, size_t index, GLuint *out_shader,
+                                 kiln_diag *diag)
 {
     char name[64];
     char *log = NULL;
@@ -208,13 +208,13 @@ static void set_parameters(const request *r, GLuint program)
     }
 }
 
-static kiln_status build(request *r, kiln_diag *diag)
+static kiln_status build_opengl(request *r, kiln_diag *diag)
 {
     GLuint shaders[16] = {0};
     const GLuint program = r->gl.glCreateProgram();
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < r->count && status == KILN_OK; i++) {
-        status = attach(r, program, i, &shaders[i], diag);
+        status = attach_shader(r, program, i, &shaders[i], diag);
     }
     if (status == KILN_OK) {
         set_parameters(r, program);
@@ -236,14 +236,14 @@ static kiln_status build(request *r, kiln_diag *diag)
 }
 
 /* The payload is the driver's binary; its format, four bytes, is the entry's fact. */
-static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status compile_opengl(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     request *r = (request *)user;
     uint32_t format = 0;
     char fact[4];
     void *data = NULL;
     size_t size = 0;
-    kiln_status status = build(r, diag);
+    kiln_status status = build_opengl(r, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -258,7 +258,8 @@ static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
     return status;
 }
 
-static kiln_status load(request *r, const kiln_blob *blob, GLuint *out_program, kiln_diag *diag)
+static kiln_status load_opengl(request *r, const kiln_blob *blob, GLuint *out_program,
+                               kiln_diag *diag)
 {
     const kiln_key key = kiln_recipe_key(r->recipe);
     kn_load watch;
@@ -281,7 +282,7 @@ static kiln_status load(request *r, const kiln_blob *blob, GLuint *out_program, 
 }
 
 /* The driver refused what the cache had: drop it, link again, let the new one replace it. */
-static kiln_status redo(request *r, GLuint *out_program, kiln_diag *diag)
+static kiln_status redo_opengl(request *r, GLuint *out_program, kiln_diag *diag)
 {
     const kiln_key key = kiln_recipe_key(r->recipe);
     kiln_blob *blob = NULL;
@@ -293,7 +294,7 @@ static kiln_status redo(request *r, GLuint *out_program, kiln_diag *diag)
         kn_ignore(kiln_cache_remove(r->cache, &key, NULL)); /* the new one replaces it */
     }
     const uint64_t start = kn_clock_now();
-    kiln_status status = compile(r, &blob, diag);
+    kiln_status status = compile_opengl(r, &blob, diag);
     if (status == KILN_OK) {
         /* The store logs its own errors. */
         kn_ignore(kiln_cache_put(r->cache, r->recipe, blob, kn_clock_now() - start, NULL));
@@ -303,24 +304,24 @@ static kiln_status redo(request *r, GLuint *out_program, kiln_diag *diag)
     return status;
 }
 
-static kiln_status get(request *r, GLuint *out_program, kiln_diag *diag)
+static kiln_status get_opengl(request *r, GLuint *out_program, kiln_diag *diag)
 {
     kiln_blob *blob = NULL;
     const uint64_t start = kn_clock_now();
     kiln_status status =
-        kiln_cache_get_or_compile(r->cache, r->recipe, compile, r, &blob, NULL, diag);
+        kiln_cache_get_or_compile(r->cache, r->recipe, compile_opengl, r, &blob, NULL, diag);
     if (status == KILN_OK && r->program != 0) {
         *out_program = r->program;
     } else if (status == KILN_OK) {
-        status = load(r, blob, out_program, diag);
+        status = load_opengl(r, blob, out_program, diag);
         if (status == KILN_E_REJECTED) {
-            status = redo(r, out_program, diag);
+            status = redo_opengl(r, out_program, diag);
         }
     }
     kiln_blob_release(blob);
     if (status == KILN_E_CANCELLED) { /* linked, or waited for another; but not to be shared */
         kiln_diag_clear(diag);
-        status = r->program != 0 ? KILN_OK : build(r, diag);
+        status = r->program != 0 ? KILN_OK : build_opengl(r, diag);
         kn_cache_count_bypass(r->cache, what, "the driver returns no binary of it",
                               kn_clock_now() - start);
         *out_program = status == KILN_OK ? r->program : 0;
@@ -328,8 +329,8 @@ static kiln_status get(request *r, GLuint *out_program, kiln_diag *diag)
     return status;
 }
 
-static kiln_status check(const kiln_opengl_shader *shaders, size_t count,
-                         const kiln_opengl_options *options, kiln_diag *diag)
+static kiln_status check_opengl_request(const kiln_opengl_shader *shaders, size_t count,
+                                        const kiln_opengl_options *options, kiln_diag *diag)
 {
     const char *why = NULL;
     if (shaders == NULL || count == 0 || count > 16) {
@@ -359,7 +360,7 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
         }
         r.options = *options;
     }
-    kiln_status status = check(shaders, count, options, diag);
+    kiln_status status = check_opengl_request(shaders, count, options, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -374,12 +375,12 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
         r.facts.format_count == 0 ? "this driver gives no program binaries" : find_include(&r);
     if (status == KILN_OK && reason != NULL) {
         const uint64_t start = kn_clock_now();
-        status = build(&r, diag);
+        status = build_opengl(&r, diag);
         kn_cache_count_bypass(r.cache, what, reason, kn_clock_now() - start);
         program = r.program;
     } else if (status == KILN_OK) {
         status = make_recipe(&r, diag);
-        status = status == KILN_OK ? get(&r, &program, diag) : status;
+        status = status == KILN_OK ? get_opengl(&r, &program, diag) : status;
     }
     if (status == KILN_OK) {
         *out_program = program;

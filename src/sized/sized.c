@@ -79,7 +79,8 @@ static kiln_status check_unknown(const kn_sized_facts *facts, const void *given,
 }
 
 /* Copies what both know, and makes it a struct of this library. */
-static kiln_status take(const kn_sized_facts *facts, const void *given, void *to, kiln_diag *diag)
+static kiln_status take_struct(const kn_sized_facts *facts, const void *given, void *to,
+                               kiln_diag *diag)
 {
     const size_t size = size_of(facts, given);
     kiln_status status = check_size(facts, size, diag);
@@ -100,7 +101,7 @@ const void *kn_sized_view(kn_sized kind, const void *given, void *room, kiln_dia
     if (size_of(facts, given) == facts->size) {
         return given;
     }
-    return take(facts, given, room, diag) == KILN_OK ? room : NULL;
+    return take_struct(facts, given, room, diag) == KILN_OK ? room : NULL;
 }
 
 kiln_status kn_sized_list(kn_sized kind, const void *given, size_t count, const void **out_list,
@@ -132,7 +133,7 @@ kiln_status kn_sized_list(kn_sized kind, const void *given, size_t count, const 
         return kn_no_memory(diag, facts->name);
     }
     for (size_t i = 0; status == KILN_OK && i < count; i++) {
-        status = take(facts, at + i * apart, copy + i * facts->size, diag);
+        status = take_struct(facts, at + i * apart, copy + i * facts->size, diag);
     }
     if (status != KILN_OK) {
         free(copy);

@@ -41,8 +41,9 @@ char *kn_opencl_build_log(const kn_opencl_site *site, cl_program program)
     return log;
 }
 
-static cl_program create(const kn_opencl_site *site, kiln_language language, const void *text,
-                         size_t length, const char **out_call, cl_int *out_code)
+static cl_program create_program(const kn_opencl_site *site, kiln_language language,
+                                 const void *text, size_t length, const char **out_call,
+                                 cl_int *out_code)
 {
     if (language == KILN_LANG_SPIRV) {
         *out_call = "clCreateProgramWithIL";
@@ -72,7 +73,7 @@ static kiln_status build_once(const kn_opencl_site *site, kiln_language language
     cl_int code = CL_SUCCESS;
     *out_log = NULL;
     *out_program = NULL;
-    cl_program program = create(site, language, text, length, &call, &code);
+    cl_program program = create_program(site, language, text, length, &call, &code);
     if (program == NULL || code != CL_SUCCESS) {
         *out_code = CL_SUCCESS;
         return kn_opencl_fail(diag, "making an OpenCL program", call, code);
@@ -114,7 +115,7 @@ kiln_status kn_opencl_build_source(const kn_opencl_site *site, kiln_language lan
     return KILN_OK;
 }
 
-static kiln_status reject(kiln_diag *diag, const char *call, cl_int code)
+static kiln_status reject_binary(kiln_diag *diag, const char *call, cl_int code)
 {
     (void)kn_opencl_fail(diag, "loading an OpenCL binary", call, code);
     if (diag != NULL) {
@@ -131,7 +132,7 @@ static kiln_status fail_load(kiln_diag *diag, const char *call, cl_int code)
     if (status == KILN_E_NOMEM || status == KILN_E_UNAVAILABLE) {
         return kn_opencl_fail(diag, "loading an OpenCL binary", call, code);
     }
-    return reject(diag, call, code);
+    return reject_binary(diag, call, code);
 }
 
 /* A driver that refuses options of the front end with a binary gets the others. */

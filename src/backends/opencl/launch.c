@@ -170,8 +170,9 @@ static bool settle_local(const kn_opencl_device *device, const kn_opencl_kernel 
     return false;
 }
 
-static cl_int enqueue(const kn_opencl_queue *queue, const kn_opencl_kernel *kernel,
-                      const kiln_sys_launch *launch, const uint64_t *local, cl_event *out_event)
+static cl_int enqueue_kernel(const kn_opencl_queue *queue, const kn_opencl_kernel *kernel,
+                             const kiln_sys_launch *launch, const uint64_t *local,
+                             cl_event *out_event)
 {
     size_t globals[3], locals[3], offsets[3];
     bool moved = false;
@@ -186,8 +187,8 @@ static cl_int enqueue(const kn_opencl_queue *queue, const kn_opencl_kernel *kern
         local != NULL ? locals : NULL, 0, NULL, out_event);
 }
 
-static kiln_status explain(const kn_opencl_queue *queue, const kn_opencl_kernel *kernel,
-                           const kiln_sys_launch *launch, cl_int code, kiln_diag *diag)
+static kiln_status explain_failure(const kn_opencl_queue *queue, const kn_opencl_kernel *kernel,
+                                   const kiln_sys_launch *launch, cl_int code, kiln_diag *diag)
 {
     kiln_status status =
         kn_opencl_fail_run(diag, "launching an OpenCL kernel", "clEnqueueNDRangeKernel", code);
@@ -237,10 +238,10 @@ static kiln_status launch_locked(const kn_opencl_queue *queue, kn_opencl_program
         }
     }
     cl_event event = NULL;
-    cl_int code = enqueue(queue, kernel, launch, chosen ? local : NULL,
-                          watch || out_event != NULL ? &event : NULL);
+    cl_int code = enqueue_kernel(queue, kernel, launch, chosen ? local : NULL,
+                                 watch || out_event != NULL ? &event : NULL);
     if (code != CL_SUCCESS) {
-        return explain(queue, kernel, launch, code, diag);
+        return explain_failure(queue, kernel, launch, code, diag);
     }
     if (watch) {
         kn_opencl_capture_add(&program->capture, api, &shape, event);
@@ -272,8 +273,8 @@ static kiln_status check_local(const kn_opencl_queue *queue, const kn_opencl_ker
                          kernel->name, (unsigned long long)bytes, (unsigned long long)limit);
 }
 
-static kiln_status check(const kn_opencl_program *program, const kiln_sys_launch *launch,
-                         kn_opencl_kernel **out_kernel, kiln_diag *diag)
+static kiln_status check_launch(const kn_opencl_program *program, const kiln_sys_launch *launch,
+                                kn_opencl_kernel **out_kernel, kiln_diag *diag)
 {
     kn_opencl_kernel *kernel = kn_opencl_kernel_find(&program->kernels, launch->entry);
     *out_kernel = kernel;
@@ -302,7 +303,7 @@ kiln_status kn_opencl_queue_launch(void *queue, const kiln_sys_launch *launch, v
     kn_opencl_program *program = (kn_opencl_program *)launch->program;
     kn_opencl_kernel *kernel = NULL;
     sub_buffers subs = {0};
-    kiln_status status = check(program, launch, &kernel, diag);
+    kiln_status status = check_launch(program, launch, &kernel, diag);
     if (status == KILN_OK) {
         status = check_local(q, kernel, launch, diag);
     }

@@ -87,8 +87,8 @@ void kn_opencl_buffer_destroy(void *device, void *buffer)
 }
 
 /* Starts what was put in when a caller will watch its event: a driver may batch otherwise. */
-static kiln_status settle(const kn_opencl_queue *queue, cl_event event, void **out_event,
-                          const char *what, const char *call, cl_int code, kiln_diag *diag)
+static kiln_status settle_event(const kn_opencl_queue *queue, cl_event event, void **out_event,
+                                const char *what, const char *call, cl_int code, kiln_diag *diag)
 {
     if (code != CL_SUCCESS) {
         return kn_opencl_fail_run(diag, what, call, code);
@@ -108,8 +108,8 @@ kiln_status kn_opencl_queue_write(void *queue, void *buffer, size_t offset, cons
     cl_int code = q->device->cl->api.clEnqueueWriteBuffer(
         q->handle, ((kn_opencl_buffer *)buffer)->memory, out_event == NULL ? CL_TRUE : CL_FALSE,
         offset, size, data, 0, NULL, out_event != NULL ? &event : NULL);
-    return settle(q, event, out_event, "writing an OpenCL buffer", "clEnqueueWriteBuffer", code,
-                  diag);
+    return settle_event(q, event, out_event, "writing an OpenCL buffer", "clEnqueueWriteBuffer",
+                        code, diag);
 }
 
 kiln_status kn_opencl_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
@@ -120,8 +120,8 @@ kiln_status kn_opencl_queue_read(void *queue, void *buffer, size_t offset, void 
     cl_int code = q->device->cl->api.clEnqueueReadBuffer(
         q->handle, ((kn_opencl_buffer *)buffer)->memory, out_event == NULL ? CL_TRUE : CL_FALSE,
         offset, size, data, 0, NULL, out_event != NULL ? &event : NULL);
-    return settle(q, event, out_event, "reading an OpenCL buffer", "clEnqueueReadBuffer", code,
-                  diag);
+    return settle_event(q, event, out_event, "reading an OpenCL buffer", "clEnqueueReadBuffer",
+                        code, diag);
 }
 
 kiln_status kn_opencl_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
@@ -131,7 +131,8 @@ kiln_status kn_opencl_queue_fill(void *queue, void *buffer, size_t offset, const
     cl_int code =
         q->device->cl->api.clEnqueueFillBuffer(q->handle, ((kn_opencl_buffer *)buffer)->memory,
                                                pattern, pattern_size, offset, size, 0, NULL, NULL);
-    return settle(q, NULL, NULL, "filling an OpenCL buffer", "clEnqueueFillBuffer", code, diag);
+    return settle_event(q, NULL, NULL, "filling an OpenCL buffer", "clEnqueueFillBuffer", code,
+                        diag);
 }
 
 kiln_status kn_opencl_queue_copy(void *queue, void *from, size_t from_offset, void *to,
@@ -141,5 +142,6 @@ kiln_status kn_opencl_queue_copy(void *queue, void *from, size_t from_offset, vo
     cl_int code = q->device->cl->api.clEnqueueCopyBuffer(
         q->handle, ((kn_opencl_buffer *)from)->memory, ((kn_opencl_buffer *)to)->memory,
         from_offset, to_offset, size, 0, NULL, NULL);
-    return settle(q, NULL, NULL, "copying an OpenCL buffer", "clEnqueueCopyBuffer", code, diag);
+    return settle_event(q, NULL, NULL, "copying an OpenCL buffer", "clEnqueueCopyBuffer", code,
+                        diag);
 }

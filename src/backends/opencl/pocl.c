@@ -24,7 +24,7 @@
 #define RECORD_MINIMUM 36u
 
 /* Steps over `length` bytes from *at. */
-static bool skip(size_t *at, size_t size, uint64_t length)
+static bool skip_bytes(size_t *at, size_t size, uint64_t length)
 {
     if (length > size - *at) {
         return false;
@@ -46,18 +46,18 @@ bool kn_pocl_binary_is_sound(const void *data, size_t size)
     if (version < FIRST_VERSION || version > LAST_VERSION) {
         return true;
     }
-    if ((kn_get_u64(bytes + 24) & HAS_PROGRAM_VARIABLES) != 0 && !skip(&at, size, 8)) {
+    if ((kn_get_u64(bytes + 24) & HAS_PROGRAM_VARIABLES) != 0 && !skip_bytes(&at, size, 8)) {
         return false;
     }
     for (uint32_t i = 0; i < entries; i++) {
-        if (size - at < 8 || !skip(&at, size - 8, kn_get_u64(bytes + at))) {
+        if (size - at < 8 || !skip_bytes(&at, size - 8, kn_get_u64(bytes + at))) {
             return false;
         }
         at += 8;
     }
     for (uint32_t i = 0; i < kernels; i++) {
         uint64_t record = size - at >= 8 ? kn_get_u64(bytes + at) : 0;
-        if (record < RECORD_MINIMUM || !skip(&at, size, record)) {
+        if (record < RECORD_MINIMUM || !skip_bytes(&at, size, record)) {
             return false;
         }
     }

@@ -19,7 +19,7 @@ typedef struct listing {
     bool too_old;       /* a device was left out for its version */
 } listing;
 
-static void note(listing *list, const char *platform, const char *why)
+static void note_platform(listing *list, const char *platform, const char *why)
 {
     kn_strbuf_printf(&list->troubles, "%splatform '%s': %s", list->troubles.length > 0 ? "; " : "",
                      platform, why);
@@ -39,7 +39,7 @@ static kiln_status add_unit(listing *list, cl_platform_id platform, cl_device_id
     if (kn_opencl_unit_init(&cl->api, platform, device, unit, &diag) == KILN_OK) {
         unit->info.index = (uint32_t)cl->unit_count++;
     } else {
-        note(list, platform_name, diag.why);
+        note_platform(list, platform_name, diag.why);
         list->too_old = true;
     }
     kiln_diag_clear(&diag);
@@ -54,7 +54,7 @@ static kiln_status list_platform(listing *list, cl_platform_id platform)
     cl_uint count = 0;
     cl_int code = api->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count);
     if (code != CL_SUCCESS || count == 0) {
-        note(list, name, code == CL_SUCCESS ? "no device" : kn_opencl_error_name(code));
+        note_platform(list, name, code == CL_SUCCESS ? "no device" : kn_opencl_error_name(code));
         return KILN_OK;
     }
     count = count < MAX_DEVICES ? count : MAX_DEVICES;
@@ -65,7 +65,7 @@ static kiln_status list_platform(listing *list, cl_platform_id platform)
     kiln_status status = KILN_OK;
     code = api->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices, NULL);
     if (code != CL_SUCCESS) {
-        note(list, name, kn_opencl_error_name(code));
+        note_platform(list, name, kn_opencl_error_name(code));
         count = 0;
     }
     for (cl_uint i = 0; i < count && status == KILN_OK && devices[i] != NULL; i++) {

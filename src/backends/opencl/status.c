@@ -81,7 +81,7 @@ static const error_row errors[] = {
 #undef ROW
 };
 
-static const error_row *find(cl_int code)
+static const error_row *find_error(cl_int code)
 {
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         if (errors[i].code == code) {
@@ -93,13 +93,13 @@ static const error_row *find(cl_int code)
 
 const char *kn_opencl_error_name(cl_int code)
 {
-    const error_row *row = find(code);
+    const error_row *row = find_error(code);
     return row != NULL ? row->name : "unknown error";
 }
 
 kiln_status kn_opencl_error_status(cl_int code)
 {
-    const error_row *row = find(code);
+    const error_row *row = find_error(code);
     return row != NULL ? row->status : KILN_E_INTERNAL;
 }
 
@@ -117,8 +117,8 @@ static const char *fix_of(kiln_status status)
     }
 }
 
-static kiln_status fail(kiln_diag *diag, kiln_status status, const char *what, const char *call,
-                        cl_int code)
+static kiln_status fail_with(kiln_diag *diag, kiln_status status, const char *what,
+                             const char *call, cl_int code)
 {
     /* A call that failed without saying so is a failure still. */
     status = status != KILN_OK ? status : KILN_E_INTERNAL;
@@ -130,11 +130,12 @@ static kiln_status fail(kiln_diag *diag, kiln_status status, const char *what, c
 
 kiln_status kn_opencl_fail(kiln_diag *diag, const char *what, const char *call, cl_int code)
 {
-    return fail(diag, kn_opencl_error_status(code), what, call, code);
+    return fail_with(diag, kn_opencl_error_status(code), what, call, code);
 }
 
 kiln_status kn_opencl_fail_run(kiln_diag *diag, const char *what, const char *call, cl_int code)
 {
     bool wild = code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE;
-    return fail(diag, wild ? KILN_E_DEVICE_LOST : kn_opencl_error_status(code), what, call, code);
+    return fail_with(diag, wild ? KILN_E_DEVICE_LOST : kn_opencl_error_status(code), what, call,
+                     code);
 }

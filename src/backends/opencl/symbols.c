@@ -35,8 +35,8 @@ static const kn_symbol *first_missing(kn_dylib *lib)
     return later;
 }
 
-static kiln_status bind(kn_dylib *lib, kn_opencl_api *api, kiln_probe_outcome *out_outcome,
-                        kiln_diag *diag)
+static kiln_status bind_symbols(kn_dylib *lib, kn_opencl_api *api, kiln_probe_outcome *out_outcome,
+                                kiln_diag *diag)
 {
     const char *path = kn_dylib_path(lib);
     const kn_symbol *missing = first_missing(lib);
@@ -71,7 +71,7 @@ kiln_status kn_opencl_library_open(kn_dylib **out_lib, kn_opencl_api *api, char 
     }
     kn_text_put(path, path_size, kn_dylib_path(lib));
     *out_outcome = KILN_PROBE_SYMBOL_MISSING;
-    status = bind(lib, api, out_outcome, diag);
+    status = bind_symbols(lib, api, out_outcome, diag);
     if (status != KILN_OK) {
         kn_dylib_close(lib);
         return status;

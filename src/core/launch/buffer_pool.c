@@ -11,7 +11,7 @@ static uint64_t idle_bytes(const kn_buffer_pool *pool)
     return pool->bytes - pool->used;
 }
 
-static void use(kn_buffer_pool *pool, size_t size)
+static void count_use(kn_buffer_pool *pool, size_t size)
 {
     pool->used += size;
     pool->used_high = pool->used > pool->used_high ? pool->used : pool->used_high;
@@ -34,7 +34,7 @@ kn_pooled *kn_buffer_pool_find(kn_buffer_pool *pool, size_t size)
     *best = found->next;
     found->next = NULL;
     pool->reuses++;
-    use(pool, found->buffer->size);
+    count_use(pool, found->buffer->size);
     return found;
 }
 
@@ -49,7 +49,7 @@ void kn_buffer_pool_add(kn_buffer_pool *pool, const kn_pooled *pooled)
     pool->creates++;
     pool->bytes += pooled->buffer->size;
     pool->bytes_high = pool->bytes > pool->bytes_high ? pool->bytes : pool->bytes_high;
-    use(pool, pooled->buffer->size);
+    count_use(pool, pooled->buffer->size);
 }
 
 void kn_buffer_pool_put(kn_buffer_pool *pool, kn_pooled *pooled)

@@ -12,7 +12,7 @@
 
 /* --- lines of slots: under the mutex ---------------------------------------------------------- */
 
-static void push(kn_line *line, kn_slot *slot)
+static void push_slot(kn_line *line, kn_slot *slot)
 {
     slot->next = NULL;
     if (line->last != NULL) {
@@ -23,7 +23,7 @@ static void push(kn_line *line, kn_slot *slot)
     line->last = slot;
 }
 
-static kn_slot *pop(kn_line *line)
+static kn_slot *pop_slot(kn_line *line)
 {
     kn_slot *slot = line->first;
     if (slot != NULL) {
@@ -37,7 +37,7 @@ static kn_slot *pop(kn_line *line)
 /* --- the threads ------------------------------------------------------------------------------ */
 
 /* Ends a submission: its things go back, its slot comes free, its caller is notified. */
-static void finish(kiln_executor *executor, kn_slot *slot, kiln_status status)
+static void finish_slot(kiln_executor *executor, kn_slot *slot, kiln_status status)
 {
     kiln_ticket *ticket = slot->ticket;
     kiln_work_done_fn *done = slot->done;
@@ -45,7 +45,7 @@ static void finish(kiln_executor *executor, kn_slot *slot, kiln_status status)
     kn_slot_empty(slot, executor);
 
     kn_mutex_lock(&executor->mutex);
-    push(&executor->free, slot);
+    push_slot(&executor->free, slot);
     executor->stats.in_flight--;
     executor->stats.completed += status == KILN_OK;
     executor->stats.cancelled += status == KILN_E_CANCELLED;
@@ -75,7 +75,7 @@ static void front_main(void *user)
         while (executor->queued.first == NULL && !executor->stopping) {
             kn_cond_wait(&executor->front_has, &executor->mutex);
         }
-        kn_slot *slot = pop(&executor->queued);
+        kn_slot *slot = pop_slot(&executor->queued);
         const bool stopping = executor->stopping;
         if (slot == NULL) {
             break;
@@ -87,12 +87,12 @@ static void front_main(void *user)
                                                       "the executor was destroyed first")
                                       : kn_slot_start(slot, executor, diag);
         if (status != KILN_OK) {
-            finish(executor, slot, status);
+            finish_slot(executor, slot, status);
         }
 
         kn_mutex_lock(&executor->mutex);
         if (status == KILN_OK) {
-            push(&executor->launched, slot);
+            push_slot(&executor->launched, slot);
             kn_cond_signal(&executor->back_has);
         }
     }
@@ -110,12 +110,12 @@ static void back_main(void *user)
         while (executor->launched.first == NULL && !executor->front_ended) {
             kn_cond_wait(&executor->back_has, &executor->mutex);
         }
-        kn_slot *slot = pop(&executor->launched);
+        kn_slot *slot = pop_slot(&executor->launched);
         if (slot == NULL) {
             break;
         }
         kn_mutex_unlock(&executor->mutex);
-        finish(executor, slot, kn_slot_complete(slot, executor, &slot->ticket->diag));
+        finish_slot(executor, slot, kn_slot_complete(slot, executor, &slot->ticket->diag));
         kn_mutex_lock(&executor->mutex);
     }
     kn_mutex_unlock(&executor->mutex);
@@ -133,13 +133,13 @@ static kiln_status take_slot(kiln_executor *executor, bool wait, kn_slot **out_s
     if (executor->stopping) {
         return KILN_E_CANCELLED;
     }
-    *out_slot = pop(&executor->free);
+    *out_slot = pop_slot(&executor->free);
     executor->stats.refused += *out_slot == NULL;
     return *out_slot != NULL ? KILN_OK : KILN_E_BUSY;
 }
 
 /* Under the mutex, with a filled slot. */
-static void enter(kiln_executor *executor, kn_slot *slot)
+static void enter_slot(kiln_executor *executor, kn_slot *slot)
 {
     kiln_executor_stats *stats = &executor->stats;
     stats->submitted++;
@@ -147,12 +147,12 @@ static void enter(kiln_executor *executor, kn_slot *slot)
     stats->in_flight_high =
         stats->in_flight > stats->in_flight_high ? stats->in_flight : stats->in_flight_high;
     executor->unfinished++;
-    push(&executor->queued, slot);
+    push_slot(&executor->queued, slot);
     kn_cond_signal(&executor->front_has);
 }
 
-static kiln_status submit(kiln_executor *executor, const kiln_work *work, bool wait,
-                          kiln_ticket **out_ticket, kiln_diag *diag)
+static kiln_status submit_work(kiln_executor *executor, const kiln_work *work, bool wait,
+                               kiln_ticket **out_ticket, kiln_diag *diag)
 {
     kn_slot *slot = NULL;
     if (out_ticket != NULL) {
@@ -167,7 +167,7 @@ static kiln_status submit(kiln_executor *executor, const kiln_work *work, bool w
         status = slot->ticket != NULL ? kn_slot_fill(slot, executor, work, diag)
                                       : kn_no_memory(diag, "a submission");
         if (status == KILN_OK) {
-            enter(executor, slot);
+            enter_slot(executor, slot);
             if (out_ticket != NULL) {
                 *out_ticket = slot->ticket;
             }
@@ -176,7 +176,7 @@ static kiln_status submit(kiln_executor *executor, const kiln_work *work, bool w
                 slot->ticket->references = 1;
                 kn_ticket_drop(slot->ticket);
             }
-            push(&executor->free, slot);
+            push_slot(&executor->free, slot);
             kn_cond_signal(&executor->room);
         }
     } else if (status == KILN_E_CANCELLED) {
@@ -193,13 +193,13 @@ static kiln_status submit(kiln_executor *executor, const kiln_work *work, bool w
 kiln_status kiln_executor_submit(kiln_executor *executor, const kiln_work *work,
                                  kiln_ticket **out_ticket, kiln_diag *diag)
 {
-    return submit(executor, work, true, out_ticket, diag);
+    return submit_work(executor, work, true, out_ticket, diag);
 }
 
 kiln_status kiln_executor_try_submit(kiln_executor *executor, const kiln_work *work,
                                      kiln_ticket **out_ticket, kiln_diag *diag)
 {
-    return submit(executor, work, false, out_ticket, diag);
+    return submit_work(executor, work, false, out_ticket, diag);
 }
 
 void kiln_executor_drain(kiln_executor *executor)
@@ -240,7 +240,7 @@ static kiln_status check_options(const kiln_executor_options *options, kiln_diag
     return KILN_OK;
 }
 
-static kiln_status start(kiln_executor *executor, kiln_diag *diag)
+static kiln_status start_executor(kiln_executor *executor, kiln_diag *diag)
 {
     kiln_device *device = executor->device;
     kiln_status status = kiln_queue_create(device, &executor->up, diag);
@@ -293,9 +293,9 @@ kiln_status kiln_executor_create(kiln_device *device, const kiln_executor_option
     kn_cond_init(&executor->back_has);
     kn_cond_init(&executor->news);
     for (uint32_t i = 0; i < count; i++) {
-        push(&executor->free, &slots[i]);
+        push_slot(&executor->free, &slots[i]);
     }
-    status = start(executor, diag);
+    status = start_executor(executor, diag);
     if (status != KILN_OK) {
         kiln_executor_destroy(executor);
         return status;

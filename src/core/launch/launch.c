@@ -276,9 +276,9 @@ static kiln_status submit_here(kiln_queue *queue, kiln_program *program, const c
 
 /* The launch of whatever stands for the program now; elsewhere, it is done on return and leaves no
  * handle. */
-static kiln_status submit(kiln_queue *queue, kiln_program *program, const char *entry,
-                          const kiln_launch *launch, kiln_sys_arg *args, void **out_handle,
-                          uint64_t *out_ns, kiln_diag *diag)
+static kiln_status submit_launch(kiln_queue *queue, kiln_program *program, const char *entry,
+                                 const kiln_launch *launch, kiln_sys_arg *args, void **out_handle,
+                                 uint64_t *out_ns, kiln_diag *diag)
 {
     kiln_program *now = kn_program_now(program);
     entry = kn_program_entry_now(program, now, entry);
@@ -300,7 +300,7 @@ kiln_status kn_launch_put(kiln_queue *queue, kiln_program *program, const char *
     uint64_t took = 0;
     kiln_status status = check_launch(queue, program, entry, launch, diag);
     if (status == KILN_OK) {
-        status = submit(queue, program, entry, launch, room, out_handle, &took, diag);
+        status = submit_launch(queue, program, entry, launch, room, out_handle, &took, diag);
     }
     return status;
 }
@@ -331,8 +331,8 @@ kiln_status kiln_queue_launch(kiln_queue *queue, kiln_program *program, const ch
     if (args == NULL || (out_event != NULL && event == NULL)) {
         status = kn_no_memory(diag, entry);
     } else {
-        status = submit(queue, program, entry, launch, args, event != NULL ? &event->handle : NULL,
-                        &took, diag);
+        status = submit_launch(queue, program, entry, launch, args,
+                               event != NULL ? &event->handle : NULL, &took, diag);
     }
     if (status == KILN_OK && event != NULL) {
         atomic_init(&event->references, 1);

@@ -232,7 +232,7 @@ static void write_record(const kiln_cache *cache, const kiln_backend *backend,
 }
 
 /* What a person or the system may put right without a file changing is asked again each time. */
-static bool lasts(const kn_recall *recall)
+static bool recall_lasts(const kn_recall *recall)
 {
     const kiln_probe_outcome outcome = recall->report.outcome;
     return recall->status == KILN_OK ||
@@ -244,7 +244,8 @@ void kn_recall_put(const kiln_cache *cache, const kiln_backend *backend, const k
 {
     record head;
     kn_strbuf bytes;
-    if (!kn_recall_works(cache, backend) || !lasts(recall) || recall->device_count > DEVICES_MAX) {
+    if (!kn_recall_works(cache, backend) || !recall_lasts(recall) ||
+        recall->device_count > DEVICES_MAX) {
         return;
     }
     memset(&head, 0, sizeof(head));

@@ -37,7 +37,7 @@ size_t kn_request_position(const char *list, const char *backend)
     return SIZE_MAX;
 }
 
-static char lower(char c)
+static char lower_character(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -46,7 +46,7 @@ static bool contains_folded(const char *text, const char *part)
 {
     for (; *text != '\0'; text++) {
         size_t i = 0;
-        while (part[i] != '\0' && lower(text[i]) == lower(part[i])) {
+        while (part[i] != '\0' && lower_character(text[i]) == lower_character(part[i])) {
             i++;
         }
         if (part[i] == '\0') {
@@ -220,8 +220,8 @@ static kiln_status nothing_fits(const kiln_runtime *runtime, const kiln_source *
     return KILN_E_UNAVAILABLE;
 }
 
-static kiln_status choose(kiln_runtime *runtime, const kiln_source *sources, size_t source_count,
-                          kiln_device **out_device, kiln_diag *diag)
+static kiln_status choose_device(kiln_runtime *runtime, const kiln_source *sources,
+                                 size_t source_count, kiln_device **out_device, kiln_diag *diag)
 {
     kiln_device *fallback = NULL;
     for (size_t i = 0; i < runtime->device_count; i++) {
@@ -254,7 +254,7 @@ kiln_status kiln_runtime_select(kiln_runtime *runtime, const kiln_source *source
     kiln_status status =
         kn_sized_list(KN_SIZED_kiln_source, sources, source_count, &list, &copy, diag);
     if (status == KILN_OK) {
-        status = choose(runtime, (const kiln_source *)list, source_count, out_device, diag);
+        status = choose_device(runtime, (const kiln_source *)list, source_count, out_device, diag);
     }
     free(copy);
     return status;

@@ -43,7 +43,7 @@ static const char closing[] = "\n]\n";
 
 /* `text` between quotes as JSON has it, cut to the room: at least 8 bytes. Bytes that are no UTF-8
  * are the caller's affair: what is named here came from paths and sources that have been read. */
-static void quote(char *to, size_t size, const char *text)
+static void quote_json(char *to, size_t size, const char *text)
 {
     size_t used = 0;
     for (; *text != '\0' && used + 8 < size; text++) {
@@ -72,12 +72,12 @@ static size_t add_about(char *to, size_t size, const kn_trace_about *about)
     size_t used = 0;
     const char *comma = "";
     if (about->what != NULL && about->what[0] != '\0') {
-        quote(text, sizeof(text), about->what);
+        quote_json(text, sizeof(text), about->what);
         used += (size_t)snprintf(to + used, size - used, "\"what\":\"%s\"", text);
         comma = ",";
     }
     if (about->detail != NULL && about->detail[0] != '\0') {
-        quote(text, sizeof(text), about->detail);
+        quote_json(text, sizeof(text), about->detail);
         used += (size_t)snprintf(to + used, size - used, "%s\"detail\":\"%s\"", comma, text);
         comma = ",";
     }
@@ -96,7 +96,7 @@ static size_t add_about(char *to, size_t size, const kn_trace_about *about)
 /* --- the file: under the mutex ---------------------------------------------------------------- */
 
 /* One write takes the place of the closing bracket with more events and the bracket again. */
-static void flush(kn_trace *trace, uint64_t now)
+static void flush_trace(kn_trace *trace, uint64_t now)
 {
     trace->flushed_ns = now;
     if (trace->used == 0 || trace->failed) {
@@ -115,11 +115,11 @@ static void flush(kn_trace *trace, uint64_t now)
     trace->end += (long)size;
 }
 
-static void append(kn_trace *trace, const char *event, size_t size, uint64_t now)
+static void append_event(kn_trace *trace, const char *event, size_t size, uint64_t now)
 {
     /* Room for a comma, a line break and the closing bracket. */
     if (trace->used + size + 2 + sizeof(closing) > BUFFER_SIZE) {
-        flush(trace, now);
+        flush_trace(trace, now);
     }
     if (!trace->empty) {
         trace->buffer[trace->used++] = ',';
@@ -135,12 +135,12 @@ static void name_track(kn_trace *trace, const char *kind, size_t pid, size_t tid
 {
     char event[EVENT_SIZE];
     char text[600];
-    quote(text, sizeof(text), name);
+    quote_json(text, sizeof(text), name);
     const int size = snprintf(event, sizeof(event),
                               "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%zu,\"tid\":%zu,"
                               "\"args\":{\"name\":\"%s\"}}",
                               kind, pid, tid, text);
-    append(trace, event, (size_t)size, now);
+    append_event(trace, event, (size_t)size, now);
 }
 
 /* The number of the calling thread; 0 when there are too many to tell apart. */
@@ -197,9 +197,9 @@ static void put_span(kn_trace *trace, uint64_t start, uint64_t end, const char *
             "\"pid\":%zu,\"tid\":%zu,\"args\":{%s}}",
             name, (unsigned long long)(from / 1000), (unsigned)(from % 1000),
             (unsigned long long)(took / 1000), (unsigned)(took % 1000), pid, tid, args);
-        append(trace, event, (size_t)size, end);
+        append_event(trace, event, (size_t)size, end);
         if (end - trace->flushed_ns > FLUSH_NS) {
-            flush(trace, end);
+            flush_trace(trace, end);
         }
     }
     kn_mutex_unlock(&trace->mutex);
@@ -233,7 +233,7 @@ void kn_trace_thread(kn_trace *trace, const char *name)
 
 /* One runtime writes a file, of whatever process. False if another one does. Where there are no
  * locks, that is the user's to see to. */
-static bool claim(const char *path, kn_lock_file **out_claim)
+static bool claim_path(const char *path, kn_lock_file **out_claim)
 {
     kn_lock_file *file = NULL;
     if (kn_lock_file_open(path, &file, NULL) != KILN_OK) {
@@ -251,7 +251,7 @@ kiln_status kn_trace_open(const char *path, kn_trace **out_trace, kiln_diag *dia
 {
     kn_lock_file *claimed = NULL;
     *out_trace = NULL;
-    if (!claim(path, &claimed)) {
+    if (!claim_path(path, &claimed)) {
         kn_log(KILN_LOG_INFO,
                "%s: another runtime writes its trace to this file; this runtime is not traced",
                path);
@@ -282,7 +282,7 @@ kiln_status kn_trace_open(const char *path, kn_trace **out_trace, kiln_diag *dia
     trace->empty = true;
     trace->start_ns = kn_clock_now();
     name_track(trace, "process_name", HOST_TRACK, 0, "kiln", trace->start_ns);
-    flush(trace, trace->start_ns);
+    flush_trace(trace, trace->start_ns);
     *out_trace = trace;
     return KILN_OK;
 }
@@ -290,7 +290,7 @@ kiln_status kn_trace_open(const char *path, kn_trace **out_trace, kiln_diag *dia
 void kn_trace_close(kn_trace *trace)
 {
     if (trace != NULL) {
-        flush(trace, kn_clock_now());
+        flush_trace(trace, kn_clock_now());
         if (fclose(trace->file) != 0 && !trace->failed) {
             kn_log(KILN_LOG_WARN, "the trace is incomplete: %s", strerror(errno));
         }

@@ -33,7 +33,7 @@ const kiln_key *kn_background_key(const kn_background *background)
 
 /* --- the compile ------------------------------------------------------------------------------ */
 
-static void end(kn_background *background, kiln_status status, kiln_diag *diag)
+static void end_background(kn_background *background, kiln_status status, kiln_diag *diag)
 {
     kn_mutex_lock(&background->mutex);
     background->status = status;
@@ -43,7 +43,7 @@ static void end(kn_background *background, kiln_status status, kiln_diag *diag)
     kn_mutex_unlock(&background->mutex);
 }
 
-static void compile(void *user, bool called_off)
+static void compile_in_background(void *user, bool called_off)
 {
     kn_background *background = (kn_background *)user;
     kn_trace *trace = background->device->runtime->trace;
@@ -70,7 +70,7 @@ static void compile(void *user, bool called_off)
     } else if (status != KILN_E_CANCELLED) {
         kn_log_diag(KILN_LOG_WARN, "compiling in the background failed, the fallback stays", &diag);
     }
-    end(background, status, &diag);
+    end_background(background, status, &diag);
     kn_background_release(background);
 }
 
@@ -135,7 +135,7 @@ typedef struct first_look {
     kiln_key first_key;
 } first_look;
 
-static void take_key(void *user, const kn_build *build)
+static void take_first_key(void *user, const kn_build *build)
 {
     first_look *look = (first_look *)user;
     if (build->stage_count > 0 && build->runs[0].bypass[0] == '\0') {
@@ -143,8 +143,8 @@ static void take_key(void *user, const kn_build *build)
     }
 }
 
-static kn_background *create(kiln_device *device, const kiln_source *source,
-                             const kiln_build_options *options, kiln_program *fallback)
+static kn_background *create_background(kiln_device *device, const kiln_source *source,
+                                        const kiln_build_options *options, kiln_program *fallback)
 {
     kn_background *background = (kn_background *)calloc(1, sizeof(*background));
     if (background == NULL) {
@@ -155,7 +155,7 @@ static kn_background *create(kiln_device *device, const kiln_source *source,
     kn_mutex_init(&background->mutex);
     kn_cond_init(&background->ended);
     background->device = device;
-    background->task = (kn_crew_task){.run = compile, .user = background};
+    background->task = (kn_crew_task){.run = compile_in_background, .user = background};
     const bool named = options->fallback_entry != NULL;
     background->fallback_entry = named ? kn_text_copy(options->fallback_entry) : NULL;
     if (!kn_source_copy_init(&background->copy, source, true) ||
@@ -174,8 +174,9 @@ static kiln_program *stand_in(kiln_device *device, const kiln_source *source,
 {
     kn_crew *crew = kn_runtime_crew(device->runtime, NULL);
     kiln_program *program = (kiln_program *)calloc(1, sizeof(*program));
-    kn_background *background =
-        crew != NULL && program != NULL ? create(device, source, options, fallback) : NULL;
+    kn_background *background = crew != NULL && program != NULL
+                                    ? create_background(device, source, options, fallback)
+                                    : NULL;
     if (background == NULL) {
         free(program);
         return NULL;
@@ -195,7 +196,7 @@ kiln_status kn_background_build(kiln_device *device, const kiln_source *source,
                                 kiln_diag *diag)
 {
     first_look look;
-    kn_build_extra extra = {.seen = take_key, .user = &look};
+    kn_build_extra extra = {.seen = take_first_key, .user = &look};
     kiln_build_options glance = *options;
     kiln_diag own = KILN_DIAG_INIT;
     memset(&look, 0, sizeof(look));
@@ -222,7 +223,7 @@ kiln_status kn_background_build(kiln_device *device, const kiln_source *source,
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static kiln_status outcome(kiln_program *program, bool wait, kiln_diag *diag)
+static kiln_status background_outcome(kiln_program *program, bool wait, kiln_diag *diag)
 {
     kn_background *background = program->background;
     if (background == NULL) {
@@ -242,10 +243,10 @@ static kiln_status outcome(kiln_program *program, bool wait, kiln_diag *diag)
 
 kiln_status kiln_program_ready(kiln_program *program, kiln_diag *diag)
 {
-    return outcome(program, false, diag);
+    return background_outcome(program, false, diag);
 }
 
 kiln_status kiln_program_wait(kiln_program *program, kiln_diag *diag)
 {
-    return outcome(program, true, diag);
+    return background_outcome(program, true, diag);
 }

@@ -10,7 +10,8 @@ typedef struct telling {
     void *user;
 } telling;
 
-static kiln_status tell(const telling *t, const char *stage, kiln_why why, const kn_stage_run *run)
+static kiln_status report_stage(const telling *t, const char *stage, kiln_why why,
+                                const kn_stage_run *run)
 {
     const kiln_explanation explanation = {
         .stage = stage,
@@ -42,16 +43,16 @@ static kiln_status tell_stage(const telling *t, const char *stage, const kn_stag
 {
     *out_there = false;
     if (run->bypass[0] != '\0') {
-        return tell(t, stage, KILN_WHY_BYPASS, run);
+        return report_stage(t, stage, KILN_WHY_BYPASS, run);
     }
     kiln_cache_contains(t->cache, &run->key, 1, out_there);
     if (!*out_there && t->misses) {
         return kiln_cache_explain(t->cache, run->recipe, t->visit, t->user, diag);
     }
-    return tell(t, stage, *out_there ? KILN_WHY_HIT : KILN_WHY_NEW, run);
+    return report_stage(t, stage, *out_there ? KILN_WHY_HIT : KILN_WHY_NEW, run);
 }
 
-static kiln_status walk(kn_build *build, const telling *t, kiln_diag *diag)
+static kiln_status explain_stages(kn_build *build, const telling *t, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     bool known = true; /* the stage before is there */
@@ -59,7 +60,7 @@ static kiln_status walk(kn_build *build, const telling *t, kiln_diag *diag)
         const kiln_stage *stage = &build->stages[i];
         kn_stage_run *run = &build->runs[i];
         if (!known) {
-            status = tell(t, stage->name, KILN_WHY_NOT_YET, run);
+            status = report_stage(t, stage->name, KILN_WHY_NOT_YET, run);
             continue;
         }
         status = kn_stage_key(build, i, diag);
@@ -88,7 +89,7 @@ static kiln_status plan_and_walk(kiln_runtime *runtime, const char *target,
     kiln_status status = kn_plan_open(runtime, target, source, &options, &plan, diag);
     t->cache = kiln_runtime_cache(runtime);
     if (status == KILN_OK) {
-        status = walk(&plan.build, t, diag);
+        status = explain_stages(&plan.build, t, diag);
     }
     kn_plan_close(&plan);
     return status;

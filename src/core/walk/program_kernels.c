@@ -54,8 +54,8 @@ static bool has_kernel(kn_span kernels, const char *entry)
     return false;
 }
 
-static kiln_status refuse(kn_span kernels, const kiln_source *source, const char *entry,
-                          kiln_diag *diag)
+static kiln_status refuse_entry(kn_span kernels, const kiln_source *source, const char *entry,
+                                kiln_diag *diag)
 {
     kn_strbuf list;
     kn_span name, more;
@@ -78,7 +78,7 @@ kiln_status kn_kernels_check(kn_span kernels, const kiln_source *source, kiln_di
 {
     for (size_t i = 0; kernels.length > 0 && i < source->entry_count; i++) {
         if (!has_kernel(kernels, source->entries[i])) {
-            return refuse(kernels, source, source->entries[i], diag);
+            return refuse_entry(kernels, source, source->entries[i], diag);
         }
     }
     return KILN_OK;

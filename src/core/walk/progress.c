@@ -8,7 +8,7 @@
 
 #define SECOND_NS 1000000000ull
 
-static void tell(const kn_ticker *ticker)
+static void report_progress(const kn_ticker *ticker)
 {
     double seconds = (double)(kn_clock_now() - ticker->start_ns) / 1e9;
     ticker->progress(ticker->user, ticker->what, seconds);
@@ -21,7 +21,7 @@ static void ticker_main(void *user)
     kn_mutex_lock(&ticker->mutex);
     while (!ticker->stop) {
         if (!kn_cond_wait_until(&ticker->cond, &ticker->mutex, next) && !ticker->stop) {
-            tell(ticker);
+            report_progress(ticker);
             next += SECOND_NS;
         }
     }

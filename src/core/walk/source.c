@@ -9,7 +9,7 @@
 #include "sized/sized.h"
 #include "sys/file.h"
 
-static kiln_status refuse(const kiln_source *source, const char *why, kiln_diag *diag)
+static kiln_status refuse_source(const kiln_source *source, const char *why, kiln_diag *diag)
 {
     return kiln_diag_set(diag, KILN_E_INVALID, "start from KILN_SOURCE_INIT",
                          source->name != NULL ? source->name : "a source", "%s", why);
@@ -68,23 +68,23 @@ static kiln_status check_lists(const kiln_source *source, kiln_diag *diag)
     };
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         if (lists[i].count > 0 && lists[i].list == NULL) {
-            return refuse(source, "a list is missing that has a count", diag);
+            return refuse_source(source, "a list is missing that has a count", diag);
         }
     }
     if (!defines_sound(source)) {
-        return refuse(source, "a definition has no name, or '=' in it", diag);
+        return refuse_source(source, "a definition has no name, or '=' in it", diag);
     }
     if (!texts_sound(source->options, source->option_count, true)) {
-        return refuse(source, "an option is NULL", diag);
+        return refuse_source(source, "an option is NULL", diag);
     }
     if (!texts_sound(source->include_dirs, source->include_dir_count, false)) {
-        return refuse(source, "an include directory is empty", diag);
+        return refuse_source(source, "an include directory is empty", diag);
     }
     if (!headers_sound(source)) {
-        return refuse(source, "a header in memory has no name or no text", diag);
+        return refuse_source(source, "a header in memory has no name or no text", diag);
     }
     if (!texts_sound(source->entries, source->entry_count, false)) {
-        return refuse(source, "an entry is empty", diag);
+        return refuse_source(source, "an entry is empty", diag);
     }
     return KILN_OK;
 }
@@ -92,18 +92,18 @@ static kiln_status check_lists(const kiln_source *source, kiln_diag *diag)
 kiln_status kn_source_check(const kiln_source *source, kiln_diag *diag)
 {
     if (source->language == KILN_LANG_NONE) {
-        return refuse(source, "its language is not set", diag);
+        return refuse_source(source, "its language is not set", diag);
     }
     if (source->language == KILN_LANG_BUILTIN) {
         return source->builtin_count > 0 ? check_lists(source, diag)
-                                         : refuse(source, "it has no kernels", diag);
+                                         : refuse_source(source, "it has no kernels", diag);
     }
     if (source->text == NULL || source->length == 0) {
         const char *name = source->name != NULL ? source->name : "source";
         return source->text != NULL
                    ? kiln_diag_set(diag, KILN_E_INVALID, "give a source with text in it", name,
                                    "the source is empty")
-                   : refuse(source, "its text is not set", diag);
+                   : refuse_source(source, "its text is not set", diag);
     }
     return check_lists(source, diag);
 }

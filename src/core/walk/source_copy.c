@@ -9,7 +9,7 @@ typedef struct block {
     size_t used;
 } block;
 
-static void *put(block *b, const void *data, size_t size)
+static void *put_bytes(block *b, const void *data, size_t size)
 {
     char *to = b->base != NULL ? b->base + b->used : NULL;
     if (to != NULL && size > 0) {
@@ -21,12 +21,12 @@ static void *put(block *b, const void *data, size_t size)
 
 static void *put_list(block *b, const void *list, size_t size)
 {
-    return list != NULL ? put(b, list, size) : NULL;
+    return list != NULL ? put_bytes(b, list, size) : NULL;
 }
 
 static char *put_text(block *b, const char *text)
 {
-    return text != NULL ? (char *)put(b, text, strlen(text) + 1) : NULL;
+    return text != NULL ? (char *)put_bytes(b, text, strlen(text) + 1) : NULL;
 }
 
 static const char *const *put_texts(block *b, const char *const *texts, size_t count)
@@ -34,7 +34,7 @@ static const char *const *put_texts(block *b, const char *const *texts, size_t c
     if (texts == NULL) {
         return NULL; /* with a count: the build refuses it */
     }
-    const char **list = (const char **)put(b, texts, count * sizeof(*texts));
+    const char **list = (const char **)put_bytes(b, texts, count * sizeof(*texts));
     for (size_t i = 0; i < count; i++) {
         const char *text = put_text(b, texts[i]);
         if (list != NULL) {
@@ -50,8 +50,8 @@ static kiln_source put_source(block *b, const kiln_source *from, bool with_text)
     to.text = NULL;
     to.length = 0;
     if (with_text && from->text != NULL) {
-        to.text = put(b, from->text, from->length);
-        (void)put(b, "", 1); /* a NUL follows it: what is rounded up to is zeroed */
+        to.text = put_bytes(b, from->text, from->length);
+        (void)put_bytes(b, "", 1); /* a NUL follows it: what is rounded up to is zeroed */
         to.length = from->length;
     }
     to.name = put_text(b, from->name);
