@@ -236,7 +236,7 @@ static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *d
 }
 
 /* Whether a walk that knows the key of its first stage is the one that is wanted. */
-static bool is_expected(const kn_build *build, kn_build_extra *extra)
+static bool is_expected_key(const kn_build *build, kn_build_extra *extra)
 {
     const kn_stage_run *first = &build->runs[0];
     extra->changed = extra->expected != NULL &&
@@ -254,7 +254,7 @@ static kiln_status walk_stages(kiln_device *device, kn_build *build, kn_build_ex
     for (size_t i = 0; status == KILN_OK && i < build->stage_count; i++) {
         /* why this and nothing else: the key */
         status = kn_stage_key(build, i, diag);
-        if (status == KILN_OK && i == 0 && !is_expected(build, extra)) {
+        if (status == KILN_OK && i == 0 && !is_expected_key(build, extra)) {
             return KILN_MISS;
         }
         if (status == KILN_OK && i + 1 == build->stage_count) {

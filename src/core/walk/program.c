@@ -81,7 +81,7 @@ void kn_program_expected(kn_build *build)
 }
 
 /* Under the runtime's mutex. */
-static bool is_expected(const kiln_runtime *runtime, const unsigned char *key, size_t size)
+static bool is_program_expected(const kiln_runtime *runtime, const unsigned char *key, size_t size)
 {
     unsigned char other[KN_SHARE_KEY_MAX];
     const kn_build *build = runtime->expecting;
@@ -101,8 +101,8 @@ bool kn_program_is_made(const kn_build *build)
     }
     kiln_runtime *runtime = build->on->runtime;
     kn_mutex_lock(&runtime->mutex);
-    const bool made =
-        kn_map_find(&runtime->programs, key, size) != NULL || is_expected(runtime, key, size);
+    const bool made = kn_map_find(&runtime->programs, key, size) != NULL ||
+                      is_program_expected(runtime, key, size);
     kn_mutex_unlock(&runtime->mutex);
     return made;
 }
@@ -117,7 +117,7 @@ kiln_program *kn_program_await(const kn_build *build)
     kiln_runtime *runtime = build->on->runtime;
     kn_mutex_lock(&runtime->mutex);
     kiln_program *program = find_locked(runtime, key, size);
-    while (program == NULL && is_expected(runtime, key, size)) {
+    while (program == NULL && is_program_expected(runtime, key, size)) {
         kn_cond_wait(&runtime->adopted, &runtime->mutex);
         program = find_locked(runtime, key, size);
     }

@@ -47,8 +47,8 @@ bool kn_cache_root_stands(const kiln_cache *cache)
 /* --- create ----------------------------------------------------------------------------------- */
 
 /* Zero means the default in every number, so that a caller can fill in only what matters. */
-static kiln_status take_options(const kiln_cache_options *given, kiln_cache_options *out,
-                                kiln_diag *diag)
+static kiln_status take_cache_options(const kiln_cache_options *given, kiln_cache_options *out,
+                                      kiln_diag *diag)
 {
     kiln_cache_options defaults;
     kiln_cache_options room;
@@ -290,7 +290,7 @@ kiln_status kiln_cache_create(const kiln_cache_options *options, kiln_cache **ou
 {
     *out_cache = NULL;
     kiln_cache_options taken;
-    kiln_status status = take_options(options, &taken, diag);
+    kiln_status status = take_cache_options(options, &taken, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -393,8 +393,8 @@ const char *kiln_cache_disk_reason(const kiln_cache *cache)
 
 /* --- get, put, remove ------------------------------------------------------------------------- */
 
-static kiln_status look(kiln_cache *cache, const kiln_key *key, const char *target, bool note,
-                        kiln_blob **out_blob, kiln_origin *out_origin)
+static kiln_status look_up_entry(kiln_cache *cache, const kiln_key *key, const char *target,
+                                 bool note, kiln_blob **out_blob, kiln_origin *out_origin)
 {
     kiln_origin origin = KILN_ORIGIN_NONE;
     *out_blob = NULL;
@@ -419,13 +419,13 @@ kiln_status kiln_cache_get(kiln_cache *cache, const kiln_key *key, kiln_blob **o
                            kiln_origin *out_origin, kiln_diag *diag)
 {
     (void)diag; /* an error is a miss */
-    return look(cache, key, NULL, false, out_blob, out_origin);
+    return look_up_entry(cache, key, NULL, false, out_blob, out_origin);
 }
 
 kiln_status kn_cache_get_note(kiln_cache *cache, const kiln_key *key, const char *target,
                               kiln_blob **out_blob)
 {
-    return look(cache, key, target, true, out_blob, NULL);
+    return look_up_entry(cache, key, target, true, out_blob, NULL);
 }
 
 kiln_status kiln_cache_use(kiln_cache *cache, const kiln_key *key, kiln_blob_fn *use, void *user,

@@ -108,7 +108,7 @@ static kiln_status verify_index(const kiln_pack *pack, kiln_diag *diag)
     return KILN_OK;
 }
 
-static bool proves_its_key(const kiln_key *key, kn_span recipe)
+static bool recipe_proves_key(const kiln_key *key, kn_span recipe)
 {
     uint8_t digest[KN_DIGEST_SIZE];
     return kn_digest_of(recipe.data, recipe.length, digest) &&
@@ -127,7 +127,7 @@ kiln_status kiln_pack_verify(kiln_pack *pack, kiln_verify_result *out_result, ki
         kn_pack_record record;
         kiln_blob *blob = NULL;
         status = load_at(pack, i, &record, &blob, diag);
-        bool good = status == KILN_OK && proves_its_key(&record.key, blob->recipe);
+        bool good = status == KILN_OK && recipe_proves_key(&record.key, blob->recipe);
         out_result->entries_good += good;
         out_result->entries_bad += !good;
         out_result->bytes += status == KILN_OK ? KN_PACK_RECORD + record.body.length : 0;
@@ -142,7 +142,7 @@ kiln_status kiln_pack_verify(kiln_pack *pack, kiln_verify_result *out_result, ki
 static kiln_status extract_one(kiln_cache *cache, const kn_pack_record *record, kiln_blob *blob,
                                const char *target, kiln_pack_copied *copied, kiln_diag *diag)
 {
-    if (!proves_its_key(&record->key, blob->recipe) || kn_recipe_is_note(blob->recipe)) {
+    if (!recipe_proves_key(&record->key, blob->recipe) || kn_recipe_is_note(blob->recipe)) {
         copied->skipped++;
         return KILN_OK;
     }

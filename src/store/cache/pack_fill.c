@@ -75,8 +75,8 @@ static kiln_status add_from_packs(kiln_pack_writer *writer, const kn_packs *pack
     return KILN_MISS;
 }
 
-static kiln_status add(kiln_pack_writer *writer, kiln_cache *cache, const kiln_key *key,
-                       bool with_notes, bool *out_added, kiln_diag *diag)
+static kiln_status add_key(kiln_pack_writer *writer, kiln_cache *cache, const kiln_key *key,
+                           bool with_notes, bool *out_added, kiln_diag *diag)
 {
     kn_entry entry;
     kiln_blob *blob = NULL;
@@ -117,7 +117,7 @@ kiln_status kiln_pack_writer_add(kiln_pack_writer *writer, kiln_cache *cache, co
         *out_added = false;
     }
     kn_cache_check_fork(cache);
-    return add(writer, cache, key, true, out_added, diag);
+    return add_key(writer, cache, key, true, out_added, diag);
 }
 
 /* An entry on disk that is to be added. */
@@ -153,7 +153,7 @@ static kiln_status gather_candidate(void *user, const kiln_entry_info *info)
     return KILN_OK;
 }
 
-static int by_key(const void *a, const void *b)
+static int compare_filled_keys(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(kiln_key));
 }
@@ -179,7 +179,7 @@ static kiln_status fill_one(filling *f, const candidate *one)
     if (status != KILN_OK) {
         return status;
     }
-    status = add(f->writer, f->cache, &one->key, false, &added, f->diag);
+    status = add_key(f->writer, f->cache, &one->key, false, &added, f->diag);
     if (status == KILN_MISS || status == KILN_E_CORRUPT) {
         f->copied.skipped++;
         return KILN_OK;
@@ -204,7 +204,7 @@ kiln_status kiln_pack_writer_add_all(kiln_pack_writer *writer, kiln_cache *cache
     const kiln_status walked = kiln_cache_walk(cache, target, gather_candidate, &all, diag);
     kiln_status status = walked == KILN_E_NOMEM ? walked : KILN_OK;
     if (all.count > 0) {
-        qsort(all.items, all.count, sizeof *all.items, by_key);
+        qsort(all.items, all.count, sizeof *all.items, compare_filled_keys);
     }
     for (size_t i = 0; status == KILN_OK && i < all.count; i++) {
         status = fill_one(&f, &all.items[i]);

@@ -87,8 +87,8 @@ void kiln_transfer_traffic(const kiln_transfer *transfer, kiln_transfer_counts *
                                          .raw_in = stats.remote_raw_in};
 }
 
-static kiln_status tell(kiln_diag *diag, kiln_status status, const kn_remote *remote,
-                        const char *why)
+static kiln_status fail_remote(kiln_diag *diag, kiln_status status, const kn_remote *remote,
+                               const char *why)
 {
     return kiln_diag_set(diag, status, NULL, remote->url.shown, "%s",
                          why[0] != '\0' ? why : kiln_status_text(status));
@@ -97,8 +97,8 @@ static kiln_status tell(kiln_diag *diag, kiln_status status, const kn_remote *re
 /* --- out -------------------------------------------------------------------------------------- */
 
 /* An entry that is near, with its recipe. */
-static kiln_status load(const kiln_transfer *transfer, kiln_pack *pack, const kiln_key *key,
-                        kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status load_from_pack(const kiln_transfer *transfer, kiln_pack *pack,
+                                  const kiln_key *key, kiln_blob **out_blob, kiln_diag *diag)
 {
     const kiln_cache *cache = transfer->cache;
     kiln_status status = KILN_MISS;
@@ -153,8 +153,8 @@ static kiln_status find_signed_entry(kn_remote *remote, const kiln_key *key)
 }
 
 /* `packed`: an entry of a program, as opposed to a list. */
-static kiln_status give(kn_remote *remote, const kn_tier_put *what, bool packed, bool replace,
-                        kiln_diag *diag)
+static kiln_status give_entry(kn_remote *remote, const kn_tier_put *what, bool packed, bool replace,
+                              kiln_diag *diag)
 {
     void *data = NULL;
     size_t size = 0;
@@ -172,11 +172,11 @@ static kiln_status give(kn_remote *remote, const kn_tier_put *what, bool packed,
         return status;
     }
     if (size > remote->url.server.max_bytes) {
-        status = tell(diag, KILN_E_INVALID, remote, "the entry is larger than max-bytes");
+        status = fail_remote(diag, KILN_E_INVALID, remote, "the entry is larger than max-bytes");
     } else {
         status = kn_remote_give(remote, what->key, data, size, replace, why);
         if (status != KILN_OK) {
-            (void)tell(diag, status, remote, why);
+            (void)fail_remote(diag, status, remote, why);
         } else if (packed) {
             kn_stats_add(remote->stats, KN_COUNT_remote_raw_out,
                          kn_remote_raw_size(what->blob, what->recipe.length));
@@ -199,7 +199,7 @@ static kiln_status give_all(kiln_transfer *transfer, const kn_tier_put *what, bo
             continue;
         }
         writers++;
-        kiln_status status = give(remote, what, packed, replace, &own);
+        kiln_status status = give_entry(remote, what, packed, replace, &own);
         if (status != KILN_OK && result == KILN_OK) {
             result = status;
             kn_diag_move(diag, &own);
@@ -215,7 +215,7 @@ kiln_status kiln_transfer_push(kiln_transfer *transfer, kiln_pack *pack, const k
                                bool replace, kiln_diag *diag)
 {
     kiln_blob *blob = NULL;
-    kiln_status status = load(transfer, pack, key, &blob, diag);
+    kiln_status status = load_from_pack(transfer, pack, key, &blob, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -228,8 +228,8 @@ kiln_status kiln_transfer_push(kiln_transfer *transfer, kiln_pack *pack, const k
 
 /* --- in --------------------------------------------------------------------------------------- */
 
-static kiln_status take(kn_remote *remote, const kiln_key *key, kiln_blob **out_blob,
-                        kiln_diag *diag)
+static kiln_status take_entry(kn_remote *remote, const kiln_key *key, kiln_blob **out_blob,
+                              kiln_diag *diag)
 {
     const uint64_t start = kn_clock_now();
     char why[KILN_REMOTE_WHY] = "";
@@ -238,7 +238,7 @@ static kiln_status take(kn_remote *remote, const kiln_key *key, kiln_blob **out_
     *out_blob = NULL;
     kiln_status status = kn_remote_ask(remote, key, remote->url.upload_ms, &data, &size, why);
     if (status != KILN_OK) {
-        return status == KILN_MISS ? status : tell(diag, status, remote, why);
+        return status == KILN_MISS ? status : fail_remote(diag, status, remote, why);
     }
     const kn_unpacking means = kn_remote_unpacking(remote, start, remote->url.upload_ms);
     status = kn_trust_unseal(remote->trust, remote->url.unsigned_native, &means, key, data, size,
@@ -258,7 +258,8 @@ static kiln_status take_any(kiln_transfer *transfer, const kiln_key *key, kiln_b
     for (size_t i = 0; i < transfer->remotes->count; i++) {
         kn_remote *remote = transfer->remotes->list[i];
         kiln_diag own = KILN_DIAG_INIT;
-        kiln_status status = remote->url.reads ? take(remote, key, out_blob, &own) : KILN_MISS;
+        kiln_status status =
+            remote->url.reads ? take_entry(remote, key, out_blob, &own) : KILN_MISS;
         if (status == KILN_OK) {
             kiln_diag_clear(&own);
             kiln_diag_clear(diag);
@@ -381,7 +382,7 @@ static kiln_status add_sample(const kiln_transfer *transfer, kiln_pack *pack, co
     kiln_blob *blob = NULL;
     void *data = NULL;
     size_t size = 0;
-    if (load(transfer, pack, key, &blob, NULL) != KILN_OK) {
+    if (load_from_pack(transfer, pack, key, &blob, NULL) != KILN_OK) {
         return KILN_OK;
     }
     const kn_entry_request request = {

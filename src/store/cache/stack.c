@@ -30,7 +30,7 @@ void kn_stack_deinit(kn_stack *stack)
     stack->memory = NULL;
 }
 
-static void count_hit(kn_stack *stack, kiln_origin origin, const kiln_blob *blob)
+static void count_stack_hit(kn_stack *stack, kiln_origin origin, const kiln_blob *blob)
 {
     kn_stats_add(stack->stats,
                  origin == KILN_ORIGIN_DISK   ? KN_COUNT_hits_disk
@@ -87,7 +87,7 @@ static void write_above(kn_stack *stack, const kiln_key *key, kiln_blob *blob, s
 
 /* Memory is filled last, here and in kn_stack_put: another thread that has a hit in memory may
  * count on the tiers below having been written, and put the entry into a pack. */
-static void promote(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_t from)
+static void promote_blob(kn_stack *stack, const kiln_key *key, kiln_blob *blob, size_t from)
 {
     write_above(stack, key, blob, from);
     if (stack->memory != NULL) {
@@ -109,8 +109,8 @@ static kiln_blob *get_from_memory(kn_stack *stack, const kiln_key *key, bool not
     return note ? kn_mem_get_uncounted(stack->memory, key) : kn_mem_get(stack->memory, key);
 }
 
-static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target, manner how,
-                       kiln_blob **out_blob, kiln_origin *out_origin)
+static kiln_status get_from_tiers(kn_stack *stack, const kiln_key *key, const char *target,
+                                  manner how, kiln_blob **out_blob, kiln_origin *out_origin)
 {
     *out_origin = KILN_ORIGIN_NONE;
     *out_blob = how.below ? NULL : get_from_memory(stack, key, how.note);
@@ -127,9 +127,9 @@ static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target,
         kiln_status status = tier->ops->get(tier->self, key, target, out_blob, &diag);
         if (status == KILN_OK) {
             if (!how.note) {
-                count_hit(stack, tier->ops->origin, *out_blob);
+                count_stack_hit(stack, tier->ops->origin, *out_blob);
             }
-            promote(stack, key, *out_blob, i);
+            promote_blob(stack, key, *out_blob, i);
             *out_origin = tier->ops->origin;
             return KILN_OK;
         }
@@ -147,19 +147,21 @@ static kiln_status get(kn_stack *stack, const kiln_key *key, const char *target,
 kiln_status kn_stack_get(kn_stack *stack, const kiln_key *key, const char *target,
                          kiln_blob **out_blob, kiln_origin *out_origin)
 {
-    return get(stack, key, target, (manner){.not_in = 0}, out_blob, out_origin);
+    return get_from_tiers(stack, key, target, (manner){.not_in = 0}, out_blob, out_origin);
 }
 
 kiln_status kn_stack_get_near(kn_stack *stack, const kiln_key *key, const char *target,
                               kiln_blob **out_blob, kiln_origin *out_origin)
 {
-    return get(stack, key, target, (manner){.not_in = KN_TIER_FAR}, out_blob, out_origin);
+    return get_from_tiers(stack, key, target, (manner){.not_in = KN_TIER_FAR}, out_blob,
+                          out_origin);
 }
 
 kiln_status kn_stack_get_below(kn_stack *stack, const kiln_key *key, kiln_blob **out_blob,
                                kiln_origin *out_origin)
 {
-    kiln_status status = get(stack, key, NULL, (manner){.below = true}, out_blob, out_origin);
+    kiln_status status =
+        get_from_tiers(stack, key, NULL, (manner){.below = true}, out_blob, out_origin);
     if (status != KILN_OK) {
         *out_blob = get_from_memory(stack, key, false);
         *out_origin = *out_blob != NULL ? KILN_ORIGIN_MEMORY : KILN_ORIGIN_NONE;
@@ -171,7 +173,7 @@ kiln_status kn_stack_get_note(kn_stack *stack, const kiln_key *key, const char *
                               kiln_blob **out_blob, kiln_origin *out_origin)
 {
     const manner how = {.not_in = far ? 0 : KN_TIER_FAR, .note = true};
-    kiln_status status = get(stack, key, target, how, out_blob, out_origin);
+    kiln_status status = get_from_tiers(stack, key, target, how, out_blob, out_origin);
     if (status == KILN_OK) {
         kn_stats_add(stack->stats, KN_COUNT_note_hits, 1);
     }

@@ -14,7 +14,7 @@ static bool is_claimed(const kn_disk *disk, const kn_file_facts *facts)
            facts->device == disk->root_device;
 }
 
-static void take(kn_disk *disk, const kn_file_facts *facts)
+static void take_root(kn_disk *disk, const kn_file_facts *facts)
 {
     disk->root_inode = facts->inode;
     disk->root_device = facts->device;
@@ -29,7 +29,7 @@ kiln_status kn_disk_check_root(kn_disk *disk, kiln_diag *diag)
     if (status != KILN_OK || !is_claimed(disk, &facts)) {
         status = kn_paths_claim_root(disk->root, diag);
         if (status == KILN_OK && kn_file_stat(disk->root, false, &facts, NULL) == KILN_OK) {
-            take(disk, &facts);
+            take_root(disk, &facts);
         }
     }
     kn_mutex_unlock(&disk->mutex);
@@ -46,7 +46,7 @@ bool kn_disk_root_stands(kn_disk *disk)
         stands = kn_paths_claim_root(disk->root, NULL) == KILN_OK &&
                  kn_file_stat(disk->root, false, &facts, NULL) == KILN_OK;
         if (stands) {
-            take(disk, &facts);
+            take_root(disk, &facts);
         }
     }
     kn_mutex_unlock(&disk->mutex);

@@ -109,7 +109,7 @@ kiln_status kn_disk_scan(kn_disk *disk, const char *target, int folder, kn_disk_
 
 /* --- progress --------------------------------------------------------------------------------- */
 
-static void tell(kn_disk_ticker *ticker)
+static void report_scan(kn_disk_ticker *ticker)
 {
     const kn_disk *disk = ticker->disk;
     uint64_t total = ticker->total > ticker->done ? ticker->total : ticker->done;
@@ -135,7 +135,7 @@ void kn_disk_tick(kn_disk_ticker *ticker)
     uint64_t now = kn_clock_now();
     if (now - ticker->told_ns >= TICK_NS) {
         ticker->told_ns = now;
-        tell(ticker);
+        report_scan(ticker);
     }
 }
 
@@ -143,6 +143,6 @@ void kn_disk_ticker_end(kn_disk_ticker *ticker)
 {
     if (ticker->disk != NULL) {
         ticker->total = ticker->done;
-        tell(ticker);
+        report_scan(ticker);
     }
 }

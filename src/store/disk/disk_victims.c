@@ -33,7 +33,7 @@ static bool add_name(kn_victims *list, const char *target)
     return true;
 }
 
-static kiln_status collect(void *user, const kn_disk_file *file)
+static kiln_status collect_file(void *user, const kn_disk_file *file)
 {
     kn_victims *list = user;
     if (list->count == list->room) {
@@ -67,7 +67,7 @@ static int by_use(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int by_key(const void *a, const void *b)
+static int compare_victim_keys(const void *a, const void *b)
 {
     return memcmp(((const kn_victim *)a)->key.bytes, ((const kn_victim *)b)->key.bytes,
                   sizeof(kiln_key));
@@ -78,7 +78,7 @@ static bool is_young(const kn_victims *list, const kn_victim *item)
     return item->used_ns > list->now_ns - KN_HOUR_NS;
 }
 
-static void sort(kn_victims *list, kn_victims_order order)
+static void sort_victims(kn_victims *list, kn_victims_order order)
 {
     if (list->count == 0 || order == KN_VICTIMS_AS_FOUND) {
         return;
@@ -89,7 +89,7 @@ static void sort(kn_victims *list, kn_victims_order order)
         while (old > 0 && is_young(list, &list->items[old - 1])) {
             old--;
         }
-        qsort(list->items + old, list->count - old, sizeof *list->items, by_key);
+        qsort(list->items + old, list->count - old, sizeof *list->items, compare_victim_keys);
     }
 }
 
@@ -100,9 +100,9 @@ kiln_status kn_victims_list(kn_disk *disk, const char *target, int folder, kn_vi
     if (order != KN_VICTIMS_FOR_EVICTION) { /* which a put waits for, on any thread */
         kn_disk_ticker_start(&out_list->ticker, disk);
     }
-    kiln_status status = kn_disk_scan(disk, target, folder, collect, out_list, diag);
+    kiln_status status = kn_disk_scan(disk, target, folder, collect_file, out_list, diag);
     if (status == KILN_OK || status == KILN_E_IO) {
-        sort(out_list, order);
+        sort_victims(out_list, order);
     }
     return status;
 }

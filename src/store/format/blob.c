@@ -20,7 +20,7 @@ bool kn_blob_padded(size_t size, size_t *out_padded)
     return true;
 }
 
-static void make(kiln_blob *blob, const char *data, size_t size, size_t facts_size)
+static void make_blob(kiln_blob *blob, const char *data, size_t size, size_t facts_size)
 {
     size_t padded = 0;
     (void)kn_blob_padded(size, &padded); /* it did not wrap where the bytes were laid out */
@@ -37,7 +37,7 @@ kiln_status kn_blob_adopt(void *memory, size_t memory_size, size_t offset, size_
     if (blob == NULL) {
         return kn_no_memory(diag, "making a blob");
     }
-    make(blob, (const char *)memory + offset, size, facts_size);
+    make_blob(blob, (const char *)memory + offset, size, facts_size);
     blob->memory = memory;
     blob->memory_size = memory_size;
     *out_blob = blob;
@@ -48,7 +48,7 @@ kiln_blob *kn_blob_adopt_in(void *memory, size_t memory_size, size_t offset, siz
                             size_t facts_size)
 {
     kiln_blob *blob = memory;
-    make(blob, (const char *)memory + offset, size, facts_size);
+    make_blob(blob, (const char *)memory + offset, size, facts_size);
     blob->memory_size = memory_size - sizeof *blob;
     return blob;
 }

@@ -33,7 +33,7 @@ enum {
     WRITER_SIZE = 16,
 };
 
-static kiln_status corrupt(kiln_diag *diag, const char *why)
+static kiln_status corrupt_entry(kiln_diag *diag, const char *why)
 {
     return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "reading an entry", "%s", why);
 }
@@ -48,7 +48,7 @@ static bool is_zero(const char *from, const char *to)
 }
 
 /* The three lengths against the bytes that are there. */
-static bool split(kn_span bytes, kn_entry *entry)
+static bool split_entry(kn_span bytes, kn_entry *entry)
 {
     const char *header = bytes.data;
     uint64_t stored = kn_get_u64(header + AT_STORED_SIZE);
@@ -94,34 +94,34 @@ kiln_status kn_entry_parse(kn_span bytes, const kiln_key *key, kn_entry *out_ent
     memset(out_entry, 0, sizeof *out_entry);
     const char *header = bytes.data;
     if (bytes.length < KN_ENTRY_HEADER) {
-        return corrupt(diag, "it is shorter than a header");
+        return corrupt_entry(diag, "it is shorter than a header");
     }
     if (memcmp(header, magic, sizeof magic) != 0) {
-        return corrupt(diag, "it does not start with the magic of an entry");
+        return corrupt_entry(diag, "it does not start with the magic of an entry");
     }
     kn_span covered = kn_span_of(header + AT_VERSION, bytes.length - AT_VERSION);
     unsigned char checksum[KN_CHECKSUM_SIZE];
     kn_checksum(&covered, 1, checksum);
     if (memcmp(header + AT_CHECKSUM, checksum, sizeof checksum) != 0) {
-        return corrupt(diag, "its checksum does not match");
+        return corrupt_entry(diag, "its checksum does not match");
     }
     /* What follows is what some writer meant, but not yet what this reader understands. */
     kn_entry entry = {0};
     entry.flags = kn_get_u32(header + AT_FLAGS);
     if (kn_get_u32(header + AT_VERSION) != KN_ENTRY_VERSION ||
         (entry.flags & ~(uint32_t)KN_ENTRY_ZSTD)) {
-        return corrupt(diag, "it is of a version that this kiln does not know");
+        return corrupt_entry(diag, "it is of a version that this kiln does not know");
     }
     memcpy(entry.key.bytes, header + AT_KEY, sizeof entry.key.bytes);
     if (key != NULL && memcmp(entry.key.bytes, key->bytes, sizeof key->bytes) != 0) {
-        return corrupt(diag, "it belongs to another key");
+        return corrupt_entry(diag, "it belongs to another key");
     }
     entry.payload_size = kn_get_u64(header + AT_PAYLOAD_SIZE);
     bool packed = (entry.flags & KN_ENTRY_ZSTD) != 0;
-    if (!split(bytes, &entry) || entry.payload.length == 0 || entry.payload_size == 0 ||
+    if (!split_entry(bytes, &entry) || entry.payload.length == 0 || entry.payload_size == 0 ||
         entry.payload_size > KN_ENTRY_LIMIT ||
         (!packed && entry.payload.length != entry.payload_size)) {
-        return corrupt(diag, "its lengths do not match");
+        return corrupt_entry(diag, "its lengths do not match");
     }
     entry.compile_ns = kn_get_u64(header + AT_COMPILE_NS);
     entry.created_ns = (int64_t)kn_get_u64(header + AT_CREATED_NS);
@@ -137,7 +137,7 @@ uint64_t kn_entry_unpacked(const kn_entry *entry)
 }
 
 /* Lays out the body again, with the payload unpacked. */
-static kiln_status unpack(const kn_entry *entry, kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status unpack_entry(const kn_entry *entry, kiln_blob **out_blob, kiln_diag *diag)
 {
     size_t size = (size_t)entry->payload_size;
     size_t padded = 0, facts_padded = 0;
@@ -153,7 +153,7 @@ static kiln_status unpack(const kn_entry *entry, kiln_blob **out_blob, kiln_diag
     if (status != KILN_OK) {
         free(memory);
         return status == KILN_E_CORRUPT
-                   ? corrupt(diag, "its payload does not unpack to the size it names")
+                   ? corrupt_entry(diag, "its payload does not unpack to the size it names")
                    : kiln_diag_set(diag, status, NULL, "unpacking an entry", NULL);
     }
     if (entry->facts.length > 0) {
@@ -171,7 +171,7 @@ static kiln_status unpack(const kn_entry *entry, kiln_blob **out_blob, kiln_diag
     return KILN_OK;
 }
 
-static void finish(const kn_entry *entry, kiln_blob *blob)
+static void finish_blob(const kn_entry *entry, kiln_blob *blob)
 {
     if (!(entry->flags & KN_ENTRY_ZSTD)) {
         blob->recipe = entry->recipe;
@@ -186,14 +186,14 @@ kiln_status kn_entry_load(void *memory, size_t memory_size, const kn_entry *entr
     kiln_status status;
     bool packed = (entry->flags & KN_ENTRY_ZSTD) != 0;
     if (packed) {
-        status = unpack(entry, out_blob, diag);
+        status = unpack_entry(entry, out_blob, diag);
     } else {
         size_t offset = (size_t)(entry->payload.data - (const char *)memory);
         status = kn_blob_adopt(memory, memory_size, offset, entry->payload.length,
                                entry->facts.length, out_blob, diag);
     }
     if (status == KILN_OK) {
-        finish(entry, *out_blob);
+        finish_blob(entry, *out_blob);
     }
     if (packed || status != KILN_OK) {
         free(memory);
@@ -210,13 +210,13 @@ kiln_status kn_entry_load_in(void *memory, size_t memory_size, const kn_entry *e
     size_t offset = (size_t)(entry->payload.data - (const char *)memory);
     *out_blob =
         kn_blob_adopt_in(memory, memory_size, offset, entry->payload.length, entry->facts.length);
-    finish(entry, *out_blob);
+    finish_blob(entry, *out_blob);
     return KILN_OK;
 }
 
 /* Compresses the payload into a body of its own. False where it does not pay or no memory is left:
  * then the payload is stored as it is. */
-static bool pack(const kiln_blob *blob, kn_entry_parts *parts, size_t *out_stored)
+static bool pack_payload(const kiln_blob *blob, kn_entry_parts *parts, size_t *out_stored)
 {
     kn_span body = kn_blob_body(blob);
     size_t facts_room = (size_t)(body.data + body.length - blob->facts);
@@ -257,7 +257,7 @@ kiln_status kn_entry_write(const kn_entry_request *request, kn_entry_parts *out_
                              "it is larger than %zu MiB", KN_ENTRY_LIMIT >> 20);
     }
     size_t stored = blob->size;
-    uint32_t flags = request->compress && pack(blob, &parts, &stored) ? KN_ENTRY_ZSTD : 0;
+    uint32_t flags = request->compress && pack_payload(blob, &parts, &stored) ? KN_ENTRY_ZSTD : 0;
 
     unsigned char *header = parts.header;
     memcpy(header, magic, sizeof magic);

@@ -131,7 +131,7 @@ uint64_t kn_recipe_distance(const kn_recipe_lines *then, const kn_recipe_lines *
 
 /* The part of a value that says which of several fields of a name it is: a header's name, a
  * module's. */
-static kn_span subject(const kn_recipe_field *field)
+static kn_span field_subject(const kn_recipe_field *field)
 {
     const char *blank =
         field->value.length > 0 ? memchr(field->value.data, ' ', field->value.length) : NULL;
@@ -141,12 +141,12 @@ static kn_span subject(const kn_recipe_field *field)
 
 /* The old line that an unmatched new one took the place of: of the same name and, if `strict`,
  * about the same thing. SIZE_MAX if there is none. */
-static size_t counterpart(const pairing *p, const kn_recipe_field *now, bool strict)
+static size_t find_counterpart(const pairing *p, const kn_recipe_field *now, bool strict)
 {
     for (size_t j = 0; j < p->old->count; j++) {
         const kn_recipe_field *then = &p->old->fields[j];
         if (!p->then[j] && kn_span_equal(then->name, now->name) &&
-            (!strict || kn_span_equal(subject(then), subject(now)))) {
+            (!strict || kn_span_equal(field_subject(then), field_subject(now)))) {
             return j;
         }
     }
@@ -193,7 +193,7 @@ static void put_all(pairing *p, kn_recipe_diff *diff, size_t *used)
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < p->new->count; i++) {
             const kn_recipe_field *now = &p->new->fields[i];
-            size_t j = p->now[i] ? SIZE_MAX : counterpart(p, now, round == 0);
+            size_t j = p->now[i] ? SIZE_MAX : find_counterpart(p, now, round == 0);
             if (p->now[i] || (j == SIZE_MAX && round == 0)) {
                 continue;
             }

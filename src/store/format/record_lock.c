@@ -162,7 +162,7 @@ static kiln_status put_copy(const kn_lock_file *old, const char *path)
 
 /* `tried`: how often this process has waited for another one that replaces the file. False: it
  * cannot be replaced. */
-static bool replace(kn_lock_file *old, const char *path, unsigned tried)
+static bool replace_file(kn_lock_file *old, const char *path, unsigned tried)
 {
     const uint64_t byte = KN_RECORD_REPLACE + (uint64_t)tried;
     kiln_status status = kn_lock_try(old, byte);
@@ -224,7 +224,7 @@ static bool goes_on(kn_lock_file *lock, const char *path, uint64_t byte, record_
         wait->writer = writer;
         return kn_clock_now() < wait->deadline;
     }
-    return wait->replaced < REPLACERS && replace(lock, path, wait->replaced++);
+    return wait->replaced < REPLACERS && replace_file(lock, path, wait->replaced++);
 }
 
 kiln_status kn_record_lock(const char *path, uint64_t byte, uint64_t patience_ns,

@@ -140,7 +140,7 @@ static bool same_key(const kiln_key *a, const kiln_key *b)
     return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3])) == 0;
 }
 
-static node *find(const kn_mem *mem, const kiln_key *key)
+static node *find_node(const kn_mem *mem, const kiln_key *key)
 {
     node *n = atomic_load_explicit(&mem->buckets[hash_of(key) & mem->mask], memory_order_acquire);
     while (n != NULL && !same_key(&n->key, key)) {
@@ -156,7 +156,7 @@ static void mark_used(node *n)
     }
 }
 
-static void count_hit(kn_reader *reader, bool guest, node *n)
+static void count_node_hit(kn_reader *reader, bool guest, node *n)
 {
     mark_used(n);
     kn_readers_count(reader, guest, n->compile_ns);
@@ -167,10 +167,10 @@ kiln_blob *kn_mem_get(kn_mem *mem, const kiln_key *key)
     bool guest;
     kiln_blob *blob = NULL;
     kn_reader *reader = kn_readers_enter(&mem->readers, &guest);
-    node *n = find(mem, key);
+    node *n = find_node(mem, key);
     if (n != NULL) {
         blob = kiln_blob_retain(n->blob);
-        count_hit(reader, guest, n);
+        count_node_hit(reader, guest, n);
     }
     kn_readers_leave(reader, guest);
     return blob;
@@ -181,7 +181,7 @@ kiln_blob *kn_mem_get_uncounted(kn_mem *mem, const kiln_key *key)
     bool guest;
     kiln_blob *blob = NULL;
     kn_reader *reader = kn_readers_enter(&mem->readers, &guest);
-    node *n = find(mem, key);
+    node *n = find_node(mem, key);
     if (n != NULL) {
         blob = kiln_blob_retain(n->blob);
         mark_used(n);
@@ -194,9 +194,9 @@ bool kn_mem_visit(kn_mem *mem, const kiln_key *key, kiln_blob_fn *use, void *use
 {
     bool guest;
     kn_reader *reader = kn_readers_enter(&mem->readers, &guest);
-    node *n = find(mem, key);
+    node *n = find_node(mem, key);
     if (n != NULL) {
-        count_hit(reader, guest, n);
+        count_node_hit(reader, guest, n);
         use(user, n->blob);
     }
     kn_readers_leave(reader, guest);
@@ -207,7 +207,7 @@ bool kn_mem_contains(kn_mem *mem, const kiln_key *key)
 {
     bool guest;
     kn_reader *reader = kn_readers_enter(&mem->readers, &guest);
-    bool there = find(mem, key) != NULL;
+    bool there = find_node(mem, key) != NULL;
     kn_readers_leave(reader, guest);
     return there;
 }
@@ -260,7 +260,7 @@ static void take_out(kn_mem *mem, node *n)
 }
 
 /* Frees what no reader can see any more; never waits for one. */
-static void reclaim(kn_mem *mem, bool all)
+static void reclaim_nodes(kn_mem *mem, bool all)
 {
     bool worth = (all && mem->retired != NULL) || mem->retired_count >= RETIRED_COUNT ||
                  mem->retired_bytes > mem->max_bytes / 16;
@@ -276,7 +276,7 @@ static void reclaim(kn_mem *mem, bool all)
     }
 }
 
-static void evict(kn_mem *mem, uint64_t max_bytes, uint64_t max_count)
+static void evict_nodes(kn_mem *mem, uint64_t max_bytes, uint64_t max_count)
 {
     uint64_t chances = mem->count;
     while (mem->common.oldest != NULL && (mem->bytes > max_bytes || mem->count > max_count)) {
@@ -297,7 +297,7 @@ static void evict(kn_mem *mem, uint64_t max_bytes, uint64_t max_count)
 static void put_in(kn_mem *mem, node *added, uint32_t pins)
 {
     const kiln_key *key = &added->key;
-    node *old = find(mem, key);
+    node *old = find_node(mem, key);
     added->pins = pins + (old != NULL ? old->pins : 0);
     added->told_ns = kn_clock_now();
     _Atomic(node *) *bucket = &mem->buckets[hash_of(key) & mem->mask];
@@ -309,8 +309,8 @@ static void put_in(kn_mem *mem, node *added, uint32_t pins)
     if (old != NULL) {
         take_out(mem, old);
     }
-    evict(mem, mem->max_bytes, mem->max_count);
-    reclaim(mem, false);
+    evict_nodes(mem, mem->max_bytes, mem->max_count);
+    reclaim_nodes(mem, false);
 }
 
 static node *node_create(const kiln_key *key, kiln_blob *blob)
@@ -330,11 +330,11 @@ static node *node_create(const kiln_key *key, kiln_blob *blob)
 static bool remove_common(kn_mem *mem, const kiln_key *key)
 {
     kn_mutex_lock(&mem->mutex);
-    node *n = find(mem, key);
+    node *n = find_node(mem, key);
     bool pinned = n != NULL && n->pins > 0;
     if (n != NULL && !pinned) {
         take_out(mem, n);
-        reclaim(mem, false);
+        reclaim_nodes(mem, false);
     }
     kn_mutex_unlock(&mem->mutex);
     return !pinned;
@@ -360,10 +360,10 @@ bool kn_mem_put(kn_mem *mem, const kiln_key *key, kiln_blob *blob)
 bool kn_mem_remove(kn_mem *mem, const kiln_key *key)
 {
     kn_mutex_lock(&mem->mutex);
-    node *n = find(mem, key);
+    node *n = find_node(mem, key);
     if (n != NULL) {
         take_out(mem, n);
-        reclaim(mem, false);
+        reclaim_nodes(mem, false);
     }
     kn_mutex_unlock(&mem->mutex);
     return n != NULL;
@@ -372,9 +372,9 @@ bool kn_mem_remove(kn_mem *mem, const kiln_key *key)
 void kn_mem_trim(kn_mem *mem, uint64_t max_bytes, uint64_t max_count)
 {
     kn_mutex_lock(&mem->mutex);
-    evict(mem, max_bytes, max_count);
-    reclaim(mem, true); /* the batch that was waiting */
-    reclaim(mem, true); /* and this one */
+    evict_nodes(mem, max_bytes, max_count);
+    reclaim_nodes(mem, true); /* the batch that was waiting */
+    reclaim_nodes(mem, true); /* and this one */
     kn_mutex_unlock(&mem->mutex);
 }
 
@@ -397,7 +397,7 @@ bool kn_mem_pin(kn_mem *mem, const kiln_key *key, kiln_blob *blob)
         return false;
     }
     kn_mutex_lock(&mem->mutex);
-    node *n = find(mem, key);
+    node *n = find_node(mem, key);
     bool there = n != NULL && n->pins < UINT32_MAX;
     if (there) {
         line_remove(mem, n);
@@ -418,13 +418,13 @@ bool kn_mem_pin(kn_mem *mem, const kiln_key *key, kiln_blob *blob)
 void kn_mem_unpin(kn_mem *mem, const kiln_key *key)
 {
     kn_mutex_lock(&mem->mutex);
-    node *n = find(mem, key);
+    node *n = find_node(mem, key);
     if (n != NULL && n->pins > 0) {
         line_remove(mem, n);
         n->pins--;
         line_add(mem, n);
-        evict(mem, mem->max_bytes, mem->max_count);
-        reclaim(mem, false);
+        evict_nodes(mem, mem->max_bytes, mem->max_count);
+        reclaim_nodes(mem, false);
     }
     kn_mutex_unlock(&mem->mutex);
 }
@@ -432,7 +432,7 @@ void kn_mem_unpin(kn_mem *mem, const kiln_key *key)
 bool kn_mem_is_pinned(kn_mem *mem, const kiln_key *key)
 {
     kn_mutex_lock(&mem->mutex);
-    const node *n = find(mem, key);
+    const node *n = find_node(mem, key);
     bool pinned = n != NULL && n->pins > 0;
     kn_mutex_unlock(&mem->mutex);
     return pinned;

@@ -14,14 +14,14 @@
 
 #define OTHERS_MAY_WRITE 0002u
 
-static kiln_status corrupt(const kiln_pack *pack, kiln_diag *diag, const char *why)
+static kiln_status corrupt_pack(const kiln_pack *pack, kiln_diag *diag, const char *why)
 {
     return kiln_diag_set(diag, KILN_E_CORRUPT, "make the pack again", pack->path, "%s", why);
 }
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-static kiln_status start(kiln_pack *pack, kiln_diag *diag)
+static kiln_status start_pack(kiln_pack *pack, kiln_diag *diag)
 {
     kiln_status status =
         kn_pack_trailer_parse(kn_span_of(pack->map.data, pack->map.size), &pack->trailer, diag);
@@ -32,7 +32,7 @@ static kiln_status start(kiln_pack *pack, kiln_diag *diag)
     return status;
 }
 
-static kiln_status make(const char *path, kiln_pack **out_pack, kiln_diag *diag)
+static kiln_status make_pack(const char *path, kiln_pack **out_pack, kiln_diag *diag)
 {
     kiln_pack *pack = calloc(1, sizeof *pack);
     char *copy = kn_text_copy(path);
@@ -52,7 +52,7 @@ kiln_status kiln_pack_open(const char *path, kiln_pack **out_pack, kiln_diag *di
 {
     kiln_pack *pack = NULL;
     *out_pack = NULL;
-    kiln_status status = make(path, &pack, diag);
+    kiln_status status = make_pack(path, &pack, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -63,7 +63,7 @@ kiln_status kiln_pack_open(const char *path, kiln_pack **out_pack, kiln_diag *di
                                "it is world-writable, and it holds code that will run");
     }
     if (status == KILN_OK) {
-        status = start(pack, diag);
+        status = start_pack(pack, diag);
     } else if (status == KILN_E_INVALID) {
         status = KILN_E_CORRUPT;
     }
@@ -79,14 +79,14 @@ kiln_status kn_pack_of(kn_span bytes, kiln_pack **out_pack, kiln_diag *diag)
 {
     kiln_pack *pack = NULL;
     *out_pack = NULL;
-    kiln_status status = make("", &pack, diag);
+    kiln_status status = make_pack("", &pack, diag);
     if (status != KILN_OK) {
         return status;
     }
     pack->map.data = bytes.data;
     pack->map.size = bytes.length;
     pack->map.facts.kind = KN_FILE_OTHER; /* not ours to unmap */
-    status = start(pack, diag);
+    status = start_pack(pack, diag);
     if (status != KILN_OK) {
         kn_pack_release(pack);
         return status;
@@ -127,7 +127,7 @@ kiln_status kn_pack_record_at(const kiln_pack *pack, uint64_t index, kiln_key *o
     *out_record = kn_span_of(NULL, 0);
     if (offset < KN_PACK_HEAD || offset % KN_PACK_ALIGN != 0 || offset > end ||
         length > end - offset || length < KN_PACK_RECORD) {
-        return corrupt(pack, diag, "its index names a record outside the file");
+        return corrupt_pack(pack, diag, "its index names a record outside the file");
     }
     *out_record = kn_span_of((const char *)pack->map.data + offset, (size_t)length);
     return KILN_OK;
@@ -169,7 +169,7 @@ kiln_status kn_pack_dictionary(const kiln_pack *pack, kn_span *out_dictionary, k
     }
     kn_checksum(&bytes, 1, sum);
     if (memcmp(sum, pack->trailer.dictionary_sum, sizeof sum) != 0) {
-        return corrupt(pack, diag, "the checksum of its dictionary does not match");
+        return corrupt_pack(pack, diag, "the checksum of its dictionary does not match");
     }
     *out_dictionary = bytes;
     return KILN_OK;
@@ -187,7 +187,7 @@ static kiln_status need_dictionary(kiln_pack *pack, const ZSTD_DDict **out_dicti
     kn_span bytes;
     kiln_status status = kn_pack_dictionary(pack, &bytes, diag);
     if (status == KILN_OK && bytes.length == 0) {
-        status = corrupt(pack, diag, "a record needs a dictionary and there is none");
+        status = corrupt_pack(pack, diag, "a record needs a dictionary and there is none");
     }
     if (status != KILN_OK) {
         return status;
@@ -235,7 +235,7 @@ static kiln_status unpack_body(kiln_pack *pack, const kn_pack_record *record, ch
     }
     return !ZSTD_isError(got) && got == size
                ? KILN_OK
-               : corrupt(pack, diag, "a record does not unpack to the size it names");
+               : corrupt_pack(pack, diag, "a record does not unpack to the size it names");
 }
 
 static void give_back(void *pack)
@@ -244,8 +244,8 @@ static void give_back(void *pack)
 }
 
 /* The blob lies in the mapping and holds on to it. */
-static kiln_status lend(kiln_pack *pack, const kn_pack_record *record, size_t recipe_at,
-                        kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status lend_record(kiln_pack *pack, const kn_pack_record *record, size_t recipe_at,
+                               kiln_blob **out_blob, kiln_diag *diag)
 {
     kiln_status status = kn_blob_adopt((void *)(uintptr_t)record->body.data, record->body.length, 0,
                                        record->payload_size, record->facts_size, out_blob, diag);
@@ -260,13 +260,14 @@ static kiln_status lend(kiln_pack *pack, const kn_pack_record *record, size_t re
     return KILN_OK;
 }
 
-static kiln_status unpack(kiln_pack *pack, const kn_pack_record *record,
-                          const kn_pack_layout *layout, kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status unpack_record(kiln_pack *pack, const kn_pack_record *record,
+                                 const kn_pack_layout *layout, kiln_blob **out_blob,
+                                 kiln_diag *diag)
 {
     /* Before any memory is asked for: is the frame of that size at all? */
     unsigned long long said = ZSTD_getFrameContentSize(record->body.data, record->body.length);
     if (said != layout->total) {
-        return corrupt(pack, diag, "a record does not unpack to the size it names");
+        return corrupt_pack(pack, diag, "a record does not unpack to the size it names");
     }
     char *memory = malloc(layout->total);
     if (memory == NULL) {
@@ -274,7 +275,7 @@ static kiln_status unpack(kiln_pack *pack, const kn_pack_record *record,
     }
     kiln_status status = unpack_body(pack, record, memory, layout->total, diag);
     if (status == KILN_OK && !kn_pack_body_sound(record, memory)) {
-        status = corrupt(pack, diag, "the parts of a record do not match");
+        status = corrupt_pack(pack, diag, "the parts of a record do not match");
     }
     if (status == KILN_OK) {
         status = kn_blob_adopt(memory, layout->total, 0, record->payload_size, record->facts_size,
@@ -295,11 +296,11 @@ kiln_status kn_pack_load(kiln_pack *pack, const kn_pack_record *record, kiln_blo
     kiln_status status;
     *out_blob = NULL;
     if (record->flags & KN_PACK_ZSTD) {
-        status = unpack(pack, record, &layout, out_blob, diag);
+        status = unpack_record(pack, record, &layout, out_blob, diag);
     } else if (kn_pack_body_sound(record, record->body.data)) {
-        status = lend(pack, record, layout.recipe_at, out_blob, diag);
+        status = lend_record(pack, record, layout.recipe_at, out_blob, diag);
     } else {
-        status = corrupt(pack, diag, "the parts of a record do not match");
+        status = corrupt_pack(pack, diag, "the parts of a record do not match");
     }
     if (status == KILN_OK) {
         atomic_store_explicit(&(*out_blob)->compile_ns, record->compile_ns, memory_order_relaxed);

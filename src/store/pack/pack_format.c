@@ -42,7 +42,7 @@ enum {
     WRITER_SIZE = 16,
 };
 
-static kiln_status corrupt(kiln_diag *diag, const char *why)
+static kiln_status corrupt_format(kiln_diag *diag, const char *why)
 {
     return kiln_diag_set(diag, KILN_E_CORRUPT, "make the pack again", "reading a pack", "%s", why);
 }
@@ -85,7 +85,7 @@ void kn_pack_trailer_write(const kn_pack_trailer *trailer, unsigned char out[KN_
 }
 
 /* The parts follow each other as they must and fill the file. */
-static bool fits(const kn_pack_trailer *t, uint64_t trailer_at)
+static bool trailer_fits(const kn_pack_trailer *t, uint64_t trailer_at)
 {
     uint64_t index_size = t->count * (KN_PACK_KEY + KN_PACK_PLACE);
     bool ordered = t->count <= UINT32_MAX && t->index_at >= KN_PACK_HEAD &&
@@ -103,7 +103,7 @@ static kiln_status check_magic(kn_span file, const char *trailer, kiln_diag *dia
 {
     unsigned char sum[KN_CHECKSUM_SIZE];
     if (memcmp(file.data, head_magic, sizeof head_magic) != 0) {
-        return corrupt(diag, "it does not start with the magic of a pack");
+        return corrupt_format(diag, "it does not start with the magic of a pack");
     }
     if (kn_get_u32(file.data + AT_HEAD_VERSION) != KN_PACK_VERSION) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "make the pack with this version of kiln",
@@ -111,12 +111,12 @@ static kiln_status check_magic(kn_span file, const char *trailer, kiln_diag *dia
                              (unsigned)kn_get_u32(file.data + AT_HEAD_VERSION));
     }
     if (memcmp(trailer + AT_MAGIC, tail_magic, sizeof tail_magic) != 0) {
-        return corrupt(diag, "it does not end with the trailer of a pack: it is truncated");
+        return corrupt_format(diag, "it does not end with the trailer of a pack: it is truncated");
     }
     const kn_span covered = kn_span_of(trailer, AT_CHECKSUM);
     kn_checksum(&covered, 1, sum);
     if (memcmp(sum, trailer + AT_CHECKSUM, sizeof sum) != 0) {
-        return corrupt(diag, "the checksum of its trailer does not match");
+        return corrupt_format(diag, "the checksum of its trailer does not match");
     }
     return KILN_OK;
 }
@@ -125,7 +125,7 @@ kiln_status kn_pack_trailer_parse(kn_span file, kn_pack_trailer *out_trailer, ki
 {
     memset(out_trailer, 0, sizeof *out_trailer);
     if (file.length < KN_PACK_HEAD + KN_PACK_TRAILER) {
-        return corrupt(diag, "it is shorter than an empty pack");
+        return corrupt_format(diag, "it is shorter than an empty pack");
     }
     const uint64_t trailer_at = file.length - KN_PACK_TRAILER;
     const char *from = file.data + trailer_at;
@@ -146,8 +146,8 @@ kiln_status kn_pack_trailer_parse(kn_span file, kn_pack_trailer *out_trailer, ki
     memcpy(t.index_sum, from + AT_INDEX_SUM, KN_CHECKSUM_SIZE);
     memcpy(t.writer, from + AT_WRITER, WRITER_SIZE);
     if (kn_get_u32(from + AT_VERSION) != KN_PACK_VERSION || kn_get_u32(from + AT_FLAGS) != 0 ||
-        t.file_size != file.length || !fits(&t, trailer_at)) {
-        return corrupt(diag, "its parts do not match");
+        t.file_size != file.length || !trailer_fits(&t, trailer_at)) {
+        return corrupt_format(diag, "its parts do not match");
     }
     *out_trailer = t;
     return KILN_OK;
@@ -184,15 +184,15 @@ void kn_pack_record_write(const kn_pack_record *record, unsigned char out[KN_PAC
 }
 
 /* Each part is at most KN_ENTRY_LIMIT: no sum can wrap. */
-static size_t padded(size_t size)
+static size_t padded_size(size_t size)
 {
     return (size + KN_BLOB_ALIGN - 1) & ~(size_t)(KN_BLOB_ALIGN - 1);
 }
 
 kn_pack_layout kn_pack_layout_of(const kn_pack_record *record)
 {
-    const size_t facts_at = padded(record->payload_size);
-    const size_t recipe_at = facts_at + padded(record->facts_size);
+    const size_t facts_at = padded_size(record->payload_size);
+    const size_t recipe_at = facts_at + padded_size(record->facts_size);
     return (kn_pack_layout){facts_at, recipe_at, recipe_at + record->recipe_size};
 }
 
@@ -228,17 +228,17 @@ kiln_status kn_pack_record_parse(kn_span bytes, const kiln_key *key, kn_pack_rec
     unsigned char sum[KN_CHECKSUM_SIZE];
     const char *from = bytes.data;
     if (bytes.length < KN_PACK_RECORD) {
-        return corrupt(diag, "a record is shorter than its header");
+        return corrupt_format(diag, "a record is shorter than its header");
     }
     kn_pack_record record = {.body =
                                  kn_span_of(from + KN_PACK_RECORD, bytes.length - KN_PACK_RECORD)};
     sum_record(from, record.body, sum);
     if (memcmp(sum, from, sizeof sum) != 0) {
-        return corrupt(diag, "the checksum of a record does not match");
+        return corrupt_format(diag, "the checksum of a record does not match");
     }
     memcpy(record.key.bytes, from + AT_RECORD_KEY, sizeof record.key.bytes);
     if (memcmp(record.key.bytes, key->bytes, sizeof key->bytes) != 0) {
-        return corrupt(diag, "a record belongs to another key");
+        return corrupt_format(diag, "a record belongs to another key");
     }
     record.compile_ns = kn_get_u64(from + AT_RECORD_COMPILE_NS);
     record.created_ns = (int64_t)kn_get_u64(from + AT_RECORD_CREATED_NS);
@@ -249,7 +249,7 @@ kiln_status kn_pack_record_parse(kn_span bytes, const kiln_key *key, kn_pack_rec
     memcpy(record.writer, from + AT_RECORD_WRITER, WRITER_SIZE);
     if (!lengths_fit(&record, kn_get_u32(from + AT_RECORD_STORED)) ||
         kn_get_u32(from + AT_RECORD_ZERO) != 0 || kn_get_u64(from + AT_RECORD_ZERO + 4) != 0) {
-        return corrupt(diag, "the lengths of a record do not match");
+        return corrupt_format(diag, "the lengths of a record do not match");
     }
     *out_record = record;
     return KILN_OK;

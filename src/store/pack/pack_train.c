@@ -12,8 +12,8 @@
 #define DICTIONARY_MAX ((size_t)110 << 10)
 
 /* What the bodies come to, compressed one by one. 0: it could not be found out. */
-static size_t weigh(const char *samples, const size_t *sizes, size_t count, int level,
-                    const ZSTD_CDict *dictionary)
+static size_t weigh_samples(const char *samples, const size_t *sizes, size_t count, int level,
+                            const ZSTD_CDict *dictionary)
 {
     size_t largest = 0, sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -35,12 +35,12 @@ static size_t weigh(const char *samples, const size_t *sizes, size_t count, int 
     return sum;
 }
 
-static bool pays(const char *samples, const size_t *sizes, size_t count, int level,
-                 const void *dictionary, size_t size)
+static bool dictionary_pays(const char *samples, const size_t *sizes, size_t count, int level,
+                            const void *dictionary, size_t size)
 {
     ZSTD_CDict *made = ZSTD_createCDict(dictionary, size, level);
-    size_t with = made != NULL ? weigh(samples, sizes, count, level, made) : 0;
-    size_t without = weigh(samples, sizes, count, level, NULL);
+    size_t with = made != NULL ? weigh_samples(samples, sizes, count, level, made) : 0;
+    size_t without = weigh_samples(samples, sizes, count, level, NULL);
     (void)ZSTD_freeCDict(made);
     return with > 0 && with + size < without;
 }
@@ -66,7 +66,7 @@ void kn_pack_train(const char *samples, const size_t *sizes, size_t count, int l
         return;
     }
     size_t size = ZDICT_trainFromBuffer(dictionary, room, samples, sizes, (unsigned)count);
-    if (ZDICT_isError(size) || !pays(samples, sizes, count, level, dictionary, size)) {
+    if (ZDICT_isError(size) || !dictionary_pays(samples, sizes, count, level, dictionary, size)) {
         free(dictionary);
         return;
     }

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "sys/file.h"
 
-static kiln_status open_one(kn_packs *packs, const char *path)
+static kiln_status open_one_pack(kn_packs *packs, const char *path)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = KILN_E_INVALID;
@@ -46,7 +46,7 @@ kiln_status kn_packs_open(const char *list, kn_packs **out_packs, kiln_diag *dia
         size_t length = strcspn(list, KN_PATH_LIST_SEPARATOR);
         if (length > 0) {
             char *path = kn_text_copy_n(list, length);
-            status = path != NULL ? open_one(packs, path) : KILN_E_NOMEM;
+            status = path != NULL ? open_one_pack(packs, path) : KILN_E_NOMEM;
             free(path);
         }
         list += length + (list[length] != '\0');

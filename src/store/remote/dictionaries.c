@@ -16,7 +16,7 @@ void kn_dictionaries_init(kn_dictionaries *set, kn_disk *disk)
     kn_mutex_init(&set->mutex);
 }
 
-static void destroy(kn_dictionary *one)
+static void destroy_dictionary(kn_dictionary *one)
 {
     if (one != NULL) {
         (void)ZSTD_freeDDict(one->unpack);
@@ -29,7 +29,7 @@ static void destroy(kn_dictionary *one)
 void kn_dictionaries_deinit(kn_dictionaries *set)
 {
     for (size_t i = 0; i < set->count; i++) {
-        destroy(set->list[i]);
+        destroy_dictionary(set->list[i]);
     }
     set->count = 0;
     kn_mutex_deinit(&set->mutex);
@@ -66,7 +66,7 @@ static kn_dictionary *find_kept(const kn_dictionaries *set, const kiln_key *key)
     return NULL;
 }
 
-static kn_dictionary *make(const kiln_key *key, kiln_blob *content)
+static kn_dictionary *make_dictionary(const kiln_key *key, kiln_blob *content)
 {
     kn_dictionary *one = calloc(1, sizeof *one);
     if (one == NULL) {
@@ -76,16 +76,17 @@ static kn_dictionary *make(const kiln_key *key, kiln_blob *content)
     one->content = kiln_blob_retain(content);
     one->unpack = ZSTD_createDDict(kiln_blob_data(content), kiln_blob_size(content));
     if (one->unpack == NULL) {
-        destroy(one);
+        destroy_dictionary(one);
         return NULL;
     }
     return one;
 }
 
 /* Keeps it, unless another thread did meanwhile. */
-static const kn_dictionary *keep(kn_dictionaries *set, const kiln_key *key, kiln_blob *content)
+static const kn_dictionary *keep_dictionary(kn_dictionaries *set, const kiln_key *key,
+                                            kiln_blob *content)
 {
-    kn_dictionary *mine = make(key, content);
+    kn_dictionary *mine = make_dictionary(key, content);
     kn_mutex_lock(&set->mutex);
     kn_dictionary *kept = find_kept(set, key);
     if (kept == NULL && mine != NULL && set->count < KN_DICTIONARIES) {
@@ -93,12 +94,12 @@ static const kn_dictionary *keep(kn_dictionaries *set, const kiln_key *key, kiln
         mine = NULL;
     }
     kn_mutex_unlock(&set->mutex);
-    destroy(mine);
+    destroy_dictionary(mine);
     return kept;
 }
 
 /* The recipe of what is what its key says; NULL otherwise. */
-static kiln_recipe *prove(const kiln_key *key, const kiln_blob *content)
+static kiln_recipe *prove_key(const kiln_key *key, const kiln_blob *content)
 {
     kiln_recipe *recipe = NULL;
     if (kiln_blob_size(content) > KN_DICTIONARY_LIMIT ||
@@ -123,9 +124,9 @@ static const kn_dictionary *find_on_disk(kn_dictionaries *set, const kiln_key *k
         kn_disk_ops.get(set->disk, key, KN_WIRE_TARGET, &content, NULL) != KILN_OK) {
         return NULL;
     }
-    kiln_recipe *recipe = prove(key, content);
+    kiln_recipe *recipe = prove_key(key, content);
     if (recipe != NULL) {
-        found = keep(set, key, content);
+        found = keep_dictionary(set, key, content);
     }
     kiln_recipe_destroy(recipe);
     kiln_blob_release(content);
@@ -143,8 +144,8 @@ const kn_dictionary *kn_dictionaries_find(kn_dictionaries *set, const kiln_key *
 const kn_dictionary *kn_dictionaries_keep(kn_dictionaries *set, const kiln_key *key,
                                           kiln_blob *content)
 {
-    kiln_recipe *recipe = prove(key, content);
-    const kn_dictionary *kept = recipe != NULL ? keep(set, key, content) : NULL;
+    kiln_recipe *recipe = prove_key(key, content);
+    const kn_dictionary *kept = recipe != NULL ? keep_dictionary(set, key, content) : NULL;
     if (kept != NULL && set->disk != NULL && !set->disk->read_only) {
         const kn_tier_put what = {.key = key,
                                   .target = KN_WIRE_TARGET,

@@ -15,7 +15,7 @@ static const unsigned char magic[8] = {0x89, 'K', 'W', 'R', '\r', '\n', 0x1a, '\
 enum { AT_VERSION = 8, AT_ZERO = 12, AT_UNPACKED = 16, AT_DICTIONARY = 24, AT_REST = 56 };
 #define PACKET_VERSION 1u
 
-static kiln_status corrupt(kiln_diag *diag, const char *why)
+static kiln_status corrupt_packet(kiln_diag *diag, const char *why)
 {
     return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "reading a packet", "%s", why);
 }
@@ -31,19 +31,19 @@ kiln_status kn_packet_parse(kn_span bytes, kn_packet *out_packet, kiln_diag *dia
     kn_packet packet = {.has_dictionary = false};
     memset(out_packet, 0, sizeof *out_packet);
     if (!kn_packet_is(bytes)) {
-        return corrupt(diag, "it does not start with the magic of a packet");
+        return corrupt_packet(diag, "it does not start with the magic of a packet");
     }
     const char *header = bytes.data;
     const uint64_t unpacked = kn_get_u64(header + AT_UNPACKED);
     if (kn_get_u32(header + AT_VERSION) != PACKET_VERSION || kn_get_u32(header + AT_ZERO) != 0 ||
         memcmp(header + AT_REST, zeros, sizeof zeros) != 0) {
-        return corrupt(diag, "it is of a version that this kiln does not know");
+        return corrupt_packet(diag, "it is of a version that this kiln does not know");
     }
     packet.frame = kn_span_of(header + KN_PACKET_HEADER, bytes.length - KN_PACKET_HEADER);
     /* Both say how much it is, so that no room is made for a lie of one. */
     if (unpacked == 0 || unpacked > KN_PACKET_UNPACKED ||
         ZSTD_getFrameContentSize(packet.frame.data, packet.frame.length) != unpacked) {
-        return corrupt(diag, "its size does not fit");
+        return corrupt_packet(diag, "its size does not fit");
     }
     packet.unpacked = (size_t)unpacked;
     memcpy(packet.dictionary.bytes, header + AT_DICTIONARY, sizeof packet.dictionary.bytes);
@@ -68,7 +68,8 @@ kiln_status kn_packet_unpack(const kn_packet *packet, const kn_dictionary *dicti
                  packet->unpacked);
     if (status != KILN_OK) {
         free(data);
-        return status == KILN_E_CORRUPT ? corrupt(diag, "it does not unpack to the size it names")
+        return status == KILN_E_CORRUPT
+                   ? corrupt_packet(diag, "it does not unpack to the size it names")
                : status == KILN_E_TIMEOUT
                    ? kiln_diag_set(diag, status, NULL, "unpacking a packet",
                                    "it takes longer to unpack than a lookup may take")
@@ -80,7 +81,7 @@ kiln_status kn_packet_unpack(const kn_packet *packet, const kn_dictionary *dicti
 }
 
 /* Into `out`; 0: it failed. */
-static size_t compress(kn_span entry, const kn_dictionary *dictionary, char *out, size_t room)
+static size_t compress_entry(kn_span entry, const kn_dictionary *dictionary, char *out, size_t room)
 {
     const int level = entry.length <= KN_DICTIONARY_LIMIT ? KN_DICTIONARY_LEVEL : 3;
     ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -106,7 +107,7 @@ void *kn_packet_make(kn_span entry, const kn_dictionary *dictionary, size_t spar
     if (data == NULL) {
         return NULL;
     }
-    const size_t got = compress(entry, dictionary, data + KN_PACKET_HEADER, bound);
+    const size_t got = compress_entry(entry, dictionary, data + KN_PACKET_HEADER, bound);
     if (got == 0 || got + KN_PACKET_HEADER > entry.length - entry.length / 16) {
         free(data);
         return NULL;

@@ -98,8 +98,8 @@ const kn_dictionary *kn_remote_current(kn_remote *remote)
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-static kiln_status give(kn_remote *remote, const kiln_recipe *recipe, kiln_blob *blob, bool replace,
-                        kiln_diag *diag)
+static kiln_status give_dictionary(kn_remote *remote, const kiln_recipe *recipe, kiln_blob *blob,
+                                   bool replace, kiln_diag *diag)
 {
     char why[KILN_REMOTE_WHY] = "";
     void *data = NULL;
@@ -134,10 +134,10 @@ kiln_status kn_remote_publish(kn_remote *remote, kiln_blob *content, kiln_diag *
     }
     /* The dictionary first: nobody is to be pointed to nothing. */
     if (status == KILN_OK) {
-        status = give(remote, recipe, content, true, diag);
+        status = give_dictionary(remote, recipe, content, true, diag);
     }
     if (status == KILN_OK) {
-        status = give(remote, pointer, name, true, diag);
+        status = give_dictionary(remote, pointer, name, true, diag);
     }
     const kn_dictionary *kept =
         status == KILN_OK ? kn_dictionaries_keep(remote->dictionaries, &key, content) : NULL;

@@ -33,7 +33,7 @@ typedef struct parcel {
     const char *token;
 } parcel;
 
-static kiln_status send(kn_remote *remote, const parcel *p, char *why)
+static kiln_status send_parcel(kn_remote *remote, const parcel *p, char *why)
 {
     kn_remote_session session;
     char name[KN_REMOTE_NAME];
@@ -63,7 +63,7 @@ kiln_status kn_remote_give(kn_remote *remote, const kiln_key *key, const void *d
 {
     const parcel p = {
         .kind = KN_JOB_PUT, .key = key, .data = data, .size = size, .replace = replace};
-    kiln_status status = send(remote, &p, why);
+    kiln_status status = send_parcel(remote, &p, why);
     kn_stats_add(remote->stats,
                  status == KILN_OK ? KN_COUNT_remote_uploads : KN_COUNT_remote_upload_failures, 1);
     kn_stats_add(remote->stats, KN_COUNT_remote_bytes_out, status == KILN_OK ? size : 0);
@@ -75,7 +75,7 @@ uint64_t kn_remote_raw_size(const kiln_blob *blob, size_t recipe_size)
     return (uint64_t)kiln_blob_size(blob) + kiln_blob_facts_size(blob) + recipe_size;
 }
 
-static void upload(kn_remote *remote, const kn_job *job)
+static void upload_job(kn_remote *remote, const kn_job *job)
 {
     void *data = NULL;
     size_t size = 0;
@@ -96,10 +96,10 @@ static void upload(kn_remote *remote, const kn_job *job)
 static void do_job(kn_remote *remote, const kn_job *job)
 {
     if (job->kind == KN_JOB_PUT) {
-        upload(remote, job);
+        upload_job(remote, job);
     } else {
         const parcel p = {.kind = job->kind, .key = &job->key, .token = job->token};
-        kn_ignore(send(remote, &p, NULL)); /* counted there */
+        kn_ignore(send_parcel(remote, &p, NULL)); /* counted there */
     }
 }
 
@@ -109,7 +109,7 @@ static void release_job(kn_remote *remote, kn_job *job)
     remote->queued_bytes -= job->weight;
 }
 
-static kn_job *pop(kn_remote *remote)
+static kn_job *pop_job(kn_remote *remote)
 {
     kn_job *job = remote->first;
     remote->first = job->next;
@@ -121,7 +121,7 @@ static kn_job *pop(kn_remote *remote)
 static void drop_queue(kn_remote *remote)
 {
     while (remote->first != NULL) {
-        kn_job *job = pop(remote);
+        kn_job *job = pop_job(remote);
         release_job(remote, job);
         kn_stats_add(remote->stats, KN_COUNT_remote_upload_failures, job->kind == KN_JOB_PUT);
         kn_job_destroy(job);
@@ -149,7 +149,7 @@ bool kn_remote_enqueue(kn_remote *remote, kn_job *job)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static void ping(kn_remote *remote)
+static void ping_remote(kn_remote *remote)
 {
     kn_remote_session session;
     int64_t clock = 0;
@@ -169,7 +169,7 @@ static void ping(kn_remote *remote)
     kn_remote_leave(&session, status);
 }
 
-static void renew(kn_remote *remote, kn_lease *lease)
+static void renew_lease(kn_remote *remote, kn_lease *lease)
 {
     kn_remote_session session;
     char name[KN_REMOTE_NAME];
@@ -208,13 +208,13 @@ static bool do_something(kn_remote *remote, uint64_t *out_next)
     for (size_t i = 0; i < KN_REMOTE_LEASES; i++) {
         kn_lease *lease = &remote->leases[i];
         if (lease->held && now >= lease->renew_at) {
-            renew(remote, lease);
+            renew_lease(remote, lease);
             return true;
         }
         next = lease->held && lease->renew_at < next ? lease->renew_at : next;
     }
     if (remote->first != NULL) {
-        kn_job *job = pop(remote);
+        kn_job *job = pop_job(remote);
         remote->busy = true;
         kn_mutex_unlock(&remote->mutex);
         do_job(remote, job);
@@ -226,7 +226,7 @@ static bool do_something(kn_remote *remote, uint64_t *out_next)
     }
     if (kn_breaker_due(&remote->reads, now)) {
         kn_mutex_unlock(&remote->mutex);
-        ping(remote);
+        ping_remote(remote);
         kn_mutex_lock(&remote->mutex);
         return true;
     }
@@ -235,7 +235,7 @@ static bool do_something(kn_remote *remote, uint64_t *out_next)
     return false;
 }
 
-static void run(void *user)
+static void run_remote(void *user)
 {
     kn_remote *remote = user;
     kn_mutex_lock(&remote->mutex);
@@ -255,7 +255,7 @@ static void run(void *user)
 bool kn_remote_wake(kn_remote *remote)
 {
     if (remote->thread == NULL && !remote->closing &&
-        kn_thread_start(run, remote, &remote->thread, NULL) != KILN_OK) {
+        kn_thread_start(run_remote, remote, &remote->thread, NULL) != KILN_OK) {
         remote->thread = NULL;
         return false;
     }

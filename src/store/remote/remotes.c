@@ -39,8 +39,8 @@ static const char *module_for(const char *scheme)
 }
 
 /* The module's table as this library knows it, or NULL. */
-static const kiln_remote_module_ops *view(const kiln_remote_module_ops *ops,
-                                          kiln_remote_module_ops *room)
+static const kiln_remote_module_ops *view_module(const kiln_remote_module_ops *ops,
+                                                 kiln_remote_module_ops *room)
 {
     return ops != NULL && ops->abi == KILN_REMOTE_ABI
                ? kn_sized_view(KN_SIZED_kiln_remote_module_ops, ops, room, NULL)
@@ -78,7 +78,7 @@ kiln_status kn_remote_open(kn_remote_url *url, const kn_trust *trust, kn_stats *
         void *symbol = kn_dylib_symbol(module, "kiln_remote_module");
         memcpy(&get_ops, &symbol, sizeof get_ops);
         kiln_remote_module_ops room;
-        const kiln_remote_module_ops *ops = view(get_ops != NULL ? get_ops() : NULL, &room);
+        const kiln_remote_module_ops *ops = view_module(get_ops != NULL ? get_ops() : NULL, &room);
         if (ops == NULL || !is_whole(ops)) {
             status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install the one of this kiln", path,
                                    "it is a module of another version");
@@ -98,8 +98,8 @@ kiln_status kn_remote_open(kn_remote_url *url, const kn_trust *trust, kn_stats *
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-static kiln_status open_one(kn_remotes *remotes, const char *text, size_t length, kn_stats *stats,
-                            kiln_diag *diag)
+static kiln_status open_one_remote(kn_remotes *remotes, const char *text, size_t length,
+                                   kn_stats *stats, kiln_diag *diag)
 {
     kn_remote_url url;
     kiln_diag own = KILN_DIAG_INIT;
@@ -152,7 +152,7 @@ kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
     remotes->root = disk != NULL ? disk->root : NULL;
     kiln_status status = kn_trust_open(&remotes->trust, diag);
     while (status == KILN_OK && kn_remote_url_next(&list, &text, &length)) {
-        status = open_one(remotes, text, length, stats, diag);
+        status = open_one_remote(remotes, text, length, stats, diag);
     }
     if (status == KILN_OK && remotes->trust.policy == KN_TRUST_SIGNED &&
         !kn_signer_trusts_any(remotes->trust.signer)) {

@@ -104,7 +104,7 @@ static kiln_status load_private(const char *path, EVP_PKEY **out_key, kn_public_
     return KILN_OK;
 }
 
-static kiln_status publish(const char *path, const char *data, size_t size, kiln_diag *diag)
+static kiln_status publish_key(const char *path, const char *data, size_t size, kiln_diag *diag)
 {
     kn_publish publish;
     char *folder = kn_path_folder(path);
@@ -136,7 +136,7 @@ kiln_status kn_sign_generate(const char *path, kn_public_key *out_public, kiln_d
                 public_of(key, out_public);
     long size = made ? BIO_get_mem_data(bio, &data) : 0;
     drop_errors();
-    kiln_status status = size > 0 ? publish(path, data, (size_t)size, diag)
+    kiln_status status = size > 0 ? publish_key(path, data, (size_t)size, diag)
                                   : kiln_diag_set(diag, KILN_E_INTERNAL, NULL, "making a key",
                                                   "OpenSSL could not make a key");
     if (size > 0) {

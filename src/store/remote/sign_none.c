@@ -11,7 +11,7 @@ struct kn_signer {
     char unused;
 };
 
-static kiln_status unsupported(const char *what, kiln_diag *diag)
+static kiln_status refuse_unsupported(const char *what, kiln_diag *diag)
 {
     return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "sign and verify on another system", what,
                          "signing is not supported on Windows");
@@ -22,7 +22,7 @@ kiln_status kn_signer_create(const char *key_file, const char *trusted_file, kn_
 {
     *out_signer = NULL;
     if (key_file != NULL || trusted_file != NULL) {
-        return unsupported(key_file != NULL ? key_file : trusted_file, diag);
+        return refuse_unsupported(key_file != NULL ? key_file : trusted_file, diag);
     }
     *out_signer = calloc(1, sizeof **out_signer);
     return *out_signer != NULL ? KILN_OK : kn_no_memory(diag, "loading keys");
@@ -70,11 +70,11 @@ bool kn_signer_verify(const kn_signer *signer, const kiln_key *key, kn_span entr
 kiln_status kn_sign_generate(const char *path, kn_public_key *out_public, kiln_diag *diag)
 {
     memset(out_public, 0, sizeof *out_public);
-    return unsupported(path, diag);
+    return refuse_unsupported(path, diag);
 }
 
 kiln_status kn_sign_public(const char *path, kn_public_key *out_public, kiln_diag *diag)
 {
     memset(out_public, 0, sizeof *out_public);
-    return unsupported(path, diag);
+    return refuse_unsupported(path, diag);
 }

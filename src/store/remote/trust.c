@@ -102,7 +102,7 @@ kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,
 
 /* --- in --------------------------------------------------------------------------------------- */
 
-static kiln_status refuse(kiln_diag *diag, const char *why)
+static kiln_status refuse_entry(kiln_diag *diag, const char *why)
 {
     return kiln_diag_set(diag, KILN_E_REJECTED, NULL, "an entry from a remote", "%s", why);
 }
@@ -174,19 +174,19 @@ static bool is_native(kn_span recipe)
 static kiln_status judge_seal(const kn_trust *trust, bool has_seal, bool sealed, kiln_diag *diag)
 {
     if (trust->policy == KN_TRUST_LOCAL) {
-        return refuse(diag, "KILN_TRUST=local refuses all entries of remotes");
+        return refuse_entry(diag, "KILN_TRUST=local refuses all entries of remotes");
     }
     if (trust->policy == KN_TRUST_SIGNED && !has_seal) {
-        return refuse(diag, "it is not signed");
+        return refuse_entry(diag, "it is not signed");
     }
     if (!sealed &&
         (trust->policy == KN_TRUST_SIGNED || (has_seal && kn_signer_trusts_any(trust->signer)))) {
-        return refuse(diag, "its signature is not by a trusted key, or does not match");
+        return refuse_entry(diag, "its signature is not by a trusted key, or does not match");
     }
     return KILN_OK;
 }
 
-static bool proves_its_key(const kn_entry *entry, const kiln_key *key)
+static bool entry_proves_key(const kn_entry *entry, const kiln_key *key)
 {
     uint8_t proof[KN_DIGEST_SIZE];
     return kn_digest_of(entry->recipe.data, entry->recipe.length, proof) &&
@@ -211,8 +211,8 @@ static kiln_status refuse_size(kiln_diag *diag, uint64_t size, uint64_t limit)
 }
 
 /* What a packet holds takes the place of the packet. */
-static kiln_status unpack(const kn_unpacking *means, kn_span file, void **data, kn_span *out_file,
-                          kiln_diag *diag)
+static kiln_status unpack_packet(const kn_unpacking *means, kn_span file, void **data,
+                                 kn_span *out_file, kiln_diag *diag)
 {
     kn_packet packet;
     const kn_dictionary *dictionary = NULL;
@@ -252,12 +252,12 @@ static kiln_status judge_entry(const kn_unpacking *means, bool native_too, bool 
         return refuse_size(diag, kn_entry_unpacked(entry), limit_of(means));
     }
     entry->until = means->until;
-    if (!proves_its_key(entry, key)) {
+    if (!entry_proves_key(entry, key)) {
         return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
                              "its recipe does not match its key");
     }
     if (!sealed && !native_too && is_native(entry->recipe)) {
-        return refuse(diag, "it is native code and not signed");
+        return refuse_entry(diag, "it is native code and not signed");
     }
     return KILN_OK;
 }
@@ -275,7 +275,7 @@ kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too, const kn_unp
     const bool sealed = seal != NULL && is_sealed(trust, key, file, seal);
     kiln_status status = judge_seal(trust, seal != NULL, sealed, diag);
     if (status == KILN_OK && kn_packet_is(file)) {
-        status = unpack(means, file, &data, &file, diag);
+        status = unpack_packet(means, file, &data, &file, diag);
     }
     if (status == KILN_OK) {
         status = judge_entry(means, native_too, sealed, key, file, &entry, diag);
