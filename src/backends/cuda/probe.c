@@ -106,6 +106,8 @@ static void put_version(kiln_probe_report *report, int version)
 }
 
 /* Tries one candidate; true when the search is over, one way or the other. */
+static const char newer_driver[] = "install an NVIDIA driver for CUDA 11.0 or newer";
+
 static bool try_driver(kn_cuda *cuda, const char *name, kiln_probe_report *report)
 {
     const char *const names[] = {name, NULL};
@@ -133,15 +135,14 @@ static bool try_driver(kn_cuda *cuda, const char *name, kiln_probe_report *repor
         const bool old = version > 0 && version < 11000;
         put_version(report, version);
         answer_probe(report, old ? KILN_PROBE_DRIVER_TOO_OLD : KILN_PROBE_SYMBOL_MISSING,
-                     "install an NVIDIA driver for CUDA 11.0 or newer", diag.why);
+                     newer_driver, diag.why);
         memset(&cuda->driver, 0, sizeof(cuda->driver));
         goto cleanup;
     }
     put_version(report, version);
     CUresult result = version < 11000 ? CUDA_SUCCESS : cuda->driver.cuInit(0);
     if (version < 11000) {
-        answer_probe(report, KILN_PROBE_DRIVER_TOO_OLD,
-                     "install an NVIDIA driver for CUDA 11.0 or newer",
+        answer_probe(report, KILN_PROBE_DRIVER_TOO_OLD, newer_driver,
                      "the driver offers an older CUDA than 11.0");
     } else if (result != CUDA_SUCCESS) {
         report_init_failure(cuda, result, report);
