@@ -12,7 +12,7 @@
 enum { FILES_MAX = 1024, PLACE_SIZE = 12, TIME_BYTES = 5, NUMBER_MAX = 10 };
 #define NANOSECONDS INT64_C(1000000000)
 
-/* --- numbers of seven bits a byte --- */
+/* --- numbers of seven bits a byte ------------------------------------------------------------- */
 
 static size_t encode_number(uint64_t value, unsigned char out[NUMBER_MAX])
 {
@@ -25,7 +25,7 @@ static size_t encode_number(uint64_t value, unsigned char out[NUMBER_MAX])
     return length;
 }
 
-/* --- directives --- */
+/* --- directives ------------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
@@ -89,7 +89,7 @@ static const char *name_of_file(const kn_ptx_file *file)
     return slash != NULL ? slash + 1 : file->path;
 }
 
-/* Rows of files of one name and size cannot be told apart: their times are in the key. */
+/* Rows of files of one name and size cannot be distinguished: their times are in the key. */
 static void pin_twins(kn_ptx_files *files)
 {
     for (size_t i = 0; i < files->count; i++) {
@@ -180,7 +180,7 @@ kiln_status kn_ptx_files_add_to(const kn_ptx_files *files, kiln_recipe *recipe, 
     return status;
 }
 
-/* --- times in a table of lines --- */
+/* --- times in a table of lines ---------------------------------------------------------------- */
 
 /* Whether the five bytes at `at` stand for this file's time: NAME, NUL, directory before them, the
  * size after them. */

@@ -52,7 +52,7 @@ static const char *name_of_call(const ptxas_call *call)
     return call->line.input_at > 0 ? call->argv[call->line.input_at] : "ptxas";
 }
 
-/* --- the real one --- */
+/* --- the real one ----------------------------------------------------------------------------- */
 
 static int become_real(const ptxas_call *call)
 {
@@ -194,7 +194,7 @@ static kiln_blob *make_blob(ptxas_call *call, kn_span code, kn_span out, kiln_di
     return blob;
 }
 
-static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status compile_ptx_for_store(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     ptxas_call *call = (ptxas_call *)user;
     memory_files files;
@@ -226,7 +226,7 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
                                call->reason[0] != '\0' ? call->reason : "ptxas did not end well");
 }
 
-/* --- the answer --- */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 static bool write_all(int file, kn_span bytes)
 {
@@ -300,7 +300,7 @@ static bool give_answer(const ptxas_call *call, kn_span payload)
     return given;
 }
 
-/* --- one call --- */
+/* --- one call --------------------------------------------------------------------------------- */
 
 /* What ptxas takes from the environment; found by watching it ask. */
 static const char *find_variable(void)
@@ -401,7 +401,7 @@ static int answer_call(ptxas_call *call, kiln_cache *cache)
     kiln_blob *blob = NULL;
     kiln_origin origin = KILN_ORIGIN_NONE;
     const uint64_t start = kn_clock_now();
-    const kiln_status status = kiln_cache_get_or_compile(cache, call->recipe, compile_for_store,
+    const kiln_status status = kiln_cache_get_or_compile(cache, call->recipe, compile_ptx_for_store,
                                                          call, &blob, &origin, &diag);
     kiln_diag_clear(&diag);
     if (status != KILN_OK) {

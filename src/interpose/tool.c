@@ -25,7 +25,7 @@
 #define DIGEST_REVISION 1u
 enum { TOOL_LIMIT = 1 << 30, EXIT_NOT_EXECUTABLE = 126 };
 
-/* --- naming --- */
+/* --- naming ----------------------------------------------------------------------------------- */
 
 static kiln_status make_digest_recipe(const char *path, const kn_file_facts *facts,
                                       kiln_recipe **out_recipe)
@@ -129,7 +129,7 @@ bool kn_tool_identify(kiln_cache *cache, const char *path, char *out, size_t siz
     return true;
 }
 
-/* --- files in memory --- */
+/* --- files in memory -------------------------------------------------------------------------- */
 
 int kn_tool_memory_file(kn_span content)
 {
@@ -175,12 +175,12 @@ char *kn_tool_memory_read(int file, size_t *out_length)
     return bytes;
 }
 
-/* --- running --- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static void become_child(const char *path, char *const *argv, pid_t parent, int out_file,
                          int error_file)
 {
-    /* Whoever kills kiln's ptxas means the compile. */
+    /* A kill of kiln's ptxas is meant for the compile. */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == parent && dup2(out_file, STDOUT_FILENO) >= 0 &&
         dup2(error_file, STDERR_FILENO) >= 0) {

@@ -19,7 +19,7 @@ typedef struct tool_search {
     char path[PATH_MAX];
 } tool_search;
 
-/* --- one place --- */
+/* --- one place -------------------------------------------------------------------------------- */
 
 static bool try_program(tool_search *s)
 {
@@ -59,7 +59,7 @@ static bool try_path(tool_search *s)
     return false;
 }
 
-/* --- Triton's package --- */
+/* --- Triton's package ------------------------------------------------------------------------- */
 
 /* The directory of packages that the parent has its Triton from, by what it has mapped. */
 static bool find_site_of_parent(char *out, size_t size)

@@ -119,7 +119,7 @@ static void D7_what_stopped_writers_count_is_counted_once(void **state)
     assert_int_equal(entries, c->compiles);
     /* The first count may have seen what the others were just putting there. */
     assert_in_range(record.files, entries, entries + WRITERS);
-    assert_int_not_equal(record.copied[0], 0); /* somebody was passed over */
+    assert_int_not_equal(record.copied[0], 0); /* a holder was passed over */
     crowd_destroy(c);
 }
 

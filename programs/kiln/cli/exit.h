@@ -7,11 +7,11 @@
 
 /* X(name, value, text). Values are stable. */
 #define EXIT_MAP(X)                                                                                \
-    X(EXIT_FINE, 0, "everything that was asked for was done")                                      \
+    X(EXIT_FINE, 0, "success")                                                                     \
     X(EXIT_FAILED, 1, "a kernel does not compile, does not run, or gives a wrong result")          \
     X(EXIT_USAGE, 2,                                                                               \
       "wrong usage, or input that cannot be read: options, files, variables, backends")            \
-    X(EXIT_UNAVAILABLE, 3, "the backend, device or compiler asked for is not there")               \
+    X(EXIT_UNAVAILABLE, 3, "the requested backend, device or compiler is unavailable")             \
     X(EXIT_CACHE, 4, "the cache cannot be used")                                                   \
     X(EXIT_DAMAGE, 5, "damaged entries were found")                                                \
     X(EXIT_TROUBLE, 6, "anything else: out of memory, output that cannot be written, a bug")

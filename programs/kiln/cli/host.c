@@ -94,7 +94,7 @@ void host_mutex_unlock(host_mutex *mutex)
     (void)pthread_mutex_unlock(&mutex->native);
 }
 
-static kiln_status refuse(const char *path, kiln_diag *diag, const char *why)
+static kiln_status refuse_path(const char *path, kiln_diag *diag, const char *why)
 {
     return kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "%s", why);
 }
@@ -109,7 +109,7 @@ static kiln_status read_all(const char *path, FILE *file, size_t size, char **ou
     size_t got = fread(data, 1, size, file);
     if (ferror(file) != 0) {
         free(data);
-        return refuse(path, diag, strerror(errno));
+        return refuse_path(path, diag, strerror(errno));
     }
     data[got] = '\0';
     *out_data = data;
@@ -137,9 +137,10 @@ static kiln_status read_regular(const char *path, size_t limit, bool whole, char
     struct stat info;
     kiln_status status = KILN_OK;
     if (fstat(descriptor, &info) != 0) {
-        status = refuse(path, diag, strerror(errno));
+        status = refuse_path(path, diag, strerror(errno));
     } else if (!S_ISREG(info.st_mode)) {
-        status = refuse(path, diag, S_ISDIR(info.st_mode) ? "is a directory" : "is not a file");
+        status =
+            refuse_path(path, diag, S_ISDIR(info.st_mode) ? "is a directory" : "is not a file");
     } else if (whole && (uint64_t)info.st_size > limit) {
         status = kiln_diag_set(diag, KILN_E_INVALID, NULL, path, "larger than %zu bytes", limit);
     } else {
@@ -246,7 +247,7 @@ enum { MAX_DEPTH = 16 };
 
 static void add_size(int folder, const char *name, int depth, uint64_t *bytes, uint64_t *files);
 
-static void walk(DIR *folder, int depth, uint64_t *bytes, uint64_t *files)
+static void walk_directory(DIR *folder, int depth, uint64_t *bytes, uint64_t *files)
 {
     for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
@@ -268,7 +269,7 @@ static void add_size(int folder, const char *name, int depth, uint64_t *bytes, u
         int below = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         DIR *inner = below >= 0 ? fdopendir(below) : NULL;
         if (inner != NULL) {
-            walk(inner, depth + 1, bytes, files);
+            walk_directory(inner, depth + 1, bytes, files);
             (void)closedir(inner); /* only read */
         } else if (below >= 0) {
             (void)close(below);
@@ -284,7 +285,7 @@ bool host_folder_size(const char *path, uint64_t *out_bytes, uint64_t *out_files
     if (folder == NULL) {
         return false;
     }
-    walk(folder, 0, out_bytes, out_files);
+    walk_directory(folder, 0, out_bytes, out_files);
     (void)closedir(folder); /* only read */
     return true;
 }

@@ -25,7 +25,7 @@ static char *copy_text(cli_pool *pool, const char *text)
 static const char *const library_places[] = {"../libexec/kiln", "../lib/kiln",
                                              "../../libexec/kiln"};
 
-static char *join(cli_pool *pool, const char *directory, const char *name)
+static char *join_path(cli_pool *pool, const char *directory, const char *name)
 {
     return pool_format(pool, "%s/%s", directory, name);
 }
@@ -38,9 +38,9 @@ static char *find_libraries(cli_pool *pool, kiln_diag *diag)
     self[length > 0 ? length : 0] = '\0';
     const char *own = host_folder_of(pool, self);
     for (size_t i = 0; i <= sizeof(library_places) / sizeof(*library_places); i++) {
-        char *place = i > 0 && own != NULL ? join(pool, own, library_places[i - 1]) : NULL;
+        char *place = i > 0 && own != NULL ? join_path(pool, own, library_places[i - 1]) : NULL;
         char *library = i == 0 ? (named != NULL ? copy_text(pool, named) : NULL) : place;
-        char *core = library != NULL ? join(pool, library, "libkiln-interpose.so") : NULL;
+        char *core = library != NULL ? join_path(pool, library, "libkiln-interpose.so") : NULL;
         char resolved[PATH_MAX];
         if (core != NULL && host_exists(core) && realpath(library, resolved) != NULL) {
             return copy_text(pool, resolved);
@@ -175,7 +175,7 @@ static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char 
     static const char *const tools[] = {"ptxas", "ptxas-blackwell"};
     static const char *const package[] = {"triton/backends/nvidia/bin/ptxas"};
     char *own = pool_format(pool, "%s/ptxas", libraries);
-    char *ptxas = own != NULL ? join(pool, own, "ptxas") : NULL;
+    char *ptxas = own != NULL ? join_path(pool, own, "ptxas") : NULL;
     if (ptxas == NULL || !host_exists(ptxas)) {
         return ptxas != NULL;
     }

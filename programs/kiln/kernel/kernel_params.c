@@ -81,7 +81,7 @@ static const char *form_of(kiln_arg_kind kind)
 }
 
 /* The first type that fits what a kernel declares. */
-static void suggest_type(const char *declared, char *text, size_t size)
+static void suggest_arg_type(const char *declared, char *text, size_t size)
 {
     static const data_type types[] = {DATA_F32, DATA_I32, DATA_F64, DATA_I64,
                                       DATA_F16, DATA_I16, DATA_I8};
@@ -109,7 +109,7 @@ static kiln_status check_one(const kiln_param *param, const kernel_arg *arg, siz
     }
     if (!kernel_params_type_fits(param->type, arg->type)) {
         char fix[32];
-        suggest_type(param->type, fix, sizeof(fix));
+        suggest_arg_type(param->type, fix, sizeof(fix));
         return kiln_diag_set(diag, KILN_E_INVALID, fix, what, "is %s, the kernel takes %s",
                              data_type_name(arg->type), param->type);
     }

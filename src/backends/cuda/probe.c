@@ -105,9 +105,9 @@ static void put_version(kiln_probe_report *report, int version)
                  version % 1000 / 10);
 }
 
-/* Tries one candidate; true when the search is over, one way or the other. */
 static const char newer_driver[] = "install an NVIDIA driver for CUDA 11.0 or newer";
 
+/* Tries one candidate; true when the search is over, one way or the other. */
 static bool try_driver(kn_cuda *cuda, const char *name, kiln_probe_report *report)
 {
     const char *const names[] = {name, NULL};

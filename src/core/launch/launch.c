@@ -55,11 +55,11 @@ static kiln_status take_arg(const kiln_queue *queue, const char *entry, size_t i
         if (arg->buffer == NULL || arg->buffer->device != queue->device) {
             return refuse_arg(entry, index,
                               arg->buffer == NULL ? "the buffer is NULL"
-                                                  : "the buffer is of another device",
+                                                  : "the buffer belongs to another device",
                               diag);
         }
         if (arg->offset >= arg->buffer->size) {
-            return refuse_arg(entry, index, "the offset lies behind the buffer's end", diag);
+            return refuse_arg(entry, index, "the offset is past the end of the buffer", diag);
         }
         if (arg->offset != 0 && !kn_instance_can(in, KILN_CAP_BUFFER_OFFSET)) {
             return refuse_arg(entry, index, "this backend takes no buffer offsets", diag);
@@ -70,7 +70,7 @@ static kiln_status take_arg(const kiln_queue *queue, const char *entry, size_t i
         break;
     case KILN_ARG_VALUE:
         if (arg->value == NULL || arg->size == 0) {
-            return refuse_arg(entry, index, "a value without bytes", diag);
+            return refuse_arg(entry, index, "the value has no bytes", diag);
         }
         taken.value = arg->value;
         break;
@@ -141,7 +141,7 @@ static kiln_status check_local(const kiln_device *device, const char *entry, uin
                             "give a local size in every dimension, or in none", diag);
     }
     if (limit != 0 && local > limit) {
-        return refuse_shape(entry, dimension, "the local size is over the device's limit",
+        return refuse_shape(entry, dimension, "the local size exceeds the device's limit",
                             "give a smaller one, or none", diag);
     }
     if (!kn_instance_can(&device->driver->in, KILN_CAP_PARTIAL_GROUPS) &&

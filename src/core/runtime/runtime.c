@@ -62,8 +62,9 @@ static void report_unknown(kiln_runtime *runtime)
         kn_text_putf(name, sizeof(name), "%.*s", (int)length, list);
         if (kn_registry_find(name) == NULL) {
             kiln_probe_report report;
-            kn_report_set(&report, name, KILN_PROBE_FAILED, "see `kiln doctor` for those there are",
-                          "this kiln has no backend of that name");
+            kn_report_set(&report, name, KILN_PROBE_FAILED,
+                          "run `kiln doctor` to list the backends",
+                          "this kiln has no backend of this name");
             kn_listing_add_report(runtime, &report);
         }
         list += length + (list[length] == ',');
@@ -127,7 +128,7 @@ static kiln_status settle_unmet(kiln_runtime *runtime, kiln_diag *diag)
             kiln_diag_clear(&why);
             (void)kn_registry_refuse("choosing a device", name, &why);
         }
-        kn_log_diag(KILN_LOG_WARN, "going on with what there is", &why);
+        kn_log_diag(KILN_LOG_WARN, "continuing with what is available", &why);
         status = open_skipped(runtime, diag);
     }
     kiln_diag_clear(&why);
@@ -191,7 +192,8 @@ static bool memory_holds(kiln_runtime *runtime)
         kn_driver *driver = runtime->devices[0]->driver;
         holds = kn_driver_wake(runtime, driver, &why) == KILN_OK;
         if (!holds) {
-            kn_log_diag(KILN_LOG_INFO, "what was remembered of the backends is old", &why);
+            kn_log_diag(KILN_LOG_INFO, "the remembered probes of the backends are out of date",
+                        &why);
         }
     }
     kiln_diag_clear(&why);

@@ -448,8 +448,8 @@ kiln_status kiln_cache_use(kiln_cache *cache, const kiln_key *key, kiln_blob_fn 
     return status;
 }
 
-static kiln_status put(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob,
-                       uint64_t compile_ns, bool below, kiln_diag *diag)
+static kiln_status put_blob(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob,
+                            uint64_t compile_ns, bool below, kiln_diag *diag)
 {
     kn_cache_check_fork(cache);
     const kiln_key key = kiln_recipe_key(recipe); /* the last that can break a recipe */
@@ -478,13 +478,13 @@ static kiln_status put(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *
 kiln_status kiln_cache_put(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob,
                            uint64_t compile_ns, kiln_diag *diag)
 {
-    return put(cache, recipe, blob, compile_ns, false, diag);
+    return put_blob(cache, recipe, blob, compile_ns, false, diag);
 }
 
 kiln_status kn_cache_put_below(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob,
                                kiln_diag *diag)
 {
-    return put(cache, recipe, blob, 0, true, diag);
+    return put_blob(cache, recipe, blob, 0, true, diag);
 }
 
 kiln_status kiln_cache_remove(kiln_cache *cache, const kiln_key *key, kiln_diag *diag)

@@ -1,14 +1,14 @@
 /* The disk tier: `<root>/v1/<target>/<2 hex>/<62 hex>.kiln`, published by rename, verified on every
  * read.
  *
- * A key alone names an entry, but the folder starts with the target, which is in the recipe and not
- * in the key. Whoever has a recipe looks in one place. For a key alone, the targets seen so far are
- * tried one after the other (a machine has few); when none has it and the folder of targets has
- * changed since it was listed, it is listed again and the new ones are tried.
+ * A key alone names an entry, but the directory starts with the target, which is in the recipe and
+ * not in the key. A caller that has a recipe looks in one place. For a key alone, the targets seen
+ * so far are tried one after the other (a machine has few); when none has it and the directory of
+ * targets has changed since it was listed, it is listed again and the new ones are tried.
  *
  * A root may be removed and made again by others while the program runs: before each put it is
- * looked at, and one that is not the folder that was claimed goes through the same checks again. An
- * entry that belongs to another user is not read.
+ * looked at, and one that is not the directory that was claimed goes through the same checks again.
+ * An entry that belongs to another user is not read.
  *
  * Nothing is made on disk before the first put. Entries are counted as whole blocks of 4 KiB. The
  * last use is the file's mtime, moved at most once an hour.
@@ -36,7 +36,7 @@ struct kn_entry;
 #define KN_TARGET_LENGTH 64u /* of a target's name, at most */
 #define KN_HOUR_NS INT64_C(3600000000000)
 
-/* Where entries of a target are read over and over, its folder is held open. */
+/* Where entries of a target are read over and over, its directory is held open. */
 typedef struct kn_disk_target {
     struct kn_disk_target *next;
     char name[KN_TARGET_LENGTH + 1];
@@ -45,7 +45,7 @@ typedef struct kn_disk_target {
     _Atomic bool stale;                      /* the path leads elsewhere by now */
 } kn_disk_target;
 
-/* What is due is done beside the puts; guarded by the disk's mutex. */
+/* What is due is done in parallel with the puts; guarded by the disk's mutex. */
 typedef struct kn_disk_janitor {
     kn_thread *thread; /* NULL: not started */
     bool done;
@@ -66,18 +66,18 @@ typedef struct kn_disk {
     /* What must not be evicted; NULL: nothing. */
     bool (*is_pinned)(void *user, const kiln_key *key);
     void *pinned_user;
-    /* Told by what takes long; NULL: nobody. */
+    /* Called by slow operations; may be NULL. */
     kiln_cache_progress_fn *progress;
     void *progress_user;
     _Atomic uint64_t young_evicted; /* bytes used within the hour before they were evicted */
     _Atomic bool said_too_small;
     _Atomic uint64_t uncounted_since; /* kn_clock_now; 0: the totals are known */
-    /* Targets known: grows at the head, is never changed behind it. */
+    /* Targets known: grows at the head, is never changed after it. */
     _Atomic(kn_disk_target *) targets;
     kn_mutex mutex; /* guards growing, and what follows */
     int64_t listed_mtime_ns, listed_at_ns;
-    uint64_t root_inode, root_device; /* of the folder that was claimed; 0: not yet seen */
-    _Atomic uint32_t owner;           /* of that folder; UINT32_MAX: not yet seen */
+    uint64_t root_inode, root_device; /* of the directory that was claimed; 0: not yet seen */
+    _Atomic uint32_t owner;           /* of that directory; UINT32_MAX: not yet seen */
     kn_disk_janitor janitor;
 } kn_disk;
 
@@ -90,19 +90,19 @@ typedef struct kn_disk_options {
     bool sync;
 } kn_disk_options;
 
-/* `stats` is borrowed and told of everything. KILN_E_NOMEM, KILN_E_UNAVAILABLE (path too long). */
+/* `stats` is borrowed and counts everything. KILN_E_NOMEM, KILN_E_UNAVAILABLE (path too long). */
 kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_disk **out_disk,
                          kiln_diag *diag);
 void kn_disk_close(kn_disk *disk);
 extern const kn_tier_ops kn_disk_ops, kn_disk_read_only_ops;
 
-/* Writes the path of an entry, of a folder of the root ("tmp"), or of a target's. */
+/* Writes the path of an entry, of a directory of the root ("tmp"), or of a target's. */
 void kn_disk_entry_path(const kn_disk *disk, const char *target, const kiln_key *key,
                         char path[KN_DISK_PATH]);
 void kn_disk_path(const kn_disk *disk, const char *name, char path[KN_DISK_PATH]);
 uint64_t kn_disk_weight(uint64_t file_size);
 
-/* The target whose folder has the key, or NULL. Borrowed from the disk. */
+/* The target whose directory has the key, or NULL. Borrowed from the disk. */
 const char *kn_disk_locate(kn_disk *disk, const kiln_key *key);
 
 /* Before a put: is the root still ours, and is there room on the file system? KILN_E_UNAVAILABLE
@@ -122,9 +122,9 @@ kiln_status kn_disk_examine(const kn_disk *disk, kiln_diag *diag);
  * killed leaves them too high and not too low, and then evicts or sweeps where they say that it is
  * time. One process at a time: while there is no room, the others wait for it a moment, so that no
  * writer is ahead by more than one entry. A small store is evicted down to 90%, or, where that
- * takes long, as far as it must; a large one in slices, from the folder of `key` on, so that no put
- * waits for a walk over all of it. True when the janitor is due: after the put, so that it finds
- * it. *out_counts is for kn_stats_landed, after the put. */
+ * takes long, as far as it must; a large one in slices, from the directory of `key` on, so that no
+ * put waits for a walk over all of it. True when the janitor is due: after the put, so that it
+ * finds it. *out_counts is for kn_stats_landed, after the put. */
 bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *coming,
                        uint64_t *out_counts);
 /* Counts the store afresh and drops what is too old, on a thread of its own, unless another process

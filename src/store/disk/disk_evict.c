@@ -64,7 +64,7 @@ static void report_moved(const evictor *e, const kn_totals *totals, uint32_t cou
     kn_stats_correct(e->disk->stats, &moved, FLUSH_PATIENCE);
 }
 
-static uint64_t rest(uint64_t of, uint64_t without)
+static uint64_t difference_or_zero(uint64_t of, uint64_t without)
 {
     return of > without ? of - without : 0;
 }
@@ -89,13 +89,14 @@ static kiln_status count_and_evict(const evictor *e, const kn_record *before,
         uint64_t files = list.count + more_files;
         bool over = bytes > disk->max_bytes || files > disk->max_files;
         uint64_t room = disk->max_bytes / 10 * 9, places = disk->max_files - disk->max_files / 10;
-        const kn_victims_bounds limit = {.bytes = over ? rest(room, more_bytes) : UINT64_MAX,
-                                         .files = over ? rest(places, more_files) : UINT64_MAX,
-                                         .used_after_ns = oldest_allowed(disk, list.now_ns),
-                                         .spare_pinned = true,
-                                         .until_ns = kn_clock_now() + SLICES_NS,
-                                         .then_bytes = rest(disk->max_bytes, more_bytes),
-                                         .then_files = rest(disk->max_files, more_files)};
+        const kn_victims_bounds limit = {
+            .bytes = over ? difference_or_zero(room, more_bytes) : UINT64_MAX,
+            .files = over ? difference_or_zero(places, more_files) : UINT64_MAX,
+            .used_after_ns = oldest_allowed(disk, list.now_ns),
+            .spare_pinned = true,
+            .until_ns = kn_clock_now() + SLICES_NS,
+            .then_bytes = difference_or_zero(disk->max_bytes, more_bytes),
+            .then_files = difference_or_zero(disk->max_files, more_files)};
         kiln_status gone =
             kn_victims_remove(disk, &list, &limit, &removed, status == KILN_OK ? &diag : NULL);
         status = status == KILN_OK ? gone : status;
@@ -124,13 +125,14 @@ static kiln_status evict_slice(kn_disk *disk, int folder, const kn_totals *comin
     *out_removed = (kn_victims_removed){0};
     kiln_status status = kn_victims_list(disk, NULL, folder, KN_VICTIMS_FOR_EVICTION, &list, diag);
     if ((status == KILN_OK || status == KILN_E_IO) && list.count > 0) {
-        const kn_victims_bounds limit = {.bytes = list.bytes - list.bytes / 8,
-                                         .files = list.count - list.count / 8 - (list.count < 8),
-                                         .used_after_ns = oldest_allowed(disk, list.now_ns),
-                                         .spare_pinned = true,
-                                         .until_ns = until_ns,
-                                         .then_bytes = rest(list.bytes, (uint64_t)coming->bytes),
-                                         .then_files = rest(list.count, (uint64_t)coming->files)};
+        const kn_victims_bounds limit = {
+            .bytes = list.bytes - list.bytes / 8,
+            .files = list.count - list.count / 8 - (list.count < 8),
+            .used_after_ns = oldest_allowed(disk, list.now_ns),
+            .spare_pinned = true,
+            .until_ns = until_ns,
+            .then_bytes = difference_or_zero(list.bytes, (uint64_t)coming->bytes),
+            .then_files = difference_or_zero(list.count, (uint64_t)coming->files)};
         kiln_status gone =
             kn_victims_remove(disk, &list, &limit, out_removed, status == KILN_OK ? diag : NULL);
         status = status == KILN_OK ? gone : status;
@@ -184,8 +186,8 @@ static bool must_count(const kn_record *record, int64_t now_ns)
 }
 
 /* As the evictor, by what the totals say now. A count that has begun sets *counts. */
-static void maintain(const evictor *e, const kn_record *record, const kiln_key *key,
-                     const kn_totals *coming, uint64_t *counts)
+static void maintain_totals(const evictor *e, const kn_record *record, const kiln_key *key,
+                            const kn_totals *coming, uint64_t *counts)
 {
     kn_disk *disk = e->disk;
     kn_record before;
@@ -237,7 +239,7 @@ bool kn_disk_make_room(kn_disk *disk, const kiln_key *key, const kn_totals *comi
         kn_record_lock(disk->stats->path, KN_RECORD_EVICT, patience, &e.lock) == KILN_OK) {
         /* Another process may have done it meanwhile. */
         if (kn_stats_flush(disk->stats, FLUSH_PATIENCE, &record, NULL) == KILN_OK) {
-            maintain(&e, &record, key, coming, out_counts);
+            maintain_totals(&e, &record, key, coming, out_counts);
             (void)kn_stats_flush(disk->stats, FLUSH_PATIENCE, NULL, NULL);
         }
         kn_record_unlock(e.lock, KN_RECORD_EVICT);

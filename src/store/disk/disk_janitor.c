@@ -46,19 +46,20 @@ static kiln_status count_one(void *user, const kn_disk_file *file)
     return KILN_OK;
 }
 
-static int64_t less(uint64_t a, uint64_t b)
+static int64_t lesser_of(uint64_t a, uint64_t b)
 {
     return (int64_t)(a < b ? a : b);
 }
 
 /* What others put or removed during the walk may have been seen by it or not. The totals get the
  * larger of both answers: too high is put right tomorrow, too low would let the store grow. Where
- * somebody else has begun to count meanwhile, that one's count is the better one. */
-static void correct(kn_disk *disk, const count *c, const kn_record *before, const kn_record *after)
+ * another process has begun to count meanwhile, its count is the better one. */
+static void correct_totals(kn_disk *disk, const count *c, const kn_record *before,
+                           const kn_record *after)
 {
     const kn_correction correction = {
-        .totals = {.files = c->there.files - less(before->files, after->files),
-                   .bytes = c->there.bytes - less(before->bytes, after->bytes),
+        .totals = {.files = c->there.files - lesser_of(before->files, after->files),
+                   .bytes = c->there.bytes - lesser_of(before->bytes, after->bytes),
                    .counted_ns = kn_clock_wall()},
         .ends_count = before->counts};
     kn_stats_correct(disk->stats, &correction, FLUSH_PATIENCE);
@@ -82,7 +83,7 @@ static void count_afresh(kn_disk *disk)
         status = kn_stats_flush(disk->stats, FLUSH_PATIENCE, &after, NULL);
     }
     if (status == KILN_OK) {
-        correct(disk, &c, &before, &after);
+        correct_totals(disk, &c, &before, &after);
     } else { /* no count, but what was removed is gone */
         const kn_correction evicted = {
             .totals = {.files = -c.evicted.files, .bytes = -c.evicted.bytes},
@@ -94,7 +95,7 @@ static void count_afresh(kn_disk *disk)
 }
 
 /* One process at a time; what is busy or fails is for the next one to do. */
-static void work(void *user)
+static void run_janitor(void *user)
 {
     kn_disk *disk = user;
     kn_lock_file *lock = NULL;
@@ -117,7 +118,7 @@ static void work(void *user)
 }
 
 /* With the mutex held. */
-static void join(kn_disk *disk)
+static void join_janitor(kn_disk *disk)
 {
     kn_thread *thread = disk->janitor.thread;
     disk->janitor.thread = NULL;
@@ -130,12 +131,12 @@ void kn_disk_janitor_start(kn_disk *disk)
 {
     kn_mutex_lock(&disk->mutex);
     if (disk->janitor.thread != NULL && disk->janitor.done) {
-        join(disk);
+        join_janitor(disk);
     }
     if (disk->janitor.thread == NULL) {
         disk->janitor.done = false;
         /* Without a thread it stays due. */
-        (void)kn_thread_start(work, disk, &disk->janitor.thread, NULL);
+        (void)kn_thread_start(run_janitor, disk, &disk->janitor.thread, NULL);
     }
     kn_mutex_unlock(&disk->mutex);
 }
@@ -151,7 +152,7 @@ void kn_disk_janitor_end(kn_disk *disk)
                kn_cond_wait_until(&disk->janitor.changed, &disk->mutex, deadline)) {
         }
         atomic_store(&disk->janitor.stop, true);
-        join(disk);
+        join_janitor(disk);
     }
     kn_mutex_unlock(&disk->mutex);
 }

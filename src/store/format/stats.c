@@ -125,7 +125,7 @@ void kn_stats_add(kn_stats *stats, enum kn_counter counter, uint64_t amount)
     }
 }
 
-static void collect(const kn_stats *stats, uint64_t counters[KN_COUNTERS])
+static void collect_counters(const kn_stats *stats, uint64_t counters[KN_COUNTERS])
 {
     for (int i = 0; i < KN_COUNTERS; i++) {
         counters[i] = atomic_load_explicit(&stats->own[i], memory_order_relaxed);
@@ -141,7 +141,7 @@ static void collect(const kn_stats *stats, uint64_t counters[KN_COUNTERS])
 void kn_stats_own(const kn_stats *stats, kiln_cache_stats *out_stats)
 {
     uint64_t counters[KN_COUNTERS];
-    collect(stats, counters);
+    collect_counters(stats, counters);
 #define COPY(name, text) out_stats->name = counters[KN_COUNT_##name];
     KILN_CACHE_COUNTERS(COPY)
 #undef COPY
@@ -195,7 +195,7 @@ static bool has_count_begun_since(uint64_t counts, uint32_t now)
 
 /* What a count may have missed already is not subtracted again. Totals that are much too high would
  * cost entries that are in use: they are not known any longer, then. */
-static void subtract(kn_record *record, const kn_departure *departed)
+static void subtract_totals(kn_record *record, const kn_departure *departed)
 {
     if (record->counts != departed->counts || departed->counts % 2 != 0) {
         record->counted_ns = departed->files > record->files / 16 ? 0 : record->counted_ns;
@@ -221,11 +221,11 @@ static void apply_totals(kn_record *record, const kn_addition *add)
     record->counted_ns = totals->counted_ns != 0 ? totals->counted_ns : record->counted_ns;
     record->swept_ns = totals->swept_ns != 0 ? totals->swept_ns : record->swept_ns;
     if (add->departed.files != 0) {
-        subtract(record, &add->departed);
+        subtract_totals(record, &add->departed);
     }
 }
 
-static void apply(kn_record *record, const kn_addition *add)
+static void apply_addition(kn_record *record, const kn_addition *add)
 {
     for (int i = 0; i < KN_COUNTERS; i++) {
         record->counters[i] += add->counters[i];
@@ -286,15 +286,15 @@ static kiln_status add_to_file(kn_file *file, const kn_addition *add, writing *h
     if (add->ends_count != 0 && record.counts != add->ends_count) {
         return KILN_E_CANCELLED;
     }
-    apply(&record, add);
+    apply_addition(&record, add);
     how->record = record;
     kn_record_write(&record, bytes);
     return kn_file_write_at(file, 0, bytes, sizeof bytes);
 }
 
 /* Read, change, write: with the lock held. KILN_MISS: on a file that is there no longer. */
-static kiln_status rewrite(const kn_stats *stats, const kn_lock_file *lock, const kn_addition *add,
-                           writing *how, kiln_diag *diag)
+static kiln_status rewrite_record(const kn_stats *stats, const kn_lock_file *lock,
+                                  const kn_addition *add, writing *how, kiln_diag *diag)
 {
     kn_file *file = NULL;
     kiln_status status = kn_file_open(stats->path, true, &file, diag);
@@ -329,7 +329,7 @@ static kiln_status rewrite_locked(const kn_stats *stats, const kn_addition *add,
             status = KILN_E_CANCELLED;
         }
         if (status == KILN_OK) {
-            status = rewrite(stats, lock, add, how, diag);
+            status = rewrite_record(stats, lock, add, how, diag);
         }
         done = status == KILN_OK ? kn_record_is_settled(lock, stats->path) : status != KILN_MISS;
         how->unsure = status == KILN_OK ? !done : how->unsure;
@@ -342,7 +342,7 @@ static bool is_anything_pending(const kn_stats *stats)
 {
     uint64_t now[KN_COUNTERS];
     const kn_totals *totals = &stats->pending;
-    collect(stats, now);
+    collect_counters(stats, now);
     return memcmp(now, stats->flushed, sizeof now) != 0 || totals->files != 0 ||
            totals->bytes != 0 || totals->counted_ns != 0 || totals->swept_ns != 0 ||
            stats->unsure.writer != 0 || stats->landing_count != 0 || stats->departed.files != 0;
@@ -364,7 +364,7 @@ static kiln_status flush_held(kn_stats *stats, bool begins, writing *how, kiln_d
                        .departed = stats->departed,
                        .begins_count = begins,
                        .writer = (uint32_t)kn_random_u64() | 1};
-    collect(stats, now);
+    collect_counters(stats, now);
     for (int i = 0; i < KN_COUNTERS; i++) {
         add.counters[i] = now[i] - stats->flushed[i];
     }

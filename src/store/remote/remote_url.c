@@ -16,7 +16,7 @@ typedef struct url_cutter {
     char *at, *end;
 } url_cutter;
 
-static kiln_status bad(kiln_diag *diag, const char *why)
+static kiln_status refuse_url(kiln_diag *diag, const char *why)
 {
     return kiln_diag_set(diag, KILN_E_INVALID, "see docs/remote.md", "the URL of a remote", "%s",
                          why);
@@ -35,7 +35,7 @@ static bool hex_digit(char c, unsigned *out)
 }
 
 /* Copies a part with its %XX decoded. NULL where that gives a control character or half a one. */
-static const char *cut(url_cutter *cutter, const char *from, size_t length)
+static const char *cut_part(url_cutter *cutter, const char *from, size_t length)
 {
     char *start = cutter->at;
     for (size_t i = 0; i < length; i++) {
@@ -61,7 +61,7 @@ static const char *cut(url_cutter *cutter, const char *from, size_t length)
 }
 
 /* Copies bytes as they are, but for control characters, which no token has. */
-static const char *keep(url_cutter *cutter, const char *from, size_t length)
+static const char *keep_part(url_cutter *cutter, const char *from, size_t length)
 {
     char *start = cutter->at;
     if (length >= (size_t)(cutter->end - cutter->at)) {
@@ -130,7 +130,7 @@ static const char *read_token(url_cutter *cutter, const char *path, kiln_diag *d
         kn_file_read(path, KN_REMOTE_TEXT, false, &data, &size, NULL, diag) != KILN_OK) {
         return NULL;
     }
-    const char *token = keep(cutter, data, strcspn(data, "\r\n"));
+    const char *token = keep_part(cutter, data, strcspn(data, "\r\n"));
     free(data);
     return token;
 }
@@ -219,13 +219,14 @@ static kiln_status take_options(kn_remote_url *url, url_cutter *cutter, const ch
         stop = stop != NULL ? stop : end;
         const char *equals = memchr(at, '=', (size_t)(stop - at));
         const char *name_end = equals != NULL ? equals : stop;
-        const char *name = cut(cutter, at, (size_t)(name_end - at));
+        const char *name = cut_part(cutter, at, (size_t)(name_end - at));
         const char *value =
-            equals != NULL ? cut(cutter, equals + 1, (size_t)(stop - equals - 1)) : "";
+            equals != NULL ? cut_part(cutter, equals + 1, (size_t)(stop - equals - 1)) : "";
         const bool good =
             name != NULL && value != NULL && take_option(url, cutter, name, value, diag);
         if (!good && name != NULL && strcmp(name, "token-file") == 0) {
-            return bad(diag, "its \"token-file\" is no absolute path of a file that can be read");
+            return refuse_url(diag,
+                              "its \"token-file\" is not the absolute path of a readable file");
         }
         if (!good) {
             /* The value may be a secret in the wrong place: only the name is shown. */
@@ -270,9 +271,9 @@ static bool take_authority(kn_remote_url *url, url_cutter *cutter, const char *a
     if (sign != NULL) {
         const char *colon = memchr(at, ':', (size_t)(sign - at));
         const char *user_end = colon != NULL ? colon : sign;
-        url->server.user = cut(cutter, at, (size_t)(user_end - at));
+        url->server.user = cut_part(cutter, at, (size_t)(user_end - at));
         if (colon != NULL) {
-            url->server.password = cut(cutter, colon + 1, (size_t)(sign - colon - 1));
+            url->server.password = cut_part(cutter, colon + 1, (size_t)(sign - colon - 1));
         }
         if (url->server.user == NULL || url->server.password == NULL) {
             return false;
@@ -285,7 +286,7 @@ static bool take_authority(kn_remote_url *url, url_cutter *cutter, const char *a
         if (host_end == NULL) {
             return false;
         }
-        url->server.host = cut(cutter, at + 1, (size_t)(host_end - at - 1));
+        url->server.host = cut_part(cutter, at + 1, (size_t)(host_end - at - 1));
         host_end++;
         if (host_end < end && *host_end != ':') {
             return false;
@@ -293,7 +294,7 @@ static bool take_authority(kn_remote_url *url, url_cutter *cutter, const char *a
     } else {
         const char *colon = memchr(at, ':', (size_t)(end - at));
         host_end = colon != NULL ? colon : end;
-        url->server.host = cut(cutter, at, (size_t)(host_end - at));
+        url->server.host = cut_part(cutter, at, (size_t)(host_end - at));
     }
     if (host_end < end && !take_port(url, host_end + 1, (size_t)(end - host_end - 1))) {
         return false;
@@ -322,7 +323,7 @@ static void set_defaults(kn_remote_url *url)
 }
 
 /* What may be shown: no user, no password, no options. */
-static void show(kn_remote_url *url)
+static void show_url(kn_remote_url *url)
 {
     const kiln_remote_server *s = &url->server;
     char port[8] = "";
@@ -336,16 +337,16 @@ static void show(kn_remote_url *url)
 static kiln_status check_whole(const kn_remote_url *url, kiln_diag *diag)
 {
     if (!url->reads && !url->writes) {
-        return bad(diag, "it is both read-only and write-only");
+        return refuse_url(diag, "it is both read-only and write-only");
     }
     if (url->limit_ms == 0 || url->server.connect_ms == 0 || url->upload_ms == 0 ||
         url->server.max_bytes == 0) {
-        return bad(diag, "a time-out or a size is 0");
+        return refuse_url(diag, "a timeout or a size is 0");
     }
     const char *layout = url->server.layout;
     if (strcmp(layout, "subdirs") != 0 && strcmp(layout, "flat") != 0 &&
         strcmp(layout, "bazel") != 0) {
-        return bad(diag, "its layout is not subdirs, flat or bazel");
+        return refuse_url(diag, "its layout is not subdirs, flat or bazel");
     }
     return KILN_OK;
 }
@@ -356,35 +357,35 @@ static bool take_path(kn_remote_url *url, url_cutter *cutter, const char *at, co
     while (at != NULL && end > at && end[-1] == '/') {
         end--;
     }
-    url->server.path = at != NULL ? cut(cutter, at, (size_t)(end - at)) : "";
+    url->server.path = at != NULL ? cut_part(cutter, at, (size_t)(end - at)) : "";
     return url->server.path != NULL;
 }
 
-static kiln_status parse(const char *text, size_t length, kn_remote_url *url, url_cutter *cutter,
-                         kiln_diag *diag)
+static kiln_status parse_url(const char *text, size_t length, kn_remote_url *url,
+                             url_cutter *cutter, kiln_diag *diag)
 {
     const char *end = text + length;
     const char *colon = memchr(text, ':', length);
     if (colon == NULL || end - colon < 3 || colon[1] != '/' || colon[2] != '/' || colon == text) {
         return kiln_diag_set(diag, KILN_E_INVALID,
                              "write redis://HOST:6379 or https://HOST/PATH: docs/remote.md",
-                             "the URL of a remote", "it does not start as scheme://");
+                             "the URL of a remote", "it does not start with scheme://");
     }
-    url->server.scheme = cut(cutter, text, (size_t)(colon - text));
+    url->server.scheme = cut_part(cutter, text, (size_t)(colon - text));
     const char *at = colon + 3;
     const char *query = memchr(at, '?', (size_t)(end - at));
     const char *whole = query != NULL ? query : end;
     const char *path = memchr(at, '/', (size_t)(whole - at));
     if (url->server.scheme == NULL ||
         !take_authority(url, cutter, at, path != NULL ? path : whole)) {
-        return bad(diag, "its host or port is not right");
+        return refuse_url(diag, "its host or port is not right");
     }
     if (!take_path(url, cutter, path, whole)) {
-        return bad(diag, "its path is not right");
+        return refuse_url(diag, "its path is not right");
     }
     kiln_status status = query != NULL ? take_options(url, cutter, query + 1, end, diag) : KILN_OK;
     status = status == KILN_OK ? check_whole(url, diag) : status;
-    show(url);
+    show_url(url);
     return status;
 }
 
@@ -396,7 +397,7 @@ kiln_status kn_remote_url_parse(const char *text, size_t length, kn_remote_url *
     memset(&url, 0, sizeof url);
     set_defaults(&url);
     if (length > KN_REMOTE_TEXT) {
-        return bad(diag, "it is too long");
+        return refuse_url(diag, "it is too long");
     }
     /* No part is longer than its text; each has a NUL of its own; token files come on top. */
     const size_t room = 3 * length + 2 * KN_REMOTE_TEXT + 64;
@@ -405,7 +406,7 @@ kiln_status kn_remote_url_parse(const char *text, size_t length, kn_remote_url *
         return kn_no_memory(diag, "the URL of a remote");
     }
     url_cutter cutter = {url.text, url.text + room};
-    kiln_status status = parse(text, length, &url, &cutter, diag);
+    kiln_status status = parse_url(text, length, &url, &cutter, diag);
     if (status != KILN_OK) {
         free(url.text);
         return status;

@@ -1,4 +1,4 @@
-/* The totals of the store while it is counted beside those who put and remove: never too low. Each
+/* The totals of the store while it is counted next to those who put and remove: never too low. Each
  * order is forced by processes that stop themselves between two calls to the system. */
 #include "unit/store/support.h"
 
@@ -107,7 +107,7 @@ static kn_record read_record(kiln_cache *cache)
     return record;
 }
 
-/* Too high by what was under way beside a count, at most. */
+/* Too high by what was under way next to a count, at most. */
 static void assert_totals(kiln_cache *cache)
 {
     const uint64_t entries = count_entries(cache);
