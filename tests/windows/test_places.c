@@ -116,7 +116,7 @@ static void a_pack_that_everybody_may_write_is_refused(void **state)
     kiln_pack_close(pack);
     open_to_everybody(path);
     assert_int_equal(kiln_pack_open(path, &pack, &diag), KILN_E_UNSUPPORTED);
-    assert_non_null(strstr(diag.why, "everybody"));
+    assert_non_null(strstr(diag.why, "world-writable"));
     kiln_diag_clear(&diag);
     free(path);
 }
