@@ -1,4 +1,4 @@
-/* Structs that carry their own size. Must not know what else is in them. */
+/* Structs that carry their own size. This file must not know what else is in them. */
 #include "sized/sized.h"
 
 #include <stdlib.h>

@@ -17,14 +17,14 @@ kiln_status kn_link_create(const char *target, const char *path, kiln_diag *diag
         whole = folder != NULL ? kn_path_join(folder, target) : NULL;
         free(folder);
         if (whole == NULL) {
-            return kn_no_memory(diag, "linking to a folder");
+            return kn_no_memory(diag, "linking to a directory");
         }
     }
     kiln_status status = KILN_OK;
     if (symlink(whole != NULL ? whole : target, path) != 0) {
         int code = errno;
-        status = kiln_diag_set(diag, KILN_E_IO, NULL, "linking to a folder", "%s -> %s: %s", path,
-                               target, strerror(code));
+        status = kiln_diag_set(diag, KILN_E_IO, NULL, "linking to a directory", "%s -> %s: %s",
+                               path, target, strerror(code));
         kiln_diag_set_vendor_code(diag, code);
     }
     free(whole);

@@ -10,7 +10,7 @@ exit_code exec_child_become(const cmd_context *context, const opt_list *argument
 
 /* Runs the program in a process of its own. Ctrl-C reaches it from the terminal, other signals are
  * passed on. With `aside` what it prints goes to standard error. Its exit code, or 128 and the
- * number of the signal that ended it. */
+ * number of the signal that killed it. */
 exit_code exec_child_run(const cmd_context *context, const exec_environment *environment,
                          const opt_list *arguments, bool aside);
 

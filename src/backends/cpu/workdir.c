@@ -25,7 +25,7 @@ kiln_status kn_cpu_workdir_create(char **out_path, kiln_diag *diag)
         char *path = temporary != NULL ? kn_path_join(temporary, name) : NULL;
         kiln_diag_clear(diag);
         status = path != NULL ? kn_file_make_new_folder(path, diag)
-                              : kn_no_memory(diag, "making a temporary folder");
+                              : kn_no_memory(diag, "making a temporary directory");
         if (status == KILN_OK) {
             *out_path = path;
         } else {
@@ -100,12 +100,12 @@ kiln_status kn_cpu_workdir_write(const char *folder, const char *name, const voi
     if (!stays_below(name)) {
         return kiln_diag_set(diag, KILN_E_INVALID,
                              "name it as it is included, relative and without \"..\"",
-                             "header in memory", "\"%.200s\" is no name for one", name);
+                             "header in memory", "\"%.200s\" is not a valid name", name);
     }
     path = kn_path_join(folder, name);
     parent = path != NULL ? kn_path_folder(path) : NULL;
     if (parent == NULL) {
-        status = kn_no_memory(diag, "making a temporary folder");
+        status = kn_no_memory(diag, "making a temporary directory");
         goto cleanup;
     }
     status = kn_file_make_folder(parent, diag);

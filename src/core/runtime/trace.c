@@ -1,5 +1,5 @@
 /* Trace events: formatted where they happen, gathered in one buffer, written in whole pieces that
- * each put the closing bracket of the array behind themselves. */
+ * each put the closing bracket of the array after themselves. */
 #include "core/runtime/trace.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define BUFFER_SIZE ((size_t)64 << 10)
 #define EVENT_SIZE ((size_t)1536)
-#define CLAIM_OFFSET ((uint64_t)1 << 61) /* far behind what is written */
+#define CLAIM_OFFSET ((uint64_t)1 << 61) /* far beyond what is written */
 #define FLUSH_NS 250000000u
 #define THREADS_MAX 256u
 #define DEVICES_MAX 64u
@@ -41,7 +41,7 @@ static const char closing[] = "\n]\n";
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/* `text` between quotes as JSON has it, cut to the room: at least 8 bytes. Bytes that are no UTF-8
+/* `text` between quotes as JSON has it, cut to the room: at least 8 bytes. Bytes that are not UTF-8
  * are the caller's affair: what is named here came from paths and sources that have been read. */
 static void quote_json(char *to, size_t size, const char *text)
 {
@@ -143,7 +143,7 @@ static void name_track(kn_trace *trace, const char *kind, size_t pid, size_t tid
     append_event(trace, event, (size_t)size, now);
 }
 
-/* The number of the calling thread; 0 when there are too many to tell apart. */
+/* The number of the calling thread; 0 when there are too many to distinguish. */
 static size_t thread_number(kn_trace *trace)
 {
     const uintptr_t self = kn_thread_self();
@@ -237,7 +237,7 @@ static bool claim_path(const char *path, kn_lock_file **out_claim)
 {
     kn_lock_file *file = NULL;
     if (kn_lock_file_open(path, &file, NULL) != KILN_OK) {
-        return true; /* whoever opens the file next says why */
+        return true; /* the next open of the file says why */
     }
     if (kn_lock_try(file, CLAIM_OFFSET) == KILN_E_BUSY) {
         kn_lock_file_close(file);

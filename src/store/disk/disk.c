@@ -1,4 +1,4 @@
-/* The disk tier's get, put and remove. Must not know other tiers, nor who asks. */
+/* The disk tier's get, put and remove. This file must not know other tiers, nor who asks. */
 #include "store/disk/disk.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@
 
 static const char tag[] =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
-    "# This folder is a cache of compiled GPU kernels made by kiln. It can be removed at any "
+    "# This directory is a cache of compiled GPU kernels made by kiln. It can be removed at any "
     "time.\n"
     "# Backup programs that know https://bford.info/cachedir/ leave it out.\n";
 
@@ -62,7 +62,7 @@ kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_dis
     disk->read_only = options->read_only;
     disk->sync = options->sync;
     disk->stats = stats;
-    atomic_init(&disk->owner, UINT32_MAX); /* nobody, until there is a root to tell */
+    atomic_init(&disk->owner, UINT32_MAX); /* unknown, until there is a root */
     kn_mutex_init(&disk->mutex);
     kn_cond_init(&disk->janitor.changed);
     disk->janitor.grace_ns = JANITOR_GRACE_NS;
@@ -157,8 +157,9 @@ static kiln_status add_target(void *user, const char *name)
     return KILN_OK;
 }
 
-/* Lists the targets again if their folder may have changed. A change in the same tick of the file
- * system's clock as the listing would not show: a folder that was young then is listed again. */
+/* Lists the targets again if their directory may have changed. A change in the same tick of the
+ * file system's clock as the listing would not show: a directory that was young then is listed
+ * again. */
 static void refresh_targets(kn_disk *disk)
 {
     char folder[KN_DISK_PATH];
@@ -179,7 +180,7 @@ static void refresh_targets(kn_disk *disk)
 }
 
 /* Calls `try_target` for the targets known, and then for those that have come since, until one has
- * an answer. A folder that cannot be read is none: it counts where no other has one. */
+ * an answer. A directory that cannot be read is none: it counts where no other has one. */
 typedef kiln_status target_fn(kn_disk *disk, const char *target, void *user);
 static kiln_status each_between(kn_disk *disk, kn_disk_target *first, const kn_disk_target *end,
                                 target_fn *try_target, void *user)
@@ -296,7 +297,7 @@ static void hold_open(kn_disk *disk, const char *name, kn_disk_target *target)
     }
 }
 
-/* By the folder that is held open, and by the path where that does not have it. */
+/* By the directory that is held open, and by the path where that does not have it. */
 static kiln_status open_target_entry(kn_disk *disk, const char *name, const kiln_key *key,
                                      const char *path, kn_disk_entry *out_entry, kiln_diag *diag)
 {
@@ -346,7 +347,7 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
         return KILN_MISS;
     }
     if (status == KILN_E_INVALID) {
-        /* A link, a folder, or something huge: nothing that kiln has put there. */
+        /* A link, a directory, or something huge: nothing that kiln has put there. */
         (void)drop(disk, path, NULL);
         return KILN_E_CORRUPT;
     }
@@ -354,7 +355,7 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
     if (dropped) {
         kn_losses_note_one(disk->root, what->key, KN_LOSS_CORRUPT);
     }
-    kn_log(KILN_LOG_WARN, "a damaged cache entry was %s: %s", dropped ? "dropped" : "passed over",
+    kn_log(KILN_LOG_WARN, "a damaged cache entry was %s: %s", dropped ? "dropped" : "skipped",
            path);
     return status;
 }
@@ -384,8 +385,8 @@ static kiln_status is_own_name(void *user, const char *name)
     return name[0] == 'v' && name[1] >= '1' && name[1] <= '9' ? KILN_OK : KILN_E_BUSY;
 }
 
-/* What makes the root known as a cache, to backup programs and to people. Where it holds files of
- * somebody's besides, they must not be left out of backups. */
+/* What makes the root known as a cache, to backup programs and to people. Where it also holds other
+ * files, they must not be left out of backups. */
 static void leave_tag(const kn_disk *disk)
 {
     char path[KN_DISK_PATH], tmp[KN_DISK_PATH];
@@ -453,7 +454,7 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
     bool replaces = kn_file_stat(path, false, &old, NULL) == KILN_OK;
     if (replaces && old.kind == KN_FILE_FOLDER) { /* no rename replaces it */
         replaces = false;
-        (void)kn_file_remove_folder(path); /* one that holds something is somebody's */
+        (void)kn_file_remove_folder(path); /* one that holds something belongs to another */
     }
     bool made_new = false;
     status = publish_parts(disk, path, &parts, &made_new, diag);

@@ -21,7 +21,7 @@ typedef struct kn_disk_entry {
 } kn_disk_entry;
 
 /* Reads the file and checks it whole. KILN_MISS; KILN_E_INVALID for what kiln has not put there (a
- * link, a folder, something huge); KILN_E_CORRUPT with the reason, and `facts` are then filled;
+ * link, a directory, something huge); KILN_E_CORRUPT with the reason, and `facts` are then filled;
  * KILN_E_IO; KILN_E_NOMEM. With all of them there is nothing to close. */
 kiln_status kn_disk_entry_open(const kn_disk_place *place, const kiln_key *key,
                                kn_disk_entry *out_entry, kiln_diag *diag);

@@ -38,7 +38,7 @@ kiln_status kn_disk_walk(kn_disk *disk, const char *target, kiln_entry_fn *visit
     return status;
 }
 
-/* Opens the entry of a key in whichever target's folder has it. */
+/* Opens the entry of a key in whichever target's directory has it. */
 static kiln_status open_located(kn_disk *disk, const kiln_key *key, const char **out_target,
                                 kn_disk_entry *out_entry, kiln_diag *diag)
 {

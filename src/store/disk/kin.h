@@ -1,10 +1,10 @@
 /* Which recipes were stored before, as fingerprints: so that the reason of a miss can be counted
- * without reading other entries. kiln_cache_explain, which does, tells people more.
+ * without reading other entries. kiln_cache_explain, which does, reports more.
  *
  * `<root>/kin` is a table (row_table.h). Its rows are found by a recipe's family, which is its
- * stage and its source (with all that is no option, header, driver ...). A row holds a fingerprint
- * of each of the other groups of fields. Four rows share a place; a new recipe takes that of the
- * oldest. What the table does not have is "new". */
+ * stage and its source (with all that is not an option, header, driver ...). A row holds a
+ * fingerprint of each of the other groups of fields. Four rows share a place; a new recipe takes
+ * that of the oldest. What the table does not have is "new". */
 #ifndef KILN_STORE_KIN_H
 #define KILN_STORE_KIN_H
 

@@ -1,5 +1,5 @@
 /* Which entries were dropped from disk, and why: so that a miss of something that was there once
- * can be told from a miss of something new.
+ * can be distinguished from a miss of something new.
  *
  * `<root>/losses` is a table (row_table.h) of 4,096 rows of 16 bytes, found by the key. What it
  * does not have is "new". */
@@ -16,7 +16,7 @@ typedef enum kn_loss {
     KN_LOSS_CORRUPT = 2,
 } kn_loss;
 
-/* NULL where the file cannot be had; note and close take that. */
+/* NULL where the file cannot be opened; note and close take that. */
 kn_file *kn_losses_open(const char *root);
 void kn_losses_note(kn_file *losses, const kiln_key *key, kn_loss loss);
 void kn_losses_close(kn_file *losses);

@@ -41,7 +41,7 @@ static bool ping(inspection *i)
     for (int n = 0; n < 3; n++) {
         int64_t clock = 0;
         const uint64_t start = kn_clock_now();
-        if (!note(i, ops->ping(i->session.connection, &i->session.call, &clock), "asking it")) {
+        if (!note(i, ops->ping(i->session.connection, &i->session.call, &clock), "querying it")) {
             return false;
         }
         const uint64_t took = kn_clock_now() - start;
@@ -141,7 +141,7 @@ kiln_status kiln_remote_check(const char *list, kiln_remote_report_fn *visit, vo
     kn_stats *stats = calloc(1, sizeof *stats);
     if (stats == NULL) {
         kn_trust_close(&trust);
-        return kn_no_memory(diag, "looking at remotes");
+        return kn_no_memory(diag, "checking remotes");
     }
     kn_stats_init(stats);
     while (status == KILN_OK && list != NULL && kn_remote_url_next(&list, &text, &length)) {

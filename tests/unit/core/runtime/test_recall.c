@@ -114,7 +114,7 @@ static int register_all(void **state)
     return 0;
 }
 
-/* The folders of libraries are the machine's own. */
+/* The directories of libraries are the machine's own. */
 static char *system_before;
 
 static char *describe_system(void)
@@ -130,7 +130,7 @@ static char *describe_system(void)
     return copy;
 }
 
-/* Where packages are installed beside the test, every start probes again, as it should. */
+/* Where packages are installed next to the test, every start probes again, as it should. */
 static void skip_if_the_system_changed(void)
 {
     char *now = describe_system();
@@ -171,7 +171,7 @@ static int teardown(void **state)
     return rig_teardown(state);
 }
 
-/* A process: the runtime on the folder's cache. */
+/* A process: the runtime on the directory's cache. */
 static kiln_status start_asking(rig *r, const char *backend, const char *device, bool strict,
                                 bool fresh, kiln_diag *why)
 {
@@ -435,7 +435,7 @@ static void a_device_that_went_is_not_listed(void **state)
 {
     rig *r = *state;
     start(r);
-    fewer[0] = 1; /* nothing else tells of it */
+    fewer[0] = 1; /* nothing else shows it */
     start(r);
     assert_int_equal(kiln_runtime_device_count(r->runtime), 2 * DRIVERS - 1);
     assert_opens(opens[0], 2); /* as remembered, then as it is */
@@ -482,7 +482,7 @@ static void a_later_one_that_does_not_open_is_passed_over(void **state)
         }
     }
     assert_opens(opens[1], 1); /* tried once */
-    start(r);                  /* forgotten: beta is asked anew */
+    start(r);                  /* forgotten: beta is asked again */
     assert_int_equal(kiln_runtime_device_count(r->runtime), 2 * (DRIVERS - 1));
 }
 
