@@ -83,7 +83,7 @@ static kiln_status parse_options(const kiln_nvrtc_request *request, parsed_optio
                                "kiln_nvrtc_compile", "no --gpu-architecture in the options");
 }
 
-static kiln_status check(const kiln_nvrtc_request *request, kiln_diag *diag)
+static kiln_status check_nvrtc_request(const kiln_nvrtc_request *request, kiln_diag *diag)
 {
     const char *why = NULL;
     if (request->text == NULL) {
@@ -179,7 +179,7 @@ static kiln_status make_result(const kn_build *build, const kiln_nvrtc_request *
 
 /* --- compile ---------------------------------------------------------------------------------- */
 
-static kiln_source describe(const kiln_nvrtc_request *request, const parsed_options *parsed)
+static kiln_source describe_source(const kiln_nvrtc_request *request, const parsed_options *parsed)
 {
     kiln_source source = KILN_SOURCE_INIT;
     const char *name = request->name != NULL ? request->name : "kernel.cu";
@@ -199,12 +199,12 @@ static kiln_source describe(const kiln_nvrtc_request *request, const parsed_opti
     return source;
 }
 
-static kiln_status compile(kiln_cache *cache, kn_driver *driver, const kiln_nvrtc_request *request,
-                           const parsed_options *parsed, kiln_nvrtc_result **out_result,
-                           kiln_diag *diag)
+static kiln_status compile_nvrtc(kiln_cache *cache, kn_driver *driver,
+                                 const kiln_nvrtc_request *request, const parsed_options *parsed,
+                                 kiln_nvrtc_result **out_result, kiln_diag *diag)
 {
     const kn_instance *in = &driver->in;
-    const kiln_source source = describe(request, parsed);
+    const kiln_source source = describe_source(request, parsed);
     kiln_target target;
     kn_build build;
     memset(&target, 0, sizeof(target));
@@ -239,7 +239,7 @@ kiln_status kiln_nvrtc_compile(kiln_cache *cache, const kiln_nvrtc_request *requ
                              "there is no request");
     }
     request = kn_sized_view(KN_SIZED_kiln_nvrtc_request, request, &room, diag);
-    kiln_status status = request != NULL ? check(request, diag) : KILN_E_INVALID;
+    kiln_status status = request != NULL ? check_nvrtc_request(request, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }
@@ -256,7 +256,7 @@ kiln_status kiln_nvrtc_compile(kiln_cache *cache, const kiln_nvrtc_request *requ
                      : kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "kiln_nvrtc_compile",
                                      "this kiln was built without its cuda backend");
         if (status == KILN_OK) {
-            status = compile(cache, &driver, request, &parsed, out_result, diag);
+            status = compile_nvrtc(cache, &driver, request, &parsed, out_result, diag);
             kn_driver_close(&driver);
         }
     }

@@ -206,8 +206,8 @@ static bool ships_header(void *user, const char *name)
 
 /* Compilers differ in whether "x.h" in a text without a file is looked for in the current directory
  * first. So both ways are followed: `folder` is "." for the one and NULL for the other. */
-static kiln_status follow(const kn_opencl_request *request, const kn_opencl_part *part,
-                          const char *folder, kn_closure **out_closure, kiln_diag *diag)
+static kiln_status follow_includes(const kn_opencl_request *request, const kn_opencl_part *part,
+                                   const char *folder, kn_closure **out_closure, kiln_diag *diag)
 {
     const char *system_dirs[SYSTEM_DIRS_MAX];
     size_t count = 0;
@@ -230,7 +230,7 @@ static kiln_status follow(const kn_opencl_request *request, const kn_opencl_part
 
 static kiln_status add_closures(kn_opencl_request *request, kn_opencl_part *part, kiln_diag *diag)
 {
-    kiln_status status = follow(request, part, ".", &part->closures[0], diag);
+    kiln_status status = follow_includes(request, part, ".", &part->closures[0], diag);
     if (status != KILN_OK || part->closures[0]->headers == 0) {
         if (status == KILN_OK && part->closures[0]->bypass) {
             kn_text_put(request->bypass, sizeof(request->bypass), part->closures[0]->reason);
@@ -242,7 +242,7 @@ static kiln_status add_closures(kn_opencl_request *request, kn_opencl_part *part
         return KILN_OK;
     }
     if (!request->unit.is_pocl) {
-        status = follow(request, part, NULL, &part->closures[1], diag);
+        status = follow_includes(request, part, NULL, &part->closures[1], diag);
     }
     for (size_t i = 0; i < 2 && status == KILN_OK; i++) {
         kn_closure *closure = part->closures[i];

@@ -134,8 +134,8 @@ static kiln_status check_request(const kiln_opencl_request *request, kiln_diag *
 }
 
 /* `units` are this library's structs. */
-static kiln_status fill(const kiln_opencl_request *request, const kiln_opencl_unit *units,
-                        kn_opencl_wish *wish, kiln_diag *diag)
+static kiln_status fill_wish(const kiln_opencl_request *request, const kiln_opencl_unit *units,
+                             kn_opencl_wish *wish, kiln_diag *diag)
 {
     wish->context = request->context;
     wish->link = request->link || request->unit_count > 1;
@@ -176,7 +176,7 @@ kiln_status kn_opencl_wish_create(const kiln_opencl_request *request, kn_opencl_
     }
     if (status == KILN_OK) {
         atomic_init(&wish->references, 1);
-        status = fill(request, (const kiln_opencl_unit *)units, wish, diag);
+        status = fill_wish(request, (const kiln_opencl_unit *)units, wish, diag);
     }
     if (status != KILN_OK) {
         kn_opencl_wish_release(wish);

@@ -164,7 +164,7 @@ void kn_closure_save(kn_closure *view)
 
 /* Whether all that the manifest says is so now. With `refresh`, what spares the next start reading
  * is taken up, to be saved. */
-static kiln_status check(closure *c, bool refresh)
+static kiln_status check_list(closure *c, bool refresh)
 {
     bool pays = false;
     kiln_status status = kn_manifest_check(&c->path, &c->manifest, refresh, &pays);
@@ -177,7 +177,7 @@ static kiln_status check(closure *c, bool refresh)
 static void look_main(void *user)
 {
     closure *c = (closure *)user;
-    c->looked = check(c, true);
+    c->looked = check_list(c, true);
 }
 
 /* Whether a thread has begun to check the manifest. It has the path and the stamps of the manifest
@@ -196,7 +196,7 @@ static bool look_meanwhile(closure *c)
     return kn_thread_start(look_main, c, &c->looker, NULL) == KILN_OK;
 }
 
-static void count(closure *c)
+static void count_lookup(closure *c)
 {
     c->view.headers = c->manifest.header_count;
     c->view.files_read = c->path.read;
@@ -213,7 +213,7 @@ kiln_status kn_closure_settle(kn_closure *view)
     c->looker = NULL;
     view->assumed = false;
     view->from_manifest = c->looked == KILN_OK;
-    count(c);
+    count_lookup(c);
     return c->looked;
 }
 
@@ -255,7 +255,7 @@ static bool looks_on_disk(const kn_closure_request *request)
            request->system_dir_count > 0;
 }
 
-static kiln_status find(closure *c, kiln_diag *diag)
+static kiln_status find_closure(closure *c, kiln_diag *diag)
 {
     kn_closure *view = &c->view;
     const kiln_source *source = c->request.source;
@@ -282,13 +282,13 @@ static kiln_status find(closure *c, kiln_diag *diag)
         return KILN_OK;
     }
     if (status == KILN_OK) {
-        status = check(c, true);
+        status = check_list(c, true);
         view->from_manifest = status == KILN_OK;
     }
     if (status == KILN_MISS) {
         status = find_anew(c);
     }
-    count(c);
+    count_lookup(c);
     return status == KILN_E_NOMEM ? kn_no_memory(diag, following) : status;
 }
 
@@ -341,7 +341,7 @@ kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_
     }
     c->request = *request;
     kn_manifest_init(&c->manifest);
-    status = copy_dirs(c) ? find(c, diag) : kn_no_memory(diag, following);
+    status = copy_dirs(c) ? find_closure(c, diag) : kn_no_memory(diag, following);
     c->request.first = NULL;
     if (status != KILN_OK) {
         kn_closure_destroy(&c->view);
@@ -550,7 +550,7 @@ kiln_status kn_closure_watch(const kn_closure *view, kn_closure_place_fn *visit,
 bool kn_closure_still_true(kn_closure *view)
 {
     closure *c = (closure *)view;
-    bool still = !view->bypass && (!c->has_includes || check(c, false) == KILN_OK);
+    bool still = !view->bypass && (!c->has_includes || check_list(c, false) == KILN_OK);
     view->save_pays = view->save_pays && still;
     return still;
 }

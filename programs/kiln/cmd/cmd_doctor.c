@@ -96,8 +96,8 @@ static kiln_status probe_one(const cmd_context *context, const doctor_options *o
     return status;
 }
 
-static kiln_status probe(const cmd_context *context, const doctor_options *options,
-                         doctor_findings *findings, kiln_diag *diag)
+static kiln_status probe_backends(const cmd_context *context, const doctor_options *options,
+                                  doctor_findings *findings, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     const char *name = kiln_backend_name(0);
@@ -336,7 +336,7 @@ static json_t *backends_json(const doctor_findings *findings)
     return backends;
 }
 
-static bool print_json(const doctor_findings *findings)
+static bool print_doctor_json(const doctor_findings *findings)
 {
     json_t *root = json_object();
     json_t *cache = json_object();
@@ -376,7 +376,7 @@ static bool print_json(const doctor_findings *findings)
     return out_json(stdout, root);
 }
 
-static bool print_text(cli_pool *pool, const doctor_findings *findings)
+static bool print_doctor_text(cli_pool *pool, const doctor_findings *findings)
 {
     print_backends(findings);
     if (!print_cache(pool, findings) || !doctor_packs_print(&findings->packs, pool) ||
@@ -387,7 +387,7 @@ static bool print_text(cli_pool *pool, const doctor_findings *findings)
     return true;
 }
 
-static exit_code run(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_doctor(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const doctor_options *options = fields;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -404,7 +404,7 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
     if (code != EXIT_FINE) {
         return code;
     }
-    kiln_status status = probe(context, options, findings, &diag);
+    kiln_status status = probe_backends(context, options, findings, &diag);
     if (status != KILN_OK) {
         /* A backend that nobody has. */
         code = exit_of(status);
@@ -413,8 +413,8 @@ static exit_code run(const cmd_context *context, void *fields, const opt_list *a
         code = cmd_fail_as(context, EXIT_CACHE, &diag);
     } else {
         examine_drivers(context, findings);
-        bool good =
-            options->session.json ? print_json(findings) : print_text(context->pool, findings);
+        bool good = options->session.json ? print_doctor_json(findings)
+                                          : print_doctor_text(context->pool, findings);
         code = !findings->disk && findings->wanted ? EXIT_CACHE : EXIT_FINE;
         code = findings->ready == 0 ? EXIT_UNAVAILABLE : code;
         code = good ? code : cmd_no_memory(context);
@@ -438,5 +438,5 @@ const cli_command cmd_doctor = {
     .options = specs,
     .options_size = sizeof(doctor_options),
     .max_arguments = SIZE_MAX,
-    .run = run,
+    .run = run_doctor,
 };

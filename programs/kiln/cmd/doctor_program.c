@@ -57,7 +57,7 @@ static const char *file_of(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static const compiler_kind *kind_of(const exec_compiler *compiler)
+static const compiler_kind *library_kind(const exec_compiler *compiler)
 {
     const char *file = file_of(compiler->path);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -78,7 +78,7 @@ static const char *state_of(const exec_compiler *compiler)
 
 /* --- printing --------------------------------------------------------------------------------- */
 
-static bool print_text(cli_pool *pool, const program_findings *findings)
+static bool print_program_text(cli_pool *pool, const program_findings *findings)
 {
     static const out_column columns[] = {
         {"  compiler", false}, {"answers", false}, {"processes", true}, {"path", false}};
@@ -87,7 +87,7 @@ static bool print_text(cli_pool *pool, const program_findings *findings)
     out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < audit->count; i++) {
         const exec_compiler *row = &audit->compilers[i];
-        const char *cells[] = {pool_format(pool, "  %s", kind_of(row)->name), state_of(row),
+        const char *cells[] = {pool_format(pool, "  %s", library_kind(row)->name), state_of(row),
                                pool_format(pool, "%zu", row->count), row->path};
         out_table_add(&table, cells);
     }
@@ -100,8 +100,8 @@ static bool print_text(cli_pool *pool, const program_findings *findings)
         if (row->is_ours || row->is_requested) {
             continue;
         }
-        out_print(stdout, "  %s: %s%s%s\n            fix: %s\n", row->path, kind_of(row)->why,
-                  row->requester[0] != '\0' ? ", by " : "", row->requester, kind_of(row)->fix);
+        out_print(stdout, "  %s: %s%s%s\n            fix: %s\n", row->path, library_kind(row)->why,
+                  row->requester[0] != '\0' ? ", by " : "", row->requester, library_kind(row)->fix);
     }
     if (audit->processes == 0) {
         (void)puts("  none was seen: the program is static, setuid, or linked with another C "
@@ -114,7 +114,7 @@ static bool print_text(cli_pool *pool, const program_findings *findings)
     return true;
 }
 
-static bool print_json(const program_findings *findings)
+static bool print_program_json(const program_findings *findings)
 {
     json_t *root = json_object();
     json_t *rows = json_array();
@@ -122,13 +122,13 @@ static bool print_json(const program_findings *findings)
         const exec_compiler *compiler = &findings->audit.compilers[i];
         const bool served = compiler->is_ours || compiler->is_requested;
         json_t *row = json_object();
-        out_json_set(&row, "compiler", out_json_text(kind_of(compiler)->name));
+        out_json_set(&row, "compiler", out_json_text(library_kind(compiler)->name));
         out_json_set(&row, "path", out_json_text(compiler->path));
         out_json_set(&row, "requested_by", out_json_text(compiler->requester));
         out_json_set(&row, "answers", out_json_text(state_of(compiler)));
         out_json_set(&row, "processes", out_json_u64(compiler->count));
-        out_json_set(&row, "why", out_json_text(served ? "" : kind_of(compiler)->why));
-        out_json_set(&row, "fix", out_json_text(served ? "" : kind_of(compiler)->fix));
+        out_json_set(&row, "why", out_json_text(served ? "" : library_kind(compiler)->why));
+        out_json_set(&row, "fix", out_json_text(served ? "" : library_kind(compiler)->fix));
         out_json_append(&rows, row);
     }
     out_json_set(&root, "compilers", rows);
@@ -142,8 +142,8 @@ static bool print_json(const program_findings *findings)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-static exit_code examine(const cmd_context *context, const opt_list *arguments, bool json,
-                         const char *audit_path, const char *report_path)
+static exit_code examine_program(const cmd_context *context, const opt_list *arguments, bool json,
+                                 const char *audit_path, const char *report_path)
 {
     program_findings *findings = pool_alloc(context->pool, sizeof(*findings));
     kiln_diag diag = KILN_DIAG_INIT;
@@ -171,7 +171,8 @@ static exit_code examine(const cmd_context *context, const opt_list *arguments, 
     if (status != KILN_OK) {
         return cmd_fail(context, &diag);
     }
-    const bool good = json ? print_json(findings) : print_text(context->pool, findings);
+    const bool good =
+        json ? print_program_json(findings) : print_program_text(context->pool, findings);
     return good ? EXIT_FINE : cmd_no_memory(context);
 }
 
@@ -181,7 +182,7 @@ exit_code doctor_program_run(const cmd_context *context, const opt_list *argumen
     char *report_path = audit_path != NULL ? exec_child_report(context) : NULL;
     exit_code code = EXIT_TROUBLE;
     if (report_path != NULL) {
-        code = examine(context, arguments, json, audit_path, report_path);
+        code = examine_program(context, arguments, json, audit_path, report_path);
         (void)remove(report_path);
     }
     if (audit_path != NULL) {

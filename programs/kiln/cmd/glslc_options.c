@@ -51,8 +51,8 @@ static kiln_status check_language(const glslc_options *options, const source_fil
     return status;
 }
 
-static kiln_status check(const glslc_options *options, const char *output, const opt_list *files,
-                         kiln_diag *diag)
+static kiln_status check_glslc_options(const glslc_options *options, const char *output,
+                                       const opt_list *files, kiln_diag *diag)
 {
     const char *stage = options->stage;
     const bool lists = options->depfile || options->depfile_path != NULL;
@@ -79,7 +79,7 @@ typedef struct text_row {
     const char *name, *value;
 } text_row;
 
-static bool append(opt_list *list, const glslc_options *options, cli_pool *pool)
+static bool append_glslc_options(opt_list *list, const glslc_options *options, cli_pool *pool)
 {
     const text_row texts[] = {{"-std=", options->version},
                               {"--target-env=", options->environment},
@@ -118,7 +118,7 @@ static bool append(opt_list *list, const glslc_options *options, cli_pool *pool)
 kiln_status glslc_apply(const glslc_options *options, const char *output, const opt_list *files,
                         cli_pool *pool, source_file_options *file, kiln_diag *diag)
 {
-    kiln_status status = check(options, output, files, diag);
+    kiln_status status = check_glslc_options(options, output, files, diag);
     if (status == KILN_OK && options->stage != NULL && file->language == NULL) {
         file->language = "glsl";
     }
@@ -127,7 +127,7 @@ kiln_status glslc_apply(const glslc_options *options, const char *output, const 
                      ? check_language(options, file, files->items[i], diag)
                      : KILN_OK;
     }
-    if (status == KILN_OK && !append(&file->compiler_options, options, pool)) {
+    if (status == KILN_OK && !append_glslc_options(&file->compiler_options, options, pool)) {
         status = diag_no_memory(diag, "options");
     }
     return status;

@@ -49,7 +49,7 @@ static size_t *find_place(const cli_transfer *t, const kiln_key *key)
     return &t->places[at];
 }
 
-static bool grow(cli_transfer *t)
+static bool grow_keys(cli_transfer *t)
 {
     cli_pool *pool = t->context->pool;
     const size_t capacity = t->capacity > 0 ? t->capacity * 2 : 256; /* a power of two */
@@ -75,7 +75,7 @@ kiln_status transfer_add(cli_transfer *t, const kiln_key *key, kiln_diag *diag)
     if (t->capacity > 0 && *find_place(t, key) != 0) {
         return KILN_OK;
     }
-    if (t->count == t->capacity && !grow(t)) {
+    if (t->count == t->capacity && !grow_keys(t)) {
         return diag_no_memory(diag, "collecting keys");
     }
     size_t *place = find_place(t, key);
@@ -186,8 +186,8 @@ kiln_status transfer_trouble(cli_transfer *t, kiln_status status, kiln_diag *dia
     return KILN_OK;
 }
 
-static bool print_json(const cli_transfer *t, const char *verb, const kiln_transfer_counts *counts,
-                       const kiln_pack_info *pack)
+static bool print_transfer_json(const cli_transfer *t, const char *verb,
+                                const kiln_transfer_counts *counts, const kiln_pack_info *pack)
 {
     json_t *root = json_object();
     out_json_set(&root, verb, out_json_u64(t->moved));
@@ -204,8 +204,8 @@ static bool print_json(const cli_transfer *t, const char *verb, const kiln_trans
     return out_json(stdout, root);
 }
 
-static bool print_text(const cli_transfer *t, const char *verb, const kiln_transfer_counts *counts,
-                       const kiln_pack_info *pack)
+static bool print_transfer_text(const cli_transfer *t, const char *verb,
+                                const kiln_transfer_counts *counts, const kiln_pack_info *pack)
 {
     cli_pool *pool = t->context->pool;
     const char *wire = out_bytes(pool, counts->bytes_out + counts->bytes_in);
@@ -231,8 +231,8 @@ static bool print_text(const cli_transfer *t, const char *verb, const kiln_trans
 exit_code transfer_tell(const cli_transfer *t, const char *verb, const kiln_transfer_counts *counts,
                         const kiln_pack_info *pack)
 {
-    bool good = t->options->session.json ? print_json(t, verb, counts, pack)
-                                         : print_text(t, verb, counts, pack);
+    bool good = t->options->session.json ? print_transfer_json(t, verb, counts, pack)
+                                         : print_transfer_text(t, verb, counts, pack);
     if (!good) {
         return cmd_no_memory(t->context);
     }

@@ -28,7 +28,7 @@ static void report_ready(kiln_probe_report *report)
     kiln_diag_clear(&diag);
 }
 
-static kiln_status fail(kiln_probe_report *report, kiln_status status, const kiln_diag *said)
+static kiln_status fail_probe(kiln_probe_report *report, kiln_status status, const kiln_diag *said)
 {
     *report = (kiln_probe_report){.outcome = KILN_PROBE_FAILED};
     kn_text_put(report->backend, sizeof(report->backend), "cpu");
@@ -46,12 +46,12 @@ static kiln_status open_backend(const kiln_host *host, void **out_instance,
     cpu_instance *cpu = (cpu_instance *)calloc(1, sizeof(*cpu));
     if (cpu == NULL) {
         kiln_status status = kn_no_memory(diag, "opening the cpu backend");
-        return fail(report, status, diag);
+        return fail_probe(report, status, diag);
     }
     kn_processor_describe(&cpu->processor);
     kiln_status status = kn_cpu_target_native(&cpu->processor, &cpu->native, &own);
     if (status != KILN_OK) {
-        (void)fail(report, status, &own);
+        (void)fail_probe(report, status, &own);
         free(cpu);
         kn_diag_move(diag, &own);
         return status;

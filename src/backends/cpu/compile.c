@@ -94,7 +94,7 @@ static kiln_status write_inputs(job *j, kiln_diag *diag)
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-static void add(job *j, const char *prefix, const char *text)
+static void add_argument(job *j, const char *prefix, const char *text)
 {
     kn_strbuf_append_text(&j->arguments, prefix);
     kn_strbuf_append(&j->arguments, text, strlen(text) + 1);
@@ -157,14 +157,14 @@ static bool add_mappings(job *j)
 static bool add_arguments(job *j)
 {
     const kiln_source *source = j->source;
-    add(j, "", j->toolchain->tools[0].path);
+    add_argument(j, "", j->toolchain->tools[0].path);
     kn_cpu_flags_fixed(&j->arguments);
     kn_cpu_target_flags(j->target, &j->arguments);
     if (!add_mappings(j)) {
         return false;
     }
     if (!keeps_symbols(source)) {
-        add(j, "", "-s");
+        add_argument(j, "", "-s");
     }
     for (size_t i = 0; i < source->define_count; i++) {
         kn_strbuf_printf(&j->arguments, "-D%s", source->defines[i].name);
@@ -174,19 +174,19 @@ static bool add_arguments(job *j)
         kn_strbuf_append_char(&j->arguments, '\0');
     }
     for (size_t i = 0; i < source->option_count; i++) {
-        add(j, "", source->options[i]);
+        add_argument(j, "", source->options[i]);
     }
     if (source->header_count > 0) {
-        add(j, "-I", j->headers);
+        add_argument(j, "-I", j->headers);
     }
     for (size_t i = 0; i < source->include_dir_count; i++) {
-        add(j, "-I", source->include_dirs[i]);
+        add_argument(j, "-I", source->include_dirs[i]);
     }
-    add(j, "-isystem", j->own);
-    add(j, "", "-o");
-    add(j, "", j->object_path);
-    add(j, "", j->source_path);
-    add(j, "", "-lm");
+    add_argument(j, "-isystem", j->own);
+    add_argument(j, "", "-o");
+    add_argument(j, "", j->object_path);
+    add_argument(j, "", j->source_path);
+    add_argument(j, "", "-lm");
     return kn_strbuf_ok(&j->arguments);
 }
 
@@ -249,8 +249,8 @@ static void first_error(const char *log, char *line, size_t size)
     kn_text_putf(line, size, "%.*s", at != NULL ? (int)strcspn(at, "\n") : 0, at != NULL ? at : "");
 }
 
-static kiln_status failed(const job *j, const kn_process_result *result, const char *log,
-                          size_t log_length, kiln_diag *diag)
+static kiln_status fail_compile(const job *j, const kn_process_result *result, const char *log,
+                                size_t log_length, kiln_diag *diag)
 {
     const char *compiler = j->toolchain->tools[0].path;
     char what[256];
@@ -342,7 +342,7 @@ static kiln_status take_object(const job *j, const char *log, size_t log_length,
     return status;
 }
 
-static kiln_status run(job *j, kiln_artifact *artifact, kiln_diag *diag)
+static kiln_status run_compiler(job *j, kiln_artifact *artifact, kiln_diag *diag)
 {
     kn_strbuf temporary;
     kn_process_result result = {0};
@@ -363,7 +363,7 @@ static kiln_status run(job *j, kiln_artifact *artifact, kiln_diag *diag)
         log = clean_log(j, &result, &log_length);
         status = result.exit_code == 0 && !result.timed_out
                      ? take_object(j, log, log_length, artifact, diag)
-                     : failed(j, &result, log, log_length, diag);
+                     : fail_compile(j, &result, log, log_length, diag);
     }
     free(log);
     kn_process_result_deinit(&result);
@@ -407,7 +407,7 @@ kiln_status kn_cpu_compile(void *instance, const kiln_compile_request *request,
         status = make_arguments(&j, diag);
     }
     if (status == KILN_OK) {
-        status = run(&j, artifact, diag);
+        status = run_compiler(&j, artifact, diag);
     }
     kn_cpu_workdir_remove(j.folder);
     free(j.source_path);

@@ -41,7 +41,7 @@ typedef struct queue {
     kn_thread *thread;
 } queue;
 
-static void fill(const command *c)
+static void fill_buffer(const command *c)
 {
     unsigned char *to = c->buffer->data + c->offset;
     if (c->pattern_size == 1) {
@@ -66,7 +66,7 @@ static void run_command(const queue *q, const command *c)
         memmove(c->buffer->data + c->offset, c->from->data + c->from_offset, c->size);
         break;
     case COMMAND_FILL:
-        fill(c);
+        fill_buffer(c);
         break;
     case COMMAND_LAUNCH:
         kn_cpu_launch_run(q->cpu, c->launch);
@@ -162,7 +162,7 @@ void kn_cpu_queue_destroy(void *device, void *queue_handle)
 }
 
 /* The number to wait for. */
-static uint64_t append(queue *q, command *c)
+static uint64_t append_command(queue *q, command *c)
 {
     kn_mutex_lock(&q->mutex);
     if (q->last != NULL) {
@@ -187,8 +187,8 @@ static void wait_for(queue *q, uint64_t number)
 }
 
 /* Hands a copy of `model` with its references over to the queue; on failure nothing was taken. */
-static kiln_status submit(queue *q, const command *model, void **out_event, uint64_t *out_number,
-                          kiln_diag *diag)
+static kiln_status submit_command(queue *q, const command *model, void **out_event,
+                                  uint64_t *out_number, kiln_diag *diag)
 {
     command *c = (command *)malloc(sizeof(*c));
     if (c == NULL) {
@@ -209,7 +209,7 @@ static kiln_status submit(queue *q, const command *model, void **out_event, uint
     if (c->from != NULL) {
         (void)kn_cpu_buffer_retain(c->from);
     }
-    *out_number = append(q, c);
+    *out_number = append_command(q, c);
     return KILN_OK;
 }
 
@@ -225,7 +225,7 @@ static kiln_status check_range(const cpu_buffer *buffer, size_t offset, size_t s
 }
 
 /* A copy to or from the host. In an idle queue it is done here and now. */
-static kiln_status transfer(queue *q, const command *model, void **out_event, kiln_diag *diag)
+static kiln_status transfer_bytes(queue *q, const command *model, void **out_event, kiln_diag *diag)
 {
     uint64_t number = 0;
     if (out_event == NULL) {
@@ -239,7 +239,7 @@ static kiln_status transfer(queue *q, const command *model, void **out_event, ki
             return KILN_OK;
         }
     }
-    kiln_status status = submit(q, model, out_event, &number, diag);
+    kiln_status status = submit_command(q, model, out_event, &number, diag);
     if (status == KILN_OK && out_event == NULL) {
         wait_for(q, number);
     }
@@ -255,7 +255,8 @@ kiln_status kn_cpu_queue_write(void *queue_handle, void *buffer, size_t offset, 
                            .size = size,
                            .input = data};
     kiln_status status = check_range(model.buffer, offset, size, "writing a buffer", diag);
-    return status == KILN_OK ? transfer((queue *)queue_handle, &model, out_event, diag) : status;
+    return status == KILN_OK ? transfer_bytes((queue *)queue_handle, &model, out_event, diag)
+                             : status;
 }
 
 kiln_status kn_cpu_queue_read(void *queue_handle, void *buffer, size_t offset, void *data,
@@ -267,7 +268,8 @@ kiln_status kn_cpu_queue_read(void *queue_handle, void *buffer, size_t offset, v
                            .size = size,
                            .output = data};
     kiln_status status = check_range(model.buffer, offset, size, "reading a buffer", diag);
-    return status == KILN_OK ? transfer((queue *)queue_handle, &model, out_event, diag) : status;
+    return status == KILN_OK ? transfer_bytes((queue *)queue_handle, &model, out_event, diag)
+                             : status;
 }
 
 kiln_status kn_cpu_queue_fill(void *queue_handle, void *buffer, size_t offset, const void *pattern,
@@ -285,7 +287,8 @@ kiln_status kn_cpu_queue_fill(void *queue_handle, void *buffer, size_t offset, c
     }
     memcpy(model.pattern, pattern, pattern_size);
     kiln_status status = check_range(model.buffer, offset, size, "filling a buffer", diag);
-    return status == KILN_OK ? submit((queue *)queue_handle, &model, NULL, &number, diag) : status;
+    return status == KILN_OK ? submit_command((queue *)queue_handle, &model, NULL, &number, diag)
+                             : status;
 }
 
 kiln_status kn_cpu_queue_copy(void *queue_handle, void *from, size_t from_offset, void *to,
@@ -302,7 +305,8 @@ kiln_status kn_cpu_queue_copy(void *queue_handle, void *from, size_t from_offset
     if (status == KILN_OK) {
         status = check_range(model.buffer, to_offset, size, "copying a buffer", diag);
     }
-    return status == KILN_OK ? submit((queue *)queue_handle, &model, NULL, &number, diag) : status;
+    return status == KILN_OK ? submit_command((queue *)queue_handle, &model, NULL, &number, diag)
+                             : status;
 }
 
 kiln_status kn_cpu_queue_launch(void *queue_handle, const kiln_sys_launch *launch, void **out_event,
@@ -315,7 +319,7 @@ kiln_status kn_cpu_queue_launch(void *queue_handle, const kiln_sys_launch *launc
     if (status != KILN_OK) {
         return status;
     }
-    status = submit(q, &model, out_event, &number, diag);
+    status = submit_command(q, &model, out_event, &number, diag);
     if (status != KILN_OK) {
         kn_cpu_launch_destroy(model.launch);
     }
@@ -327,7 +331,7 @@ kiln_status kn_cpu_queue_wait(void *queue_handle, void *event, kiln_diag *diag)
     const command model = {.kind = COMMAND_WAIT,
                            .awaited = kn_cpu_event_retain((cpu_event *)event)};
     uint64_t number = 0;
-    kiln_status status = submit((queue *)queue_handle, &model, NULL, &number, diag);
+    kiln_status status = submit_command((queue *)queue_handle, &model, NULL, &number, diag);
     if (status != KILN_OK) {
         kn_cpu_event_release(model.awaited);
     }

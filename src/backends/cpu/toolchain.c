@@ -195,7 +195,7 @@ static bool holds_at_its_path(const cpu_tool *tool, const path_walk *walk)
 }
 
 /* The walk is of this moment. */
-static bool holds(const cpu_toolchain *toolchain, const path_walk *walk)
+static bool toolchain_holds(const cpu_toolchain *toolchain, const path_walk *walk)
 {
     for (size_t i = 0; i < toolchain->tool_count; i++) {
         const cpu_tool *tool = &toolchain->tools[i];
@@ -216,7 +216,7 @@ bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain)
 {
     path_walk walk;
     path_walk_init(&walk, "", false);
-    const bool same = holds(toolchain, &walk);
+    const bool same = toolchain_holds(toolchain, &walk);
     path_walk_deinit(&walk);
     return same;
 }
@@ -255,7 +255,8 @@ static bool make_question(const char *path, kn_strbuf *text)
     return kn_strbuf_ok(text);
 }
 
-static cpu_toolchain *remembered(const kiln_host *host, const char *question, const path_walk *walk)
+static cpu_toolchain *remembered_toolchain(const kiln_host *host, const char *question,
+                                           const path_walk *walk)
 {
     void *data = NULL;
     size_t size = 0;
@@ -265,14 +266,14 @@ static cpu_toolchain *remembered(const kiln_host *host, const char *question, co
     }
     found = kn_cpu_toolchain_decode(question, (const char *)data, size);
     free(data);
-    if (found != NULL && !holds(found, walk)) {
+    if (found != NULL && !toolchain_holds(found, walk)) {
         kn_cpu_toolchain_destroy(found);
         found = NULL;
     }
     return found;
 }
 
-static void remember(const kiln_host *host, const cpu_toolchain *toolchain)
+static void remember_toolchain(const kiln_host *host, const cpu_toolchain *toolchain)
 {
     kn_strbuf text;
     kn_strbuf_init(&text, 1 << 20);
@@ -283,10 +284,10 @@ static void remember(const kiln_host *host, const cpu_toolchain *toolchain)
 }
 
 /* Under the mutex: makes `current` an answer to `question`. */
-static kiln_status renew(cpu_tools *tools, const char *path, const char *question,
-                         const path_walk *walk, kiln_diag *diag)
+static kiln_status renew_tools(cpu_tools *tools, const char *path, const char *question,
+                               const path_walk *walk, kiln_diag *diag)
 {
-    cpu_toolchain *found = remembered(tools->host, question, walk);
+    cpu_toolchain *found = remembered_toolchain(tools->host, question, walk);
     if (found == NULL) {
         found = kn_cpu_toolchain_create(question);
         if (found == NULL) {
@@ -298,7 +299,7 @@ static kiln_status renew(cpu_tools *tools, const char *path, const char *questio
             kn_cpu_toolchain_destroy(found);
             return status;
         }
-        remember(tools->host, found);
+        remember_toolchain(tools->host, found);
     }
     found->older = tools->current;
     tools->current = found;
@@ -315,7 +316,7 @@ void kn_cpu_toolchain_recall(cpu_tools *tools)
     if (status == KILN_OK && make_question(path, &question)) {
         kn_mutex_lock(&tools->mutex);
         if (tools->current == NULL) {
-            tools->current = remembered(tools->host, kn_strbuf_text(&question), &walk);
+            tools->current = remembered_toolchain(tools->host, kn_strbuf_text(&question), &walk);
         }
         kn_mutex_unlock(&tools->mutex);
     }
@@ -344,8 +345,8 @@ kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_too
     kn_mutex_lock(&tools->mutex);
     if (tools->current == NULL ||
         strcmp(tools->current->question, kn_strbuf_text(&question)) != 0 ||
-        !holds(tools->current, &walk)) {
-        status = renew(tools, path, kn_strbuf_text(&question), &walk, diag);
+        !toolchain_holds(tools->current, &walk)) {
+        status = renew_tools(tools, path, kn_strbuf_text(&question), &walk, diag);
     }
     if (status == KILN_OK) {
         *out_toolchain = tools->current;

@@ -19,14 +19,14 @@ static const char preparing[] = "preparing an OpenCL compile"; /* what fails wit
 #define SOURCE "m/"
 #define ALWAYS "-cl-kernel-arg-info" /* of text: what its kernels take */
 
-static kiln_status refuse(kiln_diag *diag, const char *what, const char *text, const char *why)
+static kiln_status refuse_text(kiln_diag *diag, const char *what, const char *text, const char *why)
 {
     return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "'%s' %s", text, why);
 }
 
 /* Whether there can be an #include in the text: any "include" will do, however it is spelt around.
  */
-static bool includes(const kiln_source *source)
+static bool has_includes(const kiln_source *source)
 {
     static const char word[] = "include";
     const char *at = (const char *)source->text;
@@ -48,7 +48,7 @@ static bool needs_folder(const kiln_source *source)
             return true;
         }
     }
-    return source->header_count > 0 || includes(source);
+    return source->header_count > 0 || has_includes(source);
 }
 
 /* The directory's name goes into options, so it must be plain; the temporary directory may not
@@ -112,10 +112,10 @@ static kiln_status add_files(kn_opencl_input *input, const kiln_source *source, 
         const kiln_header *header = &source->headers[i];
         status = header_name_is_good(header->name)
                      ? add_file(input, HEADERS, header->name, header->text, header->length, diag)
-                     : refuse(diag, "taking a header in memory", header->name,
-                              "is not a relative path below the header's directory");
+                     : refuse_text(diag, "taking a header in memory", header->name,
+                                   "is not a relative path below the header's directory");
     }
-    if (status == KILN_OK && includes(source)) {
+    if (status == KILN_OK && has_includes(source)) {
         const char *name = source->name != NULL ? kn_path_name(source->name) : "";
         bool plain = name[0] != '\0' && name[0] != '.' && kn_opencl_text_is_plain(name);
         status = add_file(input, SOURCE, plain ? name : "kernel.cl", (const char *)source->text,
@@ -162,8 +162,8 @@ static kiln_status add_defines(const kiln_source *source, kn_strbuf *options, kn
         const char *value = source->defines[i].value;
         if (name == NULL || name[0] == '\0' || strpbrk(name, "\r\n") != NULL ||
             (value != NULL && strpbrk(value, "\r\n") != NULL)) {
-            return refuse(diag, "taking a definition", name != NULL ? name : "",
-                          "is empty or has a line break");
+            return refuse_text(diag, "taking a definition", name != NULL ? name : "",
+                               "is empty or has a line break");
         }
         bool plain = strpbrk(name, "()=") == NULL && kn_opencl_text_is_plain(name) &&
                      (value == NULL || kn_opencl_text_is_plain(value));
@@ -197,7 +197,7 @@ static kiln_status add_options(const kiln_source *source, kn_strbuf *options, ki
 {
     for (size_t i = 0; i < source->option_count; i++) {
         if (strpbrk(source->options[i], "\r\n") != NULL) {
-            return refuse(diag, "taking an option", source->options[i], "has a line break");
+            return refuse_text(diag, "taking an option", source->options[i], "has a line break");
         }
         kn_strbuf_printf(options, "%s ", source->options[i]);
     }
@@ -222,8 +222,8 @@ char *kn_opencl_input_load_options(const kiln_source *source)
     return text;
 }
 
-static kiln_status make(kn_opencl_input *input, const kiln_source *source, kn_strbuf *options,
-                        kn_strbuf *text, kiln_diag *diag)
+static kiln_status make_input(kn_opencl_input *input, const kiln_source *source, kn_strbuf *options,
+                              kn_strbuf *text, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     if (source->language == KILN_LANG_OPENCL_C) {
@@ -259,7 +259,7 @@ kiln_status kn_opencl_input_init(kn_opencl_input *input, const kiln_source *sour
         status = name_folder(input, folder, diag);
     }
     if (status == KILN_OK) {
-        status = make(input, source, &options, &text, diag);
+        status = make_input(input, source, &options, &text, diag);
     }
     if (status == KILN_OK) {
         /* detach gives NULL for an empty buffer, too. */

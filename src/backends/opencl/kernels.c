@@ -14,7 +14,7 @@
 #define MAX_PARAMS 1024u
 #define NAME_LIMIT 65536u
 
-static kiln_status fail(kiln_diag *diag, const char *call, cl_int code)
+static kiln_status fail_reflection(kiln_diag *diag, const char *call, cl_int code)
 {
     return kn_opencl_fail(diag, "listing OpenCL kernels", call, code);
 }
@@ -171,19 +171,20 @@ static void ask_groups(const kn_opencl_site *site, kn_opencl_kernel *kernel)
     }
 }
 
-static kiln_status describe(const kn_opencl_site *site, kn_opencl_kernel *kernel, kiln_diag *diag)
+static kiln_status describe_kernel(const kn_opencl_site *site, kn_opencl_kernel *kernel,
+                                   kiln_diag *diag)
 {
     const kn_opencl_api *api = site->api;
     cl_uint count = 0;
     cl_int code = CL_SUCCESS;
     kernel->name = kernel_text(api, kernel->handle, CL_KERNEL_FUNCTION_NAME, &code);
     if (code != CL_SUCCESS || kernel->name == NULL) {
-        return code != CL_SUCCESS ? fail(diag, "clGetKernelInfo", code)
+        return code != CL_SUCCESS ? fail_reflection(diag, "clGetKernelInfo", code)
                                   : kn_no_memory(diag, "listing OpenCL kernels");
     }
     code = api->clGetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
     if (code != CL_SUCCESS) {
-        return fail(diag, "clGetKernelInfo", code);
+        return fail_reflection(diag, "clGetKernelInfo", code);
     }
     if (count > MAX_PARAMS) {
         return kiln_diag_set(diag, KILN_E_INTERNAL, "update the OpenCL driver",
@@ -297,7 +298,7 @@ static kiln_status create_all(const kn_opencl_site *site, cl_program program,
     cl_uint count = 0;
     cl_int code = site->api->clCreateKernelsInProgram(program, 0, NULL, &count);
     if (code != CL_SUCCESS) {
-        return fail(diag, "clCreateKernelsInProgram", code);
+        return fail_reflection(diag, "clCreateKernelsInProgram", code);
     }
     if (count > MAX_KERNELS) {
         return kiln_diag_set(diag, KILN_E_INTERNAL, "update the OpenCL driver",
@@ -319,7 +320,7 @@ static kiln_status create_all(const kn_opencl_site *site, cl_program program,
     }
     free(handles);
     if (code != CL_SUCCESS) {
-        return fail(diag, "clCreateKernelsInProgram", code);
+        return fail_reflection(diag, "clCreateKernelsInProgram", code);
     }
     return kernels->count == count
                ? KILN_OK
@@ -328,7 +329,7 @@ static kiln_status create_all(const kn_opencl_site *site, cl_program program,
                      "the driver counts %u kernels and gives %zu", (unsigned)count, kernels->count);
 }
 
-static void release(const kn_opencl_api *api, kn_opencl_kernels *kernels)
+static void release_kernels(const kn_opencl_api *api, kn_opencl_kernels *kernels)
 {
     for (size_t i = 0; i < kernels->count; i++) {
         kn_opencl_kernel *kernel = &kernels->items[i];
@@ -348,10 +349,10 @@ kiln_status kn_opencl_kernels_init(const kn_opencl_site *site, cl_program progra
     *kernels = (kn_opencl_kernels){0};
     kiln_status status = create_all(site, program, kernels, diag);
     for (size_t i = 0; i < kernels->count && status == KILN_OK; i++) {
-        status = describe(site, &kernels->items[i], diag);
+        status = describe_kernel(site, &kernels->items[i], diag);
     }
     if (status != KILN_OK) {
-        release(site->api, kernels);
+        release_kernels(site->api, kernels);
         return status;
     }
     /* Drivers list them as they please; a mutex is made only when nothing moves any more. */
@@ -382,7 +383,7 @@ void kn_opencl_kernels_deinit(const kn_opencl_api *api, kn_opencl_kernels *kerne
     for (size_t i = 0; i < kernels->count; i++) {
         kn_mutex_deinit(&kernels->items[i].lock);
     }
-    release(api, kernels);
+    release_kernels(api, kernels);
 }
 
 kn_opencl_kernel *kn_opencl_kernel_find(const kn_opencl_kernels *kernels, const char *name)

@@ -77,8 +77,8 @@ void kn_gl_program_unload(void *opaque, void *handle)
 /* --- variants --------------------------------------------------------------------------------- */
 
 /* The text with the work-group size set; `link` false only asks whether it compiles. */
-static kiln_status build(const kn_gl_program *program, const uint32_t local[3], bool link,
-                         GLuint *out_program, char **out_log, kiln_diag *diag)
+static kiln_status build_program(const kn_gl_program *program, const uint32_t local[3], bool link,
+                                 GLuint *out_program, char **out_log, kiln_diag *diag)
 {
     const kn_gl_api *gl = &program->device->unit->gl;
     const kn_gl_names names = {program->names, program->names_size};
@@ -212,7 +212,7 @@ kiln_status kn_gl_program_variant(kn_gl_program *program, const kiln_sys_launch 
     kiln_status status = choose_local(program, launch, local, diag);
     kn_gl_variant *variant = status == KILN_OK ? find_variant(program, local) : NULL;
     if (status == KILN_OK && variant == NULL) {
-        status = build(program, local, true, &linked, &log, diag);
+        status = build_program(program, local, true, &linked, &log, diag);
         free(log); /* the same as the first time */
         if (status == KILN_OK) {
             status = add_variant(program, local, linked, &variant, diag);
@@ -229,13 +229,13 @@ kiln_status kn_gl_program_variant(kn_gl_program *program, const kiln_sys_launch 
 /* --- making and loading ----------------------------------------------------------------------- */
 
 /* A text whose size is fixed is linked now; one whose size is open is only checked. */
-static kiln_status prepare(kn_gl_program *program, char **out_log, kiln_diag *diag)
+static kiln_status prepare_program(kn_gl_program *program, char **out_log, kiln_diag *diag)
 {
     static const uint32_t one[3] = {1, 1, 1};
     static const uint32_t none[3] = {0, 0, 0};
     kn_gl_variant *variant = NULL;
     GLuint linked = 0;
-    kiln_status status = build(program, one, !is_open(program), &linked, out_log, diag);
+    kiln_status status = build_program(program, one, !is_open(program), &linked, out_log, diag);
     if (status == KILN_OK && linked != 0) {
         status = add_variant(program, none, linked, &variant, diag);
     }
@@ -271,7 +271,7 @@ static kiln_status create_from_source(kn_gl_device *device, const kiln_source *s
         status = create_program(device, name, &parts, out_program, diag);
     }
     if (status == KILN_OK) {
-        status = prepare(*out_program, out_log, diag);
+        status = prepare_program(*out_program, out_log, diag);
     }
     if (status != KILN_OK) {
         kn_gl_program_unload(device, *out_program);
@@ -366,7 +366,7 @@ kiln_status kn_gl_program_load(void *opaque, const kiln_load_request *request, v
     if (status == KILN_OK && !is_open(program) && program->variant_count == 0) {
         /* The driver gave no binary for this text when it was compiled. */
         char *log = NULL;
-        status = prepare(program, &log, diag);
+        status = prepare_program(program, &log, diag);
         free(log);
     }
     if (status != KILN_OK) {

@@ -35,7 +35,8 @@ static kiln_buffer *other_of(const detour *d, const kiln_buffer *here)
 }
 
 /* Brings one buffer over, once however often the launch names it. */
-static kiln_status bring(detour *d, kiln_buffer *here, kiln_buffer **out_there, kiln_diag *diag)
+static kiln_status bring_buffer(detour *d, kiln_buffer *here, kiln_buffer **out_there,
+                                kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     *out_there = other_of(d, here);
@@ -70,7 +71,7 @@ static kiln_status bring_back(const detour *d, kiln_diag *diag)
     return status;
 }
 
-static bool reserve(detour *d, const kiln_launch *launch)
+static bool reserve_args(detour *d, const kiln_launch *launch)
 {
     size_t largest = 1;
     for (size_t i = 0; i < launch->arg_count; i++) {
@@ -92,7 +93,7 @@ static kiln_status bring_all(detour *d, const kiln_launch *launch, kiln_diag *di
     for (size_t i = 0; status == KILN_OK && i < launch->arg_count; i++) {
         d->args[i] = launch->args[i];
         if (launch->args[i].kind == KILN_ARG_BUFFER && launch->args[i].buffer != NULL) {
-            status = bring(d, launch->args[i].buffer, &d->args[i].buffer, diag);
+            status = bring_buffer(d, launch->args[i].buffer, &d->args[i].buffer, diag);
         }
     }
     return status;
@@ -107,7 +108,7 @@ kiln_status kn_detour_launch(kiln_queue *queue, kiln_program *program, const cha
     kiln_launch there;
     *out_ns = 0;
     kiln_status status = kiln_queue_create(program->device, &d.there, diag);
-    if (status == KILN_OK && !reserve(&d, launch)) {
+    if (status == KILN_OK && !reserve_args(&d, launch)) {
         status = kn_no_memory(diag, entry);
     }
     if (status == KILN_OK) {

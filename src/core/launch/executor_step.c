@@ -13,29 +13,30 @@
 
 /* --- filling ---------------------------------------------------------------------------------- */
 
-static kiln_status refuse(const kiln_work *work, const char *fix, const char *why, kiln_diag *diag)
+static kiln_status refuse_work(const kiln_work *work, const char *fix, const char *why,
+                               kiln_diag *diag)
 {
     const char *what = work->entry != NULL ? work->entry : "a submission";
     return kiln_diag_set(diag, KILN_E_INVALID, fix, what, "%s", why);
 }
 
-static kiln_status check(const kiln_executor *executor, const kiln_work *work, kiln_diag *diag)
+static kiln_status check_work(const kiln_executor *executor, const kiln_work *work, kiln_diag *diag)
 {
     if (work->entry == NULL || work->entry[0] == '\0') {
-        return refuse(work, "name the kernel", "no entry is named", diag);
+        return refuse_work(work, "name the kernel", "no entry is named", diag);
     }
     if (work->program == NULL || kn_program_device(work->program) != executor->device) {
-        return refuse(work, "build it for the executor's device",
-                      "it has no program, or one of another device", diag);
+        return refuse_work(work, "build it for the executor's device",
+                           "it has no program, or one of another device", diag);
     }
     if (work->arg_count > KILN_WORK_ARGS_MAX || (work->arg_count > 0 && work->args == NULL)) {
-        return refuse(work, NULL, "too many arguments, or no list of them", diag);
+        return refuse_work(work, NULL, "too many arguments, or no list of them", diag);
     }
     return KILN_OK;
 }
 
 /* Room for the entry's name and all values, each aligned as malloc aligns. */
-static bool reserve(kn_slot *slot, const kiln_work *work)
+static bool reserve_slot(kn_slot *slot, const kiln_work *work)
 {
     size_t need = strlen(work->entry) + 1;
     for (size_t i = 0; i < work->arg_count; i++) {
@@ -61,11 +62,11 @@ kiln_status kn_slot_fill(kn_slot *slot, const kiln_executor *executor, const kil
 {
     kiln_work room;
     work = kn_sized_view(KN_SIZED_kiln_work, work, &room, diag);
-    kiln_status status = work != NULL ? check(executor, work, diag) : KILN_E_INVALID;
+    kiln_status status = work != NULL ? check_work(executor, work, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }
-    if (!reserve(slot, work)) {
+    if (!reserve_slot(slot, work)) {
         return kn_no_memory(diag, work->entry);
     }
     size_t used = 0;
@@ -173,8 +174,8 @@ static kiln_status take_buffers(kn_slot *slot, kiln_executor *executor, kiln_dia
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-static kiln_status upload(kn_slot *slot, const kiln_executor *executor, size_t index,
-                          kiln_diag *diag)
+static kiln_status upload_arg(kn_slot *slot, const kiln_executor *executor, size_t index,
+                              kiln_diag *diag)
 {
     const kiln_work_arg *arg = &slot->work[index];
     void **event = executor->async ? &slot->uploads[slot->upload_count] : NULL;
@@ -191,7 +192,7 @@ kiln_status kn_slot_start(kn_slot *slot, kiln_executor *executor, kiln_diag *dia
     for (size_t i = 0; i < slot->launch.arg_count && status == KILN_OK; i++) {
         const kiln_work_arg *arg = &slot->work[i];
         if (arg->kind == KILN_ARG_BUFFER && arg->input != NULL) {
-            status = upload(slot, executor, i, diag);
+            status = upload_arg(slot, executor, i, diag);
         }
     }
     if (status == KILN_OK && slot->upload_count > 0) {
@@ -237,7 +238,7 @@ static kiln_status finish_uploads(kn_slot *slot, const kiln_device *device, kiln
 }
 
 /* Puts all downloads into their queue, then waits for each. */
-static kiln_status download(kn_slot *slot, const kiln_executor *executor, kiln_diag *diag)
+static kiln_status download_args(kn_slot *slot, const kiln_executor *executor, kiln_diag *diag)
 {
     const kiln_device *device = executor->device;
     void *events[KILN_WORK_ARGS_MAX];
@@ -274,7 +275,7 @@ kiln_status kn_slot_complete(kn_slot *slot, kiln_executor *executor, kiln_diag *
     if (device->runtime->trace != NULL && status == KILN_OK && slot->event != NULL) {
         trace_kernel(slot, device);
     }
-    return status == KILN_OK ? download(slot, executor, diag) : status;
+    return status == KILN_OK ? download_args(slot, executor, diag) : status;
 }
 
 void kn_slot_empty(kn_slot *slot, kiln_executor *executor)

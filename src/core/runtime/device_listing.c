@@ -69,8 +69,8 @@ static kiln_status ask_device(const kn_driver *driver, uint32_t index, kiln_devi
 }
 
 /* Puts a device into the list; there is room. `recalled` NULL: the driver is asked. */
-static kiln_status add_device(kiln_runtime *runtime, kn_driver *driver, uint32_t index,
-                              const kn_recalled_device *recalled, size_t rank, kiln_diag *diag)
+static kiln_status list_device(kiln_runtime *runtime, kn_driver *driver, uint32_t index,
+                               const kn_recalled_device *recalled, size_t rank, kiln_diag *diag)
 {
     kiln_device *device = (kiln_device *)calloc(1, sizeof(*device));
     if (device == NULL) {
@@ -118,7 +118,7 @@ static kiln_status add_devices(kiln_runtime *runtime, kn_driver *driver, uint32_
     kiln_status status = reserve_devices(runtime, count, diag);
     for (uint32_t i = 0; status == KILN_OK && i < count; i++) {
         kiln_diag why = KILN_DIAG_INIT;
-        kiln_status one = add_device(runtime, driver, i, NULL, rank, &why);
+        kiln_status one = list_device(runtime, driver, i, NULL, rank, &why);
         if (one == KILN_E_NOMEM) {
             status = kn_no_memory(diag, creating);
         } else if (one != KILN_OK) {
@@ -145,8 +145,9 @@ static uint32_t languages_of(const kiln_device *device)
 }
 
 /* Remembers what an open driver listed, or why there is none (`driver` NULL). */
-static void remember(const kiln_runtime *runtime, const kiln_backend *backend,
-                     const kn_driver *driver, kiln_status status, const kiln_probe_report *report)
+static void remember_probe(const kiln_runtime *runtime, const kiln_backend *backend,
+                           const kn_driver *driver, kiln_status status,
+                           const kiln_probe_report *report)
 {
     kn_recall recall = {.status = status, .report = *report};
     if (!kn_recall_works(runtime->cache, backend)) {
@@ -200,8 +201,8 @@ static kiln_status add_recalled(kiln_runtime *runtime, const kiln_backend *backe
                kiln_probe_outcome_name(recall.report.outcome), recall.report.why);
     }
     for (uint32_t i = 0; driver != NULL && status == KILN_OK && i < recall.device_count; i++) {
-        status = add_device(runtime, driver, recall.devices[i].info.index, &recall.devices[i], rank,
-                            diag);
+        status = list_device(runtime, driver, recall.devices[i].info.index, &recall.devices[i],
+                             rank, diag);
     }
     kn_listing_add_report(runtime, &recall.report);
     runtime->recalled = true;
@@ -242,14 +243,14 @@ kiln_status kn_listing_add(kiln_runtime *runtime, const kiln_backend *backend, s
     if (status != KILN_OK) {
         tell_unusable(backend, &report);
         free(driver);
-        remember(runtime, backend, NULL, status, &report);
+        remember_probe(runtime, backend, NULL, status, &report);
         return status == KILN_E_NOMEM ? kn_no_memory(diag, creating) : KILN_OK;
     }
     atomic_store(&driver->awake, true);
     runtime->drivers[runtime->driver_count++] = driver;
     status = add_devices(runtime, driver, report.device_count, rank, diag);
     if (status == KILN_OK) {
-        remember(runtime, backend, driver, KILN_OK, &report);
+        remember_probe(runtime, backend, driver, KILN_OK, &report);
     }
     return status;
 }

@@ -42,8 +42,8 @@ typedef struct search {
     kiln_diag *diag;
 } search;
 
-static void tell(const search *s, const char *backend, const kiln_entry_info *entry,
-                 const char *why)
+static void report_entry(const search *s, const char *backend, const kiln_entry_info *entry,
+                         const char *why)
 {
     const kiln_unreachable told = {
         .struct_size = sizeof(told), .backend = backend, .entry = entry, .why = why};
@@ -95,7 +95,7 @@ static kiln_status add_stage(search *s, const kiln_device *device, const kiln_st
     return KILN_OK;
 }
 
-static kiln_status add_device(search *s, const kiln_device *device)
+static kiln_status add_searched_device(search *s, const kiln_device *device)
 {
     const kn_instance *in = &device->driver->in;
     kiln_status status = KILN_OK;
@@ -131,7 +131,7 @@ static kiln_status add_driver(search *s, const kn_driver *driver, const kiln_pro
         const kiln_device *device = s->runtime->devices[i];
         if (device->driver == driver && device->has_target) {
             listed++;
-            status = add_device(s, device);
+            status = add_searched_device(s, device);
         }
     }
     s->diag = outer;
@@ -142,7 +142,7 @@ static kiln_status add_driver(search *s, const kn_driver *driver, const kiln_pro
     }
     if (status != KILN_OK) {
         drop_from(s, before);
-        tell(s, report->backend, NULL, why.why);
+        report_entry(s, report->backend, NULL, why.why);
     }
     kiln_diag_clear(&why);
     return status == KILN_E_NOMEM ? kn_no_memory(s->diag, "looking for unreachable entries")
@@ -159,9 +159,9 @@ static kiln_status add_backend(search *s, const kiln_probe_report *report)
         driver = strcmp(one->in.backend->name, report->backend) == 0 ? one : driver;
     }
     if (report->outcome != KILN_PROBE_READY || driver == NULL) {
-        tell(s, report->backend, NULL,
-             report->outcome != KILN_PROBE_READY ? kiln_probe_outcome_name(report->outcome)
-                                                 : "it was not opened");
+        report_entry(s, report->backend, NULL,
+                     report->outcome != KILN_PROBE_READY ? kiln_probe_outcome_name(report->outcome)
+                                                         : "it was not opened");
         return KILN_OK;
     }
     const kiln_probe_basis *basis = driver->in.backend->basis;
@@ -170,16 +170,16 @@ static kiln_status add_backend(search *s, const kiln_probe_report *report)
         char line[256];
         kn_text_putf(line, sizeof(line), "%s is set: what it hides would seem to have gone",
                      variable);
-        tell(s, report->backend, NULL, line);
+        report_entry(s, report->backend, NULL, line);
         return KILN_OK;
     }
     if (driver->left_out[0] != '\0') {
-        tell(s, report->backend, NULL, report->why); /* it may be repaired */
+        report_entry(s, report->backend, NULL, report->why); /* it may be repaired */
         return KILN_OK;
     }
     kiln_status status = kn_driver_wake(s->runtime, driver, &why);
     if (status != KILN_OK) {
-        tell(s, report->backend, NULL, why.why);
+        report_entry(s, report->backend, NULL, why.why);
         kiln_diag_clear(&why);
         return KILN_OK;
     }
@@ -221,7 +221,7 @@ typedef enum verdict { VERDICT_SAME, VERDICT_OTHER, VERDICT_UNKNOWN } verdict;
 
 /* Whether an entry was made for a driver and device: every field that says so is equal. One that is
  * not there was made by another kiln. */
-static verdict compare(const today *t, kn_span entry, kn_recipe_field *out_other)
+static verdict compare_entry(const today *t, kn_span entry, kn_recipe_field *out_other)
 {
     kn_span rest = kn_recipe_span(t->recipe);
     kn_recipe_field field;
@@ -256,7 +256,7 @@ static const char *find_gone(const search *s, kn_span entry, char *why, size_t s
         if (!same_field(entry, recipe, "stage") || !same_field(entry, recipe, "revision")) {
             continue;
         }
-        if (compare(t, entry, &other) != VERDICT_OTHER) {
+        if (compare_entry(t, entry, &other) != VERDICT_OTHER) {
             return NULL;
         }
         if (backend == NULL) {
@@ -287,7 +287,7 @@ static kiln_status look_at(void *user, const kiln_entry_info *entry)
     }
     s->result->entries_removed++;
     s->result->bytes_removed += entry->stored_size;
-    tell(s, backend, entry, why);
+    report_entry(s, backend, entry, why);
     return KILN_OK;
 }
 
@@ -311,7 +311,7 @@ static kiln_status take_key(void *user, const kiln_entry_info *entry)
 
 /* --- outside ---------------------------------------------------------------------------------- */
 
-static kiln_status run(search *s)
+static kiln_status run_search(search *s)
 {
     kiln_cache *cache = s->runtime->cache;
     kiln_status status = kn_cache_need_disk(cache, !s->options.dry_run, s->diag);
@@ -346,7 +346,7 @@ kiln_status kiln_runtime_prune_unreachable(kiln_runtime *runtime,
         return KILN_E_INVALID;
     }
     s.options = *options;
-    kiln_status status = run(&s);
+    kiln_status status = run_search(&s);
     drop_from(&s, 0);
     free(s.known.items);
     free(s.keys.items);

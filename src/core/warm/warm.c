@@ -72,8 +72,8 @@ static kiln_status build_item(kiln_warm *warm, item *it, bool *out_compiled, kil
 }
 
 /* Counts what became of an item, and reports it. */
-static void account(kiln_warm *warm, const item *it, kiln_status status, bool compiled,
-                    const kiln_diag *diag)
+static void account_item(kiln_warm *warm, const item *it, kiln_status status, bool compiled,
+                         const kiln_diag *diag)
 {
     kn_mutex_lock(&warm->telling);
     kn_mutex_lock(&warm->mutex);
@@ -117,13 +117,13 @@ static void call_off_rest(kiln_warm *warm)
         }
         kiln_diag diag = KILN_DIAG_INIT;
         (void)kiln_diag_set(&diag, KILN_E_CANCELLED, NULL, "warming a program", "it was cancelled");
-        account(warm, it, KILN_E_CANCELLED, false, &diag);
+        account_item(warm, it, KILN_E_CANCELLED, false, &diag);
         kiln_diag_clear(&diag);
     }
 }
 
 /* The job's last touch of the warming. */
-static void leave(kiln_warm *warm)
+static void leave_warm(kiln_warm *warm)
 {
     kn_mutex_lock(&warm->mutex);
     warm->active--;
@@ -140,14 +140,14 @@ static void run_job(void *user, bool called_off)
     item *it = next_item(warm, called_off);
     if (it == NULL) {
         call_off_rest(warm);
-        leave(warm);
+        leave_warm(warm);
         return;
     }
     kiln_status status = build_item(warm, it, &compiled, &diag);
     if (status != KILN_OK) {
         kn_log_diag(KILN_LOG_INFO, "warming", &diag);
     }
-    account(warm, it, status, compiled, &diag);
+    account_item(warm, it, status, compiled, &diag);
     kiln_diag_clear(&diag);
     kn_crew_post(warm->crew, &j->task, false); /* after what was posted meanwhile */
 }
@@ -187,7 +187,7 @@ static int compare_items(const void *left, const void *right)
 }
 
 /* The first job's first run: nobody else looks at the items yet. */
-static void plan(void *user, bool called_off)
+static void plan_items(void *user, bool called_off)
 {
     job *j = (job *)user;
     kiln_warm *warm = j->warm;
@@ -214,7 +214,7 @@ static void plan(void *user, bool called_off)
 
 /* --- outside ---------------------------------------------------------------------------------- */
 
-static void destroy(kiln_warm *warm)
+static void destroy_warm(kiln_warm *warm)
 {
     for (size_t i = 0; warm->items != NULL && i < warm->state.total; i++) {
         kiln_program_release(warm->items[i].program);
@@ -303,12 +303,12 @@ kiln_status kiln_warm_start(kiln_device *device, const kiln_warm_item *items, si
     warm->state.struct_size = sizeof(warm->state);
     status = take_items(warm, items, count, diag);
     if (status != KILN_OK) {
-        destroy(warm);
+        destroy_warm(warm);
         return status;
     }
     *out_warm = warm;
     warm->active = 1;
-    warm->jobs[0].task.run = plan;
+    warm->jobs[0].task.run = plan_items;
     kn_crew_post(crew, &warm->jobs[0].task, false);
     return KILN_OK;
 }
@@ -342,6 +342,6 @@ void kiln_warm_destroy(kiln_warm *warm)
     if (warm != NULL) {
         kiln_warm_cancel(warm);
         kiln_warm_wait(warm);
-        destroy(warm);
+        destroy_warm(warm);
     }
 }

@@ -26,7 +26,7 @@ typedef struct search {
     char nearest_target[KN_NAME_SIZE];
 } search;
 
-static kiln_status consider(search *s, const kiln_key *key, kn_span recipe)
+static kiln_status consider_entry(search *s, const kiln_key *key, kn_span recipe)
 {
     kn_recipe_lines then;
     if (memcmp(key->bytes, s->key.bytes, sizeof key->bytes) == 0) {
@@ -61,7 +61,7 @@ static kiln_status look_on_disk(void *user, const kiln_entry_info *info)
     kiln_blob *blob = NULL;
     kiln_status status = kn_disk_load(s->cache->disk, &info->key, &entry, &blob, NULL);
     if (status == KILN_OK) {
-        status = consider(s, &info->key, blob->recipe);
+        status = consider_entry(s, &info->key, blob->recipe);
     }
     kiln_blob_release(blob);
     return status == KILN_E_NOMEM ? status
@@ -70,7 +70,7 @@ static kiln_status look_on_disk(void *user, const kiln_entry_info *info)
 
 static kiln_status look_in_pack(void *user, const kiln_entry_info *info)
 {
-    return consider(user, &info->key, kn_span_of_text(info->recipe));
+    return consider_entry(user, &info->key, kn_span_of_text(info->recipe));
 }
 
 static kiln_status find_nearest(search *s, kiln_diag *diag)
@@ -104,8 +104,8 @@ static kiln_why why_of(const search *s, const kn_recipe_diff *diff, bool there)
 }
 
 /* `recipe` NULL: all that is known is the key. */
-static kiln_status explain(search *s, const char *recipe, bool there, kiln_explanation_fn *visit,
-                           void *user, kiln_diag *diag)
+static kiln_status explain_recipe(search *s, const char *recipe, bool there,
+                                  kiln_explanation_fn *visit, void *user, kiln_diag *diag)
 {
     kn_recipe_lines then = {NULL, 0};
     kn_recipe_diff difference = {.why = KILN_WHY_NEW};
@@ -153,7 +153,7 @@ kiln_status kiln_cache_explain(kiln_cache *cache, const kiln_recipe *recipe,
     search s = {.cache = cache, .key = kiln_recipe_key(recipe)};
     bool there = false;
     kiln_cache_contains(cache, &s.key, 1, &there);
-    return explain(&s, kiln_recipe_text(recipe), there, visit, user, diag);
+    return explain_recipe(&s, kiln_recipe_text(recipe), there, visit, user, diag);
 }
 
 typedef struct own_recipe {
@@ -194,7 +194,7 @@ kiln_status kiln_cache_explain_key(kiln_cache *cache, const kiln_key *key,
     kn_cache_check_fork(cache);
     kiln_status status = recipe_of_key(cache, key, &text, diag);
     if (status == KILN_OK) {
-        status = explain(&s, text, text != NULL, visit, user, diag);
+        status = explain_recipe(&s, text, text != NULL, visit, user, diag);
     }
     free(text);
     return status;

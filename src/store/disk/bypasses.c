@@ -51,7 +51,7 @@ static bool parse_row(const unsigned char bytes[ROW], kn_bypass_row *out_row)
     return out_row->count > 0 && digest_of(out_row->reason) == kn_get_u64(bytes + AT_DIGEST);
 }
 
-static void write_row(kn_file *file, uint64_t at, const kn_bypass_row *row)
+static void write_bypass_row(kn_file *file, uint64_t at, const kn_bypass_row *row)
 {
     unsigned char bytes[ROW];
     kn_put_u64(bytes + AT_DIGEST, digest_of(row->reason));
@@ -108,7 +108,7 @@ bool kn_bypasses_add(const char *root, const char *what, const char *reason, uin
     row.told = row.told || tell;
     memset(row.what, 0, sizeof row.what);
     kn_text_put(row.what, sizeof row.what, what);
-    write_row(file, at, &row);
+    write_bypass_row(file, at, &row);
     kn_rows_close(file);
     return tell;
 }

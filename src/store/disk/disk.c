@@ -92,7 +92,7 @@ void kn_disk_close(kn_disk *disk)
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-static char *put(char *at, const char *text, size_t length)
+static char *append_text(char *at, const char *text, size_t length)
 {
     memcpy(at, text, length);
     return at + length;
@@ -104,19 +104,20 @@ static void put_name(char *at, const kiln_key *key)
 {
     char hex[KILN_KEY_TEXT_SIZE];
     kiln_key_format(key, hex);
-    at = put(at, hex, 2);
+    at = append_text(at, hex, 2);
     *at++ = '/';
-    at = put(at, hex + 2, KILN_KEY_TEXT_SIZE - 3);
-    (void)put(at, ".kiln", sizeof ".kiln");
+    at = append_text(at, hex + 2, KILN_KEY_TEXT_SIZE - 3);
+    (void)append_text(at, ".kiln", sizeof ".kiln");
 }
 
 void kn_disk_entry_path(const kn_disk *disk, const char *target, const kiln_key *key,
                         char path[KN_DISK_PATH])
 {
-    char *at = put(path, disk->root, disk->root_length); /* at most KN_DISK_ROOT */
-    at = put(at, "/v1/", 4);
+    char *at = append_text(path, disk->root, disk->root_length); /* at most KN_DISK_ROOT */
+    at = append_text(at, "/v1/", 4);
     const size_t target_length = strlen(target);
-    at = put(at, target, target_length < KN_TARGET_LENGTH ? target_length : KN_TARGET_LENGTH);
+    at = append_text(at, target,
+                     target_length < KN_TARGET_LENGTH ? target_length : KN_TARGET_LENGTH);
     *at++ = '/';
     put_name(at, key);
 }
@@ -234,7 +235,7 @@ const char *kn_disk_locate(kn_disk *disk, const kiln_key *key)
 /* --- get -------------------------------------------------------------------------------------- */
 
 /* Moves the stamp of an entry that is in use, at most once an hour; one from the future as well. */
-static void stamp(kn_disk *disk, const char *path, int64_t used_ns)
+static void stamp_entry(kn_disk *disk, const char *path, int64_t used_ns)
 {
     int64_t age = kn_clock_wall_roughly() - used_ns;
     if (!disk->read_only && (age > KN_HOUR_NS || age < -KN_HOUR_NS) && kn_disk_root_stands(disk)) {
@@ -251,7 +252,7 @@ void kn_disk_stamp(kn_disk *disk, const kiln_key *key)
     if (target != NULL) {
         kn_disk_entry_path(disk, target, key, path);
         if (kn_file_stat(path, false, &facts, NULL) == KILN_OK) {
-            stamp(disk, path, facts.mtime_ns);
+            stamp_entry(disk, path, facts.mtime_ns);
         }
     }
 }
@@ -264,7 +265,7 @@ typedef struct lookup {
 
 /* Removes what is in an entry's place; with `seen`, only if that is what still lies there: others
  * that met the same damage may have put a good one in its place. False if it stays. */
-static bool drop(kn_disk *disk, const char *path, const kn_file_facts *seen)
+static bool drop_file(kn_disk *disk, const char *path, const kn_file_facts *seen)
 {
     kn_file_facts now;
     const uint32_t counts = kn_stats_counts(disk->stats);
@@ -337,7 +338,7 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
         status = kn_disk_entry_to_blob(&file, what->out_blob, what->diag);
     }
     if (status == KILN_OK) {
-        stamp(disk, path, file.facts.mtime_ns);
+        stamp_entry(disk, path, file.facts.mtime_ns);
         return KILN_OK;
     }
     if (status != KILN_E_CORRUPT && status != KILN_E_INVALID) {
@@ -348,10 +349,10 @@ static kiln_status try_get(kn_disk *disk, const char *target, void *user)
     }
     if (status == KILN_E_INVALID) {
         /* A link, a directory, or something huge: nothing that kiln has put there. */
-        (void)drop(disk, path, NULL);
+        (void)drop_file(disk, path, NULL);
         return KILN_E_CORRUPT;
     }
-    const bool dropped = drop(disk, path, &file.facts);
+    const bool dropped = drop_file(disk, path, &file.facts);
     if (dropped) {
         kn_losses_note_one(disk->root, what->key, KN_LOSS_CORRUPT);
     }

@@ -9,7 +9,7 @@
 typedef struct kn_disk_place {
     const kn_held_folder *folder; /* `path` is relative to it; NULL: it is absolute */
     const char *path;
-    kn_disk *owned; /* the file must belong to the user of this disk's root; NULL: to anybody */
+    kn_disk *owned; /* the file must belong to the user of this disk's root; NULL: to any user */
 } kn_disk_place;
 
 typedef struct kn_disk_entry {

@@ -29,14 +29,14 @@ typedef struct fingerprint {
     uint32_t groups[GROUPS];
 } fingerprint;
 
-static uint64_t mix(uint64_t sum, kn_span line)
+static uint64_t mix_line(uint64_t sum, kn_span line)
 {
     unsigned char checksum[KN_CHECKSUM_SIZE];
     kn_checksum(&line, 1, checksum);
     return (sum ^ kn_get_u64(checksum)) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static fingerprint take(kn_span recipe)
+static fingerprint take_fingerprint(kn_span recipe)
 {
     uint64_t family = 1, groups[GROUPS] = {0};
     kn_recipe_field field;
@@ -46,9 +46,9 @@ static fingerprint take(kn_span recipe)
         const kiln_why why = kn_recipe_about(field.name);
         const bool is_stage = kn_span_equal(field.name, kn_span_of_text("stage"));
         if (why >= FIRST && why <= LAST && !is_stage) {
-            groups[why - FIRST] = mix(groups[why - FIRST], line);
+            groups[why - FIRST] = mix_line(groups[why - FIRST], line);
         } else {
-            family = mix(family, line);
+            family = mix_line(family, line);
         }
     }
     fingerprint print = {.family = family != 0 ? family : 1};
@@ -73,7 +73,7 @@ static fingerprint read_row(const unsigned char *row)
     return print;
 }
 
-static void write_row(const fingerprint *print, unsigned char row[ROW])
+static void write_kin_row(const fingerprint *print, unsigned char row[ROW])
 {
     memset(row, 0, ROW);
     kn_put_u64(row + AT_FAMILY, print->family);
@@ -84,7 +84,7 @@ static void write_row(const fingerprint *print, unsigned char row[ROW])
 }
 
 /* The groups that differ, as bits. */
-static uint32_t difference(const fingerprint *a, const fingerprint *b)
+static uint32_t print_difference(const fingerprint *a, const fingerprint *b)
 {
     uint32_t bits = 0;
     for (size_t i = 0; i < GROUPS; i++) {
@@ -105,13 +105,13 @@ static unsigned count_bits(uint32_t bits)
 void kn_kin_note(const char *root, kn_span recipe)
 {
     unsigned char place[WAYS * ROW];
-    const fingerprint print = take(recipe);
+    const fingerprint print = take_fingerprint(recipe);
     kn_file *file = kn_rows_open(&kin_table, root, true);
     if (kn_rows_read(&kin_table, file, place_of(&print), WAYS, place)) {
         unsigned chosen = 0;
         for (unsigned i = 0; i < WAYS; i++) {
             const fingerprint there = read_row(place + i * ROW);
-            if (there.family == print.family && difference(&there, &print) == 0) {
+            if (there.family == print.family && print_difference(&there, &print) == 0) {
                 chosen = i;
                 break;
             }
@@ -122,7 +122,7 @@ void kn_kin_note(const char *root, kn_span recipe)
             }
         }
         unsigned char *row = place + chosen * ROW;
-        write_row(&print, row);
+        write_kin_row(&print, row);
         kn_rows_write(&kin_table, file, place_of(&print) + chosen, row);
     }
     kn_rows_close(file);
@@ -132,12 +132,13 @@ kiln_why kn_kin_find(const char *root, kn_span recipe)
 {
     unsigned char place[WAYS * ROW];
     uint32_t nearest = 0; /* none: nothing differs */
-    const fingerprint print = take(recipe);
+    const fingerprint print = take_fingerprint(recipe);
     kn_file *file = kn_rows_open(&kin_table, root, false);
     if (kn_rows_read(&kin_table, file, place_of(&print), WAYS, place)) {
         for (unsigned i = 0; i < WAYS; i++) {
             const fingerprint there = read_row(place + i * ROW);
-            const uint32_t bits = there.family == print.family ? difference(&there, &print) : 0;
+            const uint32_t bits =
+                there.family == print.family ? print_difference(&there, &print) : 0;
             if (bits != 0 && (nearest == 0 || count_bits(bits) < count_bits(nearest))) {
                 nearest = bits;
             }

@@ -37,20 +37,20 @@ static bool make_room(void **array, size_t count, size_t *capacity, size_t eleme
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static void emit(kiln_pack_writer *writer, const void *data, size_t size)
+static void emit_bytes(kiln_pack_writer *writer, const void *data, size_t size)
 {
     kn_publish_write(&writer->publish, data, size); /* a failure shows at the commit */
     writer->at += size;
 }
 
-static void pad(kiln_pack_writer *writer)
+static void pad_output(kiln_pack_writer *writer)
 {
     static const char zeros[KN_PACK_ALIGN];
-    emit(writer, zeros, (size_t)(-writer->at % KN_PACK_ALIGN));
+    emit_bytes(writer, zeros, (size_t)(-writer->at % KN_PACK_ALIGN));
 }
 
 /* Remembers where the record that is written next will lie. There is room (claim). */
-static void note(kiln_pack_writer *writer, const kn_pack_record *record, uint64_t length)
+static void note_record(kiln_pack_writer *writer, const kn_pack_record *record, uint64_t length)
 {
     writer->spots[writer->count++] =
         (kn_pack_spot){.key = record->key, .offset = writer->at, .length = length};
@@ -61,8 +61,8 @@ static void note(kiln_pack_writer *writer, const kn_pack_record *record, uint64_
 }
 
 /* Compresses where it saves an eighth. *out_memory is malloc'ed, or NULL where it does not pay. */
-static void compress(kiln_pack_writer *writer, kn_span body, void **out_memory, size_t *out_size,
-                     uint32_t *out_flags)
+static void compress_body(kiln_pack_writer *writer, kn_span body, void **out_memory,
+                          size_t *out_size, uint32_t *out_flags)
 {
     bool small = body.length <= KN_PACK_SMALL && writer->prepared != NULL;
     size_t room = ZSTD_compressBound(body.length);
@@ -95,13 +95,13 @@ static kiln_status write_record(kiln_pack_writer *writer, kn_pack_record record,
                    sizeof *writer->spots)) {
         return kn_no_memory(diag, writing);
     }
-    compress(writer, body, &memory, &size, &record.flags);
+    compress_body(writer, body, &memory, &size, &record.flags);
     record.body = memory != NULL ? kn_span_of(memory, size) : body;
     kn_pack_record_write(&record, header);
-    note(writer, &record, sizeof header + record.body.length);
-    emit(writer, header, sizeof header);
-    emit(writer, record.body.data, record.body.length);
-    pad(writer);
+    note_record(writer, &record, sizeof header + record.body.length);
+    emit_bytes(writer, header, sizeof header);
+    emit_bytes(writer, record.body.data, record.body.length);
+    pad_output(writer);
     free(memory);
     return KILN_OK;
 }
@@ -117,7 +117,7 @@ _Static_assert(offsetof(kn_pack_spot, key) == 0, "sorted by the first bytes");
 _Static_assert(offsetof(kn_pack_held, record) == 0 && offsetof(kn_pack_record, key) == 0,
                "sorted by the first bytes");
 
-static void train(kiln_pack_writer *writer)
+static void train_writer(kiln_pack_writer *writer)
 {
     size_t *sizes = calloc(writer->held_count + 1, sizeof *sizes);
     char *samples = malloc(writer->held_bytes + 1), *to = samples;
@@ -150,7 +150,7 @@ static kiln_status let_go(kiln_pack_writer *writer, kiln_diag *diag)
         qsort(writer->held, writer->held_count, sizeof *writer->held, by_key);
     }
     if (!writer->trained) {
-        train(writer);
+        train_writer(writer);
     }
     for (size_t i = 0; i < writer->held_count; i++) {
         kn_pack_held *held = &writer->held[i];
@@ -166,8 +166,8 @@ static kiln_status let_go(kiln_pack_writer *writer, kiln_diag *diag)
     return status;
 }
 
-static kiln_status hold(kiln_pack_writer *writer, const kn_pack_record *record, kn_span body,
-                        kiln_diag *diag)
+static kiln_status hold_record(kiln_pack_writer *writer, const kn_pack_record *record, kn_span body,
+                               kiln_diag *diag)
 {
     char *copy = NULL;
     if (!make_room((void **)&writer->held, writer->held_count, &writer->held_capacity,
@@ -183,7 +183,7 @@ static kiln_status hold(kiln_pack_writer *writer, const kn_pack_record *record, 
 /* --- entries ---------------------------------------------------------------------------------- */
 
 /* KILN_MISS if the key is there already; otherwise it is from now on. */
-static kiln_status claim(kiln_pack_writer *writer, const kiln_key *key, kiln_diag *diag)
+static kiln_status claim_key(kiln_pack_writer *writer, const kiln_key *key, kiln_diag *diag)
 {
     static char there;
     if (kn_map_find(&writer->seen, key->bytes, sizeof key->bytes) != NULL) {
@@ -207,12 +207,12 @@ kiln_status kn_pack_writer_take(kiln_pack_writer *writer, const kn_pack_record *
                              record->payload_size == 0 ? "an entry is empty"
                                                        : "an entry is too large");
     }
-    kiln_status status = claim(writer, &record->key, diag);
+    kiln_status status = claim_key(writer, &record->key, diag);
     if (status == KILN_MISS) {
         return KILN_OK;
     }
     if (status == KILN_OK && !writer->trained && body.length <= KN_PACK_SMALL) {
-        status = hold(writer, record, body, diag);
+        status = hold_record(writer, record, body, diag);
     } else if (status == KILN_OK) {
         status = write_record(writer, *record, body, diag);
     }
@@ -239,16 +239,16 @@ static kiln_status copy_record(kiln_pack_writer *writer, kiln_pack *base, uint64
         status = kn_pack_record_parse(bytes, &key, &record, diag);
     }
     if (status == KILN_OK) {
-        status = claim(writer, &key, diag);
+        status = claim_key(writer, &key, diag);
     }
     if (status == KILN_OK && !make_room((void **)&writer->spots, writer->count, &writer->capacity,
                                         sizeof *writer->spots)) {
         status = kn_no_memory(diag, writing);
     }
     if (status == KILN_OK) {
-        note(writer, &record, bytes.length);
-        emit(writer, bytes.data, bytes.length);
-        pad(writer);
+        note_record(writer, &record, bytes.length);
+        emit_bytes(writer, bytes.data, bytes.length);
+        pad_output(writer);
     }
     return status == KILN_MISS ? KILN_OK : status;
 }
@@ -282,7 +282,7 @@ static kiln_status check_options(const kiln_pack_writer_options *options, kiln_d
 }
 
 /* The temporary is next to the pack: a rename does not cross file systems. */
-static kiln_status begin(kiln_pack_writer *writer, const char *path, kiln_diag *diag)
+static kiln_status begin_file(kiln_pack_writer *writer, const char *path, kiln_diag *diag)
 {
     unsigned char head[KN_PACK_HEAD];
     char *folder = kn_path_folder(path);
@@ -294,7 +294,7 @@ static kiln_status begin(kiln_pack_writer *writer, const char *path, kiln_diag *
     if (status == KILN_OK) {
         writer->open = true;
         kn_pack_head_write(head);
-        emit(writer, head, sizeof head);
+        emit_bytes(writer, head, sizeof head);
     }
     return status;
 }
@@ -320,7 +320,7 @@ kiln_status kiln_pack_writer_create(const char *path, const kiln_pack_writer_opt
     writer->raw = options->raw;
     writer->trained = options->raw;
     writer->context = ZSTD_createCCtx();
-    status = writer->context != NULL ? begin(writer, path, diag) : kn_no_memory(diag, writing);
+    status = writer->context != NULL ? begin_file(writer, path, diag) : kn_no_memory(diag, writing);
     if (status == KILN_OK && options->base != NULL) {
         status = take_base(writer, options->base, diag);
     }
@@ -349,7 +349,7 @@ static void write_index(kiln_pack_writer *writer, char *index, kn_pack_trailer *
     }
     const kn_span covered = kn_span_of(index, writer->count * (KN_PACK_KEY + KN_PACK_PLACE));
     kn_checksum(&covered, 1, trailer->index_sum);
-    emit(writer, covered.data, covered.length);
+    emit_bytes(writer, covered.data, covered.length);
 }
 
 static kiln_status write_end(kiln_pack_writer *writer, kn_pack_trailer *trailer, kiln_diag *diag)
@@ -364,8 +364,8 @@ static kiln_status write_end(kiln_pack_writer *writer, kn_pack_trailer *trailer,
     trailer->dictionary_at = writer->at;
     trailer->dictionary_size = dictionary.length;
     kn_checksum(&dictionary, 1, trailer->dictionary_sum);
-    emit(writer, dictionary.data, dictionary.length);
-    pad(writer);
+    emit_bytes(writer, dictionary.data, dictionary.length);
+    pad_output(writer);
     trailer->index_at = writer->at;
     if (writer->count > 0) {
         qsort(writer->spots, writer->count, sizeof *writer->spots, by_key);
@@ -376,7 +376,7 @@ static kiln_status write_end(kiln_pack_writer *writer, kn_pack_trailer *trailer,
     trailer->file_size = writer->at + sizeof end;
     kn_text_put(trailer->writer, sizeof trailer->writer, KILN_VERSION);
     kn_pack_trailer_write(trailer, end);
-    emit(writer, end, sizeof end);
+    emit_bytes(writer, end, sizeof end);
     free(index);
     return KILN_OK;
 }

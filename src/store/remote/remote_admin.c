@@ -22,7 +22,7 @@ typedef struct inspection {
     char name[KN_REMOTE_NAME];
 } inspection;
 
-static bool note(inspection *i, kiln_status status, const char *doing)
+static bool note_outcome(inspection *i, kiln_status status, const char *doing)
 {
     if (status != KILN_OK && i->report->why[0] == '\0') {
         const char *why = i->session.call.why;
@@ -35,13 +35,14 @@ static bool note(inspection *i, kiln_status status, const char *doing)
     return status == KILN_OK;
 }
 
-static bool ping(inspection *i)
+static bool ping_inspected(inspection *i)
 {
     const kiln_remote_module_ops *ops = i->remote->ops;
     for (int n = 0; n < 3; n++) {
         int64_t clock = 0;
         const uint64_t start = kn_clock_now();
-        if (!note(i, ops->ping(i->session.connection, &i->session.call, &clock), "querying it")) {
+        if (!note_outcome(i, ops->ping(i->session.connection, &i->session.call, &clock),
+                          "querying it")) {
             return false;
         }
         const uint64_t took = kn_clock_now() - start;
@@ -64,7 +65,8 @@ static void read_and_write(inspection *i)
     size_t size = 0;
     bool wrote = false;
     if (i->remote->url.writes) {
-        wrote = note(i, ops->put(connection, call, i->name, text, sizeof text, true), "writing");
+        wrote = note_outcome(i, ops->put(connection, call, i->name, text, sizeof text, true),
+                             "writing");
     }
     if (i->remote->url.reads) { /* who only writes need not be allowed to read */
         kiln_status status = ops->get(connection, call, i->name, &data, &size);
@@ -75,16 +77,16 @@ static void read_and_write(inspection *i)
         } else {
             status = status == KILN_MISS ? KILN_OK : status;
         }
-        i->report->readable = note(i, status, "reading");
+        i->report->readable = note_outcome(i, status, "reading");
     }
     if (wrote) {
         const kiln_status status = ops->remove(connection, call, i->name);
-        (void)note(i, status == KILN_E_UNSUPPORTED ? KILN_OK : status, "removing");
+        (void)note_outcome(i, status == KILN_E_UNSUPPORTED ? KILN_OK : status, "removing");
     }
     i->report->writable = wrote && (i->report->readable || !i->remote->url.reads);
 }
 
-static void inspect(kn_remote *remote, kiln_remote_report *report)
+static void inspect_remote(kn_remote *remote, kiln_remote_report *report)
 {
     inspection i = {.remote = remote, .report = report};
     kiln_key key;
@@ -96,7 +98,7 @@ static void inspect(kn_remote *remote, kiln_remote_report *report)
     report->leases = (remote->ops->caps & KILN_REMOTE_LEASES) != 0 && remote->url.lease_ms > 0 &&
                      remote->url.reads && remote->url.writes;
     kiln_status status = kn_remote_enter(remote, remote->url.upload_ms, &i.session);
-    if (note(&i, status, "connecting") && ping(&i)) {
+    if (note_outcome(&i, status, "connecting") && ping_inspected(&i)) {
         report->reachable = true;
         read_and_write(&i);
     }
@@ -118,7 +120,7 @@ static kiln_status check_one(const char *text, size_t length, kn_stats *stats,
     memcpy(report->name, url.shown, sizeof report->name);
     status = kn_remote_open(&url, trust, stats, &remote, &own);
     if (status == KILN_OK) {
-        inspect(remote, report);
+        inspect_remote(remote, report);
         kn_remote_close(remote);
     } else {
         kn_text_putf(report->why, sizeof report->why, "%s", own.why);
@@ -159,7 +161,7 @@ kiln_status kiln_remote_check(const char *list, kiln_remote_report_fn *visit, vo
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static void format(const kn_public_key *public_key, char out[KILN_PUBLIC_KEY_TEXT_SIZE])
+static void format_public_key(const kn_public_key *public_key, char out[KILN_PUBLIC_KEY_TEXT_SIZE])
 {
     static const char word[] = "kiln-ed25519 ";
     _Static_assert(sizeof word + 2 * sizeof(kn_public_key) == KILN_PUBLIC_KEY_TEXT_SIZE,
@@ -175,7 +177,7 @@ kiln_status kiln_signing_key_generate(const char *path, char out_public[KILN_PUB
     out_public[0] = '\0';
     kiln_status status = kn_sign_generate(path, &public_key, diag);
     if (status == KILN_OK) {
-        format(&public_key, out_public);
+        format_public_key(&public_key, out_public);
     }
     return status;
 }
@@ -187,7 +189,7 @@ kiln_status kiln_signing_key_show(const char *path, char out_public[KILN_PUBLIC_
     out_public[0] = '\0';
     kiln_status status = kn_sign_public(path, &public_key, diag);
     if (status == KILN_OK) {
-        format(&public_key, out_public);
+        format_public_key(&public_key, out_public);
     }
     return status;
 }

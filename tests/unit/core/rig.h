@@ -24,8 +24,8 @@ typedef struct rig {
 int rig_setup(void **state);
 int rig_teardown(void **state);
 
-/* Opens cache (at <directory>/cache) and runtime; `backend` NULL means "fake". Close, then open again:
- * a second process. */
+/* Opens cache (at <directory>/cache) and runtime; `backend` NULL means "fake". Close, then open
+ * again: a second process. */
 void rig_open(rig *r, const char *backend);
 void rig_close(rig *r);
 /* rig_open with flags for the cache. */

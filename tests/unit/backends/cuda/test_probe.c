@@ -90,7 +90,8 @@ static void P3_the_toolkits_stub_is_no_driver(void **state)
 {
     (void)state;
     /* It can still compile: NVRTC is there. */
-    EXPECT("stub", "toolkit", "status=KILN_OK", "stub of libcuda, not the driver", "stubs directory");
+    EXPECT("stub", "toolkit", "status=KILN_OK", "stub of libcuda, not the driver",
+           "stubs directory");
     EXPECT("stub", "none", "library unusable", "stub of libcuda");
 }
 

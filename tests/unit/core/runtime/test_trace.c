@@ -1,5 +1,5 @@
-/* Traces: what is in them, that they are JSON at any moment, and that errors of the file are reported
- * or harmless. */
+/* Traces: what is in them, that they are JSON at any moment, and that errors of the file are
+ * reported or harmless. */
 #include "unit/core/rig.h"
 
 #include <jansson.h>
