@@ -307,13 +307,13 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_bypasses(kiln_cache *cache,
     X(corrupt, "damaged entries dropped")                                                          \
     X(rejected, "binaries refused by a driver and rebuilt")                                        \
     X(evicted, "entries evicted")                                                                  \
-    X(bypassed, "compiles that went past the cache")                                               \
-    X(wait_timeouts, "waits for another process given up")                                         \
+    X(bypassed, "compiles that bypassed the cache")                                                \
+    X(wait_timeouts, "waits for another process that were abandoned")                              \
     X(io_errors, "other store errors")                                                             \
-    X(misses_evicted, "misses of what was evicted before")                                         \
-    X(misses_corrupt, "misses of what was found damaged before")                                   \
+    X(misses_evicted, "misses of entries that had been evicted")                                   \
+    X(misses_corrupt, "misses of entries that had been found damaged")                             \
     X(remote_errors, "errors of remotes")                                                          \
-    X(remote_timeouts, "time-outs of remotes")                                                     \
+    X(remote_timeouts, "timeouts of remotes")                                                      \
     X(remote_uploads, "entries uploaded")                                                          \
     X(remote_upload_failures, "uploads that failed or were dropped")                               \
     X(remote_bytes_in, "bytes received from remotes")                                              \
@@ -323,18 +323,18 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_walk_bypasses(kiln_cache *cache,
     X(tunings, "kernels tuned")                                                                    \
     X(tune_launches, "launches made for tuning")                                                   \
     X(tuned_hits, "tuned variants picked")                                                         \
-    X(tuned_stale, "tunings that no longer held")                                                  \
+    X(tuned_stale, "tunings that were no longer valid")                                            \
     X(remote_raw_in, "bytes received from remotes, unpacked")                                      \
     X(remote_raw_out, "bytes uploaded, before packing")                                            \
-    X(misses_new, "misses of what was not known before")                                           \
-    X(misses_options, "misses by changed options or entry points")                                 \
-    X(misses_header, "misses by changed headers")                                                  \
-    X(misses_driver, "misses by another driver, compiler or device")                               \
-    X(misses_other, "misses by another environment or version of kiln")                            \
+    X(misses_new, "misses of entries never seen before")                                           \
+    X(misses_options, "misses due to changed options or entry points")                             \
+    X(misses_header, "misses due to changed headers")                                              \
+    X(misses_driver, "misses due to another driver, compiler or device")                           \
+    X(misses_other, "misses due to another environment or version of kiln")                        \
     X(note_hits, "kiln's notes found (headers, compilers)")                                        \
-    X(note_misses, "kiln's notes not found, or old")                                               \
-    X(bypass_ns, "time spent compiling past the cache, ns")                                        \
-    X(remote_skipped, "look-ups in remotes whose budget was used up")                              \
+    X(note_misses, "kiln's notes not found, or out of date")                                       \
+    X(bypass_ns, "time spent on compiles that bypassed the cache, ns")                             \
+    X(remote_skipped, "lookups in remotes whose budget was used up")                               \
     X(unended, "binaries rebuilt because loading them did not end")
 
 /* All counters. */

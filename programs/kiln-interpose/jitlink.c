@@ -31,9 +31,9 @@ static struct {
     const kn_jitlink_table *table;
 } front = {.chosen = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* --- the real library --- */
+/* --- the real library ------------------------------------------------------------------------- */
 
-static void bind_symbol(const char *name, const char *suffix, void *member)
+static void bind_link_symbol(const char *name, const char *suffix, void *member)
 {
     char symbol[64];
     snprintf(symbol, sizeof(symbol), "%s%s%s", suffix[0] != '\0' ? "__" : "", name, suffix);
@@ -43,11 +43,11 @@ static void bind_symbol(const char *name, const char *suffix, void *member)
 
 static void bind_release(kn_jitlink_calls *calls, const char *suffix)
 {
-    bind_symbol("nvJitLinkCreate", suffix, &calls->create);
-    bind_symbol("nvJitLinkDestroy", suffix, &calls->destroy);
-    bind_symbol("nvJitLinkAddData", suffix, &calls->add_data);
-    bind_symbol("nvJitLinkAddFile", suffix, &calls->add_file);
-    bind_symbol("nvJitLinkComplete", suffix, &calls->complete);
+    bind_link_symbol("nvJitLinkCreate", suffix, &calls->create);
+    bind_link_symbol("nvJitLinkDestroy", suffix, &calls->destroy);
+    bind_link_symbol("nvJitLinkAddData", suffix, &calls->add_data);
+    bind_link_symbol("nvJitLinkAddFile", suffix, &calls->add_file);
+    bind_link_symbol("nvJitLinkComplete", suffix, &calls->complete);
 #define X(name)                                                                                    \
     bind_symbol("nvJitLinkGet" #name "Size", suffix, &calls->size[KN_JITLINK_##name]);             \
     bind_symbol("nvJitLinkGet" #name, suffix, &calls->bytes[KN_JITLINK_##name]);
@@ -65,12 +65,12 @@ static void open_library(void)
 #define X(release) bind_release(&front.real[KN_JITLINK_##release], "_" #release);
     KN_JITLINK_RELEASES(X)
 #undef X
-    bind_symbol("nvJitLinkVersion", "", &front.real[KN_JITLINK_PLAIN].version);
+    bind_link_symbol("nvJitLinkVersion", "", &front.real[KN_JITLINK_PLAIN].version);
     void *found = dlsym(front.library, "__nvJitLinkAPI");
     memcpy(&front.private_function, &found, sizeof(found));
 }
 
-static const kn_jitlink_calls *open_real(unsigned release)
+static const kn_jitlink_calls *open_real_link(unsigned release)
 {
     pthread_mutex_lock(&front.lock);
     if (!front.tried && front.path[0] != '\0') {
@@ -81,7 +81,7 @@ static const kn_jitlink_calls *open_real(unsigned release)
     return front.library != NULL ? &front.real[release] : NULL;
 }
 
-/* --- without the core --- */
+/* --- without the core ------------------------------------------------------------------------- */
 
 #define CALL_REAL(release, function, ...)                                                          \
     do {                                                                                           \
@@ -139,9 +139,9 @@ static const kn_jitlink_table plain = {plain_create,   plain_destroy,  plain_add
                                        plain_add_file, plain_complete, plain_size,
                                        plain_bytes,    plain_version};
 
-/* --- the core --- */
+/* --- the core --------------------------------------------------------------------------------- */
 
-static const kn_jitlink_table *open_core(void)
+static const kn_jitlink_table *open_link_core(void)
 {
     static const char name[] = "libkiln-interpose.so";
     char path[KN_FIND_PATH];
@@ -159,7 +159,7 @@ static const kn_jitlink_table *open_core(void)
     return entry.object != NULL ? entry.function(&front.about) : NULL;
 }
 
-static void choose_table(void)
+static void choose_link_table(void)
 {
     const char *disable = getenv("KILN_DISABLE");
     const bool disabled = disable != NULL && disable[0] != '\0' && strcmp(disable, "0") != 0;
@@ -168,23 +168,23 @@ static void choose_table(void)
         front.path[0] = '\0';
         return;
     }
-    front.about = (kn_jitlink_real){front.path, KN_JITLINK_MAJOR, open_real};
-    const kn_jitlink_table *core = disabled ? NULL : open_core();
+    front.about = (kn_jitlink_real){front.path, KN_JITLINK_MAJOR, open_real_link};
+    const kn_jitlink_table *core = disabled ? NULL : open_link_core();
     front.table = core != NULL ? core : &plain;
 }
 
-static const kn_jitlink_table *use_table(const void *caller)
+static const kn_jitlink_table *use_link_table(const void *caller)
 {
     if (front.caller == NULL) {
         front.caller = caller; /* any of the first callers will do */
     }
-    pthread_once(&front.chosen, choose_table);
+    pthread_once(&front.chosen, choose_link_table);
     return front.table;
 }
 
 #define HERE use_table(__builtin_return_address(0))
 
-/* --- what is exported --- */
+/* --- what is exported ------------------------------------------------------------------------- */
 
 #define OUTPUT(release, prefix, suffix, output)                                                    \
     EXPORT nvJitLinkResult prefix##Get##output##Size##suffix(nvJitLinkHandle handle,               \
@@ -251,7 +251,7 @@ EXPORT private_fn __nvJitLinkAPI;
 long __nvJitLinkAPI(long a, long b, long c, long d, long e, long f)
 {
     (void)HERE;
-    return open_real(KN_JITLINK_PLAIN) != NULL && front.private_function != NULL
+    return open_real_link(KN_JITLINK_PLAIN) != NULL && front.private_function != NULL
                ? front.private_function(a, b, c, d, e, f)
                : NO_LIBRARY;
 }

@@ -26,7 +26,7 @@ typedef struct compile_call {
     uint64_t took;
 } compile_call;
 
-static kiln_status build(compile_call *call, kiln_diag *diag)
+static kiln_status build_and_keep(compile_call *call, kiln_diag *diag)
 {
     return kn_opencl_make(call->request, &call->program, diag);
 }
@@ -50,12 +50,12 @@ static kiln_status keep_for_later(compile_call *call, kiln_diag *diag)
                          "its binary is read later");
 }
 
-static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status compile_request(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     compile_call *call = (compile_call *)user;
     const kn_opencl_request *request = call->request;
     const uint64_t start = kn_clock_now();
-    kiln_status status = build(call, diag);
+    kiln_status status = build_and_keep(call, diag);
     call->took = kn_clock_now() - start;
     if (status != KILN_OK) {
         return status;
@@ -89,7 +89,7 @@ static kiln_status build_past_cache(kn_opencl_request *request, const char *reas
 {
     compile_call call = {.request = request};
     const uint64_t start = kn_clock_now();
-    kiln_status status = build(&call, diag);
+    kiln_status status = build_and_keep(&call, diag);
     kn_cache_count_bypass(request->cache, "an OpenCL program", reason, kn_clock_now() - start);
     *out_program = call.program;
     return status;
@@ -110,7 +110,7 @@ static kiln_status take_unstored(compile_call *call, kiln_diag *diag)
 static kiln_status build_again(compile_call *call, kiln_diag *diag)
 {
     call->later = true;
-    return build(call, diag);
+    return build_and_keep(call, diag);
 }
 
 static bool is_kept(const kn_opencl_request *request)
@@ -146,10 +146,10 @@ static kiln_status get_from_another(compile_call *call, kiln_blob **out_blob, ki
 }
 
 /* The cache's bytes, or (in call->program) what this call built itself. */
-static kiln_status get(compile_call *call, kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status get_opencl(compile_call *call, kiln_blob **out_blob, kiln_diag *diag)
 {
     kn_opencl_request *request = call->request;
-    const kn_cache_maker maker = {.compile = compile, .made = is_made, .user = call};
+    const kn_cache_maker maker = {.compile = compile_request, .made = is_made, .user = call};
     if (is_kept(request)) {
         return build_again(call, diag);
     }
@@ -167,7 +167,7 @@ static kiln_status get(compile_call *call, kiln_blob **out_blob, kiln_diag *diag
 }
 
 /* The driver refused what the cache had: drop it, build again, let the new one replace it. */
-static kiln_status redo(compile_call *call, kiln_diag *diag)
+static kiln_status redo_opencl(compile_call *call, kiln_diag *diag)
 {
     kn_opencl_request *request = call->request;
     kiln_key key = kiln_recipe_key(request->recipe);
@@ -175,11 +175,10 @@ static kiln_status redo(compile_call *call, kiln_diag *diag)
     kiln_diag_clear(diag);
     if (!call->barred) {
         kn_cache_count_rejected(request->cache);
-        kn_log(KILN_LOG_WARN,
-               "OpenCL: the driver refused a cached binary; it is compiled once more");
+        kn_log(KILN_LOG_WARN, "OpenCL: the driver refused a cached binary; it is compiled again");
         kn_ignore(kiln_cache_remove(request->cache, &key, NULL)); /* the new one replaces it */
     }
-    kiln_status status = compile(call, &blob, diag);
+    kiln_status status = compile_request(call, &blob, diag);
     if (status == KILN_OK) {
         /* The store logs its own errors. */
         kn_ignore(kiln_cache_put(request->cache, request->recipe, blob, call->took, NULL));
@@ -194,7 +193,7 @@ static kiln_status redo(compile_call *call, kiln_diag *diag)
     return status;
 }
 
-static kiln_status load(compile_call *call, const kiln_blob *blob, kiln_diag *diag)
+static kiln_status load_kept(compile_call *call, const kiln_blob *blob, kiln_diag *diag)
 {
     kn_opencl_request *request = call->request;
     const kiln_key key = kiln_recipe_key(request->recipe);
@@ -213,12 +212,12 @@ static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
 {
     kn_opencl_request *request = call->request;
     kiln_blob *blob = NULL;
-    kiln_status status = get(call, &blob, diag);
+    kiln_status status = get_opencl(call, &blob, diag);
     if (status == KILN_OK && call->program == NULL) {
-        status = load(call, blob, diag);
+        status = load_kept(call, blob, diag);
     }
     if (status == KILN_E_REJECTED) {
-        status = redo(call, diag);
+        status = redo_opencl(call, diag);
     }
     if (status == KILN_OK) {
         kn_opencl_request_save(request);
@@ -293,7 +292,7 @@ static kiln_status read_again(kn_opencl_request *request, const kiln_blob *store
                               kiln_blob **out_blob, kiln_diag *diag)
 {
     compile_call call = {.request = request, .read_now = true};
-    kiln_status status = compile(&call, out_blob, diag);
+    kiln_status status = compile_request(&call, out_blob, diag);
     if (call.program != NULL) {
         (void)request->api.clReleaseProgram(call.program);
     }
@@ -312,7 +311,7 @@ static kiln_status read_again(kn_opencl_request *request, const kiln_blob *store
     return status;
 }
 
-static kiln_status capture(kn_opencl_request *request, kiln_diag *diag)
+static kiln_status capture_request(kn_opencl_request *request, kiln_diag *diag)
 {
     kiln_blob *stored = NULL, *fresh = NULL;
     kiln_key key = kiln_recipe_key(request->recipe);
@@ -341,7 +340,7 @@ kiln_status kn_opencl_capture_wish(kiln_cache *cache, kn_opencl_wish *wish, kiln
         return status;
     }
     if (request.unit.is_pocl) {
-        status = request.bypass[0] != '\0' ? KILN_MISS : capture(&request, diag);
+        status = request.bypass[0] != '\0' ? KILN_MISS : capture_request(&request, diag);
     }
     kn_opencl_request_deinit(&request);
     return status;

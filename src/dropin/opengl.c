@@ -289,8 +289,7 @@ static kiln_status redo_opengl(request *r, GLuint *out_program, kiln_diag *diag)
     kiln_diag_clear(diag);
     if (!r->barred) {
         kn_cache_count_rejected(r->cache);
-        kn_log(KILN_LOG_WARN,
-               "OpenGL: the driver refused a cached binary; it is compiled once more");
+        kn_log(KILN_LOG_WARN, "OpenGL: the driver refused a cached binary; it is compiled again");
         kn_ignore(kiln_cache_remove(r->cache, &key, NULL)); /* the new one replaces it */
     }
     const uint64_t start = kn_clock_now();

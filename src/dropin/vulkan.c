@@ -60,7 +60,7 @@ static kiln_status find_loader(request *r, const kiln_vulkan_device *where,
     return status;
 }
 
-static kiln_status bind(request *r, const kiln_vulkan_device *where, kiln_diag *diag)
+static kiln_status bind_device(request *r, const kiln_vulkan_device *where, kiln_diag *diag)
 {
     PFN_vkGetInstanceProcAddr get = NULL;
     kiln_status status = find_loader(r, where, &get, diag);
@@ -138,7 +138,7 @@ static kiln_status request_init(request *r, kiln_cache *cache, const kiln_vulkan
         r->cache = r->own_cache;
     }
     if (status == KILN_OK) {
-        status = bind(r, where, diag);
+        status = bind_device(r, where, diag);
     }
     if (status == KILN_OK) {
         status = begin_recipe(r, stage, diag);
@@ -233,8 +233,7 @@ static void drop_refused(const request *r)
     const kiln_key key = kiln_recipe_key(r->recipe);
     if (!r->barred) {
         kn_cache_count_rejected(r->cache);
-        kn_log(KILN_LOG_WARN,
-               "Vulkan: the driver refused cached pipeline data; it is made once more");
+        kn_log(KILN_LOG_WARN, "Vulkan: the driver refused cached pipeline data; it is made again");
     }
     kn_ignore(kiln_cache_remove(r->cache, &key, NULL)); /* the new one replaces it anyway */
 }
@@ -273,7 +272,8 @@ static kiln_status add_pipeline(kiln_recipe *recipe, const VkComputePipelineCrea
     return status;
 }
 
-static kiln_status create(const pipelines_call *call, VkPipelineCache cache, kiln_diag *diag)
+static kiln_status create_with_cache(const pipelines_call *call, VkPipelineCache cache,
+                                     kiln_diag *diag)
 {
     const request *r = call->r;
     VkResult result =
@@ -288,7 +288,7 @@ static kiln_status create(const pipelines_call *call, VkPipelineCache cache, kil
     return kn_vk_fail(result, "vkCreateComputePipelines", diag);
 }
 
-static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status compile_pipelines(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     pipelines_call *call = (pipelines_call *)user;
     VkPipelineCache cache = VK_NULL_HANDLE;
@@ -296,7 +296,7 @@ static kiln_status compile(void *user, kiln_blob **out_blob, kiln_diag *diag)
     size_t size = 0;
     kiln_status status = make_cache(call->r, NULL, 0, &cache, diag);
     if (status == KILN_OK) {
-        status = create(call, cache, diag);
+        status = create_with_cache(call, cache, diag);
         call->made = status == KILN_OK;
     }
     if (status == KILN_OK) {
@@ -323,7 +323,7 @@ static kiln_status create_from(const pipelines_call *call, const kiln_blob *blob
     kn_load watch;
     kiln_status status = load_cache(r, blob, &watch, &cache, diag);
     if (status == KILN_OK) {
-        status = create(call, cache, diag);
+        status = create_with_cache(call, cache, diag);
     }
     end_load(r, &watch);
     if (status == KILN_OK && r->get_data(r->device, cache, &size, NULL) == VK_SUCCESS &&
@@ -332,7 +332,7 @@ static kiln_status create_from(const pipelines_call *call, const kiln_blob *blob
         kiln_blob *fresh = NULL;
         if (read_cache(r, cache, &data, &size, NULL) == KILN_OK &&
             kiln_blob_create(data, size, NULL, 0, &fresh, NULL) == KILN_OK) {
-            /* The caller has its pipelines; trouble in the store is the store's to log. */
+            /* The caller has its pipelines; the store logs its own errors. */
             kn_ignore(kiln_cache_put(r->cache, r->recipe, fresh, kiln_blob_compile_ns(blob), NULL));
         }
         kiln_blob_release(fresh);
@@ -348,7 +348,7 @@ static kiln_status get_pipelines(pipelines_call *call, kiln_diag *diag)
     kiln_blob *blob = NULL;
     const uint64_t start = kn_clock_now();
     kiln_status status =
-        kiln_cache_get_or_compile(r->cache, r->recipe, compile, call, &blob, NULL, diag);
+        kiln_cache_get_or_compile(r->cache, r->recipe, compile_pipelines, call, &blob, NULL, diag);
     if (status == KILN_OK && !call->made) {
         status = create_from(call, blob, diag);
         if (status == KILN_E_REJECTED) {
@@ -356,8 +356,8 @@ static kiln_status get_pipelines(pipelines_call *call, kiln_diag *diag)
             drop_refused(r);
             kiln_blob_release(blob);
             blob = NULL;
-            status =
-                kiln_cache_get_or_compile(r->cache, r->recipe, compile, call, &blob, NULL, diag);
+            status = kiln_cache_get_or_compile(r->cache, r->recipe, compile_pipelines, call, &blob,
+                                               NULL, diag);
             if (status == KILN_OK && !call->made) {
                 status = create_from(call, blob, diag);
             }
@@ -366,7 +366,7 @@ static kiln_status get_pipelines(pipelines_call *call, kiln_diag *diag)
     kiln_blob_release(blob);
     if (status == KILN_E_CANCELLED || status == KILN_E_REJECTED) {
         kiln_diag_clear(diag);
-        status = call->made ? KILN_OK : create(call, VK_NULL_HANDLE, diag);
+        status = call->made ? KILN_OK : create_with_cache(call, VK_NULL_HANDLE, diag);
         kn_cache_count_bypass(r->cache, what, "the driver returns no pipeline data",
                               kn_clock_now() - start);
     }
@@ -470,10 +470,10 @@ kiln_status kiln_vulkan_pipeline_cache_load(kiln_cache *cache, const kiln_vulkan
     return status;
 }
 
-/* The program's data and what is stored, in one; the program's alone if that cannot be had or is
- * over the limit. */
-static kiln_status join(request *r, VkPipelineCache own, const kiln_blob *stored, size_t limit,
-                        void **out_data, size_t *out_size, kiln_diag *diag)
+/* The program's data and what is stored, in one; the program's alone if that is unavailable or over
+ * the limit. */
+static kiln_status join_caches(request *r, VkPipelineCache own, const kiln_blob *stored,
+                               size_t limit, void **out_data, size_t *out_size, kiln_diag *diag)
 {
     VkPipelineCache both = VK_NULL_HANDLE;
     kiln_status status = KILN_E_REJECTED;
@@ -514,7 +514,7 @@ kiln_status kiln_vulkan_pipeline_cache_save(kiln_cache *cache, const kiln_vulkan
         return status;
     }
     kiln_blob *stored = find_saved(&r);
-    status = join(&r, own, stored, limit, &data, &size, diag);
+    status = join_caches(&r, own, stored, limit, &data, &size, diag);
     const bool same = status == KILN_OK && stored != NULL && data != NULL &&
                       size == kiln_blob_size(stored) &&
                       memcmp(data, kiln_blob_data(stored), size) == 0;

@@ -28,7 +28,7 @@ static struct {
 } identity = {.lock = {PTHREAD_MUTEX_INITIALIZER}};
 
 /* NULL if the library's file cannot be read. */
-static const char *find_identity(kiln_cache *cache)
+static const char *find_link_identity(kiln_cache *cache)
 {
     kn_mutex_lock(&identity.lock);
     if (!identity.known) {
@@ -62,7 +62,7 @@ static void report_link(const kn_jitlink_link *link, const char *origin, const c
                                           .saved_ns = link->saved_ns});
 }
 
-/* --- one step --- */
+/* --- one step --------------------------------------------------------------------------------- */
 
 typedef struct link_step {
     kn_jitlink_link *link;
@@ -71,7 +71,7 @@ typedef struct link_step {
     const char *unkept;
 } link_step;
 
-static bool gather_output(kn_jitlink_link *link, unsigned output, kn_strbuf *payload)
+static bool gather_link_output(kn_jitlink_link *link, unsigned output, kn_strbuf *payload)
 {
     const kn_jitlink_calls *calls = library->open(link->completed_release);
     size_t size = 0;
@@ -118,7 +118,7 @@ static kiln_status run_step(void *user, kiln_blob **out_blob, kiln_diag *diag)
                                "nvJitLink gave %d", step->code);
     }
     for (unsigned i = 0; status == KILN_OK && step->gathers && i < KN_JITLINK_OUTPUT_COUNT; i++) {
-        if (!gather_output(step->link, i, &payload)) {
+        if (!gather_link_output(step->link, i, &payload)) {
             step->unkept = "nvJitLink: it linked and does not give the result";
         }
     }
@@ -176,7 +176,7 @@ static nvJitLinkResult take_step(kn_jitlink_link *link, kiln_recipe *recipe, lin
     return code;
 }
 
-/* --- handing on --- */
+/* --- handing on ------------------------------------------------------------------------------- */
 
 /* The link with its lock held; NULL if the handle is not of this library. */
 static kn_jitlink_link *lock_link(nvJitLinkHandle handle)
@@ -196,7 +196,7 @@ static void unlock_link(kn_jitlink_link *link)
 }
 
 /* The real link behind a handle, as far as the caller has come. */
-static nvJitLinkHandle real_of(kn_jitlink_link *link, nvJitLinkHandle handle)
+static nvJitLinkHandle real_of_link(kn_jitlink_link *link, nvJitLinkHandle handle)
 {
     if (link == NULL) {
         return handle;
@@ -218,7 +218,7 @@ static nvJitLinkHandle real_of(kn_jitlink_link *link, nvJitLinkHandle handle)
         return code_;                                                                              \
     } while (0)
 
-/* --- the calls --- */
+/* --- the calls -------------------------------------------------------------------------------- */
 
 static bool options_are_texts(uint32_t count, const char *const *options)
 {
@@ -237,11 +237,11 @@ static nvJitLinkResult create_real(unsigned release, nvJitLinkHandle *handle, ui
                                                   : INTERNAL_ERROR;
 }
 
-static nvJitLinkResult call_create(unsigned release, nvJitLinkHandle *handle, uint32_t count,
-                                   const char *const *options)
+static nvJitLinkResult call_link_create(unsigned release, nvJitLinkHandle *handle, uint32_t count,
+                                        const char *const *options)
 {
     kiln_cache *cache = kn_session_cache();
-    const char *name = cache != NULL ? find_identity(cache) : NULL;
+    const char *name = cache != NULL ? find_link_identity(cache) : NULL;
     if (handle == NULL || name == NULL || !options_are_texts(count, options)) {
         return create_real(release, handle, count, options);
     }
@@ -270,7 +270,7 @@ static nvJitLinkResult call_create(unsigned release, nvJitLinkHandle *handle, ui
     return code;
 }
 
-static nvJitLinkResult call_destroy(unsigned release, nvJitLinkHandle *handle)
+static nvJitLinkResult call_link_destroy(unsigned release, nvJitLinkHandle *handle)
 {
     kn_jitlink_link *link = handle != NULL ? kn_jitlink_link_of(*handle) : NULL;
     if (link == NULL) {
@@ -288,7 +288,7 @@ static nvJitLinkResult call_add_data(unsigned release, nvJitLinkHandle handle, i
     kn_jitlink_link *link = lock_link(handle);
     if (link == NULL || link->plain || link->completed || data == NULL || size == 0 ||
         !kn_jitlink_link_add(link, release, type, data, size, name)) {
-        const nvJitLinkHandle before = real_of(link, handle);
+        const nvJitLinkHandle before = real_of_link(link, handle);
         if (link != NULL) {
             link->plain = true;
         }
@@ -311,7 +311,7 @@ static nvJitLinkResult call_add_file(unsigned release, nvJitLinkHandle handle, i
 {
     kn_jitlink_link *link = lock_link(handle);
     if (link != NULL && !link->plain) {
-        (void)real_of(link, handle);
+        (void)real_of_link(link, handle);
         link->plain = true;
         kiln_cache_count_bypass(kn_session_cache(), name_of_link(link), "nvJitLinkAddFile");
         report_link(link, "bypassed", "nvJitLinkAddFile");
@@ -323,7 +323,7 @@ static nvJitLinkResult call_complete(unsigned release, nvJitLinkHandle handle)
 {
     kn_jitlink_link *link = lock_link(handle);
     if (link == NULL || link->plain || link->completed) {
-        const nvJitLinkHandle before = real_of(link, handle);
+        const nvJitLinkHandle before = real_of_link(link, handle);
         if (link != NULL) {
             link->plain = true;
         }
@@ -350,8 +350,8 @@ static nvJitLinkResult call_complete(unsigned release, nvJitLinkHandle handle)
 }
 
 /* What the cache knows of an output; false: ask the real link. */
-static bool find_output(const kn_jitlink_link *link, unsigned output, uint32_t *out_code,
-                        kn_span *out_bytes)
+static bool find_link_output(const kn_jitlink_link *link, unsigned output, uint32_t *out_code,
+                             kn_span *out_bytes)
 {
     return link != NULL && !link->plain && link->blob != NULL &&
            kn_parts_get(kn_span_of(kiln_blob_data(link->blob), kiln_blob_size(link->blob)), output,
@@ -364,7 +364,7 @@ static nvJitLinkResult call_size(unsigned release, unsigned output, nvJitLinkHan
     kn_jitlink_link *link = lock_link(handle);
     uint32_t code = 0;
     kn_span bytes;
-    if (size == NULL || !find_output(link, output, &code, &bytes)) {
+    if (size == NULL || !find_link_output(link, output, &code, &bytes)) {
         HAND_ON(link, handle, release, size[output], real_, size);
     }
     if (code == 0) {
@@ -380,7 +380,8 @@ static nvJitLinkResult call_bytes(unsigned release, unsigned output, nvJitLinkHa
     kn_jitlink_link *link = lock_link(handle);
     uint32_t code = 0;
     kn_span bytes;
-    if (to == NULL || !find_output(link, output, &code, &bytes) || code != 0 || bytes.length == 0) {
+    if (to == NULL || !find_link_output(link, output, &code, &bytes) || code != 0 ||
+        bytes.length == 0) {
         HAND_ON(link, handle, release, bytes[output], real_, to);
     }
     memcpy(to, bytes.data, bytes.length);
@@ -388,7 +389,7 @@ static nvJitLinkResult call_bytes(unsigned release, unsigned output, nvJitLinkHa
     return 0;
 }
 
-/* --- version --- */
+/* --- version ---------------------------------------------------------------------------------- */
 
 static nvJitLinkResult ask_version(unsigned *major, unsigned *minor)
 {
@@ -412,10 +413,10 @@ static nvJitLinkResult keep_version(kiln_cache *cache, const kiln_recipe *recipe
     return code;
 }
 
-static nvJitLinkResult call_version(unsigned *major, unsigned *minor)
+static nvJitLinkResult call_link_version(unsigned *major, unsigned *minor)
 {
     kiln_cache *cache = kn_session_cache();
-    const char *name = cache != NULL ? find_identity(cache) : NULL;
+    const char *name = cache != NULL ? find_link_identity(cache) : NULL;
     kiln_recipe *recipe = NULL;
     kiln_blob *blob = NULL;
     if (major == NULL || minor == NULL || name == NULL ||
@@ -436,8 +437,9 @@ static nvJitLinkResult call_version(unsigned *major, unsigned *minor)
     return code;
 }
 
-static const kn_jitlink_table table = {call_create,   call_destroy, call_add_data, call_add_file,
-                                       call_complete, call_size,    call_bytes,    call_version};
+static const kn_jitlink_table table = {call_link_create, call_link_destroy, call_add_data,
+                                       call_add_file,    call_complete,     call_size,
+                                       call_bytes,       call_link_version};
 
 KILN_API const kn_jitlink_table *kn_interpose_jitlink(const kn_jitlink_real *real);
 const kn_jitlink_table *kn_interpose_jitlink(const kn_jitlink_real *real)

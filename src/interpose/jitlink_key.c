@@ -10,7 +10,7 @@
 
 #define REVISION 1u
 
-/* --- options --- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 /* nvJitLink's documentation, "Supported Link Options". Left out: -time, whose answer is never the
  * same; -split-compile, which depends on the processors; -g and -lineinfo, which write down times
@@ -76,7 +76,7 @@ bool kn_jitlink_identify(kiln_cache *cache, const kn_jitlink_real *library, char
     return kn_tool_identify(cache, library->path, out, size);
 }
 
-/* --- recipes --- */
+/* --- recipes ---------------------------------------------------------------------------------- */
 
 static const char *target_of(const kn_jitlink_link *link, char *out, size_t size)
 {
@@ -98,7 +98,7 @@ static kiln_status begin_recipe(const char *stage, const char *target, kiln_reci
     return status == KILN_OK ? kiln_recipe_set_target(*out_recipe, target, NULL) : status;
 }
 
-static kiln_status add_text(kiln_recipe *recipe, const char *name, const char *text)
+static kiln_status add_link_text(kiln_recipe *recipe, const char *name, const char *text)
 {
     return kiln_recipe_add_text(recipe, name, text, strlen(text), NULL);
 }
@@ -120,13 +120,13 @@ kiln_status kn_jitlink_key_create(const kn_jitlink_link *link, const char *ident
     kiln_status status =
         begin_recipe("nvjitlink.create", target_of(link, target, sizeof(target)), out_recipe);
     if (status == KILN_OK) {
-        status = add_text(*out_recipe, "nvjitlink", identity);
+        status = add_link_text(*out_recipe, "nvjitlink", identity);
     }
     if (status == KILN_OK) {
         status = kiln_recipe_add_u64(*out_recipe, "release", link->release, NULL);
     }
     for (uint32_t i = 0; i < link->option_count && status == KILN_OK; i++) {
-        status = add_text(*out_recipe, "option", link->options[i]);
+        status = add_link_text(*out_recipe, "option", link->options[i]);
     }
     return end_recipe(status, out_recipe);
 }
@@ -151,7 +151,7 @@ kiln_status kn_jitlink_key_add(const kn_jitlink_link *link, kiln_recipe **out_re
         status = kiln_recipe_add_u64(*out_recipe, "type", (uint64_t)input->type, NULL);
     }
     if (status == KILN_OK && input->name != NULL) {
-        status = add_text(*out_recipe, "name", input->name);
+        status = add_link_text(*out_recipe, "name", input->name);
     }
     if (status == KILN_OK) {
         status = kiln_recipe_add_bytes(*out_recipe, "input", input->data, input->size, NULL);
@@ -169,7 +169,7 @@ kiln_status kn_jitlink_key_version(const char *identity, kiln_recipe **out_recip
 {
     kiln_status status = begin_recipe("kiln.nvjitlink", "portable", out_recipe);
     if (status == KILN_OK) {
-        status = add_text(*out_recipe, "nvjitlink", identity);
+        status = add_link_text(*out_recipe, "nvjitlink", identity);
     }
     return end_recipe(status, out_recipe);
 }

@@ -19,7 +19,7 @@
 #include "sys/file.h"
 
 #define MAX_PATH 4096
-#define CHOOSE_ANOTHER "set KILN_CACHE_DIR to a folder of your own"
+#define CHOOSE_ANOTHER "set KILN_CACHE_DIR to a directory of your own"
 
 /* ---- where the cache is ---- */
 
@@ -67,7 +67,7 @@ static char *registered_home(void)
 static kiln_status give_path(char *path, char **out_path, kiln_diag *diag)
 {
     if (path == NULL) {
-        return kn_fail_nomem(diag, "cannot find", "the cache folder");
+        return kn_fail_nomem(diag, "cannot find", "the cache directory");
     }
     *out_path = path;
     return KILN_OK;
@@ -150,14 +150,14 @@ static kiln_status check_opened(int fd, const char *path, kiln_diag *diag)
     }
     if (facts.st_uid != geteuid()) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
-                             "the cache folder belongs to user %lu, not to user %lu",
+                             "the cache directory belongs to user %lu, not to user %lu",
                              (unsigned long)facts.st_uid, (unsigned long)geteuid());
     }
     if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        kn_text_putf(fix, sizeof fix, "chmod go-w '%s', or " CHOOSE_ANOTHER, path);
+        kn_text_putf(fix, sizeof fix, "run chmod go-w '%s', or " CHOOSE_ANOTHER, path);
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, path,
-                             "the cache folder can be written to by %s (mode %04o)",
-                             (facts.st_mode & S_IWOTH) != 0 ? "everybody" : "its group",
+                             "the cache directory is %s (mode %04o)",
+                             (facts.st_mode & S_IWOTH) != 0 ? "world-writable" : "group-writable",
                              (unsigned)(facts.st_mode & 07777));
     }
     return KILN_OK;
@@ -171,8 +171,8 @@ static kiln_status claim_directory(char *path, kiln_diag *diag)
         return status;
     }
     if (S_ISLNK(mode)) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_CACHE_DIR to the folder itself",
-                             path, "the cache folder is a link");
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_CACHE_DIR to the directory itself",
+                             path, "the cache directory is a link");
     }
     if (!S_ISDIR(mode) && kn_file_make_folder(path, diag) != KILN_OK) {
         if (diag != NULL) {
@@ -182,7 +182,7 @@ static kiln_status claim_directory(char *path, kiln_diag *diag)
     }
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
-        return kn_fail(diag, KILN_E_UNAVAILABLE, errno, "cannot open cache folder", path);
+        return kn_fail(diag, KILN_E_UNAVAILABLE, errno, "cannot open cache directory", path);
     }
     status = check_opened(fd, path, diag);
     (void)close(fd);
@@ -203,11 +203,11 @@ kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag)
 {
     if (!kn_path_is_absolute(path)) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, CHOOSE_ANOTHER, path,
-                             "the cache folder is not an absolute path");
+                             "the cache directory is not an absolute path");
     }
     char *copy = kn_text_copy(path);
     if (copy == NULL) {
-        return kn_fail_nomem(diag, "cannot open cache folder", path);
+        return kn_fail_nomem(diag, "cannot open cache directory", path);
     }
     strip_end(copy);
     kiln_status status = claim_directory(copy, diag);

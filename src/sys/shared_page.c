@@ -10,7 +10,7 @@
 #include "sys/fail.h"
 
 /* Bytes are written, and not a hole made: a page of a hole finds its room when it is touched. */
-static kiln_status fill(int fd, uint64_t size, kiln_diag *diag)
+static kiln_status fill_page(int fd, uint64_t size, kiln_diag *diag)
 {
     static const char zeros[KN_SHARED_PAGE_SIZE];
     if (size < sizeof zeros && !kn_file_may_reach(sizeof zeros)) {
@@ -32,7 +32,7 @@ kiln_status kn_shared_page_map(const kn_lock_file *file, kn_shared_word **out_wo
     uint64_t size = 0;
     const int fd = kn_lock_file_handle(file, &size);
     *out_words = NULL;
-    kiln_status status = fill(fd, size, diag);
+    kiln_status status = fill_page(fd, size, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -56,6 +56,6 @@ void kn_shared_page_unmap(kn_shared_word *words)
 
 bool kn_shared_page_is_ready(kn_shared_word *words)
 {
-    /* The cheapest call that stores where it is told to. */
+    /* The cheapest call that stores where it is asked to. */
     return syscall(SYS_getcpu, (void *)(words + KN_SHARED_PAGE_WORDS), NULL, NULL) == 0;
 }

@@ -1,7 +1,7 @@
 /* The first page of a file as memory that all processes share which map it: words that outlive the
  * process that wrote them, and cost no call of the system.
  *
- * A fork's child does not have it, and is told that it is not ready.
+ * A fork's child does not have it, and gets the answer that it is not ready.
  *
  * Who touches a page of a file that was cut short meanwhile, or for which the file system finds no
  * room, is killed (SIGBUS). So nothing of it is read or written unless kn_shared_page_is_ready has

@@ -17,7 +17,7 @@ static inline kiln_status kt_take_key(void *user, const kiln_entry_info *info)
     return KILN_OK;
 }
 
-/* Of the only entry on disk that is no note of kiln's own. */
+/* Of the only entry on disk that is not a note of kiln's own. */
 static inline void kt_end_in_load(const char *root, const char *target)
 {
     kiln_cache_options options;
@@ -40,7 +40,7 @@ static inline void kt_end_in_load(const char *root, const char *target)
     assert_int_equal(WEXITSTATUS(status), 3);
 }
 
-/* Whether somebody is in a load now. */
+/* Whether a process is in a load now. */
 static inline bool kt_is_in_load(const char *root)
 {
     size_t size = 0;

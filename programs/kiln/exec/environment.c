@@ -95,7 +95,7 @@ static char *find_real(cli_pool *pool, const library_kind *kind, const char *pro
     return kind->find(major, NULL, path, sizeof(path)) ? copy_text(pool, path) : NULL;
 }
 
-/* --- what is set --- */
+/* --- what is set ------------------------------------------------------------------------------ */
 
 bool exec_environment_add(exec_environment *environment, const char *name, const char *value)
 {

@@ -459,7 +459,7 @@ static kiln_status take_artifact(kn_build *build, size_t index, kn_ticker *ticke
     if (status != KILN_E_CORRUPT || run->origin == KILN_ORIGIN_COMPILED) {
         return status;
     }
-    kn_log(KILN_LOG_WARN, "%s: the entry of %s is not an artifact; it is compiled once more",
+    kn_log(KILN_LOG_WARN, "%s: the entry of %s is not an artifact; it is compiled again",
            source_name(build), build->stages[index].name);
     kn_ignore(kiln_cache_remove(build->cache, &run->key, NULL)); /* the new one replaces it */
     kiln_blob_release(run->blob);
@@ -517,7 +517,7 @@ kiln_status kn_stage_redo(kn_build *build, size_t index, kiln_diag *diag)
         return KILN_E_REJECTED;
     }
     if (!build->barred) {
-        kn_log(KILN_LOG_WARN, "%s: the driver refused the cached binary; it is compiled once more",
+        kn_log(KILN_LOG_WARN, "%s: the driver refused the cached binary; it is compiled again",
                source_name(build));
     }
     kiln_blob *refused = run->blob;
@@ -526,7 +526,7 @@ kiln_status kn_stage_redo(kn_build *build, size_t index, kiln_diag *diag)
     kiln_status status = build->barred ? KILN_OK : kn_stage_get(build, index, diag);
     if (status == KILN_OK && (build->barred || (run->origin != KILN_ORIGIN_COMPILED &&
                                                 same_bytes(refused, run->blob)))) {
-        /* It must not be loaded by whoever put it there, or a tier that cannot be written gave it
+        /* Its writer must not load it, or a tier that cannot be written gave it
          * again: compile by ourselves, and let the tiers above it have the new one. */
         compile_call call = {.build = build, .index = index};
         kn_artifact_deinit(&run->artifact);

@@ -108,7 +108,7 @@ kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *dia
 /* Around a driver's look at the bytes of an entry, from whichever tier: if the process does not
  * live to see its end, and the next one that tries neither, the entry is barred
  * (store/disk/loads.h). False: it is, which is counted, and logged with `what` it is; it must be
- * made once more, and what is made is not to be loaded from its bytes where that can be avoided. */
+ * made again, and what is made is not to be loaded from its bytes where that can be avoided. */
 bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *what,
                          kn_load *out_load);
 void kn_cache_load_end(kiln_cache *cache, const kiln_key *key, const kn_load *load);

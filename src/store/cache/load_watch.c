@@ -1,5 +1,5 @@
-/* Loads that are watched: the table of the disk tier, opened at the first one. Must not know what a
- * driver does. */
+/* Loads that are watched: the table of the disk tier, opened at the first one. This file must not
+ * know what a driver does. */
 #include "store/cache/cache.h"
 
 #include "base/log.h"
@@ -30,7 +30,7 @@ bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *wha
     kn_stats_add(cache->stats, KN_COUNT_unended, 1);
     kn_log(KILN_LOG_WARN,
            "%s: %u processes in a row ended while the driver loaded its cached binary; it is "
-           "compiled once more",
+           "compiled again",
            what, KN_LOADS_IN_A_ROW);
     return false;
 }

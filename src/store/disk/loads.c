@@ -1,4 +1,4 @@
-/* A table of words in shared memory. Must not know what a driver is. */
+/* A table of words in shared memory. This file must not know what a driver is. */
 #include "store/disk/loads.h"
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static kn_shared_word *row_at(kn_shared_word *words, unsigned row)
     return words + ROWS_AT + row * ROW;
 }
 
-static kn_shared_word *find_row(kn_shared_word *words, uint64_t key)
+static kn_shared_word *find_load_row(kn_shared_word *words, uint64_t key)
 {
     for (unsigned i = 0; i < ROWS; i++) {
         kn_shared_word *row = row_at(words, i);
@@ -119,7 +119,7 @@ static void unlock_rows(kn_loads *loads)
  * the last one was noted adds nothing. */
 static void note_unended(kn_loads *loads, uint64_t key, int64_t began, int64_t now)
 {
-    kn_shared_word *row = find_row(loads->words, key);
+    kn_shared_word *row = find_load_row(loads->words, key);
     row = row != NULL ? row : take_row(loads->words, key);
     if (began <= (int64_t)row[ROW_NOTED]) {
         return;
@@ -131,8 +131,8 @@ static void note_unended(kn_loads *loads, uint64_t key, int64_t began, int64_t n
 
 static void note_ended(kn_loads *loads, uint64_t key)
 {
-    if (find_row(loads->words, key) != NULL && lock_rows(loads)) {
-        kn_shared_word *row = find_row(loads->words, key);
+    if (find_load_row(loads->words, key) != NULL && lock_rows(loads)) {
+        kn_shared_word *row = find_load_row(loads->words, key);
         if (row != NULL) {
             row[ROW_KEY] = 0;
         }
@@ -267,7 +267,7 @@ bool kn_loads_begin(kn_loads *loads, const kiln_key *key, kn_load *out_load)
         return true;
     }
     const int64_t now = kn_clock_wall();
-    const kn_shared_word *row = find_row(loads->words, mark);
+    const kn_shared_word *row = find_load_row(loads->words, mark);
     if (row != NULL && is_barred(row, now)) {
         return false;
     }

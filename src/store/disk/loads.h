@@ -1,8 +1,8 @@
 /* Loads that did not end: `<root>/loads`, a page that all processes map (sys/shared_page.h).
  *
  * Who hands an entry's bytes to a driver writes its key into a cell of his own before, and takes it
- * out after. A cell of a process that is gone, as its lock tells, is a load that did not end: the
- * driver crashed on these bytes, or somebody killed the process while it was at it. Nobody can tell
+ * out after. A cell of a process that is gone, as its lock shows, is a load that did not end: the
+ * driver crashed on these bytes, or the process was killed while it was at it. Nobody can tell
  * which, so one such load says nothing. After two in a row, without one that ended in between, the
  * entry is barred: its bytes are given to no driver for a day, then for two, and so on to a month.
  *
@@ -21,7 +21,7 @@ typedef struct kn_loads kn_loads;
 /* Opens the table of a root that is ours, makes it where there is none, and notes the loads of
  * processes that are gone. NULL where that cannot be: loads are then not watched. */
 kn_loads *kn_loads_open(const char *root);
-/* Every load of it has ended. */
+/* Every load of it is over. */
 void kn_loads_close(kn_loads *loads);
 
 /* One load. */
@@ -34,7 +34,7 @@ typedef struct kn_load {
 bool kn_loads_begin(kn_loads *loads, const kiln_key *key, kn_load *out_load);
 void kn_loads_end(kn_loads *loads, const kiln_key *key, const kn_load *load);
 
-/* The process ends in order: what other threads are loading now is no driver's fault. */
+/* The process ends in order: what other threads are loading now is not a driver's fault. */
 void kn_loads_leave(kn_loads *loads);
 
 /* Bars nothing any longer. */

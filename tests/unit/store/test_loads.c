@@ -153,7 +153,7 @@ static void two_loads_in_a_row_that_crash_bar_an_entry(void **state)
     assert_int_equal(count_unended(*state), 2);
 }
 
-/* A driver that leaves with a code, and one that hangs until somebody kills it, are the same. */
+/* A driver that leaves with a code, and one that hangs until it is killed, are the same. */
 static void so_do_loads_that_exit_or_hang(void **state)
 {
     make_root(*state);
@@ -314,7 +314,7 @@ static void every_thread_has_a_load_of_its_own(void **state)
     assert_int_equal(load(*state, "other", ENDS), BARRED);
 }
 
-/* A program that ends while its threads load is no driver's fault. */
+/* A program that ends while its threads load is not a driver's fault. */
 static void an_orderly_end_is_no_crash(void **state)
 {
     make_root(*state);
