@@ -441,7 +441,7 @@ kiln_status kn_vk_event_elapsed(void *opaque, void *event, uint64_t *out_ns, kil
                       (double)device->physical->properties.limits.timestampPeriod;
     if (!(ns >= 0 && ns < 0x1p63)) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "update the Vulkan driver", "event",
-                             "the driver's time stamps are no time");
+                             "the driver's time stamps are invalid");
     }
     *out_ns = (uint64_t)ns;
     return KILN_OK;

@@ -1,5 +1,5 @@
-/* Drivers behind one loader (OpenCL's ICDs), one at a time: a folder with the registrations of some
- * of them, which the loader's variable is pointed at, in a child or in this process. */
+/* Drivers behind one loader (OpenCL's ICDs), one at a time: a directory with the registrations of
+ * some of them, which the loader's variable is pointed at, in a child or in this process. */
 #ifndef KILN_CORE_APART_H
 #define KILN_CORE_APART_H
 
@@ -15,14 +15,14 @@ typedef struct kn_apart {
     const char *variable; /* of the loader */
     const char *end;      /* of a registration's name */
     char *from;           /* where they are registered */
-    char *folder;         /* the folder with copies of some, or NULL */
+    char *folder;         /* the directory with copies of some, or NULL */
 } kn_apart;
 
-/* False where the loader of this backend cannot be given a folder, or looks elsewhere. */
+/* False where the loader of this backend cannot be given a directory, or looks elsewhere. */
 bool kn_apart_init(kn_apart *apart, const char *backend);
 void kn_apart_deinit(kn_apart *apart);
 
-/* Makes the folder anew: with `only` (NULL: with all) but what is in `left_out`. */
+/* Recreates the directory: with `only` (NULL: with all) but what is in `left_out`. */
 bool kn_apart_fill(kn_apart *apart, const char *only, const char *left_out);
 bool kn_apart_is_left_out(const char *left_out, const char *name);
 /* False if there is no room for it. */
@@ -35,8 +35,9 @@ void kn_apart_describe(const char *left_out, char *text, size_t size);
  */
 bool kn_apart_is_preloaded(const char *backend);
 
-/* Calls `open` with the loader's variable pointed at a folder without what is in `left_out`. False,
- * without a call, if the loader may have read its list already or cannot be given another. */
+/* Calls `open` with the loader's variable pointed at a directory without what is in `left_out`.
+ * False, without a call, if the loader may have read its list already or cannot be given
+ * another. */
 typedef void kn_apart_open(void *user);
 bool kn_apart_call(const char *backend, const char *left_out, kn_apart_open *open, void *user);
 

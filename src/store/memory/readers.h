@@ -1,4 +1,4 @@
-/* Who is reading: lets a table be read without a lock, and tells when what was taken out of it can
+/* Who is reading: lets a table be read without a lock, and says when what was taken out of it can
  * be freed.
  *
  *     reader:  kn_reader *r = kn_readers_enter(&readers, &guest);
@@ -68,7 +68,7 @@ static inline kn_reader *kn_readers_enter(const kn_readers *readers, bool *out_g
     } else {
         atomic_fetch_add_explicit(&reader->guests, 1, memory_order_seq_cst);
         if (readers->fenced) {
-            /* The addition alone keeps no later load behind it (C11 7.17.3). No test here can show
+            /* The addition alone keeps no later load after it (C11 7.17.3). No test here can show
              * that: on x86 it is a whole fence, and the thread sanitizer knows none. */
             atomic_thread_fence(memory_order_seq_cst);
         }

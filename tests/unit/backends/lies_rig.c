@@ -34,8 +34,7 @@ static const uint64_t numbers[] = {
     UINT64_MAX,
 };
 
-/* --- in the child ------------------------------------------------------------------------------
- */
+/* --- in the child ----------------------------------------------------------------------------- */
 
 typedef struct trip {
     void *instance, *device, *queue, *program, *buffer, *event;
@@ -199,8 +198,7 @@ static int lie_about(const char *query)
     return 0;
 }
 
-/* --- in the parent -----------------------------------------------------------------------------
- */
+/* --- in the parent ---------------------------------------------------------------------------- */
 
 static bool find_real_library(char *path, size_t size)
 {

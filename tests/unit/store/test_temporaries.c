@@ -184,7 +184,7 @@ static void S5_temporaries_are_swept_hourly(void **state)
 
 /* While a put writes, what it is to replace is removed: it is off the totals once. */
 /* Of a compiler's process that was killed while it made a precompiled header. One that may still be
- * at work is left alone, and so is what is no temporary. */
+ * at work is left alone, and so is what is not a temporary. */
 static void S5_halves_of_precompiled_headers_are_swept(void **state)
 {
     static const char digest[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";

@@ -1,5 +1,5 @@
-/* The OpenCL backend behind the whole of kiln: processes that share a cache folder, on fake drivers
- * with faults and on PoCL. Counters decide. */
+/* The OpenCL backend behind the whole of kiln: processes that share a cache directory, on fake
+ * drivers with faults and on PoCL. Counters decide. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +137,7 @@ static int ask_known(void)
 /* --- in the parent ---------------------------------------------------------------------------- */
 
 static char output[8192];
-static const char *same_pocl; /* NULL: another folder for each start */
+static const char *same_pocl; /* NULL: another directory for each start */
 
 static int start(const char *folder, const char *variant, const char *word)
 {
@@ -285,8 +285,8 @@ static void what_crashes_from_a_pack_is_not_loaded_from_it(void **state)
     free(root);
 }
 
-/* The second process compiles nothing: not the program, and (PoCL's folder is empty at its start,
- * and gets no file) not at the launch either. */
+/* The second process compiles nothing: not the program, and (PoCL's directory is empty at its
+ * start, and gets no file) not at the launch either. */
 static void a_warm_process_compiles_nothing_at_its_first_launch(void **state)
 {
     expect(state, NULL, "run", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
