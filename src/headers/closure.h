@@ -14,7 +14,7 @@
  * Where a header is looked for, in this order (the order of gcc, clang and NVRTC):
  *   "x" a header in memory of exactly that name; the includer's directory; the include dirs; the
  *        system dirs. If both of the first two exist, both count, since compilers differ there.
- *        In a header in memory "x" may be, and all count: one in memory beside it, the same below
+ *        In a header in memory "x" may be, and all count: one in memory next to it, the same below
  *        the current directory, the first on the search path.
  *   <x> as above without the includer's directory.
  *   include_next: every dir of the path that has the name counts.
@@ -77,7 +77,7 @@ typedef struct kn_closure_request {
     const kiln_recipe *first;
     /* What a long list says may be taken as so and looked at meanwhile, in a thread of its own: the
      * optimistic walk, whose states are drawn in core/walk/build.c. The caller asks
-     * kn_closure_settle before anybody relies on it. */
+     * kn_closure_settle before it is relied on. */
     bool assume;
 } kn_closure_request;
 
@@ -104,7 +104,7 @@ void kn_closure_destroy(kn_closure *closure);
 
 /* Of a closure that was assumed: waits for the look at its files. KILN_OK: it is so, and the
  * closure is like any other from now on; KILN_MISS: it is not, and nothing that was made of it may
- * be used: the closure is found anew, without assuming. KILN_E_NOMEM. Of any other closure:
+ * be used: the closure is found again, without assuming. KILN_E_NOMEM. Of any other closure:
  * KILN_OK. */
 kiln_status kn_closure_settle(kn_closure *closure);
 
@@ -140,7 +140,7 @@ kiln_status kn_closure_watch(const kn_closure *closure, kn_closure_place_fn *vis
 bool kn_closure_still_true(kn_closure *closure);
 
 /* Writes the manifest if it is new or the next start would profit; call it off the critical path
- * and after a success only. Trouble is logged by the store and is nobody's failure. */
+ * and after a success only. Errors are logged by the store and fail no one. */
 void kn_closure_save(kn_closure *closure);
 
 #endif

@@ -1,4 +1,4 @@
-/* A tool of somebody else's that kiln stands in for: found, named in keys, run on files in memory,
+/* A tool of another project that kiln stands in for: found, named in keys, run on files in memory,
  * or put in this process's place. Linux.
  *
  * kn_tool_find is in tool_find.c. */

@@ -1,7 +1,8 @@
-/* Files: reading whole, facts, folders, walking. Paths are UTF-8. Failures leave errno's meaning in
- * the diag (vendor_code is errno); callers that only need "there or not" pass a NULL diag.
+/* Files: reading whole, facts, directories, walking. Paths are UTF-8. Failures leave errno's
+ * meaning in the diag (vendor_code is errno); callers that only need "there or not" pass a NULL
+ * diag.
  *
- * What works on folders is in folder.c, the paths are in path.c. */
+ * What works on directories is in folder.c, the paths are in path.c. */
 #ifndef KILN_SYS_FILE_H
 #define KILN_SYS_FILE_H
 
@@ -40,7 +41,7 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
 kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
                          size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag);
 
-/* A folder that is held open: files in it are found without walking the path to it, each part of
+/* A directory that is held open: files in it are found without walking the path to it, each part of
  * which the system would look up again. By now it may be gone, or no longer what its path leads to.
  * A link is not followed. KILN_MISS, KILN_E_IO, KILN_E_NOMEM. */
 typedef struct kn_held_folder kn_held_folder;
@@ -63,15 +64,16 @@ kiln_status kn_file_read_behind(const kn_held_folder *folder, const char *path, 
                                 size_t *out_at, size_t *out_size, kn_file_facts *out_facts,
                                 kiln_diag *diag);
 
-/* Makes a folder with all its parents, each 0700 (Windows: inherited); existing ones are fine. */
+/* Makes a directory with all its parents, each 0700 (Windows: inherited); existing ones are
+ * fine. */
 kiln_status kn_file_make_folder(const char *path, kiln_diag *diag);
 
-/* Makes one folder that is nobody's yet, 0700, and its parents where they are missing: what is made
- * in a place that all may write to must not be what another user has put there. KILN_E_BUSY if the
- * name is taken, by whatever. */
+/* Makes one directory that is nobody's yet, 0700, and its parents where they are missing: what is
+ * made in a place that all may write to must not be what another user has put there. KILN_E_BUSY if
+ * the name is taken, by whatever. */
 kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag);
 
-/* KILN_OK if files can be made in this folder (rights, read-only mounts); KILN_E_IO with the
+/* KILN_OK if files can be made in this directory (rights, read-only mounts); KILN_E_IO with the
  * reason. */
 kiln_status kn_file_writable(const char *folder, kiln_diag *diag);
 
@@ -86,8 +88,8 @@ kiln_status kn_file_remove_folder(const char *path);
 /* Sets mtime to now without changing anything else: kiln's own last-use stamp. */
 kiln_status kn_file_touch(const char *path);
 
-/* Calls `visit` for each name in a folder but "." and "..", in no order; a status other than
- * KILN_OK ends it. KILN_MISS if there is no such folder. */
+/* Calls `visit` for each name in a directory but "." and "..", in no order; a status other than
+ * KILN_OK ends it. KILN_MISS if there is no such directory. */
 typedef kiln_status kn_file_visit(void *user, const char *name);
 kiln_status kn_file_list(const char *folder, kn_file_visit *visit, void *user, kiln_diag *diag);
 

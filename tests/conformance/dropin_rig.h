@@ -15,7 +15,7 @@ typedef char *dropin_describe_fn(void *user, kiln_cache *cache, bool first);
 
 typedef struct dropin_case {
     const char *folder;
-    const char *name; /* of the caches' directories: unique in the folder */
+    const char *name; /* of the caches' directories: unique in the directory */
     const char *what; /* the options, for messages */
     dropin_describe_fn *describe;
     bool (*may_lose)(void *user, const char *line); /* NULL: nothing may differ after a hit */

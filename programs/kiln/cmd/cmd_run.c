@@ -60,7 +60,7 @@ typedef struct run_state {
 } run_state;
 
 /* Reports a failure and remembers the first one's exit code. */
-static void fail(run_state *run, kiln_diag *diag)
+static void note_failure(run_state *run, kiln_diag *diag)
 {
     /* a miss here is not a wrong argument: it is --cache-only that failed */
     exit_code code = diag->status == KILN_MISS ? cmd_fail_as(run->context, EXIT_FAILED, diag)
@@ -107,7 +107,8 @@ static void note_compile(const run_state *run, const kernel_result *result)
 
 /* A device that cannot run a kernel, where all devices are tried, is reported but is not a
  * failure. */
-static bool skip(run_state *run, kiln_status status, const kernel_result *result, kiln_diag *diag)
+static bool skip_kernel(run_state *run, kiln_status status, const kernel_result *result,
+                        kiln_diag *diag)
 {
     cli_report *report = &run->report;
     if (status != KILN_E_UNSUPPORTED && status != KILN_E_UNAVAILABLE) {
@@ -127,7 +128,7 @@ static void settle_result(run_state *run, cli_kernel *kernel, kernel_data *data,
 {
     kiln_status status = result->status;
     run->done++;
-    if (run->options->all_devices && skip(run, status, result, diag)) {
+    if (run->options->all_devices && skip_kernel(run, status, result, diag)) {
         return;
     }
     run->report.result_count++;
@@ -140,7 +141,7 @@ static void settle_result(run_state *run, cli_kernel *kernel, kernel_data *data,
         run->code = run->code == EXIT_FINE ? EXIT_FAILED : run->code;
     }
     if (status != KILN_OK) {
-        fail(run, diag);
+        note_failure(run, diag);
     }
 }
 
@@ -159,7 +160,7 @@ static kiln_status prepare_kernel(run_state *run, cli_kernel *kernel, kernel_dat
         kernel_result *result = &run->report.results[run->report.result_count++];
         *result = (kernel_result){.kernel = kernel->name, .status = status};
         (void)kiln_diag_format(diag, result->reason, sizeof(result->reason));
-        fail(run, diag);
+        note_failure(run, diag);
     }
     return status;
 }
@@ -190,7 +191,7 @@ static void run_kernel(run_state *run, cli_kernel *kernel)
     if (status == KILN_OK && run->report.result_count == before) {
         (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, "kiln devices lists what there is",
                             kernel->name, "no device can run it");
-        fail(run, &diag);
+        note_failure(run, &diag);
     }
     kernel_data_deinit(&data);
 }
@@ -264,7 +265,7 @@ static exit_code watch_all(run_state *run)
         cli_kernel *kernel = &run->manifest.kernels[i];
         if (is_wanted(run->options, kernel->name) &&
             watch_kernel(run, &watches, kernel, &diag) != KILN_OK) {
-            fail(run, &diag);
+            note_failure(run, &diag);
         }
     }
     (void)fflush(stdout);
@@ -306,7 +307,7 @@ static exit_code read_input(run_state *run, const char *path)
     return status == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
 }
 
-static exit_code start(const cmd_context *context, void *fields, const opt_list *arguments)
+static exit_code run_run(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     run_state run = {.context = context, .options = fields};
     const session_options *session = &run.options->session;
@@ -355,5 +356,5 @@ const cli_command cmd_run = {
     .options_size = sizeof(run_options),
     .min_arguments = 1,
     .max_arguments = 1,
-    .run = start,
+    .run = run_run,
 };

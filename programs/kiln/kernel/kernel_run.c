@@ -65,9 +65,10 @@ static kiln_status launch_first(kernel_launch *launch, const cli_kernel *kernel,
     return status;
 }
 
-static kiln_status repeat(kernel_launch *launch, const cli_kernel *kernel,
-                          const kernel_built *built, const kernel_data *data,
-                          const kernel_run_options *options, kernel_result *result, kiln_diag *diag)
+static kiln_status repeat_launch(kernel_launch *launch, const cli_kernel *kernel,
+                                 const kernel_built *built, const kernel_data *data,
+                                 const kernel_run_options *options, kernel_result *result,
+                                 kiln_diag *diag)
 {
     uint64_t *times = calloc((size_t)options->repeats * 2 + 1, sizeof(*times));
     uint64_t spent = 0;
@@ -129,7 +130,7 @@ kiln_status kernel_run(const cli_kernel *kernel, kiln_device *device, kernel_dat
         result->ok = status == KILN_OK;
     }
     if (status == KILN_OK) {
-        status = repeat(&launch, kernel, &built, data, options, result, diag);
+        status = repeat_launch(&launch, kernel, &built, data, options, result, diag);
     }
     kernel_launch_deinit(&launch);
     kiln_program_release(built.program);

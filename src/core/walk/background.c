@@ -218,7 +218,7 @@ kiln_status kn_background_build(kiln_device *device, const kiln_source *source,
         }
         kiln_program_release(fallback);
     }
-    return kn_build_program(device, source, options, NULL, out_program, diag); /* waits, as ever */
+    return kn_build_program(device, source, options, NULL, out_program, diag); /* waits, as usual */
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */

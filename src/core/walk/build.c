@@ -12,7 +12,7 @@
  *       |                                                                                      |
  *       | kn_stage_settle: a place is not (`mistaken`)                                         |
  *       v                                                                                      |
- *     MISTAKEN: start_over unloads and drops everything --- START once more, `assume` clear ---+
+ *     MISTAKEN: start_over unloads and drops everything --- START again, `assume` clear ---+
  *
  * Only a CERTAIN walk compiles, publishes, or gives a program to its caller or to other threads:
  * stage.c settles before a compile begins, kn_build_program before it ends. So a stale binary may
@@ -154,7 +154,7 @@ static bool is_cached(const kn_build *build)
 }
 
 /* Hands the artifacts to the driver; *out_handle is a loaded program. */
-static kiln_status load(kn_build *build, void **out_handle, kiln_diag *diag)
+static kiln_status load_program(kn_build *build, void **out_handle, kiln_diag *diag)
 {
     const kn_instance *in = &build->driver->in;
     const kiln_artifact *artifacts[KILN_STAGE_MAX];
@@ -201,7 +201,7 @@ static kiln_status redo_and_load(kn_build *build, void **out_handle, kiln_diag *
     kiln_status status = kn_stage_redo(build, last, &failure);
     if (status == KILN_OK) {
         kiln_diag_clear(refusal);
-        status = load(build, out_handle, refusal);
+        status = load_program(build, out_handle, refusal);
         if (status == KILN_E_REJECTED) {
             kn_ignore(kiln_cache_remove(build->cache, &build->runs[last].key, NULL)); /* no use */
         }
@@ -213,11 +213,11 @@ static kiln_status redo_and_load(kn_build *build, void **out_handle, kiln_diag *
     return status;
 }
 
-/* Loads; what the driver refuses is dropped, made once more, and published. */
+/* Loads; what the driver refuses is dropped, made again, and published. */
 static kiln_status load_or_redo(kn_build *build, void **out_handle, kiln_diag *diag)
 {
     kiln_diag why = KILN_DIAG_INIT;
-    kiln_status status = load(build, out_handle, &why);
+    kiln_status status = load_program(build, out_handle, &why);
     if (status == KILN_E_REJECTED && build->stage_count > 0 && build->options->cache_only) {
         if (!build->barred) {
             kn_ignore(kiln_cache_remove(build->cache, key_of_last(build), NULL)); /* no use */
@@ -273,7 +273,7 @@ static kiln_status walk_stages(kiln_device *device, kn_build *build, kn_build_ex
             return status;
         }
     }
-    /* the driver loads it; what it refuses is made once more */
+    /* the driver loads it; what it refuses is made again */
     return status == KILN_OK ? load_or_redo(build, out_loaded, diag) : status;
 }
 
@@ -319,7 +319,7 @@ kiln_status kn_build_program(kiln_device *device, const kiln_source *source,
     build.on = device;
     while (status == KILN_OK) {
         status = walk_stages(device, &build, extra, out_program, &loaded, diag);
-        /* the headers are what they were taken for; else once more, without taking anything */
+        /* the headers are what they were taken for; else again, without taking anything */
         const kiln_status settled = kn_stage_settle(&build);
         if (!build.mistaken) {
             status = settled == KILN_OK ? status : settled;

@@ -15,7 +15,7 @@ typedef struct kn_stage_run {
     kiln_recipe *recipe; /* what the output depends on; complete after kn_stage_key */
     kn_closure *closure; /* of a stage that takes the source */
     kiln_key key;
-    char bypass[256];     /* why this stage goes past the cache; "" if it does not */
+    char bypass[256];     /* why this stage bypasses the cache; "" if it does not */
     kiln_blob *blob;      /* what the stage made, or what was found */
     kn_artifact artifact; /* the same for backends; borrows from blob */
     kiln_origin origin;
@@ -38,7 +38,7 @@ typedef struct kn_build {
     bool assume;    /* the optimistic walk: its states are drawn in build.c */
     bool mistaken;  /* the same */
     bool barred;    /* the last stage's entry must not be loaded: kn_cache_load_begin */
-    void *live;     /* a loaded program that the last compile gave beside its artifact */
+    void *live;     /* a loaded program that the last compile gave next to its artifact */
     bool expecting; /* others may be waiting for that program: kn_program_expect */
     struct kn_build *next_expecting;
     kiln_program *shared; /* another thread's, which has no bytes to share; retained */
@@ -78,9 +78,10 @@ kiln_status kn_build_artifacts(kn_build *build, kiln_diag *diag);
 /* What a walk may be asked besides. */
 typedef void kn_build_seen_fn(void *user, const kn_build *build);
 typedef struct kn_build_extra {
-    kn_build_seen_fn *seen; /* is shown the walk when it is over, however it ended; may be NULL */
+    kn_build_seen_fn
+        *seen; /* is shown the walk when it is over, whatever its outcome; may be NULL */
     void *user;
-    /* What the first stage's key must be (NULL: anything): another one, or going past the cache,
+    /* What the first stage's key must be (NULL: anything): another one, or bypassing the cache,
      * gives KILN_MISS without a diag and sets `changed`, before anything is looked up. */
     const kiln_key *expected;
     bool changed;

@@ -120,7 +120,7 @@ typedef struct sighting {
 } sighting;
 
 /* The places of a walk: what its first stage's closure looked at. */
-static void see(void *user, const kn_build *build)
+static void see_build(void *user, const kn_build *build)
 {
     sighting *s = (sighting *)user;
     for (size_t i = 0; i < build->stage_count; i++) {
@@ -159,7 +159,7 @@ static bool any_young(const place_list *places, int64_t looked_ns)
     return false;
 }
 
-static kiln_status build(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
+static kiln_status build_watched(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
 {
     kn_file_facts facts;
     void *text = NULL;
@@ -180,7 +180,7 @@ static kiln_status build(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
                  : status;
     if (status == KILN_OK) {
         source.text = text;
-        kn_build_extra extra = {.seen = see, .user = &seen};
+        kn_build_extra extra = {.seen = see_build, .user = &seen};
         status = kn_build_program(watch->device, &source, &watch->options, &extra, &program, diag);
     }
     keep_places(watch, &places, seen.followed);
@@ -200,7 +200,7 @@ static kiln_status build(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
 
 /* --- outside ---------------------------------------------------------------------------------- */
 
-static kiln_status check(kiln_device *device, const kiln_source *source, kiln_diag *diag)
+static kiln_status check_source(kiln_device *device, const kiln_source *source, kiln_diag *diag)
 {
     const kn_instance *in = &device->driver->in;
     size_t count = 0;
@@ -233,7 +233,7 @@ kiln_status kiln_watch_create(kiln_device *device, const kiln_source *source,
     options = source != NULL ? kn_sized_view(KN_SIZED_kiln_build_options,
                                              options != NULL ? options : &none, &room, diag)
                              : NULL;
-    kiln_status status = options != NULL ? check(device, source, diag) : KILN_E_INVALID;
+    kiln_status status = options != NULL ? check_source(device, source, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
     }
@@ -262,7 +262,7 @@ void kiln_watch_destroy(kiln_watch *watch)
 kiln_status kiln_watch_poll(kiln_watch *watch, bool *out_changed, kiln_diag *diag)
 {
     *out_changed = false;
-    return is_due(watch) ? build(watch, out_changed, diag) : KILN_OK;
+    return is_due(watch) ? build_watched(watch, out_changed, diag) : KILN_OK;
 }
 
 kiln_program *kiln_watch_program(kiln_watch *watch)

@@ -153,7 +153,7 @@ static bool found_after_processes(kn_fetch *f)
     if (locked == KILN_E_IO && kn_cache_writes(cache)) {
         kn_stats_clear_lock(cache->stats); /* for the next one */
     }
-    /* With the byte or without: somebody may have finished between our look and now. */
+    /* With the byte or without: another process may have finished between our look and now. */
     if (locked == KILN_MISS || find_anywhere(f)) {
         return true;
     }
@@ -161,8 +161,7 @@ static bool found_after_processes(kn_fetch *f)
                  wait.passed_over || locked == KILN_E_TIMEOUT);
     if (locked == KILN_E_TIMEOUT && !wait.passed_over) {
         kn_log(KILN_LOG_WARN,
-               "another process has been compiling the same for %u ms: "
-               "not waiting any longer",
+               "another process has been compiling the same for %u ms: no longer waiting for it",
                cache->options.wait_ms);
     }
     return false;
@@ -235,7 +234,7 @@ static kiln_status take_compiled(kn_fetch *f, kiln_status made)
     kn_stats_add(stats, KN_COUNT_compile_ns, took);
     if (status == KILN_OK && (f->blob == NULL || kiln_blob_size(f->blob) == 0)) {
         status = kiln_diag_set(&f->why, KILN_E_COMPILE, NULL, "compiling",
-                               "the compiler reported success and gave no bytes");
+                               "the compiler reported success but returned no bytes");
     }
     if (status != KILN_OK) {
         /* cancelled: the caller has what it wanted, and does not share it */

@@ -4,9 +4,11 @@
  *
  *     kn_fetch fetch;
  *     status = kn_fetch_begin(&fetch, cache, recipe, diag);
- *     if (status == KILN_OK && !kn_fetch_look_up(&fetch) && kn_fetch_claim(&fetch, &status, diag))
- * { kn_fetch_start(&fetch); status = ... compile, which fills fetch.blob, or fetch.why ... status =
- * kn_fetch_publish(&fetch, status, diag);
+ *     if (status == KILN_OK && !kn_fetch_look_up(&fetch) &&
+ *         kn_fetch_claim(&fetch, &status, diag)) {
+ *         kn_fetch_start(&fetch);
+ *         status = ... compile, which fills fetch.blob, or fetch.why ...
+ *         status = kn_fetch_publish(&fetch, status, diag);
  *     }
  *     ... fetch.blob and fetch.origin are the answer ... */
 #ifndef KILN_STORE_GET_OR_COMPILE_H
