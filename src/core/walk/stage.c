@@ -408,7 +408,7 @@ static kiln_status look_up_or_compile(compile_call *call, kiln_diag *diag)
             kn_fetch_start(&fetch);
             status = compile_for_store(call, &fetch.blob, &fetch.why);
         }
-        /* publish: every tier that stores, and whoever waits */
+        /* publish: every tier that stores, and every waiter */
         status = kn_fetch_publish(&fetch, status, diag);
     }
     run->blob = fetch.blob;
