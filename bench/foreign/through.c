@@ -2,7 +2,7 @@
  * kiln_opencl_build_program: clBuildProgram for one device builds with the cache in the directory
  * that FOREIGN_CACHE names, and what the program asks of its handle is asked of the program that
  * kiln gave. The cache is destroyed with the last context, or when the process exits.
- * FOREIGN_REPORT names a file that gets one line: compiled, found, built past the cache.
+ * FOREIGN_REPORT names a file that gets one line: compiled, found, built without the cache.
  *
  * For figures only: programs that link units, or build for several devices, go to the driver. */
 #define CL_TARGET_OPENCL_VERSION 300
@@ -50,7 +50,7 @@ static cl_program built_program(cl_program program)
     return known != NULL && known->built != NULL ? known->built : program;
 }
 
-/* --- the cache ------------------------------------------------------------------------- */
+/* --- the cache -------------------------------------------------------------------------------- */
 
 static void leave(void)
 {
@@ -93,7 +93,7 @@ static void open_cache(void)
     }
 }
 
-/* --- programs -------------------------------------------------------------------------- */
+/* --- programs --------------------------------------------------------------------------------- */
 
 static char *join_texts(cl_uint count, const char **texts, const size_t *lengths)
 {
@@ -211,7 +211,7 @@ static cl_int CL_API_CALL ask_build(cl_program program, cl_device_id device,
                                          out_size);
 }
 
-/* --- the end --------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static cl_int CL_API_CALL finish(cl_command_queue queue)
 {
@@ -238,7 +238,7 @@ static cl_int CL_API_CALL release_context(cl_context context)
     return target->clReleaseContext(context);
 }
 
-/* --- the layer ------------------------------------------------------------------------- */
+/* --- the layer -------------------------------------------------------------------------------- */
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
                                                size_t *size_ret)

@@ -97,7 +97,7 @@ kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, con
 kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program, void **out_data,
                                   size_t *out_size, kiln_diag *diag);
 
-/* --- pocl.c: what one has to know about PoCL's binaries and files ---------------------- */
+/* --- pocl.c: what one has to know about PoCL's binaries and files ----------------------------- */
 
 #define KN_POCL_HEADER 77u /* magic, device, version, counts, flags and the hash of the program */
 

@@ -26,7 +26,7 @@ typedef struct kn_opencl_kernel {
                          arguments */
     size_t fixed[3];  /* reqd_work_group_size, or zeros */
     size_t max_group; /* work-items in a group of this kernel */
-    cl_ulong fixed_local; /* bytes of local memory beside the arguments' */
+    cl_ulong fixed_local; /* bytes of local memory in addition to the arguments' */
 } kn_opencl_kernel;
 
 typedef struct kn_opencl_kernels {
@@ -66,7 +66,7 @@ typedef struct kn_opencl_capture {
     bool failed;
     bool general; /* POCL_WORK_GROUP_SPECIALIZATION=0: launches take what every binary holds */
     bool unread;  /* nobody has read the binary of the program that was built from source */
-    kn_opencl_input input; /* to build the same program once more */
+    kn_opencl_input input; /* to build the same program again */
     unsigned char header[KN_POCL_HEADER];
     char *params, *log;
     size_t params_size;
