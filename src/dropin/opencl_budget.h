@@ -19,7 +19,7 @@
 /* A program was built in `build_ns`, and that was done at `now`. */
 void kn_opencl_budget_earn(uint64_t build_ns, uint64_t now);
 
-/* When the first build began; 0 before one has ended. */
+/* When the first build began; 0 before one has finished. */
 uint64_t kn_opencl_budget_began(void);
 
 /* A program that was expected to take `expected_ns` (opencl_worth.h) was read in `read_ns`. */

@@ -322,8 +322,9 @@ static kiln_status read_again(const kn_opencl_capture *capture, const kn_opencl_
     return status;
 }
 
-static kiln_status keep(const kn_opencl_program *program, const kiln_host *host, size_t shapes,
-                        const void *data, size_t size, kiln_artifact *artifact)
+static kiln_status keep_captured(const kn_opencl_program *program, const kiln_host *host,
+                                 size_t shapes, const void *data, size_t size,
+                                 kiln_artifact *artifact)
 {
     const kn_opencl_capture *capture = &program->capture;
     const kn_opencl_input *input = &capture->input;
@@ -382,7 +383,7 @@ kiln_status kn_opencl_program_capture(void *device, void *program, kiln_artifact
                                  : read_again(capture, &site, &data, &size, diag);
     }
     if (status == KILN_OK) {
-        status = keep(owner, dev->cl->host, count, data, size, artifact);
+        status = keep_captured(owner, dev->cl->host, count, data, size, artifact);
     }
     free(data);
     kn_mutex_lock(&capture->lock);

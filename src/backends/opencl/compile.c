@@ -165,7 +165,7 @@ static void clean_logs(build *b, kiln_diag *diag)
     free(log);
 }
 
-static kiln_status run(build *b, kiln_diag *diag)
+static kiln_status run_build(build *b, kiln_diag *diag)
 {
     const kiln_source *source = b->source;
     kiln_status status = kn_opencl_input_enter(&b->input, diag);
@@ -284,7 +284,8 @@ static bool is_read_later(const build *b, const kiln_compile_request *request)
            b->source->language == KILN_LANG_OPENCL_C && b->source->text != NULL;
 }
 
-static kiln_status keep(build *b, bool read_later, kiln_artifact *artifact, kiln_diag *diag)
+static kiln_status keep_artifact(build *b, bool read_later, kiln_artifact *artifact,
+                                 kiln_diag *diag)
 {
     kiln_status status = keep_params(b, artifact, diag);
     if (status == KILN_OK) {
@@ -330,8 +331,8 @@ static kn_opencl_program *hand_over(build *b, const kn_opencl_device *device,
 }
 
 /* The binary, and the program itself where it is to be launched at once. */
-static kiln_status give(build *b, const kiln_compile_request *request, kiln_artifact *artifact,
-                        void **out_live, kiln_diag *diag)
+static kiln_status give_artifact(build *b, const kiln_compile_request *request,
+                                 kiln_artifact *artifact, void **out_live, kiln_diag *diag)
 {
     const kn_opencl_device *device = (const kn_opencl_device *)request->device;
     cl_program program = b->program;
@@ -371,13 +372,13 @@ kiln_status kn_opencl_compile(void *instance, const kiln_compile_request *reques
         status = kn_opencl_input_init(&b.input, b.source, NULL, diag);
     }
     if (status == KILN_OK) {
-        status = run(&b, diag);
+        status = run_build(&b, diag);
     }
     if (status == KILN_OK) {
-        status = keep(&b, is_read_later(&b, request), artifact, diag);
+        status = keep_artifact(&b, is_read_later(&b, request), artifact, diag);
     }
     if (status == KILN_OK) {
-        status = give(&b, request, artifact, out_live, diag);
+        status = give_artifact(&b, request, artifact, out_live, diag);
     }
     kn_opencl_kernels_deinit(&b.cl->api, &b.kernels);
     if (b.program != NULL) {

@@ -93,7 +93,7 @@ static const char *take_part(const char *path, size_t *length, size_t *out_size)
     return path + begin;
 }
 
-static bool is_listed(const char *names, const char *name, size_t size)
+static bool is_path_listed(const char *names, const char *name, size_t size)
 {
     while (*names != '\0') {
         const size_t length = strcspn(names, ";");
@@ -116,7 +116,7 @@ bool kn_pocl_is_code_of(const char *path, const char *names)
     return file_size > tail && memcmp(file + file_size - tail, suffix, tail) == 0 &&
            folder_size == file_size - tail && memcmp(folder, file, folder_size) == 0 &&
            shape_size > 0 && isdigit((unsigned char)shape[0]) &&
-           is_listed(names, folder, folder_size);
+           is_path_listed(names, folder, folder_size);
 }
 
 kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag)

@@ -315,7 +315,7 @@ static void a_program_is_read_at_the_end_of_the_second_process_that_builds_it(vo
     expect(state, "build", "8", FOUND "reads=0\n");
 }
 
-/* A process that starts once never pays; two builds of one process are no second start. */
+/* A process that starts once never pays; two builds of one process are not a second start. */
 static void a_process_is_not_its_own_second(void **state)
 {
     expect(state, "twice", "8", COMPILED "KILN_OK reads=0\nreads=0\n");
