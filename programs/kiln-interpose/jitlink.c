@@ -49,8 +49,8 @@ static void bind_release(kn_jitlink_calls *calls, const char *suffix)
     bind_link_symbol("nvJitLinkAddFile", suffix, &calls->add_file);
     bind_link_symbol("nvJitLinkComplete", suffix, &calls->complete);
 #define X(name)                                                                                    \
-    bind_symbol("nvJitLinkGet" #name "Size", suffix, &calls->size[KN_JITLINK_##name]);             \
-    bind_symbol("nvJitLinkGet" #name, suffix, &calls->bytes[KN_JITLINK_##name]);
+    bind_link_symbol("nvJitLinkGet" #name "Size", suffix, &calls->size[KN_JITLINK_##name]);        \
+    bind_link_symbol("nvJitLinkGet" #name, suffix, &calls->bytes[KN_JITLINK_##name]);
     KN_JITLINK_OUTPUTS(X)
 #undef X
 }
@@ -85,7 +85,7 @@ static const kn_jitlink_calls *open_real_link(unsigned release)
 
 #define CALL_REAL(release, function, ...)                                                          \
     do {                                                                                           \
-        const kn_jitlink_calls *calls_ = open_real(release);                                       \
+        const kn_jitlink_calls *calls_ = open_real_link(release);                                  \
         return calls_ != NULL && calls_->function != NULL ? calls_->function(__VA_ARGS__)          \
                                                           : NO_LIBRARY;                            \
     } while (0)
@@ -182,7 +182,7 @@ static const kn_jitlink_table *use_link_table(const void *caller)
     return front.table;
 }
 
-#define HERE use_table(__builtin_return_address(0))
+#define HERE use_link_table(__builtin_return_address(0))
 
 /* --- what is exported ------------------------------------------------------------------------- */
 

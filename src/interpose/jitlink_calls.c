@@ -209,7 +209,7 @@ static nvJitLinkHandle real_of_link(kn_jitlink_link *link, nvJitLinkHandle handl
 
 #define HAND_ON(link, handle, release, function, ...)                                              \
     do {                                                                                           \
-        const nvJitLinkHandle real_ = real_of(link, handle);                                       \
+        const nvJitLinkHandle real_ = real_of_link(link, handle);                                  \
         const kn_jitlink_calls *calls_ = library->open(release);                                   \
         const nvJitLinkResult code_ = calls_ != NULL && calls_->function != NULL                   \
                                           ? calls_->function(__VA_ARGS__)                          \
