@@ -49,7 +49,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL fake_vkCreateInstance(const VkInstanceCrea
                                                             VkInstance *instance)
 {
     const PFN_vkCreateInstance real = (PFN_vkCreateInstance)real_instance(NULL, "vkCreateInstance");
-    /* One more keeps the drivers in memory, so that a leak of theirs can be known by its library. */
+    /* One more keeps the drivers in memory, so that a leak of theirs can be known by its library.
+     */
     static VkInstance kept;
     if (kept == VK_NULL_HANDLE) {
         (void)real(info, allocator, &kept);
