@@ -36,11 +36,14 @@ static exit_code check_arguments(const cmd_context *context, const opt_list *arg
         (void)kiln_diag_set(&diag, KILN_E_INVALID, fix, "", "an argument is missing");
         return usage_error(context, &diag);
     }
+    if (arguments->count > 0 && names_backend(command, arguments->items[0]) &&
+        !host_exists(arguments->items[0])) {
+        (void)snprintf(fix, sizeof(fix), "did you mean --backend %.60s?", arguments->items[0]);
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, fix, "", "unexpected argument \"%.100s\"",
+                            arguments->items[0]);
+        return usage_error(context, &diag);
+    }
     if (arguments->count > command->max_arguments) {
-        if (names_backend(command, arguments->items[command->max_arguments])) {
-            (void)snprintf(fix, sizeof(fix), "did you mean --backend %.60s?",
-                           arguments->items[command->max_arguments]);
-        }
         (void)kiln_diag_set(&diag, KILN_E_INVALID, fix, "", "unexpected argument \"%.100s\"",
                             arguments->items[command->max_arguments]);
         return usage_error(context, &diag);

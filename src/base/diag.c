@@ -106,11 +106,6 @@ void kn_diag_copy(kiln_diag *to, const kiln_diag *from)
     kiln_diag_set_log(to, from->log, from->log_length);
 }
 
-kiln_status kn_no_memory(kiln_diag *diag, const char *what)
-{
-    return kiln_diag_set(diag, KILN_E_NOMEM, NULL, what, "out of memory");
-}
-
 size_t kiln_diag_format(const kiln_diag *diag, char *buffer, size_t size)
 {
     const char *what = diag != NULL ? diag->what : "";

@@ -12,7 +12,12 @@ void kn_diag_move(kiln_diag *to, kiln_diag *from);
 /* The same, but `from` keeps what it holds. Without memory for the log the copy has none. */
 void kn_diag_copy(kiln_diag *to, const kiln_diag *from);
 
-/* Fills the diag with "WHAT: out of memory" and returns KILN_E_NOMEM. */
-kiln_status kn_no_memory(kiln_diag *diag, const char *what);
+/* Fills the diag with "WHAT: out of memory" and returns KILN_E_NOMEM. Here, so that every caller's
+ * compiler and checker sees that it is a failure. */
+static inline kiln_status kn_no_memory(kiln_diag *diag, const char *what)
+{
+    (void)kiln_diag_set(diag, KILN_E_NOMEM, NULL, what, "out of memory");
+    return KILN_E_NOMEM;
+}
 
 #endif
