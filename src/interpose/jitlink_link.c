@@ -13,8 +13,7 @@ kn_jitlink_link *kn_jitlink_link_create(const kn_jitlink_real *library, unsigned
                                         uint32_t count, const char *const *options)
 {
     kn_jitlink_link *link = (kn_jitlink_link *)calloc(1, sizeof(*link));
-    bool copied = link != NULL;
-    if (!copied) {
+    if (link == NULL) {
         return NULL;
     }
     kn_mutex_init(&link->lock);
@@ -22,7 +21,7 @@ kn_jitlink_link *kn_jitlink_link_create(const kn_jitlink_real *library, unsigned
     link->library = library;
     link->release = release;
     link->options = (char **)calloc((size_t)count + 1, sizeof(*link->options));
-    copied = link->options != NULL;
+    bool copied = link->options != NULL;
     for (uint32_t i = 0; copied && i < count; i++) {
         link->options[i] = kn_text_copy(options[i]);
         copied = link->options[i] != NULL;

@@ -230,13 +230,14 @@ bool kn_ptx_files_set_times(const kn_ptx_files *files, kn_span places, char *cod
 {
     bool set = places.length % PLACE_SIZE == 0;
     for (size_t at = 0; set && at < places.length; at += PLACE_SIZE) {
-        unsigned char time[NUMBER_MAX];
+        unsigned char time[NUMBER_MAX] = {0};
         const uint32_t file = kn_get_u32(places.data + at);
         const uint64_t offset = kn_get_u64(places.data + at + 4);
         set = file < files->count && files->items[file].loose && offset <= length &&
               length - (size_t)offset >= TIME_BYTES;
         if (set) {
-            memcpy(code + offset, time, encode_number(files->items[file].time, time));
+            const size_t size = encode_number(files->items[file].time, time);
+            memcpy(code + offset, time, size);
         }
     }
     return set;

@@ -136,7 +136,7 @@ static kiln_status compile_file(const compile_job *job, compiled_file *file, kil
             job->runtime, job->target, &source, &blob, &info, diag);
     }
     file->total_ns = host_now() - begin;
-    if (status == KILN_OK) {
+    if (status == KILN_OK && blob != NULL) {
         file->size = kiln_blob_size(blob);
         file->origin = info.origin;
         file->compile_ns = info.compile_ns;
