@@ -36,6 +36,7 @@
 #include "kiln/status.h"
 
 #include "headers/header_list.h"
+#include "headers/header_memo.h"
 
 /* Bounds; a source that passes one bypasses the cache. */
 #define KN_CLOSURE_MAX_FILES 20000u
@@ -75,6 +76,9 @@ typedef struct kn_closure_request {
     /* Everything but headers: source text, options, defines, toolchain and target identity. Used
      * during kn_closure_find only; its key finds the manifest. May be NULL without a cache. */
     const kiln_recipe *first;
+    /* Digests of headers that other closures of this process have read; NULL: none. It outlives the
+     * closure. */
+    kn_header_memo *memo;
     /* What a long list says may be taken as so and looked at meanwhile, in a thread of its own: the
      * optimistic walk, whose states are drawn in core/walk/build.c. The caller asks
      * kn_closure_settle before it is relied on. */

@@ -512,6 +512,7 @@ static kiln_status expand_node(walk *w, const node *at)
     }
     headers[row].stamp = file.stamp;
     memcpy(headers[row].digest, file.digest, 32);
+    kn_header_memo_put(w->path->request->memo, &file.stamp, file.read_ns, file.digest);
     w->bytes += file.text.length;
     status = w->bytes <= KN_CLOSURE_MAX_BYTES ? scan_text(w, file.text)
                                               : refuse_walk(w, ": too many bytes of headers");

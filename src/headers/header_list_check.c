@@ -3,10 +3,12 @@
  * paths. */
 #include "headers/header_list_check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/map.h"
+#include "headers/header_list_read.h"
 #include "sys/clock.h"
 
 typedef struct check {
@@ -16,6 +18,8 @@ typedef struct check {
     bool refresh;
     bool pays;
     int64_t now_ns;
+    uint32_t *unread; /* headers whose stamps are not enough */
+    size_t unread_count;
 } check;
 
 /* True if a directory lies below one that is not there: then nothing is in it. Most directories
@@ -74,20 +78,13 @@ static kiln_status check_absent(check *c, const kn_folder *folder, const kn_plac
     return status == KILN_E_NOMEM ? status : KILN_MISS;
 }
 
-/* Reads one header whose stamp is not enough, and compares. */
-static kiln_status read_header(check *c, kn_manifest_header *row)
+/* What a header holds now, compared with its row. */
+static kiln_status compare_header(check *c, kn_manifest_header *row, const kn_stamp *stamp,
+                                  const uint8_t digest[32])
 {
-    const char *name = kn_manifest_name(c->manifest, row->place.name);
-    kn_include_file file;
-    kiln_status status = kn_include_path_read(c->path, &row->place, name, &file);
-    if (status != KILN_OK) {
-        return status == KILN_E_NOMEM ? status : KILN_MISS;
-    }
-    const bool same = memcmp(file.digest, row->digest, sizeof row->digest) == 0;
-    const kn_stamp stamp = file.stamp;
-    kn_include_file_deinit(&file);
+    const bool same = memcmp(digest, row->digest, sizeof row->digest) == 0;
     if (same && c->refresh && row->place.base != KN_PLACE_MEMORY) {
-        row->stamp = stamp;
+        row->stamp = *stamp;
         c->pays = c->pays || kn_stamp_holds(&row->stamp, &row->stamp, c->now_ns);
     }
     return same ? KILN_OK : KILN_MISS;
@@ -102,6 +99,7 @@ static bool same_times(const kn_stamp *then, const kn_stamp *now)
 static kiln_status check_header(check *c, const kn_folder *folder, kn_manifest_header *row)
 {
     kn_include_file file;
+    uint8_t digest[32];
     if (row->place.base != KN_PLACE_MEMORY) {
         kiln_status status = look_at_place(c, folder, &row->place, &file);
         if (status != KILN_OK || file.stamp.size != row->stamp.size) {
@@ -113,8 +111,12 @@ static kiln_status check_header(check *c, const kn_folder *folder, kn_manifest_h
         if (!c->refresh && !same_times(&row->stamp, &file.stamp)) {
             return KILN_MISS;
         }
+        if (kn_header_memo_find(c->path->request->memo, &file.stamp, digest)) {
+            return compare_header(c, row, &file.stamp, digest);
+        }
     }
-    return read_header(c, row);
+    c->unread[c->unread_count++] = (uint32_t)(row - c->manifest->headers);
+    return KILN_OK;
 }
 
 /* All rows of one directory; `folder` NULL: by their paths. */
@@ -186,12 +188,41 @@ static kiln_status check_all(check *c)
     return status;
 }
 
+/* All that was left to be read, together. */
+static kiln_status read_headers(check *c)
+{
+    kn_header_read *reads = (kn_header_read *)calloc(c->unread_count, sizeof(*reads));
+    if (reads == NULL) {
+        return KILN_E_NOMEM;
+    }
+    for (size_t i = 0; i < c->unread_count; i++) {
+        reads[i].row = &c->manifest->headers[c->unread[i]];
+    }
+    kiln_status status = kn_manifest_read(c->path, c->manifest, reads, c->unread_count);
+    for (size_t i = 0; i < c->unread_count && status == KILN_OK; i++) {
+        kn_manifest_header *row = &c->manifest->headers[c->unread[i]];
+        kn_header_memo_put(c->path->request->memo, &reads[i].stamp, reads[i].read_ns,
+                           reads[i].digest);
+        status = compare_header(c, row, &reads[i].stamp, reads[i].digest);
+    }
+    free(reads);
+    return status;
+}
+
+static kiln_status check_and_read(check *c)
+{
+    kiln_status status = check_all(c);
+    return status == KILN_OK && c->unread_count > 0 ? read_headers(c) : status;
+}
+
 kiln_status kn_manifest_check(kn_include_path *path, kn_manifest *manifest, bool refresh,
                               bool *out_pays)
 {
     check c = {.path = path, .manifest = manifest, .refresh = refresh, .now_ns = kn_clock_wall()};
     kn_map_init(&c.missing);
-    kiln_status status = check_all(&c);
+    c.unread = (uint32_t *)calloc(manifest->header_count + 1, sizeof(*c.unread));
+    kiln_status status = c.unread != NULL ? check_and_read(&c) : KILN_E_NOMEM;
+    free(c.unread);
     kn_map_deinit(&c.missing);
     *out_pays = status == KILN_OK && c.pays;
     if (*out_pays) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 
 /* What a directory is, however it is spelt; inode 0 if it is unknown. */
@@ -212,7 +213,7 @@ static kiln_status read_file(kn_include_path *path, const kn_place *place, const
 kiln_status kn_include_path_read(kn_include_path *path, const kn_place *place, const char *name,
                                  kn_include_file *out_file)
 {
-    *out_file = (kn_include_file){0};
+    *out_file = (kn_include_file){.read_ns = kn_clock_wall()};
     if (place->base == KN_PLACE_MEMORY) {
         const kiln_header *header = kn_include_path_memory(path, kn_span_of_text(name));
         if (header == NULL) {

@@ -27,6 +27,7 @@ typedef struct kn_include_file {
     kn_span text;
     void *owned; /* free() */
     kn_stamp stamp;
+    int64_t read_ns; /* the wall clock before it was read */
     uint8_t digest[32];
 } kn_include_file;
 

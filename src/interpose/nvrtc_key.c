@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "headers/include_scan.h"
+#include "interpose/session.h"
 #include "sys/dylib.h"
 #include "sys/elf.h"
 #include "sys/env.h"
@@ -233,6 +234,7 @@ static kiln_status add_headers(kn_nvrtc_key *key, kiln_cache *cache,
         .search_path_complete = true,
         .cache = cache,
         .first = key->recipe,
+        .memo = kn_session_headers(),
     };
     kiln_status status = kn_closure_find(&request, &key->closure, diag);
     if (status == KILN_OK && key->closure->bypass) {

@@ -14,6 +14,7 @@
 static struct {
     pthread_once_t once;
     kiln_cache *cache;
+    kn_header_memo *headers;
     int report; /* -1: nobody reads one */
 } session = {.once = PTHREAD_ONCE_INIT, .report = -1};
 
@@ -41,6 +42,13 @@ static void open_session(void)
         session.cache = NULL;
     }
     kiln_diag_clear(&diag);
+    session.headers = kn_header_memo_create();
+}
+
+kn_header_memo *kn_session_headers(void)
+{
+    pthread_once(&session.once, open_session);
+    return session.headers;
 }
 
 kiln_cache *kn_session_cache(void)

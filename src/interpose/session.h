@@ -8,9 +8,15 @@
 
 #include "kiln/cache.h"
 
+#include "headers/header_memo.h"
+
 /* The default cache, opened at the first call; NULL if it cannot be opened, which is logged once.
  * Threads: any. */
 kiln_cache *kn_session_cache(void);
+
+/* What this process has read of headers, for all of its compiles; NULL when out of memory.
+ * Threads: any. */
+kn_header_memo *kn_session_headers(void);
 
 /* What became of one compile. */
 typedef struct kn_session_event {

@@ -75,7 +75,7 @@ static void write_above(kn_stack *stack, const kiln_key *key, kiln_blob *blob, s
         }
         kn_recipe_target_in(blob->recipe, target);
         const kn_tier_put what = {
-            .key = key, .target = target, .recipe = blob->recipe, .blob = blob};
+            .key = key, .target = target, .recipe = blob->recipe, .blob = blob, .copy = true};
         kiln_diag diag = KILN_DIAG_INIT;
         if (tier->ops->put(tier->self, &what, &diag) != KILN_OK) {
             kn_stats_add(stack->stats, KN_COUNT_put_failures, 1);

@@ -404,8 +404,15 @@ static void leave_tag(const kn_disk *disk)
     }
 }
 
+/* What can be had again for little is not worth a wait for the disk: a note, which this machine
+ * makes again, and a copy. One that a power failure tears is found by its checksum. */
+static bool waits_for_disk(const kn_disk *disk, const kn_tier_put *what)
+{
+    return disk->sync && !what->copy && !kn_recipe_is_note(what->recipe);
+}
+
 static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn_entry_parts *parts,
-                                 bool *out_made_new, kiln_diag *diag)
+                                 bool sync, bool *out_made_new, kiln_diag *diag)
 {
     char tmp[KN_DISK_PATH];
     kn_publish publish;
@@ -417,7 +424,7 @@ static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn
     const kn_span all[] = {kn_span_of(parts->header, sizeof parts->header), parts->body,
                            parts->recipe};
     kn_publish_write_parts(&publish, all, sizeof all / sizeof *all);
-    status = kn_publish_commit(&publish, disk->sync, diag);
+    status = kn_publish_commit(&publish, sync, diag);
     *out_made_new = publish.made_new;
     return status;
 }
@@ -458,7 +465,7 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
         (void)kn_file_remove_folder(path); /* one that holds something belongs to another */
     }
     bool made_new = false;
-    status = publish_parts(disk, path, &parts, &made_new, diag);
+    status = publish_parts(disk, path, &parts, waits_for_disk(disk, what), &made_new, diag);
     /* What was there may have been evicted meanwhile, and is off the totals then. */
     replaces = replaces && !made_new;
     if (status == KILN_OK) {

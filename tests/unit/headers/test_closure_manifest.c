@@ -330,6 +330,70 @@ static void a_list_of_another_machine_spares_the_walk(void **state)
     assert_true(cw_same(cold, second));
 }
 
+/* Sources that share headers have a list each; what one of them read serves the others. */
+static void a_header_is_read_once_in_a_process(void **state)
+{
+    world *w = *state;
+    cw_add_cache(w);
+    make_tree(w);
+    kn_header_memo *memo = kn_header_memo_create();
+    assert_non_null(memo);
+    w->request.memo = memo;
+    answer cold = cw_find_good(w);
+    forget_own_list(w);
+    assert_int_equal(cw_find_good(w).facts.files_read, 4); /* too young to be believed again */
+    let_stamps_settle(w);
+    forget_own_list(w);
+    assert_int_equal(cw_find_good(w).facts.files_read, 4);
+    forget_own_list(w);
+    answer known = cw_find_good(w);
+    assert_true(known.facts.from_manifest);
+    assert_int_equal(known.facts.files_read, 0);
+    assert_true(known.facts.save_pays); /* the stamps are those of now, and kept */
+    assert_true(cw_same(cold, known));
+    assert_int_equal(cw_find_good(w).facts.files_read, 0);
+
+    /* Size and mtime as before: ctime tells, and the header is read again. */
+    cw_write_text(w, "inc2/b.h", "2");
+    cw_set_mtime(w, "inc2/b.h", LONG_AGO);
+    forget_own_list(w);
+    answer changed = cw_find_good(w);
+    assert_false(changed.facts.from_manifest);
+    assert_false(cw_same(cold, changed));
+    w->request.memo = NULL;
+    kn_header_memo_destroy(memo);
+}
+
+/* Enough headers for several threads. */
+static void K1_an_edit_of_one_header_among_many_is_seen(void **state)
+{
+    enum { MANY = 300 };
+    world *w = *state;
+    char text[MANY * 24];
+    char name[32];
+    size_t length = 0;
+    cw_add_cache(w);
+    cw_add_dir(w, "inc");
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(name, sizeof name, "inc/h%d.h", i);
+        cw_write_text(w, name, "1");
+        length += (size_t)snprintf(text + length, sizeof text - length, "#include <h%d.h>\n", i);
+    }
+    cw_set_source(w, text);
+    answer cold = cw_find_good(w);
+    answer young = cw_find_good(w);
+    assert_true(young.facts.from_manifest);
+    assert_int_equal(young.facts.files_read, MANY);
+    assert_true(cw_same(cold, young));
+    for (int i = 0; i < MANY; i += 59) {
+        (void)snprintf(name, sizeof name, "inc/h%d.h", i);
+        cw_write_text(w, name, "2");
+        assert_false(cw_same(cold, cw_find_good(w)));
+        cw_write_text(w, name, "1");
+        assert_true(cw_same(cold, cw_find_good(w)));
+    }
+}
+
 static void K1_an_edit_is_seen_through_a_list_of_another_machine(void **state)
 {
     world *w = *state;
@@ -523,6 +587,8 @@ int main(void)
         T(the_shape_of_the_search_names_the_manifest),
         T(K1_a_manifest_that_is_none_or_names_no_place_is_replaced),
         T(a_list_of_another_machine_spares_the_walk),
+        T(a_header_is_read_once_in_a_process),
+        T(K1_an_edit_of_one_header_among_many_is_seen),
         T(K1_an_edit_is_seen_through_a_list_of_another_machine),
         T(K5_what_travels_names_no_file_of_this_machine),
         T(K1_an_edit_during_the_compile_is_seen),

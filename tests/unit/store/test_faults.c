@@ -173,6 +173,31 @@ static void S8_what_could_not_be_stored_is_counted(void **state)
     kiln_cache_destroy(cache);
 }
 
+static uint64_t count_syncs_of(kiln_cache *cache, const char *root, const char *stage)
+{
+    kiln_recipe *recipe = NULL;
+    kiln_blob *blob = NULL;
+    assert_int_equal(kiln_recipe_create(stage, 1, &recipe, NULL), KILN_OK);
+    assert_int_equal(kiln_recipe_set_target(recipe, "any", NULL), KILN_OK);
+    assert_int_equal(kiln_blob_create("x", 1, NULL, 0, &blob, NULL), KILN_OK);
+    kt_faultfs_set(root, "fsync:*:sleep-1");
+    assert_int_equal(kiln_cache_put(cache, recipe, blob, 0, NULL), KILN_OK);
+    const uint64_t hits = kt_faultfs_hits();
+    kt_faultfs_set(NULL, NULL);
+    kiln_blob_release(blob);
+    kiln_recipe_destroy(recipe);
+    return hits;
+}
+
+/* A note is made again in no time. */
+static void S3_no_put_of_a_note_waits_for_the_disk(void **state)
+{
+    kiln_cache *cache = open_cache(*state);
+    assert_int_equal(count_syncs_of(cache, *state, "compiled"), 1);
+    assert_int_equal(count_syncs_of(cache, *state, "kiln.noted"), 0);
+    kiln_cache_destroy(cache);
+}
+
 static void C2_a_lost_rename_race_is_no_failure(void **state)
 {
     ks_compile compile = {0};
@@ -371,6 +396,7 @@ int main(void)
         IN_FOLDER(S4_D1_any_failing_call_leaves_the_caller_unharmed),
         IN_FOLDER(S4_a_store_that_never_works_is_only_slow),
         IN_FOLDER(S8_what_could_not_be_stored_is_counted),
+        IN_FOLDER(S3_no_put_of_a_note_waits_for_the_disk),
         IN_FOLDER(C2_a_lost_rename_race_is_no_failure),
         IN_FOLDER(verifying_removes_nothing_that_it_could_not_read),
         IN_FOLDER(one_folder_that_cannot_be_read_hides_no_other),

@@ -13,7 +13,7 @@ typedef struct toy {
     kiln_blob *blobs[ROOM];
     char targets[ROOM][65];
     kiln_status get_fails, put_fails;
-    int gets, puts, closed;
+    int gets, puts, copies, closed;
     kn_mem *memory;   /* looked at in each put; NULL: not */
     int put_too_late; /* puts of what was in memory already */
 } toy;
@@ -40,6 +40,7 @@ static kiln_status toy_put(void *self, const kn_tier_put *what, kiln_diag *diag)
 {
     toy *t = self;
     int at = t->puts++ % ROOM;
+    t->copies += what->copy;
     t->put_too_late += t->memory != NULL && kn_mem_contains(t->memory, what->key);
     if (t->put_fails != KILN_OK) {
         return kiln_diag_set(diag, t->put_fails, NULL, "toy", "on purpose");
@@ -149,6 +150,7 @@ static void a_lower_hit_is_promoted_to_all_above(void **state)
     give(f, &f->lower);
     assert_int_equal(get(f), KILN_ORIGIN_DISK);
     assert_int_equal(f->upper.puts, 1);
+    assert_int_equal(f->upper.copies, 1);
     assert_string_equal(f->upper.targets[0], "test-target"); /* from the recipe in the entry */
     assert_int_equal(f->lower.puts, 0);
     assert_int_equal(get(f), KILN_ORIGIN_MEMORY);
@@ -183,6 +185,7 @@ static void puts_go_to_all_that_take_them_and_removal_too(void **state)
     const kn_tier_put put = what(f);
     kn_stack_put(&f->stack, &put, true);
     assert_int_equal(f->upper.puts + f->lower.puts, 2);
+    assert_int_equal(f->upper.copies + f->lower.copies, 0);
     assert_int_equal(counter(f, KN_COUNT_puts), 2);
     assert_int_equal(kn_stack_remove(&f->stack, &f->key, NULL), KILN_OK);
     assert_int_equal(get(f), KILN_ORIGIN_NONE);

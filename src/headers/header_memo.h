@@ -1,0 +1,28 @@
+/* The digests of headers that this process has read, for sources that share them: a list of another
+ * machine is compared with each header's content, and one reading of a header serves all lists.
+ * What is kept is believed as a manifest's stamp is (kn_stamp_holds): a file that looks otherwise,
+ * or was young when it was read, is read again. */
+#ifndef KILN_HEADERS_HEADER_MEMO_H
+#define KILN_HEADERS_HEADER_MEMO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "headers/header_list.h"
+
+typedef struct kn_header_memo kn_header_memo;
+
+#define KN_HEADER_MEMO_MAX 65536u /* files; later ones are read each time */
+
+/* NULL when out of memory. */
+kn_header_memo *kn_header_memo_create(void);
+void kn_header_memo_destroy(kn_header_memo *memo); /* NULL is allowed */
+
+/* Both from any thread, also in a child of fork(2): nobody waits in them, and what another thread
+ * is busy with is not found, and not kept. NULL is a memo that holds nothing. */
+bool kn_header_memo_find(kn_header_memo *memo, const kn_stamp *now, uint8_t out_digest[32]);
+/* `read_ns`: the wall clock before the file was read. */
+void kn_header_memo_put(kn_header_memo *memo, const kn_stamp *stamp, int64_t read_ns,
+                        const uint8_t digest[32]);
+
+#endif
