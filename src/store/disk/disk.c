@@ -372,20 +372,6 @@ static kiln_status disk_get(void *self, const kiln_key *key, const char *target,
 
 /* --- put and remove --------------------------------------------------------------------------- */
 
-/* KILN_E_BUSY at the first name that kiln does not give. */
-static kiln_status is_own_name(void *user, const char *name)
-{
-    static const char *const own[] = {"tmp", "stats",  "lock",  "losses",       "kin", "uses",
-                                      "pch", "probes", "loads", "CACHEDIR.TAG", NULL};
-    (void)user;
-    for (size_t i = 0; own[i] != NULL; i++) {
-        if (strcmp(name, own[i]) == 0) {
-            return KILN_OK;
-        }
-    }
-    return name[0] == 'v' && name[1] >= '1' && name[1] <= '9' ? KILN_OK : KILN_E_BUSY;
-}
-
 /* What makes the root known as a cache, to backup programs and to people. Where it also holds other
  * files, they must not be left out of backups. */
 static void leave_tag(const kn_disk *disk)
@@ -395,8 +381,7 @@ static void leave_tag(const kn_disk *disk)
     kn_publish publish;
     kn_disk_path(disk, "CACHEDIR.TAG", path);
     kn_disk_path(disk, "tmp", tmp);
-    if (kn_file_stat(path, false, &facts, NULL) == KILN_MISS &&
-        kn_file_list(disk->root, is_own_name, NULL, NULL) == KILN_OK &&
+    if (kn_file_stat(path, false, &facts, NULL) == KILN_MISS && kn_disk_is_root_all_ours(disk) &&
         kn_publish_begin_unnamed(&publish, tmp, path, NULL) == KILN_OK) {
         kn_publish_write(&publish, tag, sizeof tag - 1);
         /* The cache works without it. */

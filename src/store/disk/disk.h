@@ -115,6 +115,8 @@ bool kn_disk_root_stands(kn_disk *disk);
 bool kn_disk_is_root_ours(kn_disk *disk);
 kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag *diag);
 
+/* Whether nothing lies in the root that kiln did not name. */
+bool kn_disk_is_root_all_ours(const kn_disk *disk);
 /* Whether the names in the root are of the kind that they must be. KILN_E_UNAVAILABLE. */
 kiln_status kn_disk_examine(const kn_disk *disk, kiln_diag *diag);
 

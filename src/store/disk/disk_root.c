@@ -1,5 +1,7 @@
 /* What a put asks of the world before it writes: a root that is ours, and room. This file must not
  * know what is written. */
+#include <string.h>
+
 #include "store/disk/disk.h"
 #include "sys/file.h"
 #include "sys/paths.h"
@@ -98,22 +100,45 @@ kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag 
                          (unsigned long long)((least + MIB - 1) / MIB));
 }
 
+/* Every name that kiln gives in a root, but for the directories of later versions (v2). */
+static const struct {
+    const char *name;
+    kn_file_kind kind;
+} root_names[] = {
+    {"v1", KN_FILE_FOLDER},     {"tmp", KN_FILE_FOLDER},       {"probes", KN_FILE_FOLDER},
+    {"pch", KN_FILE_FOLDER},    {"lock", KN_FILE_REGULAR},     {"stats", KN_FILE_REGULAR},
+    {"kin", KN_FILE_REGULAR},   {"losses", KN_FILE_REGULAR},   {"uses", KN_FILE_REGULAR},
+    {"loads", KN_FILE_REGULAR}, {"bypasses", KN_FILE_REGULAR}, {"CACHEDIR.TAG", KN_FILE_REGULAR}};
+
+#define ROOT_NAMES (sizeof root_names / sizeof *root_names)
+
+/* KILN_E_BUSY at the first name that kiln does not give. */
+static kiln_status is_root_name(void *user, const char *name)
+{
+    (void)user;
+    for (size_t i = 0; i < ROOT_NAMES; i++) {
+        if (strcmp(name, root_names[i].name) == 0) {
+            return KILN_OK;
+        }
+    }
+    return name[0] == 'v' && name[1] >= '1' && name[1] <= '9' ? KILN_OK : KILN_E_BUSY;
+}
+
+bool kn_disk_is_root_all_ours(const kn_disk *disk)
+{
+    return kn_file_list(disk->root, is_root_name, NULL, NULL) == KILN_OK;
+}
+
 kiln_status kn_disk_examine(const kn_disk *disk, kiln_diag *diag)
 {
-    static const struct {
-        const char *name;
-        kn_file_kind kind;
-    } rows[] = {{"v1", KN_FILE_FOLDER},    {"tmp", KN_FILE_FOLDER},     {"probes", KN_FILE_FOLDER},
-                {"pch", KN_FILE_FOLDER},   {"lock", KN_FILE_REGULAR},   {"stats", KN_FILE_REGULAR},
-                {"kin", KN_FILE_REGULAR},  {"losses", KN_FILE_REGULAR}, {"uses", KN_FILE_REGULAR},
-                {"loads", KN_FILE_REGULAR}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < ROOT_NAMES; i++) {
         char path[KN_DISK_PATH];
         kn_file_facts facts;
-        kn_disk_path(disk, rows[i].name, path);
-        if (kn_file_stat(path, false, &facts, NULL) == KILN_OK && facts.kind != rows[i].kind) {
+        kn_disk_path(disk, root_names[i].name, path);
+        if (kn_file_stat(path, false, &facts, NULL) == KILN_OK &&
+            facts.kind != root_names[i].kind) {
             return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "remove it: kiln makes it again", path,
-                                 rows[i].kind == KN_FILE_FOLDER
+                                 root_names[i].kind == KN_FILE_FOLDER
                                      ? "it is not a directory, and kiln cannot store anything"
                                      : "it is not a regular file, and kiln cannot use it");
         }

@@ -88,6 +88,21 @@ static void a_damaged_list_is_a_shorter_one(void **state)
     free(path);
 }
 
+/* The list is older than the first entry. Backup programs must learn of the cache all the same. */
+static void a_root_with_a_list_is_tagged_as_a_cache(void **state)
+{
+    ks_compile compile = {0};
+    char *list = kt_path(*state, "bypasses"), *tag = kt_path(*state, "CACHEDIR.TAG");
+    kiln_cache *cache = ks_cache(*state);
+    kn_cache_count_bypass(cache, "a.cl", "a reason", MS);
+    assert_true(kt_file_exists(list));
+    (void)ks_get(cache, "x", &compile);
+    assert_true(kt_file_exists(tag));
+    kiln_cache_destroy(cache);
+    free(list);
+    free(tag);
+}
+
 static void the_list_is_bounded_and_takes_reasons_of_any_length(void **state)
 {
     listing l;
@@ -172,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(bypasses_are_listed_by_what_they_cost),
         IN_FOLDER(a_damaged_list_is_a_shorter_one),
+        IN_FOLDER(a_root_with_a_list_is_tagged_as_a_cache),
         IN_FOLDER(the_list_is_bounded_and_takes_reasons_of_any_length),
         IN_FOLDER(who_pays_again_hears_it_once),
         IN_FOLDER(who_wants_to_hear_nothing_does_not),
