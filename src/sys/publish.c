@@ -121,6 +121,39 @@ static bool open_unnamed(kn_publish *publish, const char *tmp_folder)
 #endif
 }
 
+static void set_failure(kn_publish *publish, int error)
+{
+    if (publish->failure == KILN_OK) {
+        publish->failure = KILN_E_IO;
+        publish->failure_errno = error;
+    }
+}
+
+/* Gives a file that was opened without a name one in the directory for temporaries. The lock comes
+ * first: there is no moment in which it looks left over. */
+static void name_temporary(kn_publish *publish)
+{
+    char path[40];
+    int error = EEXIST;
+    handle_path(publish->handle, path);
+    (void)kn_lock_try_handle(publish->handle, LIFE_LOCK);
+    for (int tries = 0; tries < MAX_TRIES && (error == EEXIST || error == EINTR); tries++) {
+        char *name = temporary_path(publish->folder);
+        if (name == NULL) {
+            publish->failure = KILN_E_NOMEM;
+            publish->failure_errno = ENOMEM;
+            return;
+        }
+        if (linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+            publish->temporary = name;
+            return;
+        }
+        error = errno;
+        free(name);
+    }
+    set_failure(publish, error);
+}
+
 static kiln_status begin_temporary(kn_publish *publish, bool named, const char *tmp_folder,
                                    const char *final_path, kiln_diag *diag)
 {
@@ -129,8 +162,17 @@ static kiln_status begin_temporary(kn_publish *publish, bool named, const char *
     if (publish->final_path == NULL) {
         return kn_fail_nomem(diag, "cannot publish", final_path);
     }
-    if (!named && open_unnamed(publish, tmp_folder)) {
-        return KILN_OK;
+    if (open_unnamed(publish, tmp_folder)) {
+        if (named) {
+            name_temporary(publish);
+        }
+        if (publish->failure == KILN_OK) {
+            return KILN_OK;
+        }
+        (void)close(publish->handle);
+        free(publish->folder);
+        publish->folder = NULL;
+        publish->failure = KILN_OK;
     }
     kiln_status status = open_temporary(publish, tmp_folder, diag);
     if (status != KILN_OK) {
@@ -149,14 +191,6 @@ kiln_status kn_publish_begin_unnamed(kn_publish *publish, const char *tmp_folder
                                      const char *final_path, kiln_diag *diag)
 {
     return begin_temporary(publish, false, tmp_folder, final_path, diag);
-}
-
-static void set_failure(kn_publish *publish, int error)
-{
-    if (publish->failure == KILN_OK) {
-        publish->failure = KILN_E_IO;
-        publish->failure_errno = error;
-    }
 }
 
 /* Drops the first `written` bytes from the parts and returns how many are done. */
@@ -234,31 +268,6 @@ void kn_publish_insist(kn_publish *publish)
     publish->insists = true;
     publish->device = facts.st_dev;
     publish->inode = facts.st_ino;
-}
-
-/* Gives a complete file a name of its own next to the one that it is to have. The lock comes first:
- * there is no moment in which it looks left over. */
-static void name_temporary(kn_publish *publish)
-{
-    char path[40];
-    int error = EEXIST;
-    handle_path(publish->handle, path);
-    (void)kn_lock_try_handle(publish->handle, LIFE_LOCK);
-    for (int tries = 0; tries < MAX_TRIES && (error == EEXIST || error == EINTR); tries++) {
-        char *name = temporary_path(publish->folder);
-        if (name == NULL) {
-            publish->failure = KILN_E_NOMEM;
-            publish->failure_errno = ENOMEM;
-            return;
-        }
-        if (linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
-            publish->temporary = name;
-            return;
-        }
-        error = errno;
-        free(name);
-    }
-    set_failure(publish, error);
 }
 
 static void drop_temporary(const kn_publish *publish)
