@@ -81,7 +81,7 @@ static int run(const kiln_vulkan_device *where)
         return report(&diag);
     }
     (void)vkCreateComputePipelines(device, cache, 1, &info, NULL, &pipelines[1]);
-    if (kiln_vulkan_pipeline_cache_save(NULL, where, "example", &cache, 0, &diag)) {
+    if (kiln_vulkan_pipeline_cache_save(NULL, where, "example", cache, 0, &diag)) {
         return report(&diag);
     }
 

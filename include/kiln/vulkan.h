@@ -11,10 +11,10 @@
  * or, in a program that makes its pipelines itself, graphics included, keep one VkPipelineCache:
  *     kiln_vulkan_pipeline_cache_load(NULL, &where, "my-engine", &pipeline_cache, &diag);
  *     ... vkCreate*Pipelines(device, pipeline_cache, ...) ...
- *     kiln_vulkan_pipeline_cache_save(NULL, &where, "my-engine", &pipeline_cache, 0, &diag);
+ *     kiln_vulkan_pipeline_cache_save(NULL, &where, "my-engine", pipeline_cache, 0, &diag);
  *
- * No Vulkan header is needed: what a parameter points to is said next to it. Data that was cut
- * short, damaged, or made by another device or driver never reaches vkCreatePipelineCache. */
+ * No Vulkan header is needed: the handles and structs are Vulkan's own. Data that was cut short,
+ * damaged, or made by another device or driver never reaches vkCreatePipelineCache. */
 #ifndef KILN_VULKAN_H
 #define KILN_VULKAN_H
 
@@ -25,6 +25,16 @@ KILN_BEGIN_DECLS
 struct VkInstance_T;
 struct VkPhysicalDevice_T;
 struct VkDevice_T;
+struct VkComputePipelineCreateInfo;
+
+/* VkPipeline and VkPipelineCache, as Vulkan's header defines them: 64 bits on every machine. */
+#if UINTPTR_MAX > UINT32_MAX
+typedef struct VkPipeline_T *kiln_vk_pipeline;
+typedef struct VkPipelineCache_T *kiln_vk_pipeline_cache;
+#else
+typedef uint64_t kiln_vk_pipeline;
+typedef uint64_t kiln_vk_pipeline_cache;
+#endif
 
 /* Where the pipelines are made. The instance was created for Vulkan 1.1 or newer. */
 typedef struct kiln_vulkan_device {
@@ -42,10 +52,9 @@ typedef struct kiln_vulkan_code {
     size_t size;
 } kiln_vulkan_code;
 
-/* vkCreateComputePipelines with what an earlier process made. `infos` is an array of
- * VkComputePipelineCreateInfo, `codes` the SPIR-V of the modules in it, in the same order;
- * `out_pipelines` an array of VkPipeline. All of one call is one entry of the cache, so pipelines
- * that are made together are best asked for together.
+/* vkCreateComputePipelines with what an earlier process made. `infos`, `codes` (the SPIR-V of the
+ * modules in them, in the same order) and `out_pipelines` have `count` elements. All of one call is
+ * one entry of the cache, so pipelines that are made together are best asked for together.
  * Threads: any; equal requests share one compile.   Blocks: disk, another's compile, driver.
  * Owns: borrows everything for the call; the pipelines are yours, vkDestroyPipeline(). `cache`
  * NULL: the default cache, opened for the call.
@@ -53,28 +62,28 @@ typedef struct kiln_vulkan_code {
  * driver says (vendor_code is the VkResult); no pipeline is left behind then. A broken cache never
  * fails it. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_vulkan_create_compute_pipelines(
-    kiln_cache *cache, const kiln_vulkan_device *device, size_t count, const void *infos,
-    const kiln_vulkan_code *codes, void *out_pipelines, kiln_diag *diag);
+    kiln_cache *cache, const kiln_vulkan_device *device, size_t count,
+    const struct VkComputePipelineCreateInfo *infos, const kiln_vulkan_code *codes,
+    kiln_vk_pipeline *out_pipelines, kiln_diag *diag);
 
 /* A VkPipelineCache with what was saved under `name` for this very device and driver, or an empty
- * one. `out_pipeline_cache` points to a VkPipelineCache; `name` distinguishes programs and their
- * parts (any text).
+ * one. `name` distinguishes programs and their parts (any text).
  * Threads: any.   Blocks: disk, driver.
  * Owns: *out_pipeline_cache is yours, vkDestroyPipelineCache(). `cache` as above.
  * Fails: as above. */
-KILN_API KILN_MUST_CHECK kiln_status
-kiln_vulkan_pipeline_cache_load(kiln_cache *cache, const kiln_vulkan_device *device,
-                                const char *name, void *out_pipeline_cache, kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_vulkan_pipeline_cache_load(
+    kiln_cache *cache, const kiln_vulkan_device *device, const char *name,
+    kiln_vk_pipeline_cache *out_pipeline_cache, kiln_diag *diag);
 
 /* Saves a VkPipelineCache, joined with what other processes saved under that name meanwhile; writes
- * nothing when nothing was added. `pipeline_cache` points to the VkPipelineCache. Over `max_bytes`
- * (0: 64 MiB) only the program's own is saved, and nothing when that alone is larger.
+ * nothing when nothing was added. Over `max_bytes` (0: 64 MiB) only the program's own is saved, and
+ * nothing when that alone is larger.
  * Threads: any, also while pipelines are made with it.   Blocks: disk, driver.
  * Owns: borrows. `cache` as above.
  * Fails: as above. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_vulkan_pipeline_cache_save(
     kiln_cache *cache, const kiln_vulkan_device *device, const char *name,
-    const void *pipeline_cache, size_t max_bytes, kiln_diag *diag);
+    kiln_vk_pipeline_cache pipeline_cache, size_t max_bytes, kiln_diag *diag);
 
 KILN_END_DECLS
 

@@ -375,14 +375,12 @@ static kiln_status get_pipelines(pipelines_call *call, kiln_diag *diag)
 
 kiln_status kiln_vulkan_create_compute_pipelines(kiln_cache *cache,
                                                  const kiln_vulkan_device *device, size_t count,
-                                                 const void *infos, const kiln_vulkan_code *codes,
-                                                 void *out_pipelines, kiln_diag *diag)
+                                                 const VkComputePipelineCreateInfo *infos,
+                                                 const kiln_vulkan_code *codes,
+                                                 VkPipeline *out_pipelines, kiln_diag *diag)
 {
     request r;
-    pipelines_call call = {.r = &r,
-                           .count = count,
-                           .infos = (const VkComputePipelineCreateInfo *)infos,
-                           .out = (VkPipeline *)out_pipelines};
+    pipelines_call call = {.r = &r, .count = count, .infos = infos, .out = out_pipelines};
     if (count == 0 || count > 4096 || infos == NULL || codes == NULL || out_pipelines == NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, "ask for 1 to 4,096 pipelines", what,
                              "%zu pipelines, or a list is missing", count);
@@ -439,12 +437,12 @@ static kiln_blob *find_saved(const request *r)
 }
 
 kiln_status kiln_vulkan_pipeline_cache_load(kiln_cache *cache, const kiln_vulkan_device *device,
-                                            const char *name, void *out_pipeline_cache,
+                                            const char *name, VkPipelineCache *out_pipeline_cache,
                                             kiln_diag *diag)
 {
     request r;
     VkPipelineCache made = VK_NULL_HANDLE;
-    memset(out_pipeline_cache, 0, sizeof(made));
+    *out_pipeline_cache = VK_NULL_HANDLE;
     kiln_status status = named_request(&r, cache, device, name, diag);
     if (status != KILN_OK) {
         return status;
@@ -463,7 +461,7 @@ kiln_status kiln_vulkan_pipeline_cache_load(kiln_cache *cache, const kiln_vulkan
         status = make_cache(&r, NULL, 0, &made, diag);
     }
     if (status == KILN_OK) {
-        memcpy(out_pipeline_cache, &made, sizeof(made));
+        *out_pipeline_cache = made;
     }
     kiln_blob_release(blob);
     request_deinit(&r);
@@ -499,22 +497,20 @@ static kiln_status join_caches(request *r, VkPipelineCache own, const kiln_blob 
 }
 
 kiln_status kiln_vulkan_pipeline_cache_save(kiln_cache *cache, const kiln_vulkan_device *device,
-                                            const char *name, const void *pipeline_cache,
+                                            const char *name, VkPipelineCache pipeline_cache,
                                             size_t max_bytes, kiln_diag *diag)
 {
     request r;
-    VkPipelineCache own;
     void *data = NULL;
     size_t size = 0;
     kiln_blob *fresh = NULL;
     const size_t limit = max_bytes > 0 ? max_bytes : SAVE_LIMIT;
-    memcpy(&own, pipeline_cache, sizeof(own));
     kiln_status status = named_request(&r, cache, device, name, diag);
     if (status != KILN_OK) {
         return status;
     }
     kiln_blob *stored = find_saved(&r);
-    status = join_caches(&r, own, stored, limit, &data, &size, diag);
+    status = join_caches(&r, pipeline_cache, stored, limit, &data, &size, diag);
     const bool same = status == KILN_OK && stored != NULL && data != NULL &&
                       size == kiln_blob_size(stored) &&
                       memcmp(data, kiln_blob_data(stored), size) == 0;

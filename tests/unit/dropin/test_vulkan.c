@@ -372,7 +372,7 @@ static VkPipelineCache load(kiln_cache *cache)
 static void save(kiln_cache *cache, VkPipelineCache made)
 {
     const kiln_vulkan_device device_info = where();
-    assert_int_equal(kiln_vulkan_pipeline_cache_save(cache, &device_info, "test", &made, 0, NULL),
+    assert_int_equal(kiln_vulkan_pipeline_cache_save(cache, &device_info, "test", made, 0, NULL),
                      KILN_OK);
     DEVICE_CALL(vkDestroyPipelineCache)(device, made, NULL);
 }
@@ -430,12 +430,12 @@ static void what_others_saved_meanwhile_is_kept(void **state)
         made[i] = load(caches[i]);
         add_letters(letters_of(made[i]), i == 0 ? "a" : "b", 1);
         assert_int_equal(
-            kiln_vulkan_pipeline_cache_save(caches[i], &device_info, "test", &made[i], 0, NULL),
+            kiln_vulkan_pipeline_cache_save(caches[i], &device_info, "test", made[i], 0, NULL),
             KILN_OK);
     }
     add_letters(letters_of(made[0]), "c", 1);
     assert_int_equal(
-        kiln_vulkan_pipeline_cache_save(caches[0], &device_info, "test", &made[0], 0, NULL),
+        kiln_vulkan_pipeline_cache_save(caches[0], &device_info, "test", made[0], 0, NULL),
         KILN_OK);
     for (int i = 0; i < 2; i++) {
         letters_destroy(device, made[i], NULL);
