@@ -321,11 +321,13 @@ static int child_load(const form *f)
         free(text);
     }
     const double load = bench_now() - start;
-    kiln_cache_stats stats;
-    kiln_cache_stats_own(kiln_runtime_cache(runtime), &stats);
-    const uint64_t hits = stats.hits_memory + stats.hits_disk + stats.hits_shared;
+    const kiln_cache *cache = kiln_runtime_cache(runtime);
+    const uint64_t hits = kiln_cache_counter(cache, KILN_COUNTER_HITS_MEMORY) +
+                          kiln_cache_counter(cache, KILN_COUNTER_HITS_DISK) +
+                          kiln_cache_counter(cache, KILN_COUNTER_HITS_SHARED);
     printf("%.3f %.3f %.3f %.0f %llu %llu\n", create * 1e3, load * 1e3, own, peak_kb(),
-           (unsigned long long)hits, (unsigned long long)stats.compiles);
+           (unsigned long long)hits,
+           (unsigned long long)kiln_cache_counter(cache, KILN_COUNTER_COMPILES));
     for (int i = 0; i < PROGRAMS; i++) {
         kiln_program_release(programs[i]);
     }

@@ -152,7 +152,6 @@ static double look_up(const bed *b, uint64_t *out_launches)
     kiln_runtime *runtime = NULL;
     kiln_device *device = NULL;
     kiln_tuning tuning;
-    kiln_cache_stats stats;
     must(kiln_runtime_options_init(&options, &diag), &diag);
     options.backend = info->backend;
     options.strict = true;
@@ -163,8 +162,7 @@ static double look_up(const bed *b, uint64_t *out_launches)
         must(kiln_tuned_find(device, &b->list->kernel, &tuning, &diag), &diag);
         bench_add(&samples, (bench_own() - start) * 1e6);
     }
-    kiln_cache_stats_own(kiln_runtime_cache(runtime), &stats);
-    *out_launches = stats.tune_launches;
+    *out_launches = kiln_cache_counter(kiln_runtime_cache(runtime), KILN_COUNTER_TUNE_LAUNCHES);
     kiln_runtime_destroy(runtime);
     return bench_median(&samples);
 }

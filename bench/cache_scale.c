@@ -121,11 +121,11 @@ static double told(const char *what, double since)
 
 static void look_at_all(scale *s, kiln_cache *cache)
 {
-    kiln_cache_stats stats;
+    uint64_t counters[KILN_COUNTERS];
     kiln_verify_result verified;
     uint64_t count = 0;
     double at = told("", 0);
-    s->good = s->good && kiln_cache_stats_total(cache, &stats, NULL) == KILN_OK;
+    s->good = s->good && kiln_cache_totals(cache, counters, KILN_COUNTERS, NULL) == KILN_OK;
     at = told("statistics", at);
     s->good = s->good && kiln_cache_walk(cache, NULL, count_one, &count, NULL) == KILN_OK &&
               count == (uint64_t)s->entries;

@@ -181,16 +181,17 @@ static double leave(replay_run *run)
 
 static void replay(replay_run *run, bool capture)
 {
-    kiln_cache_stats stats = {0};
+    uint64_t counters[KILN_COUNTERS] = {0};
     const double build_ms = build_all(run);
     const double capture_ms = capture ? capture_all(run) : 0.0;
-    if (run->cache != NULL) {
-        kiln_cache_stats_own(run->cache, &stats);
+    for (uint32_t i = 0; run->cache != NULL && i < KILN_COUNTERS; i++) {
+        counters[i] = kiln_cache_counter(run->cache, i);
     }
     const double leave_ms = leave(run);
     (void)printf("%zu %zu %.1f %.1f %" PRIu64 " %" PRIu64 " %" PRIu64 " %zu %.1f\n", run->count,
-                 run->failed, build_ms, capture_ms, stats.compiles,
-                 stats.hits_disk + stats.hits_memory, stats.bypassed, run->captured, leave_ms);
+                 run->failed, build_ms, capture_ms, counters[KILN_COUNTER_COMPILES],
+                 counters[KILN_COUNTER_HITS_DISK] + counters[KILN_COUNTER_HITS_MEMORY],
+                 counters[KILN_COUNTER_BYPASSED], run->captured, leave_ms);
 }
 
 int main(int argc, char **argv)

@@ -54,17 +54,21 @@ static cl_program built_program(cl_program program)
 
 static void leave(void)
 {
-    kiln_cache_stats stats = {0};
+    uint64_t counters[KILN_COUNTERS] = {0};
     const char *path = getenv("FOREIGN_REPORT");
     if (cache == NULL) {
         return;
     }
     FILE *report = path != NULL ? fopen(path, "a") : NULL;
     inside = true;
-    kiln_cache_stats_own(cache, &stats);
+    for (uint32_t i = 0; i < KILN_COUNTERS; i++) {
+        counters[i] = kiln_cache_counter(cache, i);
+    }
     if (report != NULL) {
-        (void)fprintf(report, "%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", stats.compiles,
-                      stats.hits_disk + stats.hits_memory, stats.bypassed);
+        (void)fprintf(report, "%" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+                      counters[KILN_COUNTER_COMPILES],
+                      counters[KILN_COUNTER_HITS_DISK] + counters[KILN_COUNTER_HITS_MEMORY],
+                      counters[KILN_COUNTER_BYPASSED]);
         (void)fclose(report);
     }
     kiln_cache_destroy(cache);

@@ -14,6 +14,7 @@
 
 #include "conformance/options.h"
 #include "conformance/suite.h"
+#include "support/counters.h"
 #include "support/skip.h"
 
 #define WORDS 32
@@ -266,11 +267,11 @@ static kiln_cache *open_cache(const site *s, const char *name, const char *pack)
 static void check_hit(const site *s, kiln_cache *cache, const char *text, const char *options,
                       const char *from, const char *compiled)
 {
-    kiln_cache_stats before, after;
+    kt_counters before, after;
     cl_program program = NULL;
-    kiln_cache_stats_own(cache, &before);
+    kt_counters_own(cache, &before);
     OK(kiln_opencl_build_program(cache, s->context, s->device, text, options, &program, &diag));
-    kiln_cache_stats_own(cache, &after);
+    kt_counters_own(cache, &after);
     assert_int_equal(after.compiles, before.compiles);
     assert_int_equal(after.hits_memory + after.hits_disk + after.hits_pack,
                      before.hits_memory + before.hits_disk + before.hits_pack + 1);

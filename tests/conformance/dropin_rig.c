@@ -5,6 +5,7 @@
 
 #include <kiln/pack.h>
 
+#include "support/counters.h"
 #include "support/tmpdir.h"
 
 #define OK(call)                                                                                   \
@@ -68,10 +69,10 @@ static void check_same(const dropin_case *one, const char *from, const char *com
 static void check_hit(const dropin_case *one, kiln_cache *cache, const char *from,
                       const char *compiled)
 {
-    kiln_cache_stats before, after;
-    kiln_cache_stats_own(cache, &before);
+    kt_counters before, after;
+    kt_counters_own(cache, &before);
     char *got = one->describe(one->user, cache, false);
-    kiln_cache_stats_own(cache, &after);
+    kt_counters_own(cache, &after);
     assert_non_null(got);
     assert_int_equal(after.compiles, before.compiles);
     assert_int_equal(after.bypassed, before.bypassed);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conformance/suite.h"
+#include "support/counters.h"
 
 void devices_are_described(suite *s)
 {
@@ -51,7 +52,7 @@ void a_second_process_compiles_nothing(suite *s)
 {
     suite_fresh first;
     suite_fresh second;
-    kiln_cache_stats stats;
+    kt_counters stats;
     suite_open(s, "second", 0, &first);
     kiln_program *program = suite_build(first.device, "basics", NULL, 0, NULL);
     const kiln_build_info *info = kiln_program_info(program);
@@ -72,7 +73,7 @@ void a_second_process_compiles_nothing(suite *s)
     assert_int_equal(info->compiles, 0);
     assert_memory_equal(&info->key, &key, sizeof(key));
     assert_string_equal(info->log, log);
-    kiln_cache_stats_own(second.cache, &stats);
+    kt_counters_own(second.cache, &stats);
     assert_int_equal(stats.compiles, 0);
     assert_true(stats.hits_disk >= info->stage_count);
     kiln_program_release(program);
@@ -155,12 +156,12 @@ void headers_change_the_program(suite *s)
 
     /* The cache is asked, not the program: a capture may still hold the first one, and then that
      * one, which was compiled, is shared. */
-    kiln_cache_stats made;
-    kiln_cache_stats now;
-    kiln_cache_stats_own(fresh.cache, &made);
+    kt_counters made;
+    kt_counters now;
+    kt_counters_own(fresh.cache, &made);
     (void)write_header(s, "#define SCALE 3\n");
     kiln_program *third = suite_build(fresh.device, "value", &one, 1, &dir);
-    kiln_cache_stats_own(fresh.cache, &now);
+    kt_counters_own(fresh.cache, &now);
     assert_int_equal(now.compiles, made.compiles);
     assert_memory_equal(&before, &kiln_program_info(third)->key, sizeof(before));
     assert_int_equal(suite_value(fresh.device, third), 3);
@@ -202,8 +203,8 @@ void cache_only_never_compiles(suite *s)
     suite_load("basics", &sources);
     EXPECT(KILN_MISS, kiln_program_build(fresh.device, sources.sources, sources.count, &options,
                                          &program, &diag));
-    kiln_cache_stats stats;
-    kiln_cache_stats_own(fresh.cache, &stats);
+    kt_counters stats;
+    kt_counters_own(fresh.cache, &stats);
     assert_int_equal(stats.compiles, 0);
     program = suite_build(fresh.device, "basics", NULL, 0, NULL);
     suite_launch(fresh.device, program);
@@ -337,7 +338,7 @@ void sources_in_no_language_are_refused(suite *s)
 void a_refused_binary_is_made_again(suite *s)
 {
     suite_fresh fresh;
-    kiln_cache_stats stats;
+    kt_counters stats;
     if (strcmp(s->backend, "fake") != 0) {
         print_message("only the fake backend can be told to refuse\n");
         return;
@@ -350,7 +351,7 @@ void a_refused_binary_is_made_again(suite *s)
     (void)unsetenv("KILN_FAKE_FAULTS");
     kiln_program *program = suite_build(fresh.device, "basics", NULL, 0, NULL);
     assert_int_equal(kiln_program_info(program)->compiles, 1);
-    kiln_cache_stats_own(fresh.cache, &stats);
+    kt_counters_own(fresh.cache, &stats);
     assert_int_equal(stats.rejected, 1);
     kiln_program_release(program);
     suite_close(&fresh);
@@ -399,7 +400,7 @@ void a_program_being_warmed_is_compiled_once(suite *s)
     suite_fresh fresh;
     suite_sources sources;
     kiln_warm *warm = NULL;
-    kiln_cache_stats stats;
+    kt_counters stats;
     kiln_warm_state state = {.struct_size = sizeof(state)};
     const char *dir = write_header(s, "#define SCALE 1\n");
     const kiln_define nine = {"VALUE", "9"};
@@ -414,7 +415,7 @@ void a_program_being_warmed_is_compiled_once(suite *s)
     kiln_warm_wait(warm);
     OK(kiln_warm_progress(warm, &state, &diag));
     assert_int_equal(state.built, 1);
-    kiln_cache_stats_own(fresh.cache, &stats);
+    kt_counters_own(fresh.cache, &stats);
     assert_int_equal(stats.compiles, kiln_program_info(program)->stage_count);
     kiln_program_release(program);
     kiln_warm_destroy(warm);

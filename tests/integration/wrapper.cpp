@@ -56,7 +56,8 @@ static void test_cache()
     const std::vector<bool> there =
         cache.contains({one.key(), recipe_of("two").key(), recipe_of("three").key()});
     CHECK(there[0] && there[1] && !there[2]);
-    CHECK(cache.stats().hits_memory == 1);
+    CHECK(cache.counter(KILN_COUNTER_HITS_MEMORY) == 1);
+    CHECK(cache.totals().size() == KILN_COUNTERS);
 }
 
 static void test_errors()

@@ -6,6 +6,7 @@
 
 #include "remote/servers.h"
 
+#include "support/counters.h"
 #include "sys/clock.h"
 
 enum { KC_MOST = 32 };
@@ -42,7 +43,7 @@ static inline int kc_be_a_machine(const char *root, const char *url, int ready, 
         kiln_cache_get_or_compile(cache, recipe, kc_compile, NULL, &blob, &origin, NULL);
     kc_outcome mine = {.slowest_ms = (int)((kn_clock_now() - begin) / KC_MS)};
     mine.wrong = status != KILN_OK || kiln_blob_size(blob) != 1;
-    kiln_cache_stats own = ks_own(cache);
+    kt_counters own = ks_own(cache);
     mine.compiles = (int)own.compiles;
     mine.waits = (int)own.remote_waits;
     kiln_blob_release(blob);

@@ -110,7 +110,7 @@ static void C6_a_killed_holder_does_not_delay_its_own_host(void **state)
     assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
     print_message("the host of a killed holder waited for %.0f ms\n",
                   (double)(kn_clock_now() - start) / 1e6);
-    const kiln_cache_stats own = ks_own(cache);
+    const kt_counters own = ks_own(cache);
     assert_int_equal(own.remote_waits, 0);
     assert_int_equal(own.wait_timeouts, 0);
     kiln_cache_destroy(cache);

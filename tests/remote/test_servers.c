@@ -1,6 +1,7 @@
 /* Remotes over real servers, Redis and nginx, and over one that behaves badly: the bytes are always
  * right, the delay is bounded, everything is counted. */
 #include "remote/fixture.h"
+#include "support/counters.h"
 
 /* --- sharing ---------------------------------------------------------------------------------- */
 
@@ -13,7 +14,7 @@ static void another_machine_does_not_compile(void **state)
     kiln_cache_destroy(first);
     kiln_cache *second = ks_machine(f->roots[1], f->url);
     assert_int_equal(ks_get(second, "a", &compile), KILN_ORIGIN_REMOTE);
-    kiln_cache_stats own = ks_own(second);
+    kt_counters own = ks_own(second);
     assert_int_equal(own.hits_remote, 1);
     assert_int_equal(own.compiles, 0);
     assert_int_equal(own.remote_errors + own.remote_timeouts + own.remote_refused, 0);
@@ -137,7 +138,7 @@ static void a_server_that_refuses_is_let_be(void **state)
             (void)snprintf(name, sizeof name, "%d", n);
             assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
         }
-        kiln_cache_stats own = ks_own(cache);
+        kt_counters own = ks_own(cache);
         assert_true(own.remote_errors >= 1 && own.remote_errors <= 20); /* not one for each of 40 */
         assert_int_equal(own.remote_uploads, 0);
         kiln_cache_destroy(cache);
@@ -159,13 +160,13 @@ static void a_wrong_password_is_let_be(void **state)
 /* --- trust ------------------------------------------------------------------------------------ */
 
 /* What a machine with this signing key ("": none) makes of "a". */
-static kiln_cache_stats ask_as(fixture *f, int machine, const char *key_file, ks_compile *compile)
+static kt_counters ask_as(fixture *f, int machine, const char *key_file, ks_compile *compile)
 {
     assert_int_equal(setenv("KILN_SIGNING_KEY", key_file, 1), 0);
     kiln_cache *cache = ks_machine(f->roots[machine], f->url);
     assert_int_equal(unsetenv("KILN_SIGNING_KEY"), 0);
     (void)ks_get(cache, "a", compile);
-    kiln_cache_stats own = ks_own(cache);
+    kt_counters own = ks_own(cache);
     kiln_cache_destroy(cache);
     return own;
 }
@@ -179,7 +180,7 @@ static void S7_only_trusted_signatures_are_taken(void **state)
     assert_int_equal(kiln_signing_key_generate(ours, line, NULL), KILN_OK);
     assert_int_equal(kiln_signing_key_generate(theirs, line, NULL), KILN_OK);
     (void)ask_as(f, 0, "", &compile); /* unsigned */
-    kiln_cache_stats own = ask_as(f, 1, ours, &compile);
+    kt_counters own = ask_as(f, 1, ours, &compile);
     assert_true(own.remote_refused >= 1);
     assert_int_equal(own.compiles, 1); /* and puts its own there */
     own = ask_as(f, 2, theirs, &compile);
@@ -209,7 +210,7 @@ static void expect_two_compiles(fixture *f, int machine, bool signed_)
     kiln_cache *cache = ks_machine(f->roots[machine], f->url);
     assert_int_equal(ks_get(cache, "a", &compile), KILN_ORIGIN_COMPILED);
     assert_int_equal(ks_get(cache, "b", &compile), KILN_ORIGIN_COMPILED);
-    kiln_cache_stats own = ks_own(cache);
+    kt_counters own = ks_own(cache);
     assert_true((signed_ ? own.remote_refused : own.corrupt) >= 2);
     kiln_cache_destroy(cache);
 }
@@ -337,7 +338,7 @@ static void a_full_server_costs_nothing(void **state)
         (void)snprintf(name, sizeof name, "%d", n);
         assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
     }
-    kiln_cache_stats own = ks_own(cache);
+    kt_counters own = ks_own(cache);
     assert_int_equal(own.remote_uploads, 0);
     assert_true(own.remote_errors >= 1);
     kiln_cache_destroy(cache);
@@ -387,7 +388,7 @@ static void a_misbehaving_server_changes_nothing(void **state)
             (void)snprintf(name, sizeof name, "%zu-%d", i, n);
             assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
         }
-        kiln_cache_stats own = ks_own(cache);
+        kt_counters own = ks_own(cache);
         const uint64_t trouble = own.remote_errors + own.remote_timeouts + own.corrupt;
         assert_true(trouble >= 1 && trouble < 15); /* not paid each time */
         assert_int_equal(own.hits_remote, 0);

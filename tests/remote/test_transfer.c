@@ -4,6 +4,7 @@
 
 #include "kiln/pack.h"
 #include "kiln/remote.h"
+#include "support/counters.h"
 
 enum { ENTRIES = 40, SIZE = 2000 };
 
@@ -202,7 +203,7 @@ static void a_dictionary_makes_everything_smaller(void **state)
     /* A machine that has never heard of it reads such entries, and packs its own so. */
     cache = ks_machine(f->roots[1], f->url);
     fill(cache, 0, ENTRIES, KILN_ORIGIN_REMOTE);
-    kiln_cache_stats own = ks_own(cache);
+    kt_counters own = ks_own(cache);
     assert_int_equal(own.remote_refused + own.corrupt + own.remote_errors, 0);
     assert_true(own.remote_raw_in > own.remote_bytes_in);
     fill(cache, ENTRIES, 2 * ENTRIES, KILN_ORIGIN_COMPILED);

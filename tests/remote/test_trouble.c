@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 
 #include "kiln/remote.h"
+#include "support/counters.h"
 
 #define HASTY "timeout=300ms&connect-timeout=300ms&upload-timeout=300ms&flush=300ms"
 enum { ENTRIES = 30 };
@@ -96,7 +97,7 @@ static void a_server_that_turns_bad_harms_nobody(void **state)
         kt_turncoat_start(&turncoat, turns[i].turn, f->server.port, 10);
         kiln_cache *cache = machine(f, 1 + i, turncoat.port, turns[i].by_time ? HASTY : KS_PATIENT);
         (void)ask(cache, ENTRIES); /* which looks at every byte */
-        kiln_cache_stats own = ks_own(cache);
+        kt_counters own = ks_own(cache);
         kiln_cache_destroy(cache);
         assert_true(turns[i].by_time || atomic_load(&turncoat.turned) > 0);
         kt_turncoat_end(&turncoat);
@@ -113,7 +114,7 @@ static void connections_are_kept(void **state)
     kt_turncoat_start(&honest, KT_CUT, f->server.port, 1 << 30);
     kiln_cache *cache = machine(f, 1, honest.port, KS_PATIENT);
     assert_int_equal(ask(cache, ENTRIES), ENTRIES);
-    kiln_cache_stats own = ks_own(cache);
+    kt_counters own = ks_own(cache);
     kiln_cache_destroy(cache);
     assert_int_equal(own.remote_errors + own.remote_timeouts, 0);
     assert_true(atomic_load(&honest.accepted) <= 2);
@@ -164,8 +165,8 @@ static void a_full_disk_at_the_server_costs_nothing(void **state)
     }
     kiln_cache_destroy(cache);
     cache = ks_machine(f->roots[0], NULL);
-    kiln_cache_stats total;
-    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    kt_counters total;
+    assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     assert_true(total.remote_uploads >= 1 && total.remote_upload_failures >= 1);
     kiln_cache_destroy(cache);
     /* What is there is whole. */

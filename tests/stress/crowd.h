@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "kiln/cache.h"
+#include "support/counters.h"
 #include "support/tmpdir.h"
 
 /* Memory that all processes of a test see. */
@@ -212,12 +213,12 @@ static inline void crowd_run(crowd *c, void (*work)(crowd *c, int who), int coun
 }
 
 /* What all processes together say of the store, and that every entry in it is whole. */
-static inline kiln_cache_stats crowd_total(const crowd *c)
+static inline kt_counters crowd_total(const crowd *c)
 {
-    kiln_cache_stats total;
+    kt_counters total;
     kiln_verify_result verified;
     kiln_cache *cache = crowd_cache(c, 0);
-    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     assert_int_equal(kiln_cache_verify(cache, false, &verified, NULL), KILN_OK);
     assert_int_equal(verified.entries_bad, 0);
     kiln_cache_destroy(cache);

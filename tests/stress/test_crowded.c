@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "support/counters.h"
 #include "support/faultfs.h"
 
 enum { PROCESSES = 16, THREADS = 4, KEYS = 1000, LARGEST = 8192 };
@@ -109,7 +110,7 @@ static void S1_C6_C7_a_third_of_the_room_is_shared_by_64_threads(void **state)
     assert_true(looks > 0 && c->compiles > KEYS);
     assert_int_equal(c->together, 0); /* nobody compiles what another one is compiling */
     assert_true(heaviest <= c->max_bytes + (uint64_t)PROCESSES * THREADS * LARGEST);
-    kiln_cache_stats total = crowd_total(c);
+    kt_counters total = crowd_total(c);
     assert_true(total.evicted > 0);
     assert_int_equal(total.wait_timeouts, 0); /* nobody waited longer than one compile may take */
     assert_int_equal(total.corrupt + total.put_failures, 0);
@@ -138,7 +139,7 @@ static void C1_200_processes_open_at_once(void **state)
     crowd_run(c, get_one_of_ten, 200);
     assert_int_equal(c->wrong + c->failed, 0);
     assert_int_equal(c->compiles, 10);
-    kiln_cache_stats total = crowd_total(c);
+    kt_counters total = crowd_total(c);
     assert_int_equal(total.put_failures + total.corrupt + total.io_errors, 0);
     /* The statistics are an index of nothing: damage them, and all goes on. */
     char *stats = kt_path(*state, "stats");

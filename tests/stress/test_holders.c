@@ -1,6 +1,7 @@
 /* Holders of a key's lock that do not work on it: dead ones whose children live, children
  * themselves, stopped ones. Those that wait for them go on in seconds. */
 #include "stress/crowd.h"
+#include "support/counters.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -71,7 +72,7 @@ static void ask_for_key(crowd *c, kiln_cache *cache, kiln_compile_fn *compile)
 {
     kiln_recipe *recipe = NULL;
     kiln_blob *blob = NULL;
-    kiln_cache_stats stats;
+    kt_counters stats;
     const uint64_t start = now_ms();
     bool good = kiln_recipe_create("holders", 1, &recipe, NULL) == KILN_OK &&
                 kiln_recipe_set_target(recipe, "test", NULL) == KILN_OK &&
@@ -81,7 +82,7 @@ static void ask_for_key(crowd *c, kiln_cache *cache, kiln_compile_fn *compile)
     int longest = atomic_load(&c->longest_ms);
     while (took > longest && !atomic_compare_exchange_weak(&c->longest_ms, &longest, took)) {
     }
-    kiln_cache_stats_own(cache, &stats);
+    kt_counters_own(cache, &stats);
     atomic_fetch_add(&c->together, (int)stats.wait_timeouts);
     atomic_fetch_add(&c->wrong, !good);
     atomic_fetch_add(&c->done, 1);

@@ -1,5 +1,6 @@
 /* Many processes on one root: one compile, no wrong byte, no wedge. */
 #include "stress/crowd.h"
+#include "support/counters.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -19,7 +20,7 @@ static void C6_eight_processes_compile_once(void **state)
     crowd_run(c, get_one, 8);
     assert_int_equal(c->compiles, 1);
     assert_int_equal(c->wrong + c->failed, 0);
-    kiln_cache_stats total = crowd_total(c);
+    kt_counters total = crowd_total(c);
     assert_int_equal(total.compiles, 1);
     assert_int_equal(total.misses, 1);
     assert_int_equal(total.hits_disk, 7);
@@ -49,7 +50,7 @@ static void D3_failures_are_not_shared_between_processes_nor_stored(void **state
     crowd_run(c, get_one, 4);
     assert_int_equal(c->failed, 4);
     assert_int_equal(c->compiles, 4);
-    kiln_cache_stats total = crowd_total(c);
+    kt_counters total = crowd_total(c);
     assert_int_equal(total.compile_failures, 4);
     assert_int_equal(total.puts, 0);
     crowd_destroy(c);
@@ -132,7 +133,7 @@ static void C1_C2_writers_that_race_leave_whole_entries(void **state)
     crowd *c = crowd_create(*state);
     crowd_run(c, work_hard, 8);
     assert_int_equal(c->wrong + c->failed, 0);
-    kiln_cache_stats total = crowd_total(c);
+    kt_counters total = crowd_total(c);
     assert_int_equal(total.compiles, c->compiles);
     assert_int_equal(total.put_failures + total.corrupt + total.io_errors, 0);
     assert_int_equal(total.puts, c->compiles);
@@ -149,7 +150,7 @@ static void C7_S1_eviction_at_full_speed_disturbs_nobody(void **state)
     c->max_bytes = 16 * 4096; /* a third of the data */
     crowd_run(c, work_hard, 8);
     assert_int_equal(c->wrong + c->failed, 0);
-    kiln_cache_stats total = crowd_total(c);
+    kt_counters total = crowd_total(c);
     assert_true(total.evicted > 0);
     assert_int_equal(total.corrupt, 0);
     crowd_destroy(c);
@@ -298,8 +299,8 @@ static void C8_the_cache_works_in_a_forked_child(void **state)
                 (void)crowd_get(c, cache, 1000 + i * 10 + n);
                 (void)crowd_get(c, cache, n);
             }
-            kiln_cache_stats own;
-            kiln_cache_stats_own(cache, &own);
+            kt_counters own;
+            kt_counters_own(cache, &own);
             uint64_t sum = own.misses + own.hits_memory + own.hits_disk + own.hits_shared;
             kiln_cache_destroy(cache);
             _exit(sum == 20 ? 0 : 3); /* its own requests, not its parent's */

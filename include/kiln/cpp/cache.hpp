@@ -179,11 +179,17 @@ class cache : public owner<kiln_cache, kiln_cache_destroy>
         kiln_cache_uses(get(), keys.data(), keys.size(), found.data());
         return found;
     }
-    kiln_cache_stats stats() const
+    std::uint64_t counter(std::uint32_t id) const
     {
-        kiln_cache_stats own;
-        kiln_cache_stats_own(get(), &own);
-        return own;
+        return kiln_cache_counter(get(), id);
+    }
+    /* By id, of all processes. */
+    std::vector<std::uint64_t> totals()
+    {
+        std::vector<std::uint64_t> values(KILN_COUNTERS);
+        check c;
+        c(kiln_cache_totals(get(), values.data(), values.size(), c));
+        return values;
     }
     const char *root() const
     {

@@ -26,10 +26,10 @@ static void put_label(FILE *file, const char *root)
 }
 
 static void put_head(FILE *file, const char *name, const char *type, const char *unit,
-                     const char *help, int help_length)
+                     const char *help)
 {
-    (void)fprintf(file, "# HELP kiln_cache_%s %.*s\n# TYPE kiln_cache_%s %s\n", name, help_length,
-                  help, name, type);
+    (void)fprintf(file, "# HELP kiln_cache_%s %s\n# TYPE kiln_cache_%s %s\n", name, help, name,
+                  type);
     if (unit != NULL) {
         (void)fprintf(file, "# UNIT kiln_cache_%s %s\n", name, unit);
     }
@@ -38,26 +38,28 @@ static void put_head(FILE *file, const char *name, const char *type, const char 
 static void put_gauge(FILE *file, const char *root, const char *name, const char *unit,
                       const char *help, uint64_t value)
 {
-    put_head(file, name, "gauge", unit, help, (int)strlen(help));
+    put_head(file, name, "gauge", unit, help);
     (void)fprintf(file, "kiln_cache_%s", name);
     put_label(file, root);
     (void)fprintf(file, " %" PRIu64 "\n", value);
 }
 
-static void put_counter(FILE *file, const char *root, const char *name, const char *help,
-                        uint64_t value)
+/* OpenMetrics wants a unit at the end of the name: "_ns" becomes "_seconds", and bytes have a unit
+ * where the name ends so. */
+static void put_counter(FILE *file, const char *root, uint32_t counter, uint64_t value)
 {
     char family[64];
+    const char *name = kiln_counter_name(counter);
     const size_t length = strlen(name);
-    const bool time = length > 3 && strcmp(name + length - 3, "_ns") == 0;
+    const bool time = strcmp(kiln_counter_unit(counter), "ns") == 0;
     const bool bytes = length > 6 && strcmp(name + length - 6, "_bytes") == 0;
-    if (time) { /* the text of the table ends in ", ns" */
+    if (time) {
         (void)snprintf(family, sizeof(family), "%.*s_seconds", (int)length - 3, name);
     } else {
         (void)snprintf(family, sizeof(family), "%s", name);
     }
     const char *unit = time ? "seconds" : bytes ? "bytes" : NULL;
-    put_head(file, family, "counter", unit, help, (int)(time ? strcspn(help, ",") : strlen(help)));
+    put_head(file, family, "counter", unit, kiln_counter_text(counter));
     (void)fprintf(file, "kiln_cache_%s_total", family);
     put_label(file, root);
     if (time) {
@@ -84,12 +86,12 @@ static void put_bypasses(FILE *file, const char *root, const cli_bypasses *bypas
     if (bypasses->count == 0) {
         return;
     }
-    put_head(file, "bypass_compiles", "gauge", NULL, help, (int)strlen(help));
+    put_head(file, "bypass_compiles", "gauge", NULL, help);
     for (size_t i = 0; i < bypasses->count; i++) {
         put_reason(file, root, "bypass_compiles", bypasses->items[i].reason);
         (void)fprintf(file, "%" PRIu64 "\n", bypasses->items[i].count);
     }
-    put_head(file, "bypass_time_seconds", "gauge", "seconds", time_help, (int)strlen(time_help));
+    put_head(file, "bypass_time_seconds", "gauge", "seconds", time_help);
     for (size_t i = 0; i < bypasses->count; i++) {
         const uint64_t ns = bypasses->items[i].time_ns;
         put_reason(file, root, "bypass_time_seconds", bypasses->items[i].reason);
@@ -98,13 +100,13 @@ static void put_bypasses(FILE *file, const char *root, const cli_bypasses *bypas
 }
 
 void stats_print_metrics(FILE *file, const char *root, uint64_t entries, uint64_t bytes,
-                         const kiln_cache_stats *stats, const cli_bypasses *bypasses)
+                         const uint64_t *counters, const cli_bypasses *bypasses)
 {
     put_gauge(file, root, "entries", NULL, "entries on disk", entries);
     put_gauge(file, root, "size_bytes", "bytes", "size of the entries on disk", bytes);
-#define COUNTER_SAMPLE(name, text) put_counter(file, root, #name, (text), stats->name);
-    KILN_CACHE_COUNTERS(COUNTER_SAMPLE)
-#undef COUNTER_SAMPLE
+    for (uint32_t i = 0; i < KILN_COUNTERS; i++) {
+        put_counter(file, root, i, counters[i]);
+    }
     put_bypasses(file, root, bypasses);
     (void)fputs("# EOF\n", file);
 }

@@ -9,8 +9,9 @@
 
 #include "cli/bypasses.h"
 
-/* Times are in seconds; `root` becomes the label of all samples. */
+/* `counters` has KILN_COUNTERS values; times are in seconds; `root` becomes the label of all
+ * samples. */
 void stats_print_metrics(FILE *file, const char *root, uint64_t entries, uint64_t bytes,
-                         const kiln_cache_stats *stats, const cli_bypasses *bypasses);
+                         const uint64_t *counters, const cli_bypasses *bypasses);
 
 #endif

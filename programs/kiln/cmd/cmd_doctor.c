@@ -43,7 +43,7 @@ typedef struct doctor_findings {
     uint64_t temporaries, temporary_bytes;
     bool blocked; /* by what `trouble` says */
     kiln_diag trouble;
-    kiln_cache_stats stats;
+    uint64_t counters[KILN_COUNTERS];
     bool reads_only; /* nothing is stored: `reason`, or KILN_READONLY */
     doctor_packs packs;
     cli_bypasses bypasses;
@@ -146,7 +146,7 @@ static kiln_status examine_cache(const cmd_context *context, kiln_cache *cache,
         kiln_cache_temporaries(cache, &findings->temporaries, &findings->temporary_bytes);
         findings->trouble = (kiln_diag)KILN_DIAG_INIT;
         findings->blocked = kiln_cache_examine(cache, &findings->trouble) != KILN_OK;
-        status = kiln_cache_stats_total(cache, &findings->stats, diag);
+        status = kiln_cache_totals(cache, findings->counters, KILN_COUNTERS, diag);
     }
     if (status == KILN_OK) {
         status = bypasses_read(cache, context->pool, &findings->bypasses, diag);
@@ -192,11 +192,13 @@ static void print_backends(const doctor_findings *findings)
 
 static void print_bypasses(cli_pool *pool, const doctor_findings *findings)
 {
-    const kiln_cache_stats *stats = &findings->stats;
-    if (stats->bypassed > 0) {
-        const char *time = out_time(pool, stats->bypass_ns);
-        out_print(stdout, "  bypassed  %" PRIu64 " %s in %s%s%s: see kiln stats\n", stats->bypassed,
-                  stats->bypassed == 1 ? "compile" : "compiles", time != NULL ? time : "?",
+    const uint64_t *counters = findings->counters;
+    if (counters[KILN_COUNTER_BYPASSED] > 0) {
+        const char *time = out_time(pool, counters[KILN_COUNTER_BYPASS_NS]);
+        out_print(stdout, "  bypassed  %" PRIu64 " %s in %s%s%s: see kiln stats\n",
+                  counters[KILN_COUNTER_BYPASSED],
+                  counters[KILN_COUNTER_BYPASSED] == 1 ? "compile" : "compiles",
+                  time != NULL ? time : "?",
                   findings->bypasses.count > 0 ? ", most of the time for " : "",
                   findings->bypasses.count > 0 ? findings->bypasses.items[0].reason : "");
     }
@@ -204,12 +206,13 @@ static void print_bypasses(cli_pool *pool, const doctor_findings *findings)
 
 static bool print_cache(cli_pool *pool, const doctor_findings *findings)
 {
-    const kiln_cache_stats *stats = &findings->stats;
+    const uint64_t *counters = findings->counters;
     const char *bytes = out_bytes(pool, findings->bytes);
     const char *more = out_bytes(pool, findings->temporary_bytes);
-    const char *saved = out_time(pool, stats->saved_ns);
-    uint64_t hits = stats->hits_memory + stats->hits_disk + stats->hits_pack + stats->hits_remote +
-                    stats->hits_shared;
+    const char *saved = out_time(pool, counters[KILN_COUNTER_SAVED_NS]);
+    uint64_t hits = counters[KILN_COUNTER_HITS_MEMORY] + counters[KILN_COUNTER_HITS_DISK] +
+                    counters[KILN_COUNTER_HITS_PACK] + counters[KILN_COUNTER_HITS_REMOTE] +
+                    counters[KILN_COUNTER_HITS_SHARED];
     if (bytes == NULL || more == NULL || saved == NULL) {
         return false;
     }
@@ -239,20 +242,24 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
                   findings->trouble.why, findings->trouble.fix);
     }
     out_print(stdout, "  usage     %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n",
-              hits, stats->misses, saved);
+              hits, counters[KILN_COUNTER_MISSES], saved);
     print_bypasses(pool, findings);
-    if (stats->unended > 0) {
+    if (counters[KILN_COUNTER_UNENDED] > 0) {
         out_print(stdout,
                   "  unended   %" PRIu64 " %s rebuilt because loading %s did not end: update that "
                   "driver, then kiln clear\n",
-                  stats->unended, stats->unended == 1 ? "binary" : "binaries",
-                  stats->unended == 1 ? "it" : "them");
+                  counters[KILN_COUNTER_UNENDED],
+                  counters[KILN_COUNTER_UNENDED] == 1 ? "binary" : "binaries",
+                  counters[KILN_COUNTER_UNENDED] == 1 ? "it" : "them");
     }
-    if (stats->put_failures + stats->io_errors + stats->corrupt > 0) {
+    if (counters[KILN_COUNTER_PUT_FAILURES] + counters[KILN_COUNTER_IO_ERRORS] +
+            counters[KILN_COUNTER_CORRUPT] >
+        0) {
         out_print(stdout,
                   "  errors    %" PRIu64 " not stored, %" PRIu64 " damaged, %" PRIu64
                   " other errors\n",
-                  stats->put_failures, stats->corrupt, stats->io_errors);
+                  counters[KILN_COUNTER_PUT_FAILURES], counters[KILN_COUNTER_CORRUPT],
+                  counters[KILN_COUNTER_IO_ERRORS]);
     }
     return true;
 }
@@ -352,8 +359,8 @@ static bool print_doctor_json(const doctor_findings *findings)
     if (findings->blocked) {
         out_json_set(&cache, "blocked", out_json_text(findings->trouble.what));
     }
-    out_json_set(&cache, "bypassed", out_json_u64(findings->stats.bypassed));
-    out_json_set(&cache, "bypass_ms", out_json_ms(findings->stats.bypass_ns));
+    out_json_set(&cache, "bypassed", out_json_u64(findings->counters[KILN_COUNTER_BYPASSED]));
+    out_json_set(&cache, "bypass_ms", out_json_ms(findings->counters[KILN_COUNTER_BYPASS_NS]));
     out_json_set(
         &cache, "bypass_reason",
         out_json_text(findings->bypasses.count > 0 ? findings->bypasses.items[0].reason : ""));

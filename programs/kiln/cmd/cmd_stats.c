@@ -23,84 +23,59 @@ static const opt_spec specs[] = {
     SESSION_JSON_ROW(stats_options),
     OPT_END};
 
-static uint64_t hits_of(const kiln_cache_stats *stats)
+static uint64_t hits_of(const uint64_t *counters)
 {
-    return stats->hits_memory + stats->hits_disk + stats->hits_pack + stats->hits_remote +
-           stats->hits_shared;
+    return counters[KILN_COUNTER_HITS_MEMORY] + counters[KILN_COUNTER_HITS_DISK] +
+           counters[KILN_COUNTER_HITS_PACK] + counters[KILN_COUNTER_HITS_REMOTE] +
+           counters[KILN_COUNTER_HITS_SHARED];
 }
 
-static double rate_of(const kiln_cache_stats *stats)
+static double rate_of(const uint64_t *counters)
 {
-    uint64_t hits = hits_of(stats);
-    uint64_t asked = hits + stats->misses;
+    uint64_t hits = hits_of(counters);
+    uint64_t asked = hits + counters[KILN_COUNTER_MISSES];
     return asked == 0 ? 0.0 : (double)hits / (double)asked;
 }
 
-static void print_counter(const cmd_context *context, const char *name, const char *text,
-                          uint64_t value)
+static void print_counter(const cmd_context *context, uint32_t counter, uint64_t value)
 {
-    char label[64];
-    size_t length = strlen(name);
-    if (length > 3 && strcmp(name + length - 3, "_ns") == 0) {
-        /* The table's text ends in ", ns"; people get a unit that fits. */
-        const char *time = out_time(context->pool, value);
-        (void)snprintf(label, sizeof(label), "%.*s", (int)strcspn(text, ","), text);
-        (void)printf("  %-42s %s\n", label, time != NULL ? time : "?");
-    } else if (strstr(name, "bytes") != NULL || strstr(name, "_raw_") != NULL) {
-        const char *bytes = out_bytes(context->pool, value);
-        (void)printf("  %-42s %s\n", text, bytes != NULL ? bytes : "?");
-    } else {
+    const char *unit = kiln_counter_unit(counter);
+    const char *text = kiln_counter_text(counter);
+    if (unit[0] == '\0') {
         (void)printf("  %-42s %" PRIu64 "\n", text, value);
+        return;
     }
+    const char *shown =
+        strcmp(unit, "ns") == 0 ? out_time(context->pool, value) : out_bytes(context->pool, value);
+    (void)printf("  %-42s %s\n", text, shown != NULL ? shown : "?");
 }
 
-typedef struct counter_row {
-    const char *name, *text;
-    size_t offset;
-} counter_row;
-
-#define COUNTER_ROW(name, text) {#name, text, offsetof(kiln_cache_stats, name)},
-static const counter_row counter_rows[] = {KILN_CACHE_COUNTERS(COUNTER_ROW)};
-#undef COUNTER_ROW
-enum { COUNTERS = sizeof(counter_rows) / sizeof(*counter_rows) };
-
-static uint64_t value_of(const counter_row *row, const kiln_cache_stats *stats)
+static bool is_reason(uint32_t counter)
 {
-    uint64_t value;
-    memcpy(&value, (const char *)stats + row->offset, sizeof(value));
-    return value;
-}
-
-static bool is_reason(const counter_row *row)
-{
-    return strncmp(row->name, "misses_", 7) == 0;
+    return strncmp(kiln_counter_name(counter), "misses_", 7) == 0;
 }
 
 /* Whether a counter is listed: a machine without remotes, packs or tunings has nothing to say of
  * them. */
-static bool is_listed(const counter_row *row, const kiln_cache_stats *stats, bool all)
+static bool is_listed(uint32_t counter, const uint64_t *counters, bool all)
 {
-    static const char *const always[] = {"hits_memory", "hits_disk", "misses", "compiles"};
-    bool listed = all || value_of(row, stats) > 0;
-    for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
-        listed = listed || strcmp(row->name, always[i]) == 0;
-    }
-    return listed;
+    return all || counters[counter] > 0 || counter == KILN_COUNTER_HITS_MEMORY ||
+           counter == KILN_COUNTER_HITS_DISK || counter == KILN_COUNTER_MISSES ||
+           counter == KILN_COUNTER_COMPILES;
 }
 
 /* In the order of the table, but the reasons of misses under these. */
-static void print_counters(const cmd_context *context, const kiln_cache_stats *stats, bool all)
+static void print_counters(const cmd_context *context, const uint64_t *counters, bool all)
 {
-    for (size_t i = 0; i < COUNTERS; i++) {
-        if (!is_reason(&counter_rows[i]) && is_listed(&counter_rows[i], stats, all)) {
-            print_counter(context, counter_rows[i].name, counter_rows[i].text,
-                          value_of(&counter_rows[i], stats));
+    for (uint32_t i = 0; i < KILN_COUNTERS; i++) {
+        if (!is_reason(i) && is_listed(i, counters, all)) {
+            print_counter(context, i, counters[i]);
         }
-        for (size_t j = 0; strcmp(counter_rows[i].name, "misses") == 0 && j < COUNTERS; j++) {
-            if (is_reason(&counter_rows[j]) && is_listed(&counter_rows[j], stats, all)) {
-                const char *text = counter_rows[j].text;
+        for (uint32_t j = 0; i == KILN_COUNTER_MISSES && j < KILN_COUNTERS; j++) {
+            if (is_reason(j) && is_listed(j, counters, all)) {
+                const char *text = kiln_counter_text(j);
                 text += strncmp(text, "misses ", 7) == 0 ? 7 : 0;
-                (void)printf("    %-40s %" PRIu64 "\n", text, value_of(&counter_rows[j], stats));
+                (void)printf("    %-40s %" PRIu64 "\n", text, counters[j]);
             }
         }
     }
@@ -116,7 +91,7 @@ typedef struct stats_shown {
     const char *root;
     cli_listing listing;
     temporaries unfinished;
-    kiln_cache_stats stats;
+    uint64_t counters[KILN_COUNTERS];
     cli_bypasses bypasses;
 } stats_shown;
 
@@ -125,13 +100,13 @@ static bool print_stats_bypasses(cli_pool *pool, const stats_shown *shown)
 {
     enum { SHOWN = 5 };
     const cli_bypasses *bypasses = &shown->bypasses;
-    const kiln_cache_stats *stats = &shown->stats;
-    const char *time = out_time(pool, stats->bypass_ns);
+    const uint64_t *counters = shown->counters;
+    const char *time = out_time(pool, counters[KILN_COUNTER_BYPASS_NS]);
     if (time == NULL) {
         return false;
     }
-    out_print(stdout, "bypassed  %" PRIu64 " %s in %s%s\n", stats->bypassed,
-              stats->bypassed == 1 ? "compile" : "compiles", time,
+    out_print(stdout, "bypassed  %" PRIu64 " %s in %s%s\n", counters[KILN_COUNTER_BYPASSED],
+              counters[KILN_COUNTER_BYPASSED] == 1 ? "compile" : "compiles", time,
               bypasses->count > 0 ? ", most of the time for" : "");
     for (size_t i = 0; i < bypasses->count && i < SHOWN; i++) {
         const kiln_bypass *one = &bypasses->items[i];
@@ -152,7 +127,7 @@ static bool print_stats_text(const cmd_context *context, const stats_shown *show
 {
     const cli_listing *listing = &shown->listing;
     const temporaries *unfinished = &shown->unfinished;
-    const kiln_cache_stats *stats = &shown->stats;
+    const uint64_t *counters = shown->counters;
     const char *bytes = out_bytes(context->pool, listing->disk_bytes);
     const char *more = out_bytes(context->pool, unfinished->bytes);
     if (bytes == NULL || more == NULL) {
@@ -164,17 +139,18 @@ static bool print_stats_text(const cmd_context *context, const stats_shown *show
         (void)printf("temporary %" PRIu64 " %s, %s\n", unfinished->files,
                      unfinished->files == 1 ? "file" : "files", more);
     }
-    if (hits_of(stats) + stats->misses == 0) {
-        (void)printf("hit rate  nothing %s yet\n", stats->bypassed > 0 ? "looked up" : "asked for");
-        return stats->bypassed == 0 || print_stats_bypasses(context->pool, shown);
+    if (hits_of(counters) + counters[KILN_COUNTER_MISSES] == 0) {
+        (void)printf("hit rate  nothing %s yet\n",
+                     counters[KILN_COUNTER_BYPASSED] > 0 ? "looked up" : "asked for");
+        return counters[KILN_COUNTER_BYPASSED] == 0 || print_stats_bypasses(context->pool, shown);
     }
-    (void)printf("hit rate  %.1f %% (%" PRIu64 " of %" PRIu64 ")\n", rate_of(stats) * 100,
-                 hits_of(stats), hits_of(stats) + stats->misses);
-    if (stats->bypassed > 0 && !print_stats_bypasses(context->pool, shown)) {
+    (void)printf("hit rate  %.1f %% (%" PRIu64 " of %" PRIu64 ")\n", rate_of(counters) * 100,
+                 hits_of(counters), hits_of(counters) + counters[KILN_COUNTER_MISSES]);
+    if (counters[KILN_COUNTER_BYPASSED] > 0 && !print_stats_bypasses(context->pool, shown)) {
         return false;
     }
     (void)putchar('\n');
-    print_counters(context, stats, all);
+    print_counters(context, counters, all);
     return true;
 }
 
@@ -196,20 +172,20 @@ static json_t *bypasses_json(const cli_bypasses *bypasses)
 static bool print_stats_json(const stats_shown *shown)
 {
     const temporaries *unfinished = &shown->unfinished;
-    const kiln_cache_stats *stats = &shown->stats;
+    const uint64_t *counters = shown->counters;
     json_t *root = json_object();
-    json_t *counters = json_object();
+    json_t *list = json_object();
     out_json_set(&root, "root", out_json_text(shown->root));
     out_json_set(&root, "entries", out_json_u64(shown->listing.count));
     out_json_set(&root, "bytes", out_json_u64(shown->listing.disk_bytes));
     out_json_set(&root, "temporaries", out_json_u64(unfinished->files));
     out_json_set(&root, "temporary_bytes", out_json_u64(unfinished->bytes));
-    out_json_set(&root, "hits", out_json_u64(hits_of(stats)));
-    out_json_set(&root, "hit_rate", out_json_real(rate_of(stats)));
-#define COUNTER_VALUE(name, text) out_json_set(&counters, #name, out_json_u64(stats->name));
-    KILN_CACHE_COUNTERS(COUNTER_VALUE)
-#undef COUNTER_VALUE
-    out_json_set(&root, "counters", counters);
+    out_json_set(&root, "hits", out_json_u64(hits_of(counters)));
+    out_json_set(&root, "hit_rate", out_json_real(rate_of(counters)));
+    for (uint32_t i = 0; i < KILN_COUNTERS; i++) {
+        out_json_set(&list, kiln_counter_name(i), out_json_u64(counters[i]));
+    }
+    out_json_set(&root, "counters", list);
     out_json_set(&root, "bypasses", bypasses_json(&shown->bypasses));
     return out_json(stdout, root);
 }
@@ -225,7 +201,7 @@ static exit_code run_stats(const cmd_context *context, void *fields, const opt_l
     if (code != EXIT_FINE) {
         return code;
     }
-    if (kiln_cache_stats_total(cache, &shown.stats, &diag) != KILN_OK ||
+    if (kiln_cache_totals(cache, shown.counters, KILN_COUNTERS, &diag) != KILN_OK ||
         listing_make(cache, NULL, context->pool, &shown.listing, &diag) != KILN_OK ||
         bypasses_read(cache, context->pool, &shown.bypasses, &diag) != KILN_OK) {
         code = cmd_fail_as(context, EXIT_CACHE, &diag);
@@ -235,7 +211,7 @@ static exit_code run_stats(const cmd_context *context, void *fields, const opt_l
         kiln_cache_temporaries(cache, &shown.unfinished.files, &shown.unfinished.bytes);
         if (options->openmetrics) {
             stats_print_metrics(stdout, shown.root, shown.listing.count, shown.listing.disk_bytes,
-                                &shown.stats, &shown.bypasses);
+                                shown.counters, &shown.bypasses);
         } else {
             good = options->session.json ? print_stats_json(&shown)
                                          : print_stats_text(context, &shown, options->all);

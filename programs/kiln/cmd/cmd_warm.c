@@ -188,17 +188,15 @@ static kiln_status open_targets(warm_work *work, kiln_diag *diag)
 /* Programs go on with what they compiled, stored or not; here storing is all that was wanted. */
 static bool is_kept(const warm_work *work)
 {
-    kiln_cache_stats own;
-    kiln_cache_stats_own(work->cache, &own);
+    const uint64_t failures = kiln_cache_counter(work->cache, KILN_COUNTER_PUT_FAILURES);
     if (session_only_reads(work->cache)) {
         console_say(work->context->console,
                     "compiled kernels are not kept: the disk cache is read-only");
         return false;
     }
-    if (own.put_failures > 0) {
+    if (failures > 0) {
         console_say(work->context->console, "%llu %s could not be stored",
-                    (unsigned long long)own.put_failures,
-                    own.put_failures == 1 ? "entry" : "entries");
+                    (unsigned long long)failures, failures == 1 ? "entry" : "entries");
         return false;
     }
     return true;

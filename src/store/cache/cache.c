@@ -17,7 +17,6 @@
 
 #define MS UINT64_C(1000000)
 #define FLUSH_PATIENCE (20 * MS)
-#define LAST_FLUSH_PATIENCE (200 * MS)
 
 static void *retain_blob(void *blob)
 {
@@ -370,7 +369,7 @@ void kiln_cache_destroy(kiln_cache *cache)
         kn_remotes_finish(cache->remotes);
         if (kn_cache_root_stands(cache)) {
             kn_cache_stamp(cache, true);
-            (void)kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, NULL, NULL);
+            (void)kn_stats_flush(cache->stats, KN_CACHE_PATIENCE, NULL, NULL);
         }
     }
     close_parts(cache);
@@ -515,36 +514,4 @@ void kn_cache_count_rejected(kiln_cache *cache)
 {
     kn_cache_check_fork(cache);
     kn_stats_add(cache->stats, KN_COUNT_rejected, 1);
-}
-
-void kiln_cache_stats_own(const kiln_cache *cache, kiln_cache_stats *out_stats)
-{
-    memset(out_stats, 0, sizeof *out_stats);
-    if (cache->stats != NULL) {
-        kn_stats_own(cache->stats, out_stats);
-    }
-}
-
-kiln_status kiln_cache_stats_total(kiln_cache *cache, kiln_cache_stats *out_stats, kiln_diag *diag)
-{
-    kn_record record;
-    memset(out_stats, 0, sizeof *out_stats);
-    kn_cache_check_fork(cache);
-    if (cache->disk == NULL) {
-        return KILN_OK;
-    }
-    kiln_status status = KILN_MISS;
-    if (kn_cache_root_stands(cache)) {
-        status = kn_stats_flush(cache->stats, LAST_FLUSH_PATIENCE, &record, NULL);
-    }
-    if (status != KILN_OK) {
-        status = kn_stats_read(cache->stats, &record, diag);
-    }
-    if (status == KILN_E_CORRUPT) {
-        return KILN_E_IO;
-    }
-#define COPY(name, text) out_stats->name = record.counters[KN_COUNT_##name];
-    KILN_CACHE_COUNTERS(COPY)
-#undef COPY
-    return status;
 }

@@ -18,6 +18,9 @@
 #include "store/remote/remotes.h"
 #include "sys/fork.h"
 
+/* How long a write of the counters that must not be lost waits for other processes: 200 ms. */
+#define KN_CACHE_PATIENCE UINT64_C(200000000)
+
 /* What another layer keeps with a cache and stores before it goes. `end` is called once, first of
  * all when the cache is destroyed; it may use the cache, and frees the companion. */
 typedef struct kn_cache_companion {

@@ -77,14 +77,14 @@ void kiln_transfer_close(kiln_transfer *transfer)
 
 void kiln_transfer_traffic(const kiln_transfer *transfer, kiln_transfer_counts *out_counts)
 {
-    kiln_cache_stats stats;
-    kn_stats_own(transfer->stats, &stats);
-    *out_counts = (kiln_transfer_counts){.sent = transfer->sent,
-                                         .received = transfer->received,
-                                         .bytes_out = stats.remote_bytes_out,
-                                         .bytes_in = stats.remote_bytes_in,
-                                         .raw_out = stats.remote_raw_out,
-                                         .raw_in = stats.remote_raw_in};
+    const kn_stats *stats = transfer->stats;
+    *out_counts =
+        (kiln_transfer_counts){.sent = transfer->sent,
+                               .received = transfer->received,
+                               .bytes_out = kn_stats_own(stats, KN_COUNT_remote_bytes_out),
+                               .bytes_in = kn_stats_own(stats, KN_COUNT_remote_bytes_in),
+                               .raw_out = kn_stats_own(stats, KN_COUNT_remote_raw_out),
+                               .raw_in = kn_stats_own(stats, KN_COUNT_remote_raw_in)};
 }
 
 static kiln_status fail_remote(kiln_diag *diag, kiln_status status, const kn_remote *remote,

@@ -138,13 +138,11 @@ static void collect_counters(const kn_stats *stats, uint64_t counters[KN_COUNTER
     }
 }
 
-void kn_stats_own(const kn_stats *stats, kiln_cache_stats *out_stats)
+uint64_t kn_stats_own(const kn_stats *stats, enum kn_counter counter)
 {
     uint64_t counters[KN_COUNTERS];
     collect_counters(stats, counters);
-#define COPY(name, text) out_stats->name = counters[KN_COUNT_##name];
-    KILN_CACHE_COUNTERS(COPY)
-#undef COPY
+    return counters[counter];
 }
 
 static void add_totals(kn_totals *to, const kn_totals *from)

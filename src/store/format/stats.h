@@ -18,10 +18,10 @@
 struct kn_mem;
 
 enum kn_counter {
-#define KN_COUNTER_NAME(name, text) KN_COUNT_##name,
-    KILN_CACHE_COUNTERS(KN_COUNTER_NAME)
+#define KN_COUNTER_NAME(id, name, unit, text) KN_COUNT_##name = id,
+    KILN_COUNTER_MAP(KN_COUNTER_NAME)
 #undef KN_COUNTER_NAME
-        KN_COUNTERS
+        KN_COUNTERS = KILN_COUNTERS
 };
 
 #define KN_RECORD_SIZE 512
@@ -104,7 +104,8 @@ void kn_stats_deinit(kn_stats *stats);
 kiln_status kn_stats_attach(kn_stats *stats, const char *root, kiln_diag *diag);
 
 void kn_stats_add(kn_stats *stats, enum kn_counter counter, uint64_t amount);
-void kn_stats_own(const kn_stats *stats, kiln_cache_stats *out_stats);
+/* What this object counted of one of them. */
+uint64_t kn_stats_own(const kn_stats *stats, enum kn_counter counter);
 void kn_stats_moved(kn_stats *stats, const kn_totals *totals);
 /* With more of them at a time than there is room for, the totals may become too high. */
 void kn_stats_landed(kn_stats *stats, const kn_landing *landing);

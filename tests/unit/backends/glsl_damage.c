@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "support/cmocka.h"
+#include "support/counters.h"
 #include "support/tmpdir.h"
 #include "unit/backends/glsl_rig.h"
 
@@ -58,7 +59,7 @@ void glsl_damaged_entries_are_made_again(const char *backend, const char *target
 {
     char *folder = kt_tmpdir_create();
     glsl_rig rig;
-    kiln_cache_stats stats;
+    kt_counters stats;
     glsl_open(&rig, backend, folder);
     kiln_program *program = glsl_build(&rig, glsl_increment);
     glsl_run(&rig, program, 16);
@@ -68,7 +69,7 @@ void glsl_damaged_entries_are_made_again(const char *backend, const char *target
         assert_true(each_entry(folder, target, damage) > 0);
         glsl_open(&rig, backend, folder);
         program = glsl_build(&rig, glsl_increment);
-        kiln_cache_stats_own(rig.cache, &stats);
+        kt_counters_own(rig.cache, &stats);
         assert_true(kiln_program_info(program)->compiles > 0);
         assert_true(stats.corrupt > 0);
         assert_int_equal(stats.rejected, 0); /* the driver never saw it */

@@ -1,5 +1,6 @@
 /* The fake backend's runtime, opened and closed at will. */
 #include "unit/core/rig.h"
+#include "support/counters.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,10 +160,10 @@ void rig_launch(rig *r, kiln_program *program, uint64_t global, uint64_t local)
     kiln_queue_destroy(queue);
 }
 
-kiln_cache_stats rig_stats(const rig *r)
+kt_counters rig_stats(const rig *r)
 {
-    kiln_cache_stats stats;
-    kiln_cache_stats_own(r->cache, &stats);
+    kt_counters stats;
+    kt_counters_own(r->cache, &stats);
     return stats;
 }
 

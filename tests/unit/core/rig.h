@@ -9,6 +9,7 @@
 #include "core/runtime/runtime.h"
 #include "core/walk/program.h"
 #include "support/cmocka.h"
+#include "support/counters.h"
 #include "support/tmpdir.h"
 
 typedef struct rig {
@@ -41,7 +42,7 @@ kiln_status rig_try(rig *r, const kiln_source *source, kiln_diag *diag);
 kiln_key rig_key(rig *r, const kiln_source *source, uint32_t *out_compiles);
 /* Launches saxpy over `global` items in groups of `local`. */
 void rig_launch(rig *r, kiln_program *program, uint64_t global, uint64_t local);
-kiln_cache_stats rig_stats(const rig *r);
+kt_counters rig_stats(const rig *r);
 uint64_t rig_calls(const rig *r, kn_fake_op op);
 
 #define RIG_OK(call)                                                                               \

@@ -14,6 +14,7 @@
 
 #include "backends/opencl/symbols.h"
 #include "kiln/opencl.h"
+#include "support/counters.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/process.h"
@@ -127,8 +128,8 @@ static kiln_status build_many(client *c, const char *options)
 
 static void say(client *c, kiln_status status, int value, size_t new_files, const kiln_diag *diag)
 {
-    kiln_cache_stats stats;
-    kiln_cache_stats_own(c->cache, &stats);
+    kt_counters stats;
+    kt_counters_own(c->cache, &stats);
     (void)printf("%s value=%d files=%zu hits=%llu compiles=%llu bypassed=%llu rejected=%llu "
                  "puts=%llu unended=%llu|%s|%s\n",
                  kiln_status_name(status), value, new_files,
@@ -509,7 +510,7 @@ static void the_example_starts_warm(void **state)
     const char *const argv[] = {KILN_EXAMPLE, NULL};
     kiln_cache_options options;
     kiln_cache *cache = NULL;
-    kiln_cache_stats stats;
+    kt_counters stats;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(start_program(argv, folder), 0);
         assert_string_equal(output, "data[7] = 21\n");
@@ -518,7 +519,7 @@ static void the_example_starts_warm(void **state)
     char *root = kt_path(folder, "cache");
     options.root = root;
     assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
-    assert_int_equal(kiln_cache_stats_total(cache, &stats, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(cache, &stats, NULL), KILN_OK);
     assert_int_equal(stats.compiles, 1);
     assert_int_equal(stats.hits_disk, 1);
     kiln_cache_destroy(cache);

@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "dropin/opencl_kept.h"
 #include "kiln/opencl.h"
+#include "support/counters.h"
 #include "support/tmpdir.h"
 #include "sys/process.h"
 #include "sys/thread.h"
@@ -108,8 +109,8 @@ static kiln_status build_in_threads(client *c)
 
 static void say(const client *c, kiln_status status)
 {
-    kiln_cache_stats stats;
-    kiln_cache_stats_own(c->cache, &stats);
+    kt_counters stats;
+    kt_counters_own(c->cache, &stats);
     (void)printf("%s disk=%llu compiles=%llu failures=%llu bypassed=%llu reads=%u\n",
                  kiln_status_name(status), (unsigned long long)stats.hits_disk,
                  (unsigned long long)stats.compiles, (unsigned long long)stats.compile_failures,

@@ -14,6 +14,7 @@
 
 #include "backends/opencl/symbols.h"
 #include "kiln/opencl.h"
+#include "support/counters.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/process.h"
@@ -196,7 +197,7 @@ static int child(const char *word, const char *argument)
     client c;
     cl_program program = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_cache_stats stats;
+    kt_counters stats;
     int value = 0;
     if (!client_open(&c)) {
         return NO_DEVICE;
@@ -206,7 +207,7 @@ static int child(const char *word, const char *argument)
          i++) {
         value += run_scale(&c, c.devices[i], program);
     }
-    kiln_cache_stats_own(c.cache, &stats);
+    kt_counters_own(c.cache, &stats);
     (void)printf("%s value=%d disk=%llu compiles=%llu bypassed=%llu|%s\n", kiln_status_name(status),
                  value, (unsigned long long)stats.hits_disk, (unsigned long long)stats.compiles,
                  (unsigned long long)stats.bypassed, diag.log != NULL ? diag.log : diag.why);

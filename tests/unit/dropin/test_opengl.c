@@ -12,6 +12,7 @@
 #include <kiln/opengl.h>
 
 #include "support/cmocka.h"
+#include "support/counters.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "support/unended.h"
@@ -165,7 +166,7 @@ static void bind_place(void *user, uint32_t program)
 
 /* Builds with a cache opened for it; where `place` is in the program, and the cache's counters. */
 static GLint build(const char *folder, const char *fragment_text, GLuint place, bool separable,
-                   kiln_cache_stats *out_stats)
+                   kt_counters *out_stats)
 {
     const kiln_opengl_shader shaders[] = {{GL_VERTEX_SHADER, vertex, 0},
                                           {GL_FRAGMENT_SHADER, fragment_text, 0}};
@@ -188,7 +189,7 @@ static GLint build(const char *folder, const char *fragment_text, GLuint place, 
     }
     assert_int_equal(status, KILN_OK);
     assert_true(program != 0);
-    kiln_cache_stats_own(cache, out_stats);
+    kt_counters_own(cache, out_stats);
     kiln_cache_destroy(cache);
     const GLint got =
         ((PFNGLGETATTRIBLOCATIONPROC)real_get("glGetAttribLocation"))(program, "place");
@@ -200,7 +201,7 @@ static GLint build(const char *folder, const char *fragment_text, GLuint place, 
 static void programs_are_linked_once(void **state)
 {
     const char *folder = (const char *)*state;
-    kiln_cache_stats stats;
+    kt_counters stats;
     assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
     assert_int_equal(links, 1);
     assert_int_equal(stats.compiles, 1);
@@ -220,7 +221,7 @@ static void programs_are_linked_once(void **state)
 static void row_74_refused_binaries_are_made_again(void **state)
 {
     const char *folder = (const char *)*state;
-    kiln_cache_stats stats;
+    kt_counters stats;
     (void)build(folder, fragment, 3, false, &stats);
     spoil = true;
     assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
@@ -236,7 +237,7 @@ static void row_74_refused_binaries_are_made_again(void **state)
 static void what_two_processes_died_of_is_not_loaded(void **state)
 {
     const char *folder = (const char *)*state;
-    kiln_cache_stats stats;
+    kt_counters stats;
     (void)build(folder, fragment, 3, false, &stats);
     kt_end_in_load(folder, NULL);
     marked = folder;
@@ -258,7 +259,7 @@ static void what_two_processes_died_of_is_not_loaded(void **state)
 static void without_binaries_programs_are_linked_each_time(void **state)
 {
     const char *folder = (const char *)*state;
-    kiln_cache_stats stats;
+    kt_counters stats;
     no_formats = true;
     for (int round = 0; round < 2; round++) {
         assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
@@ -272,7 +273,7 @@ static void without_binaries_programs_are_linked_each_time(void **state)
 static void contexts_without_separable_programs_do(void **state)
 {
     const char *folder = (const char *)*state;
-    kiln_cache_stats stats;
+    kt_counters stats;
     no_separable = true;
     for (int round = 0; round < 2; round++) {
         assert_int_equal(build(folder, fragment, 3, false, &stats), 3);
@@ -302,7 +303,7 @@ static void K1_shaders_that_include_go_past_the_cache(void **state)
                                     "#include \"/shade.glsl\"\nout vec4 colour;\n"
                                     "void main() { colour = vec4(SHADE); }\n";
     const char *folder = (const char *)*state;
-    kiln_cache_stats stats;
+    kt_counters stats;
     if (!has_extension("GL_ARB_shading_language_include")) {
         skip();
     }

@@ -13,6 +13,7 @@
 #include "backends/opencl/symbols.h"
 #include "kiln/cuda.h"
 #include "kiln/opencl.h"
+#include "support/counters.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/process.h"
@@ -25,8 +26,8 @@ static char program_path[4096];
 
 static int say(kiln_cache *cache, kiln_status status, const kiln_diag *diag)
 {
-    kiln_cache_stats stats;
-    kiln_cache_stats_own(cache, &stats);
+    kt_counters stats;
+    kt_counters_own(cache, &stats);
     const uint64_t hits = stats.hits_disk + stats.hits_pack;
     (void)printf("%s compiles=%llu hits=%llu %s\n", kiln_status_name(status),
                  (unsigned long long)stats.compiles, (unsigned long long)hits, diag->why);

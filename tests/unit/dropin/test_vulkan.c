@@ -10,6 +10,7 @@
 #include <kiln/vulkan.h>
 
 #include "support/cmocka.h"
+#include "support/counters.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "support/unended.h"
@@ -275,7 +276,7 @@ static VkComputePipelineCreateInfo pipeline_info(const VkSpecializationInfo *con
 }
 
 /* One pipeline with this factor, on a cache opened for it; the counters of that cache. */
-static kiln_cache_stats make(const char *folder, int factor)
+static kt_counters make(const char *folder, int factor)
 {
     const VkSpecializationMapEntry entry = {0, 0, sizeof(factor)};
     const VkSpecializationInfo constants = {1, &entry, sizeof(factor), &factor};
@@ -283,7 +284,7 @@ static kiln_cache_stats make(const char *folder, int factor)
     const kiln_vulkan_code codes = {code, sizeof(code)};
     const kiln_vulkan_device device_info = where();
     VkPipeline pipeline = VK_NULL_HANDLE;
-    kiln_cache_stats stats;
+    kt_counters stats;
     kiln_cache *cache = open_cache(folder);
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = kiln_vulkan_create_compute_pipelines(cache, &device_info, 1, &info, &codes,
@@ -294,7 +295,7 @@ static kiln_cache_stats make(const char *folder, int factor)
     assert_int_equal(status, KILN_OK);
     assert_true(pipeline != VK_NULL_HANDLE);
     DEVICE_CALL(vkDestroyPipeline)(device, pipeline, NULL);
-    kiln_cache_stats_own(cache, &stats);
+    kt_counters_own(cache, &stats);
     kiln_cache_destroy(cache);
     return stats;
 }
@@ -316,7 +317,7 @@ static void row_74_refused_data_is_made_again(void **state)
     const char *folder = (const char *)*state;
     assert_int_equal(make(folder, 3).compiles, 1);
     refuse_data = true;
-    kiln_cache_stats stats = make(folder, 3);
+    kt_counters stats = make(folder, 3);
     refuse_data = false;
     assert_int_equal(stats.rejected, 1);
     assert_int_equal(stats.compiles, 1);
@@ -336,7 +337,7 @@ static void data_that_two_processes_died_of_is_not_loaded(void **state)
     kt_end_in_load(folder, NULL);
     kt_end_in_load(folder, NULL);
     for (int i = 0; i < 2; i++) {
-        kiln_cache_stats stats = make(folder, 3);
+        kt_counters stats = make(folder, 3);
         assert_int_equal(stats.unended, 1);
         assert_int_equal(stats.rejected, 0);
         assert_int_equal(stats.compiles, 1);
@@ -351,7 +352,7 @@ static void row_88_data_of_another_driver_is_not_stored(void **state)
     const char *folder = (const char *)*state;
     with_data = 0;
     spoil_data = true;
-    kiln_cache_stats stats = make(folder, 3);
+    kt_counters stats = make(folder, 3);
     assert_int_equal(stats.puts, 0);
     assert_true(stats.bypassed > 0);
     spoil_data = false;
@@ -389,14 +390,14 @@ static void add_pipeline(VkPipelineCache cache)
 static void a_whole_cache_is_kept(void **state)
 {
     const char *folder = (const char *)*state;
-    kiln_cache_stats stats;
+    kt_counters stats;
     with_data = 0;
     kiln_cache *cache = open_cache(folder);
     VkPipelineCache made = load(cache);
     assert_int_equal(with_data, 0);
     add_pipeline(made);
     save(cache, made);
-    kiln_cache_stats_own(cache, &stats);
+    kt_counters_own(cache, &stats);
     assert_int_equal(stats.puts, 1);
     kiln_cache_destroy(cache);
 
@@ -406,13 +407,13 @@ static void a_whole_cache_is_kept(void **state)
     assert_int_equal(with_data, 1);
     add_pipeline(made);
     save(cache, made); /* nothing new: nothing is written */
-    kiln_cache_stats_own(cache, &stats);
+    kt_counters_own(cache, &stats);
     assert_int_equal(stats.puts, 0);
     refuse_data = true;
     marked = NULL;
     made = load(cache); /* the driver changes its mind: an empty one */
     refuse_data = false;
-    kiln_cache_stats_own(cache, &stats);
+    kt_counters_own(cache, &stats);
     assert_int_equal(stats.rejected, 1);
     DEVICE_CALL(vkDestroyPipelineCache)(device, made, NULL);
     kiln_cache_destroy(cache);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "kiln/cache.h"
+#include "support/counters.h"
 #include "support/tmpdir.h"
 
 static inline kiln_recipe *ks_recipe(const char *text)
@@ -88,10 +89,10 @@ static inline kiln_origin ks_get(kiln_cache *cache, const char *name, ks_compile
     return origin;
 }
 
-static inline kiln_cache_stats ks_own(kiln_cache *cache)
+static inline kt_counters ks_own(kiln_cache *cache)
 {
-    kiln_cache_stats stats;
-    kiln_cache_stats_own(cache, &stats);
+    kt_counters stats;
+    kt_counters_own(cache, &stats);
     return stats;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "store/cache/cache.h"
+#include "support/counters.h"
 
 #define MS UINT64_C(1000000)
 
@@ -56,9 +57,9 @@ static void bypasses_are_listed_by_what_they_cost(void **state)
     assert_int_equal(ks_own(cache).bypass_ns, 35 * MS);
     kiln_cache_destroy(cache);
 
-    kiln_cache_stats total;
+    kt_counters total;
     cache = ks_cache(*state); /* another one, as of another process */
-    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     assert_int_equal(total.bypass_ns, 35 * MS);
     list_all(cache, &l);
     assert_int_equal(l.count, 3);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "store/cache/cache.h"
+#include "support/counters.h"
 #include "support/failalloc.h"
 
 static void a_compile_happens_once(void **state)
@@ -15,7 +16,7 @@ static void a_compile_happens_once(void **state)
     assert_int_equal(ks_get(cache, "one", &compile), KILN_ORIGIN_COMPILED);
     assert_int_equal(ks_get(cache, "one", &compile), KILN_ORIGIN_MEMORY);
     assert_int_equal(ks_get(cache, "two", &compile), KILN_ORIGIN_COMPILED);
-    kiln_cache_stats own = ks_own(cache);
+    kt_counters own = ks_own(cache);
     assert_int_equal(own.compiles, 2);
     assert_int_equal(own.misses, 2);
     assert_int_equal(own.puts, 2);
@@ -278,8 +279,8 @@ static void expect_refused(const char *root, const char *why)
     assert_int_equal(kiln_cache_clear(cache, &result, &diag), KILN_E_UNAVAILABLE);
     assert_non_null(strstr(diag.why, why));
     kiln_diag_clear(&diag);
-    kiln_cache_stats total;
-    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    kt_counters total;
+    assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     kiln_cache_destroy(cache);
     kiln_log_set(NULL, NULL, KILN_LOG_OFF);
 }
@@ -459,11 +460,11 @@ static void the_floor_of_free_space_is_what_was_asked_for(void **state)
 static void S8_bypasses_and_rejections_are_counted(void **state)
 {
     kiln_cache *cache = ks_cache(*state);
-    kiln_cache_stats total;
+    kt_counters total;
     kiln_cache_count_bypass(cache, "k.cl", "__DATE__ is used");
     kn_cache_count_rejected(cache);
     assert_int_equal(ks_own(cache).bypassed, 1);
-    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     assert_int_equal(total.bypassed, 1);
     assert_int_equal(total.rejected, 1);
     kiln_cache_destroy(cache);

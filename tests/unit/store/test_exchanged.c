@@ -1,5 +1,6 @@
 /* A root that is exchanged, or made, under a running program: below one that is not ours nothing is
  * written, removed or judged. */
+#include "support/counters.h"
 #include "unit/store/support.h"
 
 #include <sys/stat.h>
@@ -147,7 +148,7 @@ static int read_what_another_made(const char *root)
     run_shell("rm -rf '%s'%.0s", root, "");
     const pid_t child = fork();
     if (child == 0) {
-        kiln_cache_stats stats;
+        kt_counters stats;
         uint64_t files = 0, bytes = 0;
         kiln_cache_temporaries(cache, &files, &bytes); /* the child makes its parts here */
         kiln_cache *other = ks_cache(root);

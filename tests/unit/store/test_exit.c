@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "store/cache/cache.h"
+#include "support/counters.h"
 
 /* Reachable to the end, so that a leak checker has nothing to say. */
 static kiln_cache *left;
@@ -49,11 +50,11 @@ static void fill(const char *root)
     kiln_cache_destroy(cache);
 }
 
-static kiln_cache_stats total(const char *root)
+static kt_counters total(const char *root)
 {
-    kiln_cache_stats stats;
+    kt_counters stats;
     kiln_cache *cache = ks_cache(root);
-    assert_int_equal(kiln_cache_stats_total(cache, &stats, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(cache, &stats, NULL), KILN_OK);
     kiln_cache_destroy(cache);
     return stats;
 }
@@ -64,7 +65,7 @@ static void hits_count_where_nobody_destroys_the_cache(void **state)
     for (int i = 0; i < 3; i++) {
         end_after(hit_twice, *state, true);
     }
-    const kiln_cache_stats stats = total(*state);
+    const kt_counters stats = total(*state);
     assert_int_equal(stats.hits_disk, 3);
     assert_int_equal(stats.hits_memory, 3);
     assert_int_equal(stats.compiles, 1);

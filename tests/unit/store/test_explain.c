@@ -6,6 +6,7 @@
 
 #include "kiln/explain.h"
 #include "kiln/pack.h"
+#include "support/counters.h"
 
 /* A recipe as a backend makes it. A row changes one field; NULL leaves it out. */
 typedef struct kernel {
@@ -312,7 +313,7 @@ static void ten_thousand_keys_are_answered_without_counting(void **state)
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(there[i], i % 100 == 0);
     }
-    kiln_cache_stats stats = ks_own(cache);
+    kt_counters stats = ks_own(cache);
     assert_int_equal(stats.misses + stats.hits_disk + stats.hits_memory + stats.compiles, 0);
     free(keys);
     free(there);

@@ -5,13 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/counters.h"
 #include "support/failalloc.h"
 
 /* Every call that looks at what the child has made. False when it gives a wrong answer. */
 static bool use_everything(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob)
 {
     const kiln_key key = kiln_recipe_key(recipe);
-    kiln_cache_stats stats;
+    kt_counters stats;
     kiln_prune_result pruned;
     kiln_verify_result verified;
     const kiln_prune_options all = {.max_bytes = UINT64_MAX};
@@ -34,8 +35,8 @@ static bool use_everything(kiln_cache *cache, const kiln_recipe *recipe, kiln_bl
     kiln_cache_unpin(cache, &key);
     kiln_cache_trim(cache, 0);
     kiln_cache_count_bypass(cache, "a kernel", "a test");
-    kiln_cache_stats_own(cache, &stats);
-    (void)!kiln_cache_stats_total(cache, &stats, NULL);
+    kt_counters_own(cache, &stats);
+    (void)!kt_counters_total(cache, &stats, NULL);
     (void)!kiln_cache_prune(cache, &all, &pruned, NULL);
     (void)!kiln_cache_verify(cache, true, &verified, NULL);
     (void)!kiln_cache_remove(cache, &key, NULL);

@@ -1,5 +1,6 @@
 /* What may lie where an entry should: directories, pipes, links, devices, zeros, and the entries of
  * a kiln that is not yet written. Nothing of it is an error, and nothing of it stays in the way. */
+#include "support/counters.h"
 #include "unit/store/support.h"
 
 #include <fcntl.h>
@@ -228,7 +229,7 @@ static void S1_junk_in_the_place_of_statistics_and_lock_goes(void **state)
     for (size_t i = 0; i < 2 * (KINDS + 1); i++) {
         ks_compile compile = {0};
         kiln_cache_options options;
-        kiln_cache_stats total;
+        kt_counters total;
         kiln_cache *cache = NULL;
         char name[16];
         int count = 0;
@@ -251,7 +252,7 @@ static void S1_junk_in_the_place_of_statistics_and_lock_goes(void **state)
         }
         assert_int_equal(kiln_cache_walk(cache, NULL, count_entry, &count, NULL), KILN_OK);
         assert_true(count <= 20);
-        assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+        assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
         assert_int_equal(total.puts, 60);
         kiln_cache_destroy(cache);
         free(place);

@@ -8,6 +8,7 @@
 
 #include "store/cache/cache.h"
 #include "store/disk/disk.h"
+#include "support/counters.h"
 #include "sys/clock.h"
 
 typedef struct limits {
@@ -469,7 +470,7 @@ static void S4_a_limit_on_the_size_of_files_kills_nobody(void **state)
         kiln_cache *cache = ks_cache(root);
         assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
         assert_int_equal(ks_get(cache, "small", &compile), KILN_ORIGIN_COMPILED);
-        const kiln_cache_stats own = ks_own(cache);
+        const kt_counters own = ks_own(cache);
         kiln_cache_destroy(cache);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
         assert_int_equal(own.puts, (bounds[i] > 500) + (bounds[i] > 30000));

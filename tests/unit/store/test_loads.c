@@ -127,9 +127,9 @@ static void age_rows(const char *root, int64_t days)
 
 static uint64_t count_unended(const char *root)
 {
-    kiln_cache_stats stats;
+    kt_counters stats;
     kiln_cache *cache = ks_cache(root);
-    assert_int_equal(kiln_cache_stats_total(cache, &stats, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(cache, &stats, NULL), KILN_OK);
     kiln_cache_destroy(cache);
     return stats.unended;
 }

@@ -1,5 +1,6 @@
 /* Misses by reason: that each is distinguished from the others without a search, over processes,
  * and that kiln's own notes are not counted among a caller's kernels. */
+#include "support/counters.h"
 #include "unit/store/support.h"
 
 #include <sys/stat.h>
@@ -42,16 +43,16 @@ static void get(kiln_cache *cache, const kernel *k)
 }
 
 /* In a cache object of its own, as another process would: what it counts. */
-static kiln_cache_stats get_anew(const char *root, const kernel *k)
+static kt_counters get_anew(const char *root, const kernel *k)
 {
     kiln_cache *cache = ks_cache(root);
     get(cache, k);
-    const kiln_cache_stats stats = ks_own(cache);
+    const kt_counters stats = ks_own(cache);
     kiln_cache_destroy(cache);
     return stats;
 }
 
-static void expect_one(const kiln_cache_stats *stats, const uint64_t *counter)
+static void expect_one(const kt_counters *stats, const uint64_t *counter)
 {
     assert_int_equal(stats->misses, 1);
     assert_int_equal(stats->misses_new + stats->misses_evicted + stats->misses_corrupt +
@@ -64,7 +65,7 @@ static void expect_one(const kiln_cache_stats *stats, const uint64_t *counter)
 static void U4_a_miss_is_counted_with_what_changed(void **state)
 {
     kernel k = base;
-    kiln_cache_stats stats = get_anew(*state, &k);
+    kt_counters stats = get_anew(*state, &k);
     expect_one(&stats, &stats.misses_new);
     k.option = "-O3";
     stats = get_anew(*state, &k);
@@ -97,8 +98,8 @@ static void U4_a_miss_is_counted_with_what_changed(void **state)
     assert_int_equal(stats.misses, 0);
 
     kiln_cache *cache = ks_cache(*state);
-    kiln_cache_stats total;
-    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    kt_counters total;
+    assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     assert_int_equal(total.misses, 8);
     assert_int_equal(total.misses_new, 3);
     assert_int_equal(total.misses_options, 2);
@@ -113,7 +114,7 @@ static void U4_the_nearest_kin_gives_the_reason(void **state)
     k.option = "-O3";
     (void)get_anew(*state, &k);
     k.driver = "1.1"; /* next to the second, not to the first */
-    kiln_cache_stats stats = get_anew(*state, &k);
+    kt_counters stats = get_anew(*state, &k);
     expect_one(&stats, &stats.misses_driver);
     k = base;
     k.driver = "2.0";
@@ -132,7 +133,7 @@ static void U4_what_was_dropped_counts_as_that(void **state)
     kiln_cache *cache = ks_cache(*state);
     assert_int_equal(kiln_cache_remove(cache, &key, NULL), KILN_OK);
     kiln_cache_destroy(cache);
-    kiln_cache_stats stats = get_anew(*state, &base);
+    kt_counters stats = get_anew(*state, &base);
     expect_one(&stats, &stats.misses_evicted);
 
     cache = ks_cache(*state);
@@ -156,7 +157,7 @@ static void U4_notes_are_not_counted_among_kernels(void **state)
 {
     kernel note = base;
     note.stage = "kiln.note";
-    kiln_cache_stats stats = get_anew(*state, &note);
+    kt_counters stats = get_anew(*state, &note);
     assert_int_equal(stats.misses, 0);
     assert_int_equal(stats.note_misses, 1);
     assert_int_equal(stats.misses_new, 0);
@@ -199,7 +200,7 @@ static void D1_a_damaged_table_of_kin_costs_only_reasons(void **state)
         } else {
             kt_file_write(table, junk, 11);
         }
-        kiln_cache_stats stats = get_anew(*state, &k);
+        kt_counters stats = get_anew(*state, &k);
         assert_int_equal(stats.misses, 1);
         assert_int_equal(stats.puts, 1);
         assert_false(kt_file_exists(elsewhere)); /* a link is not followed */
@@ -216,7 +217,7 @@ static void U4_many_variants_share_a_place(void **state)
         char option[16];
         (void)snprintf(option, sizeof option, "-O%d", i);
         k.option = option;
-        kiln_cache_stats stats = get_anew(*state, &k);
+        kt_counters stats = get_anew(*state, &k);
         expect_one(&stats, i == 0 ? &stats.misses_new : &stats.misses_options);
     }
 }

@@ -10,6 +10,7 @@
 #include "key/recipe.h"
 #include "store/format/blob.h"
 #include "store/pack/pack.h"
+#include "support/counters.h"
 #include "support/failalloc.h"
 #include "sys/file.h"
 #include "sys/thread.h"
@@ -315,7 +316,7 @@ static void a_pack_hit_is_kept_in_memory_and_not_on_disk(void **state)
     assert_int_equal(ks_get(cache, "one", &compile), KILN_ORIGIN_MEMORY);
     assert_int_equal(ks_get(cache, "three", &compile), KILN_ORIGIN_COMPILED);
     assert_int_equal(compile.runs, 1);
-    kiln_cache_stats stats = ks_own(cache);
+    kt_counters stats = ks_own(cache);
     assert_int_equal(stats.hits_pack, 1);
     assert_int_equal(stats.hits_memory, 1);
     assert_int_equal(stats.puts, 1);

@@ -8,6 +8,7 @@
 
 #include "store/cache/cache.h"
 #include "store/format/record_lock.h"
+#include "support/counters.h"
 #include "sys/clock.h"
 
 #define MS UINT64_C(1000000)
@@ -138,7 +139,7 @@ static void what_cannot_be_added_stays_pending(void **state)
 {
     char *path = kt_path(*state, "stats"), *tmp = kt_path(*state, "tmp");
     ks_compile compile = {0};
-    kiln_cache_stats total;
+    kt_counters total;
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "w", &compile);
     const pid_t sleeper = start_sleeper(path, KN_RECORD_STATS);
@@ -148,7 +149,7 @@ static void what_cannot_be_added_stays_pending(void **state)
     assert_int_equal(read_record(cache).counters[KN_COUNT_compiles], 1);
     assert_int_equal(kill(sleeper, SIGKILL), 0);
     assert_int_equal(waitpid(sleeper, NULL, 0), sleeper);
-    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     assert_int_equal(total.compiles, 2);
     kiln_cache_destroy(cache);
     free(path);

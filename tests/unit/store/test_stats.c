@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "store/format/stats.h"
+#include "support/counters.h"
 #include "sys/clock.h"
 
 static void fill(kn_record *record)
@@ -71,18 +72,18 @@ static void every_flipped_bit_and_truncation_is_found(void **state)
 static void stats_add_up_over_objects(void **state)
 {
     ks_compile compile = {0};
-    kiln_cache_stats total;
+    kt_counters total;
     kiln_cache *a = ks_cache(*state), *b = ks_cache(*state);
     (void)ks_get(a, "x", &compile);
     (void)ks_get(a, "x", &compile);
     (void)ks_get(b, "x", &compile);
     (void)ks_get(b, "y", &compile);
-    assert_int_equal(kiln_cache_stats_total(b, &total, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(b, &total, NULL), KILN_OK);
     kiln_cache_destroy(a);
     kiln_cache_destroy(b);
 
     kiln_cache *c = ks_cache(*state);
-    assert_int_equal(kiln_cache_stats_total(c, &total, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(c, &total, NULL), KILN_OK);
     assert_int_equal(total.compiles, 2);
     assert_int_equal(total.misses, 2);
     assert_int_equal(total.puts, 2);
@@ -90,8 +91,8 @@ static void stats_add_up_over_objects(void **state)
     assert_int_equal(total.hits_disk, 1);
     assert_true(total.compile_ns > 0);
     assert_true(total.saved_ns > 0);
-    kiln_cache_stats own;
-    kiln_cache_stats_own(c, &own);
+    kt_counters own;
+    kt_counters_own(c, &own);
     assert_int_equal(own.compiles, 0);
     kiln_cache_destroy(c);
 }
@@ -99,7 +100,7 @@ static void stats_add_up_over_objects(void **state)
 static void D6_hits_are_not_lost_with_a_process_that_never_ends_well(void **state)
 {
     ks_compile compile = {0};
-    kiln_cache_stats total;
+    kt_counters total;
     kiln_cache *a = ks_cache(*state);
     (void)ks_get(a, "x", &compile);
     (void)ks_get(a, "y", &compile);
@@ -107,7 +108,7 @@ static void D6_hits_are_not_lost_with_a_process_that_never_ends_well(void **stat
     (void)ks_get(b, "x", &compile);
     kn_clock_sleep(150 * 1000000ULL); /* a start is over by then; its hits go with the next one */
     (void)ks_get(b, "y", &compile);
-    assert_int_equal(kiln_cache_stats_total(a, &total, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(a, &total, NULL), KILN_OK);
     assert_int_equal(total.hits_disk, 2);
     kiln_cache_destroy(a);
     kiln_cache_destroy(b);
@@ -116,19 +117,19 @@ static void D6_hits_are_not_lost_with_a_process_that_never_ends_well(void **stat
 static void a_damaged_record_starts_again_and_is_counted(void **state)
 {
     ks_compile compile = {0};
-    kiln_cache_stats total;
+    kt_counters total;
     char *path = kt_path(*state, "stats");
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
     kt_file_write(path, "garbage garbage garbage", 23);
     (void)ks_get(cache, "y", &compile);
-    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     assert_int_equal(total.compiles, 1);
     char bad[KN_RECORD_SIZE] = "still garbage";
     kt_file_write(path, bad, sizeof bad);
     (void)ks_get(cache, "z", &compile);
     assert_int_equal(ks_own(cache).io_errors, 1);
-    assert_int_equal(kiln_cache_stats_total(cache, &total, NULL), KILN_OK);
+    assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     assert_int_equal(total.compiles, 1);
     assert_int_equal(total.io_errors, 1);
     kiln_cache_destroy(cache);

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/cubin.h"
 #include "backends/cuda/instance.h"
+#include "support/counters.h"
 #include "support/skip.h"
 #include "unit/backends/cuda/world.h"
 
@@ -59,14 +60,14 @@ static kiln_origin compile(const char *text, const char *name, const char *targe
 
 static void heavy_headers_are_followed_and_hit(void **state)
 {
-    kiln_cache_stats stats;
+    kt_counters stats;
     char *root = kt_path((const char *)*state, "heavy");
     for (int round = 0; round < 2; round++) {
         const kiln_origin expected = round == 0 ? KILN_ORIGIN_COMPILED : KILN_ORIGIN_DISK;
         open_on(root);
         assert_int_equal(compile(mma_text, "a", "cuda:sm_90"), expected);
         assert_int_equal(compile(sort_text, "a", "cuda:sm_90"), expected);
-        kiln_cache_stats_own(cache, &stats);
+        kt_counters_own(cache, &stats);
         assert_int_equal(stats.bypassed, 0);
         close_all();
     }

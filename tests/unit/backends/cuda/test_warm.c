@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/counters.h"
 #include "unit/backends/cuda/world.h"
 
 static const char scale_text[] = "template <class T> __global__ void scale(T *x, T a)\n"
@@ -136,13 +137,13 @@ static void a_binary_that_the_driver_refuses_is_made_again(void **state)
     char *root = kt_path((const char *)*state, "refused");
     kiln_source source = world_source(plain_text, NULL, 0);
     world w;
-    kiln_cache_stats stats;
+    kt_counters stats;
     assert_int_equal(compiles_for(root, &source), 1);
     world_open(&w, root);
     assert_int_equal(setenv("FAKECUDA_REFUSE", "1", 1), 0);
     kiln_program *program = world_build(&w, &source);
     assert_int_equal(kiln_program_info(program)->compiles, 1);
-    kiln_cache_stats_own(w.cache, &stats);
+    kt_counters_own(w.cache, &stats);
     assert_int_equal(stats.rejected, 1);
     (void)unsetenv("FAKECUDA_REFUSE");
     kiln_program_release(program);

@@ -16,6 +16,7 @@
 #include "base/strbuf.h"
 #include "core/walk/program.h"
 #include "kiln/kiln.h"
+#include "support/counters.h"
 #include "support/tmpdir.h"
 #include "sys/clock.h"
 #include "sys/process.h"
@@ -93,8 +94,8 @@ static kiln_status launch(client *c, kiln_program *program)
 
 static void say(const client *c, kiln_status status, const kiln_build_info *info, unsigned reads)
 {
-    kiln_cache_stats stats;
-    kiln_cache_stats_own(kiln_runtime_cache(c->runtime), &stats);
+    kt_counters stats;
+    kt_counters_own(kiln_runtime_cache(c->runtime), &stats);
     (void)printf("%s %s compiles=%llu failures=%llu bypassed=%llu reads=%u\n",
                  kiln_status_name(status), kiln_origin_name(info->origin),
                  (unsigned long long)stats.compiles, (unsigned long long)stats.compile_failures,

@@ -15,6 +15,7 @@
 #include "core/runtime/recall.h"
 #include "hal/registry.h"
 #include "kiln/kiln.h"
+#include "support/counters.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/clock.h"
@@ -67,8 +68,8 @@ static kiln_status launch(kiln_device *device, kiln_program *program, times *out
 static void say(kiln_runtime *runtime, kiln_status status, const kiln_build_info *info,
                 size_t new_files, const times *taken)
 {
-    kiln_cache_stats stats;
-    kiln_cache_stats_own(kiln_runtime_cache(runtime), &stats);
+    kt_counters stats;
+    kt_counters_own(kiln_runtime_cache(runtime), &stats);
     (void)printf("%s compiles=%u %s rejected=%llu bypassed=%llu files=%zu | key %.3f lookup %.3f "
                  "compile %.3f load %.3f total %.3f, launches %.3f %.3f ms, unended=%llu\n",
                  kiln_status_name(status), info->compiles, kiln_origin_name(info->origin),

@@ -4,6 +4,7 @@
 #include "core/walk/source.h"
 #include "core/walk/source_copy.h"
 #include "kiln/cpu.h"
+#include "support/counters.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -107,7 +108,7 @@ static void everything_is_warm_afterwards(void **state)
     for (int i = 0; i < ITEMS; i++) {
         assert_int_equal(w.status[i], w.index[i] == 2 ? KILN_E_COMPILE : KILN_OK);
     }
-    const kiln_cache_stats before = rig_stats(r);
+    const kt_counters before = rig_stats(r);
     const uint64_t loads = rig_calls(r, FAKE_LOAD);
     kiln_program *program = rig_build(r, &kernels[3].source);
     assert_int_equal(rig_stats(r).compiles, before.compiles);
