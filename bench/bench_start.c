@@ -177,7 +177,7 @@ static kiln_status say_missing(const exporting *e, const kiln_explanation *stage
                                        e->number, kiln_why_text(stage->why),
                                        stage->detail[0] != '\0' ? ", " : "", stage->detail);
     for (size_t i = 0; i < stage->difference_count; i++) {
-        const kiln_difference *d = &stage->differences[i];
+        const kiln_difference *d = stage->differences[i];
         (void)fprintf(stderr, "bench_start: %s was %s, is %s\n", d->field,
                       d->then != NULL ? d->then : "not there",
                       d->now != NULL ? d->now : "not there");

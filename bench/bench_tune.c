@@ -59,12 +59,15 @@ static kiln_tuning tune(bed *b)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_tune_output outputs[KERNEL_MAX_ARGS];
-    kiln_tuning tuning;
+    kiln_tuning tuning = {.struct_size = sizeof(tuning)};
     kiln_tune_options options = {.struct_size = sizeof(options),
                                  .args = b->launch.args,
                                  .arg_count = b->kernel->arg_count,
                                  .outputs = outputs,
                                  .rows = b->rows};
+    for (size_t i = 0; i < KILN_VARIANTS_MAX; i++) {
+        b->rows[i].struct_size = sizeof(b->rows[i]);
+    }
     for (size_t i = 0; i < b->kernel->arg_count; i++) {
         const kernel_arg *arg = &b->kernel->args[i];
         const data_tolerance tolerance = arg->has_tolerance ? arg->tolerance : b->kernel->tolerance;
@@ -151,7 +154,7 @@ static double look_up(const bed *b, uint64_t *out_launches)
     kiln_runtime_options options;
     kiln_runtime *runtime = NULL;
     kiln_device *device = NULL;
-    kiln_tuning tuning;
+    kiln_tuning tuning = {.struct_size = sizeof(tuning)};
     must(kiln_runtime_options_init(&options, &diag), &diag);
     options.backend = info->backend;
     options.strict = true;

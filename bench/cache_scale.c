@@ -122,7 +122,7 @@ static double told(const char *what, double since)
 static void look_at_all(scale *s, kiln_cache *cache)
 {
     uint64_t counters[KILN_COUNTERS];
-    kiln_verify_result verified;
+    kiln_verify_result verified = {.struct_size = sizeof(verified)};
     uint64_t count = 0;
     double at = told("", 0);
     s->good = s->good && kiln_cache_totals(cache, counters, KILN_COUNTERS, NULL) == KILN_OK;
@@ -137,8 +137,9 @@ static void look_at_all(scale *s, kiln_cache *cache)
 
 static void remove_most(scale *s, kiln_cache *cache)
 {
-    kiln_prune_result result;
-    const kiln_prune_options half = {.max_bytes = (uint64_t)s->entries * 4096 / 2};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
+    const kiln_prune_options half = {.struct_size = sizeof(half),
+                                     .max_bytes = (uint64_t)s->entries * 4096 / 2};
     double at = told("", 0);
     s->good = s->good && kiln_cache_prune(cache, &half, &result, NULL) == KILN_OK &&
               result.entries_removed >= (uint64_t)s->entries / 2 - 1;

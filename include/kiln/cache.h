@@ -387,6 +387,7 @@ KILN_API void kiln_cache_on_progress(kiln_cache *cache, kiln_cache_progress_fn *
 /* One entry on disk, as kiln_cache_walk and kiln_cache_inspect see it. Strings live for the call.
  */
 typedef struct kiln_entry_info {
+    size_t struct_size;
     kiln_key key;
     const char *target;
     const char *recipe;       /* text; NULL in a walk */
@@ -417,15 +418,17 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_inspect(kiln_cache *cache, const
                                                         kiln_diag *diag);
 
 /* What to prune: entries not used for `max_age_ns` (0: any age), least recently used ones beyond
- * `max_bytes` (UINT64_MAX: no limit), of one target only (NULL: all). */
+ * `max_bytes` (UINT64_MAX: no limit), of one target only (NULL: all). Set struct_size. */
 typedef struct kiln_prune_options {
+    size_t struct_size;
     uint64_t max_age_ns;
     uint64_t max_bytes;
     const char *target;
 } kiln_prune_options;
 
-/* What was looked at, and what was removed. */
+/* What was looked at, and what was removed. Set struct_size before the call. */
 typedef struct kiln_prune_result {
+    size_t struct_size;
     uint64_t entries_seen, bytes_seen, entries_removed, bytes_removed, temporaries_removed;
 } kiln_prune_result;
 
@@ -445,7 +448,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_examine(kiln_cache *cache, kiln_
  * Readers are never disturbed. kiln_cache_clear removes every entry, and the precompiled headers
  * that compilers keep next to them (counted with the temporaries).
  * Threads: any.   Blocks: disk.   Owns: nothing.
- * Fails: KILN_E_IO, KILN_E_UNAVAILABLE without a disk tier, KILN_E_UNSUPPORTED when read-only. */
+ * Fails: KILN_E_INVALID (a struct_size), KILN_E_IO, KILN_E_UNAVAILABLE without a disk tier,
+ * KILN_E_UNSUPPORTED when read-only. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_prune(kiln_cache *cache,
                                                       const kiln_prune_options *options,
                                                       kiln_prune_result *out_result,
@@ -456,9 +460,11 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_clear(kiln_cache *cache,
 
 /* Reads and verifies every entry on disk. With `remove`, bad ones are removed.
  * Threads: any.   Blocks: disk.   Owns: nothing.
- * Fails: KILN_E_IO (also when an entry could not be read: it is left, and the others are verified),
- * KILN_E_UNAVAILABLE without a disk tier; bad entries are counted, not a failure. */
+ * Fails: KILN_E_INVALID (out_result->struct_size, which is set before the call), KILN_E_IO (also
+ * when an entry could not be read: it is left, and the others are verified), KILN_E_UNAVAILABLE
+ * without a disk tier; bad entries are counted, not a failure. */
 typedef struct kiln_verify_result {
+    size_t struct_size;
     uint64_t entries_good, entries_bad, bytes;
 } kiln_verify_result;
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_verify(kiln_cache *cache, bool remove,

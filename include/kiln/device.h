@@ -108,8 +108,10 @@ typedef enum kiln_probe_outcome {
  * Threads: any.   Blocks: never.   Owns: static string.   Fails: never; "unknown". */
 KILN_API const char *kiln_probe_outcome_name(kiln_probe_outcome outcome);
 
-/* One backend's answer. `why` is one sentence, `fix` what to do about it. */
+/* One backend's answer. `why` is one sentence, `fix` what to do about it. A backend that fills one
+ * leaves struct_size alone. */
 typedef struct kiln_probe_report {
+    size_t struct_size;
     kiln_probe_outcome outcome;
     char backend[32];
     char library[512]; /* file that was opened, or looked for */

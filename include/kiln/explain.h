@@ -42,6 +42,7 @@ KILN_API const char *kiln_why_text(kiln_why why);
 /* One field that differs. `then` is NULL where the nearest recipe lacks it, `now` where this one
  * does; both are values as recipes write them (a header is its name and digest). */
 typedef struct kiln_difference {
+    size_t struct_size;
     const char *field;
     const char *then;
     const char *now;
@@ -50,6 +51,7 @@ typedef struct kiln_difference {
 
 /* Of one stage, or one recipe. */
 typedef struct kiln_explanation {
+    size_t struct_size;
     const char *stage;
     kiln_why why;
     kiln_key key;       /* zeros with KILN_WHY_NOT_YET */
@@ -58,7 +60,7 @@ typedef struct kiln_explanation {
     bool has_nearest;
     kiln_key nearest; /* the entry that the differences are from */
     const char *nearest_target;
-    const kiln_difference *differences;
+    const kiln_difference *const *differences;
     size_t difference_count;
 } kiln_explanation;
 

@@ -25,8 +25,9 @@ KILN_BEGIN_DECLS
 typedef struct kiln_pack kiln_pack;               /* open/close; immutable */
 typedef struct kiln_pack_writer kiln_pack_writer; /* create/destroy */
 
-/* What a pack says of itself. */
+/* What a pack says of itself. The library owns that of an open pack. */
 typedef struct kiln_pack_info {
+    size_t struct_size;
     uint64_t entries;
     uint64_t file_bytes;
     uint64_t dictionary_bytes; /* 0: without */
@@ -44,8 +45,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_open(const char *path, kiln_pack 
                                                     kiln_diag *diag);
 KILN_API void kiln_pack_close(kiln_pack *pack);
 
-/* Threads: any.   Blocks: never.   Owns: *out_info is the caller's struct.   Fails: never. */
-KILN_API void kiln_pack_summary(const kiln_pack *pack, kiln_pack_info *out_info);
+/* Threads: any.   Blocks: never.   Owns: borrowed from the pack.   Fails: never. */
+KILN_API const kiln_pack_info *kiln_pack_summary(const kiln_pack *pack);
 
 /* Looks an entry up, verified. What is stored as it is, is used where it lies in the file.
  * Threads: any.   Blocks: disk.
@@ -69,8 +70,9 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_verify(kiln_pack *pack,
                                                       kiln_verify_result *out_result,
                                                       kiln_diag *diag);
 
-/* What became of the entries that were to be copied. */
+/* What became of the entries that were to be copied. Set struct_size before the call. */
 typedef struct kiln_pack_copied {
+    size_t struct_size;
     uint64_t added;   /* new at the destination */
     uint64_t present; /* there already; never replaced */
     uint64_t skipped; /* notes of one machine, damaged ones, ones that vanished meanwhile */
@@ -135,8 +137,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_writer_add_all(kiln_pack_writer *
 /* Completes the file and publishes it, readable by everybody, by rename: until then, and after a
  * failure, what was at the path is untouched. The writer takes no entries afterwards.
  * Threads: one at a time per writer.   Blocks: disk.
- * Owns: *out_info (may be NULL) is the caller's struct.
- * Fails: KILN_E_IO, KILN_E_NOMEM. */
+ * Owns: *out_info (may be NULL) is the caller's struct, its struct_size set before.
+ * Fails: KILN_E_INVALID (struct_size), KILN_E_IO, KILN_E_NOMEM. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer,
                                                              kiln_pack_info *out_info,
                                                              kiln_diag *diag);

@@ -58,6 +58,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_program_wait(kiln_program *program, ki
 /* How the program came to be. Times are nanoseconds; `origin` is the last stage's, `compiles` how
  * many stages this call compiled itself (0 on a warm start). */
 typedef struct kiln_build_info {
+    size_t struct_size;
     kiln_origin origin;
     uint32_t stage_count;
     uint32_t compiles;
@@ -77,8 +78,9 @@ KILN_API const kiln_build_info *kiln_program_info(const kiln_program *program);
 /* kiln_compile (kiln/runtime.h) that says how the binary came to be: as kiln_program_info does of a
  * program, but nothing is loaded (load_ns is 0) and there is no log.
  * Threads: any.   Blocks: disk, compiler.
- * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct.
- * Fails: as kiln_compile; *out_info is zeroed then. */
+ * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct, its struct_size
+ * set before.
+ * Fails: as kiln_compile, and KILN_E_INVALID (struct_size); *out_info is zeroed otherwise. */
 KILN_API KILN_MUST_CHECK kiln_status
 kiln_compile_measured(kiln_runtime *runtime, const char *target, const kiln_source *source,
                       kiln_blob **out_blob, kiln_build_info *out_info, kiln_diag *diag);
@@ -90,8 +92,8 @@ kiln_compile_measured(kiln_runtime *runtime, const char *target, const kiln_sour
  * way ("-D NAME") is best given in `options` as it is there. Entries are checked; the source's own
  * directory is not searched, for the call knows none.
  * Threads: any.   Blocks: disk, compiler.
- * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct (origin, key,
- * compiles, compile_ns, total_ns).
+ * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct, its struct_size
+ * set before (filled: origin, key, compiles, compile_ns, total_ns).
  * Fails: as kiln_compile; KILN_E_UNSUPPORTED for Vulkan and OpenGL, whose drop-in entries depend on
  * what only the program knows, and for what bypasses the cache. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_dropin_compile(kiln_runtime *runtime, const char *target,
@@ -110,19 +112,20 @@ typedef enum kiln_arg_kind {
 
 /* One parameter of a kernel. */
 typedef struct kiln_param {
+    size_t struct_size;
     char name[64];
     char type[64];
     kiln_arg_kind kind;
     size_t size; /* of a value; 0 if unknown */
 } kiln_param;
 
-/* The entries of a program and their parameters; `out_count` 0 where the backend cannot tell.
- * Threads: any.   Blocks: never.   Owns: borrowed from the program.
- * Fails: KILN_MISS for an unknown entry; the diag lists those there are. */
+/* The entries of a program and their parameters, a list of pointers; `out_count` 0 where the
+ * backend cannot tell. Threads: any.   Blocks: never.   Owns: borrowed from the program. Fails:
+ * KILN_MISS for an unknown entry; the diag lists those there are. */
 KILN_API size_t kiln_program_entry_count(const kiln_program *program);
 KILN_API const char *kiln_program_entry(const kiln_program *program, size_t index);
 KILN_API KILN_MUST_CHECK kiln_status kiln_program_params(kiln_program *program, const char *entry,
-                                                         const kiln_param **out_params,
+                                                         const kiln_param *const **out_params,
                                                          size_t *out_count, kiln_diag *diag);
 
 /* The attributes of an entry in the words of its language ("reqd_work_group_size(8,1,1)"), "" where

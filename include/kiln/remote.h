@@ -10,8 +10,9 @@
 
 KILN_BEGIN_DECLS
 
-/* What a remote is good for now. */
+/* What a remote is good for now. The struct is the library's. */
 typedef struct kiln_remote_report {
+    size_t struct_size;
     char name[256]; /* the URL without secrets and options */
     bool reachable;
     bool readable;
@@ -55,7 +56,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_show(
  *
  *     kiln_transfer_open(NULL, cache, &transfer, &diag);
  *     for each key: kiln_transfer_push(transfer, NULL, &key, false, &diag);
- *     kiln_transfer_traffic(transfer, &counts);
+ *     counts = kiln_transfer_traffic(transfer);
  *     kiln_transfer_close(transfer);
  *
  * What comes in is judged by KILN_TRUST as always. */
@@ -119,15 +120,15 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_transfer_train(kiln_transfer *transfer
 /* What went over the wire, dictionaries and lists included, and what entries were before packing.
  */
 typedef struct kiln_transfer_counts {
+    size_t struct_size;
     uint64_t sent, received; /* entries */
     uint64_t bytes_out, bytes_in;
     uint64_t raw_out, raw_in;
 } kiln_transfer_counts;
 
-/* Threads: one at a time per transfer.   Blocks: never.   Owns: *out_counts is the caller's.
- * Fails: never. */
-KILN_API void kiln_transfer_traffic(const kiln_transfer *transfer,
-                                    kiln_transfer_counts *out_counts);
+/* Threads: one at a time per transfer.   Blocks: never.
+ * Owns: borrowed from the transfer, and valid until the next call with it.   Fails: never. */
+KILN_API const kiln_transfer_counts *kiln_transfer_traffic(kiln_transfer *transfer);
 
 KILN_END_DECLS
 

@@ -9,16 +9,18 @@
  * zeroed on entry and filled on success only. Text is UTF-8 and ends with NUL, sizes are in bytes,
  * and a name says the unit of a time: _ns, _ms, _s.
  *
- * Growth. A struct that begins with a struct_size may get members at its end with a later version;
- * one without never changes. struct_size is sizeof the struct, as the program was compiled, and
- * must be set. A program compiled with older headers (0.1.0's and later) runs with a newer library:
- * what it does not have is as if it were zero. A program compiled with newer headers runs with an
- * older library as long as what that library does not know is zero: otherwise the call fails with
- * KILN_E_INVALID, and the diag names the struct and both sizes. In a list, all have the struct_size
- * of the first. What the library fills is filled as far as the caller's struct_size reaches, and
- * zeroed after what the library knows; where the library owns the struct (kiln_device_info,
- * kiln_nvrtc_result, what a callback is shown), struct_size is the library's, and what lies after
- * it is not there. */
+ * Growth. A struct that begins with a struct_size may get members at its end with a later version,
+ * and whatever the library fills has one, but for kiln_key and kiln_diag. One without never
+ * changes. struct_size is sizeof the struct, as the program was compiled, and must be set. A
+ * program compiled with older headers (0.1.0's and later) runs with a newer library: what it does
+ * not have is as if it were zero. A program compiled with newer headers runs with an older library
+ * as long as what that library does not know is zero: otherwise the call fails with KILN_E_INVALID,
+ * and the diag names the struct and both sizes. In a list, all have the struct_size of the first.
+ * What the library fills is filled as far as the caller's struct_size reaches, and zeroed after
+ * what the library knows: set struct_size before such a call, or it gives KILN_E_INVALID and does
+ * nothing. Where the library owns the struct (kiln_device_info, kiln_nvrtc_result, what a callback
+ * is shown), struct_size is the library's, and what lies after it is not there; a list of such
+ * structs is a list of pointers. */
 #ifndef KILN_STATUS_H
 #define KILN_STATUS_H
 
@@ -65,7 +67,8 @@ KILN_API const char *kiln_status_text(kiln_status status);
 /* What went wrong, in the caller's memory. `what` names the operation and its object, `why` the
  * cause, `fix` one thing to do about it; each is one line of UTF-8 and may be empty. `vendor_code`
  * is the driver's or the system's own number (CUresult, cl_int, errno), 0 if none. `log` is the
- * compiler's log, NULL if none. Initialise with KILN_DIAG_INIT, release with kiln_diag_clear. */
+ * compiler's log, NULL if none. It never changes: `more` is for what a later version may have to
+ * say, which functions will give. Initialise with KILN_DIAG_INIT, release with kiln_diag_clear. */
 typedef struct kiln_diag {
     kiln_status status;
     int64_t vendor_code;
@@ -74,11 +77,12 @@ typedef struct kiln_diag {
     char fix[512];
     char *log; /* owned by the diag, NUL-terminated */
     size_t log_length;
+    void *more; /* NULL */
 } kiln_diag;
 
 #define KILN_DIAG_INIT                                                                             \
     {                                                                                              \
-        KILN_OK, 0, {0}, {0}, {0}, NULL, 0                                                         \
+        KILN_OK, 0, {0}, {0}, {0}, NULL, 0, NULL                                                   \
     }
 
 /* Frees the log and returns the diag to its initial state. NULL is allowed.

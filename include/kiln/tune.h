@@ -96,6 +96,7 @@ KILN_API const char *kiln_tune_outcome_name(kiln_tune_outcome outcome);
 /* One variant's measurement. Times are of one launch; low_ns and high_ns hold the median between
  * them with 99 % confidence (fewer than eight samples: the least and the largest). */
 typedef struct kiln_tune_row {
+    size_t struct_size;
     kiln_tune_outcome outcome;
     kiln_status status; /* why it failed or was passed over */
     uint32_t samples;
@@ -121,11 +122,12 @@ typedef struct kiln_tune_options {
     const kiln_build_options *build; /* NULL: none */
     kiln_tune_progress_fn *progress; /* may be NULL */
     void *user;
-    kiln_tune_row *rows; /* room for variant_count, or NULL */
+    kiln_tune_row *rows; /* variant_count of them, struct_size set in each; or NULL */
 } kiln_tune_options;
 
-/* What is known of a kernel on a device. */
+/* What is known of a kernel on a device. Set struct_size before the call. */
 typedef struct kiln_tuning {
+    size_t struct_size;
     size_t variant;     /* index: the one to run */
     size_t baseline;    /* index */
     bool known;         /* false: nothing was measured, `variant` is the baseline */

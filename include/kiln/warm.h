@@ -79,19 +79,13 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_warm_progress(kiln_warm *warm, kiln_wa
  * Blocks: the builds that run.   Owns: the warming ends.   Fails: never. */
 KILN_API void kiln_warm_destroy(kiln_warm *warm);
 
-/* How often a program was used, and when last, in nanoseconds since 1970. */
-typedef struct kiln_use {
-    uint64_t count;
-    int64_t last_ns;
-} kiln_use;
-
-/* How often programs were used (kiln_program_build of a runtime that has gone by now); zeros where
- * nothing is known. A key is that of a program's first stage (kiln_compile_plan tells it). A table
- * of a fixed size: what is rarely used may be forgotten.
- * Threads: any.   Blocks: disk.   Owns: `out_uses` has room for `count`.
- * Fails: never. */
+/* How often programs were used (kiln_program_build of a runtime that has gone by now), and when
+ * last, in nanoseconds since 1970; zeros where nothing is known. A key is that of a program's first
+ * stage (kiln_compile_plan tells it). A table of a fixed size: what is rarely used may be
+ * forgotten. Threads: any.   Blocks: disk.   Owns: `out_counts` and `out_last_ns` have room for
+ * `count`; either may be NULL. Fails: never. */
 KILN_API void kiln_cache_uses(kiln_cache *cache, const kiln_key *keys, size_t count,
-                              kiln_use *out_uses);
+                              uint64_t *out_counts, int64_t *out_last_ns);
 
 KILN_END_DECLS
 

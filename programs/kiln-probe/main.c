@@ -19,7 +19,7 @@ static void print_line(const char *name, const char *value)
 
 int main(int argc, char **argv)
 {
-    kiln_probe_report report;
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     if (argc != 2) {
         (void)fprintf(stderr, "usage: kiln-probe BACKEND\n");
         return 2;

@@ -238,7 +238,7 @@ kiln_status kiln_nvrtc_compile(kiln_cache *cache, const kiln_nvrtc_request *requ
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "kiln_nvrtc_compile",
                              "there is no request");
     }
-    request = kn_sized_view(KN_SIZED_kiln_nvrtc_request, request, &room, diag);
+    request = kn_sized_view(KN_SIZED(kiln_nvrtc_request), request, &room, diag);
     kiln_status status = request != NULL ? check_nvrtc_request(request, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;

@@ -270,7 +270,7 @@ kiln_status kiln_opencl_build(kiln_cache *cache, const kiln_opencl_request *requ
     kiln_opencl_request room;
     kn_opencl_wish *wish = NULL;
     *out_program = NULL;
-    request = kn_sized_view(KN_SIZED_kiln_opencl_request, request, &room, diag);
+    request = kn_sized_view(KN_SIZED(kiln_opencl_request), request, &room, diag);
     if (request == NULL) {
         return KILN_E_INVALID;
     }

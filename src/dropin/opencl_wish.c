@@ -167,7 +167,7 @@ kiln_status kn_opencl_wish_create(const kiln_opencl_request *request, kn_opencl_
     *out_wish = NULL;
     kiln_status status = check_request(request, diag);
     if (status == KILN_OK) {
-        status = kn_sized_list(KN_SIZED_kiln_opencl_unit, request->units, request->unit_count,
+        status = kn_sized_list(KN_SIZED(kiln_opencl_unit), request->units, request->unit_count,
                                &units, &copy, diag);
     }
     kn_opencl_wish *wish = status == KILN_OK ? calloc(1, sizeof(*wish)) : NULL;

@@ -353,7 +353,7 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
     *out_program = 0;
     kiln_opengl_options room;
     if (options != NULL) {
-        options = kn_sized_view(KN_SIZED_kiln_opengl_options, options, &room, diag);
+        options = kn_sized_view(KN_SIZED(kiln_opengl_options), options, &room, diag);
         if (options == NULL) {
             return KILN_E_INVALID;
         }

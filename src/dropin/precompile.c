@@ -11,6 +11,7 @@
 #include "core/walk/plan.h"
 #include "core/walk/program_kernels.h"
 #include "dropin/opencl_make.h"
+#include "sized/sized.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
@@ -270,26 +271,32 @@ kiln_status kiln_dropin_compile(kiln_runtime *runtime, const char *target,
 {
     const uint64_t start = kn_clock_now();
     kn_resolved resolved;
+    kiln_build_info info;
     *out_blob = NULL;
-    *out_info = (kiln_build_info){.stage_count = 1, .log = ""};
-    kiln_status status = kn_source_resolve(source, &resolved, diag);
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_build_info), out_info, &info, diag);
+    if (status == KILN_OK) {
+        status = kn_source_resolve(source, &resolved, diag);
+    }
     if (status != KILN_OK) {
         return status;
     }
+    info.stage_count = 1;
     /* The program's text has no directory of its own: what it includes is found by -I alone. */
     kiln_source given = resolved.source;
     const bool placed = resolved.include_dirs != NULL;
     given.include_dirs += placed ? 1 : 0;
     given.include_dir_count -= placed ? 1 : 0;
-    ahead job = {.source = &given, .info = out_info};
+    ahead job = {.source = &given, .info = &info};
     status = compile_for(runtime, target, &job, diag);
     if (status == KILN_OK) {
         *out_blob = job.blob;
-        out_info->total_ns = kn_clock_now() - start;
+        info.total_ns = kn_clock_now() - start;
     } else {
         kiln_blob_release(job.blob);
-        *out_info = (kiln_build_info){.log = ""};
+        info = (kiln_build_info){.stage_count = 0};
     }
+    info.log = "";
+    kn_sized_end(KN_SIZED(kiln_build_info), &info, out_info);
     kn_resolved_deinit(&resolved);
     return status;
 }

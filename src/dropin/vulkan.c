@@ -122,7 +122,7 @@ static kiln_status request_init(request *r, kiln_cache *cache, const kiln_vulkan
     if (where == NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, what, "there is no kiln_vulkan_device");
     }
-    where = kn_sized_view(KN_SIZED_kiln_vulkan_device, where, &room, diag);
+    where = kn_sized_view(KN_SIZED(kiln_vulkan_device), where, &room, diag);
     if (where == NULL) {
         return KILN_E_INVALID;
     }

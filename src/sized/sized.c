@@ -4,33 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kiln/cuda.h"
-#include "kiln/executor.h"
-#include "kiln/kiln.h"
-#include "kiln/opencl.h"
-#include "kiln/opengl.h"
-#include "kiln/pack.h"
-#include "kiln/sys/remote.h"
-#include "kiln/tune.h"
-#include "kiln/unreachable.h"
-#include "kiln/vulkan.h"
-#include "kiln/warm.h"
-
 #include "base/checked.h"
 #include "base/diag.h"
-
-#define KN_SIZED(type, last)                                                                       \
-    {#type, offsetof(type, struct_size), offsetof(type, last) + sizeof(((type *)NULL)->last),      \
-     sizeof(type)},
-static const kn_sized_facts table[KN_SIZED_COUNT] = {
-#include "sized/sized.def"
-};
-#undef KN_SIZED
-
-const kn_sized_facts *kn_sized_of(kn_sized kind)
-{
-    return &table[kind];
-}
 
 static size_t size_of(const kn_sized_facts *facts, const void *given)
 {
@@ -95,19 +70,18 @@ static kiln_status take_struct(const kn_sized_facts *facts, const void *given, v
     return status;
 }
 
-const void *kn_sized_view(kn_sized kind, const void *given, void *room, kiln_diag *diag)
+const void *kn_sized_view(const kn_sized_facts *facts, const void *given, void *room,
+                          kiln_diag *diag)
 {
-    const kn_sized_facts *facts = &table[kind];
     if (size_of(facts, given) == facts->size) {
         return given;
     }
     return take_struct(facts, given, room, diag) == KILN_OK ? room : NULL;
 }
 
-kiln_status kn_sized_list(kn_sized kind, const void *given, size_t count, const void **out_list,
-                          void **out_copy, kiln_diag *diag)
+kiln_status kn_sized_list(const kn_sized_facts *facts, const void *given, size_t count,
+                          const void **out_list, void **out_copy, kiln_diag *diag)
 {
-    const kn_sized_facts *facts = &table[kind];
     const char *at = (const char *)given;
     *out_copy = NULL;
     *out_list = given;
@@ -144,17 +118,57 @@ kiln_status kn_sized_list(kn_sized kind, const void *given, size_t count, const 
     return KILN_OK;
 }
 
-kiln_status kn_sized_give(kn_sized kind, const void *value, void *out, kiln_diag *diag)
+kiln_status kn_sized_give(const kn_sized_facts *facts, const void *value, void *out,
+                          kiln_diag *diag)
 {
-    const kn_sized_facts *facts = &table[kind];
     const size_t size = size_of(facts, out);
     kiln_status status = check_size(facts, size, diag);
     if (status == KILN_OK) {
-        memcpy(out, value, size < facts->size ? size : facts->size);
-        if (size > facts->size) {
-            memset((char *)out + facts->size, 0, size - facts->size);
-        }
-        put_size(facts, out, size);
+        kn_sized_end(facts, value, out);
     }
     return status;
+}
+
+kiln_status kn_sized_begin(const kn_sized_facts *facts, void *out, void *value, kiln_diag *diag)
+{
+    const size_t size = size_of(facts, out);
+    kiln_status status = check_size(facts, size, diag);
+    memset(value, 0, facts->size);
+    put_size(facts, value, facts->size);
+    if (status == KILN_OK) {
+        kn_sized_end(facts, value, out);
+    }
+    return status;
+}
+
+void kn_sized_end(const kn_sized_facts *facts, const void *value, void *out)
+{
+    const size_t size = size_of(facts, out);
+    memcpy(out, value, size < facts->size ? size : facts->size);
+    if (size > facts->size) {
+        memset((char *)out + facts->size, 0, size - facts->size);
+    }
+    put_size(facts, out, size);
+}
+
+kiln_status kn_sized_begin_list(const kn_sized_facts *facts, void *out, size_t count, void *values,
+                                kiln_diag *diag)
+{
+    const size_t apart = count > 0 ? size_of(facts, out) : 0;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && i < count; i++) {
+        char *at = (char *)out + i * apart;
+        const size_t size = size_of(facts, at);
+        status = size == apart ? kn_sized_begin(facts, at, (char *)values + i * facts->size, diag)
+                               : refuse_size(facts, size, diag);
+    }
+    return status;
+}
+
+void kn_sized_end_list(const kn_sized_facts *facts, const void *values, size_t count, void *out)
+{
+    const size_t apart = count > 0 ? size_of(facts, out) : 0;
+    for (size_t i = 0; i < count; i++) {
+        kn_sized_end(facts, (const char *)values + i * facts->size, (char *)out + i * apart);
+    }
 }

@@ -327,18 +327,47 @@ static kiln_status tune_kernel(kiln_device *device, const kiln_kernel *kernel,
     return status;
 }
 
+/* The caller's rows may be of another version: this library fills its own, and gives those. */
+static kiln_status tune_with_rows(kiln_device *device, const kiln_kernel *kernel,
+                                  const kiln_tune_options *options, kiln_tuning *out_tuning,
+                                  kiln_diag *diag)
+{
+    const size_t count = kernel->variant_count;
+    kiln_tune_options own = *options;
+    if (options->rows == NULL) {
+        return tune_kernel(device, kernel, options, out_tuning, diag);
+    }
+    own.rows = (kiln_tune_row *)calloc(count, sizeof(*own.rows));
+    if (own.rows == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, kernel->name, "no memory to tune it");
+    }
+    kiln_status status =
+        kn_sized_begin_list(KN_SIZED(kiln_tune_row), options->rows, count, own.rows, diag);
+    if (status == KILN_OK) {
+        status = tune_kernel(device, kernel, &own, out_tuning, diag);
+        kn_sized_end_list(KN_SIZED(kiln_tune_row), own.rows, count, options->rows);
+    }
+    free(own.rows);
+    return status;
+}
+
 kiln_status kiln_tune(kiln_device *device, const kiln_kernel *kernel,
                       const kiln_tune_options *options, kiln_tuning *out_tuning, kiln_diag *diag)
 {
     kn_kernel taken;
     kiln_tune_options room;
-    *out_tuning = (kiln_tuning){0};
-    kiln_status status = kn_kernel_take(device, kernel, &taken, diag);
+    kiln_tuning tuning;
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_tuning), out_tuning, &tuning, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = kn_kernel_take(device, kernel, &taken, diag);
     if (status == KILN_OK) {
-        options = kn_sized_view(KN_SIZED_kiln_tune_options, options, &room, diag);
-        status = options != NULL ? tune_kernel(device, &taken.kernel, options, out_tuning, diag)
+        options = kn_sized_view(KN_SIZED(kiln_tune_options), options, &room, diag);
+        status = options != NULL ? tune_with_rows(device, &taken.kernel, options, &tuning, diag)
                                  : KILN_E_INVALID;
     }
     kn_kernel_drop(&taken);
+    kn_sized_end(KN_SIZED(kiln_tuning), &tuning, out_tuning);
     return status;
 }

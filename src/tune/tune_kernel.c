@@ -98,7 +98,7 @@ static kiln_status take_variant(kn_kernel *taken, const kiln_variant *given, siz
     if (shape->struct_size > given->struct_size - offsetof(kiln_variant, launch)) {
         return refuse_kernel(kernel, "a variant's struct_size, or its launch's, is not set", diag);
     }
-    shape = kn_sized_view(KN_SIZED_kiln_launch, shape, &room, diag);
+    shape = kn_sized_view(KN_SIZED(kiln_launch), shape, &room, diag);
     if (shape == NULL) {
         return KILN_E_INVALID;
     }
@@ -107,7 +107,7 @@ static kiln_status take_variant(kn_kernel *taken, const kiln_variant *given, siz
         return refuse_kernel(kernel, "a variant has no source or no entry", diag);
     }
     taken->variants[index].source =
-        kn_sized_view(KN_SIZED_kiln_source, given->source, &taken->sources[index], diag);
+        kn_sized_view(KN_SIZED(kiln_source), given->source, &taken->sources[index], diag);
     return taken->variants[index].source != NULL ? KILN_OK : KILN_E_INVALID;
 }
 
@@ -117,7 +117,7 @@ static kiln_status take_variants(kn_kernel *taken, kiln_diag *diag)
     const kiln_kernel *kernel = &taken->kernel;
     const void *list = NULL;
     void *copy = NULL;
-    kiln_status status = kn_sized_list(KN_SIZED_kiln_variant, kernel->variants,
+    kiln_status status = kn_sized_list(KN_SIZED(kiln_variant), kernel->variants,
                                        kernel->variant_count, &list, &copy, diag);
     if (status != KILN_OK) {
         return status;
@@ -143,7 +143,7 @@ kiln_status kn_kernel_take(kiln_device *device, const kiln_kernel *given, kn_ker
 {
     kiln_kernel room;
     *out_taken = (kn_kernel){.variants = NULL};
-    const kiln_kernel *kernel = kn_sized_view(KN_SIZED_kiln_kernel, given, &room, diag);
+    const kiln_kernel *kernel = kn_sized_view(KN_SIZED(kiln_kernel), given, &room, diag);
     if (kernel == NULL) {
         return KILN_E_INVALID;
     }

@@ -9,6 +9,7 @@
 #include "core/walk/build.h"
 #include "key/recipe.h"
 #include "kiln/cpu.h"
+#include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "sys/dylib.h"
 #include "tune/record_rows.h"
@@ -224,16 +225,21 @@ kiln_status kiln_tuned_find(kiln_device *device, const kiln_kernel *kernel, kiln
 {
     kn_tune_record record;
     kn_kernel taken;
-    *out_tuning = (kiln_tuning){0};
-    kiln_status status = kn_kernel_take(device, kernel, &taken, diag);
+    kiln_tuning tuning;
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_tuning), out_tuning, &tuning, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = kn_kernel_take(device, kernel, &taken, diag);
     if (status == KILN_OK && device->runtime->untuned) {
         status = KILN_MISS;
     }
     if (status == KILN_OK) {
-        status = kn_tuned_look(device, &taken.kernel, false, &record, NULL, out_tuning, diag);
+        status = kn_tuned_look(device, &taken.kernel, false, &record, NULL, &tuning, diag);
     }
     if (status == KILN_OK) {
-        out_tuning->baseline = first_taken(device, &taken.kernel);
+        tuning.baseline = first_taken(device, &taken.kernel);
+        kn_sized_end(KN_SIZED(kiln_tuning), &tuning, out_tuning);
     }
     kn_kernel_drop(&taken);
     return status;
@@ -319,9 +325,7 @@ static kiln_status build_tuned(kiln_device *device, const kiln_kernel *kernel,
     } else {
         status = build_baseline(device, kernel, options, out_program, &tuning, diag);
     }
-    if (status == KILN_OK && out_tuning != NULL) {
-        *out_tuning = tuning;
-    }
+    *out_tuning = tuning;
     return status;
 }
 
@@ -330,13 +334,18 @@ kiln_status kiln_tuned_build(kiln_device *device, const kiln_kernel *kernel,
                              kiln_tuning *out_tuning, kiln_diag *diag)
 {
     kn_kernel taken;
+    kiln_tuning tuning;
     *out_program = NULL;
-    if (out_tuning != NULL) {
-        *out_tuning = (kiln_tuning){0};
+    if (out_tuning != NULL &&
+        kn_sized_begin(KN_SIZED(kiln_tuning), out_tuning, &tuning, diag) != KILN_OK) {
+        return KILN_E_INVALID;
     }
     kiln_status status = kn_kernel_take(device, kernel, &taken, diag);
     if (status == KILN_OK) {
-        status = build_tuned(device, &taken.kernel, options, out_program, out_tuning, diag);
+        status = build_tuned(device, &taken.kernel, options, out_program, &tuning, diag);
+    }
+    if (status == KILN_OK && out_tuning != NULL) {
+        kn_sized_end(KN_SIZED(kiln_tuning), &tuning, out_tuning);
     }
     kn_kernel_drop(&taken);
     return status;

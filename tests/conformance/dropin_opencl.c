@@ -283,7 +283,7 @@ static char *write_pack(const site *s, kiln_cache *cache, size_t index)
 {
     char name[48];
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     (void)snprintf(name, sizeof(name), "%zu.kpack", index);
     char *path = kt_path(s->folder, name);
     OK(kiln_pack_writer_create(path, NULL, &writer, &diag));

@@ -85,7 +85,7 @@ static char *write_pack(const dropin_case *one, kiln_cache *cache)
 {
     char name[96];
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     (void)snprintf(name, sizeof(name), "%s.kpack", one->name);
     char *path = kt_path(one->folder, name);
     OK(kiln_pack_writer_create(path, NULL, &writer, &diag));

@@ -34,8 +34,8 @@ void devices_are_described(suite *s)
 
 void probing_here_and_in_a_child_agree(suite *s)
 {
-    kiln_probe_report here;
-    kiln_probe_report child;
+    kiln_probe_report here = {.struct_size = sizeof(here)};
+    kiln_probe_report child = {.struct_size = sizeof(child)};
     OK(kiln_backend_probe(s->backend, &here, &diag));
     OK(kiln_backend_probe_isolated(s->backend, 30000, &child, &diag));
     assert_int_equal(here.outcome, KILN_PROBE_READY);
@@ -302,7 +302,7 @@ void compiles_are_announced(suite *s)
 
 void the_program_tells_its_entries(suite *s)
 {
-    const kiln_param *params = NULL;
+    const kiln_param *const *params = NULL;
     size_t count = 0;
     bool found = false;
     const char *saxpy = suite_entry(s->device, "saxpy");
@@ -314,10 +314,10 @@ void the_program_tells_its_entries(suite *s)
     OK(kiln_program_params(s->basics, saxpy, &params, &count, &diag));
     if (!suite_has_main(s->device)) { /* GLSL does not say how buffers and values interleave */
         assert_int_equal(count, 3);
-        assert_int_equal(params[0].kind, KILN_ARG_VALUE);
-        assert_int_equal(params[0].size, 4);
-        assert_int_equal(params[1].kind, KILN_ARG_BUFFER);
-        assert_int_equal(params[2].kind, KILN_ARG_BUFFER);
+        assert_int_equal(params[0]->kind, KILN_ARG_VALUE);
+        assert_int_equal(params[0]->size, 4);
+        assert_int_equal(params[1]->kind, KILN_ARG_BUFFER);
+        assert_int_equal(params[2]->kind, KILN_ARG_BUFFER);
     }
     kiln_diag why = KILN_DIAG_INIT;
     assert_int_equal(kiln_program_params(s->basics, "no_such", &params, &count, &why), KILN_MISS);

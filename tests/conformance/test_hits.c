@@ -85,7 +85,7 @@ static void note_results(FILE *out, kiln_device *device, kiln_program *program)
 
 static void note_entry(FILE *out, kiln_program *program, const char *entry)
 {
-    const kiln_param *params = NULL;
+    const kiln_param *const *params = NULL;
     const char *attributes = kiln_program_attributes(program, entry);
     size_t count = 0;
     OK(kiln_program_params(program, entry, &params, &count, &diag));
@@ -94,7 +94,7 @@ static void note_entry(FILE *out, kiln_program *program, const char *entry)
     for (size_t i = 0; i < count; i++) {
         const char *qualifiers = kiln_program_qualifiers(program, entry, i);
         (void)fprintf(out, "kernel %s, parameter %zu: %s %s, kind %d, %zu bytes, %s\n", entry, i,
-                      params[i].type, params[i].name, (int)params[i].kind, params[i].size,
+                      params[i]->type, params[i]->name, (int)params[i]->kind, params[i]->size,
                       qualifiers != NULL ? qualifiers : "qualifiers unknown");
     }
 }
@@ -161,7 +161,7 @@ static void restart(suite *s, suite_fresh *on)
 static void write_pack(kiln_cache *cache, const char *path)
 {
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     OK(kiln_pack_writer_create(path, NULL, &writer, &diag));
     OK(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, &diag));
     assert_true(copied.added > 0);

@@ -50,7 +50,7 @@ static kiln_status look(void *user, const kiln_entry_info *info)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     kiln_pack *pack = NULL;
-    kiln_verify_result result;
+    kiln_verify_result result = {.struct_size = sizeof(result)};
     kiln_key key = {{0}};
     kiln_blob *blob = NULL;
     size_t total = 0;

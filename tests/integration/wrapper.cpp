@@ -203,6 +203,9 @@ static void test_variants(const kiln::device &device)
         .amounts(256, 2048);
     const kiln::kernel kernel = std::move(two);
     std::vector<kiln_tune_row> rows(2);
+    for (kiln_tune_row &row : rows) {
+        row.struct_size = sizeof(row);
+    }
     kiln::tune_options options;
     options.writes(1, KILN_ELEMENT_I32);
     options.rows = rows.data();

@@ -94,7 +94,6 @@ static kiln_transfer *open_transfer(fixture *f, kiln_cache *cache)
 static kiln_transfer_counts push(fixture *f, kiln_cache *cache, bool train, bool replace)
 {
     kiln_transfer *transfer = open_transfer(f, cache);
-    kiln_transfer_counts counts;
     kiln_key keys[ENTRIES];
     size_t bytes = 0;
     for (unsigned i = 0; i < ENTRIES; i++) {
@@ -108,7 +107,7 @@ static kiln_transfer_counts push(fixture *f, kiln_cache *cache, bool train, bool
         assert_int_equal(kiln_transfer_push(transfer, NULL, &keys[i], replace, NULL), KILN_OK);
     }
     assert_int_equal(kiln_transfer_push_list(transfer, "all of it", keys, ENTRIES, NULL), KILN_OK);
-    kiln_transfer_traffic(transfer, &counts);
+    const kiln_transfer_counts counts = *kiln_transfer_traffic(transfer);
     kiln_transfer_close(transfer);
     assert_int_equal(counts.sent, ENTRIES);
     return counts;
@@ -117,7 +116,6 @@ static kiln_transfer_counts push(fixture *f, kiln_cache *cache, bool train, bool
 static kiln_transfer_counts pull(fixture *f, kiln_cache *cache, bool present)
 {
     kiln_transfer *transfer = open_transfer(f, cache);
-    kiln_transfer_counts counts;
     kiln_blob *list = NULL;
     bool there = false;
     assert_int_equal(kiln_transfer_pull_list(transfer, "all of it", &list, NULL), KILN_OK);
@@ -129,7 +127,7 @@ static kiln_transfer_counts pull(fixture *f, kiln_cache *cache, bool present)
         assert_true(there == present);
     }
     kiln_blob_release(list);
-    kiln_transfer_traffic(transfer, &counts);
+    const kiln_transfer_counts counts = *kiln_transfer_traffic(transfer);
     kiln_transfer_close(transfer);
     return counts;
 }
@@ -158,7 +156,7 @@ static void a_pack_travels_too(void **state)
 {
     fixture *f = *state;
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     kiln_pack *pack = NULL;
     char *path = kt_path(f->folder, "it.kpack");
     kiln_cache *cache = ks_machine(f->roots[0], NULL);

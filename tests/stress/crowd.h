@@ -216,7 +216,7 @@ static inline void crowd_run(crowd *c, void (*work)(crowd *c, int who), int coun
 static inline kt_counters crowd_total(const crowd *c)
 {
     kt_counters total;
-    kiln_verify_result verified;
+    kiln_verify_result verified = {.struct_size = sizeof(verified)};
     kiln_cache *cache = crowd_cache(c, 0);
     assert_int_equal(kt_counters_total(cache, &total, NULL), KILN_OK);
     assert_int_equal(kiln_cache_verify(cache, false, &verified, NULL), KILN_OK);

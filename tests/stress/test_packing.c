@@ -51,7 +51,7 @@ static void what_a_thread_has_can_be_packed_at_once(void **state)
     char *path = kt_path(*state, "all.kpack");
     pthread_t threads[THREADS];
     packer packers[THREADS];
-    kiln_pack_info info;
+    kiln_pack_info info = {.struct_size = sizeof(info)};
     packing all = {.c = c, .cache = crowd_cache(c, 0)};
     kn_mutex_init(&all.mutex);
     assert_int_equal(kiln_pack_writer_create(path, NULL, &all.writer, NULL), KILN_OK);

@@ -202,8 +202,8 @@ static void expect_tidy(const crowd *c)
 {
     static const char *const known[] = {"v1",  "tmp",  "stats",       "losses",
                                         "kin", "lock", "CACHEDIR.TAG"};
-    const kiln_prune_options nothing = {.max_bytes = UINT64_MAX};
-    kiln_prune_result result;
+    const kiln_prune_options nothing = {.struct_size = sizeof(nothing), .max_bytes = UINT64_MAX};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     uint64_t weight = 0;
     kiln_cache *cache = crowd_cache(c, 0);
     assert_int_equal(kiln_cache_prune(cache, &nothing, &result, NULL), KILN_OK);

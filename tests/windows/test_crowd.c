@@ -100,7 +100,7 @@ static int child_churn(const char *folder, int who)
         kiln_cache *cache = open_cache(folder);
         result = cache != NULL ? get(cache, &c) : FAILED;
         if (who % 3 == 0 && i == KEYS / 2 && cache != NULL) {
-            kiln_prune_result cleared;
+            kiln_prune_result cleared = {.struct_size = sizeof(cleared)};
             result = kiln_cache_clear(cache, &cleared, NULL) == KILN_OK ? result : FAILED;
         }
         if (who % 4 == 3 && i == KEYS / 2) {

@@ -173,10 +173,10 @@ class cache : public owner<kiln_cache, kiln_cache_destroy>
         return std::vector<bool>(there.get(), there.get() + keys.size());
     }
     /* How often programs were used, by the keys of their first stages. */
-    std::vector<kiln_use> uses(const std::vector<kiln_key> &keys)
+    std::vector<std::uint64_t> uses(const std::vector<kiln_key> &keys)
     {
-        std::vector<kiln_use> found(keys.size());
-        kiln_cache_uses(get(), keys.data(), keys.size(), found.data());
+        std::vector<std::uint64_t> found(keys.size());
+        kiln_cache_uses(get(), keys.data(), keys.size(), found.data(), nullptr);
         return found;
     }
     std::uint64_t counter(std::uint32_t id) const

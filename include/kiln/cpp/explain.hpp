@@ -41,7 +41,7 @@ struct explanation {
             nearest_target = text(of.nearest_target);
         }
         for (std::size_t i = 0; i < of.difference_count; i++) {
-            const kiln_difference &d = of.differences[i];
+            const kiln_difference &d = *of.differences[i];
             differences.push_back({text(d.field), maybe(d.then), maybe(d.now), d.why});
         }
     }

@@ -25,11 +25,9 @@ class pack : public owner<kiln_pack, kiln_pack_close>
         }
         object_.reset(made);
     }
-    kiln_pack_info info() const
+    const kiln_pack_info &info() const
     {
-        kiln_pack_info info{};
-        kiln_pack_summary(get(), &info);
-        return info;
+        return *kiln_pack_summary(get());
     }
     /* Empty where the pack has none. */
     blob find(const kiln_key &key) const
@@ -55,6 +53,7 @@ class pack : public owner<kiln_pack, kiln_pack_close>
     {
         check c;
         kiln_verify_result result{};
+        result.struct_size = sizeof(result);
         c(kiln_pack_verify(get(), &result, c));
         return result;
     }
@@ -63,6 +62,7 @@ class pack : public owner<kiln_pack, kiln_pack_close>
     {
         check c;
         kiln_pack_copied copied{};
+        copied.struct_size = sizeof(copied);
         c(kiln_pack_extract(get(), to.get(), target, &copied, c));
         return copied;
     }
@@ -116,6 +116,7 @@ class pack_writer : public owner<kiln_pack_writer, kiln_pack_writer_destroy>
     {
         check c;
         kiln_pack_copied copied{};
+        copied.struct_size = sizeof(copied);
         c(kiln_pack_writer_add_all(get(), from.get(), target, nullptr, nullptr, &copied, c));
         return copied;
     }
@@ -123,6 +124,7 @@ class pack_writer : public owner<kiln_pack_writer, kiln_pack_writer_destroy>
     {
         check c;
         kiln_pack_info info{};
+        info.struct_size = sizeof(info);
         c(kiln_pack_writer_finish(get(), &info, c));
         return info;
     }

@@ -51,11 +51,10 @@ class transfer : public owner<kiln_transfer, kiln_transfer_close>
         check c;
         return c.found(kiln_transfer_pull(get(), &key, nullptr, c));
     }
-    kiln_transfer_counts counts() const
+    /* Valid until the next call. */
+    const kiln_transfer_counts &counts()
     {
-        kiln_transfer_counts counts{};
-        kiln_transfer_traffic(get(), &counts);
-        return counts;
+        return *kiln_transfer_traffic(get());
     }
 };
 } /* namespace kiln */

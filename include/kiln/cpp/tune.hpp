@@ -111,6 +111,7 @@ kiln_tuning tune(const device &on, const kernel &k, const tune_options &options,
     how.outputs = options.written.data();
     how.output_count = options.written.size();
     kiln_tuning tuning{};
+    tuning.struct_size = sizeof(tuning);
     c(kiln_tune(on.get(), &what, &how, &tuning, c));
     return tuning;
 }
@@ -121,6 +122,7 @@ inline std::optional<kiln_tuning> find_tuning(const device &on, const kernel &k)
     check c;
     const kiln_kernel what = k.get();
     kiln_tuning tuning{};
+    tuning.struct_size = sizeof(tuning);
     if (!c.found(kiln_tuned_find(on.get(), &what, &tuning, c))) {
         return std::nullopt;
     }
@@ -138,6 +140,7 @@ class tuned : public program
         check c;
         const kiln_kernel what = k.get();
         kiln_program *made = nullptr;
+        tuning_.struct_size = sizeof(tuning_);
         c(kiln_tuned_build(on.get(), &what, options, &made, &tuning_, c));
         object_.reset(made);
         entry_ = k.entry(tuning_.variant);

@@ -14,7 +14,7 @@ static exit_code run_clear(const cmd_context *context, void *fields, const opt_l
     const clear_options *options = fields;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache *cache = NULL;
-    kiln_prune_result result = {0, 0, 0, 0, 0};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     (void)arguments; /* takes none */
     exit_code code = session_open_disk_to_write(context, &options->session, &cache);
     if (code != EXIT_FINE) {

@@ -120,7 +120,7 @@ static kiln_status write_blob(const compile_job *job, compiled_file *file, const
 static kiln_status compile_file(const compile_job *job, compiled_file *file, kiln_diag *diag)
 {
     kiln_source source;
-    kiln_build_info info;
+    kiln_build_info info = {.struct_size = sizeof(info)};
     kiln_blob *blob = NULL;
     char *text = NULL;
     char name[1024];

@@ -87,6 +87,7 @@ static kiln_status probe_one(const cmd_context *context, const doctor_options *o
         limit_ms = ms > 0 && ms < UINT32_MAX ? (uint32_t)ms : 1;
     }
     kiln_probe_report *report = &findings->reports[findings->report_count];
+    report->struct_size = sizeof(*report);
     console_progress(context->console, findings->report_count, MAX_BACKENDS, name, 0);
     kiln_status status = kiln_backend_probe_isolated(name, limit_ms, report, diag);
     if (status == KILN_OK) {

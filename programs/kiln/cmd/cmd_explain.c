@@ -66,7 +66,7 @@ static const char *shorten_value(cli_pool *pool, const char *value)
 static bool is_comparable(const kiln_explanation *e)
 {
     for (size_t i = 0; i < e->difference_count; i++) {
-        if (e->differences[i].why == KILN_WHY_SOURCE && e->why != KILN_WHY_HIT) {
+        if (e->differences[i]->why == KILN_WHY_SOURCE && e->why != KILN_WHY_HIT) {
             return false;
         }
     }
@@ -89,7 +89,7 @@ static void print_explanation(const explain_work *work, const kiln_explanation *
     kiln_key_format(&e->nearest, key);
     out_print(stdout, "  nearest  %.16s of %s, which differs in\n", key, e->nearest_target);
     for (size_t i = 0; i < e->difference_count; i++) {
-        const kiln_difference *d = &e->differences[i];
+        const kiln_difference *d = e->differences[i];
         (void)printf("    %-20s %s -> %s\n", out_clean(pool, d->field),
                      shorten_value(pool, d->then), shorten_value(pool, d->now));
     }
@@ -106,7 +106,7 @@ static void add_explanation_row(explain_work *work, const kiln_explanation *e)
     json_t *row = json_object();
     json_t *differences = json_array();
     for (size_t i = 0; is_comparable(e) && i < e->difference_count; i++) {
-        const kiln_difference *d = &e->differences[i];
+        const kiln_difference *d = e->differences[i];
         json_t *item = json_object();
         out_json_set(&item, "field", out_json_text(d->field));
         out_json_set(&item, "why", out_json_text(kiln_why_text(d->why)));

@@ -124,8 +124,8 @@ static exit_code write_pack_file(pack_work *work, bool extend)
     const cmd_context *context = work->context;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_pack *base = NULL;
-    kiln_pack_copied copied = {0, 0, 0};
-    kiln_pack_info info;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
+    kiln_pack_info info = {.struct_size = sizeof(info)};
     const opt_number *level = &work->options->level;
     if (level->given && (level->value < 1 || level->value > KILN_PACK_LEVEL_MAX)) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, NULL, "--level", "is not 1 to %d",
@@ -185,7 +185,7 @@ static exit_code do_extract(pack_work *work)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_pack *pack = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     exit_code code = open_pack(work, &pack);
     if (code == EXIT_FINE) {
         code = session_open_disk_to_write(work->context, &work->options->session, &work->cache);
@@ -208,7 +208,7 @@ static exit_code do_verify(pack_work *work)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_pack *pack = NULL;
-    kiln_verify_result result;
+    kiln_verify_result result = {.struct_size = sizeof(result)};
     exit_code code = open_pack(work, &pack);
     if (code == EXIT_FINE) {
         code = kiln_pack_verify(pack, &result, &diag) == KILN_OK

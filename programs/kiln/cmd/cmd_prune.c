@@ -52,8 +52,9 @@ static exit_code run_prune(const cmd_context *context, void *fields, const opt_l
     const prune_options *options = fields;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache *cache = NULL;
-    kiln_prune_result result = {0, 0, 0, 0, 0};
-    kiln_prune_options prune = {0, UINT64_MAX, options->target};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
+    kiln_prune_options prune = {
+        .struct_size = sizeof(prune), .max_bytes = UINT64_MAX, .target = options->target};
     (void)arguments; /* takes none */
     if (check_prune_options(options, &diag) != KILN_OK) {
         return cmd_fail(context, &diag);

@@ -128,8 +128,7 @@ static exit_code run_pull(const cmd_context *context, void *fields, const opt_li
 {
     const transfer_options *options = fields;
     cli_transfer t;
-    kiln_transfer_counts counts;
-    kiln_pack_info info;
+    kiln_pack_info info = {.struct_size = sizeof(info)};
     kiln_diag diag = KILN_DIAG_INIT;
     if ((options->name != NULL) == (arguments->count > 0)) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "give manifests, or --name NAME", "",
@@ -144,9 +143,9 @@ static exit_code run_pull(const cmd_context *context, void *fields, const opt_li
         if (status == KILN_OK && options->pack != NULL) {
             status = write_pulled_pack(&t, &info, &diag);
         }
-        kiln_transfer_traffic(t.transfer, &counts);
+        const kiln_transfer_counts *counts = kiln_transfer_traffic(t.transfer);
         code = status == KILN_OK
-                   ? transfer_tell(&t, "pulled", &counts, options->pack != NULL ? &info : NULL)
+                   ? transfer_tell(&t, "pulled", counts, options->pack != NULL ? &info : NULL)
                : status == KILN_E_INVALID ? cmd_fail(context, &diag)
                                           : cmd_fail_as(context, EXIT_CACHE, &diag);
     }

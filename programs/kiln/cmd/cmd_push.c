@@ -86,7 +86,6 @@ static exit_code run_push(const cmd_context *context, void *fields, const opt_li
 {
     const transfer_options *options = fields;
     cli_transfer t;
-    kiln_transfer_counts counts;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_pack *pack = NULL;
     if (options->pack != NULL && arguments->count > 0) {
@@ -108,8 +107,8 @@ static exit_code run_push(const cmd_context *context, void *fields, const opt_li
         if (status == KILN_OK) {
             status = push_all(&t, pack, &diag);
         }
-        kiln_transfer_traffic(t.transfer, &counts);
-        code = status == KILN_OK          ? transfer_tell(&t, "pushed", &counts, NULL)
+        const kiln_transfer_counts *counts = kiln_transfer_traffic(t.transfer);
+        code = status == KILN_OK          ? transfer_tell(&t, "pushed", counts, NULL)
                : status == KILN_E_INVALID ? cmd_fail(context, &diag)
                                           : cmd_fail_as(context, EXIT_CACHE, &diag);
     }

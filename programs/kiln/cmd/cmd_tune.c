@@ -126,6 +126,7 @@ static kiln_status measure_variants(tune_work *work, const kernel_variants *list
         status = kernel_launch_write(&launch, kernel, data, true, diag);
     }
     if (status == KILN_OK) {
+        item->tuning.struct_size = sizeof(item->tuning);
         status = kiln_tune(device, &list->kernel, &options, &item->tuning, diag);
     }
     kernel_launch_deinit(&launch);
@@ -170,6 +171,7 @@ static kiln_status keep_names(tune_work *work, const kernel_variants *list, tune
     kiln_tune_row *rows = pool_array(pool, count, sizeof(*rows));
     bool whole = names != NULL && rows != NULL;
     for (size_t i = 0; i < count && whole; i++) {
+        rows[i].struct_size = sizeof(rows[i]);
         names[i] = pool_text(pool, list->origins[i].name, strlen(list->origins[i].name));
         whole = names[i] != NULL;
     }

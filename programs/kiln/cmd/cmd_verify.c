@@ -42,7 +42,7 @@ static exit_code run_verify(const cmd_context *context, void *fields, const opt_
 {
     const verify_options *options = fields;
     kiln_cache *cache = NULL;
-    kiln_verify_result result = {0, 0, 0};
+    kiln_verify_result result = {.struct_size = sizeof(result)};
     kiln_diag diag = KILN_DIAG_INIT;
     (void)arguments; /* takes none */
     exit_code code = options->remove

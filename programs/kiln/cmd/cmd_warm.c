@@ -62,7 +62,7 @@ static kiln_status make_form(warm_work *work, warm_item *item, size_t index, kil
 {
     const cli_target *target = &work->targets.items[item->target];
     warm_source own;
-    kiln_build_info info;
+    kiln_build_info info = {.struct_size = sizeof(info)};
     kiln_blob *blob = NULL;
     kiln_status status = warm_source_read(item, index, &own, diag);
     if (status == KILN_OK) {
@@ -267,6 +267,7 @@ static exit_code compile_all(warm_work *work)
             result.pack = NULL;
         } else if (work->pack != NULL) {
             console_progress(work->context->console, work->done, work->done, "writing the pack", 0);
+            result.info.struct_size = sizeof(result.info);
             status = warm_pack_write(work->pack, &result.info, &diag);
         }
         console_progress_end(work->context->console);

@@ -180,14 +180,12 @@ exit_code pack_tell_list(const cmd_context *context, const char *path, kiln_pack
     static const out_column columns[] = {{"key", false}, {"target", false},    {"binary", true},
                                          {"size", true}, {"compile ms", true}, {"kiln", false}};
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_pack_info info;
     out_table table;
     list_visit visit = {context, full, json ? NULL : &table, json ? json_array() : NULL};
     out_table_init(&table, context->pool, columns, sizeof(columns) / sizeof(columns[0]));
-    kiln_pack_summary(pack, &info);
     if (kiln_pack_walk(pack, target, list_one, &visit, &diag) != KILN_OK) {
         json_decref(visit.rows);
         return cmd_fail_as(context, EXIT_DAMAGE, &diag);
     }
-    return exit_of_printed(context, print_list(&visit, path, &info));
+    return exit_of_printed(context, print_list(&visit, path, kiln_pack_summary(pack)));
 }

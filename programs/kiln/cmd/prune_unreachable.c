@@ -74,7 +74,7 @@ exit_code prune_unreachable(const cmd_context *context, const session_options *o
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache *cache = NULL;
     kiln_runtime *runtime = NULL;
-    kiln_prune_result result = {0, 0, 0, 0, 0};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     telling t = {.context = context, .json = options->json};
     session.fresh_probe = true; /* what was remembered may have gone */
     exit_code code = dry_run ? session_open_disk(context, &session, &cache)

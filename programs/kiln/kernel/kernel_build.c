@@ -94,7 +94,7 @@ static kiln_status build_tuned(const cli_kernel *kernel, kiln_device *device,
                                kiln_diag *diag)
 {
     kernel_variants *list = NULL;
-    kiln_tuning tuning = {0};
+    kiln_tuning tuning = {.struct_size = sizeof(tuning)};
     kiln_status status = kernel_variants_create(kernel, &list, diag);
     if (status == KILN_OK) {
         status = kiln_tuned_build(device, &list->kernel, options, &built->program, &tuning, diag);

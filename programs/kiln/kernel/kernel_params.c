@@ -128,19 +128,19 @@ static void describe_param(const kiln_param *param, size_t index, char *text, si
 }
 
 /* With what the kernel takes, and how the first one that is missing could be given. */
-static kiln_status refuse_count(const kiln_param *params, size_t count, const char *entry,
+static kiln_status refuse_count(const kiln_param *const *params, size_t count, const char *entry,
                                 const cli_kernel *kernel, kiln_diag *diag)
 {
     char list[448] = "";
     for (size_t i = 0; i < count; i++) {
         char one[160];
         const size_t used = strlen(list);
-        describe_param(&params[i], i, one, sizeof(one));
+        describe_param(params[i], i, one, sizeof(one));
         (void)snprintf(list + used, sizeof(list) - used, "%s%s", i > 0 ? ", " : "", one);
     }
     char fix[160] = "take the last ones away";
     if (kernel->arg_count < count) {
-        const kiln_param *next = &params[kernel->arg_count];
+        const kiln_param *next = params[kernel->arg_count];
         (void)snprintf(fix, sizeof(fix), "the next is %.60s: %s", next->name, form_of(next->kind));
     }
     return kiln_diag_set(diag, KILN_E_INVALID, fix, entry, "takes %zu %s, %zu %s given: %s", count,
@@ -151,7 +151,7 @@ static kiln_status refuse_count(const kiln_param *params, size_t count, const ch
 kiln_status kernel_params_check(kiln_program *program, const char *entry, const cli_kernel *kernel,
                                 kiln_diag *diag)
 {
-    const kiln_param *params = NULL;
+    const kiln_param *const *params = NULL;
     size_t count = 0;
     kiln_status status = kiln_program_params(program, entry, &params, &count, diag);
     if (status == KILN_MISS) {
@@ -169,7 +169,7 @@ kiln_status kernel_params_check(kiln_program *program, const char *entry, const 
         return refuse_count(params, count, entry, kernel, diag);
     }
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
-        status = check_one(&params[i], &kernel->args[i], i, diag);
+        status = check_one(params[i], &kernel->args[i], i, diag);
     }
     return status;
 }

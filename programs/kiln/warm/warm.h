@@ -33,7 +33,8 @@ typedef struct warm_item {
     const char *reason;
     kiln_diag
         *trouble;  /* of what failed, with the compiler's log, to be reported when all are done */
-    kiln_use uses; /* with --used */
+    uint64_t uses; /* with --used */
+    int64_t last_use_ns; /* the same */
     size_t place;
 } warm_item;
 

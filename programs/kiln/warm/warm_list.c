@@ -60,7 +60,7 @@ static bool add_chosen(warm_list *list, const warm_item *common, kiln_device *de
                        cli_pool *pool)
 {
     kernel_variants *variants = NULL;
-    kiln_tuning tuning = {0};
+    kiln_tuning tuning = {.struct_size = sizeof(tuning)};
     bool good = true;
     if (kernel_variants_create(common->kernel, &variants, NULL) == KILN_OK &&
         kiln_tuned_find(device, &variants->kernel, &tuning, NULL) == KILN_OK && tuning.known &&

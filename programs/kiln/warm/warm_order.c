@@ -69,7 +69,7 @@ void warm_find_uses(kiln_runtime *runtime, const char *target, kiln_cache *cache
         }
         warm_source_deinit(&own);
         if (status == KILN_MISS && memcmp(&key, &none, sizeof(key)) != 0) {
-            kiln_cache_uses(cache, &key, 1, &item->uses);
+            kiln_cache_uses(cache, &key, 1, &item->uses, &item->last_use_ns);
             return;
         }
     }
@@ -79,11 +79,11 @@ static int compare_uses(const void *left, const void *right)
 {
     const warm_item *a = left;
     const warm_item *b = right;
-    if (a->uses.count != b->uses.count) {
-        return a->uses.count > b->uses.count ? -1 : 1;
+    if (a->uses != b->uses) {
+        return a->uses > b->uses ? -1 : 1;
     }
-    if (a->uses.last_ns != b->uses.last_ns) {
-        return a->uses.last_ns > b->uses.last_ns ? -1 : 1;
+    if (a->last_use_ns != b->last_use_ns) {
+        return a->last_use_ns > b->last_use_ns ? -1 : 1;
     }
     return a->place < b->place ? -1 : a->place > b->place;
 }

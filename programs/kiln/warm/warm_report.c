@@ -145,7 +145,7 @@ bool warm_print_json(const warm_result *result)
         out_json_set(&row, "target", out_json_text(result->targets[item->target]));
         out_json_set(&row, "result", out_json_text(warm_outcome_name(item->outcome)));
         out_json_set(&row, "language", out_json_text(kiln_language_name(item->language)));
-        out_json_set(&row, "uses", out_json_u64(item->uses.count));
+        out_json_set(&row, "uses", out_json_u64(item->uses));
         out_json_set(&row, "bytes", out_json_u64(item->size));
         out_json_set(&row, "compile_ms", out_json_ms(item->compile_ns));
         out_json_set(&row, "saved_ms", out_json_ms(item->saved_ns));

@@ -225,7 +225,7 @@ kiln_status kiln_executor_counters(kiln_executor *executor, kiln_executor_stats 
     stats.used_bytes = pool->used;
     stats.used_bytes_high = pool->used_high;
     kn_mutex_unlock(&executor->mutex);
-    return kn_sized_give(KN_SIZED_kiln_executor_stats, &stats, out_stats, diag);
+    return kn_sized_give(KN_SIZED(kiln_executor_stats), &stats, out_stats, diag);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -268,7 +268,7 @@ kiln_status kiln_executor_create(kiln_device *device, const kiln_executor_option
     static const kiln_executor_options none = {.struct_size = sizeof(kiln_executor_options)};
     kiln_executor_options room;
     *out_executor = NULL;
-    options = kn_sized_view(KN_SIZED_kiln_executor_options, options != NULL ? options : &none,
+    options = kn_sized_view(KN_SIZED(kiln_executor_options), options != NULL ? options : &none,
                             &room, diag);
     kiln_status status = options != NULL ? check_options(options, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {

@@ -61,7 +61,7 @@ kiln_status kn_slot_fill(kn_slot *slot, const kiln_executor *executor, const kil
                          kiln_diag *diag)
 {
     kiln_work room;
-    work = kn_sized_view(KN_SIZED_kiln_work, work, &room, diag);
+    work = kn_sized_view(KN_SIZED(kiln_work), work, &room, diag);
     kiln_status status = work != NULL ? check_work(executor, work, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;

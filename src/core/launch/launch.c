@@ -90,9 +90,8 @@ static kiln_status take_arg(const kiln_queue *queue, const char *entry, size_t i
 static kiln_status check_params(kiln_program *program, const char *entry, const kiln_launch *launch,
                                 kiln_diag *diag)
 {
-    const kiln_param *params = NULL;
-    size_t count = 0;
-    kiln_status status = kn_program_reflect(program, entry, &params, &count, diag);
+    const kn_reflection *known = NULL;
+    kiln_status status = kn_program_reflect(program, entry, &known, diag);
     if (status == KILN_E_UNSUPPORTED) {
         return KILN_OK;
     }
@@ -102,12 +101,13 @@ static kiln_status check_params(kiln_program *program, const char *entry, const 
         }
         return status == KILN_MISS ? KILN_E_INVALID : status;
     }
-    if (count != launch->arg_count) {
+    if (known->count != launch->arg_count) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, entry,
-                             "it takes %zu arguments, %zu were given", count, launch->arg_count);
+                             "it takes %zu arguments, %zu were given", known->count,
+                             launch->arg_count);
     }
-    for (size_t i = 0; i < count; i++) {
-        const kiln_param *param = &params[i];
+    for (size_t i = 0; i < known->count; i++) {
+        const kiln_param *param = &known->params[i];
         const kiln_arg *arg = &launch->args[i];
         if (param->kind != KILN_ARG_UNKNOWN && param->kind != arg->kind) {
             return kiln_diag_set(diag, KILN_E_INVALID, NULL, entry,
@@ -316,7 +316,7 @@ kiln_status kiln_queue_launch(kiln_queue *queue, kiln_program *program, const ch
     if (out_event != NULL) {
         *out_event = NULL;
     }
-    launch = kn_sized_view(KN_SIZED_kiln_launch, launch, &room, diag);
+    launch = kn_sized_view(KN_SIZED(kiln_launch), launch, &room, diag);
     kiln_status status =
         launch != NULL ? check_launch(queue, program, entry, launch, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {

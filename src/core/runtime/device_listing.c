@@ -25,11 +25,13 @@ kiln_probe_report *kn_listing_report(kiln_runtime *runtime, const char *backend)
 
 void kn_listing_add_report(kiln_runtime *runtime, const kiln_probe_report *report)
 {
-    kiln_probe_report *old = kn_listing_report(runtime, report->backend);
-    if (old != NULL) {
-        *old = *report;
-    } else if (runtime->report_count < KN_REPORTS_MAX) {
-        runtime->reports[runtime->report_count++] = *report;
+    kiln_probe_report *at = kn_listing_report(runtime, report->backend);
+    if (at == NULL && runtime->report_count < KN_REPORTS_MAX) {
+        at = &runtime->reports[runtime->report_count++];
+    }
+    if (at != NULL) {
+        *at = *report;
+        at->struct_size = sizeof(*at);
     }
 }
 

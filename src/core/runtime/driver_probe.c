@@ -8,6 +8,7 @@
 #include "core/runtime/recall.h"
 #include "core/runtime/runtime.h"
 #include "hal/registry.h"
+#include "sized/sized.h"
 #include "sys/env.h"
 
 /* Asks the helper program. KILN_OK: go on and open it here; else the report says why not. */
@@ -93,43 +94,55 @@ static kiln_status find_backend(const char *name, const kiln_backend **out_backe
     return KILN_OK;
 }
 
-kiln_status kiln_backend_probe(const char *backend, kiln_probe_report *out_report, kiln_diag *diag)
+/* Opens the backend in this process, and asks for its devices. */
+static void probe_here(const kiln_backend *backend, kiln_probe_report *report)
 {
-    const kiln_backend *table = NULL;
-    memset(out_report, 0, sizeof(*out_report));
-    kiln_status status = find_backend(backend, &table, diag);
-    if (status != KILN_OK) {
-        return status;
-    }
     kn_driver driver;
     driver.left_out[0] = '\0';
-    if (kn_driver_open(&driver, table, NULL, out_report, NULL) != KILN_OK) {
-        return KILN_OK; /* the report says why */
+    if (kn_driver_open(&driver, backend, NULL, report, NULL) != KILN_OK) {
+        return; /* the report says why */
     }
-    for (uint32_t i = 0; i < out_report->device_count; i++) {
+    for (uint32_t i = 0; i < report->device_count; i++) {
         kiln_device_info info;
         kiln_diag why = KILN_DIAG_INIT;
         memset(&info, 0, sizeof(info));
         if (kn_hal_device_info(&driver.in, driver.in.handle, i, &info, &why) != KILN_OK) {
-            kn_text_putf(out_report->why, sizeof(out_report->why), "device %u: %s", (unsigned)i,
-                         why.why);
-            out_report->outcome = KILN_PROBE_FAILED;
+            kn_text_putf(report->why, sizeof(report->why), "device %u: %s", (unsigned)i, why.why);
+            report->outcome = KILN_PROBE_FAILED;
         }
         kiln_diag_clear(&why);
     }
     kn_driver_close(&driver);
-    return KILN_OK;
+}
+
+kiln_status kiln_backend_probe(const char *backend, kiln_probe_report *out_report, kiln_diag *diag)
+{
+    const kiln_backend *table = NULL;
+    kiln_probe_report report;
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_probe_report), out_report, &report, diag);
+    if (status == KILN_OK) {
+        status = find_backend(backend, &table, diag);
+    }
+    if (status == KILN_OK) {
+        probe_here(table, &report);
+        kn_sized_end(KN_SIZED(kiln_probe_report), &report, out_report);
+    }
+    return status;
 }
 
 kiln_status kiln_backend_probe_isolated(const char *backend, uint32_t limit_ms,
                                         kiln_probe_report *out_report, kiln_diag *diag)
 {
     const kiln_backend *table = NULL;
-    memset(out_report, 0, sizeof(*out_report));
-    kiln_status status = find_backend(backend, &table, diag);
+    kiln_probe_report report;
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_probe_report), out_report, &report, diag);
+    if (status == KILN_OK) {
+        status = find_backend(backend, &table, diag);
+    }
     if (status == KILN_OK) {
         char left_out[KN_LEFT_OUT_SIZE];
-        status = kn_isolate_probe(backend, NULL, limit_ms, out_report, left_out, diag);
+        status = kn_isolate_probe(backend, NULL, limit_ms, &report, left_out, diag);
+        kn_sized_end(KN_SIZED(kiln_probe_report), &report, out_report);
     }
     return status;
 }

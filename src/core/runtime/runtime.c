@@ -234,7 +234,7 @@ kiln_status kiln_runtime_create(const kiln_runtime_options *options, kiln_runtim
         status = kiln_runtime_options_init(&defaults, diag);
         options = &defaults;
     } else {
-        options = kn_sized_view(KN_SIZED_kiln_runtime_options, options, &defaults, diag);
+        options = kn_sized_view(KN_SIZED(kiln_runtime_options), options, &defaults, diag);
         status = options != NULL ? kn_options_check(options, diag) : KILN_E_INVALID;
     }
     if (status == KILN_OK) {

@@ -71,7 +71,7 @@ kiln_status kiln_runtime_options_init_sized(kiln_runtime_options *options, size_
     kiln_runtime_options filled;
     kiln_status status = read_environment(&filled, diag);
     options->struct_size = size;
-    kiln_status given = kn_sized_give(KN_SIZED_kiln_runtime_options, &filled, options,
+    kiln_status given = kn_sized_give(KN_SIZED(kiln_runtime_options), &filled, options,
                                       status == KILN_OK ? diag : NULL);
     return status == KILN_OK ? given : status;
 }

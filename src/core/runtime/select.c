@@ -252,7 +252,7 @@ kiln_status kiln_runtime_select(kiln_runtime *runtime, const kiln_source *source
     void *copy = NULL;
     *out_device = NULL;
     kiln_status status =
-        kn_sized_list(KN_SIZED_kiln_source, sources, source_count, &list, &copy, diag);
+        kn_sized_list(KN_SIZED(kiln_source), sources, source_count, &list, &copy, diag);
     if (status == KILN_OK) {
         status = choose_device(runtime, (const kiln_source *)list, source_count, out_device, diag);
     }

@@ -338,15 +338,19 @@ kiln_status kiln_runtime_prune_unreachable(kiln_runtime *runtime,
 {
     static const kiln_unreachable_options none = {.struct_size = sizeof(none)};
     kiln_unreachable_options room;
-    search s = {.runtime = runtime, .result = out_result, .diag = diag};
-    memset(out_result, 0, sizeof(*out_result));
-    options = kn_sized_view(KN_SIZED_kiln_unreachable_options, options != NULL ? options : &none,
+    kiln_prune_result result;
+    search s = {.runtime = runtime, .result = &result, .diag = diag};
+    if (kn_sized_begin(KN_SIZED(kiln_prune_result), out_result, &result, diag) != KILN_OK) {
+        return KILN_E_INVALID;
+    }
+    options = kn_sized_view(KN_SIZED(kiln_unreachable_options), options != NULL ? options : &none,
                             &room, diag);
     if (options == NULL) {
         return KILN_E_INVALID;
     }
     s.options = *options;
     kiln_status status = run_search(&s);
+    kn_sized_end(KN_SIZED(kiln_prune_result), &result, out_result);
     drop_from(&s, 0);
     free(s.known.items);
     free(s.keys.items);

@@ -42,12 +42,18 @@ void kn_uses_flush(kiln_runtime *runtime)
     kn_uses_close(file);
 }
 
-void kiln_cache_uses(kiln_cache *cache, const kiln_key *keys, size_t count, kiln_use *out_uses)
+void kiln_cache_uses(kiln_cache *cache, const kiln_key *keys, size_t count, uint64_t *out_counts,
+                     int64_t *out_last_ns)
 {
     kn_file *file = kn_uses_open(kiln_cache_root(cache), false);
     for (size_t i = 0; i < count; i++) {
         const kn_use use = kn_uses_find(file, &keys[i]);
-        out_uses[i] = (kiln_use){use.count, (int64_t)use.last_s * SECOND_NS};
+        if (out_counts != NULL) {
+            out_counts[i] = use.count;
+        }
+        if (out_last_ns != NULL) {
+            out_last_ns[i] = (int64_t)use.last_s * SECOND_NS;
+        }
     }
     kn_uses_close(file);
 }

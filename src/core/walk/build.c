@@ -62,7 +62,7 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
     build->driver = driver;
     build->target = target;
     build->device = device;
-    build->options = kn_sized_view(KN_SIZED_kiln_build_options,
+    build->options = kn_sized_view(KN_SIZED(kiln_build_options),
                                    options != NULL ? options : &no_options, &build->room, diag);
     for (size_t i = 0; i < KILN_STAGE_MAX; i++) {
         kn_artifact_init(&build->runs[i].artifact);
@@ -94,6 +94,7 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
         build->stage_count = 0; /* there are no such runs to end */
         return refuse_language(driver, target, source->language, diag);
     }
+    build->info.struct_size = sizeof(build->info);
     build->info.stage_count = (uint32_t)build->stage_count;
     return KILN_OK;
 }

@@ -8,6 +8,7 @@
 #include "core/runtime/runtime.h"
 #include "core/walk/build.h"
 #include "hal/registry.h"
+#include "sized/sized.h"
 #include "sys/clock.h"
 
 static kiln_device *find_device(kiln_runtime *runtime, const char *backend, uint64_t index)
@@ -100,22 +101,27 @@ kiln_status kiln_compile_measured(kiln_runtime *runtime, const char *target,
                                   kiln_build_info *out_info, kiln_diag *diag)
 {
     kn_plan plan;
+    kiln_build_info info;
     const uint64_t start = kn_clock_now();
     *out_blob = NULL;
-    *out_info = (kiln_build_info){.log = ""};
-    kiln_status status = kn_plan_open(runtime, target, source, NULL, &plan, diag);
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_build_info), out_info, &info, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = kn_plan_open(runtime, target, source, NULL, &plan, diag);
     if (status == KILN_OK) {
         status = kn_build_artifacts(&plan.build, diag);
     }
     if (status == KILN_OK) {
         const kn_stage_run *last = &plan.build.runs[plan.build.stage_count - 1];
         *out_blob = kiln_blob_retain(last->blob);
-        *out_info = plan.build.info;
-        out_info->origin = last->origin;
-        out_info->key = last->key;
-        out_info->log = ""; /* the artifact's goes with the walk */
-        out_info->total_ns = kn_clock_now() - start;
+        info = plan.build.info;
+        info.origin = last->origin;
+        info.key = last->key;
+        info.total_ns = kn_clock_now() - start;
     }
+    info.log = ""; /* the artifact's goes with the walk */
+    kn_sized_end(KN_SIZED(kiln_build_info), &info, out_info);
     kn_plan_close(&plan);
     return status;
 }
@@ -123,7 +129,7 @@ kiln_status kiln_compile_measured(kiln_runtime *runtime, const char *target,
 kiln_status kiln_compile(kiln_runtime *runtime, const char *target, const kiln_source *source,
                          kiln_blob **out_blob, kiln_origin *out_origin, kiln_diag *diag)
 {
-    kiln_build_info info;
+    kiln_build_info info = {.struct_size = sizeof(info)};
     kiln_status status = kiln_compile_measured(runtime, target, source, out_blob, &info, diag);
     if (out_origin != NULL) {
         *out_origin = info.origin;

@@ -284,7 +284,7 @@ static kiln_status build_in_background(kiln_device *device, const kiln_source *s
     const void *list = NULL;
     void *copy = NULL;
     kiln_build_options later = *options;
-    kiln_status status = kn_sized_list(KN_SIZED_kiln_source, options->fallback,
+    kiln_status status = kn_sized_list(KN_SIZED(kiln_source), options->fallback,
                                        options->fallback_count, &list, &copy, diag);
     if (status == KILN_OK) {
         later.fallback = (const kiln_source *)list;
@@ -309,9 +309,9 @@ kiln_status kiln_program_build(kiln_device *device, const kiln_source *sources, 
         return status;
     }
     options =
-        kn_sized_view(KN_SIZED_kiln_build_options, options != NULL ? options : &none, &room, diag);
+        kn_sized_view(KN_SIZED(kiln_build_options), options != NULL ? options : &none, &room, diag);
     status = options != NULL
-                 ? kn_sized_list(KN_SIZED_kiln_source, sources, source_count, &list, &copy, diag)
+                 ? kn_sized_list(KN_SIZED(kiln_source), sources, source_count, &list, &copy, diag)
                  : KILN_E_INVALID;
     const kiln_source *source = NULL;
     if (status == KILN_OK) {
@@ -395,8 +395,29 @@ const char *kiln_program_qualifiers(const kiln_program *program, const char *ent
     return kn_kernels_qualifiers(program->kernels, program->kernels_size, entry, index);
 }
 
+/* One block: the reflection, the list, the parameters, the name. */
+static kn_reflection *copy_reflection(const char *entry, const kiln_param *params, size_t count)
+{
+    const size_t length = strlen(entry) + 1;
+    kn_reflection *copy = (kn_reflection *)calloc(
+        1, sizeof(*copy) + count * (sizeof(kiln_param) + sizeof(kiln_param *)) + length);
+    if (copy == NULL) {
+        return NULL;
+    }
+    copy->list = (const kiln_param **)(copy + 1);
+    copy->params = (kiln_param *)(copy->list + count);
+    copy->count = count;
+    for (size_t i = 0; i < count; i++) {
+        copy->params[i] = params[i];
+        copy->params[i].struct_size = sizeof(kiln_param);
+        copy->list[i] = &copy->params[i];
+    }
+    copy->entry = memcpy(copy->params + count, entry, length);
+    return copy;
+}
+
 kiln_status kn_program_reflect(kiln_program *program, const char *entry,
-                               const kiln_param **out_params, size_t *out_count, kiln_diag *diag)
+                               const kn_reflection **out_reflection, kiln_diag *diag)
 {
     program = kn_program_now(program);
     const kn_instance *in = &program->device->driver->in;
@@ -415,28 +436,25 @@ kiln_status kn_program_reflect(kiln_program *program, const char *entry,
         if (status != KILN_OK) {
             return status == KILN_MISS ? unknown_entry(program, entry, diag) : status;
         }
-        size_t length = strlen(entry) + 1;
-        known = (kn_reflection *)calloc(1, sizeof(*known) + length);
+        known = copy_reflection(entry, params, count);
         if (known == NULL) {
             return kn_no_memory(diag, "reading a program's parameters");
         }
-        memcpy(known->entry, entry, length);
-        known->params = params;
-        known->count = count;
         known->next = atomic_load(&program->reflections);
         while (!atomic_compare_exchange_weak(&program->reflections, &known->next, known)) {
         }
     }
-    *out_params = known->params;
-    *out_count = known->count;
+    *out_reflection = known;
     return KILN_OK;
 }
 
 kiln_status kiln_program_params(kiln_program *program, const char *entry,
-                                const kiln_param **out_params, size_t *out_count, kiln_diag *diag)
+                                const kiln_param *const **out_params, size_t *out_count,
+                                kiln_diag *diag)
 {
-    *out_params = NULL;
-    *out_count = 0;
-    kiln_status status = kn_program_reflect(program, entry, out_params, out_count, diag);
+    const kn_reflection *known = NULL;
+    kiln_status status = kn_program_reflect(program, entry, &known, diag);
+    *out_params = known != NULL ? known->list : NULL;
+    *out_count = known != NULL ? known->count : 0;
     return status == KILN_E_UNSUPPORTED ? KILN_OK : status;
 }

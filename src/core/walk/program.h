@@ -14,9 +14,10 @@
 /* What the backend reported about one entry. Kept until the program goes. */
 typedef struct kn_reflection {
     struct kn_reflection *next;
-    const kiln_param *params; /* the backend's */
+    kiln_param *params;      /* copies of the backend's: with a struct_size */
+    const kiln_param **list; /* one a parameter: these may grow */
     size_t count;
-    char entry[];
+    const char *entry;
 } kn_reflection;
 
 struct kn_background;
@@ -73,6 +74,6 @@ const kiln_source *kn_source_taken(const kiln_device *device, const kiln_source 
 /* The parameters of an entry, asked once. KILN_E_UNSUPPORTED without KILN_CAP_REFLECT (no diag);
  * KILN_MISS for an unknown entry. */
 kiln_status kn_program_reflect(kiln_program *program, const char *entry,
-                               const kiln_param **out_params, size_t *out_count, kiln_diag *diag);
+                               const kn_reflection **out_reflection, kiln_diag *diag);
 
 #endif

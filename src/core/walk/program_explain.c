@@ -14,6 +14,7 @@ static kiln_status report_stage(const telling *t, const char *stage, kiln_why wh
                                 const kn_stage_run *run)
 {
     const kiln_explanation explanation = {
+        .struct_size = sizeof(explanation),
         .stage = stage,
         .why = why,
         .key = run->key,

@@ -112,7 +112,7 @@ kiln_status kn_source_resolve(const kiln_source *source, kn_resolved *out_resolv
 {
     kiln_source room;
     memset(out_resolved, 0, sizeof(*out_resolved));
-    source = kn_sized_view(KN_SIZED_kiln_source, source, &room, diag);
+    source = kn_sized_view(KN_SIZED(kiln_source), source, &room, diag);
     kiln_status status = source != NULL ? kn_source_check(source, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;

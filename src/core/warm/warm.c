@@ -17,7 +17,8 @@ typedef struct item {
     bool taken;
     size_t index; /* as it was given */
     kiln_key key; /* of its first stage */
-    kiln_use use;
+    uint64_t uses;
+    int64_t last_use_ns;
     kiln_program *program;
 } item;
 
@@ -167,7 +168,7 @@ static void find_key(const kiln_warm *warm, item *it)
     if (status == KILN_OK && build.stage_count > 0 && kn_stage_key(&build, 0, NULL) == KILN_OK &&
         build.runs[0].bypass[0] == '\0') {
         it->key = build.runs[0].key;
-        kiln_cache_uses(device->runtime->cache, &it->key, 1, &it->use);
+        kiln_cache_uses(device->runtime->cache, &it->key, 1, &it->uses, &it->last_use_ns);
     }
     kn_build_deinit(&build);
 }
@@ -177,11 +178,11 @@ static int compare_items(const void *left, const void *right)
 {
     const item *a = (const item *)left;
     const item *b = (const item *)right;
-    if (a->use.count != b->use.count) {
-        return a->use.count > b->use.count ? -1 : 1;
+    if (a->uses != b->uses) {
+        return a->uses > b->uses ? -1 : 1;
     }
-    if (a->use.last_ns != b->use.last_ns) {
-        return a->use.last_ns > b->use.last_ns ? -1 : 1;
+    if (a->last_use_ns != b->last_use_ns) {
+        return a->last_use_ns > b->last_use_ns ? -1 : 1;
     }
     return a->index < b->index ? -1 : a->index > b->index;
 }
@@ -234,7 +235,7 @@ static kiln_status take_item(kiln_device *device, const kiln_warm_item *given, i
 {
     const void *list = NULL;
     void *copy = NULL;
-    kiln_status status = kn_sized_list(KN_SIZED_kiln_source, given->sources, given->source_count,
+    kiln_status status = kn_sized_list(KN_SIZED(kiln_source), given->sources, given->source_count,
                                        &list, &copy, diag);
     if (status == KILN_OK) {
         const kiln_source *source =
@@ -279,7 +280,7 @@ kiln_status kiln_warm_start(kiln_device *device, const kiln_warm_item *items, si
     void *handle = NULL;
     *out_warm = NULL;
     options =
-        kn_sized_view(KN_SIZED_kiln_warm_options, options != NULL ? options : &none, &room, diag);
+        kn_sized_view(KN_SIZED(kiln_warm_options), options != NULL ? options : &none, &room, diag);
     kiln_status status = options != NULL ? kn_device_handle(device, &handle, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
         return status;
@@ -334,7 +335,7 @@ kiln_status kiln_warm_progress(kiln_warm *warm, kiln_warm_state *out_state, kiln
     kn_mutex_lock(&warm->mutex);
     const kiln_warm_state state = warm->state;
     kn_mutex_unlock(&warm->mutex);
-    return kn_sized_give(KN_SIZED_kiln_warm_state, &state, out_state, diag);
+    return kn_sized_give(KN_SIZED(kiln_warm_state), &state, out_state, diag);
 }
 
 void kiln_warm_destroy(kiln_warm *warm)

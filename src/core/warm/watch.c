@@ -229,8 +229,8 @@ kiln_status kiln_watch_create(kiln_device *device, const kiln_source *source,
     kiln_source source_room;
     kiln_build_options room;
     *out_watch = NULL;
-    source = kn_sized_view(KN_SIZED_kiln_source, source, &source_room, diag);
-    options = source != NULL ? kn_sized_view(KN_SIZED_kiln_build_options,
+    source = kn_sized_view(KN_SIZED(kiln_source), source, &source_room, diag);
+    options = source != NULL ? kn_sized_view(KN_SIZED(kiln_build_options),
                                              options != NULL ? options : &none, &room, diag)
                              : NULL;
     kiln_status status = options != NULL ? check_source(device, source, diag) : KILN_E_INVALID;

@@ -54,7 +54,7 @@ static kiln_status take_cache_options(const kiln_cache_options *given, kiln_cach
     if (given == NULL) {
         return kiln_cache_options_init(out, diag);
     }
-    given = kn_sized_view(KN_SIZED_kiln_cache_options, given, &room, diag);
+    given = kn_sized_view(KN_SIZED(kiln_cache_options), given, &room, diag);
     if (given == NULL) {
         return KILN_E_INVALID;
     }

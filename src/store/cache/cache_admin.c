@@ -1,7 +1,7 @@
 /* Looking at a cache and keeping it small: the public half. The work is the disk tier's. */
 #include "store/cache/cache.h"
 
-#include <string.h>
+#include "sized/sized.h"
 
 kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag *diag)
 {
@@ -55,32 +55,53 @@ kiln_status kiln_cache_examine(kiln_cache *cache, kiln_diag *diag)
 kiln_status kiln_cache_prune(kiln_cache *cache, const kiln_prune_options *options,
                              kiln_prune_result *out_result, kiln_diag *diag)
 {
-    memset(out_result, 0, sizeof *out_result);
+    kiln_prune_options room;
+    kiln_prune_result result;
     kn_cache_check_fork(cache);
-    kiln_status status = kn_cache_need_disk(cache, true, diag);
-    return status == KILN_OK ? kn_disk_prune(cache->disk, options, false, out_result, diag)
-                             : status;
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_prune_result), out_result, &result, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    options = kn_sized_view(KN_SIZED(kiln_prune_options), options, &room, diag);
+    status = options != NULL ? kn_cache_need_disk(cache, true, diag) : KILN_E_INVALID;
+    if (status == KILN_OK) {
+        status = kn_disk_prune(cache->disk, options, false, &result, diag);
+    }
+    kn_sized_end(KN_SIZED(kiln_prune_result), &result, out_result);
+    return status;
 }
 
 kiln_status kiln_cache_clear(kiln_cache *cache, kiln_prune_result *out_result, kiln_diag *diag)
 {
-    memset(out_result, 0, sizeof *out_result);
+    kiln_prune_result result;
     kn_cache_check_fork(cache);
-    kiln_status status = kn_cache_need_disk(cache, true, diag);
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_prune_result), out_result, &result, diag);
+    if (status == KILN_OK) {
+        status = kn_cache_need_disk(cache, true, diag);
+    }
     if (status != KILN_OK) {
         return status;
     }
     kn_mem_clear(cache->stack.memory);
-    return kn_disk_prune(cache->disk, NULL, true, out_result, diag);
+    status = kn_disk_prune(cache->disk, NULL, true, &result, diag);
+    kn_sized_end(KN_SIZED(kiln_prune_result), &result, out_result);
+    return status;
 }
 
 kiln_status kiln_cache_verify(kiln_cache *cache, bool remove, kiln_verify_result *out_result,
                               kiln_diag *diag)
 {
-    memset(out_result, 0, sizeof *out_result);
+    kiln_verify_result result;
     kn_cache_check_fork(cache);
-    kiln_status status = kn_cache_need_disk(cache, remove, diag);
-    return status == KILN_OK ? kn_disk_verify(cache->disk, remove, out_result, diag) : status;
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_verify_result), out_result, &result, diag);
+    if (status == KILN_OK) {
+        status = kn_cache_need_disk(cache, remove, diag);
+    }
+    if (status == KILN_OK) {
+        status = kn_disk_verify(cache->disk, remove, &result, diag);
+        kn_sized_end(KN_SIZED(kiln_verify_result), &result, out_result);
+    }
+    return status;
 }
 
 kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *diag)

@@ -8,16 +8,13 @@
 #include "base/text.h"
 #include "key/digest.h"
 #include "key/recipe.h"
+#include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
 
-void kiln_pack_summary(const kiln_pack *pack, kiln_pack_info *out_info)
+const kiln_pack_info *kiln_pack_summary(const kiln_pack *pack)
 {
-    *out_info = (kiln_pack_info){.entries = pack->trailer.count,
-                                 .file_bytes = pack->map.size,
-                                 .dictionary_bytes = pack->trailer.dictionary_size,
-                                 .created_ns = pack->trailer.created_ns};
-    memcpy(out_info->kiln_version, pack->trailer.writer, sizeof out_info->kiln_version);
+    return &pack->info;
 }
 
 /* Entry `index`, verified and unpacked. */
@@ -43,7 +40,8 @@ static kiln_status visit_one(const kn_pack_record *record, const kiln_blob *blob
     if (recipe == NULL) {
         return kn_no_memory(diag, "walking through a pack");
     }
-    const kiln_entry_info info = {.key = record->key,
+    const kiln_entry_info info = {.struct_size = sizeof info,
+                                  .key = record->key,
                                   .target = target,
                                   .recipe = recipe,
                                   .stored_size = KN_PACK_RECORD + record->body.length,
@@ -118,22 +116,29 @@ static bool recipe_proves_key(const kiln_key *key, kn_span recipe)
 kiln_status kiln_pack_verify(kiln_pack *pack, kiln_verify_result *out_result, kiln_diag *diag)
 {
     kn_span dictionary;
-    memset(out_result, 0, sizeof *out_result);
-    kiln_status status = verify_index(pack, diag);
+    kiln_verify_result result;
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_verify_result), out_result, &result, diag);
+    if (status == KILN_OK) {
+        status = verify_index(pack, diag);
+    }
     if (status == KILN_OK) {
         status = kn_pack_dictionary(pack, &dictionary, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
     }
     for (uint64_t i = 0; status == KILN_OK && i < pack->trailer.count; i++) {
         kn_pack_record record;
         kiln_blob *blob = NULL;
         status = load_at(pack, i, &record, &blob, diag);
         bool good = status == KILN_OK && recipe_proves_key(&record.key, blob->recipe);
-        out_result->entries_good += good;
-        out_result->entries_bad += !good;
-        out_result->bytes += status == KILN_OK ? KN_PACK_RECORD + record.body.length : 0;
+        result.entries_good += good;
+        result.entries_bad += !good;
+        result.bytes += status == KILN_OK ? KN_PACK_RECORD + record.body.length : 0;
         kiln_blob_release(blob);
         status = status == KILN_E_CORRUPT ? KILN_OK : status;
     }
+    kn_sized_end(KN_SIZED(kiln_verify_result), &result, out_result);
     return status;
 }
 
@@ -174,11 +179,17 @@ static kiln_status check_destination(const kiln_cache *cache, kiln_diag *diag)
 kiln_status kiln_pack_extract(kiln_pack *pack, kiln_cache *cache, const char *target,
                               kiln_pack_copied *out_copied, kiln_diag *diag)
 {
-    memset(out_copied, 0, sizeof *out_copied);
+    kiln_pack_copied copied;
     kn_cache_check_fork(cache);
-    kiln_status status = check_destination(cache, diag);
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_pack_copied), out_copied, &copied, diag);
+    if (status == KILN_OK) {
+        status = check_destination(cache, diag);
+    }
     if (status == KILN_OK) {
         status = verify_index(pack, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
     }
     for (uint64_t i = 0; status == KILN_OK && i < pack->trailer.count; i++) {
         kn_pack_record record;
@@ -186,16 +197,17 @@ kiln_status kiln_pack_extract(kiln_pack *pack, kiln_cache *cache, const char *ta
         char own[KN_NAME_SIZE];
         status = load_at(pack, i, &record, &blob, diag);
         if (status == KILN_E_CORRUPT) {
-            out_copied->skipped++;
+            copied.skipped++;
             status = KILN_OK;
         } else if (status == KILN_OK) {
             kn_recipe_target_in(blob->recipe, own);
             if (target == NULL || strcmp(own, target) == 0) {
-                status = extract_one(cache, &record, blob, own, out_copied, diag);
+                status = extract_one(cache, &record, blob, own, &copied, diag);
             }
         }
         kiln_blob_release(blob);
     }
     kn_cache_flush(cache);
+    kn_sized_end(KN_SIZED(kiln_pack_copied), &copied, out_copied);
     return status;
 }

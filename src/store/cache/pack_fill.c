@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "key/recipe.h"
+#include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
 #include "store/format/entry.h"
@@ -171,7 +172,8 @@ typedef struct filling {
 static kiln_status fill_one(filling *f, const candidate *one)
 {
     bool added = false;
-    const kiln_entry_info info = {.key = one->key,
+    const kiln_entry_info info = {.struct_size = sizeof info,
+                                  .key = one->key,
                                   .target = one->target,
                                   .stored_size = one->stored_size,
                                   .used_ns = one->used_ns};
@@ -199,7 +201,11 @@ kiln_status kiln_pack_writer_add_all(kiln_pack_writer *writer, kiln_cache *cache
 {
     filling f = {.writer = writer, .cache = cache, .visit = visit, .user = user, .diag = diag};
     candidates all = {.diag = diag};
-    memset(out_copied, 0, sizeof *out_copied);
+    const kiln_status sized =
+        kn_sized_begin(KN_SIZED(kiln_pack_copied), out_copied, &f.copied, diag);
+    if (sized != KILN_OK) {
+        return sized;
+    }
     /* A directory that cannot be listed fails the call, but what is in the others is added. */
     const kiln_status walked = kiln_cache_walk(cache, target, gather_candidate, &all, diag);
     kiln_status status = walked == KILN_E_NOMEM ? walked : KILN_OK;
@@ -210,6 +216,6 @@ kiln_status kiln_pack_writer_add_all(kiln_pack_writer *writer, kiln_cache *cache
         status = fill_one(&f, &all.items[i]);
     }
     free(all.items);
-    *out_copied = f.copied;
+    kn_sized_end(KN_SIZED(kiln_pack_copied), &f.copied, out_copied);
     return status == KILN_OK ? walked : status;
 }

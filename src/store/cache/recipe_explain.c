@@ -128,7 +128,8 @@ static kiln_status explain_recipe(search *s, const char *recipe, bool there,
         status = kn_no_memory(diag, "explaining a miss");
     }
     if (status == KILN_OK) {
-        const kiln_explanation explanation = {.stage = stage,
+        const kiln_explanation explanation = {.struct_size = sizeof explanation,
+                                              .stage = stage,
                                               .why = why_of(s, &difference, there),
                                               .key = s->key,
                                               .recipe = recipe,
@@ -136,7 +137,7 @@ static kiln_status explain_recipe(search *s, const char *recipe, bool there,
                                               .has_nearest = s->nearest != NULL,
                                               .nearest = s->nearest_key,
                                               .nearest_target = s->nearest_target,
-                                              .differences = difference.items,
+                                              .differences = difference.list,
                                               .difference_count = difference.count};
         status = visit(user, &explanation);
     }

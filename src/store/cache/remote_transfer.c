@@ -25,6 +25,7 @@ struct kiln_transfer {
     kn_stats *stats;
     kn_remotes *remotes;
     uint64_t sent, received;
+    kiln_transfer_counts counts; /* what was last asked for */
 };
 
 /* --- open, close ------------------------------------------------------------------------------ */
@@ -75,16 +76,18 @@ void kiln_transfer_close(kiln_transfer *transfer)
     free(transfer);
 }
 
-void kiln_transfer_traffic(const kiln_transfer *transfer, kiln_transfer_counts *out_counts)
+const kiln_transfer_counts *kiln_transfer_traffic(kiln_transfer *transfer)
 {
     const kn_stats *stats = transfer->stats;
-    *out_counts =
-        (kiln_transfer_counts){.sent = transfer->sent,
+    transfer->counts =
+        (kiln_transfer_counts){.struct_size = sizeof transfer->counts,
+                               .sent = transfer->sent,
                                .received = transfer->received,
                                .bytes_out = kn_stats_own(stats, KN_COUNT_remote_bytes_out),
                                .bytes_in = kn_stats_own(stats, KN_COUNT_remote_bytes_in),
                                .raw_out = kn_stats_own(stats, KN_COUNT_remote_raw_out),
                                .raw_in = kn_stats_own(stats, KN_COUNT_remote_raw_in)};
+    return &transfer->counts;
 }
 
 static kiln_status fail_remote(kiln_diag *diag, kiln_status status, const kn_remote *remote,

@@ -21,7 +21,8 @@ static kiln_status walk_one(void *user, const kn_disk_file *file)
 {
     walk *w = user;
     kn_disk_tick(&w->ticker);
-    const kiln_entry_info info = {.key = file->key,
+    const kiln_entry_info info = {.struct_size = sizeof info,
+                                  .key = file->key,
                                   .target = file->target,
                                   .stored_size = file->size,
                                   .used_ns = file->used_ns};
@@ -68,7 +69,8 @@ kiln_status kn_disk_inspect(kn_disk *disk, const kiln_key *key, kiln_entry_fn *v
         status = kn_no_memory(diag, "reading an entry");
         goto cleanup;
     }
-    const kiln_entry_info info = {.key = entry->key,
+    const kiln_entry_info info = {.struct_size = sizeof info,
+                                  .key = entry->key,
                                   .target = target,
                                   .recipe = recipe,
                                   .stored_size = file.size,

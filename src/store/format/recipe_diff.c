@@ -168,7 +168,9 @@ static void put_difference(kn_recipe_diff *diff, size_t *used, const kn_recipe_f
                            const kn_recipe_field *now)
 {
     const kn_recipe_field *any = now != NULL ? now : then;
-    kiln_difference *item = &diff->items[diff->count++];
+    kiln_difference *item = &diff->items[diff->count];
+    diff->list[diff->count++] = item;
+    item->struct_size = sizeof *item;
     item->why = kind_of(any->name)->why;
     item->field = put_text(diff, used, any->name);
     item->then = then != NULL ? put_text(diff, used, then->value) : NULL;
@@ -219,7 +221,9 @@ bool kn_recipe_compare(const kn_recipe_lines *then, const kn_recipe_lines *now,
     *out_diff = (kn_recipe_diff){.why = KILN_WHY_HIT};
     out_diff->items = calloc(then->count + now->count + 1, sizeof *out_diff->items);
     out_diff->texts = malloc(2 * (text_room(then) + text_room(now)) + 1);
-    if (out_diff->items == NULL || out_diff->texts == NULL || !pair_up(then, now, &p)) {
+    out_diff->list = calloc(then->count + now->count + 1, sizeof *out_diff->list);
+    if (out_diff->items == NULL || out_diff->list == NULL || out_diff->texts == NULL ||
+        !pair_up(then, now, &p)) {
         kn_recipe_diff_deinit(out_diff);
         return false;
     }
@@ -237,8 +241,9 @@ bool kn_recipe_compare(const kn_recipe_lines *then, const kn_recipe_lines *now,
 void kn_recipe_diff_deinit(kn_recipe_diff *diff)
 {
     free(diff->items);
+    free(diff->list);
     free(diff->texts);
-    *diff = (kn_recipe_diff){NULL, 0, KILN_WHY_HIT, NULL};
+    *diff = (kn_recipe_diff){.why = KILN_WHY_HIT};
 }
 
 const char *kiln_why_text(kiln_why why)

@@ -28,6 +28,7 @@ kiln_why kn_recipe_about(kn_span name);
 /* The differences, and the first reason among them in the order of KILN_WHY_MAP. */
 typedef struct kn_recipe_diff {
     kiln_difference *items;
+    const kiln_difference **list; /* one an item: these may grow */
     size_t count;
     kiln_why why; /* KILN_WHY_HIT if there are none */
     char *texts;  /* what the items point into */

@@ -28,6 +28,12 @@ static kiln_status start_pack(kiln_pack *pack, kiln_diag *diag)
     if (status == KILN_OK) {
         pack->keys = (const char *)pack->map.data + pack->trailer.index_at;
         pack->places = pack->keys + pack->trailer.count * KN_PACK_KEY;
+        pack->info = (kiln_pack_info){.struct_size = sizeof pack->info,
+                                      .entries = pack->trailer.count,
+                                      .file_bytes = pack->map.size,
+                                      .dictionary_bytes = pack->trailer.dictionary_size,
+                                      .created_ns = pack->trailer.created_ns};
+        memcpy(pack->info.kiln_version, pack->trailer.writer, sizeof pack->info.kiln_version);
     }
     return status;
 }

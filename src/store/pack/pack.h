@@ -21,6 +21,7 @@ struct kiln_pack {
     kn_map_file map;
     char *path;
     kn_pack_trailer trailer;
+    kiln_pack_info info; /* what the trailer says, for callers */
     const char *keys, *places;
     _Atomic(struct ZSTD_DDict_s *) dictionary; /* made at its first use */
     _Atomic(struct ZSTD_DCtx_s *) spare;       /* a context that nobody uses now, or NULL */

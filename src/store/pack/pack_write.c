@@ -305,7 +305,7 @@ kiln_status kiln_pack_writer_create(const char *path, const kiln_pack_writer_opt
     static const kiln_pack_writer_options none = {.struct_size = sizeof none};
     kiln_pack_writer_options room;
     *out_writer = NULL;
-    options = kn_sized_view(KN_SIZED_kiln_pack_writer_options, options != NULL ? options : &none,
+    options = kn_sized_view(KN_SIZED(kiln_pack_writer_options), options != NULL ? options : &none,
                             &room, diag);
     kiln_status status = options != NULL ? check_options(options, diag) : KILN_E_INVALID;
     if (status != KILN_OK) {
@@ -385,8 +385,10 @@ kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer, kiln_pack_info *ou
                                     kiln_diag *diag)
 {
     kn_pack_trailer trailer = {.count = 0};
-    if (out_info != NULL) {
-        memset(out_info, 0, sizeof *out_info);
+    kiln_pack_info info;
+    if (out_info != NULL &&
+        kn_sized_begin(KN_SIZED(kiln_pack_info), out_info, &info, diag) != KILN_OK) {
+        return KILN_E_INVALID;
     }
     if (!writer->open) {
         return kiln_diag_set(diag, KILN_E_INVALID, NULL, "finishing a pack", "it is finished");
@@ -404,12 +406,13 @@ kiln_status kiln_pack_writer_finish(kiln_pack_writer *writer, kiln_pack_info *ou
     kn_publish_insist(&writer->publish);
     status = kn_publish_commit(&writer->publish, true, diag);
     if (status == KILN_OK && out_info != NULL) {
-        *out_info = (kiln_pack_info){.entries = trailer.count,
-                                     .file_bytes = trailer.file_size,
-                                     .dictionary_bytes = trailer.dictionary_size,
-                                     .payload_bytes = writer->payload_bytes,
-                                     .created_ns = trailer.created_ns};
-        memcpy(out_info->kiln_version, trailer.writer, sizeof trailer.writer);
+        info = (kiln_pack_info){.entries = trailer.count,
+                                .file_bytes = trailer.file_size,
+                                .dictionary_bytes = trailer.dictionary_size,
+                                .payload_bytes = writer->payload_bytes,
+                                .created_ns = trailer.created_ns};
+        memcpy(info.kiln_version, trailer.writer, sizeof trailer.writer);
+        kn_sized_end(KN_SIZED(kiln_pack_info), &info, out_info);
     }
     return status;
 }

@@ -113,6 +113,7 @@ static kiln_status check_one(const char *text, size_t length, kn_stats *stats,
     kn_remote *remote = NULL;
     kiln_diag own = KILN_DIAG_INIT;
     memset(report, 0, sizeof *report);
+    report->struct_size = sizeof *report;
     kiln_status status = kn_remote_url_parse(text, length, &url, diag);
     if (status != KILN_OK) {
         return status;

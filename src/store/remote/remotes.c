@@ -43,7 +43,7 @@ static const kiln_remote_module_ops *view_module(const kiln_remote_module_ops *o
                                                  kiln_remote_module_ops *room)
 {
     return ops != NULL && ops->abi == KILN_REMOTE_ABI
-               ? kn_sized_view(KN_SIZED_kiln_remote_module_ops, ops, room, NULL)
+               ? kn_sized_view(KN_SIZED(kiln_remote_module_ops), ops, room, NULL)
                : NULL;
 }
 

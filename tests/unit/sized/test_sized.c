@@ -1,6 +1,18 @@
 /* Structs that carry their own size, from programs that are older and newer than the library. */
 #include "sized/sized.h"
 
+#include <kiln/cuda.h>
+#include <kiln/executor.h>
+#include <kiln/kiln.h>
+#include <kiln/opencl.h>
+#include <kiln/opengl.h>
+#include <kiln/pack.h>
+#include <kiln/sys/remote.h>
+#include <kiln/tune.h>
+#include <kiln/unreachable.h>
+#include <kiln/vulkan.h>
+#include <kiln/warm.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,40 +22,53 @@
 #define MORE ((size_t)24) /* what a newer caller's struct has besides */
 
 /* How large each struct was in 0.1.0, with 8-byte pointers: what is published cannot change. */
+#define PUBLISHED(X)                                                                               \
+    X(kiln_runtime_options, 59, 64)                                                                \
+    X(kiln_cache_options, 57, 96)                                                                  \
+    X(kiln_source, 136, 136)                                                                       \
+    X(kiln_build_options, 56, 56)                                                                  \
+    X(kiln_launch, 124, 128)                                                                       \
+    X(kiln_variant, 160, 160)                                                                      \
+    X(kiln_kernel, 64, 64)                                                                         \
+    X(kiln_tune_options, 88, 88)                                                                   \
+    X(kiln_warm_options, 32, 32)                                                                   \
+    X(kiln_warm_state, 56, 56)                                                                     \
+    X(kiln_executor_options, 24, 24)                                                               \
+    X(kiln_work, 144, 144)                                                                         \
+    X(kiln_executor_stats, 120, 120)                                                               \
+    X(kiln_pack_writer_options, 24, 24)                                                            \
+    X(kiln_nvrtc_request, 72, 72)                                                                  \
+    X(kiln_opencl_unit, 56, 56)                                                                    \
+    X(kiln_opencl_request, 80, 80)                                                                 \
+    X(kiln_vulkan_device, 40, 40)                                                                  \
+    X(kiln_opengl_options, 48, 48)                                                                 \
+    X(kiln_remote_module_ops, 112, 112)                                                            \
+    X(kiln_unreachable_options, 32, 32)                                                            \
+    X(kiln_prune_options, 32, 32)                                                                  \
+    X(kiln_prune_result, 48, 48)                                                                   \
+    X(kiln_verify_result, 32, 32)                                                                  \
+    X(kiln_probe_report, 1977, 1984)                                                               \
+    X(kiln_build_info, 104, 104)                                                                   \
+    X(kiln_pack_info, 65, 72)                                                                      \
+    X(kiln_pack_copied, 32, 32)                                                                    \
+    X(kiln_tune_row, 432, 432)                                                                     \
+    X(kiln_tuning, 80, 80)
+
 static const struct {
-    const char *name;
+    kn_sized_facts now;
     size_t first, size;
 } published[] = {
-    {"kiln_runtime_options", 59, 64},
-    {"kiln_cache_options", 57, 96},
-    {"kiln_source", 136, 136},
-    {"kiln_build_options", 56, 56},
-    {"kiln_launch", 124, 128},
-    {"kiln_variant", 160, 160},
-    {"kiln_kernel", 64, 64},
-    {"kiln_tune_options", 88, 88},
-    {"kiln_warm_options", 32, 32},
-    {"kiln_warm_state", 56, 56},
-    {"kiln_executor_options", 24, 24},
-    {"kiln_work", 144, 144},
-    {"kiln_executor_stats", 120, 120},
-    {"kiln_pack_writer_options", 24, 24},
-    {"kiln_nvrtc_request", 72, 72},
-    {"kiln_opencl_unit", 56, 56},
-    {"kiln_opencl_request", 80, 80},
-    {"kiln_vulkan_device", 40, 40},
-    {"kiln_opengl_options", 48, 48},
-    {"kiln_remote_module_ops", 112, 112},
-    {"kiln_unreachable_options", 32, 32},
+#define PUBLISHED_ROW(type, first, size) {KN_SIZED_FACTS(type, KN_SIZED_LAST_##type), first, size},
+    PUBLISHED(PUBLISHED_ROW)
+#undef PUBLISHED_ROW
 };
+enum { PUBLISHED_COUNT = sizeof published / sizeof published[0] };
 
 static void what_is_published_stays(void **state)
 {
     (void)state;
-    assert_int_equal(sizeof published / sizeof published[0], KN_SIZED_COUNT);
-    for (int i = 0; i < KN_SIZED_COUNT; i++) {
-        const kn_sized_facts *facts = kn_sized_of((kn_sized)i);
-        assert_string_equal(facts->name, published[i].name);
+    for (int i = 0; i < PUBLISHED_COUNT; i++) {
+        const kn_sized_facts *facts = &published[i].now;
         assert_true(facts->size >= facts->first);
         if (sizeof(void *) == 8) {
             assert_int_equal(facts->first, published[i].first);
@@ -75,7 +100,7 @@ static size_t get_size(const kn_sized_facts *facts, const void *from)
 /* `size` bytes of something, what this library does not know of it zero. */
 static sample sample_of(int kind, size_t size)
 {
-    sample s = {.facts = kn_sized_of((kn_sized)kind)};
+    sample s = {.facts = &published[kind].now};
     s.given = malloc(size);
     s.room = malloc(s.facts->size);
     assert_non_null(s.given);
@@ -107,7 +132,7 @@ static void expect_view(int kind, size_t size)
 {
     sample s = sample_of(kind, size);
     kiln_diag diag = KILN_DIAG_INIT;
-    const unsigned char *view = kn_sized_view((kn_sized)kind, s.given, s.room, &diag);
+    const unsigned char *view = kn_sized_view(&published[kind].now, s.given, s.room, &diag);
     assert_non_null(view);
     assert_true(size == s.facts->size ? view == s.given : view == s.room);
     for (size_t i = 0; i < s.facts->size; i++) {
@@ -120,8 +145,8 @@ static void expect_view(int kind, size_t size)
 static void both_directions_are_taken(void **state)
 {
     (void)state;
-    for (int i = 0; i < KN_SIZED_COUNT; i++) {
-        const kn_sized_facts *facts = kn_sized_of((kn_sized)i);
+    for (int i = 0; i < PUBLISHED_COUNT; i++) {
+        const kn_sized_facts *facts = &published[i].now;
         expect_view(i, facts->first);
         expect_view(i, facts->size);
         expect_view(i, facts->size + 1);
@@ -133,20 +158,20 @@ static void both_directions_are_taken(void **state)
 static void expect_refused(int kind, sample *s, const char *why)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    assert_null(kn_sized_view((kn_sized)kind, s->given, s->room, &diag));
+    assert_null(kn_sized_view(&published[kind].now, s->given, s->room, &diag));
     assert_int_equal(diag.status, KILN_E_INVALID);
     assert_string_equal(diag.what, s->facts->name);
     assert_true(diag.fix[0] != '\0');
     assert_non_null(strstr(diag.why, why));
     kiln_diag_clear(&diag);
-    assert_null(kn_sized_view((kn_sized)kind, s->given, s->room, NULL));
+    assert_null(kn_sized_view(&published[kind].now, s->given, s->room, NULL));
 }
 
 static void sizes_that_nobody_set_are_refused(void **state)
 {
     (void)state;
-    for (int i = 0; i < KN_SIZED_COUNT; i++) {
-        const kn_sized_facts *facts = kn_sized_of((kn_sized)i);
+    for (int i = 0; i < PUBLISHED_COUNT; i++) {
+        const kn_sized_facts *facts = &published[i].now;
         const size_t sizes[] = {0, 1, facts->first - 1, facts->size + KN_SIZED_GROWTH_MAX + 1,
                                 SIZE_MAX};
         sample s = sample_of(i, facts->size);
@@ -161,8 +186,8 @@ static void sizes_that_nobody_set_are_refused(void **state)
 static void what_is_not_known_must_be_zero(void **state)
 {
     (void)state;
-    for (int i = 0; i < KN_SIZED_COUNT; i++) {
-        const kn_sized_facts *facts = kn_sized_of((kn_sized)i);
+    for (int i = 0; i < PUBLISHED_COUNT; i++) {
+        const kn_sized_facts *facts = &published[i].now;
         char both[64];
         for (size_t at = 0; at < MORE; at += MORE - 1) {
             sample s = sample_of(i, facts->size + MORE);
@@ -196,14 +221,14 @@ static unsigned char *list_of(const kn_sized_facts *facts, size_t apart)
 
 static void a_list_lies_as_its_maker_laid_it(void **state)
 {
-    const kn_sized_facts *facts = kn_sized_of(KN_SIZED_kiln_source);
+    const kn_sized_facts *facts = KN_SIZED(kiln_source);
     const size_t sizes[] = {facts->first, facts->size, facts->size + MORE};
     (void)state;
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
         unsigned char *given = list_of(facts, sizes[k]);
         const void *list = NULL;
         void *copy = NULL;
-        assert_int_equal(kn_sized_list(KN_SIZED_kiln_source, given, ITEMS, &list, &copy, NULL),
+        assert_int_equal(kn_sized_list(KN_SIZED(kiln_source), given, ITEMS, &list, &copy, NULL),
                          KILN_OK);
         assert_true(sizes[k] == facts->size ? list == given && copy == NULL : list == copy);
         for (size_t i = 0; i < ITEMS; i++) {
@@ -221,7 +246,7 @@ static void expect_no_list(const void *given, size_t count)
     kiln_diag diag = KILN_DIAG_INIT;
     const void *list = given;
     void *copy = &diag;
-    assert_int_equal(kn_sized_list(KN_SIZED_kiln_source, given, count, &list, &copy, &diag),
+    assert_int_equal(kn_sized_list(KN_SIZED(kiln_source), given, count, &list, &copy, &diag),
                      KILN_E_INVALID);
     assert_null(list);
     assert_null(copy);
@@ -231,11 +256,11 @@ static void expect_no_list(const void *given, size_t count)
 
 static void lists_that_make_no_sense_are_refused(void **state)
 {
-    const kn_sized_facts *facts = kn_sized_of(KN_SIZED_kiln_source);
+    const kn_sized_facts *facts = KN_SIZED(kiln_source);
     const void *list = NULL;
     void *copy = NULL;
     (void)state;
-    assert_int_equal(kn_sized_list(KN_SIZED_kiln_source, NULL, 0, &list, &copy, NULL), KILN_OK);
+    assert_int_equal(kn_sized_list(KN_SIZED(kiln_source), NULL, 0, &list, &copy, NULL), KILN_OK);
     expect_no_list(NULL, 1);
     for (size_t apart = facts->size; apart <= facts->size + MORE; apart += MORE) {
         unsigned char *given = list_of(facts, apart);
@@ -258,8 +283,8 @@ static void lists_that_make_no_sense_are_refused(void **state)
 static void nothing_is_written_past_the_callers_struct(void **state)
 {
     (void)state;
-    for (int i = 0; i < KN_SIZED_COUNT; i++) {
-        const kn_sized_facts *facts = kn_sized_of((kn_sized)i);
+    for (int i = 0; i < PUBLISHED_COUNT; i++) {
+        const kn_sized_facts *facts = &published[i].now;
         const size_t sizes[] = {facts->first, facts->size, facts->size + MORE};
         unsigned char *value = malloc(facts->size);
         assert_non_null(value);
@@ -269,15 +294,24 @@ static void nothing_is_written_past_the_callers_struct(void **state)
             assert_non_null(out);
             memset(out, 0xee, sizes[k] + 8);
             put_size(facts, out, sizes[k]);
-            assert_int_equal(kn_sized_give((kn_sized)i, value, out, NULL), KILN_OK);
+            assert_int_equal(kn_sized_give(facts, value, out, NULL), KILN_OK);
             assert_int_equal(get_size(facts, out), sizes[k]);
             for (size_t b = facts->size_at + sizeof(size_t); b < sizes[k] + 8; b++) {
                 const int expected = b >= sizes[k] ? 0xee : b >= facts->size ? 0 : 0x77;
                 assert_int_equal(out[b], expected);
             }
             put_size(facts, out, facts->first - 1);
-            assert_int_equal(kn_sized_give((kn_sized)i, value, out, NULL), KILN_E_INVALID);
+            assert_int_equal(kn_sized_give(facts, value, out, NULL), KILN_E_INVALID);
             assert_int_equal(get_size(facts, out), facts->first - 1);
+            put_size(facts, out, sizes[k]);
+            assert_int_equal(kn_sized_begin(facts, out, value, NULL), KILN_OK);
+            for (size_t b = 0; b < sizes[k] + 8; b++) {
+                const bool of_size = b - facts->size_at < sizeof(size_t);
+                assert_true(of_size || out[b] == (b >= sizes[k] ? 0xee : 0));
+                assert_true(of_size || b >= facts->size || value[b] == 0);
+            }
+            assert_int_equal(get_size(facts, value), facts->size);
+            memset(value, 0x77, facts->size);
             free(out);
         }
         free(value);

@@ -227,7 +227,7 @@ static void a_read_only_cache_reads_and_writes_memory_only(void **state)
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_DISK);
     assert_int_equal(ks_get(cache, "y", &compile), KILN_ORIGIN_COMPILED);
     assert_int_equal(ks_get(cache, "y", &compile), KILN_ORIGIN_MEMORY);
-    kiln_prune_result result;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_E_UNSUPPORTED);
     kiln_cache_destroy(cache);
     assert_int_equal(kt_file_count(*state), files);
@@ -274,7 +274,7 @@ static void expect_refused(const char *root, const char *why)
     assert_int_equal(l.count, 1);
     assert_non_null(strstr(l.last, root));
     assert_non_null(strstr(l.last, why));
-    kiln_prune_result result;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_diag diag = KILN_DIAG_INIT;
     assert_int_equal(kiln_cache_clear(cache, &result, &diag), KILN_E_UNAVAILABLE);
     assert_non_null(strstr(diag.why, why));

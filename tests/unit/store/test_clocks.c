@@ -46,9 +46,11 @@ static void live_with(const char *root, int64_t offset_s)
     assert_int_equal(ks_own(cache).put_failures, 0);
     assert_int_equal(kn_stats_read(cache->stats, &record, NULL), KILN_OK);
     assert_int_equal(record.files, 2);
-    kiln_prune_result pruned;
-    assert_int_equal(kiln_cache_prune(cache, &(kiln_prune_options){.max_bytes = 0}, &pruned, NULL),
-                     KILN_OK);
+    kiln_prune_result pruned = {.struct_size = sizeof(pruned)};
+    assert_int_equal(
+        kiln_cache_prune(cache, &(kiln_prune_options){.struct_size = sizeof(kiln_prune_options)},
+                         &pruned, NULL),
+        KILN_OK);
     assert_int_equal(pruned.entries_removed, 2); /* none is immortal */
     kiln_cache_destroy(cache);
     (void)remove(half);

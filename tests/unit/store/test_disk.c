@@ -198,8 +198,9 @@ static void S2_the_least_recently_used_goes_first(void **state)
         kiln_recipe_destroy(recipe);
     }
     assert_int_equal(ks_get(cache, names[0], &compile), KILN_ORIGIN_DISK);
-    kiln_prune_result result;
-    const kiln_prune_options options = {.max_bytes = 5 * KN_DISK_BLOCK};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
+    const kiln_prune_options options = {.struct_size = sizeof(options),
+                                        .max_bytes = 5 * KN_DISK_BLOCK};
     assert_int_equal(kiln_cache_prune(cache, &options, &result, NULL), KILN_OK);
     assert_int_equal(result.entries_seen, 20);
     assert_int_equal(result.entries_removed, 15);
@@ -240,9 +241,11 @@ static void prune_by_age_and_target(void **state)
     char *entry = ks_only_entry(cache);
     (void)ks_get(cache, "y", &compile);
     age(entry, 86400);
-    kiln_prune_result result;
-    kiln_prune_options options = {
-        .max_age_ns = UINT64_C(3600000000000), .max_bytes = UINT64_MAX, .target = "other"};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
+    kiln_prune_options options = {.struct_size = sizeof(options),
+                                  .max_age_ns = UINT64_C(3600000000000),
+                                  .max_bytes = UINT64_MAX,
+                                  .target = "other"};
     assert_int_equal(kiln_cache_prune(cache, &options, &result, NULL), KILN_OK);
     assert_int_equal(result.entries_seen, 0);
     options.target = "test-target";
@@ -269,7 +272,7 @@ static void prune_by_age_and_target(void **state)
 static void clear_takes_precompiled_headers_along(void **state)
 {
     ks_compile compile = {0};
-    kiln_prune_result result;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
     char *folder = kt_path(*state, "pch");
@@ -303,7 +306,7 @@ static void C7_eviction_leaves_open_readers_whole(void **state)
     assert_int_equal(kiln_cache_get(cache, &key, &held, NULL, NULL), KILN_OK);
     int fd = open(entry, O_RDONLY);
     assert_true(fd >= 0);
-    kiln_prune_result result;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
 #ifndef _WIN32 /* where Wine, unlike Windows 10, keeps the name until the last handle is closed */
     assert_false(kt_file_exists(entry));
@@ -328,8 +331,8 @@ static void files_of_others_in_the_root_are_left_alone(void **state)
         "pch/all.h",  "pch/0123.pch",   "v1/notes",     "v1/any/x.kiln", "tmp/0123456789abcdef"};
     enum { FILES = sizeof files / sizeof *files };
     ks_compile compile = {0};
-    kiln_prune_result result;
-    kiln_verify_result verified;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
+    kiln_verify_result verified = {.struct_size = sizeof(verified)};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         char *folder = kt_path(*state, folders[i]);
         assert_int_equal(mkdir(folder, 0700), 0);
@@ -438,7 +441,7 @@ static void inspect_and_verify(void **state)
     assert_int_equal(kiln_cache_inspect(cache, &none, check_info, &seen, NULL), KILN_MISS);
     assert_int_equal(seen, 1);
 
-    kiln_verify_result result;
+    kiln_verify_result result = {.struct_size = sizeof(result)};
     assert_int_equal(kiln_cache_verify(cache, false, &result, NULL), KILN_OK);
     assert_int_equal(result.entries_good, 2);
     assert_int_equal(result.entries_bad, 0);
@@ -474,7 +477,7 @@ static void strangers_files_are_left_alone(void **state)
     uint64_t sums[2] = {0, 0};
     assert_int_equal(kiln_cache_walk(cache, NULL, add_up, sums, NULL), KILN_OK);
     assert_int_equal(sums[0], 1);
-    kiln_prune_result result;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     assert_int_equal(kiln_cache_clear(cache, &result, NULL), KILN_OK);
     for (size_t i = 0; i < 3; i++) {
         char *path = kt_path(*state, strange[i]);

@@ -65,9 +65,9 @@ static void use_all(kiln_cache *cache)
 {
     ks_compile compile = {0};
     char name[24];
-    kiln_prune_result pruned;
-    kiln_verify_result verified;
-    const kiln_prune_options all = {.max_bytes = 1};
+    kiln_prune_result pruned = {.struct_size = sizeof(pruned)};
+    kiln_verify_result verified = {.struct_size = sizeof(verified)};
+    const kiln_prune_options all = {.struct_size = sizeof(all), .max_bytes = 1};
     for (int i = 0; i < 10; i++) {
         (void)snprintf(name, sizeof name, "e%d", i);
         (void)ks_get(cache, name, &compile);

@@ -80,7 +80,7 @@ static kiln_status keep(void *user, const kiln_explanation *e)
     t->has_nearest = e->has_nearest;
     t->count = e->difference_count;
     if (e->difference_count > 0) {
-        const kiln_difference *d = e->differences;
+        const kiln_difference *d = e->differences[0];
         (void)snprintf(t->field, sizeof t->field, "%s", d->field);
         (void)snprintf(t->then, sizeof t->then, "%s", d->then != NULL ? d->then : "(none)");
         (void)snprintf(t->now, sizeof t->now, "%s", d->now != NULL ? d->now : "(none)");
@@ -182,8 +182,8 @@ static void what_was_never_there_is_new(void **state)
 static void what_was_evicted_or_damaged_is_told(void **state)
 {
     kiln_cache *cache = ks_cache(*state);
-    const kiln_prune_options everything = {.max_bytes = 0};
-    kiln_prune_result pruned;
+    const kiln_prune_options everything = {.struct_size = sizeof(everything), .max_bytes = 0};
+    kiln_prune_result pruned = {.struct_size = sizeof(pruned)};
     put(cache, &base);
     assert_int_equal(kiln_cache_prune(cache, &everything, &pruned, NULL), KILN_OK);
     kiln_cache_destroy(cache);
@@ -214,7 +214,7 @@ static void misses_are_counted_by_reason(void **state)
 {
     kiln_cache *cache = ks_cache(*state);
     ks_compile compile = {.fail = KILN_OK};
-    kiln_prune_result pruned;
+    kiln_prune_result pruned = {.struct_size = sizeof(pruned)};
     (void)ks_get(cache, "one", &compile);
     (void)ks_get(cache, "two", &compile);
     assert_int_equal(ks_own(cache).misses, 2);

@@ -57,7 +57,7 @@ static void live(const char *root, const char *entry)
 static void expect_sound(const char *root, const char *entry, const char *rule)
 {
     ks_compile compile = {0};
-    kiln_verify_result verified;
+    kiln_verify_result verified = {.struct_size = sizeof(verified)};
     kiln_cache *cache = open_cache(root);
     assert_int_equal(kiln_cache_verify(cache, false, &verified, NULL), KILN_OK);
     if (verified.entries_bad != 0) {
@@ -227,7 +227,7 @@ static void verifying_removes_nothing_that_it_could_not_read(void **state)
     static const char *const rules[] = {"open:*:EMFILE:.kiln", "read:*:EIO:.kiln",
                                         "open:*:EACCES:.kiln"};
     ks_compile compile = {0};
-    kiln_verify_result result;
+    kiln_verify_result result = {.struct_size = sizeof(result)};
     kiln_cache *cache = open_cache(*state);
     (void)ks_get(cache, "x", &compile);
     (void)ks_get(cache, "y", &compile);
@@ -288,7 +288,7 @@ static void S1_one_folder_that_cannot_be_listed_stops_no_eviction(void **state)
     kiln_cache_options options;
     kiln_cache *cache = NULL;
     ks_compile compile = {0};
-    kiln_prune_result result;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_diag diag = KILN_DIAG_INIT;
     char name[16];
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
@@ -321,7 +321,7 @@ static void S1_one_folder_that_cannot_be_listed_stops_no_eviction(void **state)
 static kiln_status write_pack(const char *path, kiln_cache *cache, kiln_diag *diag)
 {
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     assert_int_equal(kiln_pack_writer_create(path, NULL, &writer, NULL), KILN_OK);
     assert_int_equal(kiln_pack_writer_add_all(writer, cache, NULL, NULL, NULL, &copied, NULL),
                      KILN_OK);
@@ -336,7 +336,6 @@ static void a_pack_that_could_not_be_put_in_place_says_so(void **state)
     ks_compile compile = {0};
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_pack *pack = NULL;
-    kiln_pack_info info;
     char *path = kt_path(*state, "app.kpack"), *root = kt_path(*state, "root");
     kiln_cache *cache = open_cache(root);
     (void)ks_get(cache, "x", &compile);
@@ -348,8 +347,7 @@ static void a_pack_that_could_not_be_put_in_place_says_so(void **state)
     assert_int_equal(status, KILN_E_IO);
     assert_non_null(strstr(diag.fix, "mounted"));
     assert_int_equal(kiln_pack_open(path, &pack, NULL), KILN_OK);
-    kiln_pack_summary(pack, &info);
-    assert_int_equal(info.entries, 1);
+    assert_int_equal(kiln_pack_summary(pack)->entries, 1);
     kiln_pack_close(pack);
     kiln_diag_clear(&diag);
     kiln_cache_destroy(cache);

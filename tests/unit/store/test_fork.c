@@ -13,9 +13,9 @@ static bool use_everything(kiln_cache *cache, const kiln_recipe *recipe, kiln_bl
 {
     const kiln_key key = kiln_recipe_key(recipe);
     kt_counters stats;
-    kiln_prune_result pruned;
-    kiln_verify_result verified;
-    const kiln_prune_options all = {.max_bytes = UINT64_MAX};
+    kiln_prune_result pruned = {.struct_size = sizeof(pruned)};
+    kiln_verify_result verified = {.struct_size = sizeof(verified)};
+    const kiln_prune_options all = {.struct_size = sizeof(all), .max_bytes = UINT64_MAX};
     kiln_blob *got = NULL;
     kiln_origin origin = KILN_ORIGIN_NONE;
     ks_compile compile = {.text = "x"};

@@ -132,7 +132,7 @@ static void D1_a_large_file_of_junk_is_not_read(void **state)
     enum { LARGE = 512 << 20, LITTLE = 256 << 20 };
     ks_compile compile = {0};
     struct rusage usage;
-    kiln_verify_result verified;
+    kiln_verify_result verified = {.struct_size = sizeof(verified)};
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
     char *entry = ks_only_entry(cache);
@@ -265,8 +265,8 @@ static void S1_junk_in_the_place_of_statistics_and_lock_goes(void **state)
 static void entries_of_another_format_are_left_alone(void **state)
 {
     ks_compile compile = {0};
-    kiln_prune_result removed;
-    kiln_verify_result verified;
+    kiln_prune_result removed = {.struct_size = sizeof(removed)};
+    kiln_verify_result verified = {.struct_size = sizeof(verified)};
     static const char *const folders[] = {"v2", "v2/test-target", "v2/test-target/ab"};
     char *other = kt_path(*state, "v2/test-target/ab/cd.kiln");
     kiln_cache_options options;
@@ -290,7 +290,7 @@ static void entries_of_another_format_are_left_alone(void **state)
     assert_true(ks_own(cache).evicted > 0);
     assert_int_equal(kiln_cache_verify(cache, true, &verified, NULL), KILN_OK);
     assert_int_equal(verified.entries_bad, 0);
-    const kiln_prune_options all = {1, 0, NULL};
+    const kiln_prune_options all = {.struct_size = sizeof(all), .max_age_ns = 1};
     assert_int_equal(kiln_cache_prune(cache, &all, &removed, NULL), KILN_OK);
     assert_int_equal(kiln_cache_clear(cache, &removed, NULL), KILN_OK);
     assert_true(kt_file_exists(other));

@@ -163,7 +163,7 @@ static void pinned_entries_stay_in_memory(void **state)
 static void pinned_entries_stay_on_disk(void **state)
 {
     ks_compile compile = {0};
-    kiln_prune_result result;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_cache *cache = open_with(*state, (limits){.bytes = 20 * KN_DISK_BLOCK});
     kiln_key key = key_of("pinned");
     (void)ks_get(cache, "pinned", &compile);
@@ -175,7 +175,7 @@ static void pinned_entries_stay_on_disk(void **state)
     }
     assert_true(ks_own(cache).evicted >= 40);
     assert_true(kt_file_exists(path));
-    const kiln_prune_options all = {.max_bytes = 0};
+    const kiln_prune_options all = {.struct_size = sizeof(all), .max_bytes = 0};
     assert_int_equal(kiln_cache_prune(cache, &all, &result, NULL), KILN_OK);
     assert_true(kt_file_exists(path));
     assert_int_equal(result.entries_seen - result.entries_removed, 1);
@@ -407,9 +407,9 @@ static void long_work_tells_how_far_it_is(void **state)
 {
     ks_compile compile = {0};
     progress told = {0};
-    kiln_verify_result verified;
-    kiln_prune_result result;
-    const kiln_prune_options none = {.max_bytes = UINT64_MAX};
+    kiln_verify_result verified = {.struct_size = sizeof(verified)};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
+    const kiln_prune_options none = {.struct_size = sizeof(none), .max_bytes = UINT64_MAX};
     kiln_cache *cache = open_with(*state, (limits){0});
     for (int i = 0; i < 40; i++) {
         (void)ks_get(cache, name_of(i), &compile);

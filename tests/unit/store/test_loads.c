@@ -223,7 +223,7 @@ static void a_bar_ends_and_comes_back_for_longer(void **state)
 
 static void clear_forgets(void **state)
 {
-    kiln_prune_result result;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     make_root(*state);
     (void)load(*state, "k", CRASHES);
     (void)load(*state, "k", CRASHES);

@@ -65,7 +65,7 @@ static kiln_pack *open_pack(const char *path)
 static kiln_pack_info write_pack(const char *path, unsigned first, unsigned end, bool raw)
 {
     kiln_pack_writer *writer = NULL;
-    kiln_pack_info info;
+    kiln_pack_info info = {.struct_size = sizeof(info)};
     const kiln_pack_writer_options options = {.struct_size = sizeof options, .raw = raw};
     assert_int_equal(kiln_pack_writer_create(path, &options, &writer, NULL), KILN_OK);
     for (unsigned i = first; i < end; i++) {
@@ -110,10 +110,10 @@ static void assert_has(kiln_pack *pack, unsigned index, bool expected)
 static void round_trip(const char *folder, unsigned count, bool raw)
 {
     char *path = kt_path(folder, "a.kpack");
-    kiln_pack_info written = write_pack(path, 0, count, raw), read;
+    kiln_pack_info written = write_pack(path, 0, count, raw);
     assert_int_equal(kt_file_count(folder), 1); /* no temporary is left */
     kiln_pack *pack = open_pack(path);
-    kiln_pack_summary(pack, &read);
+    const kiln_pack_info read = *kiln_pack_summary(pack);
     assert_int_equal(read.entries, count);
     assert_int_equal(read.file_bytes, written.file_bytes);
     assert_int_equal(read.dictionary_bytes, written.dictionary_bytes);
@@ -124,7 +124,7 @@ static void round_trip(const char *folder, unsigned count, bool raw)
     for (unsigned i = count; i < count + 20; i++) {
         assert_has(pack, i, false);
     }
-    kiln_verify_result result;
+    kiln_verify_result result = {.struct_size = sizeof(result)};
     assert_int_equal(kiln_pack_verify(pack, &result, NULL), KILN_OK);
     assert_int_equal(result.entries_good, count);
     assert_int_equal(result.entries_bad, 0);
@@ -205,7 +205,7 @@ static void a_pack_depends_on_its_entries_alone(void **state)
     kiln_cache *cache = ks_cache(*state);
     ks_compile compile = {.fail = KILN_OK};
     char name[32];
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     for (unsigned i = 0; i < 20; i++) {
         (void)snprintf(name, sizeof name, "entry %u", i);
         assert_int_equal(ks_get(cache, name, &compile), KILN_ORIGIN_COMPILED);
@@ -256,7 +256,7 @@ static void adding_keeps_what_is_there(void **state)
         kiln_blob_release(blob);
         kiln_recipe_destroy(recipe);
     }
-    kiln_pack_info info;
+    kiln_pack_info info = {.struct_size = sizeof(info)};
     assert_int_equal(kiln_pack_writer_finish(writer, &info, NULL), KILN_OK);
     kiln_pack_writer_destroy(writer);
     assert_int_equal(info.entries, 60);
@@ -293,7 +293,7 @@ static void pack_of_names(const char *folder, const char *path, const char *cons
     kiln_cache *cache = ks_cache(root);
     ks_compile compile = {.fail = KILN_OK};
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     for (; *names != NULL; names++) {
         (void)ks_get(cache, *names, &compile);
     }
@@ -392,7 +392,7 @@ static void extracting_never_replaces(void **state)
     kiln_blob *fresh = ks_blob("fresher than what was shipped"), *found = NULL;
     assert_int_equal(kiln_cache_put(cache, recipe, fresh, 1, NULL), KILN_OK);
     kiln_pack *pack = open_pack(path);
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     assert_int_equal(kiln_pack_extract(pack, cache, NULL, &copied, NULL), KILN_OK);
     assert_int_equal(copied.added, 1);
     assert_int_equal(copied.present, 1);
@@ -423,7 +423,7 @@ static void notes_of_one_machine_stay_there(void **state)
     kiln_recipe *recipe = NULL;
     kiln_blob *blob = ks_blob("a note");
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     assert_int_equal(kiln_recipe_create("kiln.memo", 1, &recipe, NULL), KILN_OK);
     assert_int_equal(kiln_cache_put(cache, recipe, blob, 1, NULL), KILN_OK);
     assert_int_equal(kiln_pack_writer_create(path, NULL, &writer, NULL), KILN_OK);
@@ -455,7 +455,7 @@ static void no_changed_byte_gives_wrong_bytes(void **state)
     for (size_t i = 0; i < size; i++) {
         kiln_pack *pack = NULL;
         kiln_blob *found = NULL;
-        kiln_verify_result result;
+        kiln_verify_result result = {.struct_size = sizeof(result)};
         bytes[i] = (char)(bytes[i] ^ 0x20);
         if (kn_pack_of(kn_span_of(bytes, size), &pack, NULL) == KILN_OK) {
             if (kiln_pack_get(pack, &key, &found, NULL) == KILN_OK) {
@@ -559,8 +559,7 @@ static void golden_packs_stay_readable(void **state)
             (void)write_pack(names[i], 0, count, i == 0);
         }
         kiln_pack *pack = open_pack(names[i]);
-        kiln_pack_info info;
-        kiln_pack_summary(pack, &info);
+        const kiln_pack_info info = *kiln_pack_summary(pack);
         assert_int_equal(info.entries, count);
         assert_int_equal(info.dictionary_bytes > 0, i == 1);
         for (unsigned j = 0; j < count; j++) {

@@ -64,7 +64,7 @@ static void a_pack_can_be_made_of_packs_without_a_disk(void **state)
          *second = kt_path(*state, "2.kpack");
     ks_compile compile = {0};
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     kiln_cache_options options;
     kiln_cache *cache = ks_cache(root);
     (void)ks_get(cache, "x", &compile);
@@ -118,7 +118,7 @@ static void a_pack_takes_the_entries_of_a_cache_in_order_of_keys(void **state)
     char *root = kt_path(*state, "root"), *path = kt_path(*state, "a.kpack");
     ks_compile compile = {0};
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     order o = {.visits = 0};
     kiln_cache *cache = ks_cache(root);
     for (int i = 0; i < COUNT; i++) {

@@ -63,8 +63,8 @@ static void S5_temporaries_go_with_their_writers(void **state)
 {
     ks_compile compile = {0};
     uint64_t files = 0, bytes = 0;
-    kiln_prune_result result;
-    const kiln_prune_options options = {.max_bytes = UINT64_MAX};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
+    const kiln_prune_options options = {.struct_size = sizeof(options), .max_bytes = UINT64_MAX};
     kiln_cache *cache = ks_cache(*state);
     (void)ks_get(cache, "x", &compile);
     kiln_cache_temporaries(cache, &files, &bytes);
@@ -199,8 +199,8 @@ static void S5_halves_of_precompiled_headers_are_swept(void **state)
     enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
     char *paths[ROWS];
     uint64_t files = 0, bytes = 0;
-    kiln_prune_result result;
-    const kiln_prune_options all = {.max_bytes = UINT64_MAX};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
+    const kiln_prune_options all = {.struct_size = sizeof(all), .max_bytes = UINT64_MAX};
     kiln_cache *cache = ks_cache(*state);
     ks_compile compile = {0};
     assert_int_equal(ks_get(cache, "x", &compile), KILN_ORIGIN_COMPILED);

@@ -49,7 +49,7 @@ static void a_second_process_measures_nothing(void **state)
     bench b;
     bench_open(&b, state);
     bench_add_usual(&b);
-    kiln_tuning found;
+    kiln_tuning found = {.struct_size = sizeof(found)};
     assert_int_equal(kiln_tuned_find(b.r->device, &b.kernel, &found, NULL), KILN_OK);
     assert_int_equal(found.variant, 2);
     assert_int_equal(found.ns, first.tuning.ns);
@@ -182,7 +182,7 @@ static void tune_and_close(bench *b, void **state)
 
 static void expect_nothing_known(bench *b)
 {
-    kiln_tuning found;
+    kiln_tuning found = {.struct_size = sizeof(found)};
     assert_int_equal(kiln_tuned_find(b->r->device, &b->kernel, &found, NULL), KILN_MISS);
     assert_int_equal(bench_picked(b), 0);
     bench_tune(b);
@@ -306,7 +306,7 @@ static void a_variant_that_no_longer_builds_gives_way(void **state)
     bench_open(&b, state);
     bench_add_usual(&b);
     /* The choice stays, the programs go: the driver refuses what it compiled before. */
-    kiln_tuning found;
+    kiln_tuning found = {.struct_size = sizeof(found)};
     assert_int_equal(kiln_tuned_find(b.r->device, &b.kernel, &found, NULL), KILN_OK);
     atomic_store(&b.r->fake->faults.calls[FAKE_LOAD], 0);
     b.r->fake->faults.rows[0] = (kn_fake_fault){FAKE_LOAD, "fail", 1};
@@ -324,7 +324,7 @@ static void opting_out_is_strict(void **state)
     (void)setenv("KILN_UNTUNED", "1", 1);
     bench_open(&b, state);
     bench_add_usual(&b);
-    kiln_tuning found;
+    kiln_tuning found = {.struct_size = sizeof(found)};
     assert_int_equal(kiln_tuned_find(b.r->device, &b.kernel, &found, NULL), KILN_MISS);
     assert_int_equal(bench_picked(&b), 0);
     assert_int_equal(rig_stats(b.r).tuned_hits, 0);
@@ -344,7 +344,7 @@ static void packs_carry_it(void **state)
     rig *r = *state;
     char *path = kt_path(r->folder, "a.kpack");
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     bench_open(&b, state);
     bench_add_usual(&b);
     bench_tune(&b);
@@ -352,13 +352,14 @@ static void packs_carry_it(void **state)
     RIG_OK(kiln_pack_writer_add_all(writer, r->cache, NULL, NULL, NULL, &copied, &diag));
     RIG_OK(kiln_pack_writer_finish(writer, NULL, &diag));
     kiln_pack_writer_destroy(writer);
-    RIG_OK(kiln_cache_clear(r->cache, &(kiln_prune_result){0}, &diag));
+    RIG_OK(kiln_cache_clear(r->cache,
+                            &(kiln_prune_result){.struct_size = sizeof(kiln_prune_result)}, &diag));
     bench_close(&b);
 
     (void)setenv("KILN_PACKS", path, 1);
     bench_open(&b, state);
     bench_add_usual(&b);
-    kiln_tuning found;
+    kiln_tuning found = {.struct_size = sizeof(found)};
     RIG_OK(kiln_tuned_find(r->device, &b.kernel, &found, &diag));
     assert_int_equal(found.variant, 2);
     assert_int_equal(found.origin, KILN_ORIGIN_PACK);

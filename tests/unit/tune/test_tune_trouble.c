@@ -168,7 +168,7 @@ static void run_worker(void *user)
 {
     worker *w = user;
     for (int i = 0; i < 4; i++) {
-        kiln_tuning tuning = {0};
+        kiln_tuning tuning = {.struct_size = sizeof(tuning)};
         kiln_status status = KILN_OK;
         if (w->tunes) {
             w->b.options.again = i % 2 == 1;

@@ -52,6 +52,10 @@ static void fill(bench *b)
                                      .output_count = 1,
                                      .budget_ms = 3600000, /* counts, not times, decide here */
                                      .rows = b->rows};
+    for (size_t i = 0; i < sizeof(b->rows) / sizeof(b->rows[0]); i++) {
+        b->rows[i].struct_size = sizeof(b->rows[i]);
+    }
+    b->tuning.struct_size = sizeof(b->tuning);
 }
 
 void bench_open(bench *b, void **state)
@@ -100,7 +104,7 @@ kiln_status bench_build(bench *b, kiln_tuning *out_tuning)
 
 size_t bench_picked(bench *b)
 {
-    kiln_tuning tuning;
+    kiln_tuning tuning = {.struct_size = sizeof(tuning)};
     assert_int_equal(bench_build(b, &tuning), KILN_OK);
     return tuning.variant;
 }

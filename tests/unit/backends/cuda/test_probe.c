@@ -17,7 +17,7 @@ extern const kiln_backend kn_backend_cuda;
 /* In the child: prints what open says. */
 static int print_report(void)
 {
-    kiln_probe_report report;
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     kiln_diag diag = KILN_DIAG_INIT;
     void *instance = NULL;
     memset(&report, 0, sizeof(report));

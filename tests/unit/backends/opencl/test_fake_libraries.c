@@ -26,7 +26,7 @@ static char program_path[4096];
 static int say_probe(void)
 {
     void *instance = NULL;
-    kiln_probe_report report = {0};
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = kn_backend_opencl.open(&kn_host, &instance, &report, &diag);
     (void)printf("%s|%s|%u|%s|%s|%s\n", kiln_probe_outcome_name(report.outcome),
@@ -90,7 +90,7 @@ static bool whole_way(void *user)
 {
     const kiln_device_ops *ops = kn_backend_opencl.device;
     const kiln_compiler_ops *compiler = kn_backend_opencl.compiler;
-    kiln_probe_report report = {0};
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     kiln_target target = {0};
     kn_artifact artifact;
     void *instance = NULL, *device = NULL, *live = NULL, *loaded = NULL;

@@ -232,7 +232,7 @@ static int child(const char *word, int kernels, const char *mark)
 {
     client c;
     kiln_program *program = NULL;
-    kiln_build_info info = {0};
+    kiln_build_info info = {.struct_size = sizeof(info)};
     if (!client_open(&c, kernels, mark)) {
         return 1;
     }

@@ -86,7 +86,7 @@ static int child(bool run)
     kiln_runtime *runtime = NULL;
     kiln_device *device = NULL;
     kiln_program *program = NULL;
-    kiln_build_info info = {0};
+    kiln_build_info info = {.struct_size = sizeof(info)};
     size_t new_files = 0;
     times taken = {0};
     kiln_source source = KILN_SOURCE_INIT;
@@ -257,7 +257,7 @@ static void what_crashes_from_a_pack_is_not_loaded_from_it(void **state)
     kiln_cache_options options;
     kiln_cache *cache = NULL;
     kiln_pack_writer *writer = NULL;
-    kiln_pack_copied copied;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     expect(state, "good", "build", "KILN_OK compiles=1 compiled rejected=0 bypassed=0");
     assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
     options.root = root;

@@ -18,7 +18,7 @@ static kn_gl_device *device;
 
 static int open_device(void **state)
 {
-    kiln_probe_report report = {0};
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     void *opened = NULL;
     (void)state;
     /* A display that is not there must not matter (row 92). */

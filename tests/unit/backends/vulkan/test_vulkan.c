@@ -22,7 +22,7 @@ static kn_vk_device *device;
 
 static int open_device(void **state)
 {
-    kiln_probe_report report = {0};
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     kiln_diag diag = KILN_DIAG_INIT;
     void *opened = NULL;
     (void)state;
@@ -346,7 +346,7 @@ static void K8_shaderc_replaced_before_the_first_compile(void **state)
     kn_elf_facts facts;
     kn_artifact artifact;
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_probe_report report = {0};
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     kiln_target target = {.has_device = false};
     void *fresh = NULL;
     size_t size = 0, count = 0;

@@ -9,7 +9,7 @@
 
 static kiln_probe_report probe_isolated(uint32_t limit_ms)
 {
-    kiln_probe_report report;
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     RIG_OK(kiln_backend_probe_isolated("fake", limit_ms, &report, &diag));
     assert_string_equal(report.backend, "fake");
     return report;
@@ -20,7 +20,7 @@ static void P5_outcomes_are_told_apart(void **state)
     (void)state;
     for (int i = KILN_PROBE_READY + 1; i < KILN_PROBE_SKIPPED; i++) {
         const char *name = kiln_probe_outcome_name((kiln_probe_outcome)i);
-        kiln_probe_report here;
+        kiln_probe_report here = {.struct_size = sizeof(here)};
         assert_int_equal(setenv("KILN_FAKE_PROBE", name, 1), 0);
         RIG_OK(kiln_backend_probe("fake", &here, &diag));
         kiln_probe_report child = probe_isolated(0);
@@ -146,7 +146,7 @@ static void names_of_what_is_left_out_are_a_list(void **state)
 static void reports_are_parsed_strictly(void **state)
 {
     (void)state;
-    kiln_probe_report report;
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     assert_true(kn_isolate_parse("outcome=no device\nbackend=x\ndevices=3\nend\n", &report));
     assert_int_equal(report.outcome, KILN_PROBE_NO_DEVICE);
     assert_int_equal(report.device_count, 3);
@@ -171,7 +171,7 @@ static void reports_are_parsed_strictly(void **state)
 static void names_are_checked(void **state)
 {
     (void)state;
-    kiln_probe_report report;
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     kiln_diag diag = KILN_DIAG_INIT;
     assert_int_equal(kiln_backend_probe("nothing", &report, &diag), KILN_E_INVALID);
     assert_non_null(strstr(diag.why, "nothing"));
@@ -189,7 +189,7 @@ static void names_are_checked(void **state)
 static void without_the_helper_the_reason_is_given(void **state)
 {
     (void)state;
-    kiln_probe_report report;
+    kiln_probe_report report = {.struct_size = sizeof(report)};
     kiln_diag diag = KILN_DIAG_INIT;
     char *helper = kn_paths_helper("kiln-probe");
     assert_non_null(helper);

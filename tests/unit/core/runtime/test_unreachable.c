@@ -29,7 +29,7 @@ static void count(void *user, const kiln_unreachable *told)
 
 static kiln_prune_result prune(const rig *r, bool dry_run, tally *out_tally)
 {
-    kiln_prune_result result;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     *out_tally = (tally){0};
     const kiln_unreachable_options options = {
         .struct_size = sizeof(options), .dry_run = dry_run, .visit = count, .user = out_tally};
@@ -212,7 +212,7 @@ static void variables_that_hide_devices_are_told(void **state)
 static void without_a_disk_there_is_nothing_to_prune(void **state)
 {
     rig *r = *state;
-    kiln_prune_result result;
+    kiln_prune_result result = {.struct_size = sizeof(result)};
     kiln_diag why = KILN_DIAG_INIT;
     kiln_unreachable_options options = {.struct_size = 1};
     rig_open_cache(r, NULL, KILN_CACHE_NO_DISK);

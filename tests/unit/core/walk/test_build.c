@@ -14,7 +14,7 @@ static void K9_a_hit_gives_back_what_the_compile_gave(void **state)
 {
     rig *r = *state;
     kiln_source source = rig_source(warned);
-    const kiln_param *params = NULL;
+    const kiln_param *const *params = NULL;
     size_t count = 0;
     rig_open(r, NULL);
     for (int process = 0; process < 2; process++) {
@@ -27,7 +27,7 @@ static void K9_a_hit_gives_back_what_the_compile_gave(void **state)
         assert_string_equal(kiln_program_entry(program, 0), "saxpy");
         RIG_OK(kiln_program_params(program, "saxpy", &params, &count, &diag));
         assert_int_equal(count, 3);
-        assert_string_equal(params[0].name, "a");
+        assert_string_equal(params[0]->name, "a");
         kiln_program_release(program);
         rig_close(r);
         rig_open(r, NULL);
