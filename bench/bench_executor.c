@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/executor.h>
 
 enum { RING = 8, BUFFERS = 4 };
 

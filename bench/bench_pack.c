@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <kiln/pack.h>
+#include <kiln/unstable/pack.h>
 
 #include "bench/bench.h"
 #include "store/format/checksum.h"

@@ -12,6 +12,9 @@
 #include <string.h>
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/explain.h>
+#include <kiln/unstable/tune.h>
+#include <kiln/unstable/warm.h>
 
 #include "core/runtime/runtime.h"
 #include "core/walk/stage_artifact.h"

@@ -4,6 +4,7 @@
 #include "bench/cache.h"
 
 #include <kiln/cache.h>
+#include <kiln/unstable/admin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -24,12 +24,7 @@
 
 #include "kiln/cpp/cache.hpp"
 #include "kiln/cpp/error.hpp"
-#include "kiln/cpp/explain.hpp"
-#include "kiln/cpp/pack.hpp"
-#include "kiln/cpp/remote.hpp"
 #include "kiln/cpp/runtime.hpp"
-#include "kiln/cpp/tune.hpp"
-#include "kiln/cpp/work.hpp"
 #include "kiln/kiln.h"
 
 #endif

@@ -75,33 +75,6 @@ typedef struct kiln_build_info {
  * Threads: any.   Blocks: never.   Owns: borrowed from the program.   Fails: never. */
 KILN_API const kiln_build_info *kiln_program_info(const kiln_program *program);
 
-/* kiln_compile (kiln/runtime.h) that says how the binary came to be: as kiln_program_info does of a
- * program, but nothing is loaded (load_ns is 0) and there is no log.
- * Threads: any.   Blocks: disk, compiler.
- * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct, its struct_size
- * set before.
- * Fails: as kiln_compile, and KILN_E_INVALID (struct_size); *out_info is zeroed otherwise. */
-KILN_API KILN_MUST_CHECK kiln_status
-kiln_compile_measured(kiln_runtime *runtime, const char *target, const kiln_source *source,
-                      kiln_blob **out_blob, kiln_build_info *out_info, kiln_diag *diag);
-
-/* Fills the cache for a drop-in call of another process (level 2): for kiln_opencl_build_program on
- * a device ("opencl:0"), for kiln_nvrtc_compile ("cuda:sm_90"). The call finds what is stored if
- * its text is the same, and its options are those here: the definitions as -DNAME=VALUE, then
- * `options`, in this order (-I has no place in it). What the program quotes or writes in another
- * way ("-D NAME") is best given in `options` as it is there. Entries are checked; the source's own
- * directory is not searched, for the call knows none.
- * Threads: any.   Blocks: disk, compiler.
- * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct, its struct_size
- * set before (filled: origin, key, compiles, compile_ns, total_ns).
- * Fails: as kiln_compile; KILN_E_UNSUPPORTED for Vulkan and OpenGL, whose drop-in entries depend on
- * what only the program knows, and for what bypasses the cache. */
-KILN_API KILN_MUST_CHECK kiln_status kiln_dropin_compile(kiln_runtime *runtime, const char *target,
-                                                         const kiln_source *source,
-                                                         kiln_blob **out_blob,
-                                                         kiln_build_info *out_info,
-                                                         kiln_diag *diag);
-
 /* What a kernel takes, where the backend can tell. */
 typedef enum kiln_arg_kind {
     KILN_ARG_UNKNOWN = 0,
@@ -120,8 +93,9 @@ typedef struct kiln_param {
 } kiln_param;
 
 /* The entries of a program and their parameters, a list of pointers; `out_count` 0 where the
- * backend cannot tell. Threads: any.   Blocks: never.   Owns: borrowed from the program. Fails:
- * KILN_MISS for an unknown entry; the diag lists those there are. */
+ * backend cannot tell.
+ * Threads: any.   Blocks: never.   Owns: borrowed from the program.
+ * Fails: KILN_MISS for an unknown entry; the diag lists those there are. */
 KILN_API size_t kiln_program_entry_count(const kiln_program *program);
 KILN_API const char *kiln_program_entry(const kiln_program *program, size_t index);
 KILN_API KILN_MUST_CHECK kiln_status kiln_program_params(kiln_program *program, const char *entry,

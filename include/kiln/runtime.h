@@ -42,7 +42,8 @@ typedef struct kiln_runtime_options {
     kiln_cache *cache; /* borrowed, must outlive the runtime; NULL: the runtime opens its own */
     const char
         *trace;   /* KILN_TRACE: a file for trace events (docs/tracing.md), emptied; NULL: none */
-    bool untuned; /* KILN_UNTUNED: kiln_tuned_build always builds the baseline (kiln/tune.h) */
+    bool untuned; /* KILN_UNTUNED: kiln_tuned_build always builds the baseline
+                     (kiln/unstable/tune.h) */
     bool compile_only; /* for kiln_compile alone: a backend that compiles without a device is what
                           was asked for even where there is none (NVRTC without a GPU) */
     bool fresh_probe;  /* KILN_FRESH_PROBE: probe every backend, whatever is remembered of them */
@@ -96,30 +97,6 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_runtime_select(kiln_runtime *runtime,
                                                          const kiln_source *sources,
                                                          size_t source_count,
                                                          kiln_device **out_device, kiln_diag *diag);
-
-/* Opens one backend by name in this process, lists its devices, and closes it again.
- * Threads: any.   Blocks: drivers.
- * Owns: *out_report is the caller's struct.
- * Fails: KILN_E_INVALID for an unknown name. A backend that cannot work is KILN_OK with its report.
- */
-KILN_API KILN_MUST_CHECK kiln_status kiln_backend_probe(const char *backend,
-                                                        kiln_probe_report *out_report,
-                                                        kiln_diag *diag);
-
-/* Probes one backend by name, in a child process with a time limit, without creating a runtime.
- * Threads: any.   Blocks: up to `limit_ms` (0: 10 seconds).
- * Owns: *out_report is the caller's struct.
- * Fails: KILN_E_INVALID for an unknown name. A backend that cannot work is KILN_OK with its report.
- */
-KILN_API KILN_MUST_CHECK kiln_status kiln_backend_probe_isolated(const char *backend,
-                                                                 uint32_t limit_ms,
-                                                                 kiln_probe_report *out_report,
-                                                                 kiln_diag *diag);
-
-/* Names of the backends this process has, in order of preference; NULL after the last. Backends
- * that work only on request (KILN_CAP_ON_REQUEST) come last.
- * Threads: any.   Blocks: never.   Owns: static strings.   Fails: never. */
-KILN_API const char *kiln_backend_name(size_t index);
 
 /* Compiles for a named target without a device: `target` is "backend" or "backend:name", for
  * example "cpu:native", "cpu:x86-64-v3", "cuda:sm_90", "opencl:0". The result is an ordinary cache

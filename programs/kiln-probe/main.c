@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/probe.h>
 
 static void print_line(const char *name, const char *value)
 {

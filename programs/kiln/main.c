@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/probe.h>
 
 #include "cli/cmd.h"
 #include "cli/host.h"

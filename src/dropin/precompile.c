@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/compile.h>
+
 #include "backends/opencl/program.h"
 #include "base/diag.h"
 #include "base/text.h"

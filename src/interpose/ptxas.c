@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <kiln/unstable/admin.h>
+
 #include "base/checked.h"
 #include "base/text.h"
 #include "interpose/parts.h"

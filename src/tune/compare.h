@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "kiln/tune.h"
+#include "kiln/unstable/tune.h"
 
 /* Bytes of an element; 0 for what is none. */
 size_t kn_element_size(kiln_element element);

@@ -3,7 +3,7 @@
 #ifndef KILN_TUNE_RECORD_ROWS_H
 #define KILN_TUNE_RECORD_ROWS_H
 
-#include "kiln/tune.h"
+#include "kiln/unstable/tune.h"
 
 #include "base/span.h"
 #include "base/strbuf.h"

@@ -4,7 +4,7 @@
 #ifndef KILN_CORE_TUNE_H
 #define KILN_CORE_TUNE_H
 
-#include "kiln/tune.h"
+#include "kiln/unstable/tune.h"
 
 #include "tune/record.h"
 

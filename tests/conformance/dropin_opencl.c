@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <kiln/opencl.h>
+#include <kiln/unstable/pack.h>
 
 #include "conformance/options.h"
 #include "conformance/suite.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kiln/pack.h>
+#include <kiln/unstable/pack.h>
 
 #include "support/counters.h"
 #include "support/tmpdir.h"

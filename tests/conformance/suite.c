@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/admin.h>
+
 void suite_expect(kiln_status got, kiln_status expected, const kiln_diag *diag, const char *call,
                   const char *file, int line)
 {

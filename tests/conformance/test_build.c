@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/probe.h>
+#include <kiln/unstable/warm.h>
+
 #include "conformance/suite.h"
 #include "support/counters.h"
 

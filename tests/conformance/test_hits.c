@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/pack.h>
+
 #include "conformance/options.h"
 #include "conformance/suite.h"
 

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/executor.h>
+
 #include "conformance/suite.h"
 
 enum { SUBMISSIONS = 48, MOST = 4096 };

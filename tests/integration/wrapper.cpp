@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <kiln/kiln.hpp>
+#include <kiln/unstable.hpp>
 
 static int failures = 0;
 #define CHECK(condition)                                                                           \
@@ -313,7 +313,7 @@ static void test_remotes()
     options.flags |= KILN_CACHE_NO_DISK;
     kiln::cache cache(options);
     const kiln_key key = recipe_of("one").key();
-    CHECK(cache.uses({key}).at(0).count == 0);
+    CHECK(kiln::uses(cache, {key}).at(0) == 0);
     try {
         kiln::transfer transfer(cache, "");
         CHECK(false);

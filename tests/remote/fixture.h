@@ -5,7 +5,7 @@
 
 #include "remote/servers.h"
 
-#include "kiln/remote.h"
+#include "kiln/unstable/remote.h"
 
 #define PATIENT "timeout=20s&connect-timeout=20s&flush=20s"
 

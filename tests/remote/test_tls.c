@@ -2,7 +2,7 @@
  * server that cannot prove its identity is refused in one clear line. HTTP/2, and logging in. */
 #include "remote/servers.h"
 
-#include "kiln/remote.h"
+#include "kiln/unstable/remote.h"
 
 #include "remote/certificates.h"
 

@@ -2,8 +2,8 @@
  * machine trained, every other finds, reads and packs with. */
 #include "remote/servers.h"
 
-#include "kiln/pack.h"
-#include "kiln/remote.h"
+#include "kiln/unstable/pack.h"
+#include "kiln/unstable/remote.h"
 #include "support/counters.h"
 
 enum { ENTRIES = 40, SIZE = 2000 };

@@ -4,7 +4,7 @@
 
 #include <sys/mount.h>
 
-#include "kiln/remote.h"
+#include "kiln/unstable/remote.h"
 #include "support/counters.h"
 
 #define HASTY "timeout=300ms&connect-timeout=300ms&upload-timeout=300ms&flush=300ms"

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "kiln/cache.h"
+#include "kiln/unstable/admin.h"
 #include "support/counters.h"
 #include "support/tmpdir.h"
 

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <kiln/unstable/executor.h>
+#include <kiln/unstable/warm.h>
+
 #include "core/launch/executor.h"
 #include "sys/thread.h"
 

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "kiln/pack.h"
+#include "kiln/unstable/pack.h"
 
 #include "sys/thread.h"
 

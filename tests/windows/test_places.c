@@ -4,7 +4,7 @@
 
 #include <aclapi.h>
 
-#include "kiln/pack.h"
+#include "kiln/unstable/pack.h"
 
 #include "support/cmocka.h"
 #include "support/tmpdir.h"

@@ -14,7 +14,6 @@
 
 #include "kiln/cache.h"
 #include "kiln/cpp/error.hpp"
-#include "kiln/warm.h"
 
 namespace kiln
 {
@@ -171,13 +170,6 @@ class cache : public owner<kiln_cache, kiln_cache_destroy>
         const std::unique_ptr<bool[]> there(new bool[keys.size() + 1]);
         kiln_cache_contains(get(), keys.data(), keys.size(), there.get());
         return std::vector<bool>(there.get(), there.get() + keys.size());
-    }
-    /* How often programs were used, by the keys of their first stages. */
-    std::vector<std::uint64_t> uses(const std::vector<kiln_key> &keys)
-    {
-        std::vector<std::uint64_t> found(keys.size());
-        kiln_cache_uses(get(), keys.data(), keys.size(), found.data(), nullptr);
-        return found;
     }
     std::uint64_t counter(std::uint32_t id) const
     {

@@ -3,6 +3,7 @@
 #define KILN_PROGRAM_BYPASSES_H
 
 #include <kiln/cache.h>
+#include <kiln/unstable/admin.h>
 
 #include "cli/pool.h"
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/admin.h>
+
 #define BLOCK 4096u
 
 static kiln_status add_listed(void *user, const kiln_entry_info *info)

@@ -1,4 +1,6 @@
 /* Environment first, command line over it. */
+#include <kiln/unstable/admin.h>
+
 #include "cli/session.h"
 
 #include "cli/host.h"

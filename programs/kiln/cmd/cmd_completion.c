@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/probe.h>
 
 #include "cli/cmd.h"
 #include "cmd/completion_words.h"

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/admin.h>
+#include <kiln/unstable/probe.h>
+
 #include "cli/bypasses.h"
 #include "cli/diag.h"
 #include "cli/listing.h"

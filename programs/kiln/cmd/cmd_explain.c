@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kiln/explain.h>
+#include <kiln/unstable/explain.h>
 
 #include "cli/host.h"
 #include "cli/listing.h"

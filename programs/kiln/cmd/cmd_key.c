@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <kiln/remote.h>
+#include <kiln/unstable/remote.h>
 
 #include "cli/cmd.h"
 

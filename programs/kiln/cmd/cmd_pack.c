@@ -1,7 +1,7 @@
 /* kiln pack: makes packs of a cache, looks into them, copies out of them. */
 #include <string.h>
 
-#include <kiln/pack.h>
+#include <kiln/unstable/pack.h>
 
 #include "cli/diag.h"
 #include "cli/host.h"

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <kiln/remote.h>
+#include <kiln/unstable/remote.h>
 
 #include "cli/out.h"
 #include "cli/session.h"

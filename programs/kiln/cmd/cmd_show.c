@@ -1,6 +1,8 @@
 /* kiln show KEY: everything an entry says about itself. */
 #include <inttypes.h>
 
+#include <kiln/unstable/admin.h>
+
 #include "cli/host.h"
 #include "cli/listing.h"
 #include "cli/out.h"

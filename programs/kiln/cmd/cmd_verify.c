@@ -1,6 +1,8 @@
 /* kiln verify: reads every entry on disk and checks it. */
 #include <inttypes.h>
 
+#include <kiln/unstable/admin.h>
+
 #include "cli/out.h"
 #include "cli/session.h"
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/compile.h>
+
 #include "cli/diag.h"
 #include "cli/host.h"
 #include "cli/parallel.h"

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/explain.h>
+
 #include "cli/host.h"
 
 typedef struct depfile {

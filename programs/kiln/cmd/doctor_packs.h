@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include <kiln/pack.h>
+#include <kiln/unstable/pack.h>
 
 #include "cli/pool.h"
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <kiln/unstable/admin.h>
+
 #include "cli/pool.h"
 
 /* The stage of a recipe, which is one of its first lines: stage text "opencl.binary". */

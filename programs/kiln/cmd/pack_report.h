@@ -2,7 +2,8 @@
 #ifndef KILN_PROGRAM_PACK_REPORT_H
 #define KILN_PROGRAM_PACK_REPORT_H
 
-#include <kiln/pack.h>
+#include <kiln/unstable/admin.h>
+#include <kiln/unstable/pack.h>
 
 #include "cli/cmd.h"
 #include "cmd/pack_left_out.h"

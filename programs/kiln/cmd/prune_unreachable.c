@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+#include <kiln/unstable/unreachable.h>
+
 #include "cli/out.h"
 
 typedef struct telling {

@@ -3,6 +3,7 @@
 #define KILN_PROGRAM_RUN_WATCH_H
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/watch.h>
 
 #include "cli/cmd.h"
 #include "kernel/kernel.h"

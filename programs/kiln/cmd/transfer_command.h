@@ -2,7 +2,9 @@
 #ifndef KILN_PROGRAM_TRANSFER_H
 #define KILN_PROGRAM_TRANSFER_H
 
-#include <kiln/remote.h>
+#include <kiln/unstable/explain.h>
+#include <kiln/unstable/pack.h>
+#include <kiln/unstable/remote.h>
 
 #include "cli/cmd.h"
 #include "cli/session.h"

@@ -4,6 +4,7 @@
 #define KILN_PROGRAM_TUNE_TELL_H
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/tune.h>
 
 #include "cli/pool.h"
 

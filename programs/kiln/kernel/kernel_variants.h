@@ -5,6 +5,7 @@
 #define KILN_PROGRAM_KERNEL_VARIANTS_H
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/tune.h>
 
 #include "kernel/kernel.h"
 

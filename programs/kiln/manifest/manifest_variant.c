@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <kiln/tune.h>
+#include <kiln/unstable/tune.h>
 
 #include "kernel/expression.h"
 #include "manifest/manifest_reader.h"

@@ -3,6 +3,7 @@
 #define KILN_PROGRAM_WARM_H
 
 #include <kiln/kiln.h>
+#include <kiln/unstable/pack.h>
 
 #include "cli/cmd.h"
 #include "kernel/kernel.h"

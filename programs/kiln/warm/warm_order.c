@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/explain.h>
+#include <kiln/unstable/warm.h>
+
 #include "cli/host.h"
 #include "kernel/kernel_build.h"
 

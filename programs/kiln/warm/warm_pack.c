@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/explain.h>
+#include <kiln/unstable/pack.h>
+
 #include "cli/diag.h"
 
 /* One stage of one item. */

@@ -4,6 +4,8 @@
 #ifndef KILN_PROGRAM_WARM_PACK_H
 #define KILN_PROGRAM_WARM_PACK_H
 
+#include <kiln/unstable/pack.h>
+
 #include "cli/host.h"
 #include "warm/targets.h"
 #include "warm/warm.h"

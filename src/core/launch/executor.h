@@ -10,7 +10,7 @@
 #ifndef KILN_CORE_EXECUTOR_H
 #define KILN_CORE_EXECUTOR_H
 
-#include "kiln/executor.h"
+#include "kiln/unstable/executor.h"
 
 #include "core/launch/buffer_pool.h"
 #include "sys/thread.h"

@@ -2,6 +2,8 @@
  * crashes or hangs takes nobody with it. */
 #include <string.h>
 
+#include <kiln/unstable/probe.h>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/isolate.h"

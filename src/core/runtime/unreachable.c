@@ -1,7 +1,7 @@
 /* Removing what was made for drivers and devices that have gone: what each backend says today of
  * each of its devices, compared with the recipe of each entry. Where anything is in doubt, the
  * entry stays. */
-#include "kiln/unreachable.h"
+#include "kiln/unstable/unreachable.h"
 
 #include <stdlib.h>
 #include <string.h>

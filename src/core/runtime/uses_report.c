@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kiln/warm.h"
+#include "kiln/unstable/warm.h"
 #include "store/cache/cache.h"
 #include "store/disk/use_counts.h"
 #include "sys/clock.h"

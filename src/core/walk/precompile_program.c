@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/compile.h>
+
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/build.h"

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <kiln/unstable/explain.h>
+
 typedef struct telling {
     kiln_cache *cache;
     bool misses; /* explain them */

@@ -1,4 +1,6 @@
 /* The files that a source includes, for who writes them down. */
+#include <kiln/unstable/explain.h>
+
 #include "core/walk/plan.h"
 
 typedef struct header_visit {

@@ -1,6 +1,6 @@
 /* Warming: a plan (keys, uses, order) made by the first task, then as many tasks as there are jobs,
  * each of which builds the next item and posts itself again. All on the runtime's crew. */
-#include "kiln/warm.h"
+#include "kiln/unstable/warm.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Hot reload: a copy of the source, and what was at every place that its compile looked at. A look
  * that cannot tell a change from none (a file too young for its times) builds: with an equal key
  * that gives the same program, and costs no compile. */
-#include "kiln/watch.h"
+#include "kiln/unstable/watch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #define KILN_STORE_CACHE_H
 
 #include "kiln/cache.h"
+#include "kiln/unstable/admin.h"
 
 #include "exec/flight.h"
 #include "store/cache/stack.h"

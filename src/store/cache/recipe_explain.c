@@ -1,6 +1,6 @@
 /* Finds the stored recipe that is nearest to one, and says what became of a key. This file must not
  * know what a source or a device is. */
-#include "kiln/explain.h"
+#include "kiln/unstable/explain.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Moves entries between a cache, or a pack, and remotes: the public half of kiln push and pull.
  * This file must not know what a server speaks. */
-#include "kiln/remote.h"
+#include "kiln/unstable/remote.h"
 
 #include <stdlib.h>
 #include <string.h>

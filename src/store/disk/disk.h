@@ -20,6 +20,7 @@
 #define KILN_STORE_DISK_H
 
 #include "kiln/cache.h"
+#include "kiln/unstable/admin.h"
 
 #include <stdatomic.h>
 

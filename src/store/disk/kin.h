@@ -8,7 +8,7 @@
 #ifndef KILN_STORE_KIN_H
 #define KILN_STORE_KIN_H
 
-#include "kiln/explain.h"
+#include "kiln/unstable/explain.h"
 
 #include "base/span.h"
 

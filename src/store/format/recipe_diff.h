@@ -2,7 +2,7 @@
 #ifndef KILN_STORE_RECIPE_DIFF_H
 #define KILN_STORE_RECIPE_DIFF_H
 
-#include "kiln/explain.h"
+#include "kiln/unstable/explain.h"
 
 #include "key/recipe.h"
 

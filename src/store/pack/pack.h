@@ -1,4 +1,4 @@
-/* A pack being read; the public half is in kiln/pack.h, the format in pack_format.h.
+/* A pack being read; the public half is in kiln/unstable/pack.h, the format in pack_format.h.
  *
  * A pack is one read-only mapping with a reference count: raw entries are lent to their blobs where
  * they lie. Finding is a look into the fan-out and a binary search; nothing is read at open but the
@@ -6,7 +6,7 @@
 #ifndef KILN_STORE_PACK_H
 #define KILN_STORE_PACK_H
 
-#include "kiln/pack.h"
+#include "kiln/unstable/pack.h"
 
 #include <stdatomic.h>
 

@@ -275,7 +275,7 @@ static kiln_status take_base(kiln_pack_writer *writer, kiln_pack *base, kiln_dia
 static kiln_status check_options(const kiln_pack_writer_options *options, kiln_diag *diag)
 {
     if (options->level < 0 || options->level > KILN_PACK_LEVEL_MAX) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "see kiln/pack.h", "writing a pack",
+        return kiln_diag_set(diag, KILN_E_INVALID, "see kiln/unstable/pack.h", "writing a pack",
                              "options.level is not 0 to %d", KILN_PACK_LEVEL_MAX);
     }
     return KILN_OK;

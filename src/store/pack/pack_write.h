@@ -1,4 +1,4 @@
-/* A pack being written; the public half is in kiln/pack.h.
+/* A pack being written; the public half is in kiln/unstable/pack.h.
  *
  * Entries are streamed into a temporary file. The first small ones are held back until there are
  * enough of them to train a dictionary on, and are then written in order of their keys: the bytes
@@ -6,7 +6,7 @@
 #ifndef KILN_STORE_PACK_WRITE_H
 #define KILN_STORE_PACK_WRITE_H
 
-#include "kiln/pack.h"
+#include "kiln/unstable/pack.h"
 
 #include "base/map.h"
 #include "store/pack/pack_format.h"

@@ -2,6 +2,8 @@
 #ifndef KILN_STORE_PACKS_H
 #define KILN_STORE_PACKS_H
 
+#include <kiln/unstable/pack.h>
+
 #include "store/format/tier.h"
 #include "store/pack/pack.h"
 

@@ -1,6 +1,6 @@
 /* Looking at remotes and making keys: the public half. This file must not know what a server
  * speaks. */
-#include "kiln/remote.h"
+#include "kiln/unstable/remote.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/admin.h>
+#include <kiln/unstable/compile.h>
+#include <kiln/unstable/explain.h>
+#include <kiln/unstable/pack.h>
+#include <kiln/unstable/probe.h>
+#include <kiln/unstable/tune.h>
+
 #define NEWER(type)                                                                                \
     struct {                                                                                       \
         type now;                                                                                  \

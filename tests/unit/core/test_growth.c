@@ -1,10 +1,15 @@
 /* Callers that were compiled with newer headers: every struct has grown by a wish that this library
  * knows nothing of. Lists of them lie further apart than ours. (What an older caller lacks is zero:
- * tests/unit/base/test_sized.c.) */
+ * tests/unit/sized/test_sized.c.) */
 #include "unit/tune/tune_bench.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include <kiln/unstable/executor.h>
+#include <kiln/unstable/tune.h>
+#include <kiln/unstable/warm.h>
+#include <kiln/unstable/watch.h>
 
 #include "tune/tune.h"
 

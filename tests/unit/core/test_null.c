@@ -1,6 +1,10 @@
 /* What the headers promise of all objects alike: ending none is fine, and so is retaining none. */
 #include <kiln/cuda.h>
 #include <kiln/kiln.h>
+#include <kiln/unstable/executor.h>
+#include <kiln/unstable/pack.h>
+#include <kiln/unstable/remote.h>
+#include <kiln/unstable/watch.h>
 
 #include "support/cmocka.h"
 

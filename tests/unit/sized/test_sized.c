@@ -2,16 +2,16 @@
 #include "sized/sized.h"
 
 #include <kiln/cuda.h>
-#include <kiln/executor.h>
 #include <kiln/kiln.h>
 #include <kiln/opencl.h>
 #include <kiln/opengl.h>
-#include <kiln/pack.h>
 #include <kiln/sys/remote.h>
-#include <kiln/tune.h>
-#include <kiln/unreachable.h>
+#include <kiln/unstable/executor.h>
+#include <kiln/unstable/pack.h>
+#include <kiln/unstable/tune.h>
+#include <kiln/unstable/unreachable.h>
+#include <kiln/unstable/warm.h>
 #include <kiln/vulkan.h>
-#include <kiln/warm.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "kiln/cache.h"
+#include "kiln/unstable/admin.h"
 #include "support/counters.h"
 #include "support/tmpdir.h"
 

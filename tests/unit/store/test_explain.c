@@ -4,8 +4,8 @@
 
 #include <time.h>
 
-#include "kiln/explain.h"
-#include "kiln/pack.h"
+#include "kiln/unstable/explain.h"
+#include "kiln/unstable/pack.h"
 #include "support/counters.h"
 
 /* A recipe as a backend makes it. A row changes one field; NULL leaves it out. */

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "kiln/pack.h"
+#include "kiln/unstable/pack.h"
 
 #include "support/counters.h"
 #include "support/faultfs.h"

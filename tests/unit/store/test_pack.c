@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kiln/pack.h"
+#include "kiln/unstable/pack.h"
 
 #include "base/checked.h"
 #include "key/recipe.h"

@@ -1,7 +1,7 @@
 /* Writing packs in trouble: want of memory, and a cache that has packs and no disk. */
 #include "unit/store/support.h"
 
-#include "kiln/pack.h"
+#include "kiln/unstable/pack.h"
 
 #include "support/failalloc.h"
 

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/pack.h>
+#include <kiln/unstable/tune.h>
+
 static const char wrong_text[] = "kernel f x:floats y:floats\ny = x 2 *\n";
 static const char broken_text[] = "kernel f x:floats y:floats\ny = nothing\n";
 static const char unrolled_text[] = "kernel f x:floats y:floats\ny = x 2 * ONE +\n";

@@ -2,6 +2,8 @@
 #ifndef KILN_TESTS_CORE_TUNE_BENCH_H
 #define KILN_TESTS_CORE_TUNE_BENCH_H
 
+#include <kiln/unstable/tune.h>
+
 #include "unit/core/rig.h"
 
 #define ITEMS 16u

@@ -15,6 +15,7 @@
 #include "core/runtime/recall.h"
 #include "hal/registry.h"
 #include "kiln/kiln.h"
+#include "kiln/unstable/pack.h"
 #include "support/counters.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/executor.h>
+
 #include "core/launch/executor.h"
 #include "core/runtime/runtime.h"
 #include "exec/worker.h"

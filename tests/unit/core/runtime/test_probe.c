@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/probe.h>
+
 #include "core/runtime/isolate.h"
 #include "support/skip.h"
 #include "sys/paths.h"

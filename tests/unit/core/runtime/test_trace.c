@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <kiln/unstable/executor.h>
+
 enum { ITEMS = 16 };
 
 static char *trace_path(rig *r)

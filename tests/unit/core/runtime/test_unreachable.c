@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/unreachable.h>
+
 #include "core/runtime/surroundings.h"
 
 typedef struct tally {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/executor.h>
+
 enum { ITEMS = 6 };
 
 static kiln_program *build_behind(rig *r, const kernel *k, const kernel *generic)

@@ -4,6 +4,7 @@
 #include "core/walk/source.h"
 #include "core/walk/source_copy.h"
 #include "kiln/cpu.h"
+#include "kiln/unstable/warm.h"
 #include "support/counters.h"
 
 #include <stdatomic.h>

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <kiln/unstable/watch.h>
+
 static void write_text(rig *r, const char *name, const char *text)
 {
     char *path = kt_path(r->folder, name);

@@ -4,8 +4,8 @@
  *     kiln_cache_explain(cache, recipe, print, NULL, &diag);            // level 1: your own recipe
  *
  * Looking for the nearest recipe reads every entry of the cache: for people, not for hot paths. */
-#ifndef KILN_EXPLAIN_H
-#define KILN_EXPLAIN_H
+#ifndef KILN_UNSTABLE_EXPLAIN_H
+#define KILN_UNSTABLE_EXPLAIN_H
 
 #include "kiln/runtime.h"
 

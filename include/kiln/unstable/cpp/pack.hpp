@@ -1,13 +1,13 @@
 /* Packs in C++: looking into them, making them. */
-#ifndef KILN_CPP_PACK_HPP
-#define KILN_CPP_PACK_HPP
+#ifndef KILN_UNSTABLE_CPP_PACK_HPP
+#define KILN_UNSTABLE_CPP_PACK_HPP
 
 #include <exception>
 #include <string>
 #include <type_traits>
 
 #include "kiln/cpp/cache.hpp"
-#include "kiln/pack.h"
+#include "kiln/unstable/pack.h"
 
 namespace kiln
 {

@@ -12,8 +12,8 @@
  * themselves. What goes wrong with one submission belongs to its ticket; the others go on. Work
  * that must see another's result waits for its ticket first, or keeps the result in a buffer of its
  * own that both launches name: launches follow one another. */
-#ifndef KILN_EXECUTOR_H
-#define KILN_EXECUTOR_H
+#ifndef KILN_UNSTABLE_EXECUTOR_H
+#define KILN_UNSTABLE_EXECUTOR_H
 
 #include "kiln/launch.h"
 

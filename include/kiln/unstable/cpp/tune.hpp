@@ -1,6 +1,6 @@
 /* Variants of a kernel in C++. */
-#ifndef KILN_CPP_TUNE_HPP
-#define KILN_CPP_TUNE_HPP
+#ifndef KILN_UNSTABLE_CPP_TUNE_HPP
+#define KILN_UNSTABLE_CPP_TUNE_HPP
 
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kiln/cpp/runtime.hpp"
-#include "kiln/tune.h"
+#include "kiln/unstable/tune.h"
 
 namespace kiln
 {

@@ -1,6 +1,6 @@
 /* Why a lookup misses, in C++. */
-#ifndef KILN_CPP_EXPLAIN_HPP
-#define KILN_CPP_EXPLAIN_HPP
+#ifndef KILN_UNSTABLE_CPP_EXPLAIN_HPP
+#define KILN_UNSTABLE_CPP_EXPLAIN_HPP
 
 #include <cstddef>
 #include <optional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kiln/cpp/runtime.hpp"
-#include "kiln/explain.h"
+#include "kiln/unstable/explain.h"
 
 namespace kiln
 {

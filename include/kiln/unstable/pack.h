@@ -15,10 +15,10 @@
  *     kiln_pack_writer_finish(writer, &info, &diag);
  *     kiln_pack_writer_destroy(writer);
  */
-#ifndef KILN_PACK_H
-#define KILN_PACK_H
+#ifndef KILN_UNSTABLE_PACK_H
+#define KILN_UNSTABLE_PACK_H
 
-#include "kiln/cache.h"
+#include "kiln/unstable/admin.h"
 
 KILN_BEGIN_DECLS
 

@@ -9,8 +9,8 @@
  *
  * A poll costs one stat a file while nothing changes. What does not compile is reported once, and
  * the program before it stays. Nothing happens behind the caller's back: no thread, no signal. */
-#ifndef KILN_WATCH_H
-#define KILN_WATCH_H
+#ifndef KILN_UNSTABLE_WATCH_H
+#define KILN_UNSTABLE_WATCH_H
 
 #include "kiln/program.h"
 

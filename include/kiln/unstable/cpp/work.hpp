@@ -1,21 +1,30 @@
 /* In C++, what goes on in the background, and what comes again and again: warming, watched
  * sources, the executor. */
-#ifndef KILN_CPP_WORK_HPP
-#define KILN_CPP_WORK_HPP
+#ifndef KILN_UNSTABLE_CPP_WORK_HPP
+#define KILN_UNSTABLE_CPP_WORK_HPP
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <type_traits>
 #include <vector>
 
 #include "kiln/cpp/runtime.hpp"
-#include "kiln/executor.h"
-#include "kiln/warm.h"
-#include "kiln/watch.h"
+#include "kiln/unstable/executor.h"
+#include "kiln/unstable/warm.h"
+#include "kiln/unstable/watch.h"
 
 namespace kiln
 {
+
+/* How often programs were used, by the keys of their first stages. */
+inline std::vector<std::uint64_t> uses(const cache &of, const std::vector<kiln_key> &keys)
+{
+    std::vector<std::uint64_t> found(keys.size());
+    kiln_cache_uses(of.get(), keys.data(), keys.size(), found.data(), nullptr);
+    return found;
+}
 
 /* Programs that are built in the background; what has not begun is called off at its end. */
 class warm : public owner<kiln_warm, kiln_warm_destroy>

@@ -7,8 +7,8 @@
  *
  * How often a program is used is counted by the key of its first stage when a runtime goes, in a
  * small table of the cache's directory. */
-#ifndef KILN_WARM_H
-#define KILN_WARM_H
+#ifndef KILN_UNSTABLE_WARM_H
+#define KILN_UNSTABLE_WARM_H
 
 #include "kiln/program.h"
 
@@ -81,9 +81,10 @@ KILN_API void kiln_warm_destroy(kiln_warm *warm);
 
 /* How often programs were used (kiln_program_build of a runtime that has gone by now), and when
  * last, in nanoseconds since 1970; zeros where nothing is known. A key is that of a program's first
- * stage (kiln_compile_plan tells it). A table of a fixed size: what is rarely used may be
- * forgotten. Threads: any.   Blocks: disk.   Owns: `out_counts` and `out_last_ns` have room for
- * `count`; either may be NULL. Fails: never. */
+ * stage (kiln_compile_plan reports it). A table of a fixed size: what is rarely used may go.
+ * Threads: any.   Blocks: disk.
+ * Owns: `out_counts` and `out_last_ns` have room for `count`; either may be NULL.
+ * Fails: never. */
 KILN_API void kiln_cache_uses(kiln_cache *cache, const kiln_key *keys, size_t count,
                               uint64_t *out_counts, int64_t *out_last_ns);
 

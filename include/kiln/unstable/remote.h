@@ -2,11 +2,11 @@
  * cache uses those that kiln_cache_options.remote, or $KILN_REMOTE, names; here is what an
  * administrator wants besides: to look at them, to make keys to sign with (docs/security.md), and
  * to move many entries at once. */
-#ifndef KILN_REMOTE_H
-#define KILN_REMOTE_H
+#ifndef KILN_UNSTABLE_REMOTE_H
+#define KILN_UNSTABLE_REMOTE_H
 
 #include "kiln/cache.h"
-#include "kiln/pack.h"
+#include "kiln/unstable/pack.h"
 
 KILN_BEGIN_DECLS
 

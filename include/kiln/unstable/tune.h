@@ -15,8 +15,8 @@
  * What was found is an entry of the cache: under the kernel's name and variants, the device, its
  * driver and the size of the problem (docs/tuning.md). It goes into packs. KILN_UNTUNED=1, or
  * kiln_runtime_options.untuned, picks the baseline always. */
-#ifndef KILN_TUNE_H
-#define KILN_TUNE_H
+#ifndef KILN_UNSTABLE_TUNE_H
+#define KILN_UNSTABLE_TUNE_H
 
 #include "kiln/launch.h"
 

@@ -1,11 +1,11 @@
 /* Remotes in C++: are they there, and moving entries to and from them. */
-#ifndef KILN_CPP_REMOTE_HPP
-#define KILN_CPP_REMOTE_HPP
+#ifndef KILN_UNSTABLE_CPP_REMOTE_HPP
+#define KILN_UNSTABLE_CPP_REMOTE_HPP
 
 #include <vector>
 
 #include "kiln/cpp/cache.hpp"
-#include "kiln/remote.h"
+#include "kiln/unstable/remote.h"
 
 namespace kiln
 {

@@ -5,10 +5,11 @@
  * now. What a compiler made (CUBINs, SPIR-V, objects of the cpu backend) stays: an entry holds what
  * its compiler was, not where, so it cannot be distinguished from one of a second compiler that is
  * here as well. */
-#ifndef KILN_UNREACHABLE_H
-#define KILN_UNREACHABLE_H
+#ifndef KILN_UNSTABLE_UNREACHABLE_H
+#define KILN_UNSTABLE_UNREACHABLE_H
 
 #include "kiln/runtime.h"
+#include "kiln/unstable/admin.h"
 
 KILN_BEGIN_DECLS
 

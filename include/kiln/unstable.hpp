@@ -1,0 +1,13 @@
+/* kiln/unstable.h for C++17, as kiln/kiln.hpp is for kiln/kiln.h: packs, remotes, explanations,
+ * tuning, streams of work, warming, watching. */
+#ifndef KILN_UNSTABLE_HPP
+#define KILN_UNSTABLE_HPP
+
+#include "kiln/kiln.hpp"
+#include "kiln/unstable/cpp/explain.hpp"
+#include "kiln/unstable/cpp/pack.hpp"
+#include "kiln/unstable/cpp/remote.hpp"
+#include "kiln/unstable/cpp/tune.hpp"
+#include "kiln/unstable/cpp/work.hpp"
+
+#endif
