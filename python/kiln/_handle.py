@@ -1,0 +1,83 @@
+"""Pointers of kiln's that are destroyed when nobody uses them any more, on whatever thread that is."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import sys
+import threading
+import weakref
+from types import TracebackType
+from typing import Any, Callable, Optional
+
+from kiln.errors import InvalidError
+
+_live: weakref.WeakSet[Handle] = weakref.WeakSet()
+_numbers = itertools.count()
+
+
+class Handle:
+    """Owns one object of the library's.
+
+    A call of the library stands between ``with handle as pointer:``, and so another thread that closes it meanwhile destroys
+    nothing that is in use: the last call to end does. `needs` are handles that must be destroyed later than this one,
+    which is a user of them for as long as it lives.
+    """
+
+    __slots__ = ("__weakref__", "_destroy", "_lock", "_name", "_needs", "_number", "_pointer", "_users", "closed")
+
+    def __init__(self, name: str, pointer: int, destroy: Callable[[Any], None], *needs: Handle) -> None:
+        self._name, self._pointer, self._destroy = name, pointer, destroy
+        self._users: list[None] = []  # append and pop are atomic
+        self._lock = threading.Lock()
+        self.closed = False
+        self._needs = needs
+        for need in needs:
+            need._users.append(None)
+        self._number = next(_numbers)
+        _live.add(self)
+
+    def __enter__(self) -> int:
+        self._users.append(None)
+        if self.closed:
+            self.__exit__(None, None, None)
+            raise InvalidError(f"use a {self._name}", "it has been closed", f"open another {self._name}")
+        return self._pointer
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self._users.pop()
+        if self.closed and not self._users:
+            self._end()
+
+    def close(self) -> None:
+        """Destroys the object, or leaves that to the last call that is under way."""
+        self.closed = True
+        if not self._users:
+            self._end()
+
+    def _end(self) -> None:
+        with self._lock:
+            pointer, self._pointer = self._pointer, 0
+        if pointer:
+            self._destroy(pointer)
+            for need in self._needs:
+                need.__exit__(None, None, None)
+
+    def __del__(self) -> None:
+        # While the interpreter goes, threads may still be inside the library: the process frees it all.
+        if not sys.is_finalizing():
+            self.close()
+
+
+@atexit.register
+def _close_all() -> None:
+    # What is newer may need what is older. A cache that is destroyed waits for its uploads, which would be lost. One that
+    # a daemon thread is still using is left alone.
+    for handle in sorted(_live, key=lambda handle: handle._number, reverse=True):
+        if not handle._users:
+            handle.close()

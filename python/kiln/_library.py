@@ -1,0 +1,200 @@
+"""Finds libkiln, opens it, and declares what this package calls of it.
+
+Calls that may wait (for the disk, a compiler, another process) go through :class:`ctypes.CDLL`, which gives the GIL up
+for the call. Calls that never do go through :class:`ctypes.PyDLL`: to give up the GIL and to take it back costs
+more than they do.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, c_bool, c_char_p, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any
+
+from kiln import _structs as s
+
+#: What the wheel brings: ``lib``, ``libexec``, ``bin``. Debian's package has none; the system's are used there.
+NATIVE = Path(__file__).resolve().parent / "native"
+
+_DIAG = POINTER(s.Diag)
+_OUT = POINTER(c_void_p)
+_KEY = POINTER(s.Key)
+
+#: name: (result, arguments). None of these blocks.
+QUICK: dict[str, tuple[Any, list[Any]]] = {
+    "kiln_version": (c_char_p, []),
+    "kiln_status_name": (c_char_p, [c_int]),
+    "kiln_status_text": (c_char_p, [c_int]),
+    "kiln_diag_clear": (None, [_DIAG]),
+    "kiln_diag_set": (c_int, [_DIAG, c_int, c_char_p, c_char_p, c_char_p, c_char_p]),
+    "kiln_diag_set_log": (None, [_DIAG, c_char_p, c_size_t]),
+    "kiln_key_parse": (c_int, [c_char_p, _KEY, _DIAG]),
+    "kiln_recipe_create": (c_int, [c_char_p, c_uint32, _OUT, _DIAG]),
+    "kiln_recipe_destroy": (None, [c_void_p]),
+    "kiln_recipe_add_text": (c_int, [c_void_p, c_char_p, c_char_p, c_size_t, _DIAG]),
+    "kiln_recipe_add_bytes": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t, _DIAG]),
+    "kiln_recipe_add_u64": (c_int, [c_void_p, c_char_p, c_uint64, _DIAG]),
+    "kiln_recipe_set_target": (c_int, [c_void_p, c_char_p, _DIAG]),
+    "kiln_recipe_key": (s.Key, [c_void_p]),
+    "kiln_recipe_text": (c_char_p, [c_void_p]),
+    "kiln_blob_release": (None, [c_void_p]),
+    "kiln_blob_retain": (c_void_p, [c_void_p]),
+    "kiln_blob_data": (c_void_p, [c_void_p]),
+    "kiln_blob_size": (c_size_t, [c_void_p]),
+    "kiln_blob_facts": (c_void_p, [c_void_p]),
+    "kiln_blob_facts_size": (c_size_t, [c_void_p]),
+    "kiln_blob_compile_ns": (c_uint64, [c_void_p]),
+    "kiln_cache_root": (c_char_p, [c_void_p]),
+    "kiln_cache_disk_reason": (c_char_p, [c_void_p]),
+    "kiln_cache_unpin": (None, [c_void_p, _KEY]),
+    "kiln_cache_counter": (c_uint64, [c_void_p, c_uint32]),
+    "kiln_origin_name": (c_char_p, [c_int]),
+    "kiln_counter_name": (c_char_p, [c_uint32]),
+    "kiln_counter_unit": (c_char_p, [c_uint32]),
+    "kiln_counter_text": (c_char_p, [c_uint32]),
+    "kiln_why_text": (c_char_p, [c_int]),
+    "kiln_language_parse": (c_int, [c_char_p]),
+    "kiln_language_name": (c_char_p, [c_int]),
+    "kiln_language_of_path": (c_int, [c_char_p]),
+    "kiln_device_class_name": (c_char_p, [c_int]),
+    "kiln_probe_outcome_name": (c_char_p, [c_int]),
+    "kiln_nvrtc_result_destroy": (None, [POINTER(s.NvrtcResult)]),
+    "kiln_runtime_cache": (c_void_p, [c_void_p]),
+    "kiln_runtime_report_count": (c_size_t, [c_void_p]),
+    "kiln_runtime_report": (POINTER(s.ProbeReport), [c_void_p, c_size_t]),
+    "kiln_runtime_device_count": (c_size_t, [c_void_p]),
+    "kiln_runtime_device": (c_void_p, [c_void_p, c_size_t]),
+    "kiln_runtime_summary": (c_char_p, [c_void_p]),
+    "kiln_device_properties": (POINTER(s.DeviceInfo), [c_void_p]),
+    "kiln_program_info": (POINTER(s.BuildInfo), [c_void_p]),
+    "kiln_program_entry_count": (c_size_t, [c_void_p]),
+    "kiln_program_entry": (c_char_p, [c_void_p, c_size_t]),
+    "kiln_program_params": (c_int, [c_void_p, c_char_p, POINTER(POINTER(POINTER(s.Param))), POINTER(c_size_t), _DIAG]),
+    "kiln_buffer_size": (c_size_t, [c_void_p]),
+    "kiln_event_release": (None, [c_void_p]),
+}
+
+#: The same for those that may wait: they run without the GIL.
+BLOCKING: dict[str, tuple[Any, list[Any]]] = {
+    "kiln_blob_create": (c_int, [c_void_p, c_size_t, c_void_p, c_size_t, _OUT, _DIAG]),
+    "kiln_cache_options_init_sized": (c_int, [POINTER(s.CacheOptions), c_size_t, _DIAG]),
+    "kiln_cache_create": (c_int, [POINTER(s.CacheOptions), _OUT, _DIAG]),
+    "kiln_cache_destroy": (None, [c_void_p]),
+    "kiln_cache_get": (c_int, [c_void_p, _KEY, _OUT, POINTER(c_int), _DIAG]),
+    "kiln_cache_contains": (None, [c_void_p, _KEY, c_size_t, POINTER(c_bool)]),
+    "kiln_cache_put": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, _DIAG]),
+    "kiln_cache_remove": (c_int, [c_void_p, _KEY, _DIAG]),
+    "kiln_cache_trim": (None, [c_void_p, c_uint64]),
+    "kiln_cache_pin": (c_int, [c_void_p, _KEY, _DIAG]),
+    "kiln_cache_get_or_compile": (
+        c_int,
+        [c_void_p, c_void_p, s.CompileFn, c_void_p, _OUT, POINTER(c_int), _DIAG],
+    ),
+    "kiln_cache_totals": (c_int, [c_void_p, POINTER(c_uint64), c_size_t, _DIAG]),
+    "kiln_cache_prune": (c_int, [c_void_p, POINTER(s.PruneOptions), POINTER(s.PruneResult), _DIAG]),
+    "kiln_cache_clear": (c_int, [c_void_p, POINTER(s.PruneResult), _DIAG]),
+    "kiln_cache_walk": (c_int, [c_void_p, c_char_p, s.EntryFn, c_void_p, _DIAG]),
+    "kiln_cache_explain": (c_int, [c_void_p, c_void_p, s.ExplanationFn, c_void_p, _DIAG]),
+    "kiln_cache_explain_key": (c_int, [c_void_p, _KEY, s.ExplanationFn, c_void_p, _DIAG]),
+    "kiln_nvrtc_compile": (
+        c_int,
+        [c_void_p, POINTER(s.NvrtcRequest), POINTER(POINTER(s.NvrtcResult)), _DIAG],
+    ),
+    "kiln_opencl_build_program": (c_int, [c_void_p, c_void_p, c_void_p, c_char_p, c_char_p, _OUT, _DIAG]),
+    "kiln_runtime_options_init_sized": (c_int, [POINTER(s.RuntimeOptions), c_size_t, _DIAG]),
+    "kiln_runtime_create": (c_int, [POINTER(s.RuntimeOptions), _OUT, _DIAG]),
+    "kiln_runtime_destroy": (None, [c_void_p]),
+    "kiln_runtime_select": (c_int, [c_void_p, POINTER(s.Source), c_size_t, _OUT, _DIAG]),
+    "kiln_compile": (c_int, [c_void_p, c_char_p, POINTER(s.Source), _OUT, POINTER(c_int), _DIAG]),
+    "kiln_compile_headers": (c_int, [c_void_p, c_char_p, POINTER(s.Source), s.HeaderFn, c_void_p, _DIAG]),
+    "kiln_explain": (c_int, [c_void_p, c_char_p, POINTER(s.Source), s.ExplanationFn, c_void_p, _DIAG]),
+    "kiln_program_build": (
+        c_int,
+        [c_void_p, POINTER(s.Source), c_size_t, POINTER(s.BuildOptions), _OUT, _DIAG],
+    ),
+    "kiln_program_release": (None, [c_void_p]),
+    "kiln_program_wait": (c_int, [c_void_p, _DIAG]),
+    "kiln_buffer_create": (c_int, [c_void_p, c_size_t, _OUT, _DIAG]),
+    "kiln_buffer_destroy": (None, [c_void_p]),
+    "kiln_queue_create": (c_int, [c_void_p, _OUT, _DIAG]),
+    "kiln_queue_destroy": (None, [c_void_p]),
+    "kiln_queue_write": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, _DIAG]),
+    "kiln_queue_read": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, _DIAG]),
+    "kiln_queue_fill": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, _DIAG]),
+    "kiln_queue_copy": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t, _DIAG]),
+    "kiln_queue_launch": (c_int, [c_void_p, c_void_p, c_char_p, POINTER(s.Launch), _OUT, _DIAG]),
+    "kiln_queue_finish": (c_int, [c_void_p, _DIAG]),
+    "kiln_event_wait": (c_int, [c_void_p, _DIAG]),
+    "kiln_event_elapsed": (c_int, [c_void_p, POINTER(c_uint64), _DIAG]),
+}
+
+_SONAME = "libkiln.so.0"
+
+
+def _candidates() -> list[str]:
+    own = NATIVE / "lib" / _SONAME
+    return [str(own)] if own.exists() else [_SONAME]
+
+
+def _open() -> tuple[ctypes.CDLL, ctypes.PyDLL]:
+    failures = []
+    for path in _candidates():
+        try:
+            return ctypes.CDLL(path), ctypes.PyDLL(path)
+        except OSError as error:
+            failures.append(f"{path}: {error}")
+    raise ImportError(
+        "kiln: cannot load libkiln: "
+        + "; ".join(failures)
+        + " (install the package libkiln0, or kiln's wheel, which brings it)"
+    )
+
+
+class _Functions:
+    """Each function of libkiln by its name, declared at its first use."""
+
+    def __init__(self) -> None:
+        self._blocking, self._quick = _open()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in QUICK:
+            function = getattr(self._quick, name)
+            function.restype, function.argtypes = QUICK[name]
+        elif name in BLOCKING:
+            function = getattr(self._blocking, name)
+            function.restype, function.argtypes = BLOCKING[name]
+        else:
+            raise AttributeError(name)
+        setattr(self, name, function)  # found without this method from now on
+        return function
+
+
+lib = _Functions()
+
+
+# One ctypes type for memory of every length: to make a type for each costs more than a lookup does. Nothing is read
+# beyond the slice that is handed out.
+_Window = c_uint8 * (2**62)
+
+
+def view(address: int, size: int, owner: object) -> memoryview:
+    """A read-only view of foreign memory that keeps `owner` alive as long as anyone looks at it."""
+    if size == 0:
+        return memoryview(b"")
+    window = _Window.from_address(address)
+    setattr(window, "_owner", owner)
+    return memoryview(window).cast("B")[:size].toreadonly()
+
+
+def encode(text: str | bytes | os.PathLike[str] | None) -> bytes | None:
+    """A path or a text as C takes it; None stays None."""
+    if text is None or isinstance(text, bytes):
+        return text
+    return os.fsencode(text) if isinstance(text, os.PathLike) else text.encode("utf-8", "surrogateescape")
+
+
+def decode(text: bytes | None) -> str:
+    """A text of C's."""
+    return text.decode("utf-8", "replace") if text is not None else ""

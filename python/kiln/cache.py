@@ -1,0 +1,473 @@
+"""The compile cache: bytes in, bytes out, compiled once however many threads, processes and machines ask."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import inspect
+import os
+import threading
+from types import TracebackType
+from typing import Any, Awaitable, Callable, Iterable, Iterator, Optional, Union
+
+from kiln import _flight, stats
+from kiln import _structs as s
+from kiln._handle import Handle
+from kiln._library import decode, encode, lib
+from kiln._walk import Entry, walk
+from kiln.blob import Blob, as_bytes
+from kiln.errors import MISS, InvalidError, check
+from kiln.explain import Explanation, collect
+from kiln.recipe import Key, Recipe, key_of
+
+_DISABLED, _RECACHE, _READONLY, _NO_DISK = 1, 2, 4, 8
+_NO_FLOOR = _NO_LIMIT = (1 << 64) - 1
+
+
+class Cache:
+    """A cache of compiled code, in memory and on disk, behind packs and in front of remotes.
+
+    A problem of the cache never fails a compile: a full, read-only, damaged or slow store is logged, counted, and worked
+    around.
+
+    Parameters
+    ----------
+    root : path, optional
+        The directory of the disk tier. Default: ``$KILN_CACHE_DIR``, else the user's directory for caches.
+    disabled, recache, readonly : bool, optional
+        Always compile and store nothing; always compile and store; read every tier, and write memory alone.
+    disk : bool, optional
+        Whether there is a disk tier.
+    disk_max_bytes, disk_max_files, memory_max_bytes, memory_max_count : int, optional
+        Limits, in bytes and in entries. Default: 2 GiB, 100,000, 256 MiB, 4,096.
+    disk_min_free : int, optional
+        Bytes that stay free on the file system; 0: no such floor. Default: 5 % of it, at most 1 GiB.
+    max_age : float, optional
+        Seconds after which an entry that was not used is evicted. Default: never.
+    wait : float, optional
+        The longest wait for another process's compile, in seconds. Default: 600.
+    fsync : bool, optional
+        Whether entries are published with fsync.
+    packs : iterable of paths, optional
+        Read-only packs, in order.
+    remotes : iterable of str, optional
+        URLs of remotes, in order.
+
+    Raises
+    ------
+    InvalidError
+        An option, or a variable of the environment.
+
+    Notes
+    -----
+    What is not given is as the environment (``KILN_CACHE_DIR``, ``KILN_REMOTE``, ...) says. Any thread may use a cache, and a
+    child after ``fork()``. While it waits or reads the GIL is free. A wait for another process cannot be interrupted
+    before it ends; `wait` limits it.
+
+    Examples
+    --------
+    >>> import kiln, tempfile
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> with kiln.Cache(directory.name) as cache:
+    ...     recipe = kiln.Recipe("example.upper", 1, source="saxpy")
+    ...     first = cache.get_or_compile(recipe, lambda: b"SAXPY")
+    ...     again = cache.get_or_compile(recipe, lambda: b"not called")
+    ...     print(first.origin, again.origin, bytes(again))
+    compiled memory b'SAXPY'
+    """
+
+    def __init__(
+        self,
+        root: Union[str, os.PathLike[str], None] = None,
+        *,
+        disabled: Optional[bool] = None,
+        recache: Optional[bool] = None,
+        readonly: Optional[bool] = None,
+        disk: bool = True,
+        disk_max_bytes: int = 0,
+        disk_max_files: int = 0,
+        memory_max_bytes: int = 0,
+        memory_max_count: int = 0,
+        disk_min_free: Optional[int] = None,
+        max_age: float = 0,
+        wait: float = 0,
+        fsync: Optional[bool] = None,
+        packs: Optional[Iterable[Union[str, os.PathLike[str]]]] = None,
+        remotes: Optional[Iterable[str]] = None,
+    ) -> None:
+        diag, options, out = s.Diag(), s.CacheOptions(), ctypes.c_void_p()
+        size = ctypes.sizeof(options)
+        check(lib.kiln_cache_options_init_sized(ctypes.byref(options), size, ctypes.byref(diag)), diag)
+        if root is not None:
+            options.root = encode(os.path.abspath(root))
+        for flag, wanted in ((_DISABLED, disabled), (_RECACHE, recache), (_READONLY, readonly), (_NO_DISK, not disk or None)):
+            if wanted is not None:
+                options.flags = options.flags | flag if wanted else options.flags & ~flag
+        options.disk_max_bytes = disk_max_bytes or options.disk_max_bytes
+        options.disk_max_files = disk_max_files
+        options.memory_max_bytes, options.memory_max_count = memory_max_bytes, memory_max_count
+        if disk_min_free is not None:
+            options.disk_min_free = disk_min_free or _NO_FLOOR
+        options.disk_max_age_s = max(1, round(max_age)) if max_age else options.disk_max_age_s
+        options.wait_ms = max(1, round(wait * 1000)) if wait else 0
+        if fsync is not None:
+            options.no_fsync = not fsync
+        if packs is not None:
+            options.packs = b":".join(os.fsencode(os.path.abspath(pack)) for pack in packs)
+        if remotes is not None:
+            options.remote = " ".join(remotes).encode()
+        check(lib.kiln_cache_create(ctypes.byref(options), ctypes.byref(out), ctypes.byref(diag)), diag)
+        self._handle = Handle("cache", out.value or 0, lib.kiln_cache_destroy)
+
+    # --- lifetime ---------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Closes the cache; waits for uploads to remotes. Blobs stay valid. Calls that are under way, and
+        runtimes that use it, end first."""
+        self._handle.close()
+
+    def __enter__(self) -> Cache:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return "<kiln.Cache, closed>" if self._handle.closed else f"<kiln.Cache at {self.root!r}>"
+
+    @property
+    def root(self) -> str:
+        """The directory of the disk tier, ``""`` if there is none."""
+        with self._handle as cache:
+            return decode(lib.kiln_cache_root(cache))
+
+    @property
+    def disk_reason(self) -> str:
+        """Why there is no disk tier, or why nothing is written to it; ``""`` if all is well."""
+        with self._handle as cache:
+            return decode(lib.kiln_cache_disk_reason(cache))
+
+    # --- lookups ----------------------------------------------------------------------------------------------
+
+    def get(self, what: Union[Recipe, Key, str, bytes]) -> Optional[Blob]:
+        """Looks an entry up, verified.
+
+        Parameters
+        ----------
+        what : Recipe, Key, or a key's text or bytes
+            What to look for.
+
+        Returns
+        -------
+        Blob or None
+            None on a miss; damage and errors of the store are misses too, counted.
+        """
+        key, out, origin, diag = key_of(what), ctypes.c_void_p(), ctypes.c_int(), s.Diag()
+        with self._handle as cache:
+            status = lib.kiln_cache_get(
+                cache, ctypes.byref(key._struct), ctypes.byref(out), ctypes.byref(origin), ctypes.byref(diag)
+            )
+        if status == MISS:
+            return None
+        check(status, diag)
+        return Blob._of(out.value or 0, origin.value)
+
+    def put(self, recipe: Recipe, data: Any, facts: Any = b"", *, compile_seconds: float = 0) -> Blob:
+        """Stores a payload under its recipe, replacing what is there.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            What it was made of.
+        data : bytes-like or Blob
+            The payload, not empty: a failure is never stored.
+        facts : bytes-like, optional
+            What a hit has to bring along besides.
+        compile_seconds : float, optional
+            How long the compile took, in seconds, for statistics.
+
+        Returns
+        -------
+        Blob
+            What was stored. Errors of the store are counted and logged, and raise nothing.
+
+        Raises
+        ------
+        InvalidError
+            The payload is empty, or a field could not be added to the recipe.
+        """
+        blob = data if isinstance(data, Blob) and len(as_bytes(facts, "facts")) == 0 else Blob(data, facts)
+        diag = s.Diag()
+        with self._handle as cache:
+            status = lib.kiln_cache_put(
+                cache, recipe._pointer, blob._pointer, round(compile_seconds * 1e9), ctypes.byref(diag)
+            )
+        check(status, diag)
+        return blob
+
+    def get_or_compile(self, recipe: Recipe, compile: _flight.Compile) -> Blob:
+        """A hit, or one compile however many threads and processes ask.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            All that decides the result.
+        compile : callable
+            Called without arguments on this thread if nobody has the result; returns the payload (bytes-like), or the
+            payload and its facts as a pair, or a blob. It may use the cache for other recipes.
+
+        Returns
+        -------
+        Blob
+            The result; `Blob.origin` says where it came from.
+
+        Raises
+        ------
+        Exception
+            What `compile` raised. It is never stored; threads that waited for it get a `CompileError` that says the same.
+        """
+        flight, out, origin, diag = _flight.Flight(compile), ctypes.c_void_p(), ctypes.c_int(), s.Diag()
+        number = _flight.depart(flight)
+        try:
+            with self._handle as cache:
+                status = lib.kiln_cache_get_or_compile(
+                    cache,
+                    recipe._pointer,
+                    _flight.run,
+                    number,
+                    ctypes.byref(out),
+                    ctypes.byref(origin),
+                    ctypes.byref(diag),
+                )
+        finally:
+            _flight.arrive(number)
+        if status != 0:
+            _flight.finish(flight, status, diag)
+        return Blob._of(out.value or 0, origin.value)
+
+    async def get_or_compile_async(
+        self, recipe: Recipe, compile: Callable[[], Union[Any, Awaitable[Any]]]
+    ) -> Blob:
+        """`get_or_compile` that is awaited: it waits, reads and compiles on a thread of its own.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            All that decides the result; it must not change meanwhile.
+        compile : callable or coroutine function
+            A function runs on that thread; a coroutine function runs in the loop that awaits.
+
+        Returns
+        -------
+        Blob
+            As of `get_or_compile`.
+
+        Raises
+        ------
+        Exception
+            What `compile` raised.
+
+        Notes
+        -----
+        To cancel the wait does not cancel a compile that is under way: others may be waiting for it, and it is stored.
+        """
+        loop = asyncio.get_running_loop()
+
+        def in_thread() -> Any:
+            result = compile()
+            if inspect.isawaitable(result):
+                return asyncio.run_coroutine_threadsafe(_awaited(result), loop).result()
+            return result
+
+        blob: Blob = await _on_thread(loop, lambda: self.get_or_compile(recipe, in_thread))
+        return blob
+
+    async def get_async(self, what: Union[Recipe, Key, str, bytes]) -> Optional[Blob]:
+        """`get` that is awaited: it reads on a thread of its own."""
+        blob: Optional[Blob] = await _on_thread(asyncio.get_running_loop(), lambda: self.get(what))
+        return blob
+
+    def contains(self, keys: Iterable[Union[Recipe, Key, str, bytes]]) -> list[bool]:
+        """Whether a lookup would find each of `keys`, without reading, counting or compiling anything."""
+        wanted = [key_of(what)._struct for what in keys]
+        there = (ctypes.c_bool * len(wanted))()
+        with self._handle as cache:
+            lib.kiln_cache_contains(cache, (s.Key * len(wanted))(*wanted), len(wanted), there)
+        return list(there)
+
+    def __contains__(self, what: Union[Recipe, Key, str, bytes]) -> bool:
+        return self.contains([what])[0]
+
+    # --- upkeep -----------------------------------------------------------------------------------------------
+
+    def remove(self, what: Union[Recipe, Key, str, bytes]) -> bool:
+        """Drops an entry from every writable tier; False if no tier had it."""
+        key, diag = key_of(what), s.Diag()
+        with self._handle as cache:
+            status = lib.kiln_cache_remove(cache, ctypes.byref(key._struct), ctypes.byref(diag))
+        if status != MISS:
+            check(status, diag)
+        return bool(status != MISS)
+
+    def trim(self, target_bytes: int = 0) -> None:
+        """Evicts from memory until at most `target_bytes` are held; what is on disk stays there."""
+        with self._handle as cache:
+            lib.kiln_cache_trim(cache, target_bytes)
+
+    def pin(self, what: Union[Recipe, Key, str, bytes]) -> bool:
+        """Keeps an entry in memory and on disk until `unpin`, or the cache's end; False if no tier has it."""
+        key, diag = key_of(what), s.Diag()
+        with self._handle as cache:
+            status = lib.kiln_cache_pin(cache, ctypes.byref(key._struct), ctypes.byref(diag))
+        if status != MISS:
+            check(status, diag)
+        return bool(status != MISS)
+
+    def unpin(self, what: Union[Recipe, Key, str, bytes]) -> None:
+        """Ends one `pin`."""
+        with self._handle as cache:
+            lib.kiln_cache_unpin(cache, ctypes.byref(key_of(what)._struct))
+
+    def prune(
+        self, *, max_age: float = 0, max_bytes: Optional[int] = None, target: Optional[str] = None
+    ) -> stats.Pruned:
+        """Removes entries on disk.
+
+        Parameters
+        ----------
+        max_age : float, optional
+            Those not used for so many seconds; 0: of any age.
+        max_bytes : int, optional
+            The least recently used ones beyond so many bytes. Default: no limit.
+        target : str, optional
+            Only those of one target.
+
+        Returns
+        -------
+        Pruned
+            What was looked at, and what was removed.
+
+        Raises
+        ------
+        UnavailableError, UnsupportedError, StorageError
+            There is no disk tier; it is read-only; or it failed.
+        """
+        options = s.PruneOptions(ctypes.sizeof(s.PruneOptions), round(max_age * 1e9))
+        options.max_bytes = _NO_LIMIT if max_bytes is None else max_bytes
+        options.target = encode(target)
+        result, diag = s.PruneResult(ctypes.sizeof(s.PruneResult)), s.Diag()
+        with self._handle as cache:
+            status = lib.kiln_cache_prune(cache, ctypes.byref(options), ctypes.byref(result), ctypes.byref(diag))
+        check(status, diag)
+        return stats.pruned(result)
+
+    def clear(self) -> stats.Pruned:
+        """Removes every entry on disk and in memory; raises as `prune`."""
+        result, diag = s.PruneResult(ctypes.sizeof(s.PruneResult)), s.Diag()
+        with self._handle as cache:
+            status = lib.kiln_cache_clear(cache, ctypes.byref(result), ctypes.byref(diag))
+        check(status, diag)
+        return stats.pruned(result)
+
+    # --- looking at it ----------------------------------------------------------------------------------------
+
+    def stats(self) -> dict[str, int]:
+        """The counters of this object, by name (``"hits_disk"``); `kiln.stats.counters` has their units."""
+        with self._handle as cache:
+            return stats.own(cache, list(stats.counter_names()))
+
+    def totals(self) -> dict[str, int]:
+        """The counters of all processes that used the directory since it was made; zeros without a disk tier."""
+        names, diag = list(stats.counter_names()), s.Diag()
+        values = stats.totals_buffer(names)
+        with self._handle as cache:
+            status = lib.kiln_cache_totals(cache, values, len(names), ctypes.byref(diag))
+        check(status, diag)
+        return dict(zip(names, (int(value) for value in values)))
+
+    def explain(self, what: Union[Recipe, Key, str, bytes]) -> Explanation:
+        """Why a lookup would miss: what differs from the nearest stored recipe.
+
+        Reads every entry of the cache: for people, not for hot paths.
+
+        Parameters
+        ----------
+        what : Recipe, Key, or a key's text or bytes
+            A recipe, or an entry that is or was in the cache.
+
+        Returns
+        -------
+        Explanation
+            Its ``why``, and the fields that differ.
+        """
+        with self._handle as cache:
+            if isinstance(what, Recipe):
+                recipe = what._pointer
+                found = collect(lambda visit, diag: lib.kiln_cache_explain(cache, recipe, visit, None, diag))
+            else:
+                key = ctypes.byref(key_of(what)._struct)
+                found = collect(lambda visit, diag: lib.kiln_cache_explain_key(cache, key, visit, None, diag))
+        if not found:
+            raise InvalidError("explain an entry", "nothing is known of it", "give its recipe")
+        return found[0]
+
+    def entries(self, target: Optional[str] = None) -> Iterator[Entry]:
+        """The entries on disk, in no order; of one target only if it is given."""
+        with self._handle as cache:
+            return iter(walk(cache, target))
+
+
+async def _awaited(result: Awaitable[Any]) -> Any:
+    return await result
+
+
+async def _on_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], Any]) -> Any:
+    # Not the loop's executor: a compile may itself await the cache, and threads that wait for it must never be as many
+    # as there are.
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: Optional[BaseException]) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = call()
+        except BaseException as error:  # goes to who awaits
+            failure = error
+        try:
+            loop.call_soon_threadsafe(settle, result, failure)
+        except RuntimeError:  # the loop was closed meanwhile: nobody awaits any more
+            pass
+
+    threading.Thread(target=run, name="kiln", daemon=True).start()
+    return await future
+
+
+_default: Optional[Cache] = None
+_default_lock = threading.Lock()
+
+
+def default_cache() -> Cache:
+    """The cache that the environment describes, opened once for the process and shared by all that ask for it.
+
+    Returns
+    -------
+    Cache
+        Do not close it.
+    """
+    global _default
+    with _default_lock:
+        if _default is None or _default._handle.closed:
+            _default = Cache()
+        return _default

@@ -1,0 +1,224 @@
+"""One compile over threads and processes, a free GIL, and the awaited forms."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from conftest import PACKAGE
+
+import kiln
+
+
+def recipe(source: str) -> kiln.Recipe:
+    return kiln.Recipe("test.flight", 1, source=source)
+
+
+def in_threads(count: int, work: Callable[[], Any]) -> list[Any]:
+    results: list[Any] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except Exception as error:
+            results.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_threads_share_one_compile(cache: kiln.Cache) -> None:
+    compiles: list[int] = []
+    all_there = threading.Barrier(8)
+
+    def compile() -> bytes:
+        compiles.append(1)
+        time.sleep(0.2)  # the others arrive meanwhile; it decides nothing
+        return b"A"
+
+    def ask() -> str:
+        all_there.wait()
+        return cache.get_or_compile(recipe("a"), compile).origin
+
+    origins = in_threads(8, ask)
+    assert len(compiles) == 1
+    assert origins.count("compiled") == 1 and set(origins) <= {"compiled", "shared", "memory"}
+
+
+def test_a_failure_reaches_all_who_wait(cache: kiln.Cache) -> None:
+    asked = threading.Barrier(4)
+
+    def compile() -> bytes:
+        time.sleep(0.2)
+        raise LookupError("no such thing")
+
+    def ask() -> None:
+        asked.wait()
+        cache.get_or_compile(recipe("a"), compile)
+
+    errors = in_threads(4, ask)
+    assert all("no such thing" in str(error) for error in errors)
+    assert all(isinstance(error, (LookupError, kiln.CompileError)) for error in errors)
+
+
+def test_other_threads_run_while_one_waits(cache: kiln.Cache) -> None:
+    """The leader's compile needs the GIL: were it held by the thread that waits for it, this would never end."""
+    leading, waiting = threading.Event(), threading.Event()
+
+    def compile() -> bytes:
+        leading.set()
+        waiting.wait()
+        time.sleep(0.05)
+        return b"A"
+
+    leader = threading.Thread(target=lambda: cache.get_or_compile(recipe("a"), compile))
+    leader.start()
+    leading.wait()
+    waiting.set()
+    assert bytes(cache.get_or_compile(recipe("a"), lambda: b"B")) == b"A"
+    leader.join()
+
+
+COMPILES_ONCE = """
+import sys, time, kiln
+
+def compile():
+    with open(sys.argv[2], "a") as log:
+        log.write("compiled\\n")
+    time.sleep(0.3)
+    return b"A"
+
+sys.stdin.readline()
+with kiln.Cache(sys.argv[1]) as cache:
+    print(bytes(cache.get_or_compile(kiln.Recipe("test.flight", 1, source="a"), compile)).decode())
+"""
+
+
+def test_processes_share_one_compile(tmp_path: Path, home: Path) -> None:
+    log = tmp_path / "log"
+    command = [sys.executable, "-c", COMPILES_ONCE, str(tmp_path / "cache"), str(log)]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    processes = [
+        subprocess.Popen(command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [process.communicate(timeout=60)[0].strip() for process in processes] == ["A"] * 4
+    assert log.read_text().splitlines() == ["compiled"]
+
+
+def test_a_child_after_fork_goes_on(cache: kiln.Cache) -> None:
+    cache.put(recipe("a"), b"A")
+    child = os.fork()
+    if child == 0:
+        found = cache.get(recipe("a"))
+        made = cache.get_or_compile(recipe("b"), lambda: b"B")
+        os._exit(0 if found is not None and bytes(found) == b"A" and bytes(made) == b"B" else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_closing_under_other_threads(tmp_path: Path) -> None:
+    """Threads that are inside calls end them; those that come later are refused; nothing crashes."""
+    cache = kiln.Cache(tmp_path)
+    cache.put(recipe("a"), b"A")
+    started = threading.Barrier(5)
+
+    def ask() -> str:
+        started.wait()
+        for _ in range(20_000):
+            try:
+                cache.get(recipe("a"))
+            except kiln.InvalidError:
+                return "refused"
+        return "done"
+
+    threads = threading.Thread(target=lambda: results.extend(in_threads(4, ask)))
+    results: list[str] = []
+    threads.start()
+    started.wait()
+    cache.close()
+    threads.join()
+    assert results == ["refused"] * 4
+
+
+def test_a_daemon_thread_at_exit(python: Callable[..., str], tmp_path: Path) -> None:
+    program = """
+import sys, threading, time, kiln
+cache = kiln.Cache(sys.argv[1])
+compiling = threading.Event()
+
+def compile():
+    compiling.set()
+    time.sleep(60)
+
+thread = threading.Thread(target=lambda: cache.get_or_compile(kiln.Recipe("t"), compile), daemon=True)
+thread.start()
+compiling.wait()
+print("ends")
+"""
+    assert python(program, tmp_path).strip() == "ends"
+
+
+# --- awaited ------------------------------------------------------------------------------------------------------
+
+
+def test_awaited(cache: kiln.Cache) -> None:
+    async def main() -> list[str]:
+        assert await cache.get_async(recipe("a")) is None
+        compiles: list[int] = []
+
+        async def compile() -> bytes:
+            compiles.append(1)
+            await asyncio.sleep(0.05)
+            return b"A"
+
+        blobs = await asyncio.gather(*(cache.get_or_compile_async(recipe("a"), compile) for _ in range(20)))
+        assert len(compiles) == 1
+        assert {bytes(blob) for blob in blobs} == {b"A"}
+        plain = await cache.get_or_compile_async(recipe("b"), lambda: b"B")
+        return [plain.origin]
+
+    assert asyncio.run(main()) == ["compiled"]
+
+
+def test_awaited_failures(cache: kiln.Cache) -> None:
+    async def fail() -> bytes:
+        raise LookupError("no such thing")
+
+    with pytest.raises(LookupError):
+        asyncio.run(cache.get_or_compile_async(recipe("a"), fail))
+
+
+def test_a_cancelled_wait_leaves_the_compile(cache: kiln.Cache) -> None:
+    compiling, may_end = threading.Event(), threading.Event()
+
+    def compile() -> bytes:
+        compiling.set()
+        may_end.wait()
+        return b"A"
+
+    async def main() -> None:
+        task = asyncio.ensure_future(cache.get_or_compile_async(recipe("a"), compile))
+        while not compiling.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        may_end.set()
+        assert bytes(await cache.get_or_compile_async(recipe("a"), lambda: b"B")) == b"A"
+
+    asyncio.run(main())
