@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A function that a header of src declares stands in the .c file of the same name, or in one that the
-header names. Prints every function that a reader would have to search for, and exits 1 if there is one."""
+header names, and a header's include guard says where the header lies: KILN_STORE_TIER_H is src/store/format/tier.h.
+Prints every function that a reader would have to search for and every other guard, and exits 1 if there is one."""
 import re
 import sys
 from pathlib import Path
@@ -12,6 +13,15 @@ BRACES = re.compile(r"\{[^{}]*\}")
 DECLARED = re.compile(r"^(?!typedef|static)[a-z][^;()=]*?\b(kn_\w+)\(", re.M)
 DEFINED = re.compile(r"^(?!static|typedef|extern|return)[A-Za-z_][^;{}()#=]*?\b(kn_\w+)\([^;{}]*\)\n\{",
                      re.M)
+GUARD = re.compile(r"^#ifndef (KILN_\w+_H)$", re.M)
+
+
+def guards(header):
+    """The guards that a header may have: its layer and its name, with the directories between or without. A backend
+    is as good as a layer."""
+    *rooms, name = [part.upper() for part in header.relative_to(ROOT / "src").with_suffix("").parts]
+    first = (0, 1) if rooms[0] == "BACKENDS" else (0,)
+    return {"_".join(["KILN", *rooms[i:j], name, "H"]) for i in first for j in range(i + 1, len(rooms) + 1)}
 
 
 def declarations(text):
@@ -31,6 +41,10 @@ def main():
     bad = 0
     for header in sorted((ROOT / "src").rglob("*.h")):
         text = header.read_text()
+        guard = GUARD.search(text)
+        if guard and guard[1] not in guards(header):
+            print(f"{header.relative_to(ROOT)}: the guard {guard[1]} is that of another file; use {min(guards(header))}")
+            bad += 1
         for name in declarations(text) if "windows" not in header.parts else ():
             for home in homes.get(name, ()):
                 if home != header.with_suffix(".c") and not re.search(rf"\b{home.name}\b", text):

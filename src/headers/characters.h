@@ -1,7 +1,7 @@
 /* What a preprocessor calls a word, a blank, a line end: classes of characters for include_scan.c.
  * Nothing here knows of a text as a whole. */
-#ifndef KILN_CORE_CHARACTERS_H
-#define KILN_CORE_CHARACTERS_H
+#ifndef KILN_HEADERS_CHARACTERS_H
+#define KILN_HEADERS_CHARACTERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

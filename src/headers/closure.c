@@ -1,4 +1,4 @@
-/* See closure.h. Here a manifest is found, checked against what is there now, and kept; finding
+/* See closure.h. Here a header list is found, checked against what is there now, and kept; finding
  * headers again is closure_walk.c's. */
 #include "headers/closure.h"
 
@@ -22,7 +22,7 @@
 
 static const char following[] = "following includes"; /* what fails without memory */
 
-/* Rows of a manifest from which on a thread of its own takes less time than it saves. */
+/* Rows of a header list from which on a thread of its own takes less time than it saves. */
 #define ASSUMED_ROWS 100u
 
 typedef struct closure {
@@ -33,12 +33,12 @@ typedef struct closure {
     bool has_path;
     bool has_includes;
     bool has_names; /* the source or an option mentions the name of its file */
-    kn_manifest manifest;
-    kiln_blob *blob;     /* whose bytes the manifest borrows; NULL: it was found again */
-    kiln_recipe *recipe; /* the manifest's; NULL: it is not kept */
+    kn_header_list list;
+    kiln_blob *blob;     /* whose bytes the header list borrows; NULL: it was found again */
+    kiln_recipe *recipe; /* the header list's; NULL: it is not kept */
     kiln_recipe *shared; /* that of the list which other machines can use; NULL likewise */
     bool anew;           /* the headers were found by a walk: the shared list is new as well */
-    kn_thread *looker;   /* checks the manifest while the caller goes on; NULL: nobody does */
+    kn_thread *looker;   /* checks the header list while the caller goes on; NULL: nobody does */
     kiln_status looked;  /* what it found */
 } closure;
 
@@ -103,16 +103,16 @@ static bool get_list(const closure *c, kiln_blob **out_blob)
            KILN_OK;
 }
 
-static kiln_status load_manifest(closure *c)
+static kiln_status load_list(closure *c)
 {
     kiln_blob *blob = NULL;
     if (c->recipe == NULL || !get_list(c, &blob)) {
         return KILN_MISS;
     }
-    kn_manifest_deinit(&c->manifest);
+    kn_header_list_deinit(&c->list);
     c->blob = blob;
     kiln_status status =
-        kn_manifest_parse(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)), &c->manifest);
+        kn_header_list_parse(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)), &c->list);
     return status == KILN_E_CORRUPT ? KILN_MISS : status;
 }
 
@@ -126,12 +126,12 @@ bool kn_closure_shared_key(const kn_closure *view, kiln_key *out_key)
     return true;
 }
 
-/* Stores the manifest as it is, or as one that other machines can use. */
+/* Stores the header list as it is, or as one that other machines can use. */
 static void save_list(const closure *c, bool shared)
 {
     kn_strbuf bytes;
     kn_strbuf_init(&bytes, 0);
-    kn_manifest_write(&c->manifest, !shared, &bytes);
+    kn_header_list_write(&c->list, !shared, &bytes);
     kiln_blob *blob = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = kn_strbuf_ok(&bytes)
@@ -162,12 +162,12 @@ void kn_closure_save(kn_closure *view)
     }
 }
 
-/* Whether all that the manifest says is so now. With `refresh`, what spares the next start reading
- * is taken up, to be saved. */
+/* Whether all that the header list says is so now. With `refresh`, what spares the next start
+ * reading is taken up, to be saved. */
 static kiln_status check_list(closure *c, bool refresh)
 {
     bool pays = false;
-    kiln_status status = kn_manifest_check(&c->path, &c->manifest, refresh, &pays);
+    kiln_status status = kn_header_list_check(&c->path, &c->list, refresh, &pays);
     c->view.save_pays = c->view.save_pays || (pays && c->recipe != NULL);
     return status;
 }
@@ -180,16 +180,16 @@ static void look_main(void *user)
     c->looked = check_list(c, true);
 }
 
-/* Whether a thread has begun to check the manifest. It has the path and the stamps of the manifest
- * for itself until it is joined; digests and names stay as they are. */
+/* Whether a thread has begun to check the header list. It has the path and the stamps of the header
+ * list for itself until it is joined; digests and names stay as they are. */
 static bool look_meanwhile(closure *c)
 {
-    const kn_manifest *manifest = &c->manifest;
-    if (!c->request.assume || manifest->header_count + manifest->absent_count < ASSUMED_ROWS) {
+    const kn_header_list *list = &c->list;
+    if (!c->request.assume || list->header_count + list->absent_count < ASSUMED_ROWS) {
         return false;
     }
-    for (size_t i = 0; i < manifest->absent_count; i++) {
-        if (manifest->absent[i].base == KN_PLACE_SHIPS) {
+    for (size_t i = 0; i < list->absent_count; i++) {
+        if (list->absent[i].base == KN_PLACE_SHIPS) {
             return false; /* the caller's function is for the caller's thread */
         }
     }
@@ -198,7 +198,7 @@ static bool look_meanwhile(closure *c)
 
 static void count_lookup(closure *c)
 {
-    c->view.headers = c->manifest.header_count;
+    c->view.headers = c->list.header_count;
     c->view.files_read = c->path.read;
     c->view.files_statted = c->path.statted;
 }
@@ -212,7 +212,7 @@ kiln_status kn_closure_settle(kn_closure *view)
     kn_thread_join(c->looker);
     c->looker = NULL;
     view->assumed = false;
-    view->from_manifest = c->looked == KILN_OK;
+    view->from_list = c->looked == KILN_OK;
     count_lookup(c);
     return c->looked;
 }
@@ -235,20 +235,19 @@ static bool is_text(kiln_language language)
 
 static kiln_status find_anew(closure *c)
 {
-    kn_manifest_deinit(&c->manifest);
+    kn_header_list_deinit(&c->list);
     c->anew = true;
-    c->manifest.recorded_ns = kn_clock_wall();
-    kiln_status status =
-        kn_closure_walk(&c->path, &c->manifest, c->view.reason, sizeof c->view.reason);
+    c->list.recorded_ns = kn_clock_wall();
+    kiln_status status = kn_closure_walk(&c->path, &c->list, c->view.reason, sizeof c->view.reason);
     if (status == KILN_OK) {
-        (void)kn_manifest_group(&c->manifest); /* without directories a check takes longer */
+        (void)kn_header_list_group(&c->list); /* without directories a check takes longer */
     }
     c->view.save_pays = status == KILN_OK && c->view.reason[0] == '\0' && c->recipe != NULL;
     return status;
 }
 
 /* Whether there is any directory to look into. Where there is none, following the includes takes
- * less time than a manifest does. */
+ * less time than a header list does. */
 static bool looks_on_disk(const kn_closure_request *request)
 {
     return request->folder != NULL || request->source->include_dir_count > 0 ||
@@ -276,14 +275,14 @@ static kiln_status find_closure(closure *c, kiln_diag *diag)
     if (status != KILN_OK) {
         return status;
     }
-    status = load_manifest(c);
+    status = load_list(c);
     view->assumed = status == KILN_OK && look_meanwhile(c);
     if (view->assumed) {
         return KILN_OK;
     }
     if (status == KILN_OK) {
         status = check_list(c, true);
-        view->from_manifest = status == KILN_OK;
+        view->from_list = status == KILN_OK;
     }
     if (status == KILN_MISS) {
         status = find_anew(c);
@@ -340,7 +339,7 @@ kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_
         return kn_no_memory(diag, following);
     }
     c->request = *request;
-    kn_manifest_init(&c->manifest);
+    kn_header_list_init(&c->list);
     status = copy_dirs(c) ? find_closure(c, diag) : kn_no_memory(diag, following);
     c->request.first = NULL;
     if (status != KILN_OK) {
@@ -361,7 +360,7 @@ void kn_closure_destroy(kn_closure *view)
     (void)kn_closure_settle(view);
     kiln_recipe_destroy(c->shared);
     kiln_recipe_destroy(c->recipe);
-    kn_manifest_deinit(&c->manifest);
+    kn_header_list_deinit(&c->list);
     kiln_blob_release(c->blob);
     if (c->has_path) {
         kn_include_path_deinit(&c->path);
@@ -375,7 +374,7 @@ void kn_closure_destroy(kn_closure *view)
 bool kn_closure_names_matter(const kn_closure *view)
 {
     const closure *c = (const closure *)view;
-    return c->request.names || c->has_names || (c->has_includes && c->manifest.names_seen);
+    return c->request.names || c->has_names || (c->has_includes && c->list.names_seen);
 }
 
 bool kn_closure_source_names(const kn_closure *view)
@@ -436,14 +435,14 @@ static kiln_status add_names(const closure *c, kiln_recipe *recipe, kiln_diag *d
         kn_strbuf_append_text(&line, c->request.names_given ? name : kn_path_name(name));
     }
     kiln_status status = add_line(recipe, "name", &line, diag);
-    for (size_t i = 0; i < c->manifest.header_count && status == KILN_OK; i++) {
-        const kn_place *place = &c->manifest.headers[i].place;
+    for (size_t i = 0; i < c->list.header_count && status == KILN_OK; i++) {
+        const kn_place *place = &c->list.headers[i].place;
         kn_strbuf_clear(&line);
         kn_strbuf_printf(&line, "%d %u %s", (int)place->base, place->index,
-                         kn_manifest_name(&c->manifest, place->name));
+                         kn_header_list_name(&c->list, place->name));
         status = add_line(recipe, "name.header", &line, diag);
     }
-    if (status == KILN_OK && (c->manifest.header_count > 0 || c->request.names)) {
+    if (status == KILN_OK && (c->list.header_count > 0 || c->request.names)) {
         status = add_dirs(c, recipe, &line, diag);
     }
     if (status == KILN_OK && c->request.names && !c->request.names_relative &&
@@ -472,23 +471,23 @@ kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_
     }
     kn_strbuf line;
     kn_strbuf_init(&line, 0);
-    for (size_t i = 0; i < c->manifest.header_count && status == KILN_OK; i++) {
-        const kn_manifest_header *row = &c->manifest.headers[i];
+    for (size_t i = 0; i < c->list.header_count && status == KILN_OK; i++) {
+        const kn_header_list_header *row = &c->list.headers[i];
         if (row->place.base == KN_PLACE_SYSTEM) {
             continue; /* a toolkit's hundreds are in the graph's digest, taken once */
         }
         char hex[2 * sizeof row->digest + 1];
         kn_hex_encode(row->digest, sizeof row->digest, hex);
         kn_strbuf_clear(&line);
-        kn_strbuf_printf(&line, "%s %s", kn_manifest_name(&c->manifest, row->written), hex);
+        kn_strbuf_printf(&line, "%s %s", kn_header_list_name(&c->list, row->written), hex);
         status = kn_strbuf_ok(&line)
                      ? kiln_recipe_add_text(recipe, "header", line.data, line.length, diag)
                      : kn_no_memory(diag, following);
     }
     kn_strbuf_deinit(&line);
     if (status == KILN_OK) {
-        status = kiln_recipe_add_bytes(recipe, "includes", c->manifest.graph,
-                                       sizeof c->manifest.graph, diag);
+        status =
+            kiln_recipe_add_bytes(recipe, "includes", c->list.graph, sizeof c->list.graph, diag);
     }
     return status;
 }
@@ -501,7 +500,7 @@ static kiln_status visit_place(const closure *c, const kn_place *place, const kn
         return KILN_OK;
     }
     kiln_status status =
-        kn_include_path_of(&c->path, place, kn_manifest_name(&c->manifest, place->name), &path);
+        kn_include_path_of(&c->path, place, kn_header_list_name(&c->list, place->name), &path);
     if (status == KILN_OK) {
         status = visit(user, path, stamp);
     }
@@ -512,19 +511,19 @@ static kiln_status visit_place(const closure *c, const kn_place *place, const kn
 kiln_status kn_closure_places(const kn_closure *view, kn_closure_place_fn *visit, void *user)
 {
     const closure *c = (const closure *)view;
-    const kn_manifest *manifest = &c->manifest;
+    const kn_header_list *list = &c->list;
     kiln_status status = KILN_OK;
     if (view->bypass || !c->has_includes) {
         return KILN_OK;
     }
-    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
-        const kn_manifest_header *row = &manifest->headers[i];
+    for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
+        const kn_header_list_header *row = &list->headers[i];
         const bool settled = row->place.base == KN_PLACE_MEMORY ||
-                             kn_stamp_holds(&row->stamp, &row->stamp, manifest->recorded_ns);
+                             kn_stamp_holds(&row->stamp, &row->stamp, list->recorded_ns);
         status = settled ? visit_place(c, &row->place, &row->stamp, visit, user) : KILN_MISS;
     }
-    for (size_t i = 0; i < manifest->absent_count && status == KILN_OK; i++) {
-        status = visit_place(c, &manifest->absent[i], NULL, visit, user);
+    for (size_t i = 0; i < list->absent_count && status == KILN_OK; i++) {
+        status = visit_place(c, &list->absent[i], NULL, visit, user);
     }
     return status;
 }
@@ -532,17 +531,17 @@ kiln_status kn_closure_places(const kn_closure *view, kn_closure_place_fn *visit
 kiln_status kn_closure_watch(const kn_closure *view, kn_closure_place_fn *visit, void *user)
 {
     const closure *c = (const closure *)view;
-    const kn_manifest *manifest = &c->manifest;
+    const kn_header_list *list = &c->list;
     kiln_status status = KILN_OK;
     if (!c->has_path) {
         return KILN_OK;
     }
-    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
-        const kn_manifest_header *row = &manifest->headers[i];
+    for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
+        const kn_header_list_header *row = &list->headers[i];
         status = visit_place(c, &row->place, &row->stamp, visit, user);
     }
-    for (size_t i = 0; i < manifest->absent_count && status == KILN_OK; i++) {
-        status = visit_place(c, &manifest->absent[i], NULL, visit, user);
+    for (size_t i = 0; i < list->absent_count && status == KILN_OK; i++) {
+        status = visit_place(c, &list->absent[i], NULL, visit, user);
     }
     return status;
 }

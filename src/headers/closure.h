@@ -25,8 +25,8 @@
  *
  * What cannot be known is not guessed: `bypass` is set, with a reason for the log. A failed status
  * means out of memory or a wrong request only. This file must not know any backend. */
-#ifndef KILN_CORE_CLOSURE_H
-#define KILN_CORE_CLOSURE_H
+#ifndef KILN_HEADERS_CLOSURE_H
+#define KILN_HEADERS_CLOSURE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,9 +72,9 @@ typedef struct kn_closure_request {
     bool search_path_complete;
     bool (*ships_header)(void *user, const char *name); /* may be NULL */
     void *user;
-    kiln_cache *cache; /* where manifests are kept; NULL: none, every file is read every time */
+    kiln_cache *cache; /* where header lists are kept; NULL: none, every file is read every time */
     /* Everything but headers: source text, options, defines, toolchain and target identity. Used
-     * during kn_closure_find only; its key finds the manifest. May be NULL without a cache. */
+     * during kn_closure_find only; its key finds the header list. May be NULL without a cache. */
     const kiln_recipe *first;
     /* Digests of headers that other closures of this process have read; NULL: none. It outlives the
      * closure. */
@@ -92,7 +92,7 @@ typedef struct kn_closure {
     size_t headers;       /* files reached, headers in memory included */
     size_t files_read;    /* opened and read during kn_closure_find */
     size_t files_statted; /* looked for, found or not */
-    bool from_manifest;   /* the list came from a manifest that still holds */
+    bool from_list;       /* the headers came from a stored list that still holds */
     bool save_pays;       /* kn_closure_save has something to write */
     bool assumed;         /* kn_closure_settle has yet to be asked */
 } kn_closure;
@@ -143,7 +143,7 @@ kiln_status kn_closure_watch(const kn_closure *closure, kn_closure_place_fn *vis
  */
 bool kn_closure_still_true(kn_closure *closure);
 
-/* Writes the manifest if it is new or the next start would profit; call it off the critical path
+/* Writes the header list if it is new or the next start would profit; call it off the critical path
  * and after a success only. Errors are logged by the store and fail no one. */
 void kn_closure_save(kn_closure *closure);
 

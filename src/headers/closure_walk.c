@@ -20,7 +20,7 @@
 #define EDGE_END 0xFFFFFFFFu
 #define EDGE_SHIPS 0xFFFFFFFEu
 
-/* A file reached. Ordinals count from 1 (0 is the source); row ordinal - 1 of the manifest. */
+/* A file reached. Ordinals count from 1 (0 is the source); row ordinal - 1 of the header list. */
 typedef struct node {
     uint32_t ordinal;
     uint32_t depth;
@@ -31,7 +31,7 @@ typedef struct node {
 typedef struct walk {
     kn_include_path *path;
     const kiln_source *source;
-    kn_manifest *manifest;
+    kn_header_list *list;
     node **nodes;
     size_t node_count, node_capacity;
     kn_map places; /* place -> node, or &absent */
@@ -51,7 +51,7 @@ typedef struct walk {
 static const char *text_name(const walk *w)
 {
     if (w->from != NULL) {
-        return kn_manifest_name(w->manifest, w->manifest->headers[w->from->ordinal - 1].written);
+        return kn_header_list_name(w->list, w->list->headers[w->from->ordinal - 1].written);
     }
     return w->source->name != NULL ? kn_path_name(w->source->name) : "source";
 }
@@ -119,26 +119,25 @@ static void append_normal(kn_strbuf *key, const char *name)
 
 static bool has_room(const walk *w)
 {
-    return w->manifest->absent_count + w->node_count < KN_CLOSURE_MAX_PLACES &&
-           w->node_count < KN_CLOSURE_MAX_FILES && w->manifest->names.length < NAMES_BOUND;
+    return w->list->absent_count + w->node_count < KN_CLOSURE_MAX_PLACES &&
+           w->node_count < KN_CLOSURE_MAX_FILES && w->list->names.length < NAMES_BOUND;
 }
 
 static bool add_node_row(walk *w, kn_place place, const char *name, kn_span written,
                          const kn_stamp *stamp)
 {
     /* The stamp for one who watches: a walk that is refused may end before the file is read. */
-    kn_manifest_header row = {
+    kn_header_list_header row = {
         .place = place, .written_length = (uint32_t)written.length, .stamp = *stamp};
     kn_span full = kn_span_of(name, place.name_length);
-    if (!kn_manifest_add_name(w->manifest, full, &row.place.name)) {
+    if (!kn_header_list_add_name(w->list, full, &row.place.name)) {
         return false;
     }
     row.written = row.place.name;
-    if (!kn_span_equal(full, written) &&
-        !kn_manifest_add_name(w->manifest, written, &row.written)) {
+    if (!kn_span_equal(full, written) && !kn_header_list_add_name(w->list, written, &row.written)) {
         return false;
     }
-    return kn_manifest_add_header(w->manifest, &row);
+    return kn_header_list_add_header(w->list, &row);
 }
 
 static bool push_node(walk *w, node *added)
@@ -207,8 +206,8 @@ static kiln_status add_node(walk *w, kn_place place, const char *name, kn_span w
 
 static kiln_status add_absent(walk *w, kn_place place, const char *name)
 {
-    if (!kn_manifest_add_name(w->manifest, kn_span_of(name, place.name_length), &place.name) ||
-        !kn_manifest_add_absent(w->manifest, &place) ||
+    if (!kn_header_list_add_name(w->list, kn_span_of(name, place.name_length), &place.name) ||
+        !kn_header_list_add_absent(w->list, &place) ||
         !kn_map_put(&w->places, w->key.data, w->key.length, &w->absent, NULL)) {
         return KILN_E_NOMEM;
     }
@@ -287,16 +286,15 @@ static kiln_status try_memory(walk *w, const kn_include *include)
 
 static bool in_memory(const walk *w)
 {
-    return w->from != NULL &&
-           w->manifest->headers[w->from->ordinal - 1].place.base == KN_PLACE_MEMORY;
+    return w->from != NULL && w->list->headers[w->from->ordinal - 1].place.base == KN_PLACE_MEMORY;
 }
 
 /* Tries "<start><folder of the text at hand><name>". */
 static kiln_status try_in_folder(walk *w, kn_place_base base, size_t index, const char *start,
                                  const kn_include *include)
 {
-    const kn_manifest_header *row = &w->manifest->headers[w->from->ordinal - 1];
-    const char *name = kn_manifest_name(w->manifest, row->place.name);
+    const kn_header_list_header *row = &w->list->headers[w->from->ordinal - 1];
+    const char *name = kn_header_list_name(w->list, row->place.name);
     kn_strbuf_clear(&w->scratch);
     kn_strbuf_append_text(&w->scratch, start);
     kn_strbuf_append(&w->scratch, name, (size_t)(kn_path_name(name) - name));
@@ -316,10 +314,10 @@ static kiln_status try_beside(walk *w, const kn_include *include)
                    ? try_place(w, KN_PLACE_FOLDER, 0, include->name, include)
                    : KILN_OK;
     }
-    const kn_place place = w->manifest->headers[w->from->ordinal - 1].place;
+    const kn_place place = w->list->headers[w->from->ordinal - 1].place;
     kiln_status status = try_in_folder(w, place.base, place.index, "", include);
     if (status == KILN_OK && place.base == KN_PLACE_MEMORY) {
-        const char *name = kn_manifest_name(w->manifest, place.name);
+        const char *name = kn_header_list_name(w->list, place.name);
         status =
             try_in_folder(w, KN_PLACE_ABSOLUTE, 0, kn_path_is_absolute(name) ? "" : "./", include);
     }
@@ -423,8 +421,8 @@ static kiln_status walk_computed(void *user, kn_span text, size_t line, bool nex
     const kn_computed_include include = {
         .from = w->from,
         .line = line,
-        .trusted = w->from != NULL &&
-                   w->manifest->headers[w->from->ordinal - 1].place.base == KN_PLACE_SYSTEM,
+        .trusted =
+            w->from != NULL && w->list->headers[w->from->ordinal - 1].place.base == KN_PLACE_SYSTEM,
         .next = next,
         .probe = probe,
     };
@@ -484,7 +482,7 @@ static kiln_status scan_text(walk *w, kn_span text)
     };
     kiln_status status = kn_include_scan_macros(text, kn_closure_raw_strings(w->source),
                                                 visit_include, &macros, w, &stop);
-    w->manifest->names_seen = w->manifest->names_seen || stop.names;
+    w->list->names_seen = w->list->names_seen || stop.names;
     if (status == KILN_OK && stop.why != NULL) {
         return refuse_walk(w, ":%zu: %s", stop.line, stop.why);
     }
@@ -494,7 +492,7 @@ static kiln_status scan_text(walk *w, kn_span text)
 static kiln_status expand_node(walk *w, const node *at)
 {
     size_t row = at->ordinal - 1;
-    kn_manifest_header *headers = w->manifest->headers;
+    kn_header_list_header *headers = w->list->headers;
     if (at->alias != NULL) {
         headers[row].stamp = headers[at->alias->ordinal - 1].stamp;
         memcpy(headers[row].digest, headers[at->alias->ordinal - 1].digest, 32);
@@ -502,7 +500,7 @@ static kiln_status expand_node(walk *w, const node *at)
     }
     w->from = at;
     kn_include_file file;
-    const char *name = kn_manifest_name(w->manifest, headers[row].place.name);
+    const char *name = kn_header_list_name(w->list, headers[row].place.name);
     kiln_status status = kn_include_path_read(w->path, &headers[row].place, name, &file);
     if (status != KILN_OK) {
         return status == KILN_E_NOMEM
@@ -549,15 +547,12 @@ static kiln_status visit_implied(walk *w)
     return status;
 }
 
-kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *reason,
+kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, char *reason,
                             size_t reason_size)
 {
     const kiln_source *source = path->request->source;
-    walk w = {.path = path,
-              .source = source,
-              .manifest = manifest,
-              .reason = reason,
-              .reason_size = reason_size};
+    walk w = {
+        .path = path, .source = source, .list = list, .reason = reason, .reason_size = reason_size};
     kn_map_init(&w.places);
     kn_map_init(&w.normal);
     kn_strbuf_init(&w.edges, EDGES_BOUND);
@@ -575,13 +570,13 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_manifest *manifest, char *
     if (status == KILN_OK) {
         status = expand_all(&w);
     }
-    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
-        if (manifest->headers[i].place.base == KN_PLACE_SYSTEM) {
-            kn_strbuf_append(&w.edges, manifest->headers[i].digest, 32);
+    for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
+        if (list->headers[i].place.base == KN_PLACE_SYSTEM) {
+            kn_strbuf_append(&w.edges, list->headers[i].digest, 32);
         }
     }
-    if (status == KILN_OK && !kn_digest_bytes(&path->digest, kn_strbuf_text(&w.edges),
-                                              w.edges.length, manifest->graph)) {
+    if (status == KILN_OK &&
+        !kn_digest_bytes(&path->digest, kn_strbuf_text(&w.edges), w.edges.length, list->graph)) {
         status = KILN_E_NOMEM;
     }
     for (size_t i = 0; i < w.node_count; i++) {

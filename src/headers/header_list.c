@@ -1,4 +1,4 @@
-/* See manifest.h and docs/formats.md. */
+/* See header_list.h and docs/formats.md. */
 #include "headers/header_list.h"
 
 #include <stdlib.h>
@@ -18,19 +18,19 @@
 #define YOUNG_NS ((int64_t)2000000000)
 #define SECOND_NS ((int64_t)1000000000)
 
-void kn_manifest_init(kn_manifest *manifest)
+void kn_header_list_init(kn_header_list *list)
 {
-    *manifest = (kn_manifest){0};
-    kn_strbuf_init(&manifest->names, NAMES_LIMIT);
+    *list = (kn_header_list){0};
+    kn_strbuf_init(&list->names, NAMES_LIMIT);
 }
 
-void kn_manifest_deinit(kn_manifest *manifest)
+void kn_header_list_deinit(kn_header_list *list)
 {
-    free(manifest->headers);
-    free(manifest->absent);
-    free(manifest->folders);
-    kn_strbuf_deinit(&manifest->names);
-    kn_manifest_init(manifest);
+    free(list->headers);
+    free(list->absent);
+    free(list->folders);
+    kn_strbuf_deinit(&list->names);
+    kn_header_list_init(list);
 }
 
 static bool grow_rows(void **rows, size_t count, size_t *capacity, size_t row_size)
@@ -51,53 +51,53 @@ static bool grow_rows(void **rows, size_t count, size_t *capacity, size_t row_si
     return true;
 }
 
-bool kn_manifest_add_name(kn_manifest *manifest, kn_span name, uint32_t *out_offset)
+bool kn_header_list_add_name(kn_header_list *list, kn_span name, uint32_t *out_offset)
 {
-    *out_offset = (uint32_t)manifest->names.length;
-    kn_strbuf_append(&manifest->names, name.data, name.length);
-    kn_strbuf_append_char(&manifest->names, '\0');
-    return kn_strbuf_ok(&manifest->names);
+    *out_offset = (uint32_t)list->names.length;
+    kn_strbuf_append(&list->names, name.data, name.length);
+    kn_strbuf_append_char(&list->names, '\0');
+    return kn_strbuf_ok(&list->names);
 }
 
-bool kn_manifest_add_header(kn_manifest *manifest, const kn_manifest_header *header)
+bool kn_header_list_add_header(kn_header_list *list, const kn_header_list_header *header)
 {
-    void *rows = manifest->headers;
-    if (!grow_rows(&rows, manifest->header_count, &manifest->header_capacity, sizeof *header)) {
+    void *rows = list->headers;
+    if (!grow_rows(&rows, list->header_count, &list->header_capacity, sizeof *header)) {
         return false;
     }
-    manifest->headers = rows;
-    manifest->headers[manifest->header_count++] = *header;
+    list->headers = rows;
+    list->headers[list->header_count++] = *header;
     return true;
 }
 
-bool kn_manifest_add_absent(kn_manifest *manifest, const kn_place *place)
+bool kn_header_list_add_absent(kn_header_list *list, const kn_place *place)
 {
-    void *rows = manifest->absent;
-    if (!grow_rows(&rows, manifest->absent_count, &manifest->absent_capacity, sizeof *place)) {
+    void *rows = list->absent;
+    if (!grow_rows(&rows, list->absent_count, &list->absent_capacity, sizeof *place)) {
         return false;
     }
-    manifest->absent = rows;
-    manifest->absent[manifest->absent_count++] = *place;
+    list->absent = rows;
+    list->absent[list->absent_count++] = *place;
     return true;
 }
 
 /* --- directories ------------------------------------------------------------------------------ */
 
 /* Joins the rows of each directory: a row goes before those that came before it. */
-static void link_rows(kn_manifest *manifest)
+static void link_rows(kn_header_list *list)
 {
-    for (size_t i = manifest->header_count; i > 0; i--) {
-        kn_place *place = &manifest->headers[i - 1].place;
+    for (size_t i = list->header_count; i > 0; i--) {
+        kn_place *place = &list->headers[i - 1].place;
         if (place->folder != 0) {
-            kn_manifest_folder *folder = &manifest->folders[place->folder - 1];
+            kn_header_list_directory *folder = &list->folders[place->folder - 1];
             place->next = folder->first_header;
             folder->first_header = (uint32_t)i;
         }
     }
-    for (size_t i = manifest->absent_count; i > 0; i--) {
-        kn_place *place = &manifest->absent[i - 1];
+    for (size_t i = list->absent_count; i > 0; i--) {
+        kn_place *place = &list->absent[i - 1];
         if (place->folder != 0) {
-            kn_manifest_folder *folder = &manifest->folders[place->folder - 1];
+            kn_header_list_directory *folder = &list->folders[place->folder - 1];
             place->next = folder->first_absent;
             folder->first_absent = (uint32_t)i;
         }
@@ -110,9 +110,9 @@ static bool is_on_disk(kn_place_base base)
 }
 
 /* Gives a place its directory, by what is before the last "/" of its name. */
-static bool put_in_folder(kn_manifest *manifest, kn_place *place, kn_map *known, kn_strbuf *key)
+static bool put_in_folder(kn_header_list *list, kn_place *place, kn_map *known, kn_strbuf *key)
 {
-    const char *name = kn_manifest_name(manifest, place->name);
+    const char *name = kn_header_list_name(list, place->name);
     unsigned char head[8];
     uint32_t length = place->name_length;
     while (length > 0 && name[length - 1] != '/') {
@@ -132,15 +132,14 @@ static bool put_in_folder(kn_manifest *manifest, kn_place *place, kn_map *known,
     }
     uintptr_t row = (uintptr_t)kn_map_find(known, key->data, key->length);
     if (row == 0) {
-        void *rows = manifest->folders;
-        if (!grow_rows(&rows, manifest->folder_count, &manifest->folder_capacity,
-                       sizeof *manifest->folders)) {
+        void *rows = list->folders;
+        if (!grow_rows(&rows, list->folder_count, &list->folder_capacity, sizeof *list->folders)) {
             return false;
         }
-        manifest->folders = rows;
-        manifest->folders[manifest->folder_count++] =
-            (kn_manifest_folder){place->base, place->index, place->name, length, 0, 0};
-        row = manifest->folder_count;
+        list->folders = rows;
+        list->folders[list->folder_count++] =
+            (kn_header_list_directory){place->base, place->index, place->name, length, 0, 0};
+        row = list->folder_count;
         if (!kn_map_put(known, key->data, key->length, (void *)row, NULL)) { /* a number */
             return false;
         }
@@ -149,30 +148,30 @@ static bool put_in_folder(kn_manifest *manifest, kn_place *place, kn_map *known,
     return true;
 }
 
-bool kn_manifest_group(kn_manifest *manifest)
+bool kn_header_list_group(kn_header_list *list)
 {
     kn_map known;
     kn_strbuf key;
     bool good = true;
     kn_map_init(&known);
     kn_strbuf_init(&key, 0);
-    manifest->folder_count = 0;
-    for (size_t i = 0; i < manifest->header_count && good; i++) {
-        good = put_in_folder(manifest, &manifest->headers[i].place, &known, &key);
+    list->folder_count = 0;
+    for (size_t i = 0; i < list->header_count && good; i++) {
+        good = put_in_folder(list, &list->headers[i].place, &known, &key);
     }
-    for (size_t i = 0; i < manifest->absent_count && good; i++) {
-        good = put_in_folder(manifest, &manifest->absent[i], &known, &key);
+    for (size_t i = 0; i < list->absent_count && good; i++) {
+        good = put_in_folder(list, &list->absent[i], &known, &key);
     }
     if (good) {
-        link_rows(manifest);
+        link_rows(list);
     } else {
-        for (size_t i = 0; i < manifest->header_count; i++) {
-            manifest->headers[i].place.folder = 0;
+        for (size_t i = 0; i < list->header_count; i++) {
+            list->headers[i].place.folder = 0;
         }
-        for (size_t i = 0; i < manifest->absent_count; i++) {
-            manifest->absent[i].folder = 0;
+        for (size_t i = 0; i < list->absent_count; i++) {
+            list->absent[i].folder = 0;
         }
-        manifest->folder_count = 0;
+        list->folder_count = 0;
     }
     kn_strbuf_deinit(&key);
     kn_map_deinit(&known);
@@ -192,7 +191,7 @@ static void put_place(unsigned char *row, const kn_place *place)
 }
 
 /* Without stamps only the size is in it: no time and no number of a file of this machine. */
-static void put_header(unsigned char *row, const kn_manifest_header *header, bool stamps)
+static void put_header(unsigned char *row, const kn_header_list_header *header, bool stamps)
 {
     const kn_stamp none = {.size = header->stamp.size};
     const kn_stamp *stamp = stamps ? &header->stamp : &none;
@@ -209,33 +208,33 @@ static void put_header(unsigned char *row, const kn_manifest_header *header, boo
     memcpy(row + 80, header->digest, sizeof header->digest);
 }
 
-void kn_manifest_write(const kn_manifest *manifest, bool stamps, kn_strbuf *out)
+void kn_header_list_write(const kn_header_list *list, bool stamps, kn_strbuf *out)
 {
     unsigned char head[HEAD_SIZE] = {0};
-    const kn_span names = manifest->pool.data != NULL ? manifest->pool
-                                                      : kn_span_of(kn_strbuf_text(&manifest->names),
-                                                                   manifest->names.length);
+    const kn_span names = list->pool.data != NULL
+                              ? list->pool
+                              : kn_span_of(kn_strbuf_text(&list->names), list->names.length);
     kn_put_u32(head, KN_MANIFEST_VERSION);
-    kn_put_u32(head + 4, (uint32_t)manifest->header_count);
-    kn_put_u32(head + 8, (uint32_t)manifest->absent_count);
+    kn_put_u32(head + 4, (uint32_t)list->header_count);
+    kn_put_u32(head + 8, (uint32_t)list->absent_count);
     kn_put_u32(head + 12, (uint32_t)names.length);
-    kn_put_u64(head + 16, stamps ? (uint64_t)manifest->recorded_ns : 0);
-    memcpy(head + 24, manifest->graph, sizeof manifest->graph);
-    kn_put_u32(head + 56, (uint32_t)manifest->folder_count);
-    kn_put_u32(head + 60, manifest->names_seen ? 1 : 0);
+    kn_put_u64(head + 16, stamps ? (uint64_t)list->recorded_ns : 0);
+    memcpy(head + 24, list->graph, sizeof list->graph);
+    kn_put_u32(head + 56, (uint32_t)list->folder_count);
+    kn_put_u32(head + 60, list->names_seen ? 1 : 0);
     kn_strbuf_append(out, head, sizeof head);
-    for (size_t i = 0; i < manifest->header_count; i++) {
+    for (size_t i = 0; i < list->header_count; i++) {
         unsigned char row[HEADER_SIZE];
-        put_header(row, &manifest->headers[i], stamps);
+        put_header(row, &list->headers[i], stamps);
         kn_strbuf_append(out, row, sizeof row);
     }
-    for (size_t i = 0; i < manifest->absent_count; i++) {
+    for (size_t i = 0; i < list->absent_count; i++) {
         unsigned char row[ABSENT_SIZE];
-        put_place(row, &manifest->absent[i]);
+        put_place(row, &list->absent[i]);
         kn_strbuf_append(out, row, sizeof row);
     }
-    for (size_t i = 0; i < manifest->folder_count; i++) {
-        const kn_manifest_folder *folder = &manifest->folders[i];
+    for (size_t i = 0; i < list->folder_count; i++) {
+        const kn_header_list_directory *folder = &list->folders[i];
         unsigned char row[FOLDER_SIZE];
         kn_put_u32(row, (uint32_t)folder->base);
         kn_put_u32(row + 4, folder->index);
@@ -254,24 +253,24 @@ static bool name_is_good(kn_span names, uint32_t offset, uint32_t length)
 }
 
 /* Whether a place lies in its directory: what is before the last "/" is the directory's name. */
-static bool folder_is_good(const kn_manifest *manifest, const kn_place *place)
+static bool folder_is_good(const kn_header_list *list, const kn_place *place)
 {
     if (place->folder == 0) {
         return true;
     }
-    if (place->folder > manifest->folder_count) {
+    if (place->folder > list->folder_count) {
         return false;
     }
-    const kn_manifest_folder *folder = &manifest->folders[place->folder - 1];
-    const char *name = manifest->pool.data + place->name;
+    const kn_header_list_directory *folder = &list->folders[place->folder - 1];
+    const char *name = list->pool.data + place->name;
     return folder->base == place->base && folder->index == place->index &&
            folder->length < place->name_length &&
            (folder->name == place->name ||
-            memcmp(manifest->pool.data + folder->name, name, folder->length) == 0) &&
+            memcmp(list->pool.data + folder->name, name, folder->length) == 0) &&
            memchr(name + folder->length, '/', place->name_length - folder->length) == NULL;
 }
 
-static bool get_place(const unsigned char *row, const kn_manifest *manifest, kn_place *out_place)
+static bool get_place(const unsigned char *row, const kn_header_list *list, kn_place *out_place)
 {
     uint32_t base = kn_get_u32(row);
     if (base >= KN_PLACE_BASES || kn_get_u32(row + 20) != 0) {
@@ -282,14 +281,14 @@ static bool get_place(const unsigned char *row, const kn_manifest *manifest, kn_
                             .name = kn_get_u32(row + 8),
                             .name_length = kn_get_u32(row + 12),
                             .folder = kn_get_u32(row + 16)};
-    return name_is_good(manifest->pool, out_place->name, out_place->name_length) &&
-           folder_is_good(manifest, out_place);
+    return name_is_good(list->pool, out_place->name, out_place->name_length) &&
+           folder_is_good(list, out_place);
 }
 
-static bool get_header(const unsigned char *row, const kn_manifest *manifest,
-                       kn_manifest_header *out_header)
+static bool get_header(const unsigned char *row, const kn_header_list *list,
+                       kn_header_list_header *out_header)
 {
-    if (!get_place(row, manifest, &out_header->place) || out_header->place.base == KN_PLACE_SHIPS) {
+    if (!get_place(row, list, &out_header->place) || out_header->place.base == KN_PLACE_SHIPS) {
         return false;
     }
     out_header->written = kn_get_u32(row + 24);
@@ -302,16 +301,17 @@ static bool get_header(const unsigned char *row, const kn_manifest *manifest,
     out_header->stamp.owner = kn_get_u32(row + 72);
     out_header->stamp.mode = kn_get_u32(row + 76);
     memcpy(out_header->digest, row + 80, sizeof out_header->digest);
-    return name_is_good(manifest->pool, out_header->written, out_header->written_length);
+    return name_is_good(list->pool, out_header->written, out_header->written_length);
 }
 
-static bool get_folder(const unsigned char *row, kn_span names, kn_manifest_folder *out_folder)
+static bool get_folder(const unsigned char *row, kn_span names,
+                       kn_header_list_directory *out_folder)
 {
     uint32_t base = kn_get_u32(row);
-    *out_folder = (kn_manifest_folder){.base = (kn_place_base)base,
-                                       .index = kn_get_u32(row + 4),
-                                       .name = kn_get_u32(row + 8),
-                                       .length = kn_get_u32(row + 12)};
+    *out_folder = (kn_header_list_directory){.base = (kn_place_base)base,
+                                             .index = kn_get_u32(row + 4),
+                                             .name = kn_get_u32(row + 8),
+                                             .length = kn_get_u32(row + 12)};
     return base < KN_PLACE_BASES && is_on_disk((kn_place_base)base) &&
            out_folder->name < names.length &&
            out_folder->length < names.length - out_folder->name &&
@@ -321,39 +321,39 @@ static bool get_folder(const unsigned char *row, kn_span names, kn_manifest_fold
 }
 
 /* Reads the rows between the head and the pool, whose sizes have been found to fit. */
-static kiln_status get_rows(kn_span bytes, kn_manifest *manifest)
+static kiln_status get_rows(kn_span bytes, kn_header_list *list)
 {
     const unsigned char *row = (const unsigned char *)bytes.data + HEAD_SIZE;
     const unsigned char *folders =
-        row + manifest->header_capacity * HEADER_SIZE + manifest->absent_capacity * ABSENT_SIZE;
-    manifest->headers = calloc(manifest->header_capacity + 1, sizeof *manifest->headers);
-    manifest->absent = calloc(manifest->absent_capacity + 1, sizeof *manifest->absent);
-    manifest->folders = calloc(manifest->folder_capacity + 1, sizeof *manifest->folders);
-    if (manifest->headers == NULL || manifest->absent == NULL || manifest->folders == NULL) {
+        row + list->header_capacity * HEADER_SIZE + list->absent_capacity * ABSENT_SIZE;
+    list->headers = calloc(list->header_capacity + 1, sizeof *list->headers);
+    list->absent = calloc(list->absent_capacity + 1, sizeof *list->absent);
+    list->folders = calloc(list->folder_capacity + 1, sizeof *list->folders);
+    if (list->headers == NULL || list->absent == NULL || list->folders == NULL) {
         return KILN_E_NOMEM;
     }
-    for (; manifest->folder_count < manifest->folder_capacity; folders += FOLDER_SIZE) {
-        if (!get_folder(folders, manifest->pool, &manifest->folders[manifest->folder_count++])) {
+    for (; list->folder_count < list->folder_capacity; folders += FOLDER_SIZE) {
+        if (!get_folder(folders, list->pool, &list->folders[list->folder_count++])) {
             return KILN_E_CORRUPT;
         }
     }
-    for (; manifest->header_count < manifest->header_capacity; row += HEADER_SIZE) {
-        if (!get_header(row, manifest, &manifest->headers[manifest->header_count++])) {
+    for (; list->header_count < list->header_capacity; row += HEADER_SIZE) {
+        if (!get_header(row, list, &list->headers[list->header_count++])) {
             return KILN_E_CORRUPT;
         }
     }
-    for (; manifest->absent_count < manifest->absent_capacity; row += ABSENT_SIZE) {
-        if (!get_place(row, manifest, &manifest->absent[manifest->absent_count++])) {
+    for (; list->absent_count < list->absent_capacity; row += ABSENT_SIZE) {
+        if (!get_place(row, list, &list->absent[list->absent_count++])) {
             return KILN_E_CORRUPT;
         }
     }
-    link_rows(manifest);
+    link_rows(list);
     return KILN_OK;
 }
 
-kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest)
+kiln_status kn_header_list_parse(kn_span bytes, kn_header_list *out_list)
 {
-    kn_manifest_init(out_manifest);
+    kn_header_list_init(out_list);
     const unsigned char *head = (const unsigned char *)bytes.data;
     if (bytes.length < HEAD_SIZE || kn_get_u32(head) != KN_MANIFEST_VERSION ||
         kn_get_u32(head + 60) > 1) {
@@ -370,16 +370,16 @@ kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest)
             bytes.length) {
         return KILN_E_CORRUPT;
     }
-    out_manifest->recorded_ns = (int64_t)kn_get_u64(head + 16);
-    out_manifest->names_seen = kn_get_u32(head + 60) == 1;
-    memcpy(out_manifest->graph, head + 24, sizeof out_manifest->graph);
-    out_manifest->pool = kn_span_of(bytes.data + bytes.length - names_size, names_size);
-    out_manifest->header_capacity = header_count;
-    out_manifest->absent_capacity = absent_count;
-    out_manifest->folder_capacity = folder_count;
-    kiln_status status = get_rows(bytes, out_manifest);
+    out_list->recorded_ns = (int64_t)kn_get_u64(head + 16);
+    out_list->names_seen = kn_get_u32(head + 60) == 1;
+    memcpy(out_list->graph, head + 24, sizeof out_list->graph);
+    out_list->pool = kn_span_of(bytes.data + bytes.length - names_size, names_size);
+    out_list->header_capacity = header_count;
+    out_list->absent_capacity = absent_count;
+    out_list->folder_capacity = folder_count;
+    kiln_status status = get_rows(bytes, out_list);
     if (status != KILN_OK) {
-        kn_manifest_deinit(out_manifest);
+        kn_header_list_deinit(out_list);
     }
     return status;
 }

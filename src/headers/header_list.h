@@ -1,11 +1,11 @@
-/* A manifest: what following the includes of one source found, in a form that the next start can
- * check with a stat a place. docs/formats.md, section "Manifest", has its bytes.
+/* A header list: what following the includes of one source found, in a form that the next start can
+ * check with a stat a place. docs/formats.md, section "Header list", has its bytes.
  *
  * A place is where a header was looked for, written without an absolute path: relative to the
- * source's directory, to the n-th include dir, to the n-th system dir. So a manifest outlives a
+ * source's directory, to the n-th include dir, to the n-th system dir. So a header list outlives a
  * move of the tree. This file opens nothing; closure.c does. */
-#ifndef KILN_CORE_MANIFEST_H
-#define KILN_CORE_MANIFEST_H
+#ifndef KILN_HEADERS_HEADER_LIST_H
+#define KILN_HEADERS_HEADER_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ typedef enum kn_place_base {
     KN_PLACE_BASES,
 } kn_place_base;
 
-/* A name is an offset into the manifest's pool, where a NUL follows it. */
+/* A name is an offset into the header list's pool, where a NUL follows it. */
 typedef struct kn_place {
     kn_place_base base;
     uint32_t index;
@@ -40,13 +40,13 @@ typedef struct kn_place {
 } kn_place;
 
 /* A directory that rows lie in, so that a check walks down to it once. */
-typedef struct kn_manifest_folder {
+typedef struct kn_header_list_directory {
     kn_place_base base;
     uint32_t index;
     uint32_t name;                       /* the start of a row's name, its last "/" included */
     uint32_t length;                     /* 0: the place's own directory */
     uint32_t first_header, first_absent; /* plus 1; 0: none. Not in the bytes */
-} kn_manifest_folder;
+} kn_header_list_directory;
 
 /* What a file's times and numbers were when it was read; all 0 for a header in memory. The group,
  * which git compares, is left out: to change it moves ctime, and those who make images with fixed
@@ -63,57 +63,56 @@ typedef struct kn_stamp {
 
 kn_stamp kn_stamp_of(const kn_file_facts *facts);
 
-typedef struct kn_manifest_header {
+typedef struct kn_header_list_header {
     kn_place place;
     uint32_t written; /* the name as the including text has it */
     uint32_t written_length;
     kn_stamp stamp;
     uint8_t digest[32];
-} kn_manifest_header;
+} kn_header_list_header;
 
-typedef struct kn_manifest {
+typedef struct kn_header_list {
     int64_t recorded_ns; /* wall clock before the first file was read */
     bool names_seen;     /* some text mentions the name of the file that it is in */
     uint8_t
         graph[32]; /* which include of which file reaches which header; system headers' digests */
-    kn_manifest_header *headers;
+    kn_header_list_header *headers;
     size_t header_count, header_capacity;
     kn_place *absent; /* looked at, and nothing was there */
     size_t absent_count, absent_capacity;
-    kn_manifest_folder *folders; /* kn_manifest_group */
+    kn_header_list_directory *folders; /* kn_header_list_group */
     size_t folder_count, folder_capacity;
     kn_strbuf names; /* the pool of one that is being made */
     kn_span pool;    /* of one that was parsed: borrowed from its bytes */
-} kn_manifest;
+} kn_header_list;
 
-void kn_manifest_init(kn_manifest *manifest);
-void kn_manifest_deinit(kn_manifest *manifest);
+void kn_header_list_init(kn_header_list *list);
+void kn_header_list_deinit(kn_header_list *list);
 
 /* Puts a name into the pool. False when out of memory or over the bounds. */
-bool kn_manifest_add_name(kn_manifest *manifest, kn_span name, uint32_t *out_offset);
+bool kn_header_list_add_name(kn_header_list *list, kn_span name, uint32_t *out_offset);
 /* Copies a row whose names are in the pool. False as above. */
-bool kn_manifest_add_header(kn_manifest *manifest, const kn_manifest_header *header);
-bool kn_manifest_add_absent(kn_manifest *manifest, const kn_place *place);
+bool kn_header_list_add_header(kn_header_list *list, const kn_header_list_header *header);
+bool kn_header_list_add_absent(kn_header_list *list, const kn_place *place);
 
-static inline const char *kn_manifest_name(const kn_manifest *manifest, uint32_t offset)
+static inline const char *kn_header_list_name(const kn_header_list *list, uint32_t offset)
 {
-    return (manifest->pool.data != NULL ? manifest->pool.data : kn_strbuf_text(&manifest->names)) +
-           offset;
+    return (list->pool.data != NULL ? list->pool.data : kn_strbuf_text(&list->names)) + offset;
 }
 
 /* Finds the directories of all rows. False when out of memory; the rows have no directories
  * then. */
-bool kn_manifest_group(kn_manifest *manifest);
+bool kn_header_list_group(kn_header_list *list);
 
-/* Appends the bytes of a manifest to `out`; the caller asks kn_strbuf_ok. Without `stamps` they are
- * the same on every machine, and a check of them reads each header. */
-void kn_manifest_write(const kn_manifest *manifest, bool stamps, kn_strbuf *out);
+/* Appends the bytes of a header list to `out`; the caller asks kn_strbuf_ok. Without `stamps` they
+ * are the same on every machine, and a check of them reads each header. */
+void kn_header_list_write(const kn_header_list *list, bool stamps, kn_strbuf *out);
 
-/* Reads the bytes of a manifest, whose names it borrows until it is deinitialised. Every length,
+/* Reads the bytes of a header list, whose names it borrows until it is deinitialised. Every length,
  * offset, base, name and directory is checked; indices are checked against the request by the one
- * who uses them. *out_manifest is initialised in every case.
+ * who uses them. *out_list is initialised in every case.
  * KILN_E_CORRUPT (no diag: the caller scans again), KILN_E_NOMEM. */
-kiln_status kn_manifest_parse(kn_span bytes, kn_manifest *out_manifest);
+kiln_status kn_header_list_parse(kn_span bytes, kn_header_list *out_list);
 
 /* True if a file that looks like `now` certainly holds what it held when `then` was taken, at
  * `recorded_ns`: all is equal, and its times are real and clearly older than the record. */

@@ -1,6 +1,6 @@
-/* See manifest_check.h. The rows of a directory are looked at together, by their last names in the
- * opened directory; rows of no directory, and those of a directory that cannot be opened, by their
- * paths. */
+/* See header_list_check.h. The rows of a directory are looked at together, by their last names in
+ * the opened directory; rows of no directory, and those of a directory that cannot be opened, by
+ * their paths. */
 #include "headers/header_list_check.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 typedef struct check {
     kn_include_path *path;
-    kn_manifest *manifest;
+    kn_header_list *list;
     kn_map missing; /* first directories of names: whether they are there */
     bool refresh;
     bool pays;
@@ -25,11 +25,11 @@ typedef struct check {
 /* True if a directory lies below one that is not there: then nothing is in it. Most directories
  * that are searched without success are like that (cuda/std/ next to the source), and each first
  * directory of a name is looked at once. */
-static bool below_nothing(check *c, const kn_manifest_folder *row)
+static bool below_nothing(check *c, const kn_header_list_directory *row)
 {
     static char there, missing;
     char key[8 + 64];
-    const char *name = kn_manifest_name(c->manifest, row->name);
+    const char *name = kn_header_list_name(c->list, row->name);
     const size_t length = strcspn(name, "/");
     if (length == 0 || length >= 64 || length + 1 >= row->length ||
         row->base == KN_PLACE_ABSOLUTE) {
@@ -41,9 +41,9 @@ static bool below_nothing(check *c, const kn_manifest_folder *row)
     const char *known = kn_map_find(&c->missing, key, 8 + length);
     if (known == NULL) {
         kn_folder folder;
-        kn_manifest_folder first = *row;
+        kn_header_list_directory first = *row;
         first.length = (uint32_t)length + 1;
-        kiln_status status = kn_include_path_open(c->path, c->manifest, &first, &folder);
+        kiln_status status = kn_include_path_open(c->path, c->list, &first, &folder);
         if (status == KILN_OK) {
             kn_folder_close(&folder);
         }
@@ -59,11 +59,11 @@ static bool below_nothing(check *c, const kn_manifest_folder *row)
 static kiln_status look_at_place(check *c, const kn_folder *folder, const kn_place *place,
                                  kn_include_file *out_file)
 {
-    const char *name = kn_manifest_name(c->manifest, place->name);
+    const char *name = kn_header_list_name(c->list, place->name);
     if (folder == NULL) {
         return kn_include_path_look(c->path, place, name, out_file);
     }
-    const uint32_t before = c->manifest->folders[place->folder - 1].length;
+    const uint32_t before = c->list->folders[place->folder - 1].length;
     return kn_include_path_look_in(c->path, folder, name + before, out_file);
 }
 
@@ -79,7 +79,7 @@ static kiln_status check_absent(check *c, const kn_folder *folder, const kn_plac
 }
 
 /* What a header holds now, compared with its row. */
-static kiln_status compare_header(check *c, kn_manifest_header *row, const kn_stamp *stamp,
+static kiln_status compare_header(check *c, kn_header_list_header *row, const kn_stamp *stamp,
                                   const uint8_t digest[32])
 {
     const bool same = memcmp(digest, row->digest, sizeof row->digest) == 0;
@@ -96,7 +96,7 @@ static bool same_times(const kn_stamp *then, const kn_stamp *now)
     return then->mtime_ns == now->mtime_ns && then->ctime_ns == now->ctime_ns;
 }
 
-static kiln_status check_header(check *c, const kn_folder *folder, kn_manifest_header *row)
+static kiln_status check_header(check *c, const kn_folder *folder, kn_header_list_header *row)
 {
     kn_include_file file;
     uint8_t digest[32];
@@ -105,7 +105,7 @@ static kiln_status check_header(check *c, const kn_folder *folder, kn_manifest_h
         if (status != KILN_OK || file.stamp.size != row->stamp.size) {
             return status == KILN_E_NOMEM ? status : KILN_MISS;
         }
-        if (kn_stamp_holds(&row->stamp, &file.stamp, c->manifest->recorded_ns)) {
+        if (kn_stamp_holds(&row->stamp, &file.stamp, c->list->recorded_ns)) {
             return KILN_OK;
         }
         if (!c->refresh && !same_times(&row->stamp, &file.stamp)) {
@@ -115,21 +115,22 @@ static kiln_status check_header(check *c, const kn_folder *folder, kn_manifest_h
             return compare_header(c, row, &file.stamp, digest);
         }
     }
-    c->unread[c->unread_count++] = (uint32_t)(row - c->manifest->headers);
+    c->unread[c->unread_count++] = (uint32_t)(row - c->list->headers);
     return KILN_OK;
 }
 
 /* All rows of one directory; `folder` NULL: by their paths. */
-static kiln_status check_rows(check *c, const kn_manifest_folder *row, const kn_folder *folder)
+static kiln_status check_rows(check *c, const kn_header_list_directory *row,
+                              const kn_folder *folder)
 {
     kiln_status status = KILN_OK;
     for (uint32_t at = row->first_absent; at != 0 && status == KILN_OK;) {
-        const kn_place *place = &c->manifest->absent[at - 1];
+        const kn_place *place = &c->list->absent[at - 1];
         status = check_absent(c, folder, place);
         at = place->next;
     }
     for (uint32_t at = row->first_header; at != 0 && status == KILN_OK;) {
-        kn_manifest_header *header = &c->manifest->headers[at - 1];
+        kn_header_list_header *header = &c->list->headers[at - 1];
         status = check_header(c, folder, header);
         at = header->place.next;
     }
@@ -137,25 +138,25 @@ static kiln_status check_rows(check *c, const kn_manifest_folder *row, const kn_
 }
 
 /* True for one header, or for one absent place that is in the place's own directory. */
-static bool has_few_rows(const kn_manifest *manifest, const kn_manifest_folder *row)
+static bool has_few_rows(const kn_header_list *list, const kn_header_list_directory *row)
 {
     if (row->first_header == 0) {
         return row->length == 0 &&
-               (row->first_absent == 0 || manifest->absent[row->first_absent - 1].next == 0);
+               (row->first_absent == 0 || list->absent[row->first_absent - 1].next == 0);
     }
-    return row->first_absent == 0 && manifest->headers[row->first_header - 1].place.next == 0;
+    return row->first_absent == 0 && list->headers[row->first_header - 1].place.next == 0;
 }
 
-static kiln_status check_folder(check *c, const kn_manifest_folder *row)
+static kiln_status check_folder(check *c, const kn_header_list_directory *row)
 {
     kn_folder folder;
-    if (has_few_rows(c->manifest, row)) {
+    if (has_few_rows(c->list, row)) {
         return check_rows(c, row, NULL); /* opening and closing it would take longer */
     }
     if (row->first_header == 0 && below_nothing(c, row)) {
         return KILN_OK;
     }
-    kiln_status status = kn_include_path_open(c->path, c->manifest, row, &folder);
+    kiln_status status = kn_include_path_open(c->path, c->list, row, &folder);
     if (status == KILN_E_IO) {
         return check_rows(c, row, NULL);
     }
@@ -170,19 +171,19 @@ static kiln_status check_folder(check *c, const kn_manifest_folder *row)
 
 static kiln_status check_all(check *c)
 {
-    kn_manifest *manifest = c->manifest;
+    kn_header_list *list = c->list;
     kiln_status status = KILN_OK;
-    for (size_t i = 0; i < manifest->absent_count && status == KILN_OK; i++) {
-        if (manifest->absent[i].folder == 0) {
-            status = check_absent(c, NULL, &manifest->absent[i]);
+    for (size_t i = 0; i < list->absent_count && status == KILN_OK; i++) {
+        if (list->absent[i].folder == 0) {
+            status = check_absent(c, NULL, &list->absent[i]);
         }
     }
-    for (size_t i = 0; i < manifest->folder_count && status == KILN_OK; i++) {
-        status = check_folder(c, &manifest->folders[i]);
+    for (size_t i = 0; i < list->folder_count && status == KILN_OK; i++) {
+        status = check_folder(c, &list->folders[i]);
     }
-    for (size_t i = 0; i < manifest->header_count && status == KILN_OK; i++) {
-        if (manifest->headers[i].place.folder == 0) {
-            status = check_header(c, NULL, &manifest->headers[i]);
+    for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
+        if (list->headers[i].place.folder == 0) {
+            status = check_header(c, NULL, &list->headers[i]);
         }
     }
     return status;
@@ -196,11 +197,11 @@ static kiln_status read_headers(check *c)
         return KILN_E_NOMEM;
     }
     for (size_t i = 0; i < c->unread_count; i++) {
-        reads[i].row = &c->manifest->headers[c->unread[i]];
+        reads[i].row = &c->list->headers[c->unread[i]];
     }
-    kiln_status status = kn_manifest_read(c->path, c->manifest, reads, c->unread_count);
+    kiln_status status = kn_header_list_read(c->path, c->list, reads, c->unread_count);
     for (size_t i = 0; i < c->unread_count && status == KILN_OK; i++) {
-        kn_manifest_header *row = &c->manifest->headers[c->unread[i]];
+        kn_header_list_header *row = &c->list->headers[c->unread[i]];
         kn_header_memo_put(c->path->request->memo, &reads[i].stamp, reads[i].read_ns,
                            reads[i].digest);
         status = compare_header(c, row, &reads[i].stamp, reads[i].digest);
@@ -215,18 +216,18 @@ static kiln_status check_and_read(check *c)
     return status == KILN_OK && c->unread_count > 0 ? read_headers(c) : status;
 }
 
-kiln_status kn_manifest_check(kn_include_path *path, kn_manifest *manifest, bool refresh,
-                              bool *out_pays)
+kiln_status kn_header_list_check(kn_include_path *path, kn_header_list *list, bool refresh,
+                                 bool *out_pays)
 {
-    check c = {.path = path, .manifest = manifest, .refresh = refresh, .now_ns = kn_clock_wall()};
+    check c = {.path = path, .list = list, .refresh = refresh, .now_ns = kn_clock_wall()};
     kn_map_init(&c.missing);
-    c.unread = (uint32_t *)calloc(manifest->header_count + 1, sizeof(*c.unread));
+    c.unread = (uint32_t *)calloc(list->header_count + 1, sizeof(*c.unread));
     kiln_status status = c.unread != NULL ? check_and_read(&c) : KILN_E_NOMEM;
     free(c.unread);
     kn_map_deinit(&c.missing);
     *out_pays = status == KILN_OK && c.pays;
     if (*out_pays) {
-        manifest->recorded_ns = c.now_ns;
+        list->recorded_ns = c.now_ns;
     }
     return status;
 }

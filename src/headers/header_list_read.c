@@ -7,7 +7,7 @@
 
 typedef struct reader {
     kn_include_path path; /* of this reader: it has a digest of its own, and counts for itself */
-    const kn_manifest *manifest;
+    const kn_header_list *list;
     kn_header_read *reads;
     size_t count;
     kiln_status status;
@@ -19,7 +19,7 @@ static kiln_status read_row(reader *r, kn_header_read *read)
     kn_include_file file;
     const kn_place *place = &read->row->place;
     const kiln_status status =
-        kn_include_path_read(&r->path, place, kn_manifest_name(r->manifest, place->name), &file);
+        kn_include_path_read(&r->path, place, kn_header_list_name(r->list, place->name), &file);
     if (status != KILN_OK) {
         return status == KILN_E_NOMEM ? status : KILN_MISS;
     }
@@ -51,8 +51,8 @@ static size_t count_readers(size_t count)
     return most < worth ? most : worth;
 }
 
-kiln_status kn_manifest_read(kn_include_path *path, const kn_manifest *manifest,
-                             kn_header_read *reads, size_t count)
+kiln_status kn_header_list_read(kn_include_path *path, const kn_header_list *list,
+                                kn_header_read *reads, size_t count)
 {
     reader readers[KN_HEADER_READ_THREADS] = {0};
     const size_t used = count_readers(count);
@@ -61,7 +61,7 @@ kiln_status kn_manifest_read(kn_include_path *path, const kn_manifest *manifest,
         reader *r = &readers[i - 1];
         const size_t begin = count * (i - 1) / used;
         r->path = (kn_include_path){.request = path->request};
-        r->manifest = manifest;
+        r->list = list;
         r->reads = reads + begin;
         r->count = count * i / used - begin;
         if (i == 1 || kn_thread_start(read_rows, r, &r->thread, NULL) != KILN_OK) {

@@ -1,7 +1,7 @@
 /* The digests of headers that this process has read, for sources that share them: a list of another
  * machine is compared with each header's content, and one reading of a header serves all lists.
- * What is kept is believed as a manifest's stamp is (kn_stamp_holds): a file that looks otherwise,
- * or was young when it was read, is read again. */
+ * What is kept is believed as a header list's stamp is (kn_stamp_holds): a file that looks
+ * otherwise, or was young when it was read, is read again. */
 #ifndef KILN_HEADERS_HEADER_MEMO_H
 #define KILN_HEADERS_HEADER_MEMO_H
 

@@ -162,8 +162,8 @@ kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, c
     return status == KILN_OK ? take_header(&facts, out_file) : status;
 }
 
-kiln_status kn_include_path_open(kn_include_path *path, const kn_manifest *manifest,
-                                 const kn_manifest_folder *row, kn_folder *out_folder)
+kiln_status kn_include_path_open(kn_include_path *path, const kn_header_list *list,
+                                 const kn_header_list_directory *row, kn_folder *out_folder)
 {
     kn_strbuf *at = &path->scratch;
     const char *dir = dir_of(path->request, row->base, row->index);
@@ -175,7 +175,7 @@ kiln_status kn_include_path_open(kn_include_path *path, const kn_manifest *manif
         kn_strbuf_append_text(at, dir);
         kn_strbuf_append_char(at, '/');
     }
-    kn_strbuf_append(at, kn_manifest_name(manifest, row->name), row->length);
+    kn_strbuf_append(at, kn_header_list_name(list, row->name), row->length);
     return kn_strbuf_ok(at) ? kn_folder_open(kn_strbuf_text(at), out_folder) : KILN_E_NOMEM;
 }
 

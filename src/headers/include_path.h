@@ -1,7 +1,7 @@
 /* The places where headers can be: turns a place into a path, looks whether something is there, and
  * reads it. It decides no order of search; closure_walk.c does. */
-#ifndef KILN_CORE_INCLUDE_PATH_H
-#define KILN_CORE_INCLUDE_PATH_H
+#ifndef KILN_HEADERS_INCLUDE_PATH_H
+#define KILN_HEADERS_INCLUDE_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ kiln_status kn_include_path_init(kn_include_path *path, const kn_closure_request
 void kn_include_path_deinit(kn_include_path *path);
 
 /* What the answer of a search depends on besides the places, as text: "memory", "folder", number of
- * dirs and which are skipped, completeness. Part of the manifest's recipe. */
+ * dirs and which are skipped, completeness. Part of the header list's recipe. */
 void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out);
 
 /* The header in memory of exactly this name, or NULL. */
@@ -48,10 +48,10 @@ const kiln_header *kn_include_path_memory(const kn_include_path *path, kn_span n
 kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
                                  kn_include_file *out_file);
 
-/* Opens a directory of a manifest for looking at names in it. KILN_MISS if it is not there, or the
- * request has no such dir; KILN_E_IO if it cannot be opened; KILN_E_NOMEM. */
-kiln_status kn_include_path_open(kn_include_path *path, const kn_manifest *manifest,
-                                 const kn_manifest_folder *row, kn_folder *out_folder);
+/* Opens a directory of a header list for looking at names in it. KILN_MISS if it is not there, or
+ * the request has no such dir; KILN_E_IO if it cannot be opened; KILN_E_NOMEM. */
+kiln_status kn_include_path_open(kn_include_path *path, const kn_header_list *list,
+                                 const kn_header_list_directory *row, kn_folder *out_folder);
 /* kn_include_path_look at the place of that name in it. */
 kiln_status kn_include_path_look_in(kn_include_path *path, const kn_folder *folder,
                                     const char *name, kn_include_file *out_file);

@@ -7,8 +7,8 @@
  * the scan with a reason.
  *
  * What looks at texts outside the source is in closure_glance.c. */
-#ifndef KILN_CORE_INCLUDE_SCAN_H
-#define KILN_CORE_INCLUDE_SCAN_H
+#ifndef KILN_HEADERS_INCLUDE_SCAN_H
+#define KILN_HEADERS_INCLUDE_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

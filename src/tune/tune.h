@@ -1,8 +1,8 @@
 /* Tuning inside core: a kernel's list, the key of what was found for it, and the bench that
  * variants are measured on. src/tune decides; here it is joined with programs, launches and the
  * cache. */
-#ifndef KILN_CORE_TUNE_H
-#define KILN_CORE_TUNE_H
+#ifndef KILN_TUNE_TUNE_H
+#define KILN_TUNE_TUNE_H
 
 #include "kiln/unstable/tune.h"
 

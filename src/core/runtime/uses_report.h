@@ -1,7 +1,7 @@
 /* Counting which programs are used, for the store's table (store/disk/use_counts.h): in memory
  * while the runtime lives, in the table when it goes. */
-#ifndef KILN_CORE_USES_H
-#define KILN_CORE_USES_H
+#ifndef KILN_CORE_USES_REPORT_H
+#define KILN_CORE_USES_REPORT_H
 
 #include "core/runtime/runtime.h"
 

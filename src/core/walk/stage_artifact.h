@@ -1,7 +1,7 @@
 /* An artifact as a cache entry: the payload is the artifact's bytes; language, log and facts are
  * the entry's facts, so that a hit gives back exactly what the compile gave. */
-#ifndef KILN_CORE_ARTIFACT_H
-#define KILN_CORE_ARTIFACT_H
+#ifndef KILN_CORE_STAGE_ARTIFACT_H
+#define KILN_CORE_STAGE_ARTIFACT_H
 
 #include "kiln/cache.h"
 

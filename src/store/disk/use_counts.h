@@ -2,8 +2,8 @@
  *
  * `<root>/uses` is a table (row_table.h) of 4,096 rows of 24 bytes, found by the key. Two keys may
  * want one row: the resident gives way when the other came as often. */
-#ifndef KILN_STORE_USES_H
-#define KILN_STORE_USES_H
+#ifndef KILN_STORE_USE_COUNTS_H
+#define KILN_STORE_USE_COUNTS_H
 
 #include "kiln/cache.h"
 

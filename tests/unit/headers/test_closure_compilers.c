@@ -76,18 +76,17 @@ static size_t parse_dirs(char *text, const char *dirs[MAX_DIRS])
     return count;
 }
 
-/* Real paths of all headers of a manifest. */
-static void note_found(const kn_closure_request *request, const kn_manifest *manifest,
-                       kn_map *found)
+/* Real paths of all headers of a header list. */
+static void note_found(const kn_closure_request *request, const kn_header_list *list, kn_map *found)
 {
-    for (size_t i = 0; i < manifest->header_count; i++) {
-        const kn_place *place = &manifest->headers[i].place;
+    for (size_t i = 0; i < list->header_count; i++) {
+        const kn_place *place = &list->headers[i].place;
         const char *dir =
             place->base == KN_PLACE_SYSTEM ? request->system_dirs[place->index] : request->folder;
-        char *path = kt_path(dir, kn_manifest_name(manifest, place->name));
+        char *path = kt_path(dir, kn_header_list_name(list, place->name));
         char *real = realpath(path, NULL);
         assert_non_null(real);
-        assert_true(kn_map_put(found, real, strlen(real), (void *)manifest, NULL));
+        assert_true(kn_map_put(found, real, strlen(real), (void *)list, NULL));
         free(real);
         free(path);
     }
@@ -145,21 +144,21 @@ static void compare_with(const compiler *with, const char *folder)
                                   .system_dir_count = dir_count,
                                   .search_path_complete = true};
     kn_include_path path;
-    kn_manifest manifest;
+    kn_header_list list;
     char reason[256] = "";
     assert_int_equal(kn_include_path_init(&path, &request), KILN_OK);
-    kn_manifest_init(&manifest);
-    assert_int_equal(kn_closure_walk(&path, &manifest, reason, sizeof reason), KILN_OK);
+    kn_header_list_init(&list);
+    assert_int_equal(kn_closure_walk(&path, &list, reason, sizeof reason), KILN_OK);
     assert_string_equal(reason, "");
     kn_map found;
     kn_map_init(&found);
-    note_found(&request, &manifest, &found);
+    note_found(&request, &list, &found);
     size_t count = compare(rule, &found);
     print_message("%s: the compiler opens %zu headers, kiln found %zu (%zu stats)\n", with->command,
                   count, found.count, path.statted);
     assert_true(count > 20);
     kn_map_deinit(&found);
-    kn_manifest_deinit(&manifest);
+    kn_header_list_deinit(&list);
     kn_include_path_deinit(&path);
     free(rule);
     free(file);

@@ -127,7 +127,7 @@ static void K1_a_missing_header_is_in_the_key_as_missing(void **state)
     for (size_t i = 0; i < 2; i++) {
         cw_write_text(w, places[i], "");
         const answer there = cw_find_good(w);
-        assert_false(there.facts.from_manifest);
+        assert_false(there.facts.from_list);
         assert_false(cw_same(missing, there));
         assert_int_equal(there.facts.headers, 2);
         cw_remove_file(w, places[i]);
@@ -143,10 +143,10 @@ static void a_source_of_computed_includes_alone_has_a_list_that_is_kept(void **s
     cw_write_text(w, "src/a.h", "// 1\n");
     cw_set_mtime(w, "src/a.h", 1000000000);
     const answer first = cw_find_good(w);
-    assert_false(first.facts.from_manifest);
+    assert_false(first.facts.from_list);
     assert_int_equal(first.facts.headers, 1);
     const answer second = cw_find_good(w);
-    assert_true(second.facts.from_manifest);
+    assert_true(second.facts.from_list);
     assert_true(cw_same(first, second));
 }
 

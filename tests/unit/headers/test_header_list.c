@@ -1,4 +1,4 @@
-/* The bytes of a manifest: what is written is read, what is damaged is refused, and the rule by
+/* The bytes of a header list: what is written is read, what is damaged is refused, and the rule by
  * which a stamp is trusted. */
 #include "headers/header_list.h"
 
@@ -16,34 +16,35 @@
 #define SECOND INT64_C(1000000000)
 
 /* One header and two absent places, in two directories. */
-static bool fill(kn_manifest *manifest)
+static bool fill(kn_header_list *list)
 {
-    kn_manifest_init(manifest);
-    manifest->recorded_ns = 1700000000 * SECOND;
-    memset(manifest->graph, 0xAB, sizeof manifest->graph);
-    kn_manifest_header header = {.place = {.base = KN_PLACE_INCLUDE, .index = 3, .name_length = 7},
-                                 .written_length = 5,
-                                 .stamp = {10, -20, 30, 40, 0, 0, 0},
-                                 .digest = {1, 2, 3}};
+    kn_header_list_init(list);
+    list->recorded_ns = 1700000000 * SECOND;
+    memset(list->graph, 0xAB, sizeof list->graph);
+    kn_header_list_header header = {
+        .place = {.base = KN_PLACE_INCLUDE, .index = 3, .name_length = 7},
+        .written_length = 5,
+        .stamp = {10, -20, 30, 40, 0, 0, 0},
+        .digest = {1, 2, 3}};
     kn_place beside = {.base = KN_PLACE_FOLDER, .name_length = 5};
     kn_place ships = {.base = KN_PLACE_SHIPS, .name_length = 8};
-    return kn_manifest_add_name(manifest, kn_span_of_text("sub/a.h"), &header.place.name) &&
-           kn_manifest_add_name(manifest, kn_span_of_text("../a."), &header.written) &&
-           kn_manifest_add_name(manifest, kn_span_of_text("../a."), &beside.name) &&
-           kn_manifest_add_name(manifest, kn_span_of_text("stdlib.h"), &ships.name) &&
-           kn_manifest_add_header(manifest, &header) && kn_manifest_add_absent(manifest, &beside) &&
-           kn_manifest_add_absent(manifest, &ships) && kn_manifest_group(manifest);
+    return kn_header_list_add_name(list, kn_span_of_text("sub/a.h"), &header.place.name) &&
+           kn_header_list_add_name(list, kn_span_of_text("../a."), &header.written) &&
+           kn_header_list_add_name(list, kn_span_of_text("../a."), &beside.name) &&
+           kn_header_list_add_name(list, kn_span_of_text("stdlib.h"), &ships.name) &&
+           kn_header_list_add_header(list, &header) && kn_header_list_add_absent(list, &beside) &&
+           kn_header_list_add_absent(list, &ships) && kn_header_list_group(list);
 }
 
 static kn_strbuf sample(void)
 {
-    kn_manifest manifest;
-    assert_true(fill(&manifest));
+    kn_header_list list;
+    assert_true(fill(&list));
     kn_strbuf bytes;
     kn_strbuf_init(&bytes, 0);
-    kn_manifest_write(&manifest, true, &bytes);
+    kn_header_list_write(&list, true, &bytes);
     assert_true(kn_strbuf_ok(&bytes));
-    kn_manifest_deinit(&manifest);
+    kn_header_list_deinit(&list);
     return bytes;
 }
 
@@ -51,24 +52,24 @@ static void what_is_written_is_read(void **state)
 {
     (void)state;
     kn_strbuf bytes = sample();
-    kn_manifest read;
-    assert_int_equal(kn_manifest_parse(kn_span_of(bytes.data, bytes.length), &read), KILN_OK);
+    kn_header_list read;
+    assert_int_equal(kn_header_list_parse(kn_span_of(bytes.data, bytes.length), &read), KILN_OK);
     assert_int_equal(read.recorded_ns, 1700000000 * SECOND);
     assert_int_equal(read.graph[31], 0xAB);
     assert_int_equal(read.header_count, 1);
     assert_int_equal(read.absent_count, 2);
-    const kn_manifest_header *header = &read.headers[0];
+    const kn_header_list_header *header = &read.headers[0];
     assert_int_equal(header->place.base, KN_PLACE_INCLUDE);
     assert_int_equal(header->place.index, 3);
-    assert_string_equal(kn_manifest_name(&read, header->place.name), "sub/a.h");
-    assert_string_equal(kn_manifest_name(&read, header->written), "../a.");
+    assert_string_equal(kn_header_list_name(&read, header->place.name), "sub/a.h");
+    assert_string_equal(kn_header_list_name(&read, header->written), "../a.");
     assert_int_equal(header->stamp.size, 10);
     assert_int_equal(header->stamp.mtime_ns, -20);
     assert_int_equal(header->stamp.ctime_ns, 30);
     assert_int_equal(header->stamp.inode, 40);
     assert_int_equal(header->digest[2], 3);
     assert_int_equal(read.absent[1].base, KN_PLACE_SHIPS);
-    assert_string_equal(kn_manifest_name(&read, read.absent[1].name), "stdlib.h");
+    assert_string_equal(kn_header_list_name(&read, read.absent[1].name), "stdlib.h");
     assert_int_equal(read.folder_count, 2);
     assert_int_equal(header->place.folder, 1);
     assert_int_equal(read.folders[0].length, 4); /* "sub/" */
@@ -76,7 +77,7 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(read.absent[0].folder, 2);
     assert_int_equal(read.folders[1].length, 3); /* "../" */
     assert_int_equal(read.absent[1].folder, 0);  /* in no file system */
-    kn_manifest_deinit(&read);
+    kn_header_list_deinit(&read);
     kn_strbuf_deinit(&bytes);
 }
 
@@ -86,19 +87,19 @@ static void rows_of_a_folder_are_joined(void **state)
     static const uint32_t folders[] = {1, 2, 1, 3, 2, 1, 0};
     static const uint32_t next[] = {3, 5, 6, 0, 0, 0, 0};
     (void)state;
-    kn_manifest manifest;
-    kn_manifest_init(&manifest);
+    kn_header_list list;
+    kn_header_list_init(&list);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         kn_place place = {.base = KN_PLACE_INCLUDE, .name_length = (uint32_t)strlen(names[i])};
-        assert_true(kn_manifest_add_name(&manifest, kn_span_of_text(names[i]), &place.name));
-        assert_true(kn_manifest_add_absent(&manifest, &place));
+        assert_true(kn_header_list_add_name(&list, kn_span_of_text(names[i]), &place.name));
+        assert_true(kn_header_list_add_absent(&list, &place));
     }
-    assert_true(kn_manifest_group(&manifest));
+    assert_true(kn_header_list_group(&list));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_int_equal(manifest.absent[i].folder, folders[i]);
-        assert_int_equal(manifest.absent[i].next, next[i]);
+        assert_int_equal(list.absent[i].folder, folders[i]);
+        assert_int_equal(list.absent[i].next, next[i]);
     }
-    kn_manifest_deinit(&manifest);
+    kn_header_list_deinit(&list);
 }
 
 /* Parses a copy of exactly `length` bytes and releases what came. */
@@ -107,14 +108,14 @@ static kiln_status parse_copy(const char *data, size_t length)
     char *copy = malloc(length + (length == 0));
     assert_non_null(copy);
     memcpy(copy, data, length);
-    kn_manifest read;
-    kiln_status status = kn_manifest_parse(kn_span_of(copy, length), &read);
-    kn_manifest_deinit(&read);
+    kn_header_list read;
+    kiln_status status = kn_header_list_parse(kn_span_of(copy, length), &read);
+    kn_header_list_deinit(&read);
     free(copy);
     return status;
 }
 
-static void a_manifest_of_any_other_length_is_refused(void **state)
+static void a_header_list_of_any_other_length_is_refused(void **state)
 {
     (void)state;
     kn_strbuf bytes = sample();
@@ -179,18 +180,18 @@ static void any_flipped_bit_is_read_within_bounds(void **state)
 static bool fill_and_parse(void *user)
 {
     (void)user;
-    kn_manifest manifest;
-    bool filled = fill(&manifest);
+    kn_header_list list;
+    bool filled = fill(&list);
     kn_strbuf bytes;
     kn_strbuf_init(&bytes, 0);
-    kn_manifest_write(&manifest, true, &bytes);
-    kn_manifest_deinit(&manifest);
+    kn_header_list_write(&list, true, &bytes);
+    kn_header_list_deinit(&list);
     bool good = filled && kn_strbuf_ok(&bytes);
     if (good) {
-        kn_manifest read;
-        kiln_status status = kn_manifest_parse(kn_span_of(bytes.data, bytes.length), &read);
+        kn_header_list read;
+        kiln_status status = kn_header_list_parse(kn_span_of(bytes.data, bytes.length), &read);
         assert_true(status == KILN_OK || status == KILN_E_NOMEM);
-        kn_manifest_deinit(&read);
+        kn_header_list_deinit(&read);
         good = status == KILN_OK;
     }
     kn_strbuf_deinit(&bytes);
@@ -259,7 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(rows_of_a_folder_are_joined),
-        cmocka_unit_test(a_manifest_of_any_other_length_is_refused),
+        cmocka_unit_test(a_header_list_of_any_other_length_is_refused),
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(any_flipped_bit_is_read_within_bounds),
         cmocka_unit_test(every_allocation_may_fail),

@@ -235,19 +235,19 @@ static char *next_name(char **rule)
 }
 
 /* Whether the walk reached the file, or looked for it and found nothing. */
-static bool is_known(const kn_manifest *manifest, const char *root, const char *name)
+static bool is_known(const kn_header_list *list, const char *root, const char *name)
 {
     const size_t length = strlen(root);
     if (strncmp(name, root, length) == 0 && name[length] == '/') {
         name += length + 1;
     }
-    for (size_t i = 0; i < manifest->header_count; i++) {
-        if (strcmp(kn_manifest_name(manifest, manifest->headers[i].place.name), name) == 0) {
+    for (size_t i = 0; i < list->header_count; i++) {
+        if (strcmp(kn_header_list_name(list, list->headers[i].place.name), name) == 0) {
             return true;
         }
     }
-    for (size_t i = 0; i < manifest->absent_count; i++) {
-        if (strcmp(kn_manifest_name(manifest, manifest->absent[i].name), name) == 0) {
+    for (size_t i = 0; i < list->absent_count; i++) {
+        if (strcmp(kn_header_list_name(list, list->absent[i].name), name) == 0) {
             return true;
         }
     }
@@ -304,11 +304,11 @@ static void compare_round(const compiler *with, const char *root, const kn_strbu
     source.include_dir_count = 1;
     kn_closure_request request = {.source = &source, .folder = root, .search_path_complete = true};
     kn_include_path path;
-    kn_manifest manifest;
+    kn_header_list list;
     char reason[256] = "";
     assert_int_equal(kn_include_path_init(&path, &request), KILN_OK);
-    kn_manifest_init(&manifest);
-    assert_int_equal(kn_closure_walk(&path, &manifest, reason, sizeof reason), KILN_OK);
+    kn_header_list_init(&list);
+    assert_int_equal(kn_closure_walk(&path, &list, reason, sizeof reason), KILN_OK);
     char *rest = rule;
     if (rule == NULL) {
         sum->refused++;
@@ -320,14 +320,14 @@ static void compare_round(const compiler *with, const char *root, const kn_strbu
         sum->compared++;
         for (char *name; (name = next_name(&rest)) != NULL;) {
             sum->files += !is_implicit(name);
-            if (!is_implicit(name) && !is_known(&manifest, root, name)) {
+            if (!is_implicit(name) && !is_known(&list, root, name)) {
                 print_error("%s: %s is not known\n%s", with->command, name, text->data);
                 fail();
             }
         }
     }
     free(rule);
-    kn_manifest_deinit(&manifest);
+    kn_header_list_deinit(&list);
     kn_include_path_deinit(&path);
 }
 

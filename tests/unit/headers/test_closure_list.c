@@ -1,5 +1,5 @@
-/* The header half of the key over several starts: what a manifest spares, and what it must notice.
- * Keys are compared, and counters; never times. */
+/* The header half of the key over several starts: what a header list spares, and what it must
+ * notice. Keys are compared, and counters; never times. */
 #include "closure_world.h"
 
 #include <errno.h>
@@ -55,21 +55,21 @@ static void K6_a_warm_start_reads_nothing(void **state)
     cw_add_cache(w);
     make_tree(w);
     answer cold = cw_find_good(w);
-    assert_false(cold.facts.from_manifest);
+    assert_false(cold.facts.from_list);
     assert_int_equal(cold.facts.files_read, 4);
     answer young = cw_find_good(w); /* too new to be trusted by its times */
-    assert_true(young.facts.from_manifest);
+    assert_true(young.facts.from_list);
     assert_int_equal(young.facts.files_read, 4);
     assert_true(cw_same(cold, young));
 
     let_stamps_settle(w);
     answer touched = cw_find_good(w);
-    assert_true(touched.facts.from_manifest);
+    assert_true(touched.facts.from_list);
     assert_int_equal(touched.facts.files_read, 4);
     assert_true(touched.facts.save_pays);
     assert_true(cw_same(cold, touched));
     answer warm = cw_find_good(w);
-    assert_true(warm.facts.from_manifest);
+    assert_true(warm.facts.from_list);
     assert_int_equal(warm.facts.files_read, 0);
     assert_false(warm.facts.save_pays);
     assert_int_equal(warm.facts.headers, 4);
@@ -82,7 +82,7 @@ static void K6_a_warm_start_reads_nothing(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     answer without = cw_find_good(w);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &handles), 0);
-    assert_true(without.facts.from_manifest);
+    assert_true(without.facts.from_list);
     assert_int_equal(without.facts.files_read, 0);
     assert_int_equal(without.facts.files_statted, warm.facts.files_statted);
     assert_true(cw_same(cold, without));
@@ -91,7 +91,7 @@ static void K6_a_warm_start_reads_nothing(void **state)
     cw_write_text(w, "inc2/b.h", "2");
     cw_set_mtime(w, "inc2/b.h", LONG_AGO);
     answer changed = cw_find_good(w);
-    assert_false(changed.facts.from_manifest);
+    assert_false(changed.facts.from_list);
     assert_false(cw_same(cold, changed));
 
     /* And so it does when another file of that size and time takes its place. */
@@ -116,7 +116,7 @@ static void K6_a_touch_changes_no_key(void **state)
             cw_set_mtime(w, tree[i], times[t]);
         }
         answer touched = cw_find_good(w);
-        assert_true(touched.facts.from_manifest);
+        assert_true(touched.facts.from_list);
         assert_int_equal(touched.facts.files_read, 4);
         assert_true(cw_same(cold, touched));
     }
@@ -137,11 +137,11 @@ static void K1_a_shadowing_file_is_noticed(void **state)
     for (size_t i = 0; i < sizeof shadows / sizeof shadows[0]; i++) {
         cw_write_text(w, shadows[i], "1\n");
         answer shadowed = cw_find_good(w);
-        assert_false(shadowed.facts.from_manifest);
+        assert_false(shadowed.facts.from_list);
         assert_false(cw_same(cold, shadowed));
         cw_remove_file(w, shadows[i]);
         assert_true(cw_same(cold, cw_find_good(w)));
-        assert_true(cw_find_good(w).facts.from_manifest);
+        assert_true(cw_find_good(w).facts.from_list);
     }
     cw_remove_file(w, "inc2/b.h");
     w->request.search_path_complete = true;
@@ -160,32 +160,32 @@ static void K1_a_folder_that_appears_is_noticed(void **state)
     cw_write_text(w, "inc2/sub/d.h", "1");
     answer cold = cw_find_good(w);
     answer warm = cw_find_good(w);
-    assert_true(warm.facts.from_manifest);
+    assert_true(warm.facts.from_list);
     assert_int_equal(warm.facts.files_statted, 3 + 2); /* and inc/sub twice, as nothing is there */
 
     /* A directory without the header changes nothing; with it, it comes first. */
     cw_write_text(w, "inc/sub/other.h", "1");
     answer empty = cw_find_good(w);
-    assert_true(empty.facts.from_manifest);
+    assert_true(empty.facts.from_list);
     assert_true(cw_same(cold, empty));
     cw_write_text(w, "inc/sub/deep/c.h", "2");
     answer shadowed = cw_find_good(w);
-    assert_false(shadowed.facts.from_manifest);
+    assert_false(shadowed.facts.from_list);
     assert_false(cw_same(cold, shadowed));
     cw_remove_file(w, "inc/sub/deep/c.h");
     assert_true(cw_same(cold, cw_find_good(w)));
-    assert_true(cw_find_good(w).facts.from_manifest);
+    assert_true(cw_find_good(w).facts.from_list);
 
     /* So does a link that begins to lead somewhere. */
     char *from = kt_path(w->root, "inc/sub/deep"), *to = kt_path(w->root, "far");
     assert_int_equal(rmdir(from), 0);
     assert_int_equal(symlink(to, from), 0);
     answer dangling = cw_find_good(w);
-    assert_true(dangling.facts.from_manifest);
+    assert_true(dangling.facts.from_list);
     assert_true(cw_same(cold, dangling));
     cw_write_text(w, "far/b.h", "2");
     answer led = cw_find_good(w);
-    assert_false(led.facts.from_manifest);
+    assert_false(led.facts.from_list);
     assert_false(cw_same(cold, led));
     assert_int_equal(unlink(from), 0);
     assert_true(cw_same(cold, cw_find_good(w)));
@@ -211,18 +211,18 @@ static void K1_a_shadowing_header_in_memory_is_noticed(void **state)
     w->source.headers = headers;
     w->source.header_count = 1;
     answer cold = cw_find_good(w);
-    assert_true(cw_find_good(w).facts.from_manifest);
+    assert_true(cw_find_good(w).facts.from_list);
     headers[0].text = "2";
     answer unused = cw_find_good(w);
-    assert_true(unused.facts.from_manifest);
+    assert_true(unused.facts.from_list);
     assert_true(cw_same(cold, unused));
     w->source.header_count = 2;
     answer shadowed = cw_find_good(w);
-    assert_false(shadowed.facts.from_manifest);
+    assert_false(shadowed.facts.from_list);
     assert_false(cw_find_good(w).facts.files_read == 0);
     headers[1].text = "2";
     answer changed = cw_find_good(w);
-    assert_false(changed.facts.from_manifest);
+    assert_false(changed.facts.from_list);
     assert_false(cw_same(shadowed, changed));
     w->source.header_count = 0;
     assert_true(cw_same(cold, cw_find_good(w)));
@@ -235,7 +235,7 @@ static void K5_a_moved_tree_keeps_its_key(void **state)
     make_tree(w);
     answer before = cw_find_good(w);
 
-    /* Renamed: the manifest still holds. */
+    /* Renamed: the header list still holds. */
     static const char *const parts[] = {"src", "inc", "inc2", "sys"};
     cw_write_text(w, "elsewhere/far/x", "");
     for (size_t i = 0; i < 4; i++) {
@@ -250,17 +250,17 @@ static void K5_a_moved_tree_keeps_its_key(void **state)
     }
     w->request.folder = w->folder;
     answer moved = cw_find_good(w);
-    assert_true(moved.facts.from_manifest);
+    assert_true(moved.facts.from_list);
     assert_true(cw_same(before, moved));
 
     /* Found again there: the same key. */
     w->request.cache = NULL;
     answer anew = cw_find_good(w);
-    assert_false(anew.facts.from_manifest);
+    assert_false(anew.facts.from_list);
     assert_true(cw_same(before, anew));
 }
 
-static void the_shape_of_the_search_names_the_manifest(void **state)
+static void the_shape_of_the_search_names_the_header_list(void **state)
 {
     world *w = *state;
     cw_add_cache(w);
@@ -268,9 +268,9 @@ static void the_shape_of_the_search_names_the_manifest(void **state)
     answer cold = cw_find_good(w);
     cw_add_dir(w, "inc3");
     answer wider = cw_find_good(w);
-    assert_false(wider.facts.from_manifest);
+    assert_false(wider.facts.from_list);
     assert_true(cw_same(cold, wider));
-    assert_true(cw_find_good(w).facts.from_manifest);
+    assert_true(cw_find_good(w).facts.from_list);
 }
 
 /* The recipe of a list of make_tree()'s headers (docs/formats.md). */
@@ -289,7 +289,7 @@ static kiln_recipe *list_recipe(const world *w, const char *stage)
     return recipe;
 }
 
-static void plant_manifest(world *w, const void *data, size_t size)
+static void plant_list(world *w, const void *data, size_t size)
 {
     kiln_recipe *recipe = list_recipe(w, "kiln.manifest");
     kiln_key key = kiln_recipe_key(recipe);
@@ -321,7 +321,7 @@ static void a_list_of_another_machine_spares_the_walk(void **state)
     let_stamps_settle(w);
     forget_own_list(w);
     answer first = cw_find_good(w);
-    assert_true(first.facts.from_manifest);
+    assert_true(first.facts.from_list);
     assert_int_equal(first.facts.files_read, 4); /* compared, whatever their times say */
     assert_true(first.facts.save_pays);
     assert_true(cw_same(cold, first));
@@ -347,7 +347,7 @@ static void a_header_is_read_once_in_a_process(void **state)
     assert_int_equal(cw_find_good(w).facts.files_read, 4);
     forget_own_list(w);
     answer known = cw_find_good(w);
-    assert_true(known.facts.from_manifest);
+    assert_true(known.facts.from_list);
     assert_int_equal(known.facts.files_read, 0);
     assert_true(known.facts.save_pays); /* the stamps are those of now, and kept */
     assert_true(cw_same(cold, known));
@@ -358,7 +358,7 @@ static void a_header_is_read_once_in_a_process(void **state)
     cw_set_mtime(w, "inc2/b.h", LONG_AGO);
     forget_own_list(w);
     answer changed = cw_find_good(w);
-    assert_false(changed.facts.from_manifest);
+    assert_false(changed.facts.from_list);
     assert_false(cw_same(cold, changed));
     w->request.memo = NULL;
     kn_header_memo_destroy(memo);
@@ -382,7 +382,7 @@ static void K1_an_edit_of_one_header_among_many_is_seen(void **state)
     cw_set_source(w, text);
     answer cold = cw_find_good(w);
     answer young = cw_find_good(w);
-    assert_true(young.facts.from_manifest);
+    assert_true(young.facts.from_list);
     assert_int_equal(young.facts.files_read, MANY);
     assert_true(cw_same(cold, young));
     for (int i = 0; i < MANY; i += 59) {
@@ -407,7 +407,7 @@ static void K1_an_edit_is_seen_through_a_list_of_another_machine(void **state)
         char *text = kt_file_read(path, &size);
         cw_write_text(w, tree[i], i == 0 ? "#include \"deep/d.H\"\n" : "2");
         answer edited = cw_find(w);
-        assert_false(edited.facts.from_manifest);
+        assert_false(edited.facts.from_list);
         assert_false(cw_same(cold, edited));
         kt_file_write(path, text, size);
         free(text);
@@ -417,7 +417,7 @@ static void K1_an_edit_is_seen_through_a_list_of_another_machine(void **state)
     forget_own_list(w);
     cw_write_text(w, "inc/b.h", "1\n"); /* shadows inc2/b.h */
     answer shadowed = cw_find_good(w);
-    assert_false(shadowed.facts.from_manifest);
+    assert_false(shadowed.facts.from_list);
     assert_false(cw_same(cold, shadowed));
 }
 
@@ -452,36 +452,36 @@ static void K5_what_travels_names_no_file_of_this_machine(void **state)
     kiln_recipe_destroy(recipe);
 }
 
-static void K1_a_manifest_that_is_none_or_names_no_place_is_replaced(void **state)
+static void K1_a_header_list_that_is_none_or_names_no_place_is_replaced(void **state)
 {
     world *w = *state;
     cw_add_cache(w);
     make_tree(w);
     answer cold = cw_find_good(w);
     for (uint32_t base = KN_PLACE_MEMORY; base < KN_PLACE_BASES; base++) {
-        plant_manifest(w, "garbage", 7);
+        plant_list(w, "garbage", 7);
         assert_true(cw_same(cold, cw_find_good(w)));
-        assert_true(cw_find_good(w).facts.from_manifest);
+        assert_true(cw_find_good(w).facts.from_list);
 
-        kn_manifest manifest;
-        kn_manifest_init(&manifest);
-        kn_manifest_header row = {
+        kn_header_list list;
+        kn_header_list_init(&list);
+        kn_header_list_header row = {
             .place = {.base = (kn_place_base)base, .index = 1000, .name_length = 3},
             .written_length = 3};
-        assert_true(kn_manifest_add_name(&manifest, kn_span_of_text("a.h"), &row.place.name));
+        assert_true(kn_header_list_add_name(&list, kn_span_of_text("a.h"), &row.place.name));
         if (base == KN_PLACE_SHIPS) {
-            assert_true(kn_manifest_add_absent(&manifest, &row.place));
+            assert_true(kn_header_list_add_absent(&list, &row.place));
         } else {
-            assert_true(kn_manifest_add_header(&manifest, &row));
+            assert_true(kn_header_list_add_header(&list, &row));
         }
         kn_strbuf bytes;
         kn_strbuf_init(&bytes, 0);
-        kn_manifest_write(&manifest, true, &bytes);
-        plant_manifest(w, bytes.data, bytes.length);
+        kn_header_list_write(&list, true, &bytes);
+        plant_list(w, bytes.data, bytes.length);
         kn_strbuf_deinit(&bytes);
-        kn_manifest_deinit(&manifest);
+        kn_header_list_deinit(&list);
         answer anew = cw_find_good(w);
-        assert_false(anew.facts.from_manifest);
+        assert_false(anew.facts.from_list);
         assert_true(cw_same(cold, anew));
     }
 }
@@ -509,7 +509,7 @@ static void K1_an_edit_during_the_compile_is_seen(void **state)
     kn_closure_save(closure);
     kn_closure_destroy(closure);
     kiln_recipe_destroy(recipe);
-    assert_false(cw_find_good(w).facts.from_manifest);
+    assert_false(cw_find_good(w).facts.from_list);
 }
 
 /* A branch is switched and switched back while the compiler runs: what it read is not known. */
@@ -537,7 +537,7 @@ static void K1_an_edit_that_is_taken_back_during_the_compile_is_seen(void **stat
         assert_false(closure->save_pays);
         kn_closure_destroy(closure);
         kiln_recipe_destroy(recipe);
-        (void)cw_find_good(w); /* the next time around begins with a manifest */
+        (void)cw_find_good(w); /* the next time around begins with a header list */
     }
 }
 
@@ -584,8 +584,8 @@ int main(void)
         T(K1_a_folder_that_appears_is_noticed),
         T(K1_a_shadowing_header_in_memory_is_noticed),
         T(K5_a_moved_tree_keeps_its_key),
-        T(the_shape_of_the_search_names_the_manifest),
-        T(K1_a_manifest_that_is_none_or_names_no_place_is_replaced),
+        T(the_shape_of_the_search_names_the_header_list),
+        T(K1_a_header_list_that_is_none_or_names_no_place_is_replaced),
         T(a_list_of_another_machine_spares_the_walk),
         T(a_header_is_read_once_in_a_process),
         T(K1_an_edit_of_one_header_among_many_is_seen),
