@@ -1,5 +1,5 @@
 /* What a slow remote may cost a program in all. */
-#include "unit/store/memory_server.h"
+#include "unit/store/remote/memory_server.h"
 #include "unit/store/support.h"
 
 #include "key/recipe.h"

@@ -1,5 +1,5 @@
 /* What several remotes cost together, and what one costs that is dead, slow or not believed. */
-#include "unit/store/memory_server.h"
+#include "unit/store/remote/memory_server.h"
 #include "unit/store/support.h"
 
 #include "key/recipe.h"

@@ -1,6 +1,6 @@
 /* Answers of a remote that are small on the wire and large in memory, slow to unpack, damaged, or
  * not for this machine: what they cost, and what it costs the server. */
-#include "unit/store/memory_server.h"
+#include "unit/store/remote/memory_server.h"
 #include "unit/store/support.h"
 
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* The policy of remotes, over a module that is made up here: promotion, uploads, breaker, leases.
  */
-#include "unit/store/memory_server.h"
+#include "unit/store/remote/memory_server.h"
 #include "unit/store/support.h"
 
 #include <stdatomic.h>
