@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "headers/closure.h"
+#include "support/unended.h"
 #include "unit/core/rig.h"
 
 enum { HEADERS = 120, TEXT = 8192 };
@@ -196,6 +197,36 @@ static void D4_a_refusal_of_what_was_assumed_is_made_again(void **state)
     assert_int_equal(build_value(r, &t, KILN_ORIGIN_DISK), 4);
 }
 
+/* The entry that was assumed is barred, and another one is right. Of that one the driver's refusal
+ * counts as one, and it goes. */
+static void a_bar_on_what_was_assumed_is_on_nothing_else(void **state)
+{
+    rig *r = *state;
+    tree t;
+    make_tree(r, &t);
+    rig_open(r, NULL);
+    (void)build_value(r, &t, KILN_ORIGIN_COMPILED);
+    rig_close(r);
+    char *root = kt_path(r->folder, "cache");
+    for (int loads = 0; loads < 2; loads++) {
+        kt_end_in_load(root, "fake-0");
+    }
+    free(root);
+    rig_open(r, NULL);
+    set_scale(r, 4);
+    assert_int_equal(build_value(r, &t, KILN_ORIGIN_COMPILED), 4);
+    set_scale(r, 3); /* the list of headers leads to the barred one again */
+    assert_int_equal(build_value(r, &t, KILN_ORIGIN_COMPILED), 3);
+    rig_close(r);
+    assert_int_equal(setenv("KILN_FAKE_FAULTS", "load=reject@1", 1), 0);
+    set_scale(r, 4);
+    rig_open(r, NULL);
+    assert_int_equal(build_value(r, &t, KILN_ORIGIN_COMPILED), 4);
+    assert_int_equal(unsetenv("KILN_FAKE_FAULTS"), 0);
+    assert_int_equal(rig_stats(r).rejected, 1);
+    assert_int_equal(rig_stats(r).compiles, 1);
+}
+
 static void a_failed_build_leaves_no_thread(void **state)
 {
     rig *r = *state;
@@ -222,6 +253,7 @@ int main(void)
         TEST(K1_a_shared_program_is_checked_too),
         TEST(K1_nothing_is_compiled_on_an_assumption),
         TEST(D4_a_refusal_of_what_was_assumed_is_made_again),
+        TEST(a_bar_on_what_was_assumed_is_on_nothing_else),
         TEST(a_failed_build_leaves_no_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
