@@ -1,0 +1,66 @@
+"""What all adapters share: entries by a name of the other project's, of which no failure is the program's."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Optional
+
+from kiln.blob import Blob
+from kiln.cache import default_cache
+from kiln.errors import Error
+from kiln.recipe import Recipe
+
+log = logging.getLogger("kiln")
+_said: set[str] = set()
+
+
+def say_once(what: str, error: BaseException) -> None:
+    """A warning, the first time that `what` fails."""
+    if what not in _said:
+        _said.add(what)
+        log.warning("%s: %s; the program goes on without kiln's cache", what, error)
+
+
+class Entries:
+    """Entries of one stage, keyed by texts that another project made; its keys hold what decides the content.
+
+    Parameters
+    ----------
+    stage : str
+        The stage. One that begins with ``cpu.`` holds what runs on the host (pickles, libraries): it is not taken from a
+        remote that nobody signed.
+    target : str
+        The directory in the store.
+    """
+
+    def __init__(self, stage: str, target: str) -> None:
+        self.stage, self.target = stage, target
+
+    def recipe(self, **names: str) -> Recipe:
+        """The recipe of an entry."""
+        return Recipe(self.stage, 1, target=self.target, **names)
+
+    def get(self, **names: str) -> Optional[Blob]:
+        """The entry, or None on a miss and on every error."""
+        try:
+            return default_cache().get(self.recipe(**names))
+        except (Error, OSError) as error:
+            say_once(f"looking up {self.stage}", error)
+            return None
+
+    def put(self, data: Any, **names: str) -> bool:
+        """Stores an entry; False if it could not be."""
+        try:
+            default_cache().put(self.recipe(**names), data)
+            return True
+        except (Error, OSError) as error:
+            say_once(f"storing {self.stage}", error)
+            return False
+
+    def remove(self, **names: str) -> bool:
+        """Drops an entry; False if there was none."""
+        try:
+            return default_cache().remove(self.recipe(**names))
+        except (Error, OSError) as error:
+            say_once(f"removing {self.stage}", error)
+            return False

@@ -1,0 +1,175 @@
+"""Triton's kernels in kiln's cache: ``TRITON_CACHE_MANAGER=kiln.triton:CacheManager``.
+
+Nothing in the program changes. A compile's files are one entry, published as a whole: no process sees half of one
+compile, or a mixture of two. Triton wants paths; they lead to files of this process alone, in the directory for
+temporary files, so that no other process can take them away.
+
+``TRITON_CACHE_DIR`` is not written to, but for Inductor, which looks there for a kernel's binary by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Optional
+
+from kiln._bundle import pack, unpack
+from kiln._entries import Entries, say_once
+from kiln._files import materialise
+
+if TYPE_CHECKING:
+    _Manager = object
+    _Backend = object
+else:
+    try:
+        from triton.runtime.cache import CacheManager as _Manager
+        from triton.runtime.cache import RemoteCacheBackend as _Backend
+    except ImportError:  # documentation, and checks without Triton
+        _Manager = _Backend = object
+
+#: What compiles for GPUs put into their groups: texts, and code that the host does not run.
+_DEVICE = {"source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco", "spv", "zebin", "json"}
+_GROUPS = (Entries("triton.group", "triton"), Entries("cpu.triton.group", "triton"))
+_FILES = Entries("cpu.triton.file", "triton")
+
+
+def _extension(filename: str) -> str:
+    return filename.rpartition(".")[2]
+
+
+def _groups_of(names: Any) -> Entries:
+    return _GROUPS[0] if all(_extension(name) in _DEVICE for name in names) else _GROUPS[1]
+
+
+class CacheManager(_Manager):
+    """The files of one key of Triton's.
+
+    Parameters
+    ----------
+    key : str
+        Triton's digest of everything that the files depend on.
+    override, dump : bool, optional
+        For ``TRITON_KERNEL_OVERRIDE`` and ``TRITON_KERNEL_DUMP``, whose directories people look into: Triton's own manager
+        serves them.
+    """
+
+    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
+        self.key = key
+        self._written: dict[str, bytes] = {}
+        self._own: Any = None
+        if override or dump:
+            from triton.runtime.cache import FileCacheManager
+
+            self._own = FileCacheManager(key, override=override, dump=dump)
+
+    def has_file(self, filename: str) -> bool:
+        """Whether `get_file` would find it."""
+        return bool(self._own.has_file(filename)) if self._own is not None else self.get_file(filename) is not None
+
+    def get_file(self, filename: str) -> Optional[str]:
+        """The path of a file, or None on a miss."""
+        if self._own is not None:
+            own: Optional[str] = self._own.get_file(filename)
+            return own
+        if filename in self._written:
+            return materialise(filename, self._written[filename])
+        blob = _FILES.get(key=self.key, name=filename)
+        return None if blob is None else materialise(filename, bytes(blob))
+
+    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+        """Takes a file, and gives its path."""
+        if self._own is not None:
+            return str(self._own.put(data, filename, binary=binary))
+        encoded = data if isinstance(data, bytes) else str(data).encode()
+        self._written[filename] = encoded
+        # What a compile puts one after the other is stored when it is whole, as a group.
+        if _extension(filename) not in _DEVICE or filename.endswith(".autotune.json"):
+            _FILES.put(encoded, key=self.key, name=filename)
+        return materialise(filename, encoded)
+
+    def get_group(self, filename: str) -> Optional[dict[str, str]]:
+        """The paths of a compile's files by their names, or None on a miss."""
+        if self._own is not None:
+            own: Optional[dict[str, str]] = self._own.get_group(filename)
+            return own
+        for entries in _GROUPS:
+            blob = entries.get(key=self.key, name=filename)
+            files = unpack(blob.data) if blob is not None else None
+            if files:
+                _mirror(self.key, files)
+                return {name: materialise(name, data) for name, data in files.items()}
+        return _from_inductor(self.key, filename)
+
+    def put_group(self, filename: str, group: dict[str, str]) -> str:
+        """Publishes the files that were put, as one."""
+        if self._own is not None:
+            return str(self._own.put_group(filename, group))
+        files = {name: self._written[name] for name in group if name in self._written}
+        if len(files) == len(group):
+            _groups_of(files).put(pack(files), key=self.key, name=filename)
+            _mirror(self.key, files)
+        return materialise(f"__grp__{filename}", b"{}")
+
+
+class Remote(_Backend):
+    """Kiln behind Triton's own manager: ``TRITON_CACHE_MANAGER=triton.runtime.cache:RemoteCacheManager`` with
+    ``TRITON_REMOTE_CACHE_BACKEND=kiln.triton:Remote``.
+
+    For those who want files in ``TRITON_CACHE_DIR``; `CacheManager` needs neither that directory nor its races.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def get(self, filenames: list[str]) -> dict[str, bytes]:
+        """The files there are, by their names."""
+        found = {name: _FILES.get(key=self._key, name=name) for name in filenames}
+        return {name: bytes(blob) for name, blob in found.items() if blob is not None}
+
+    def put(self, filename: str, data: bytes) -> None:
+        """Stores a file."""
+        _FILES.put(data, key=self._key, name=filename)
+
+
+# --- Inductor -----------------------------------------------------------------------------------------------------
+
+
+def _inductor_directory(key: str) -> Optional[str]:
+    """Where Inductor expects a kernel's files: its static launcher opens the binary there, its bundler collects them."""
+    root = os.environ.get("TRITON_CACHE_DIR", "")
+    return os.path.join(root, key) if root and "torch._inductor" in sys.modules else None
+
+
+def _mirror(key: str, files: dict[str, bytes]) -> None:
+    place = _inductor_directory(key)
+    if place is None:
+        return
+    try:
+        os.makedirs(place, exist_ok=True)
+        for name, data in files.items():
+            path = os.path.join(place, name)
+            if not os.path.exists(path):
+                fresh = f"{path}.{os.getpid()}"
+                with open(fresh, "wb") as file:
+                    file.write(data)
+                os.replace(fresh, path)
+    except OSError as error:  # Inductor goes on without
+        say_once(f"writing {place}", error)
+
+
+def _from_inductor(key: str, filename: str) -> Optional[dict[str, str]]:
+    """What Inductor's bundler unpacked there from an entry of its own."""
+    place = _inductor_directory(key)
+    if place is None or not os.path.exists(os.path.join(place, filename)):
+        return None
+    try:
+        names = [name for name in os.listdir(place) if _extension(name) in _DEVICE and not name.startswith("__grp__")]
+        files = {}
+        for name in names:
+            with open(os.path.join(place, name), "rb") as file:
+                files[name] = file.read()
+    except OSError:
+        return None
+    if _extension(filename) != "json" or not any(_extension(name) in ("cubin", "hsaco") for name in files):
+        return None
+    return {name: materialise(name, data) for name, data in files.items()}

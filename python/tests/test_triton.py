@@ -1,0 +1,239 @@
+"""kiln.triton against a stand-in of Triton's compile, which calls a cache manager as Triton 3.6 does.
+
+`python/by_hand/adapters.py` runs the same against Triton's own modules.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from conftest import PACKAGE
+
+import kiln
+from kiln import _files, triton
+
+STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")
+
+
+def compile_kernel(manager: Any, name: str, writer: str) -> dict[str, str]:
+    """What triton.compiler.compile does with a manager; each file says who made it."""
+    metadata = f"{name}.json"
+    group: dict[str, str] = manager.get_group(metadata) or {}
+    if group.get(metadata) is not None:
+        return group
+    for stage in STAGES:
+        text = f"{stage} by {writer}"
+        group[f"{name}.{stage}"] = manager.put(text.encode() if stage == "cubin" else text, f"{name}.{stage}")
+    group[metadata] = manager.put(json.dumps({"name": name, "by": writer}), metadata, binary=False)
+    manager.put_group(metadata, group)
+    return group
+
+
+def load_kernel(group: dict[str, str]) -> set[str]:
+    """What triton.compiler.CompiledKernel reads; the writers of its files."""
+    metadata = next(Path(path) for name, path in group.items() if name.endswith(".json"))
+    writers = {json.loads(metadata.read_text())["by"]}
+    for name, path in group.items():
+        if not name.endswith(".json"):
+            stage = Path(path).suffix[1:]
+            content = Path(path).read_bytes() if stage == "cubin" else Path(path).read_text().encode()
+            said, _, writer = content.decode().partition(" by ")
+            assert said == stage
+            writers.add(writer)
+    assert len(group) == len(STAGES) + 1
+    return writers
+
+
+def test_a_group_is_found_by_the_next_process(python: Callable[..., str], home: Path) -> None:
+    compile_kernel(triton.CacheManager("KEY"), "add", "first")
+    program = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_triton import compile_kernel, load_kernel
+from kiln import triton, default_cache
+print(*load_kernel(compile_kernel(triton.CacheManager("KEY"), "add", "second")), default_cache().stats()["hits_disk"])
+"""
+    kiln.default_cache().close()
+    assert python(program, Path(__file__).parent).split() == ["first", "1"]
+
+
+def test_keys_and_names_are_kept_apart() -> None:
+    for key in ("A", "B"):
+        for name in ("add", "sub"):
+            compile_kernel(triton.CacheManager(key), name, f"{key} {name}")
+    for key in ("A", "B"):
+        for name in ("add", "sub"):
+            assert load_kernel(compile_kernel(triton.CacheManager(key), name, "again")) == {f"{key} {name}"}
+    assert triton.CacheManager("C").get_group("add.json") is None
+    assert triton.CacheManager("A").get_group("mul.json") is None
+
+
+def test_single_files(python: Callable[..., str]) -> None:
+    """Launchers, utilities and autotuning results are put without a group."""
+    manager = triton.CacheManager("KEY")
+    assert manager.get_file("launcher.so") is None and not manager.has_file("launcher.so")
+    path = manager.put(b"\x7fELF", "launcher.so", binary=True)
+    assert Path(path).read_bytes() == b"\x7fELF" and Path(path).name == "launcher.so"
+    manager.put('{"best": 1}', "matmul.autotune.json", binary=False)
+    again = triton.CacheManager("KEY")
+    for name, content in (("launcher.so", b"\x7fELF"), ("matmul.autotune.json", b'{"best": 1}')):
+        found = again.get_file(name)
+        assert found is not None and Path(found).read_bytes() == content
+
+
+def test_what_runs_on_the_host_is_said_to(tmp_path: Path) -> None:
+    """A stage that begins with cpu. is not taken from remotes that nobody signed."""
+    manager = triton.CacheManager("KEY")
+    manager.put_group("add.json", {"add.so": manager.put(b"\x7fELF", "add.so")})
+    manager.put(b"\x7fELF", "launcher.so")
+    compile_kernel(triton.CacheManager("KEY"), "add_gpu", "a")
+    cache = kiln.default_cache()
+    recipes = [
+        subprocess.run([os.environ["KILN_TEST_COMMAND"], "show", str(entry.key)], capture_output=True, text=True).stdout
+        for entry in cache.entries("triton")
+    ] if os.environ.get("KILN_TEST_COMMAND") else []
+    if not recipes:
+        pytest.skip("KILN_TEST_COMMAND does not name the command")
+    stages = sorted(line.split()[-1].strip('"') for text in recipes for line in text.splitlines() if "stage" in line.split()[:2])
+    assert stages == ["cpu.triton.file", "cpu.triton.file", "cpu.triton.group", "triton.group"]
+
+
+def test_files_are_private_and_go_with_the_process(python: Callable[..., str], tmp_path: Path) -> None:
+    program = """
+import os, stat
+from kiln import triton
+path = triton.CacheManager("KEY").put(b"code", "add.cubin")
+place = os.path.dirname(os.path.dirname(path))
+assert stat.S_IMODE(os.stat(place).st_mode) == 0o700
+print(place)
+"""
+    (tmp_path / "temporary").mkdir()
+    place = Path(python(program, TMPDIR=str(tmp_path / "temporary")).strip())
+    assert place.parent == tmp_path / "temporary" and not place.exists()
+
+
+def test_files_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    gone, alive = tmp_path / f"kiln-{os.getuid()}-4999999-x", tmp_path / f"kiln-{os.getuid()}-1-x"
+    for place in (gone, alive):
+        place.mkdir()
+    _files._remove_abandoned()
+    assert not gone.exists() and alive.exists()
+
+
+def test_a_broken_cache_fails_no_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KILN_CACHE_MAX_SIZE", "much")
+    assert load_kernel(compile_kernel(triton.CacheManager("KEY"), "add", "me")) == {"me"}
+
+
+def test_a_damaged_payload_is_a_miss() -> None:
+    recipe = triton._GROUPS[0].recipe(key="KEY", name="add.json")
+    for payload in (b"x", b"KBN\x01\xff\xff\xff\xff", b"KBN\x01\x01\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0../x"):
+        kiln.default_cache().put(recipe, payload)
+        assert triton.CacheManager("KEY").get_group("add.json") is None
+
+
+def test_remote_backend() -> None:
+    first = triton.Remote("KEY")
+    first.put("add.cubin", b"code")
+    assert triton.Remote("KEY").get(["add.cubin", "add.ptx"]) == {"add.cubin": b"code"}
+
+
+def test_inductor_finds_binaries_where_it_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "inductor"
+    place.mkdir()
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(place))
+    compile_kernel(triton.CacheManager("PLAIN"), "add", "me")
+    assert not list(place.iterdir())
+    monkeypatch.setitem(sys.modules, "torch._inductor", sys)
+    compile_kernel(triton.CacheManager("KEY"), "add", "me")
+    assert (place / "KEY" / "add.cubin").read_text() == "cubin by me"
+    # What Inductor unpacked by itself, kiln does not have.
+    (place / "OTHER").mkdir()
+    for name in ("add.json", "add.cubin", "__grp__add.json"):
+        (place / "OTHER" / name).write_text("{}")
+    group = triton.CacheManager("OTHER").get_group("add.json")
+    assert group is not None and sorted(group) == ["add.cubin", "add.json"]
+
+
+# --- triton#11512, and vllm#52413 ---------------------------------------------------------------------------------
+
+RACE = """
+import errno, os, random, sys
+sys.path.insert(0, sys.argv[1])
+from test_triton import compile_kernel, load_kernel
+manager = {manager}
+sys.stdin.readline()
+mixed = failed = 0
+for turn in range({turns}):
+    for kernel in range(3):
+        try:
+            writers = load_kernel(compile_kernel(manager(f"KEY{{turn}}"), f"kernel{{kernel}}", f"{{os.getpid()}} {{turn}}"))
+            mixed += len(writers) != 1
+        except OSError as error:
+            failed += 1
+print(mixed, failed)
+"""
+
+#: What a network file system does to others' files: they vanish, and directories are busy.
+VANDAL = """
+import os, sys
+print("ready", flush=True)
+while True:
+    for place, _, names in os.walk(sys.argv[1], topdown=False):
+        for name in names:
+            try:
+                os.unlink(os.path.join(place, name))
+            except OSError:
+                pass
+"""
+
+
+def race(tmp_path: Path, manager: str, turns: int = 20) -> list[tuple[int, int]]:
+    """Four processes that compile the same kernels, each to other bytes, over a shared directory that a fifth spoils;
+    mixed kernels and failed compiles of each."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(PACKAGE),
+        "TRITON_CACHE_DIR": str(shared),
+        "KILN_CACHE_DIR": str(tmp_path / "kiln"),
+    }
+    if "KILN_TEST_FAULTFS" in os.environ:
+        # As over NFS: locks do nothing, a file that was open goes, an operation is done and reported as failed.
+        environment["LD_PRELOAD"] = os.environ["KILN_TEST_FAULTFS"]
+        environment["KILN_FAULT_PREFIX"] = str(tmp_path / "kiln")
+        environment["KILN_FAULT"] = "lock:*:skip;rename:2:late-EIO;link:3:late-EIO;open:9:ESTALE;read:11:ESTALE;write:7:ESTALE"
+    program = RACE.format(manager=manager, turns=turns)
+    vandal = subprocess.Popen([sys.executable, "-c", VANDAL, str(shared)], stdout=subprocess.PIPE)
+    try:
+        assert vandal.stdout is not None and vandal.stdout.readline()
+        ranks = [
+            subprocess.Popen(
+                [sys.executable, "-c", program, str(Path(__file__).parent)],
+                env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            )
+            for _ in range(4)
+        ]  # fmt: skip
+        for rank in ranks:
+            assert rank.stdin is not None
+            rank.stdin.write("go\n")
+            rank.stdin.flush()
+        return [tuple(map(int, rank.communicate(timeout=100)[0].split())) for rank in ranks]  # type: ignore[misc]
+    finally:
+        vandal.kill()
+        vandal.wait()
+        assert vandal.stdout is not None
+        vandal.stdout.close()
+
+
+def test_triton_11512_no_race_on_a_shared_directory(tmp_path: Path) -> None:
+    prelude = "__import__('kiln.triton').triton.CacheManager"
+    assert race(tmp_path, prelude) == [(0, 0)] * 4
