@@ -27,7 +27,7 @@ echo "== as a user"
 inside sh -c 'id tester >/dev/null 2>&1 || useradd --create-home tester'
 inside su tester -c 'sh /kiln/smoke'
 echo "== removed"
-inside sh -c 'apt-get -qy purge kiln libkiln-dev libkiln0 libkiln0-shaderc libkiln0-remotes' >>"$debs/chroot.log" 2>&1
+inside sh -c 'apt-get -qy purge kiln libkiln-dev libkiln0 libkiln0-shaderc libkiln0-remotes python3-kiln' >>"$debs/chroot.log" 2>&1
 left=$(inside find /usr /etc -name '*kiln*')
 [ -z "$left" ] || { echo "left behind: $left"; exit 1; }
 echo "== installed, tested and removed"

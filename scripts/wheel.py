@@ -109,6 +109,8 @@ def collect(tree, stage):
     shutil.rmtree(stage, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__", "native")
     shutil.copytree(ROOT / "python/kiln", stage / "kiln", ignore=ignored)
+    for name in ("kiln.pth", "_kiln_start.py"):
+        shutil.copyfile(ROOT / "python" / name, stage / name)
     native = stage / "kiln/native"
     for name in KEPT:
         origin, copy = tree / name, native / name

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import time
 from typing import Any, Optional
 
 from kiln.blob import Blob
@@ -19,6 +21,23 @@ def say_once(what: str, error: BaseException) -> None:
     if what not in _said:
         _said.add(what)
         log.warning("%s: %s; the program goes on without kiln's cache", what, error)
+
+
+def _report(what: str, origin: str, began: int, spared: int, name: str) -> None:
+    """A line of the report of `kiln exec --stats` (docs/formats.md)."""
+    path = os.environ.get("KILN_EXEC_REPORT")
+    if not path:
+        return
+    plain = "".join(letter if letter.isprintable() else " " for letter in name)[:200]
+    line = f"{what}\t{origin}\t{time.perf_counter_ns() - began}\t{spared}\t{plain}\t\n"
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(file, line.encode())
+        finally:
+            os.close(file)
+    except OSError:
+        pass
 
 
 class Entries:
@@ -42,16 +61,22 @@ class Entries:
 
     def get(self, **names: str) -> Optional[Blob]:
         """The entry, or None on a miss and on every error."""
+        began = time.perf_counter_ns()
         try:
-            return default_cache().get(self.recipe(**names))
+            blob = default_cache().get(self.recipe(**names))
+            if blob is not None:
+                _report(self.target, blob.origin, began, round(blob.compile_seconds * 1e9), names.get("name", names["key"]))
+            return blob
         except (Error, OSError) as error:
             say_once(f"looking up {self.stage}", error)
             return None
 
     def put(self, data: Any, **names: str) -> bool:
-        """Stores an entry; False if it could not be."""
+        """Stores an entry that was made because it was not there; False if it could not be."""
+        began = time.perf_counter_ns()
         try:
             default_cache().put(self.recipe(**names), data)
+            _report(self.target, "compiled", began, 0, names.get("name", names["key"]))
             return True
         except (Error, OSError) as error:
             say_once(f"storing {self.stage}", error)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
-import inspect
 import os
 import threading
 from types import TracebackType
-from typing import Any, Awaitable, Callable, Iterable, Iterator, Optional, Union
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, Optional, Union
 
 from kiln import _flight, stats
 from kiln import _structs as s
@@ -19,6 +17,9 @@ from kiln.blob import Blob, as_bytes
 from kiln.errors import MISS, InvalidError, check
 from kiln.explain import Explanation, collect
 from kiln.recipe import Key, Recipe, key_of
+
+if TYPE_CHECKING:
+    import asyncio
 
 _DISABLED, _RECACHE, _READONLY, _NO_DISK = 1, 2, 4, 8
 _NO_FLOOR = _NO_LIMIT = (1 << 64) - 1
@@ -276,11 +277,13 @@ class Cache:
         -----
         To cancel the wait does not cancel a compile that is under way: others may be waiting for it, and it is stored.
         """
+        import asyncio  # those who await have it already; a start should not wait for it
+
         loop = asyncio.get_running_loop()
 
         def in_thread() -> Any:
             result = compile()
-            if inspect.isawaitable(result):
+            if isinstance(result, Awaitable):
                 return asyncio.run_coroutine_threadsafe(_awaited(result), loop).result()
             return result
 
@@ -289,6 +292,8 @@ class Cache:
 
     async def get_async(self, what: Union[Recipe, Key, str, bytes]) -> Optional[Blob]:
         """`get` that is awaited: it reads on a thread of its own."""
+        import asyncio
+
         blob: Optional[Blob] = await _on_thread(asyncio.get_running_loop(), lambda: self.get(what))
         return blob
 

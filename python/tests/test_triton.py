@@ -237,3 +237,16 @@ def race(tmp_path: Path, manager: str, turns: int = 20) -> list[tuple[int, int]]
 def test_triton_11512_no_race_on_a_shared_directory(tmp_path: Path) -> None:
     prelude = "__import__('kiln.triton').triton.CacheManager"
     assert race(tmp_path, prelude) == [(0, 0)] * 4
+
+
+def test_the_report_of_kiln_exec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = tmp_path / "report"
+    report.write_text("")
+    monkeypatch.setenv("KILN_EXEC_REPORT", str(report))
+    for _ in range(2):
+        compile_kernel(triton.CacheManager("KEY"), "add", "me")
+    lines = [line.split("\t") for line in report.read_text().splitlines()]
+    assert [line[:2] + line[4:] for line in lines] == [
+        ["triton", "compiled", "add.json", ""],
+        ["triton", "memory", "add.json", ""],
+    ]

@@ -14,6 +14,7 @@
 #include "cmd/doctor_packs.h"
 #include "cmd/doctor_program.h"
 #include "cmd/driver_caches.h"
+#include "exec/python.h"
 
 typedef struct doctor_options {
     session_options session;
@@ -307,6 +308,14 @@ static void print_urls(const char *list)
     }
 }
 
+static void print_python(void)
+{
+    const char *trouble = exec_python_bytecode();
+    if (trouble != NULL) {
+        out_print(stdout, "\nPython\n  slow      %s\n", trouble);
+    }
+}
+
 static void print_variables(void)
 {
     bool any = false;
@@ -394,6 +403,7 @@ static bool print_doctor_text(cli_pool *pool, const doctor_findings *findings)
         !print_drivers(pool, findings)) {
         return false;
     }
+    print_python();
     print_variables();
     return true;
 }

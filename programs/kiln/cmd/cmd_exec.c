@@ -10,6 +10,7 @@
 #include "exec/audit.h"
 #include "exec/child.h"
 #include "exec/environment.h"
+#include "exec/python.h"
 #include "exec/report.h"
 
 typedef struct exec_options {
@@ -17,6 +18,7 @@ typedef struct exec_options {
     const char *report;
     bool print;
     bool audit;
+    bool no_python;
 } exec_options;
 
 static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, stats), NULL,
@@ -27,6 +29,8 @@ static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, s
                                   "print the environment for a shell, and start nothing"},
                                  {"audit", 0, OPT_FLAG, offsetof(exec_options, audit), NULL,
                                   "also serve a program that opens NVRTC by its absolute path"},
+                                 {"no-python", 0, OPT_FLAG, offsetof(exec_options, no_python), NULL,
+                                  "leave out the adapters of kiln's Python package"},
                                  OPT_END};
 
 static bool write_report(const cmd_context *context, const exec_options *options, const char *path)
@@ -40,6 +44,9 @@ static bool write_report(const cmd_context *context, const exec_options *options
     }
     if (options->stats) {
         exec_report_print(&report, context->pool, stderr);
+        if (exec_python_bytecode() != NULL) {
+            console_say(context->console, "%s", exec_python_bytecode());
+        }
     }
     if (options->report != NULL) {
         FILE *file = fopen(options->report, "w");
@@ -86,6 +93,9 @@ static exit_code run_exec(const cmd_context *context, void *fields, const opt_li
     kiln_status status = exec_environment_make(context->pool, program, &environment, &diag);
     if (status == KILN_OK && options->audit) {
         status = exec_audit_add(context->pool, &environment, NULL, true, &diag);
+    }
+    if (!options->no_python && !exec_python_add(&environment)) {
+        return cmd_no_memory(context);
     }
     if (status != KILN_OK) {
         if (options->print || diag.status != KILN_E_UNAVAILABLE) {

@@ -16,6 +16,11 @@ t exec --report /no/such/place/report.json -- true
 # What other processes write is not trusted to be whole.
 "$KILN" exec --stats -- sh -c 'printf "nvrtc\tdisk\t1000\t5001000\tk.cu\t\nnvrtc\tdisk\tx" >>"$KILN_EXEC_REPORT"' 2>&1
 "$KILN" exec --stats -- sh -c 'printf "nvrtc\tbypassed\t7000000\t0\tk.cu\ta reason\nnonsense\n" >>"$KILN_EXEC_REPORT"' 2>&1
+# The switch of Python's adapters, and the word for a Python that compiles all it imports at every start.
+"$KILN" exec -- sh -c 'echo "KILN_PYTHON=${KILN_PYTHON-unset}"'
+KILN_PYTHON=0 "$KILN" exec -- sh -c 'echo "KILN_PYTHON=${KILN_PYTHON-unset}"'
+"$KILN" exec --no-python -- sh -c 'echo "KILN_PYTHON=${KILN_PYTHON-unset}"'
+PYTHONDONTWRITEBYTECODE=1 "$KILN" exec --stats -- true 2>&1
 # The user's lists stay behind kiln's.
 LD_LIBRARY_PATH=/mine "$KILN" exec -- sh -c 'case $LD_LIBRARY_PATH in */mine) echo kept ;; *) echo "lost: $LD_LIBRARY_PATH" ;; esac'
 KILN_LIBEXEC=/no/such/place "$KILN" exec --print >/dev/null

@@ -1,0 +1,15 @@
+/* Programs in Python: the switch that their adapters wait for, and what makes every start slow. */
+#ifndef KILN_PROGRAM_EXEC_PYTHON_H
+#define KILN_PROGRAM_EXEC_PYTHON_H
+
+#include "exec/environment.h"
+
+/* Sets KILN_PYTHON, unless the user did. Where kiln's package is not installed nothing reads it.
+ * False when out of memory. */
+bool exec_python_add(exec_environment *environment);
+
+/* One line for a user whose Python compiles all that it imports at every start; NULL if it does
+ * not. */
+const char *exec_python_bytecode(void);
+
+#endif
