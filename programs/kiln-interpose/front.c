@@ -47,13 +47,14 @@ static void bind_real(void *library)
     bind_symbol(library, "__nvrtcCPEx", &front.real.__nvrtcCPEx);
 }
 
-/* Opened by its absolute path, so that its name does not find this library; DEEPBIND, so that its
- * calls of its own functions stay in it. */
+/* Opened by its absolute path, so that its name does not find this library. NVIDIA links it with
+ * -Bsymbolic, so its calls of its own functions stay in it. RTLD_DEEPBIND would do so, too, and
+ * separate its malloc(3) from the one that the program preloads. */
 static const kn_nvrtc_table *open_real(void)
 {
     pthread_mutex_lock(&front.lock);
     if (!front.opened && front.path[0] != '\0') {
-        void *library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+        void *library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL);
         if (library != NULL) {
             bind_real(library);
             front.opened = true;

@@ -55,9 +55,10 @@ static void bind_release(kn_jitlink_calls *calls, const char *suffix)
 #undef X
 }
 
+/* See open_real in front.c. */
 static void open_library(void)
 {
-    front.library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    front.library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL);
     if (front.library == NULL) {
         return;
     }

@@ -125,6 +125,8 @@ static bool expect_host(SSL *tls, const char *host)
 
 static kiln_status make_tls(wire *w, const kiln_remote_server *server, kiln_remote_call *call)
 {
+    /* Without this, OpenSSL frees what it has when the process leaves, under an upload's feet. */
+    (void)OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
     w->context = SSL_CTX_new(TLS_client_method());
     if (w->context == NULL || SSL_CTX_set_min_proto_version(w->context, TLS1_2_VERSION) != 1) {
         return fail_tls(w, call);

@@ -168,8 +168,33 @@ static kiln_status wrap_handle(void *handle, const char *name, kn_dylib **out_li
     return KILN_OK;
 }
 
-kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
-                          kiln_probe_outcome *out_outcome, kiln_diag *diag)
+/* Whether malloc(3) is the C library's own. Else a library that is bound to itself first would mix
+ * two: what strdup(3) takes from one would be given back to the other. */
+static bool has_plain_malloc(void)
+{
+    Dl_info allocator;
+    Dl_info own;
+    const void *taken = dlsym(RTLD_DEFAULT, "malloc");
+    const void *library = dlsym(RTLD_DEFAULT, "strdup");
+    return taken != NULL && library != NULL && dladdr(taken, &allocator) != 0 &&
+           dladdr(library, &own) != 0 && allocator.dli_fbase == own.dli_fbase;
+}
+
+static int choose_binding(bool apart)
+{
+#ifdef RTLD_DEEPBIND
+    if (apart && has_plain_malloc()) {
+        return RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+    }
+#else
+    (void)apart;
+    (void)has_plain_malloc;
+#endif
+    return RTLD_NOW | RTLD_LOCAL;
+}
+
+static kiln_status open_any(const char *const *names, bool apart, kn_dylib **out_lib,
+                            kiln_probe_outcome *out_outcome, kiln_diag *diag)
 {
     failure what = {.outcome = KILN_PROBE_LIBRARY_MISSING};
     *out_lib = NULL;
@@ -183,7 +208,7 @@ kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
                                  "name it by an absolute path or by its soname",
                                  "cannot open a library", "\"%s\" is a relative path", name);
         }
-        void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        void *handle = dlopen(name, choose_binding(apart));
         if (handle != NULL) {
             kiln_status status = wrap_handle(handle, name, out_lib, diag);
             *out_outcome = status == KILN_OK ? KILN_PROBE_READY : KILN_PROBE_FAILED;
@@ -194,6 +219,18 @@ kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
     }
     *out_outcome = what.outcome;
     return report_failure(names, &what, diag);
+}
+
+kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
+                          kiln_probe_outcome *out_outcome, kiln_diag *diag)
+{
+    return open_any(names, false, out_lib, out_outcome, diag);
+}
+
+kiln_status kn_dylib_open_apart(const char *path, kn_dylib **out_lib,
+                                kiln_probe_outcome *out_outcome, kiln_diag *diag)
+{
+    return open_any((const char *const[]){path, NULL}, true, out_lib, out_outcome, diag);
 }
 
 void kn_dylib_close(kn_dylib *lib)

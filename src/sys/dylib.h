@@ -48,6 +48,11 @@ typedef struct kn_symbol {
  * KILN_E_UNAVAILABLE then. */
 kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
                           kiln_probe_outcome *out_outcome, kiln_diag *diag);
+/* The same for a library of kiln's whose dependencies the program may have in another version: its
+ * calls go to what it was linked with, whatever the program exports by the same name. Where the
+ * program brings an allocator of its own, it is opened as any other. */
+kiln_status kn_dylib_open_apart(const char *path, kn_dylib **out_lib,
+                                kiln_probe_outcome *out_outcome, kiln_diag *diag);
 void kn_dylib_close(kn_dylib *lib);
 /* Lets go of the handle and leaves the library mapped: for drivers, whose threads, exit handlers
  * and thread-local destructors outlive their last user. Opening it again costs next to nothing. */

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""nvrtc.py KILN LIBEXEC REAL COUNTS: every call sequence of nvrtc_client.py on NVRTC alone, then on
+"""nvrtc.py KILN LIBEXEC REAL COUNTS ALLOCATOR: every call sequence of nvrtc_client.py on NVRTC alone, then on
 kiln's library in its place: cold, warm, with the cache full, read-only and gone, with the core
 missing, disabled. All transcripts must be equal. REAL is a libnvrtc.so.N; COUNTS is "fake" for the
-fake one, whose $FAKENVRTC_LOG has a line a compile."""
+fake one, whose $FAKENVRTC_LOG has a line a compile. ALLOCATOR is a
+library with a malloc of its own."""
 import collections
 import ctypes
 import json
@@ -15,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-KILN, LIBEXEC, REAL, KIND = sys.argv[1:5]
+KILN, LIBEXEC, REAL, KIND, ALLOCATOR = sys.argv[1:6]
 CLIENT = Path(__file__).with_name("nvrtc_client.py")
 SLOW_TO_REPEAT = ("each_option",)
 FEWEST = {"real": 20, "fake": 2}
@@ -115,6 +116,10 @@ def main():
         suite.expect(wanted, suite.run(suite.front, *few, KILN_CACHE_DIR="/proc/none"),
                      "a cache that cannot be made")
         suite.expect(wanted, suite.run(suite.front, *few, KILN_READONLY="1"), "read-only")
+        own = {"LD_PRELOAD": ALLOCATOR, "KILN_CACHE_DIR": str(suite.root / "allocated")}
+        allocated = ["machine_code", "compile_error"]
+        suite.expect(wanted, suite.run(suite.front, *allocated, **own), "with the program's malloc, cold")
+        suite.expect(wanted, suite.run(suite.front, *allocated, **own), "and warm")
         suite.expect(wanted, suite.run(suite.front, *few, KILN_CACHE_DIR="not absolute"),
                      "a wrong variable")
 

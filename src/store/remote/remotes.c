@@ -72,7 +72,7 @@ kiln_status kn_remote_open(kn_remote_url *url, const kn_trust *trust, kn_stats *
                                url->shown, name != NULL ? "%s is not there" : "%s: no such scheme",
                                name != NULL ? name : url->server.scheme);
     } else {
-        status = kn_dylib_open((const char *const[]){path, NULL}, &module, &outcome, diag);
+        status = kn_dylib_open_apart(path, &module, &outcome, diag);
     }
     if (status == KILN_OK) {
         void *symbol = kn_dylib_symbol(module, "kiln_remote_module");

@@ -150,6 +150,13 @@ kiln_status kn_dylib_open(const char *const *names, kn_dylib **out_lib,
     return report_failure(names, &what, diag);
 }
 
+/* Windows binds each import to a named library. */
+kiln_status kn_dylib_open_apart(const char *path, kn_dylib **out_lib,
+                                kiln_probe_outcome *out_outcome, kiln_diag *diag)
+{
+    return kn_dylib_open((const char *const[]){path, NULL}, out_lib, out_outcome, diag);
+}
+
 void kn_dylib_close(kn_dylib *lib)
 {
     if (lib != NULL) {
