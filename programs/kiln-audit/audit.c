@@ -2,8 +2,8 @@
  * `kiln doctor -- PROGRAM` start.
  *
  *   KILN_AUDIT_REPORT=FILE  gets a line for each library and process that compiles kernels
- *   KILN_AUDIT_SERVE=1      a program that opens NVRTC by its absolute path gets kiln's library, if
- *                           that NVRTC is the very one that kiln's library would call
+ *   KILN_AUDIT_SERVE=1      a program that opens NVRTC or nvJitLink by its absolute path gets
+ * kiln's library, if it is the very one that kiln's library would call
  *
  * The dynamic linker gives an auditor a C library of its own, so it links libc alone, allocates
  * nothing, and can fail without being noticed: then a name stays as it is. */
@@ -89,16 +89,27 @@ static void report_process(void)
     }
 }
 
-/* --- NVRTC by its absolute path --------------------------------------------------------------- */
+/* --- a library by its absolute path ------------------------------------------------------------
+ */
 
-static int major_of(const char *name)
+/* What kiln stands in for. `variable` names the real one, which `kiln exec` found. */
+typedef struct served_library {
+    const char *stem, *folder, *variable;
+} served_library;
+
+static const served_library served[] = {{"libnvrtc", "nvrtc", "NVRTC"},
+                                        {"libnvJitLink", "nvjitlink", "NVJITLINK"}};
+
+/* The major version in "libnvrtc.so.13.0.48"; 0: it is not this library. */
+static int major_of(const served_library *library, const char *name)
 {
-    static const char start[] = "libnvrtc.so.";
-    if (!starts_with(name, start)) {
+    static const char suffix[] = ".so.";
+    const size_t stem = strlen(library->stem);
+    if (!starts_with(name, library->stem) || !starts_with(name + stem, suffix)) {
         return 0;
     }
     char *end = NULL;
-    const long major = strtol(name + sizeof(start) - 1, &end, 10);
+    const long major = strtol(name + stem + sizeof(suffix) - 1, &end, 10);
     return (*end == '\0' || *end == '.') && major > 0 && major < 100 ? (int)major : 0;
 }
 
@@ -117,22 +128,35 @@ static bool is_of_kiln(const char *path)
     return own != NULL && own[0] != '\0' && starts_with(path, own) && path[strlen(own)] == '/';
 }
 
-/* kiln's library for the NVRTC that a path names; NULL: the path stays as it is. */
-static const char *find_front(const char *path, const char *requester)
+static const char *find_front_of(const served_library *library, const char *path)
 {
     static char front[PATH_SIZE]; /* the linker reads it before its lock is released */
     char variable[32];
-    const int major = major_of(name_of(path));
-    if (major == 0 || is_of_kiln(path) || is_of_kiln(requester)) {
+    const int major = major_of(library, name_of(path));
+    if (major == 0) {
         return NULL;
     }
-    (void)snprintf(variable, sizeof(variable), "KILN_NVRTC_%d", major);
+    (void)snprintf(variable, sizeof(variable), "KILN_%s_%d", library->variable, major);
     const char *real = getenv(variable);
-    const int length = snprintf(front, sizeof(front), "%s/nvrtc/%d/libnvrtc.so.%d",
-                                getenv("KILN_AUDIT_LIBEXEC"), major, major);
+    const int length =
+        snprintf(front, sizeof(front), "%s/%s/%d/%s.so.%d", getenv("KILN_AUDIT_LIBEXEC"),
+                 library->folder, major, library->stem, major);
     const bool fits = length > 0 && (size_t)length < sizeof(front);
     return fits && real != NULL && is_same_file(path, real) && access(front, R_OK) == 0 ? front
                                                                                         : NULL;
+}
+
+/* kiln's library for the one that a path names; NULL: the path stays as it is. */
+static const char *find_front(const char *path, const char *requester)
+{
+    const char *front = NULL;
+    if (is_of_kiln(path) || is_of_kiln(requester)) {
+        return NULL;
+    }
+    for (size_t i = 0; front == NULL && i < sizeof(served) / sizeof(*served); i++) {
+        front = find_front_of(&served[i], path);
+    }
+    return front;
 }
 
 /* --- what the dynamic linker calls ------------------------------------------------------------ */

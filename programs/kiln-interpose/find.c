@@ -278,10 +278,22 @@ static bool try_toolkits(search *s)
     return false;
 }
 
+/* False for a library of another major version, by its name. */
+static bool has_major(const search *s, const char *path)
+{
+    const char *name = strrchr(path, '/') + 1;
+    const char *dot = strrchr(s->name, '.'); /* libnvrtc.so.13 */
+    const size_t stem = (size_t)(dot - s->name) + 1;
+    const size_t length = strlen(s->name);
+    return strncmp(name, s->name, stem) != 0 || name[stem] < '0' || name[stem] > '9' ||
+           (strncmp(name, s->name, length) == 0 && (name[length] == '.' || name[length] == '\0'));
+}
+
 static bool try_named(search *s, const char *variable)
 {
     const char *path = getenv(variable);
-    if (path == NULL || path[0] != '/' || strlen(path) >= s->size || !try_file(s, path)) {
+    if (path == NULL || path[0] != '/' || strlen(path) >= s->size || !has_major(s, path) ||
+        !try_file(s, path)) {
         return false;
     }
     memcpy(s->out_path, path, strlen(path) + 1);
@@ -301,12 +313,17 @@ static bool search_all(search *s, const char *named, const object *caller, const
 static bool find_self(char *out_path, size_t size, struct stat *out_facts)
 {
     Dl_info info;
+    struct link_map *map = NULL;
     union {
         bool (*function)(int, const void *, char *, size_t);
         const void *address;
     } here = {kn_find_nvrtc};
-    char *resolved = NULL;
-    if (dladdr(here.address, &info) == 0 || (resolved = realpath(info.dli_fname, NULL)) == NULL) {
+    if (dladdr1(here.address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) {
+        return false;
+    }
+    /* The command's own name is what it was started by: "kiln", where PATH has it. */
+    char *resolved = realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", NULL);
+    if (resolved == NULL) {
         return false;
     }
     const bool fits = (size_t)snprintf(out_path, size, "%s", resolved) < size;

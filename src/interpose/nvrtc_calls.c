@@ -230,6 +230,7 @@ static nvrtcResult call_private(nvrtcProgram handle, long a, long b, long c, lon
         program->plain = true; /* it compiles; and what it takes is not known */
         kn_nvrtc_program_forget(program);
     }
+    kn_nvrtc_count_private(program);
     HAND_ON(program, handle, __nvrtcCPEx, real_, a, b, c, d, e, f);
 }
 

@@ -173,6 +173,18 @@ static nvrtcResult compile_through(kn_nvrtc_program *program, kiln_cache *cache,
     return 0;
 }
 
+void kn_nvrtc_count_private(const kn_nvrtc_program *program)
+{
+    static const char reason[] = "__nvrtcCPEx: the source is encrypted";
+    static const kn_nvrtc_program unknown = {.name = NULL};
+    const kn_nvrtc_program *named = program != NULL ? program : &unknown;
+    kiln_cache *cache = kn_session_cache();
+    if (cache != NULL) {
+        kiln_cache_count_bypass(cache, name_of(named), reason);
+    }
+    report_compile(named, "bypassed", reason, 0, 0);
+}
+
 nvrtcResult kn_nvrtc_compile(kn_nvrtc_program *program)
 {
     kiln_cache *cache = kn_session_cache();

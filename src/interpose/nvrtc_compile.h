@@ -18,4 +18,8 @@ typedef struct kn_nvrtc_facts {
 } kn_nvrtc_facts;
 nvrtcResult kn_nvrtc_facts_get(const kn_nvrtc_real *library, kn_nvrtc_facts *out_facts);
 
+/* Counts a compile by the private entry, whose source nobody but NVRTC can read; NULL: of a program
+ * that is not kiln's. */
+void kn_nvrtc_count_private(const kn_nvrtc_program *program);
+
 #endif

@@ -24,6 +24,20 @@ code = ctypes.create_string_buffer(size.value)
 print(nvrtc.nvrtcGetCUBIN(program, code), hashlib.sha256(code.raw).hexdigest())
 """
 
+LINKER = """
+import ctypes, hashlib, sys
+linker = ctypes.CDLL(sys.argv[1])
+link, size = ctypes.c_void_p(), ctypes.c_size_t()
+options = (ctypes.c_char_p * 1)(b"-arch=sm_90")
+text = b".version 7.0\\n.visible .entry k()"
+print(linker.nvJitLinkCreate(ctypes.byref(link), 1, options))
+print(linker.nvJitLinkAddData(link, 2, text, ctypes.c_size_t(len(text)), b"k.ptx"))
+print(linker.nvJitLinkComplete(link))
+print(linker.nvJitLinkGetLinkedCubinSize(link, ctypes.byref(size)), size.value)
+code = ctypes.create_string_buffer(size.value)
+print(linker.nvJitLinkGetLinkedCubin(link, code), hashlib.sha256(code.raw).hexdigest())
+"""
+
 
 class World:
     def __init__(self, root):
@@ -39,6 +53,7 @@ class World:
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(("KILN_", "NVRTC_", "CUDA", "LD_"))}
         env.update(KILN_CACHE_DIR=str(self.root / "cache"), FAKENVRTC_LOG=str(self.log),
+                   FAKENVJITLINK_LOG=str(self.log),
                    LD_LIBRARY_PATH=str(self.libraries))
         env.update(variables)
         self.log.write_text("")
@@ -88,6 +103,20 @@ def by_path_is_served_with_the_auditor(world):
     assert again.stdout == alone.stdout and world.compiles() == kept
 
 
+def a_linker_by_path_is_served_with_the_auditor(world):
+    path = str(world.libraries / "libnvJitLink.so.13")
+    alone = world.run("exec", "--", sys.executable, "-c", LINKER, path)
+    assert alone.returncode == 0 and world.compiles() == 3, alone.stderr  # create, add, complete
+    for kept in (3, 0):
+        served = world.run("exec", "--audit", "--", sys.executable, "-c", LINKER, path)
+        assert served.stdout == alone.stdout and served.stderr == "" and world.compiles() == kept, served
+    again = world.run("exec", "--audit", "--", sys.executable, "-c", LINKER, path, KILN_DISABLE="1")
+    assert again.stdout == alone.stdout and world.compiles() == 3
+    found = json.loads(world.run("doctor", "--json", "--", sys.executable, "-c", LINKER, path).stdout)
+    (row,) = [row for row in found["compilers"] if row["path"] == path]
+    assert row["compiler"] == "nvJitLink" and row["answers"] == "not kiln" and "--audit" in row["fix"], row
+
+
 def another_nvrtc_of_that_version_is_left_alone(world):
     other = world.root / "other"
     shutil.copytree(world.libraries, other)
@@ -131,7 +160,7 @@ def the_users_auditor_stays(world):
 
 
 CASES = [by_name_is_served, by_path_is_named_with_what_to_do, by_path_is_served_with_the_auditor,
-         another_nvrtc_of_that_version_is_left_alone, a_path_that_is_not_there_stays_not_there,
+         a_linker_by_path_is_served_with_the_auditor, another_nvrtc_of_that_version_is_left_alone, a_path_that_is_not_there_stays_not_there,
          a_program_that_loads_nothing_is_said_to, a_static_program_is_not_seen,
          the_users_auditor_stays]
 

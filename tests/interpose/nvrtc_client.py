@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import sys
+import tempfile
 import threading
 
 LIBRARY = ctypes.CDLL(sys.argv[1])
@@ -292,6 +293,70 @@ def precompiled_headers():
         size = ctypes.c_size_t()
         said.append([LIBRARY.nvrtcGetPCHHeapSize(ctypes.byref(size)), size.value])
     return said
+
+
+CUB = """#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+extern "C" __global__ void sums(const int *in, int *out)
+{
+    typedef cub::BlockReduce<int, 128> reduce;
+    typedef cub::BlockScan<int, 128> scan;
+    __shared__ union { reduce::TempStorage a; scan::TempStorage b; } room;
+    const int whole = reduce(room.a).Sum(in[threadIdx.x]);
+    int before = 0;
+    __syncthreads();
+    scan(room.b).ExclusiveSum(in[threadIdx.x], before);
+    out[threadIdx.x] = threadIdx.x == 0 ? whole : before;
+}
+"""
+GROUPS = """#include <cooperative_groups.h>
+#include <cuda_fp16.h>
+namespace cg = cooperative_groups;
+template <class T> __global__ void halves(const T *in, __half *out)
+{
+    auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+    const float mine = static_cast<float>(in[threadIdx.x]);
+    out[threadIdx.x] = __float2half(tile.shfl_down(mine, 1));
+}
+"""
+BODY = """typedef long long int int64_t;
+template <typename scalar_t> scalar_t gelu(scalar_t x) { return x * scalar_t(0.5) * (scalar_t(1) + erf(x)); }
+extern "C" __launch_bounds__(256, 4) __global__ void unrolled(const int n, double *out, const double *in)
+{
+    #pragma unroll
+    for (int64_t i = blockIdx.x * 1024 + threadIdx.x, j = 0; j < 4 && i < n; i += 256, j++)
+        out[i] = gelu(in[i]);
+}
+"""
+
+
+@case
+def core_libraries():
+    """As CuPy, cuda.core and PyTorch's jiterator compile: CUDA's headers from -I directories, a source
+    in a new temporary directory each time, or with no name at all."""
+    include = os.environ.get("NVRTC_INCLUDE", "")
+    if not os.path.isdir(include + "/cccl/cub"):
+        return []
+    folders = ("-I" + include + "/cccl", "-I" + include)
+    with tempfile.TemporaryDirectory() as folder:
+        name = folder + "/0123456789abcdef.cubin.cu"
+        program = Program(GROUPS, "default_program").express("halves<int>", "halves<unsigned short>")
+        program.compile("-arch=sm_90", "--std=c++17", folders[1]).all().lowered("halves<int>")
+        return [compiled(CUB, *folders, "--std=c++17", "-arch=sm_90", "-DCUPY_USE_JITIFY", name=name), program.destroy(),
+                compiled(BODY, "--std=c++17", "--gpu-architecture=sm_90", "-default-device", "-DNDEBUG")]
+
+
+@case
+def private_entry():
+    """Only the fake one's: what it does is known."""
+    if os.environ.get("NVRTC_KIND") != "fake":
+        return []
+    function = getattr(LIBRARY, "__nvrtcCPEx")
+    function.argtypes = [ctypes.c_void_p] + [ctypes.c_long] * 6
+    program = Program(KERNEL)
+    program.say("private", function(program.handle, 1, 2, 3, 4, 5, 1 << 40))
+    program.bytes_of("CUBIN")
+    return program.destroy()
 
 
 # NVRTC user guide, "Supported Compile Options": each that writes no file, but --version-ident, whose

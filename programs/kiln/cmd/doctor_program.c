@@ -44,8 +44,7 @@ static const compiler_kind kinds[] = {
      "rely on the driver's own cache"},
     {"ptxas", "ptxas", "it is started by its absolute path",
      "name kiln's in the program's settings: kiln exec --print"},
-    {"nvcc", "nvcc", "it is started by its absolute path",
-     "name kiln's in the program's settings: kiln exec --print"},
+    {"nvcc", "nvcc", "kiln exec does not stand under it", "rely on the program's own cache"},
 };
 
 static const compiler_kind other = {"", "compiler", "kiln exec does not stand under it",
