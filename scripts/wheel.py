@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""wheel.py TREE OUT: a wheel of python/kiln and of kiln as it is installed in TREE, in the directory OUT.
+"""wheel.py TREE OUT [LEVEL]: a wheel of python/kiln and of kiln as it is installed in TREE, in the directory OUT, packed at
+zlib's LEVEL (default 9).
 
 What the libraries need besides the C and C++ runtimes is copied in under a name of kiln's own, so that it never stands in
 for what another package of the same process brings. The platform's tag is what these files really need of glibc and
@@ -123,10 +124,10 @@ def collect(tree, stage):
     return native
 
 
-def write(path, stage, info):
+def write(path, stage, info, level):
     """Zips what is below `stage`, in an order and with times that are always the same."""
     record = []
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
         names = sorted(file.relative_to(stage) for file in stage.rglob("*") if file.is_file())
         names.sort(key=lambda name: name.parts[0] == info)  # the description comes last
         for name in names:
@@ -160,7 +161,7 @@ def main():
     (stage / info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: kiln\nRoot-Is-Purelib: false\nTag: {tag}\n")
     (stage / info / "entry_points.txt").write_text("[console_scripts]\nkiln = kiln.__main__:main\n")
     wheel = out / f"kiln-{version}-{tag}.whl"
-    write(wheel, stage, info)
+    write(wheel, stage, info, int(sys.argv[3]) if len(sys.argv) > 3 else 9)
     print(f"{wheel}  {wheel.stat().st_size / 1e6:.1f} MB")
 
 
