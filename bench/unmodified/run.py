@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Programs that nobody changed, with and without kiln: run.py [--kiln KILN] [--runs N] [PROGRAM ...]
+"""Programs that nobody changed, with and without kiln: run.py [--kiln KILN] [--runs N] [--cold-runs N]
+[--audit] [PROGRAM ...]
 
-Each runs in a process of its own, from an empty home, N times in turns:
+Each runs in a process of its own, from an empty home, N times in turns (the columns "cold" and "kiln"
+--cold-runs times), with --audit under `kiln exec --audit`:
   cold     no cache at all              own warm   the program's own cache as its first run left it
   kiln     first run under kiln exec    warm       kiln's cache warm, the program's own cache empty
   pack     the same from a pack, kiln's cache empty
@@ -71,6 +73,8 @@ class Redis:
 class Bench:
     def __init__(self, arguments, root, redis):
         self.kiln, self.root, self.redis, self.count = arguments.kiln, root, redis, 0
+        self.options = ["--audit"] if arguments.audit else []
+        self.cold_runs = arguments.cold_runs if arguments.cold_runs is not None else arguments.runs
 
     def fresh(self):
         self.count += 1
@@ -94,7 +98,7 @@ class Bench:
         command = [sys.executable, str(HERE / f"{name}.py")]
         report = self.root / "report.json"
         if kiln_home is not None:
-            command = [self.kiln, "exec", "--report", str(report), "--"] + command
+            command = [self.kiln, "exec", *self.options, "--report", str(report), "--"] + command
         done = subprocess.run(command, env=env, cwd=HERE, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError((done.stderr or done.stdout).strip().splitlines()[-1:])
@@ -114,10 +118,11 @@ class Bench:
                        env={**os.environ, "KILN_CACHE_DIR": str(store)})
         if self.redis is not None:
             self.run(name, self.fresh(), self.fresh(), remote)
-        for _ in range(runs):
-            columns["cold"].append(self.run(name, self.fresh()))
+        for i in range(runs):
+            if i < self.cold_runs:
+                columns["cold"].append(self.run(name, self.fresh()))
+                columns["kiln"].append(self.run(name, self.fresh(), self.fresh()))
             columns["own warm"].append(self.run(name, own))
-            columns["kiln"].append(self.run(name, self.fresh(), self.fresh()))
             columns["warm"].append(self.run(name, self.fresh(), store))
             if pack.exists():
                 columns["pack"].append(self.run(name, self.fresh(), self.fresh(),
@@ -147,6 +152,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kiln", default="kiln")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--cold-runs", type=int)
+    parser.add_argument("--audit", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("programs", nargs="*", default=PROGRAMS)
     arguments = parser.parse_args()
