@@ -1,4 +1,5 @@
 /* kiln ls: the entries on disk, last used first. */
+#include "cli/chosen_target.h"
 #include "cli/listing.h"
 #include "cli/out.h"
 #include "cli/session.h"
@@ -71,6 +72,11 @@ static exit_code run_ls(const cmd_context *context, void *fields, const opt_list
     (void)arguments; /* takes none */
     exit_code code = session_open_disk(context, &options->session, &cache);
     if (code != EXIT_FINE) {
+        return code;
+    }
+    code = chosen_target_check(context, cache, options->target);
+    if (code != EXIT_FINE) {
+        kiln_cache_destroy(cache);
         return code;
     }
     if (listing_make(cache, options->target, context->pool, &listing, &diag) != KILN_OK) {

@@ -3,6 +3,7 @@
 
 #include <kiln/unstable/pack.h>
 
+#include "cli/chosen_target.h"
 #include "cli/diag.h"
 #include "cli/host.h"
 #include "cli/listing.h"
@@ -137,6 +138,9 @@ static exit_code write_pack_file(pack_work *work, bool extend)
         code = session_open_disk(context, &work->options->session, &work->cache);
     }
     if (code == EXIT_FINE) {
+        code = chosen_target_check(context, work->cache, work->options->target);
+    }
+    if (code == EXIT_FINE) {
         kiln_status status =
             listing_make(work->cache, work->options->target, context->pool, &work->listing, &diag);
         if (status == KILN_OK) {
@@ -174,10 +178,13 @@ static exit_code do_list(pack_work *work)
     kiln_pack *pack = NULL;
     exit_code code = open_pack(work, &pack);
     if (code == EXIT_FINE) {
+        code = chosen_target_check_pack(work->context, pack, options->target);
+    }
+    if (code == EXIT_FINE) {
         code = pack_tell_list(work->context, work->path, pack, options->target, options->full,
                               options->session.json);
-        kiln_pack_close(pack);
     }
+    kiln_pack_close(pack);
     return code;
 }
 
@@ -187,6 +194,9 @@ static exit_code do_extract(pack_work *work)
     kiln_pack *pack = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     exit_code code = open_pack(work, &pack);
+    if (code == EXIT_FINE) {
+        code = chosen_target_check_pack(work->context, pack, work->options->target);
+    }
     if (code == EXIT_FINE) {
         code = session_open_disk_to_write(work->context, &work->options->session, &work->cache);
     }

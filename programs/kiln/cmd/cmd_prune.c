@@ -1,4 +1,5 @@
 /* kiln prune: removes entries by age, size and target, and those that nothing here asks for. */
+#include "cli/chosen_target.h"
 #include "cli/removal.h"
 #include "cli/session.h"
 #include "cmd/prune_unreachable.h"
@@ -73,6 +74,11 @@ static exit_code run_prune(const cmd_context *context, void *fields, const opt_l
     }
     exit_code code = session_open_disk_to_write(context, &options->session, &cache);
     if (code != EXIT_FINE) {
+        return code;
+    }
+    code = chosen_target_check(context, cache, options->target);
+    if (code != EXIT_FINE) {
+        kiln_cache_destroy(cache);
         return code;
     }
     if (kiln_cache_prune(cache, &prune, &result, &diag) != KILN_OK) {

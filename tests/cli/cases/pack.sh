@@ -19,6 +19,12 @@ key=$("$KILN" pack list a.kpack --full | sed -n 's/^\([0-9a-f]\{64\}\) .*/\1/p' 
 t pack create one.kpack "$(printf %.12s "$key")"
 t pack add one.kpack
 t pack add one.kpack --target portable
+t pack list a.kpack --target portble
+t pack list a.kpack --target fake:0
+t pack extract a.kpack --target fake:0
+t pack extract empty.kpack --target fake:0
+t pack create none.kpack --target fake:0
+[ ! -e none.kpack ] || echo "a pack was made all the same"
 # Elsewhere: another home, another cache.
 mkdir elsewhere
 (
