@@ -248,6 +248,9 @@ typedef struct pipelines_call {
     bool made; /* the compile callback ran: `out` is filled */
 } pipelines_call;
 
+/* Not all that makes a pipeline is in the key: the flags and pNext of the stage and the layout are
+ * left out. What is stored is only a VkPipelineCache, in which the driver looks for what it is
+ * asked for. */
 static kiln_status add_pipeline(kiln_recipe *recipe, const VkComputePipelineCreateInfo *info,
                                 const kiln_vulkan_code *code, kiln_diag *diag)
 {

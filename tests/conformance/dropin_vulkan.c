@@ -138,6 +138,7 @@ typedef struct request {
     VkPipelineShaderStageCreateFlags stage_flags;
     uint32_t subgroup; /* 0: not asked for */
     size_t count;      /* of pipelines in one call, of which each but the first has a group of 1 */
+    const kiln_vulkan_code *named; /* NULL: kiln is given the code of the module */
 } request;
 
 static const VkSpecializationMapEntry rows[] = {
@@ -160,7 +161,8 @@ static char *describe(void *user, kiln_cache *cache, bool first)
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
         .requiredSubgroupSize = r->subgroup};
     VkComputePipelineCreateInfo infos[2];
-    const kiln_vulkan_code codes[2] = {{r->code, r->size}, {r->code, r->size}};
+    const kiln_vulkan_code own = {r->code, r->size};
+    const kiln_vulkan_code *named = r->named != NULL ? r->named : &own, codes[2] = {*named, *named};
     const kiln_vulkan_device where = {.struct_size = sizeof(where),
                                       .instance = here.instance,
                                       .physical_device = here.physical,
@@ -327,6 +329,64 @@ static void with_each_setting(void **state)
     kiln_blob_release(blob);
 }
 
+/* --- what no key names --------------------------------------------------------------------------
+ */
+
+static kiln_cache *open_shared(const char *name)
+{
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    char *root = kt_path(here.folder, name);
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = root;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    free(root);
+    return cache;
+}
+
+static void expect_same(request *r, kiln_cache *cache, const char *expected)
+{
+    char *got = describe(r, cache, false);
+    assert_string_equal(got, expected);
+    free(got);
+}
+
+/* What is stored goes into a VkPipelineCache, and the driver looks there for what it was asked for:
+ * so a key need not name the flags of a stage, what its pNext has, or a layout. Here it does not
+ * even name the code. */
+static void what_no_key_names_the_driver_sees(void **state)
+{
+    kiln_blob *blobs[2] = {compile_glsl(runtime, "special", "-O"),
+                           compile_glsl(runtime, "sense", "-O")};
+    kiln_cache *own = open_shared("named"), *shared = NULL;
+    char *expected[2];
+    request r[2];
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        assert_non_null(blobs[i]);
+        r[i] = (request){
+            .code = kiln_blob_data(blobs[i]), .size = kiln_blob_size(blobs[i]), .count = 1};
+        expected[i] = describe(&r[i], own, true);
+    }
+    assert_string_not_equal(expected[0], expected[1]);
+    const kiln_vulkan_code first = {r[0].code, r[0].size};
+    r[1].named = &first;
+    for (size_t round = 0; round < 2; round++) { /* then from disk, the other one first */
+        shared = open_shared("misnamed");
+        for (size_t i = 0; i < 4; i++) {
+            const size_t one = (round + i) % 2;
+            expect_same(&r[one], shared, expected[one]);
+        }
+        assert_int_equal(kiln_cache_counter(shared, KILN_COUNTER_COMPILES), round == 0 ? 1 : 0);
+        kiln_cache_destroy(shared);
+    }
+    kiln_cache_destroy(own);
+    for (size_t i = 0; i < 2; i++) {
+        free(expected[i]);
+        kiln_blob_release(blobs[i]);
+    }
+}
+
 /* --- every device ----------------------------------------------------------------------------- */
 
 static void open_compiler(const char *folder)
@@ -353,7 +413,8 @@ static void open_compiler(const char *folder)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(with_each_option),
-                                       cmocka_unit_test(with_each_setting)};
+                                       cmocka_unit_test(with_each_setting),
+                                       cmocka_unit_test(what_no_key_names_the_driver_sees)};
     VkPhysicalDevice devices[8];
     uint32_t count = 8, tested = 0;
     int failed = 0;
