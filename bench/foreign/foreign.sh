@@ -8,13 +8,13 @@
 #
 # Each program runs once under the layer (bench/foreign/layer.c), which writes its jobs to
 # BUILD/bench/foreign/PROGRAM; remove that directory to take them again. Every run that is timed has
-# an empty directory for PoCL's own cache, so that only kiln remembers. FOREIGN_ROUNDS (default 3) is how many rounds
-# there are; the table has medians.
+# an empty directory for PoCL's own cache, so that only kiln remembers. Times are processor time, of all
+# threads. FOREIGN_ROUNDS (default 3) is how many rounds there are; the table has medians.
 set -eu
 build=$(cd "$1" && pwd)
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-programs=${*:-clpeak clblast ffmpeg pyopencl hashcat}
+programs=${*:-clpeak clblast ffmpeg pyopencl hashcat hashcat_modes}
 rounds=${FOREIGN_ROUNDS:-3}
 layer=$build/bench/libbench_foreign_layer.so
 replay=$build/bench/bench_foreign
@@ -78,10 +78,19 @@ take_hashcat() {
     under_layer hashcat --force --potfile-disable --quiet -D 1 -m 0 -a 3 8743b52063cd84097a65d1633f5c74f5 '?d?d' || true
 }
 
+# Ten modes by brute force, with the options that hashcat gives them: those of its mode 0, from the jobs of hashcat.
+take_hashcat_modes() {
+    options=$(head -1 "$(find "$jobs/hashcat" -name '*.job' | head -1)")
+    for mode in 00000 00010 00100 00300 00900 01000 01400 01700 05000 05100; do
+        { printf '%s\n' "$options"; cat "/usr/share/hashcat/OpenCL/m${mode}_a3-optimized.cl"; } >"$jobs/$name/$mode.job"
+    done
+}
+
 installed() {
     case $1 in
     clblast) [ -f /usr/include/clblast_c.h ] ;;
     pyopencl) /usr/bin/python3 -c 'import pyopencl' 2>/dev/null ;;
+    hashcat_modes) [ -n "$(ls "$jobs/hashcat" 2>/dev/null)" ] && [ -d /usr/share/hashcat/OpenCL ] ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }
@@ -97,7 +106,7 @@ column() { cut -d' ' -f"$2" "$scratch/$name.$1" | median; }
 
 echo "machine: $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) processors; $(date -u +%F)"
 echo
-echo "| program | jobs | plain ms | cold ms | cold / plain | at exit ms | capture ms | warm ms | warm / plain | warm: compiled, found, bypassed |"
+echo "| program | jobs | plain cpu ms | cold cpu ms | cold / plain | at exit ms | capture ms | warm ms | warm / plain | warm: compiled, found, bypassed |"
 echo "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
 for name in $programs; do
     if ! installed "$name"; then
