@@ -23,12 +23,14 @@ typedef struct kept_program {
     kiln_key key;
     kn_opencl_wish *wish; /* retained */
     uint64_t compile_ns;
+    uint64_t built_ns; /* what this build and those of the processes before have taken */
     bool takes_linker;
     bool unread;   /* the cache has nothing of it */
     bool repeats;  /* another process has built it, too, and left it out */
     bool busy;     /* a capture works on it */
     bool one_call; /* built with the default cache, which goes before anything is launched */
-    bool wanted;   /* when the cache goes: may be read */
+    bool large;    /* when the cache goes: has many kernels */
+    bool wanted;   /* may be read */
     uint64_t cost; /* what reading it is expected to take then */
 } kept_program;
 
@@ -118,11 +120,11 @@ static void join_job(kept_job *job)
 
 /* The wanted program that costs least: each that is stored is one less to compile at the next
  * start. NULL if there is none. */
-static kept_program *find_cheapest(const kept_list *list, bool repeats)
+static kept_program *find_cheapest(const kept_list *list, bool repeats, bool large)
 {
     kept_program *cheapest = NULL;
     for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
-        if (kept->unread && kept->wanted && kept->repeats == repeats &&
+        if (kept->unread && kept->wanted && kept->repeats == repeats && kept->large == large &&
             (cheapest == NULL || kept->cost < cheapest->cost)) {
             cheapest = kept;
         }
@@ -139,6 +141,9 @@ static void read_at_end(kept_list *list, kiln_cache *cache, kept_program *kept)
         kn_log_diag(KILN_LOG_INFO, "reading an OpenCL binary at the end", &diag);
     }
     kn_opencl_budget_spend(kept->cost, kn_clock_now() - start);
+    if (kept->large) {
+        kn_opencl_worth_note(cache, kept->recipe, 0); /* if it is lost, the count begins again */
+    }
     kiln_diag_clear(&diag);
 }
 
@@ -151,19 +156,17 @@ static uint64_t expect_cost(const kept_list *list, const kept_program *kept, siz
                : kernels * KN_OPENCL_WORTH_GUESS_NS;
 }
 
-/* Says what may be read: what was launched, and is not too large. The large ones are counted in the
- * result. */
-static size_t choose_wanted(kept_list *list)
+/* Says what may be read: what was launched, and a large one when not to have it has cost as much as
+ * reading it does. The pause for that is long, but never longer than those that it ends. */
+static void choose_wanted(kept_list *list)
 {
-    size_t large = 0;
     for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
         const size_t kernels = kept->unread ? count_kernels(list, kept->program) : 0;
-        const bool fits = kernels <= KN_OPENCL_READ_AT_END;
-        kept->cost = kept->unread && fits ? expect_cost(list, kept, kernels) : 0;
-        kept->wanted = kept->cost > 0;
-        large += !fits;
+        kept->large = kernels > KN_OPENCL_READ_AT_END;
+        kept->cost =
+            kept->unread && !(kept->large && kept->one_call) ? expect_cost(list, kept, kernels) : 0;
+        kept->wanted = kept->cost > 0 && (!kept->large || kept->built_ns >= kept->cost);
     }
-    return large;
 }
 
 /* Now, as the budget sees it: on a busy machine, and for a program that waits, time goes by that
@@ -180,7 +183,8 @@ static void log_left_out(size_t large, size_t small)
     if (large > 0) {
         kn_log(KILN_LOG_INFO,
                "%zu OpenCL programs of more than %d kernels are left out of the cache: PoCL would "
-               "compile all kernels first (kiln_opencl_capture_program stores one)",
+               "compile all kernels first (kiln_opencl_capture_program stores one; a later start "
+               "does when the builds have taken as long)",
                large, KN_OPENCL_READ_AT_END);
     }
     if (small > 0) {
@@ -192,30 +196,40 @@ static void log_left_out(size_t large, size_t small)
     }
 }
 
-/* PoCL compiles for a read what nobody may want: so what reading may take is bounded. What is left
- * out for that gets a note: the next process that builds it is the second to want it. */
-static void read_unread(kept_list *list, kiln_cache *cache)
+/* What is left out gets a note: the next process that builds it is the second to want it. */
+static void note_left_out(const kept_list *list, kiln_cache *cache)
 {
-    const size_t large = choose_wanted(list);
-    size_t small = 0;
-    kept_program *kept = find_cheapest(list, true);
-    while (kept != NULL && kn_opencl_budget_allows(kept->cost, now_for_budget())) {
-        read_at_end(list, cache, kept);
-        kept = find_cheapest(list, true);
-    }
-    kept = find_cheapest(list, false);
-    while (kept != NULL && kn_opencl_budget_allows_new(kept->cost, now_for_budget())) {
-        read_at_end(list, cache, kept);
-        kept = find_cheapest(list, false);
-    }
-    for (kept = list->programs; kept != NULL; kept = kept->next) {
-        const bool left = kept->unread && kept->wanted;
-        small += left;
-        if (left && !kept->repeats) {
-            kn_opencl_worth_note(cache, kept->recipe);
+    size_t large = 0, small = 0;
+    for (const kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
+        const bool left = kept->unread && kept->cost > 0;
+        large += kept->unread && kept->large;
+        small += left && !kept->large;
+        if (left && (kept->large || !kept->repeats)) {
+            kn_opencl_worth_note(cache, kept->recipe, kept->built_ns);
         }
     }
     log_left_out(large, small);
+}
+
+/* PoCL compiles for a read what nobody may want: so what reading may take is bounded. */
+static void read_unread(kept_list *list, kiln_cache *cache)
+{
+    choose_wanted(list);
+    kept_program *kept = find_cheapest(list, true, false);
+    while (kept != NULL && kn_opencl_budget_allows(kept->cost, now_for_budget())) {
+        read_at_end(list, cache, kept);
+        kept = find_cheapest(list, true, false);
+    }
+    kept = find_cheapest(list, false, false);
+    while (kept != NULL && kn_opencl_budget_allows_new(kept->cost, now_for_budget())) {
+        read_at_end(list, cache, kept);
+        kept = find_cheapest(list, false, false);
+    }
+    kept = find_cheapest(list, true, true); /* one a start */
+    if (kept != NULL) {
+        read_at_end(list, cache, kept);
+    }
+    note_left_out(list, cache);
 }
 
 /* The cache goes, and nobody begins to build or capture any more. */
@@ -325,7 +339,9 @@ void kn_opencl_kept_add(kn_opencl_request *request, cl_program program, bool unr
     kept->one_call = request->own_cache != NULL;
     kept->compile_ns = compile_ns;
     kn_opencl_budget_earn(compile_ns, kn_clock_now());
-    kept->repeats = unread && kn_opencl_worth_repeats(request->cache, kept->recipe);
+    kept->repeats =
+        unread && kn_opencl_worth_repeats(request->cache, kept->recipe, &kept->built_ns);
+    kept->built_ns += compile_ns;
     kn_mutex_lock(&list->mutex);
     drop_released(list);
     kept->next = list->programs;

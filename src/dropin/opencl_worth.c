@@ -1,7 +1,6 @@
 /* Must not read a binary: that is what its callers want to spare. */
 #include "dropin/opencl_worth.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@
 #include "sys/file.h"
 #include "sys/process.h"
 
-#define NOTE_VERSION 1
+#define NOTE_VERSION 2
 
 /* A library of PoCL 3.1 without any code of the kernel's own has some 12.5 KiB, and takes 60 ms;
  * each KiB more takes 30. Measured from 13 to 90 KiB; the budget corrects it by what it sees. */
@@ -98,45 +97,51 @@ static kiln_recipe *create_note(const kiln_recipe *recipe)
     return note;
 }
 
-#define PROCESS_SIZE 48
+/* Who left it out last, a process's number and when its first build began (the number alone comes
+ * again, in a container at each start), and what all builds have taken. */
+#define NOTE_SIZE 24
 
-/* This process, for a note. Its number alone comes again, in a container at each start. */
-static void name_process(char text[PROCESS_SIZE])
+static void write_note(unsigned char note[NOTE_SIZE], uint64_t built_ns)
 {
-    kn_text_putf(text, PROCESS_SIZE, "%" PRIu32 " %" PRIu64, kn_process_id(),
-                 kn_opencl_budget_began());
+    kn_put_u64(note, kn_process_id());
+    kn_put_u64(note + 8, kn_opencl_budget_began());
+    kn_put_u64(note + 16, built_ns);
 }
 
-static bool is_by_this_process(const kiln_blob *blob)
+/* False where it is this process's own. */
+static bool read_note(const kiln_blob *blob, uint64_t *out_built_ns)
 {
-    char here[PROCESS_SIZE];
-    name_process(here);
-    return kiln_blob_size(blob) == strlen(here) &&
-           memcmp(kiln_blob_data(blob), here, strlen(here)) == 0;
+    const unsigned char *note = (const unsigned char *)kiln_blob_data(blob);
+    if (kiln_blob_size(blob) != NOTE_SIZE) {
+        return false;
+    }
+    *out_built_ns = kn_get_u64(note + 16);
+    return kn_get_u64(note) != kn_process_id() || kn_get_u64(note + 8) != kn_opencl_budget_began();
 }
 
-bool kn_opencl_worth_repeats(kiln_cache *cache, const kiln_recipe *recipe)
+bool kn_opencl_worth_repeats(kiln_cache *cache, const kiln_recipe *recipe, uint64_t *out_built_ns)
 {
     kiln_recipe *note = create_note(recipe);
     kiln_blob *blob = NULL;
+    *out_built_ns = 0;
     if (note == NULL) {
         return false;
     }
     const kiln_key key = kiln_recipe_key(note);
     const bool there = kn_cache_get_note(cache, &key, kn_recipe_target(note), &blob) == KILN_OK &&
-                       !is_by_this_process(blob);
+                       read_note(blob, out_built_ns);
     kiln_blob_release(blob);
     kiln_recipe_destroy(note);
     return there;
 }
 
-void kn_opencl_worth_note(kiln_cache *cache, const kiln_recipe *recipe)
+void kn_opencl_worth_note(kiln_cache *cache, const kiln_recipe *recipe, uint64_t built_ns)
 {
-    char text[PROCESS_SIZE];
+    unsigned char bytes[NOTE_SIZE];
     kiln_recipe *note = create_note(recipe);
     kiln_blob *blob = NULL;
-    name_process(text);
-    if (note != NULL && kiln_blob_create(text, strlen(text), NULL, 0, &blob, NULL) == KILN_OK) {
+    write_note(bytes, built_ns);
+    if (note != NULL && kiln_blob_create(bytes, sizeof(bytes), NULL, 0, &blob, NULL) == KILN_OK) {
         /* Where it is lost the next start leaves one. */
         kn_ignore(kiln_cache_put(cache, note, blob, 0, NULL));
     }

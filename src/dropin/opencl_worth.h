@@ -15,9 +15,9 @@
  * launched in this process. Another program's kernel of the same name counts as its own. */
 uint64_t kn_opencl_worth_cost(const kn_opencl_api *api, cl_program program, size_t kernels);
 
-/* Whether another process has built what `recipe` describes and left it out; and the note of it,
- * which kn_opencl_budget_earn comes before. */
-bool kn_opencl_worth_repeats(kiln_cache *cache, const kiln_recipe *recipe);
-void kn_opencl_worth_note(kiln_cache *cache, const kiln_recipe *recipe);
+/* Whether another process has built what `recipe` describes and left it out, and how long the
+ * builds have taken so far; and the note of it, which kn_opencl_budget_earn comes before. */
+bool kn_opencl_worth_repeats(kiln_cache *cache, const kiln_recipe *recipe, uint64_t *out_built_ns);
+void kn_opencl_worth_note(kiln_cache *cache, const kiln_recipe *recipe, uint64_t built_ns);
 
 #endif

@@ -395,6 +395,9 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint devices,
         return CL_INVALID_BUILD_OPTIONS;
     }
 #endif
+    if (strstr(program->text, "slowly built") != NULL && !program->from_binary) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 800000000}, NULL);
+    }
     if (strstr(program->text, "stumble") != NULL || strstr(program->text, "silent") != NULL) {
         static int builds; /* "stumble" only at the first, "silent" at each */
         return builds++ == 0 || strstr(program->text, "silent") != NULL ? CL_BUILD_PROGRAM_FAILURE
