@@ -107,7 +107,7 @@ fi
 
 # The same bytes and the same headers as glslc.
 if command -v glslc >/dev/null; then
-    for options in "--target-env=vulkan1.0 -O0" "--target-env=vulkan1.2 -O" "--target-env=vulkan1.1 -Os -std=460" \
+    for options in "" -O --target-env=vulkan1.2 "--target-env=vulkan1.0 -O0" "--target-env=vulkan1.2 -O" "--target-env=vulkan1.1 -Os -std=460" \
         "--target-env=vulkan1.2 --target-spv=spv1.3 -O"; do
         # shellcheck disable=SC2086
         glslc $options -w -Iinc -DVALUE=SCALE -fshader-stage=comp -c one.comp -o expected.spv

@@ -34,6 +34,46 @@ static const char *first_of_glsl(const glslc_options *options)
     return NULL;
 }
 
+/* Of MD, c and fshader-stage one is given, by a build that calls glslc. */
+static bool stands_for_glslc(const glslc_options *options)
+{
+    return options->stage != NULL || options->depfile || options->compile_only;
+}
+
+static bool has_beginning(const opt_list *list, const char *beginning)
+{
+    bool found = false;
+    for (size_t i = 0; i < list->count; i++) {
+        found = found || strncmp(list->items[i], beginning, strlen(beginning)) == 0;
+    }
+    return found;
+}
+
+/* A build that gives no -O wants none: there are drivers that do not bear what the optimiser makes.
+ */
+static glslc_options with_defaults(const glslc_options *options, const opt_list *others)
+{
+    glslc_options all = *options;
+    all.not_optimise =
+        all.not_optimise || (!all.optimise && !all.optimise_size && !has_beginning(others, "-O"));
+    if (all.environment == NULL && all.spirv == NULL && !has_beginning(others, "--target-")) {
+        all.environment = "vulkan1.0";
+    }
+    return all;
+}
+
+static bool are_glsl(const source_file_options *file, const opt_list *files)
+{
+    bool glsl = files->count > 0;
+    for (size_t i = 0; i < files->count; i++) {
+        kiln_language language = KILN_LANG_NONE;
+        glsl = glsl &&
+               source_file_language(file->language, files->items[i], &language, NULL) == KILN_OK &&
+               language == KILN_LANG_GLSL;
+    }
+    return glsl;
+}
+
 /* -O of GLSL is not -O of OpenCL: there it goes to the compiler as it is written, with -X. */
 static kiln_status check_language(const glslc_options *options, const source_file_options *file,
                                   const char *path, kiln_diag *diag)
@@ -127,7 +167,10 @@ kiln_status glslc_apply(const glslc_options *options, const char *output, const 
                      ? check_language(options, file, files->items[i], diag)
                      : KILN_OK;
     }
-    if (status == KILN_OK && !append_glslc_options(&file->compiler_options, options, pool)) {
+    const glslc_options all = stands_for_glslc(options) && are_glsl(file, files)
+                                  ? with_defaults(options, &file->compiler_options)
+                                  : *options;
+    if (status == KILN_OK && !append_glslc_options(&file->compiler_options, &all, pool)) {
         status = diag_no_memory(diag, "options");
     }
     return status;
