@@ -14,6 +14,8 @@ import tempfile
 MOST_IN_A_START = 45
 # Open, look, read and close for its entry and for its headers; its count of uses, read and written.
 FOR_ANOTHER_KERNEL = 10
+# A start that takes long writes its counters meanwhile, too: time adds operations, and takes none away.
+TRIES = 5
 CALL = re.compile(r"^\d+\s+(\w+)\(")
 
 
@@ -51,6 +53,11 @@ def count(program, folder, names):
     return calls
 
 
+def count_least(program, folder, names):
+    return min((count(program, folder, names) for _ in range(TRIES)),
+               key=lambda calls: sum(calls.values()))
+
+
 def main():
     program = sys.argv[1]
     if shutil.which("strace") is None:
@@ -70,8 +77,8 @@ def main():
             json.dump({"kiln_manifest": 1, "kernels": kernels}, file)
         for _ in range(3):
             run(program, folder, [f"k{i}" for i in range(6)])
-        one = count(program, folder, ["k0"])
-        two = count(program, folder, ["k0", "k1"])
+        one = count_least(program, folder, ["k0"])
+        two = count_least(program, folder, ["k0", "k1"])
         print(f"one kernel: {one}\ntwo kernels: {two}")
         if sum(one.values()) > MOST_IN_A_START:
             sys.exit(f"{sum(one.values())} operations on files in a warm start, more than "
