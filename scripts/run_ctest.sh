@@ -4,6 +4,11 @@
 set -eu
 build=$1
 shift
+# Where many wait for a processor, a test that starves has not failed. CMake puts the limits back each time
+# it configures.
+if [ -n "${KILN_PATIENT:-}" ]; then
+    find "$build" -name CTestTestfile.cmake -exec sed -i 's/ TIMEOUT "\([0-9]*\)"/ TIMEOUT "\10"/g' {} +
+fi
 rm -f "$build/ctest.closing"
 : >"$build/ctest.skipped"
 {
