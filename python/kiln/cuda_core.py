@@ -253,7 +253,7 @@ def compile(
         made.append(compile_now())
         return _code_of(made[0]), _pack_names(made[0])
 
-    recipe = Recipe("cuda-core.compile", 1, target=_TARGET, key=key, code_type=code_type, target_type=target_type)
+    recipe = Recipe("cuda-core.compile", 1, target="cuda-core-compile", key=key, code_type=code_type, target_type=target_type)
     blob = store.get_or_compile(recipe, compile_and_keep)
     return made[0] if made else _object_code(bytes(blob), target_type, used, _unpack_names(bytes(blob.facts)))
 

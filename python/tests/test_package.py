@@ -19,12 +19,8 @@ from conftest import PACKAGE
 import kiln
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(kiln.__path__, "kiln.") if module.name != "kiln.__main__")
-#: Modules that import what they adapt to: their subject's tests import them.
-ADAPTERS = {"kiln.triton", "kiln.cuda_core", "kiln.inductor", "kiln.jax"}
-PLAIN = [name for name in MODULES if name not in ADAPTERS]
 
-
-@pytest.mark.parametrize("name", ["kiln", *PLAIN])
+@pytest.mark.parametrize("name", ["kiln", *MODULES])
 def test_examples_run(name: str) -> None:
     ran = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert ran.failed == 0
@@ -34,7 +30,7 @@ def public() -> Iterator[tuple[str, Any]]:
     for name in kiln.__all__:
         if not name.startswith("__"):
             yield name, getattr(kiln, name)
-    for name in PLAIN:
+    for name in MODULES:
         module = importlib.import_module(name)
         if not name.split(".")[-1].startswith("_"):
             for member, value in vars(module).items():

@@ -250,3 +250,4 @@ def test_the_report_of_kiln_exec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ["triton", "compiled", "add.json", ""],
         ["triton", "memory", "add.json", ""],
     ]
+    assert int(lines[0][2]) >= int(lines[1][3]) > 0  # what the hit spared is what the compile took
