@@ -123,12 +123,15 @@ def a_killed_holder_holds_nobody_up(world):
     wanted = world.alone(1)
     holder = world.start(ONE, "1")
     world.wait_for_compiles(1)
+    holder.send_signal(signal.SIGSTOP)  # however long the others take to start
     waiting = [world.start(ONE, "1") for _ in range(CROWD - 1)]
+    time.sleep(0.3)
     holder.send_signal(signal.SIGKILL)
     holder.communicate()
     said = {world.finish(process) for process in waiting}
     assert said == {wanted}, said
-    assert world.compiles() == 2, world.compiles()  # that of the killed one, and one more
+    # That of the killed one, and one more; unless it was stopped too late, with its entry stored.
+    assert 1 <= world.compiles() <= 2, world.compiles()
 
 
 def killed_at_any_time_nothing_wrong_is_left(world):

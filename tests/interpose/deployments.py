@@ -181,7 +181,8 @@ def slurm(world):
         world.run(["bash", "job.sh"], **variables)
         assert not (world.root / "failed").exists()
         first = world.compiles()
-        assert first == 3, f"{first} compiles of 3 kernels by 8 processes on 2 nodes"
+        # Once in all; once a node where the server was too slow to say that another compiles.
+        assert 3 <= first <= 6, f"{first} compiles of 3 kernels by 8 processes on 2 nodes"
         assert {p.name for p in world.root.glob("tmp-kiln-4711-node*")} == {f"tmp-kiln-4711-node{n}" for n in (1, 2)}
         world.run(["bash", "job.sh"], **{**variables, "SLURM_JOB_ID": "4712"})
         assert world.compiles() == 0, "the next job compiles"
