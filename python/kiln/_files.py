@@ -8,6 +8,8 @@ import os
 import shutil
 import tempfile
 import threading
+import uuid
+from pathlib import Path
 from typing import Optional
 
 _lock = threading.Lock()
@@ -21,10 +23,20 @@ def _directory() -> str:
         # A forked child may outlive its parent, whose files go with it.
         if _place is None or _owner != os.getpid():
             _remove_abandoned()
-            _place = tempfile.mkdtemp(prefix=f"kiln-{os.getuid()}-{os.getpid()}-")
+            _place = tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-")
             _owner = os.getpid()
             atexit.register(_remove, _place, _owner)
         return _place
+
+
+def _prefix() -> str:
+    """Of this user's, and of processes whose numbers mean the same here: of this start of the machine, and of this
+    namespace. Containers and machines may share a directory for temporary files."""
+    try:
+        place = Path("/proc/sys/kernel/random/boot_id").read_text() + os.readlink("/proc/self/ns/pid")
+    except OSError:
+        place = uuid.uuid4().hex  # nothing is like it, so nothing is removed
+    return f"kiln-{os.getuid()}-{hashlib.sha256(place.encode()).hexdigest()[:12]}-"
 
 
 def _remove(place: str, owner: int) -> None:
@@ -34,7 +46,7 @@ def _remove(place: str, owner: int) -> None:
 
 def _remove_abandoned() -> None:
     """Of processes that were killed."""
-    root, mine = tempfile.gettempdir(), f"kiln-{os.getuid()}-"
+    root, mine = tempfile.gettempdir(), _prefix()
     try:
         names = [name for name in os.listdir(root) if name.startswith(mine)]
     except OSError:

@@ -1,11 +1,10 @@
-"""kiln.triton against a stand-in of Triton's compile, which calls a cache manager as Triton 3.6 does.
+"""kiln.triton against a stand-in of Triton's compile (triton_compile.py).
 
 `python/by_hand/adapters.py` runs the same against Triton's own modules.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,48 +13,17 @@ from typing import Any, Callable
 
 import pytest
 from conftest import PACKAGE
+from triton_compile import compile_kernel, load_kernel
 
 import kiln
 from kiln import _files, triton
-
-STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")
-
-
-def compile_kernel(manager: Any, name: str, writer: str) -> dict[str, str]:
-    """What triton.compiler.compile does with a manager; each file says who made it."""
-    metadata = f"{name}.json"
-    group: dict[str, str] = manager.get_group(metadata) or {}
-    if group.get(metadata) is not None:
-        return group
-    for stage in STAGES:
-        text = f"{stage} by {writer}"
-        group[f"{name}.{stage}"] = manager.put(text.encode() if stage == "cubin" else text, f"{name}.{stage}")
-    group[metadata] = manager.put(json.dumps({"name": name, "by": writer}), metadata, binary=False)
-    manager.put_group(metadata, group)
-    return group
-
-
-def load_kernel(group: dict[str, str]) -> set[str]:
-    """What triton.compiler.CompiledKernel reads; the writers of its files."""
-    metadata = next(Path(path) for name, path in group.items() if name.endswith(".json"))
-    writers = {json.loads(metadata.read_text())["by"]}
-    for name, path in group.items():
-        if not name.endswith(".json"):
-            stage = Path(path).suffix[1:]
-            content = Path(path).read_bytes() if stage == "cubin" else Path(path).read_text().encode()
-            said, _, writer = content.decode().partition(" by ")
-            assert said == stage
-            writers.add(writer)
-    assert len(group) == len(STAGES) + 1
-    return writers
-
 
 def test_a_group_is_found_by_the_next_process(python: Callable[..., str], home: Path) -> None:
     compile_kernel(triton.CacheManager("KEY"), "add", "first")
     program = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from test_triton import compile_kernel, load_kernel
+from triton_compile import compile_kernel, load_kernel
 from kiln import triton, default_cache
 print(*load_kernel(compile_kernel(triton.CacheManager("KEY"), "add", "second")), default_cache().stats()["hits_disk"])
 """
@@ -120,11 +88,12 @@ print(place)
 
 def test_files_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    gone, alive = tmp_path / f"kiln-{os.getuid()}-4999999-x", tmp_path / f"kiln-{os.getuid()}-1-x"
-    for place in (gone, alive):
+    gone, alive = tmp_path / f"{_files._prefix()}4999999-x", tmp_path / f"{_files._prefix()}1-x"
+    elsewhere = tmp_path / f"kiln-{os.getuid()}-0123456789ab-4999999-x"  # another machine's, or container's
+    for place in (gone, alive, elsewhere):
         place.mkdir()
     _files._remove_abandoned()
-    assert not gone.exists() and alive.exists()
+    assert not gone.exists() and alive.exists() and elsewhere.exists()
 
 
 def test_a_broken_cache_fails_no_compile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +136,7 @@ def test_inductor_finds_binaries_where_it_looks(tmp_path: Path, monkeypatch: pyt
 RACE = """
 import errno, os, random, sys
 sys.path.insert(0, sys.argv[1])
-from test_triton import compile_kernel, load_kernel
+from triton_compile import compile_kernel, load_kernel
 manager = {manager}
 sys.stdin.readline()
 mixed = failed = 0
