@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""runs.py [--rounds N] BUILD [PROGRAM...]: whole runs of unmodified programs, launches included: with the
-driver alone, and three times through kiln, from an empty cache on. By hand, on a machine with PoCL:
+"""runs.py [--rounds N] [--starts N] BUILD [PROGRAM...]: whole runs of unmodified programs, launches included: with the
+driver alone, and three times (--starts) through kiln, from an empty cache on. By hand, on a machine with PoCL:
 
     apt-get install clpeak ffmpeg libclblast-dev python3-pyopencl opencl-c-headers
 
@@ -95,9 +95,12 @@ class Runs:
         return [sum(column) for column in zip(*rows)]
 
 
-def measure(runs, program, rounds):
+STARTS = ["cold", "second", "third", "fourth", "fifth", "sixth"]
+
+
+def measure(runs, program, rounds, starts):
     """Mode -> the rounds' (wall, cpu), and what each start through kiln compiled, found, bypassed."""
-    taken = {mode: [] for mode in ("plain", "cold", "second", "third")}
+    taken = {mode: [] for mode in ["plain"] + starts}
     counts = {}
     for _ in range(rounds):
         cache = runs.scratch / "cache"
@@ -113,6 +116,7 @@ def measure(runs, program, rounds):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--starts", type=int, default=3, choices=range(1, len(STARTS) + 1))
     parser.add_argument("build", type=Path)
     parser.add_argument("programs", nargs="*",
                         default=["clpeak", "clpeak-compute", "ffmpeg", "clblast", "pyopencl"])
@@ -120,24 +124,24 @@ def main():
     layer = arguments.build.resolve() / "bench/libbench_foreign_through.so"
     if not layer.exists():
         sys.exit(f"foreign: {layer} is not built")
-    print("| program | plain s, wall and cpu | cold / plain | second / plain | third / plain | "
-          "compiled, found by the second | by the third |")
-    print("| --- | ---: | ---: | ---: | ---: | --- | --- |")
+    starts = STARTS[:arguments.starts]
+    print("| program | plain s, wall and cpu | " + " | ".join(f"{mode} / plain" for mode in starts) +
+          " | compiled, found, start by start |")
+    print("| --- | ---: |" + " ---: |" * len(starts) + " --- |")
     with tempfile.TemporaryDirectory(prefix="kiln-foreign-") as name:
         for program in arguments.programs:
             todo = commands(program, Path(name))
             if not todo:
                 print(f"foreign: {program} is not installed", file=sys.stderr)
                 continue
-            taken, counts = measure(Runs(layer, Path(name)), todo, arguments.rounds)
+            taken, counts = measure(Runs(layer, Path(name)), todo, arguments.rounds, starts)
 
             def ratio(mode):
                 return ", ".join(f"{statistics.median(a[i] / b[i] for a, b in zip(taken[mode], taken['plain'])):.2f}"
                                  for i in (0, 1))
             plain = ", ".join(f"{statistics.median(row[i] for row in taken['plain']):.1f}" for i in (0, 1))
-            found = [", ".join(map(str, counts[mode][:2])) for mode in ("second", "third")]
-            print(f"| {program} | {plain} | {ratio('cold')} | {ratio('second')} | {ratio('third')} | "
-                  f"{found[0]} | {found[1]} |", flush=True)
+            found = "; ".join(", ".join(map(str, counts[mode][:2])) for mode in starts)
+            print(f"| {program} | {plain} | " + " | ".join(map(ratio, starts)) + f" | {found} |", flush=True)
 
 
 main()

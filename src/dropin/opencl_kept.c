@@ -23,7 +23,8 @@ typedef struct kept_program {
     kiln_key key;
     kn_opencl_wish *wish; /* retained */
     uint64_t compile_ns;
-    uint64_t built_ns; /* what this build and those of the processes before have taken */
+    uint64_t
+        built_ns; /* what the builds of the processes before have taken; at the end, this too */
     bool takes_linker;
     bool unread;   /* the cache has nothing of it */
     bool repeats;  /* another process has built it, too, and left it out */
@@ -156,19 +157,6 @@ static uint64_t expect_cost(const kept_list *list, const kept_program *kept, siz
                : kernels * KN_OPENCL_WORTH_GUESS_NS;
 }
 
-/* Says what may be read: what was launched, and a large one when not to have it has cost as much as
- * reading it does. The pause for that is long, but never longer than those that it ends. */
-static void choose_wanted(kept_list *list)
-{
-    for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
-        const size_t kernels = kept->unread ? count_kernels(list, kept->program) : 0;
-        kept->large = kernels > KN_OPENCL_READ_AT_END;
-        kept->cost =
-            kept->unread && !(kept->large && kept->one_call) ? expect_cost(list, kept, kernels) : 0;
-        kept->wanted = kept->cost > 0 && (!kept->large || kept->built_ns >= kept->cost);
-    }
-}
-
 /* Now, as the budget sees it: on a busy machine, and for a program that waits, time goes by that
  * nobody has worked in, and of that there is no share. */
 static uint64_t now_for_budget(void)
@@ -176,6 +164,30 @@ static uint64_t now_for_budget(void)
     const uint64_t now = kn_clock_now(), busy = kn_clock_busy();
     const uint64_t began = kn_opencl_budget_began();
     return now > began && now - began > busy ? began + busy : now;
+}
+
+/* Of a build's time, the part in which the process worked: the cost of a read is that on a machine
+ * with nothing else to do. */
+static uint64_t worked_in(uint64_t build_ns)
+{
+    const uint64_t began = kn_opencl_budget_began();
+    const uint64_t worked = now_for_budget() - began, passed = kn_clock_now() - began;
+    return passed > worked ? (uint64_t)((double)build_ns * (double)worked / (double)passed)
+                           : build_ns;
+}
+
+/* Says what may be read: what was launched, and a large one when not to have it has cost as much as
+ * reading it does. The pause for that is long, but never longer than those that it ends. */
+static void choose_wanted(kept_list *list)
+{
+    for (kept_program *kept = list->programs; kept != NULL; kept = kept->next) {
+        const size_t kernels = kept->unread ? count_kernels(list, kept->program) : 0;
+        kept->large = kernels > KN_OPENCL_READ_AT_END;
+        kept->built_ns += worked_in(kept->compile_ns);
+        kept->cost =
+            kept->unread && !(kept->large && kept->one_call) ? expect_cost(list, kept, kernels) : 0;
+        kept->wanted = kept->cost > 0 && (!kept->large || kept->built_ns >= kept->cost);
+    }
 }
 
 static void log_left_out(size_t large, size_t small)
@@ -341,7 +353,6 @@ void kn_opencl_kept_add(kn_opencl_request *request, cl_program program, bool unr
     kn_opencl_budget_earn(compile_ns, kn_clock_now());
     kept->repeats =
         unread && kn_opencl_worth_repeats(request->cache, kept->recipe, &kept->built_ns);
-    kept->built_ns += compile_ns;
     kn_mutex_lock(&list->mutex);
     drop_released(list);
     kept->next = list->programs;
