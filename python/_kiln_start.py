@@ -1,6 +1,6 @@
 """What a Python does at its start under `kiln exec`: adapters go in when what they adapt to is imported.
 
-`kiln.pth` imports this module where ``KILN_PYTHON`` is set, and only there. Nothing is imported early: a finder waits for two
+`kiln.pth` imports this module where ``KILN_PYTHON`` is set, and only there. Nothing is imported early: a finder waits for three
 modules, and leaves `sys.meta_path` as it was for all others.
 """
 
@@ -19,6 +19,12 @@ def _inductor(module: ModuleType) -> None:
     importlib.import_module("kiln.inductor").install(module)
 
 
+def _triton(module: ModuleType) -> None:
+    # Triton imports what the variable names, and fails where it cannot: it is set when that is there.
+    importlib.import_module("kiln.triton")
+    os.environ.setdefault("TRITON_CACHE_MANAGER", "kiln.triton:CacheManager")
+
+
 def _jax(module: ModuleType) -> None:
     importlib.import_module("kiln.jax").install(module)
 
@@ -26,6 +32,7 @@ def _jax(module: ModuleType) -> None:
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._inductor.remote_cache": _inductor,
     "jax._src.compilation_cache": _jax,
+    "triton.runtime.cache": _triton,
 }
 
 
@@ -68,8 +75,6 @@ def start() -> None:
     """Sets the variables that adapters are switched on by, and waits for the modules."""
     if os.environ.get("KILN_DISABLE", "") not in ("", "0"):
         return
-    if "TRITON_CACHE_MANAGER" not in os.environ:
-        os.environ["TRITON_CACHE_MANAGER"] = "kiln.triton:CacheManager"
     for name in (
         "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE",
         "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",

@@ -95,8 +95,8 @@ def test_its_command(venv: Path) -> None:
 
 
 def test_kiln_exec_switches_the_adapters_on(venv: Path) -> None:
-    program = "import os; print(os.environ.get('TRITON_CACHE_MANAGER'))"
+    program = "import sys; print('_kiln_start' in sys.modules)"
     python = venv / "bin/python"
-    assert run(venv / "bin/kiln", "exec", "--", python, "-c", program) == "kiln.triton:CacheManager"
-    assert run(venv / "bin/kiln", "exec", "--no-python", "--", python, "-c", program) == "None"
-    assert run(python, "-c", program) == "None"
+    assert run(venv / "bin/kiln", "exec", "--", python, "-c", program) == "True"
+    assert run(venv / "bin/kiln", "exec", "--no-python", "--", python, "-c", program) == "False"
+    assert run(python, "-c", program) == "False"
