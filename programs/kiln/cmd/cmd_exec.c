@@ -28,7 +28,7 @@ static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, s
                                  {"print", 0, OPT_FLAG, offsetof(exec_options, print), NULL,
                                   "print the environment for a shell, and start nothing"},
                                  {"audit", 0, OPT_FLAG, offsetof(exec_options, audit), NULL,
-                                  "also serve a program that opens NVRTC by its absolute path"},
+                                  "also serve a program that opens compilers by absolute paths"},
                                  {"no-python", 0, OPT_FLAG, offsetof(exec_options, no_python), NULL,
                                   "leave out the adapters of kiln's Python package"},
                                  OPT_END};
