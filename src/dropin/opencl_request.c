@@ -32,12 +32,19 @@ static kiln_status describe_device(const kn_opencl_request *request, cl_device_i
     return kn_opencl_unit_init(&request->api, platform, device, unit, diag);
 }
 
-static kiln_status open_driver(kn_opencl_request *request, kiln_diag *diag)
+/* `api`: functions to call in the place of the library's; NULL: the library's. */
+static kiln_status open_driver(kn_opencl_request *request, const kn_opencl_api *api,
+                               kiln_diag *diag)
 {
     kiln_probe_outcome outcome = KILN_PROBE_READY;
     char path[512];
-    kiln_status status =
-        kn_opencl_library_open(&request->lib, &request->api, path, sizeof(path), &outcome, diag);
+    kiln_status status = KILN_OK;
+    if (api != NULL) {
+        request->api = *api;
+    } else {
+        status = kn_opencl_library_open(&request->lib, &request->api, path, sizeof(path), &outcome,
+                                        diag);
+    }
     return status == KILN_OK
                ? describe_device(request, request->wish->devices[0], &request->unit, diag)
                : status;
@@ -371,6 +378,13 @@ static kiln_status make_parts(kn_opencl_request *request, kiln_diag *diag)
 kiln_status kn_opencl_request_init(kn_opencl_request *request, kiln_cache *cache,
                                    kn_opencl_wish *wish, kiln_diag *diag)
 {
+    return kn_opencl_request_init_under(request, cache, wish, NULL, diag);
+}
+
+kiln_status kn_opencl_request_init_under(kn_opencl_request *request, kiln_cache *cache,
+                                         kn_opencl_wish *wish, const kn_opencl_api *api,
+                                         kiln_diag *diag)
+{
     *request = (kn_opencl_request){.cache = cache, .wish = kn_opencl_wish_retain(wish)};
     kiln_status status = make_parts(request, diag);
     if (status == KILN_OK && cache == NULL) {
@@ -378,7 +392,7 @@ kiln_status kn_opencl_request_init(kn_opencl_request *request, kiln_cache *cache
         request->cache = request->own_cache;
     }
     if (status == KILN_OK) {
-        status = open_driver(request, diag);
+        status = open_driver(request, api, diag);
     }
     if (status == KILN_OK) {
         request->site = (kn_opencl_site){&request->api, wish->context, wish->devices[0]};

@@ -31,6 +31,10 @@ typedef struct kn_opencl_request {
 
 kiln_status kn_opencl_request_init(kn_opencl_request *request, kiln_cache *cache,
                                    kn_opencl_wish *wish, kiln_diag *diag);
+/* The same for what stands under the library's functions, and must call those below it. */
+kiln_status kn_opencl_request_init_under(kn_opencl_request *request, kiln_cache *cache,
+                                         kn_opencl_wish *wish, const kn_opencl_api *api,
+                                         kiln_diag *diag);
 void kn_opencl_request_deinit(kn_opencl_request *request);
 
 /* False when a header is no longer what the key says. */

@@ -1,0 +1,137 @@
+/* libkiln-opencl.so: the layer that an OpenCL loader opens ($OPENCL_LAYERS, /etc/OpenCL/layers). It
+ * links libc alone; the core, which answers from the cache, is opened when the program makes its
+ * first OpenCL program. Where it is unavailable the driver is called; with KILN_DISABLE the loader
+ * is refused, and leaves the layer out. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kiln-interpose/find.h"
+#include "layers/opencl/api.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define LAYER_NAME "kiln"
+
+static struct {
+    pthread_once_t opened;
+    cl_icd_dispatch target; /* as far as the loader has it */
+    cl_icd_dispatch own;
+    _Atomic(const kn_cl_calls *) core; /* NULL: not opened, or not available */
+} layer = {.opened = PTHREAD_ONCE_INIT};
+
+/* --- the core --------------------------------------------------------------------------------- */
+
+/* LIBEXEC/opencl/1/libkiln-opencl.so and LIBEXEC/libkiln-interpose.so. */
+static void open_layer_core(void)
+{
+    char path[KN_FIND_PATH];
+    union {
+        void *object;
+        kn_interpose_opencl_fn *function;
+    } entry = {NULL};
+    void *core = kn_find_core("libkiln-interpose.so", path, sizeof(path))
+                     ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
+                     : NULL;
+    if (core != NULL) {
+        entry.object = dlsym(core, KN_INTERPOSE_OPENCL);
+    }
+    if (entry.object != NULL) {
+        atomic_store(&layer.core, entry.function(&layer.target));
+    }
+}
+
+/* Nothing is known of programs before the first is made: until then the driver is called. */
+static bool makes_program(const char *name)
+{
+    return strncmp(name, "clCreateProgram", sizeof("clCreateProgram") - 1) == 0;
+}
+
+static const kn_cl_calls *use_core(const char *name)
+{
+    if (makes_program(name)) {
+        (void)pthread_once(&layer.opened, open_layer_core);
+    }
+    return atomic_load_explicit(&layer.core, memory_order_acquire);
+}
+
+#define X(result, name, parameters, arguments)                                                     \
+    static result CL_API_CALL front_##name parameters                                              \
+    {                                                                                              \
+        const kn_cl_calls *core = use_core(#name);                                                 \
+        return core != NULL ? core->name arguments : layer.target.name arguments;                  \
+    }
+#include "layers/opencl/calls.def"
+#undef X
+
+/* --- what a loader calls ---------------------------------------------------------------------- */
+
+static bool is_layer_disabled(void)
+{
+    const char *value = getenv("KILN_DISABLE");
+    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
+EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
+                                         size_t *out_size)
+{
+    static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+    const bool is_version = name == CL_LAYER_API_VERSION;
+    const void *answer = is_version ? (const void *)&version : LAYER_NAME;
+    const size_t length = is_version ? sizeof(version) : sizeof(LAYER_NAME);
+    if ((!is_version && name != CL_LAYER_NAME) || (value != NULL && size < length)) {
+        return CL_INVALID_VALUE;
+    }
+    if (value != NULL) {
+        memcpy(value, answer, length);
+    }
+    if (out_size != NULL) {
+        *out_size = length;
+    }
+    return CL_SUCCESS;
+}
+
+EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
+                                      cl_uint *out_entries, const cl_icd_dispatch **out_dispatch)
+{
+    const size_t known = sizeof(layer.target) / sizeof(void *);
+    /* A second loader in the process goes on without the layer, whose target is the first's. */
+    if (target == NULL || out_entries == NULL || out_dispatch == NULL || is_layer_disabled() ||
+        layer.own.clGetPlatformIDs != NULL) {
+        return CL_INVALID_VALUE;
+    }
+    const size_t count = entries < known ? entries : known;
+    memcpy((void *)&layer.target, (const void *)target, count * sizeof(void *));
+    layer.own = layer.target;
+#define X(result, name, parameters, arguments)                                                     \
+    if (layer.target.name != NULL) {                                                               \
+        layer.own.name = front_##name;                                                             \
+    }
+#include "layers/opencl/calls.def"
+#undef X
+    *out_entries = (cl_uint)count;
+    *out_dispatch = &layer.own;
+    return CL_SUCCESS;
+}
+
+/* What Khronos' loader of 2026 asks for in the place of clInitLayer. No property is known. */
+EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint entries, const cl_icd_dispatch *target,
+                                                    cl_uint *out_entries,
+                                                    const cl_icd_dispatch **out_dispatch,
+                                                    const void *properties);
+cl_int CL_API_CALL clInitLayerWithProperties(cl_uint entries, const cl_icd_dispatch *target,
+                                             cl_uint *out_entries,
+                                             const cl_icd_dispatch **out_dispatch,
+                                             const void *properties)
+{
+    (void)properties;
+    return clInitLayer(entries, target, out_entries, out_dispatch);
+}
+
+EXPORT cl_int CL_API_CALL clDeinitLayer(void);
+cl_int CL_API_CALL clDeinitLayer(void)
+{
+    return CL_SUCCESS;
+}

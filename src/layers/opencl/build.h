@@ -1,0 +1,102 @@
+/* What stands behind a program of the application: what it was built from, and what the cache had
+ * of it. A miss is built by the driver in the program itself, and then nothing stands behind it,
+ * but what a later read of its binary needs. A hit leaves the program as it was made, and loads
+ * another one, which answers for it. */
+#ifndef KILN_LAYERS_OPENCL_BUILD_H
+#define KILN_LAYERS_OPENCL_BUILD_H
+
+#include "layers/opencl/handles.h"
+
+#include "dropin/opencl_request.h"
+
+typedef struct kn_layer_build {
+    kn_opencl_wish *wish;
+    cl_program loaded;  /* a hit of clBuildProgram; NULL: none */
+    bool unit;          /* compiled, and can be linked by its key */
+    bool deferred;      /* a hit of clCompileProgram: the driver has not compiled it */
+    kiln_blob *answers; /* of the entry; NULL: the driver answers */
+    /* Of a program of PoCL whose binary nobody has read: */
+    kiln_recipe *recipe; /* NULL: of no such program */
+    bool takes_linker;
+    bool repeats; /* another process has built it, and left it out */
+    uint64_t compile_ns;
+    uint64_t built_ns; /* what this build and those of the processes before have taken */
+} kn_layer_build;
+
+/* How clBuildProgram, clCompileProgram and clLinkProgram were called. */
+typedef struct kn_layer_arguments {
+    cl_uint count;
+    const cl_device_id *devices;
+    const char *options;
+    kn_cl_notify *notify;
+    void *user;
+    cl_uint header_count; /* of clCompileProgram; programs of clLinkProgram */
+    const cl_program *headers;
+    const char **names;
+} kn_layer_arguments;
+
+/* --- build.c; the program is locked ----------------------------------------------------------- */
+
+/* *out_notify: the application's callback is to be called, when the program is not locked any more.
+ */
+cl_int kn_layer_build_program(kn_layer_program *program, const kn_layer_arguments *arguments,
+                              bool *out_notify);
+cl_int kn_layer_compile_program(kn_layer_program *program, const kn_layer_arguments *arguments,
+                                bool *out_notify);
+
+/* The driver builds or compiles what the cache was to answer for. False where it has kernels. */
+bool kn_layer_build_catch_up(kn_layer_program *program);
+/* Drops what stands behind a program. */
+void kn_layer_build_forget(kn_layer_program *program);
+/* Frees memory only: what was loaded is released by kn_layer_build_forget. */
+void kn_layer_build_destroy(kn_layer_build *build);
+
+/* --- link.c; no program is locked ------------------------------------------------------------- */
+
+cl_program kn_layer_link_program(cl_context context, const kn_layer_arguments *arguments,
+                                 cl_int *code);
+
+/* --- walk.c ----------------------------------------------------------------------------------- */
+
+/* One walk through the cache: what the driver is asked on a miss, and what came of it. */
+typedef struct kn_layer_walk {
+    kn_opencl_request request;
+    /* Asks the driver; its code. *out_program is what was built. */
+    cl_int (*build)(void *user, cl_program *out_program);
+    void *user;
+    bool compile_only; /* nothing is loaded: an entry says that the driver compiled it */
+    /* What came of it: */
+    bool ran; /* the driver was asked: `code` and `program` are its answer */
+    cl_int code;
+    cl_program program;
+    uint64_t took_ns;
+    uint64_t worked_ns; /* of it: on a busy machine a build waits */
+    const char *reason; /* why it is not stored */
+    bool later;         /* it is PoCL's, and read later */
+    kiln_blob *blob;    /* a hit */
+    cl_program loaded;  /* a hit that is loaded */
+} kn_layer_walk;
+
+/* The key. False: it cannot be made, or kn_layer_walk_bypass says why it is not to be. */
+bool kn_layer_walk_init(kn_layer_walk *walk, kn_opencl_wish *wish, bool compile_only);
+void kn_layer_walk_deinit(kn_layer_walk *walk);
+/* A hit, or the driver is asked. */
+void kn_layer_walk_go(kn_layer_walk *walk);
+/* What is kept of it for the program; NULL: nothing, or memory is short. */
+kn_layer_build *kn_layer_walk_take(kn_layer_walk *walk);
+/* Counts and reports a build past the cache. */
+void kn_layer_count_bypass(const char *reason, uint64_t took_ns);
+
+/* --- capture.c -------------------------------------------------------------------------------- */
+
+/* Something is to be read from PoCL later, at the latest at exit. */
+void kn_layer_capture_expect(void);
+/* Reads what is unread of a program that ends, as far as docs/decisions/0012 allows. Locked. */
+void kn_layer_capture_program(kn_layer_program *program);
+
+/* --- layer.c ---------------------------------------------------------------------------------- */
+
+const cl_icd_dispatch *kn_layer_target(void);
+const kn_opencl_api *kn_layer_api(void);
+
+#endif

@@ -1,0 +1,150 @@
+/* See build.h, and docs/decisions/0012: reading what PoCL has of a program, when the application
+ * has no more use for it: all of its references are released, or the process exits. The program is
+ * the application's own, and nothing is retained for it. */
+#include "layers/opencl/build.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "dropin/opencl_budget.h"
+#include "dropin/opencl_kept.h"
+#include "dropin/opencl_make.h"
+#include "dropin/opencl_worth.h"
+#include "interpose/session.h"
+#include "layers/opencl/answers.h"
+#include "store/cache/cache.h"
+#include "sys/clock.h"
+
+/* As the budget sees it: time in which nobody worked is not a process's time. */
+static uint64_t now_of_process(void)
+{
+    const uint64_t now = kn_clock_now(), busy = kn_clock_busy();
+    const uint64_t began = kn_opencl_budget_began();
+    return now > began && now - began > busy ? began + busy : now;
+}
+
+static size_t count_kernels_of(const kn_layer_program *program)
+{
+    size_t kernels = 0;
+    return kn_layer_target()->clGetProgramInfo(program->handle, CL_PROGRAM_NUM_KERNELS,
+                                               sizeof(kernels), &kernels, NULL) == CL_SUCCESS
+               ? kernels
+               : 1;
+}
+
+/* A large program is read when not to have it has cost as much, one a process. */
+static bool may_read(const kn_layer_build *build, bool large, uint64_t expected)
+{
+    static atomic_flag large_read = ATOMIC_FLAG_INIT;
+    const uint64_t now = now_of_process();
+    if (large) {
+        return build->repeats && build->built_ns >= expected &&
+               !atomic_flag_test_and_set(&large_read);
+    }
+    return build->repeats ? kn_opencl_budget_allows(expected, now)
+                          : kn_opencl_budget_allows_new(expected, now);
+}
+
+static kiln_status read_finished(const kn_layer_program *program, kiln_blob **out_blob,
+                                 kiln_diag *diag)
+{
+    const kn_layer_build *build = program->build;
+    const kn_opencl_wish *wish = build->wish;
+    const kn_opencl_site site = {kn_layer_api(), wish->context, wish->devices[0]};
+    kiln_blob *bytes = NULL;
+    kn_strbuf answers;
+    kn_strbuf_init(&answers, 0);
+    kiln_status status = kn_pocl_check_linker(build->takes_linker, diag);
+    if (status == KILN_OK) {
+        status = kn_opencl_make_bytes(&site, wish, true, program->handle, &bytes, diag);
+    }
+    if (status == KILN_OK) {
+        kn_answers_ask(kn_layer_target(), program->handle, (cl_uint)wish->device_count,
+                       wish->devices, true, &answers);
+        status = kn_strbuf_ok(&answers)
+                     ? kiln_blob_create(kiln_blob_data(bytes), kiln_blob_size(bytes), answers.data,
+                                        answers.length, out_blob, diag)
+                     : KILN_E_NOMEM;
+    }
+    kn_strbuf_deinit(&answers);
+    kiln_blob_release(bytes);
+    return status;
+}
+
+static void store_finished(const kn_layer_program *program, kiln_cache *cache, uint64_t expected)
+{
+    const uint64_t start = kn_clock_now();
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_blob *blob = NULL;
+    if (read_finished(program, &blob, &diag) == KILN_OK) {
+        /* The store logs its own errors. */
+        kn_ignore(
+            kiln_cache_put(cache, program->build->recipe, blob, program->build->compile_ns, NULL));
+    } else {
+        kn_log_diag(KILN_LOG_INFO, "reading an OpenCL binary", &diag);
+    }
+    kiln_diag_clear(&diag);
+    kiln_blob_release(blob);
+    kn_opencl_budget_spend(expected, kn_clock_now() - start);
+}
+
+void kn_layer_capture_program(kn_layer_program *program)
+{
+    kn_layer_build *build = program->build;
+    kiln_cache *cache = kn_session_cache();
+    bool stored = false;
+    if (build == NULL || build->recipe == NULL || cache == NULL) {
+        return;
+    }
+    const kiln_key key = kiln_recipe_key(build->recipe);
+    kiln_cache_contains(cache, &key, 1, &stored);
+    const size_t kernels = stored ? 0 : count_kernels_of(program);
+    const bool large = kernels > KN_OPENCL_READ_AT_END;
+    const uint64_t expected =
+        stored ? 0 : kn_opencl_worth_cost(kn_layer_api(), program->handle, kernels);
+    if (expected > 0 && may_read(build, large, expected)) {
+        if (large) {
+            kn_opencl_worth_note(cache, build->recipe,
+                                 0); /* if it is lost, the count begins again */
+        }
+        store_finished(program, cache, expected);
+    } else if (expected > 0 && (large || !build->repeats)) {
+        kn_opencl_worth_note(cache, build->recipe, build->built_ns);
+    }
+    kiln_recipe_destroy(build->recipe);
+    build->recipe = NULL;
+}
+
+/* --- at exit ---------------------------------------------------------------------------------- */
+
+static pthread_once_t capture_once = PTHREAD_ONCE_INIT;
+
+/* Programs that the application leaves to the end of the process. PoCL, which was loaded before the
+ * layer's first build, ends after this. */
+static void capture_at_exit(void)
+{
+    kn_layer_program *program = kn_handles_next(NULL);
+    while (program != NULL) {
+        /* A build that another thread is in goes down with the process. */
+        if (kn_mutex_try(&program->lock)) {
+            kn_layer_capture_program(program);
+            kn_mutex_unlock(&program->lock);
+        }
+        program = kn_handles_next(program);
+    }
+    if (kn_session_cache() != NULL) {
+        kn_cache_flush(kn_session_cache());
+    }
+}
+
+static void register_capture(void)
+{
+    (void)atexit(capture_at_exit); /* where it fails nothing is read at exit */
+}
+
+void kn_layer_capture_expect(void)
+{
+    (void)pthread_once(&capture_once, register_capture);
+}

@@ -1,0 +1,263 @@
+/* See build.h: the walk of a program through the cache. Knows keys and entries; not what an
+ * application sees. */
+#include "layers/opencl/answers.h"
+#include "layers/opencl/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/diag.h"
+#include "dropin/opencl_budget.h"
+#include "dropin/opencl_kept.h"
+#include "dropin/opencl_make.h"
+#include "dropin/opencl_worth.h"
+#include "interpose/session.h"
+#include "store/cache/cache.h"
+#include "store/format/blob.h"
+#include "sys/clock.h"
+
+static const char what[] = "an OpenCL program";
+
+static void report_walk(const char *origin, const char *reason, uint64_t took_ns, uint64_t saved_ns)
+{
+    kn_session_report(&(kn_session_event){.what = "opencl",
+                                          .name = what,
+                                          .origin = origin,
+                                          .reason = reason,
+                                          .took_ns = took_ns,
+                                          .saved_ns = saved_ns});
+}
+
+void kn_layer_count_bypass(const char *reason, uint64_t took_ns)
+{
+    kiln_cache *cache = kn_session_cache();
+    if (cache != NULL) {
+        kn_cache_count_bypass(cache, what, reason, took_ns);
+    }
+    report_walk("bypassed", reason, took_ns, 0);
+}
+
+/* --- key -------------------------------------------------------------------------------------- */
+
+/* An entry of the layer has what the driver said of the program, which one of the drop-in lacks. */
+static kiln_status mark_recipe(kn_layer_walk *walk)
+{
+    const char *form = walk->compile_only ? "compiled" : "built";
+    return kiln_recipe_add_text(walk->request.recipe, "layer", form, strlen(form), NULL);
+}
+
+bool kn_layer_walk_init(kn_layer_walk *walk, kn_opencl_wish *wish, bool compile_only)
+{
+    kiln_cache *cache = kn_session_cache();
+    *walk = (kn_layer_walk){.compile_only = compile_only};
+    if (cache == NULL) {
+        walk->reason = "the cache cannot be opened";
+        return false;
+    }
+    if (kn_opencl_request_init_under(&walk->request, cache, wish, kn_layer_api(), NULL) !=
+        KILN_OK) {
+        walk->request = (kn_opencl_request){0};
+        walk->reason = "no key can be made of it";
+        return false;
+    }
+    if (walk->request.bypass[0] != '\0') {
+        walk->reason = walk->request.bypass;
+        return false;
+    }
+    return mark_recipe(walk) == KILN_OK;
+}
+
+void kn_layer_walk_deinit(kn_layer_walk *walk)
+{
+    kiln_blob_release(walk->blob);
+    if (walk->request.wish != NULL) {
+        kn_opencl_request_deinit(&walk->request);
+    }
+}
+
+/* --- a miss ----------------------------------------------------------------------------------- */
+
+/* The bytes with what the driver says of the program. `bytes` is NULL for what is only compiled. */
+static kiln_status join_answers(const kn_layer_walk *walk, const kiln_blob *bytes,
+                                kiln_blob **out_blob, kiln_diag *diag)
+{
+    const kn_opencl_wish *wish = walk->request.wish;
+    kn_strbuf answers;
+    kn_strbuf_init(&answers, 0);
+    kn_answers_ask(kn_layer_target(), walk->program, (cl_uint)wish->device_count, wish->devices,
+                   !walk->compile_only, &answers);
+    kiln_status status = kn_strbuf_ok(&answers)
+                             ? kiln_blob_create(bytes != NULL ? kiln_blob_data(bytes) : "c",
+                                                bytes != NULL ? kiln_blob_size(bytes) : 1,
+                                                answers.data, answers.length, out_blob, diag)
+                             : kn_no_memory(diag, what);
+    kn_strbuf_deinit(&answers);
+    return status;
+}
+
+static kiln_status read_built(kn_layer_walk *walk, kiln_blob **out_blob, kiln_diag *diag)
+{
+    kiln_blob *bytes = NULL;
+    kiln_status status = KILN_OK;
+    if (!walk->compile_only) {
+        status = kn_opencl_make_bytes(&walk->request.site, walk->request.wish,
+                                      walk->request.unit.is_pocl, walk->program, &bytes, diag);
+    }
+    if (status == KILN_OK) {
+        status = join_answers(walk, bytes, out_blob, diag);
+    }
+    kiln_blob_release(bytes);
+    return status;
+}
+
+static kiln_status ask_driver(void *user, kiln_blob **out_blob, kiln_diag *diag)
+{
+    kn_layer_walk *walk = (kn_layer_walk *)user;
+    const uint64_t start = kn_clock_now(), busy = kn_clock_busy();
+    walk->ran = true;
+    walk->code = walk->build(walk->user, &walk->program);
+    walk->took_ns = kn_clock_now() - start;
+    walk->worked_ns = kn_clock_busy() - busy;
+    walk->worked_ns = walk->worked_ns < walk->took_ns ? walk->worked_ns : walk->took_ns;
+    if (walk->code != CL_SUCCESS || walk->program == NULL) {
+        return kiln_diag_set(diag, KILN_E_COMPILE, NULL, what, "the driver returned %d",
+                             (int)walk->code);
+    }
+    if (!kn_opencl_request_still_true(&walk->request)) {
+        walk->reason = "a header changed during the compile";
+    } else if (!walk->compile_only && kn_opencl_reads_later(&walk->request)) {
+        walk->later = true;
+    } else if (read_built(walk, out_blob, diag) != KILN_OK) {
+        kiln_diag_clear(diag);
+        walk->reason = "the driver returns no binary of it";
+    } else {
+        return KILN_OK;
+    }
+    return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, what, "it is not stored now");
+}
+
+/* --- a hit ------------------------------------------------------------------------------------ */
+
+static kn_span answers_of(const kiln_blob *blob)
+{
+    return kn_span_of(kiln_blob_facts(blob), kiln_blob_facts_size(blob));
+}
+
+static kiln_status load_hit(kn_layer_walk *walk)
+{
+    const kiln_key key = kiln_recipe_key(walk->request.recipe);
+    kn_load watch;
+    kiln_status status = KILN_E_REJECTED;
+    if (!kn_answers_are_sound(answers_of(walk->blob))) {
+        return status;
+    }
+    if (walk->compile_only) {
+        return KILN_OK;
+    }
+    if (kn_cache_load_begin(walk->request.cache, &key, what, &watch)) {
+        status = kn_opencl_make_loaded(&walk->request, walk->blob, &walk->loaded, NULL);
+        kn_cache_load_end(walk->request.cache, &key, &watch);
+    }
+    return status;
+}
+
+/* The driver refused what the cache had: it is dropped, and built again. */
+static void redo_walk(kn_layer_walk *walk)
+{
+    const kiln_key key = kiln_recipe_key(walk->request.recipe);
+    kiln_blob *fresh = NULL;
+    kn_cache_count_rejected(walk->request.cache);
+    kn_ignore(kiln_cache_remove(walk->request.cache, &key, NULL)); /* the new one replaces it */
+    kiln_blob_release(walk->blob);
+    walk->blob = NULL;
+    if (ask_driver(walk, &fresh, NULL) == KILN_OK) {
+        /* The store logs its own errors. */
+        kn_ignore(
+            kiln_cache_put(walk->request.cache, walk->request.recipe, fresh, walk->took_ns, NULL));
+    }
+    kiln_blob_release(fresh);
+}
+
+/* --- the walk --------------------------------------------------------------------------------- */
+
+static void report_driver(const kn_layer_walk *walk)
+{
+    if (walk->code != CL_SUCCESS || walk->program == NULL) {
+        report_walk("failed", NULL, walk->took_ns, 0);
+    } else if (walk->reason != NULL) {
+        kn_layer_count_bypass(walk->reason, walk->took_ns);
+    } else {
+        report_walk("compiled", NULL, walk->took_ns, 0);
+    }
+}
+
+void kn_layer_walk_go(kn_layer_walk *walk)
+{
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    const uint64_t start = kn_clock_now();
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_blob *fresh = NULL;
+    kiln_status status = kiln_cache_get_or_compile(walk->request.cache, walk->request.recipe,
+                                                   ask_driver, walk, &walk->blob, &origin, &diag);
+    kiln_diag_clear(&diag);
+    if (!walk->ran && status == KILN_OK) {
+        status = load_hit(walk);
+        if (status != KILN_OK) {
+            redo_walk(walk);
+        }
+    } else if (!walk->ran) {
+        /* Another's build failed, or has left nothing in the cache. */
+        kn_ignore(ask_driver(walk, &fresh, NULL));
+        kiln_blob_release(fresh);
+    }
+    if (!walk->ran || walk->code == CL_SUCCESS) {
+        kn_opencl_request_save(&walk->request);
+    }
+    if (walk->ran) {
+        kiln_blob_release(walk->blob); /* the program itself is at hand */
+        walk->blob = NULL;
+        report_driver(walk);
+    } else if (!walk->compile_only) {
+        report_walk(kiln_origin_name(origin), NULL, kn_clock_now() - start,
+                    atomic_load(&walk->blob->compile_ns));
+    }
+}
+
+/* --- what is kept ----------------------------------------------------------------------------- */
+
+static void keep_unread(kn_layer_walk *walk, kn_layer_build *build)
+{
+    build->recipe = walk->request.recipe;
+    walk->request.recipe = NULL;
+    build->takes_linker = walk->request.unit.takes_linker;
+    build->compile_ns = walk->took_ns;
+    kn_opencl_budget_earn(walk->took_ns, kn_clock_now());
+    build->repeats = kn_opencl_worth_repeats(walk->request.cache, build->recipe, &build->built_ns);
+    build->built_ns += walk->worked_ns;
+    kn_layer_capture_expect();
+}
+
+kn_layer_build *kn_layer_walk_take(kn_layer_walk *walk)
+{
+    const bool built = walk->ran && walk->code == CL_SUCCESS;
+    const bool unread = built && walk->later;
+    if (!(unread || !walk->ran || (built && walk->compile_only))) {
+        return NULL;
+    }
+    kn_layer_build *build = calloc(1, sizeof(*build));
+    if (build == NULL) {
+        return NULL;
+    }
+    build->wish = kn_opencl_wish_retain(walk->request.wish);
+    build->unit = walk->compile_only && walk->reason == NULL;
+    if (!walk->ran) {
+        build->deferred = walk->compile_only;
+        build->loaded = walk->loaded;
+        build->answers = walk->blob;
+        walk->blob = NULL;
+    } else if (unread) {
+        keep_unread(walk, build);
+    }
+    return build;
+}
