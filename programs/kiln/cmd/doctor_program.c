@@ -36,8 +36,8 @@ static const compiler_kind kinds[] = {
     {"libhiprtc", "hipRTC", "kiln exec does not stand under it", "rely on the program's own cache"},
     {"libamdhip64", "HIP runtime", "kiln exec does not stand under it",
      "rely on the program's own cache"},
-    {"libOpenCL", "OpenCL", "kiln exec does not stand under it",
-     "build the program with <kiln/opencl.h>, or rely on the driver's own cache"},
+    {"libOpenCL", "OpenCL", "kiln's layer for it is not installed",
+     "install the whole package kiln"},
     {"libvulkan", "Vulkan", "kiln exec does not stand under it",
      "build the program with <kiln/vulkan.h>, or rely on its own VkPipelineCache"},
     {"libze_loader", "Level Zero", "kiln exec does not stand under it",
@@ -139,6 +139,16 @@ static bool print_program_json(const program_findings *findings)
     return out_json(stdout, root);
 }
 
+/* A layer is opened by the loader, and answers for it. */
+static void mark_layered(exec_audit *audit)
+{
+    for (size_t i = 0; i < audit->count; i++) {
+        exec_compiler *compiler = &audit->compilers[i];
+        compiler->is_ours =
+            compiler->is_ours || strcmp(library_kind(compiler)->name, "OpenCL") == 0;
+    }
+}
+
 /* --- running ---------------------------------------------------------------------------------- */
 
 static exit_code examine_program(const cmd_context *context, const opt_list *arguments, bool json,
@@ -164,6 +174,9 @@ static exit_code examine_program(const cmd_context *context, const opt_list *arg
     /* With --json what the program prints goes to standard error, so that JSON stands alone. */
     findings->ended = exec_child_run(context, environment, arguments, json);
     status = exec_audit_read(context->pool, environment, audit_path, &findings->audit, &diag);
+    if (environment->opencl_layer != NULL) {
+        mark_layered(&findings->audit);
+    }
     if (status == KILN_OK) {
         status = exec_report_read(report_path, &findings->report, &diag);
     }

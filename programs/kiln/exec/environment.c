@@ -197,6 +197,23 @@ static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char 
     return added;
 }
 
+/* OpenCL's loaders open layers one after another, and a later one stands above an earlier one. A
+ * loader that is not there does not read the list. */
+static bool add_opencl_layer(cli_pool *pool, exec_environment *environment, const char *libraries)
+{
+    const char *list = getenv("OPENCL_LAYERS");
+    const bool listed = list != NULL && list[0] != '\0';
+    const char *layer = join_path(pool, libraries, "opencl/1/libkiln-opencl.so");
+    if (layer == NULL || !host_exists(layer)) {
+        return layer != NULL;
+    }
+    environment->opencl_layer = layer;
+    return (listed && strstr(list, layer) != NULL) ||
+           exec_environment_add(
+               environment, "OPENCL_LAYERS",
+               pool_format(pool, "%s%s%s", listed ? list : "", listed ? ":" : "", layer));
+}
+
 /* Those that are installed: a name that the program could not have loaded must not appear because
  * of kiln. nvJitLink has new functions with each release: one that kiln's lacks is left alone. */
 static size_t find_libraries_of(cli_pool *pool, const library_kind *kind, const char *libraries,
@@ -227,7 +244,8 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
     out->libraries = libraries;
     out->nvrtc_count = find_libraries_of(pool, &nvrtc_kind, libraries, file, out->nvrtc);
     out->jitlink_count = find_libraries_of(pool, &jitlink_kind, libraries, file, out->jitlink);
-    return add_fronts(pool, out) && add_ptxas(pool, out, libraries, file)
+    return add_fronts(pool, out) && add_ptxas(pool, out, libraries, file) &&
+                   add_opencl_layer(pool, out, libraries)
                ? KILN_OK
                : diag_no_memory(diag, "kiln exec");
 }

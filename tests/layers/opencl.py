@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""opencl.py KILN LAYER CLIENT: a program that knows nothing of kiln, by itself and under the OpenCL
+layer: what it prints is the same, whatever the cache has or cannot do."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+KILN, LAYER, CLIENT = sys.argv[1:4]
+SKIP = 77
+
+
+class World:
+    def __init__(self, root):
+        self.root = Path(root)
+        (self.root / "include").mkdir()
+        self.header("#define OFFSET 5\n")
+
+    def header(self, text):
+        (self.root / "include" / "offset.h").write_text(text)
+
+    def variables(self, pocl="pocl", **more):
+        """PoCL finds what it compiled before, unless it is given a directory of its own."""
+        driver = self.root / pocl
+        driver.mkdir(exist_ok=True)
+        env = {k: v for k, v in os.environ.items()
+               if not k.startswith(("KILN_", "POCL_", "OPENCL_"))}
+        return {**env, "POCL_CACHE_DIR": str(driver), "KILN_CACHE_DIR": str(self.root / "cache"),
+                **more}
+
+    def run(self, what, layer=True, program=(CLIENT,), **more):
+        report = self.root / "report"
+        report.write_text("")
+        if layer:
+            more = {"OPENCL_LAYERS": LAYER, "KILN_EXEC_REPORT": str(report), **more}
+        done = subprocess.run([*program, what], env=self.variables(**more), cwd=self.root,
+                              capture_output=True, text=True, errors="replace", timeout=200)
+        if done.returncode == SKIP:
+            print("no OpenCL device")
+            sys.exit(SKIP)
+        assert done.returncode == 0, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+        rows = [line.split("\t") for line in report.read_text().splitlines()]
+        assert all(row[0] == "opencl" for row in rows), rows
+        return neutral(done.stdout), [row[1] for row in rows], [row[5] for row in rows]
+
+
+def neutral(text):
+    """Without the names of temporary files that PoCL gives in a log."""
+    return re.sub(r"/\S*tempfile_\w*", "tempfile", text)
+
+
+def check_same(expected, got, when):
+    if expected != got:
+        for a, b in zip(expected.splitlines(), got.splitlines()):
+            if a != b:
+                print(f"{when}:\n- {a}\n+ {b}")
+        raise AssertionError(when)
+
+
+def all_calls_answer_as_the_driver(world):
+    plain, _, _ = world.run("all", layer=False)
+    hits = []
+    for start in ("cold", "second", "with an empty PoCL"):
+        got, origins, reasons = world.run("all", pocl=start[-4:])
+        check_same(plain, got, start)
+        assert "known options" in " ".join(reasons), reasons
+        hits.append(origins.count("disk"))
+    assert hits[0] == 0 and hits[-1] >= 2, hits
+
+
+def a_header_is_in_the_key(world):
+    world.run("build")
+    _, origins, _ = world.run("build")
+    assert "disk" in origins, origins
+    world.header("#define OFFSET 7\n")
+    plain, _, _ = world.run("build", layer=False)
+    got, origins, _ = world.run("build")
+    assert "disk" not in origins and "compiled" in origins, origins
+    check_same(plain, got, "after an edit")
+    world.header("#define OFFSET 5\n")
+    _, origins, _ = world.run("build")
+    assert "disk" in origins, origins
+
+
+def what_cannot_be_used_is_not_there(world):
+    plain, _, _ = world.run("build", layer=False)
+    got, origins, _ = world.run("build", KILN_DISABLE="1")
+    check_same(plain, got, "disabled")
+    assert not origins, origins
+    alone = world.root / "alone" / "opencl" / "1"
+    alone.mkdir(parents=True)
+    layer = shutil.copy(LAYER, alone)
+    got, origins, _ = world.run("build", OPENCL_LAYERS=str(layer))
+    check_same(plain, got, "without its core")
+    assert not origins, origins
+    file = world.root / "file"
+    file.write_text("")
+    for broken in (str(file), "/proc/nowhere"):
+        got, _, _ = world.run("build", KILN_CACHE_DIR=broken)
+        check_same(plain, got, f"with the cache {broken}")
+    got, _, _ = world.run("build", KILN_READONLY="1", KILN_CACHE_DIR=str(world.root / "none"))
+    check_same(plain, got, "with a cache that is only read")
+    got, origins, _ = world.run("build", KILN_NO_CACHE="1")
+    check_same(plain, got, "with a cache that is off")
+    assert "disk" not in origins, origins
+    got, _, _ = world.run("build", KILN_CACHE_MAX_SIZE="1KiB",
+                          KILN_CACHE_DIR=str(world.root / "small"))
+    check_same(plain, got, "with a cache that is full")
+
+
+def entries_that_are_damaged_are_made_again(world):
+    plain, _, _ = world.run("build", layer=False)
+    world.run("build")
+    for file in (world.root / "cache").rglob("*.kiln"):
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 255
+        file.write_bytes(data)
+    got, _, _ = world.run("build")
+    check_same(plain, got, "with damaged entries")
+
+
+def processes_at_once(world):
+    plain, _, _ = world.run("build", layer=False)
+    cache = str(world.root / "many")
+    starts = [subprocess.Popen([CLIENT, "build"], cwd=world.root, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               env=world.variables(OPENCL_LAYERS=LAYER, KILN_CACHE_DIR=cache))
+              for _ in range(8)]
+    starts[0].send_signal(signal.SIGKILL)
+    time.sleep(0.3)
+    starts[1].send_signal(signal.SIGKILL)  # perhaps with a lock
+    for process in starts[2:]:
+        out, _ = process.communicate(timeout=200)
+        assert process.returncode == 0, process.returncode
+        check_same(plain, neutral(out), "one of eight processes")
+    for process in starts[:2]:
+        process.communicate(timeout=100)
+
+
+def exec_sets_it(world):
+    done = subprocess.run([KILN, "exec", "--print"], capture_output=True, text=True,
+                          env=world.variables(OPENCL_LAYERS="/nowhere/own.so"), check=True)
+    assert f"export OPENCL_LAYERS='/nowhere/own.so:{LAYER}'" in done.stdout, done.stdout
+    out = world.root / "report.json"
+    for _ in range(2):
+        subprocess.run([KILN, "exec", "--report", str(out), "--", CLIENT, "build"],
+                       cwd=world.root, env=world.variables(), check=True, capture_output=True)
+    found = json.loads(out.read_text())
+    assert found["hits"] >= 1 and found["failed"] == 0, found
+    done = subprocess.run([KILN, "doctor", "--json", "--", CLIENT, "build"], cwd=world.root,
+                          env=world.variables(), check=True, capture_output=True, text=True)
+    rows = [row for row in json.loads(done.stdout)["compilers"] if row["compiler"] == "OpenCL"]
+    assert rows and all(row["answers"] == "kiln" for row in rows), rows
+
+
+def main():
+    for check in (all_calls_answer_as_the_driver, a_header_is_in_the_key,
+                  what_cannot_be_used_is_not_there, entries_that_are_damaged_are_made_again,
+                  processes_at_once, exec_sets_it):
+        with tempfile.TemporaryDirectory() as root:
+            start = time.monotonic()
+            check(World(root))
+            print(f"{check.__name__}: {time.monotonic() - start:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
