@@ -3,7 +3,7 @@
  *
  *   KILN_AUDIT_REPORT=FILE  gets a line for each library and process that compiles kernels
  *   KILN_AUDIT_SERVE=1      a program that opens NVRTC or nvJitLink by its absolute path gets
- * kiln's library, if it is the very one that kiln's library would call
+ *                           kiln's library, if it is the very one that kiln's library would call
  *
  * The dynamic linker gives an auditor a C library of its own, so it links libc alone, allocates
  * nothing, and can fail without being noticed: then a name stays as it is. */
@@ -89,8 +89,7 @@ static void report_process(void)
     }
 }
 
-/* --- a library by its absolute path ------------------------------------------------------------
- */
+/* --- a library by its absolute path --------------------------------------------------------- */
 
 /* What kiln stands in for. `variable` names the real one, which `kiln exec` found. */
 typedef struct served_library {

@@ -329,8 +329,7 @@ static void with_each_setting(void **state)
     kiln_blob_release(blob);
 }
 
-/* --- what no key names --------------------------------------------------------------------------
- */
+/* --- what no key names ----------------------------------------------------------------------- */
 
 static kiln_cache *open_shared(const char *name)
 {
