@@ -169,13 +169,15 @@ static kiln_status wrap_handle(void *handle, const char *name, kn_dylib **out_li
 }
 
 /* Whether malloc(3) is the C library's own. Else a library that is bound to itself first would mix
- * two: what strdup(3) takes from one would be given back to the other. */
+ * two: what strdup(3) takes from one would be given back to the other. The C library is found by a
+ * function that neither allocators nor sanitizers, which replace strdup(3) too, have a reason to
+ * define. */
 static bool has_plain_malloc(void)
 {
     Dl_info allocator;
     Dl_info own;
     const void *taken = dlsym(RTLD_DEFAULT, "malloc");
-    const void *library = dlsym(RTLD_DEFAULT, "strdup");
+    const void *library = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
     return taken != NULL && library != NULL && dladdr(taken, &allocator) != 0 &&
            dladdr(library, &own) != 0 && allocator.dli_fbase == own.dli_fbase;
 }
