@@ -160,8 +160,7 @@ static const char *find_front(const char *path, const char *requester)
 
 /* --- what the dynamic linker calls ------------------------------------------------------------ */
 
-EXPORT unsigned int la_version(unsigned int version);
-unsigned int la_version(unsigned int version)
+EXPORT unsigned int la_version(unsigned int version)
 {
     const char *report = getenv("KILN_AUDIT_REPORT");
     const char *serves = getenv("KILN_AUDIT_SERVE");
@@ -181,8 +180,7 @@ static const char *path_of(const uintptr_t *cookie)
     return map != NULL && map->l_name != NULL ? map->l_name : "";
 }
 
-EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag);
-char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
+EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
     const char *found = NULL;
     if (flag == LA_SER_ORIG) {
@@ -192,8 +190,7 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
     return (char *)(uintptr_t)(found != NULL ? found : name);
 }
 
-EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t list, uintptr_t *cookie);
-unsigned int la_objopen(struct link_map *map, Lmid_t list, uintptr_t *cookie)
+EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t list, uintptr_t *cookie)
 {
     (void)list;
     (void)cookie;
