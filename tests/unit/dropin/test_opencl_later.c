@@ -3,6 +3,7 @@
  * binary read. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -123,7 +124,7 @@ static void say(const client *c, kiln_status status)
 bool __real_kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key);
 bool __wrap_kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key);
 
-static client *overtaken; /* whose next build is overtaken by another of the same */
+static _Atomic(client *) overtaken; /* whose next build is overtaken by another of the same */
 static bool overtaker_captures;
 
 static void build_and_maybe_capture(void *user)
@@ -138,9 +139,8 @@ static void build_and_maybe_capture(void *user)
 bool __wrap_kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key)
 {
     const bool waits = __real_kn_opencl_kept_waits(cache, key);
-    builder other = {overtaken, NULL, KILN_OK};
+    builder other = {atomic_exchange(&overtaken, NULL), NULL, KILN_OK};
     kn_thread *thread = NULL;
-    overtaken = NULL;
     if (other.c == NULL) {
         return waits;
     }
@@ -155,8 +155,8 @@ bool __wrap_kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key)
 
 static kiln_status build_overtaken(client *c, bool captured, cl_program *out_program)
 {
-    overtaken = c;
     overtaker_captures = captured;
+    atomic_store(&overtaken, c);
     return build(c, c->cache, out_program);
 }
 
