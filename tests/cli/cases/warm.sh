@@ -26,7 +26,8 @@ mkdir elsewhere
 (
     export HOME=$PWD/elsewhere KILN_CACHE_DIR=$PWD/elsewhere/cache KILN_PACKS=$PWD/app.kpack
     "$KILN" warm app/a.json --target fake:0,fake:1 -j1 | tail -1
-    "$KILN" stats --json | grep -E '"(hits_pack|compiles|entries)"'
+    # Not "entries": a slow run may keep header lists, whose files are then old enough to be known by their stamps.
+    "$KILN" stats --json | grep -E '"(hits_pack|compiles)"'
     # A pack of what is only in a pack.
     "$KILN" warm app/a.json --target fake:0 --pack again.kpack | tail -1
     "$KILN" pack verify again.kpack
