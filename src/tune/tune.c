@@ -1,6 +1,7 @@
 /* kiln_tune: known already, or built, checked, measured, and kept. */
 #include "tune/tune.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
