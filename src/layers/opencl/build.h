@@ -44,7 +44,8 @@ cl_int kn_layer_build_program(kn_layer_program *program, const kn_layer_argument
 cl_int kn_layer_compile_program(kn_layer_program *program, const kn_layer_arguments *arguments,
                                 bool *out_notify);
 
-/* The driver builds or compiles what the cache was to answer for. False where it has kernels. */
+/* The driver builds or compiles what the cache was to answer for (catch_up.c). False where it has
+ * kernels. */
 bool kn_layer_build_catch_up(kn_layer_program *program);
 /* Drops what stands behind a program. */
 void kn_layer_build_forget(kn_layer_program *program);
