@@ -71,7 +71,7 @@ def _run(user: int, out_blob: Any, diag: Any) -> int:
             raise InvalidError("store what was compiled", "it is empty", "raise an exception where a compile fails")
         out_blob[0] = lib.kiln_blob_retain(blob._pointer)
         return OK
-    except BaseException as error:  # it must not cross C; whoever asked gets it from the flight
+    except BaseException as error:  # it must not cross C; the caller gets it from the flight
         flight.error = error
         return _report(diag, E_COMPILE if isinstance(error, Exception) else E_CANCELLED, error)
 
