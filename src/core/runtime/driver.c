@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "core/runtime/memo.h"
 #include "hal/registry.h"
+#include "store/cache/cache.h"
 #include "sys/clock.h"
 #include "sys/dylib.h"
 #include "sys/file.h"
@@ -119,7 +120,11 @@ static kiln_status open_backend(kn_driver *driver, const kiln_backend *backend,
 kiln_status kn_driver_open(kn_driver *driver, const kiln_backend *backend, struct kiln_cache *cache,
                            kiln_probe_report *report, kiln_diag *diag)
 {
-    return open_backend(driver, backend, cache, false, report, diag);
+    kiln_status status = open_backend(driver, backend, cache, false, report, diag);
+    if (status == KILN_OK && cache != NULL) {
+        kn_cache_load_prepare(cache);
+    }
+    return status;
 }
 
 kiln_status kn_driver_open_compiler(kn_driver *driver, const kiln_backend *backend,

@@ -17,6 +17,15 @@ static kn_loads *open_loads(kiln_cache *cache)
     return atomic_load(&cache->loads);
 }
 
+void kn_cache_load_prepare(kiln_cache *cache)
+{
+    kn_cache_check_fork(cache);
+    /* Where there is no root yet, the first load finds the one that the first put made. */
+    if (atomic_load(&cache->loads) == NULL && kn_cache_root_stands(cache)) {
+        (void)open_loads(cache);
+    }
+}
+
 bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *what,
                          kn_load *out_load)
 {

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -269,6 +270,31 @@ static void a_forked_child_does_not_keep_its_parents_load(void **state)
     (void)close(ends[1]);
 }
 
+/* A root that is gone when the driver is opened, and back when the first binary is loaded. */
+static void preparing_makes_no_root_and_is_tried_again(void **state)
+{
+    kn_load one;
+    char *root = kt_path(*state, "root");
+    char *aside = kt_path(*state, "aside");
+    char *table = kt_path(root, "loads");
+    const kiln_key key = key_of("k");
+    make_root(root);
+    kiln_cache *cache = ks_cache(root);
+    assert_int_equal(rename(root, aside), 0);
+    kn_cache_load_prepare(cache);
+    assert_int_equal(access(root, F_OK), -1);
+    assert_int_equal(rename(aside, root), 0);
+    kn_cache_load_prepare(cache);
+    assert_int_equal(access(table, F_OK), 0);
+    assert_true(kn_cache_load_begin(cache, &key, "k", &one));
+    assert_int_not_equal(one.cell, 0);
+    kn_cache_load_end(cache, &key, &one);
+    kiln_cache_destroy(cache);
+    free(table);
+    free(aside);
+    free(root);
+}
+
 static kiln_cache *shared;
 static _Atomic int begun;
 
@@ -424,6 +450,7 @@ int main(void)
         TEST(a_bar_ends_and_comes_back_for_longer),
         TEST(clear_forgets),
         TEST(a_forked_child_does_not_keep_its_parents_load),
+        TEST(preparing_makes_no_root_and_is_tried_again),
         TEST(every_thread_has_a_load_of_its_own),
         TEST(an_orderly_end_is_no_crash),
         TEST(a_file_that_is_cut_short_ends_nobody),
