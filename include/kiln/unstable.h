@@ -9,6 +9,7 @@
 #include "kiln/unstable/compile.h"
 #include "kiln/unstable/executor.h"
 #include "kiln/unstable/explain.h"
+#include "kiln/unstable/native.h"
 #include "kiln/unstable/pack.h"
 #include "kiln/unstable/probe.h"
 #include "kiln/unstable/remote.h"

@@ -54,7 +54,8 @@ _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = c_void_p, [py_object, c_char_p]
 
 
-def _tensor_bytes(tensor: DLTensor) -> int:
+def tensor_bytes(tensor: DLTensor) -> int:
+    """The size of an array whose elements lie one after the other; others are refused."""
     size = (tensor.bits * tensor.lanes + 7) // 8
     expected = 1
     for axis in reversed(range(tensor.ndim)):
@@ -102,7 +103,7 @@ class Memory:
         except (TypeError, BufferError, ValueError, RuntimeError) as error:
             raise self._refusal(str(error)) from None
         tensor = DLTensor.from_address(_capsule_pointer(self._capsule, b"dltensor"))
-        self.address, self.size = (tensor.data or 0) + tensor.byte_offset, _tensor_bytes(tensor)
+        self.address, self.size = (tensor.data or 0) + tensor.byte_offset, tensor_bytes(tensor)
 
     def __exit__(
         self,

@@ -74,6 +74,14 @@ QUICK: dict[str, tuple[Any, list[Any]]] = {
     "kiln_program_params": (c_int, [c_void_p, c_char_p, POINTER(POINTER(POINTER(s.Param))), POINTER(c_size_t), _DIAG]),
     "kiln_buffer_size": (c_size_t, [c_void_p]),
     "kiln_event_release": (None, [c_void_p]),
+    "kiln_buffer_address": (c_int, [c_void_p, POINTER(c_uint64), _DIAG]),
+    "kiln_queue_native": (c_int, [c_void_p, POINTER(c_uint64), _DIAG]),
+    "kiln_exports_create": (c_int, [c_void_p, c_void_p, _OUT, _DIAG]),
+    "kiln_exports_silence": (None, [c_void_p]),
+    "kiln_exports_add": (c_int, [c_void_p, c_size_t, _OUT, _DIAG]),
+    "kiln_export_end": (None, [c_void_p]),
+    "kiln_exports_take": (c_void_p, [c_void_p]),
+    "kiln_export_free": (None, [c_void_p]),
 }
 
 #: The same for those that may wait: they run without the GIL.
@@ -118,7 +126,10 @@ BLOCKING: dict[str, tuple[Any, list[Any]]] = {
     "kiln_program_wait": (c_int, [c_void_p, _DIAG]),
     "kiln_buffer_create": (c_int, [c_void_p, c_size_t, _OUT, _DIAG]),
     "kiln_buffer_destroy": (None, [c_void_p]),
+    "kiln_buffer_wrap": (c_int, [c_void_p, c_uint64, c_size_t, _OUT, _DIAG]),
     "kiln_queue_create": (c_int, [c_void_p, _OUT, _DIAG]),
+    "kiln_queue_wrap": (c_int, [c_void_p, c_uint64, _OUT, _DIAG]),
+    "kiln_queue_wait_queue": (c_int, [c_void_p, c_void_p, _DIAG]),
     "kiln_queue_destroy": (None, [c_void_p]),
     "kiln_queue_write": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, _DIAG]),
     "kiln_queue_read": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, _DIAG]),

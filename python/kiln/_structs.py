@@ -9,6 +9,7 @@ import ctypes
 from ctypes import (
     CFUNCTYPE,
     POINTER,
+    PYFUNCTYPE,
     c_bool,
     c_char,
     c_char_p,
@@ -346,3 +347,4 @@ CompileFn = CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), POINTER(Diag))
 EntryFn = CFUNCTYPE(c_int, c_void_p, POINTER(EntryInfo))
 ExplanationFn = CFUNCTYPE(c_int, c_void_p, POINTER(Explanation))
 HeaderFn = CFUNCTYPE(c_int, c_void_p, c_char_p)
+RunFn = PYFUNCTYPE(c_int, c_void_p)

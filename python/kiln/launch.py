@@ -1,4 +1,4 @@
-"""Buffers, in-order queues, launches and their times."""
+"""In-order queues, launches and their times."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
 
+from kiln import _dlpack as d
 from kiln import _structs as s
 from kiln._arrays import Memory
 from kiln._handle import Handle
 from kiln._library import encode, lib
+from kiln.buffer import Buffer
 from kiln.errors import InvalidError, check
 from kiln.program import BUFFER, LOCAL, VALUE, Param, Program
 
@@ -42,33 +44,6 @@ class Local:
     size: int
 
 
-class Buffer:
-    """Device memory; made by `Device.buffer`.
-
-    Attributes
-    ----------
-    size : int
-        In bytes.
-    device : Device
-        Where it lies.
-    """
-
-    def __init__(self, device: Device, size: int) -> None:
-        diag, out = s.Diag(), ctypes.c_void_p()
-        with device._runtime as _:
-            status = lib.kiln_buffer_create(device._pointer, size, ctypes.byref(out), ctypes.byref(diag))
-        check(status, diag)
-        self.device, self.size = device, size
-        self._handle = Handle("buffer", out.value or 0, lib.kiln_buffer_destroy, device._runtime)
-
-    def close(self) -> None:
-        """Gives the memory back; waits for work that uses it."""
-        self._handle.close()
-
-    def __repr__(self) -> str:
-        return f"<kiln.Buffer of {self.size} bytes on {self.device.name}>"
-
-
 class Event:
     """A launch that can be waited for; made by `Queue.launch_event`."""
 
@@ -95,13 +70,40 @@ class Event:
 class Queue:
     """What is put in runs in that order; made by `Device.queue`. Threads that share one agree on the order."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, stream: Any = None) -> None:
         diag, out = s.Diag(), ctypes.c_void_p()
         with device._runtime as _:
-            status = lib.kiln_queue_create(device._pointer, ctypes.byref(out), ctypes.byref(diag))
+            if stream is None:
+                status = lib.kiln_queue_create(device._pointer, ctypes.byref(out), ctypes.byref(diag))
+            else:
+                number = _stream_number(stream)
+                status = lib.kiln_queue_wrap(device._pointer, number, ctypes.byref(out), ctypes.byref(diag))
         check(status, diag)
-        self.device = device
-        self._handle = Handle("queue", out.value or 0, lib.kiln_queue_destroy, device._runtime)
+        self.device, self._owner = device, stream
+        self._native: Optional[int] = None
+        self._guests: dict[int, Queue] = {}
+        self._handle: Handle = Handle("queue", out.value or 0, lib.kiln_queue_destroy, device._runtime)
+
+    @property
+    def stream(self) -> int:
+        """What the device's own interface calls it: a ``CUstream``.
+
+        Raises
+        ------
+        UnsupportedError
+            The backend's queues are nobody else's: all but cuda.
+        """
+        if self._native is None:
+            diag, out = s.Diag(), ctypes.c_uint64()
+            with self._handle as queue:
+                status = lib.kiln_queue_native(queue, ctypes.byref(out), ctypes.byref(diag))
+            check(status, diag)
+            self._native = out.value
+        return self._native
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The protocol of cuda.core and PyTorch: a version, and the stream."""
+        return 0, self.stream
 
     def write(self, buffer: Buffer, data: Any, offset: int = 0) -> None:
         """Copies an array of the host into a buffer; returns when it has been taken.
@@ -121,13 +123,16 @@ class Queue:
             The array, or its range in the buffer.
         """
         diag = s.Diag()
+        self._before([buffer])
         with Memory(data) as memory, self._handle as queue, buffer._handle as target:
             status = lib.kiln_queue_write(queue, target, offset, memory.address, memory.size, ctypes.byref(diag))
         check(status, diag)
+        self._after([buffer])
 
     def read(self, buffer: Buffer, data: Any, offset: int = 0) -> None:
         """Copies from a buffer into a writable array of the host, as many bytes as that has; arguments as of `write`."""
         diag = s.Diag()
+        self._before([buffer])
         with Memory(data, writable=True) as memory, self._handle as queue, buffer._handle as origin:
             status = lib.kiln_queue_read(queue, origin, offset, memory.address, memory.size, ctypes.byref(diag))
         check(status, diag)
@@ -136,16 +141,20 @@ class Queue:
         """Repeats a pattern of 1, 2, 4, 8 or 16 bytes over `size` bytes (default: to the end)."""
         diag = s.Diag()
         length = buffer.size - offset if size is None else size
+        self._before([buffer])
         with self._handle as queue, buffer._handle as target:
             status = lib.kiln_queue_fill(queue, target, offset, pattern, len(pattern), length, ctypes.byref(diag))
         check(status, diag)
+        self._after([buffer])
 
     def copy(self, origin: Buffer, target: Buffer, size: int, from_offset: int = 0, to_offset: int = 0) -> None:
         """Copies between two buffers of the device, in queue order; sizes and offsets in bytes."""
         diag = s.Diag()
+        self._before([origin, target])
         with self._handle as queue, origin._handle as first, target._handle as second:
             status = lib.kiln_queue_copy(queue, first, from_offset, second, to_offset, size, ctypes.byref(diag))
         check(status, diag)
+        self._after([origin, target])
 
     def launch(self, program: Program, entry: str, shape: Shape, *args: Any, **how: Any) -> None:
         """Launches a kernel.
@@ -158,9 +167,11 @@ class Queue:
             The kernel.
         shape : int or sequence of int
             Work-items (not groups) in one to three dimensions, each a multiple of `local`'s.
-        *args : Buffer, number, array scalar, ctypes object, Local
-            One a parameter. A Python number becomes what the parameter is declared as; where the backend cannot tell, give
-            a scalar of NumPy or ctypes.
+        *args : Buffer, array on a CUDA device, number, array scalar, ctypes object, Local
+            One a parameter. An array on the device (PyTorch's, CuPy's: DLPack or ``__cuda_array_interface__``) is passed
+            by its address; the kernel comes after what its owner has put into its stream, and what the owner puts there
+            next comes after the kernel. A Python number becomes what the parameter is declared as; where the backend
+            cannot tell, give a scalar of NumPy or ctypes.
         local : int or sequence of int, optional
             Work-items of a group. Default: the backend chooses.
         offset : int or sequence of int, optional
@@ -202,7 +213,12 @@ class Queue:
         cluster: Sequence[int] = (),
     ) -> None:
         params = program.params(entry)
-        buffers = [value._handle for value in args if isinstance(value, Buffer)]
+        taken = {i: self._take(value) for i, value in enumerate(args) if self._is_foreign(value)}
+        args = [taken.get(i, value) for i, value in enumerate(args)]
+        touched = [value for value in args if isinstance(value, Buffer)]
+        # Their owners put them before this queue's next work when they handed them over.
+        self._before([buffer for buffer in touched if buffer not in taken.values()])
+        buffers = [buffer._handle for buffer in touched]
         packed = [_pack(value, params[i] if i < len(params) else None, entry, i) for i, value in enumerate(args)]
         sizes = _sizes(shape)
         launch = s.Launch(ctypes.sizeof(s.Launch), len(sizes))
@@ -224,6 +240,53 @@ class Queue:
                 ctypes.byref(diag),
             )
         check(status, diag)
+        self._after(touched)
+
+    # --- order -----------------------------------------------------------------------------------------------------
+
+    def _is_foreign(self, value: Any) -> bool:
+        if isinstance(value, (int, float, Buffer, Local)) or self.device.backend != "cuda":
+            return False
+        return d.is_device_array(value)
+
+    def _take(self, array: Any) -> Buffer:
+        """A buffer over an array, whose owner's work so far comes before what is put in here next."""
+        taken = d.take(array, self.device.backend, self.stream or d.LEGACY)
+        if d.device_of(array) is None and taken.stream is not None:  # nobody has put this queue behind it
+            self._order(taken.stream, queue_first=False)
+        return Buffer(self.device, taken.size, taken.dtype, taken.shape, taken)
+
+    def _order(self, stream: int, *, queue_first: bool) -> None:
+        """Puts a stream's next work after this queue's so far, or this queue's next after the stream's."""
+        if stream == (self.stream or d.LEGACY):
+            return
+        guest = self._guests.get(stream)
+        if guest is None:
+            guest = self._guests[stream] = Queue(self.device, stream)
+        if queue_first:
+            guest._wait_for(self)
+        else:
+            self._wait_for(guest)
+
+    def _wait_for(self, before: Queue) -> None:
+        diag = s.Diag()
+        with self._handle as queue, before._handle as first:
+            status = lib.kiln_queue_wait_queue(queue, first, ctypes.byref(diag))
+        check(status, diag)
+
+    def _before(self, buffers: Sequence[Buffer]) -> None:
+        """The owners of wrapped memory first."""
+        for buffer in buffers:
+            if buffer._foreign is not None:
+                self._order(d.stream_of(buffer._foreign), queue_first=False)
+
+    def _after(self, buffers: Sequence[Buffer]) -> None:
+        """And next again."""
+        for buffer in buffers:
+            if self not in buffer._queues:
+                buffer._queues.append(self)
+        for stream in {d.stream_of(buffer._foreign) for buffer in buffers if buffer._foreign is not None}:
+            self._order(stream, queue_first=True)
 
     def finish(self) -> None:
         """Waits until everything in the queue is done; raises the first failure."""
@@ -231,6 +294,18 @@ class Queue:
         with self._handle as queue:
             status = lib.kiln_queue_finish(queue, ctypes.byref(diag))
         check(status, diag)
+
+
+def _stream_number(stream: Any) -> int:
+    """A ``CUstream`` by its number, or of an object that has one: cuda.core's protocol, PyTorch's, CuPy's."""
+    if isinstance(stream, int):
+        return stream
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    for name in ("cuda_stream", "ptr"):
+        if isinstance(getattr(stream, name, None), int):
+            return int(getattr(stream, name))
+    raise InvalidError("make a queue of a stream", f"{stream!r} is not one", "give its number, or an object that has it")
 
 
 def _sizes(shape: Shape) -> list[int]:

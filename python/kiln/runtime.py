@@ -5,16 +5,18 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Optional, Union
+from typing import Any, Optional, Sequence, Union
 
 from kiln import _structs as s
+from kiln._dlpack import BYTES, LEGACY, REACHED, described, parse_dtype, take
 from kiln._handle import Handle
 from kiln._library import decode, encode, lib
 from kiln.blob import Blob
+from kiln.buffer import Buffer
 from kiln.cache import Cache, default_cache
-from kiln.errors import MISS, check
+from kiln.errors import MISS, UnsupportedError, check
 from kiln.explain import Explanation, collect
-from kiln.launch import Buffer, Event, Local, Queue
+from kiln.launch import Event, Local, Queue
 from kiln.program import BuildInfo, Param, Program
 from kiln.source import Source, structs
 
@@ -130,31 +132,68 @@ class Device:
         check(12 if status == MISS else status, diag)
         return Program(Handle("program", out.value or 0, lib.kiln_program_release, self._runtime))
 
-    def buffer(self, what: Union[int, Any]) -> Buffer:
+    def buffer(self, what: Union[int, Any], dtype: Any = None, shape: Optional[Sequence[int]] = None) -> Buffer:
         """Device memory: of so many bytes, contents undefined; or with a copy of an array.
 
         Parameters
         ----------
         what : int or array
             The size in bytes, or what `Queue.write` takes.
+        dtype : str or numpy.dtype, optional
+            What others are to see its elements as: ``"<f4"``. Default: as those of the array, or bytes.
+        shape : sequence of int, optional
+            In elements. Default: as that of the array, or one dimension.
 
         Raises
         ------
         OutOfMemoryError
             The device has no room for it.
         """
+        given = parse_dtype(dtype) if dtype is not None else None
         if isinstance(what, int):
-            return Buffer(self, what)
+            return Buffer(self, what, given or BYTES, shape)
         from kiln._arrays import Memory
 
+        seen = described(what) if given is None else None
         with Memory(what) as memory:
-            buffer = Buffer(self, memory.size)
+            own, extent = seen or (given or BYTES, None)
+            buffer = Buffer(self, memory.size, own, shape if shape is not None else extent)
             self.queue().write(buffer, what)
         return buffer
 
-    def queue(self) -> Queue:
-        """A queue of its own."""
-        return Queue(self)
+    def wrap(self, array: Any) -> Buffer:
+        """A buffer over an array that lies where this device reaches it; nothing is copied.
+
+        With CUDA: PyTorch's, CuPy's and others' arrays on the device. On the processor: NumPy's. The array lives as long as
+        the buffer. Work on it is put between its owner's: after what is in its stream, and before what comes there next.
+
+        Parameters
+        ----------
+        array : object
+            With DLPack or ``__cuda_array_interface__``, its elements one after the other.
+
+        Raises
+        ------
+        InvalidError
+            It lies elsewhere, or not so.
+        UnsupportedError
+            The backend has no memory that others know.
+        """
+        if self.backend not in REACHED:
+            why = f"memory of {self.backend} has no address"
+            raise UnsupportedError("wrap an array", why, "use a device of cuda or cpu")
+        taken = take(array, self.backend, LEGACY)
+        return Buffer(self, taken.size, taken.dtype, taken.shape, taken)
+
+    def queue(self, stream: Any = None) -> Queue:
+        """A queue of its own; or one that puts its work into a CUDA stream of others', between theirs.
+
+        Parameters
+        ----------
+        stream : int or object, optional
+            A ``CUstream``, or what has one: ``torch.cuda.current_stream()``, a stream of CuPy's or cuda.core's.
+        """
+        return Queue(self, stream)
 
     def __repr__(self) -> str:
         return f"<kiln.Device {self.backend}:{self.index} {self.name!r}>"

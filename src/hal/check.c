@@ -62,6 +62,11 @@ static const op_row device_rows[] = {
     DEVICE(event_wait, 0),
     DEVICE(event_elapsed, 0),
     DEVICE(event_destroy, 0),
+    DEVICE(buffer_wrap, KILN_CAP_NATIVE_MEMORY),
+    DEVICE(buffer_address, KILN_CAP_NATIVE_MEMORY),
+    DEVICE(queue_wrap, KILN_CAP_NATIVE_QUEUE),
+    DEVICE(queue_native, KILN_CAP_NATIVE_QUEUE),
+    DEVICE(queue_mark, KILN_CAP_NATIVE_QUEUE),
 };
 
 static kiln_status check_ops(const char *backend, const void *table, const op_row *rows,

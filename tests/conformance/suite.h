@@ -69,7 +69,10 @@ bool suite_has_main(kiln_device *device);
     X(a_stream_of_submissions_is_right)                                                            \
     X(a_program_behind_a_fallback_switches)                                                        \
     X(a_program_being_warmed_is_compiled_once)                                                     \
-    X(a_refused_binary_is_made_again)
+    X(a_refused_binary_is_made_again)                                                              \
+    X(memory_is_shared_by_its_address)                                                             \
+    X(a_queue_runs_in_the_stream_of_another)                                                       \
+    X(queues_follow_each_other)
 
 #define SUITE_DECLARE(name) void name(suite *s);
 SUITE_TESTS(SUITE_DECLARE)

@@ -57,6 +57,9 @@ enum {
     KILN_CAP_NAMES_RELATIVE = 1u << 18, /* where code names a file, it names it without its include
                                            directory */
     KILN_CAP_IMPLIED_INCLUDES = 1u << 19, /* implied_include */
+    KILN_CAP_NATIVE_MEMORY = 1u << 21,    /* buffer_wrap, buffer_address */
+    KILN_CAP_NATIVE_QUEUE =
+        1u << 22, /* queue_wrap, queue_native, queue_mark; with KILN_CAP_QUEUE_WAIT */
     /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header, uncacheable_option,
      * option_effects and implied_include may come from any thread all the same; they report what is
      * known and touch no context. */
@@ -328,6 +331,20 @@ typedef struct kiln_device_ops {
     kiln_status (*event_wait)(void *device, void *event, kiln_diag *diag);
     kiln_status (*event_elapsed)(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
     void (*event_destroy)(void *device, void *event);
+
+    /* KILN_CAP_NATIVE_MEMORY: a buffer over memory that others own and that outlives it:
+     * buffer_destroy frees nothing of it and need not wait. KILN_E_INVALID for an address that the
+     * device cannot reach, where it can tell. And where a buffer's first byte lies, in the terms of
+     * the device's own interface. */
+    kiln_status (*buffer_wrap)(void *device, uint64_t address, size_t size, void **out_buffer,
+                               kiln_diag *diag);
+    uint64_t (*buffer_address)(void *device, void *buffer);
+    /* KILN_CAP_NATIVE_QUEUE: a queue in a stream that others own and that outlives it:
+     * queue_destroy leaves it alone; the stream of any queue; and an event that is done when all
+     * that is in the queue by now is, for queue_wait. */
+    kiln_status (*queue_wrap)(void *device, uint64_t native, void **out_queue, kiln_diag *diag);
+    uint64_t (*queue_native)(void *device, void *queue);
+    kiln_status (*queue_mark)(void *queue, void **out_event, kiln_diag *diag);
 } kiln_device_ops;
 
 /* --- backend ---------------------------------------------------------------------------------- */

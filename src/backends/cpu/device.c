@@ -100,4 +100,6 @@ const kiln_device_ops kn_cpu_device_ops = {
     .event_wait = kn_cpu_event_wait,
     .event_elapsed = kn_cpu_event_elapsed,
     .event_destroy = kn_cpu_event_destroy,
+    .buffer_wrap = kn_cpu_buffer_wrap,
+    .buffer_address = kn_cpu_buffer_address,
 };

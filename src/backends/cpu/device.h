@@ -31,10 +31,14 @@ typedef struct cpu_buffer {
     atomic_uint references;
     size_t size;
     unsigned char *data;
+    bool borrowed; /* the memory is others' */
 } cpu_buffer;
 
 kiln_status kn_cpu_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
 void kn_cpu_buffer_destroy(void *device, void *buffer);
+kiln_status kn_cpu_buffer_wrap(void *device, uint64_t address, size_t size, void **out_buffer,
+                               kiln_diag *diag);
+uint64_t kn_cpu_buffer_address(void *device, void *buffer);
 cpu_buffer *kn_cpu_buffer_retain(cpu_buffer *buffer);
 void kn_cpu_buffer_release(cpu_buffer *buffer); /* NULL is allowed */
 /* NULL when out of memory; released with kn_cpu_memory_release. `size` may be 0. */

@@ -119,7 +119,9 @@ static kiln_status set_buffer(cpu_launch *launch, uint32_t index, const kiln_sys
     if (buffer == NULL) {
         return wrong_arg(launch, index, diag, "it is a buffer, but none was given");
     }
-    if (arg->offset > buffer->size || arg->offset % launch->kernel->params[index].align != 0) {
+    /* Memory of kiln's own is aligned for all types; what others own may lie anywhere. */
+    if (arg->offset > buffer->size ||
+        ((uintptr_t)buffer->data + arg->offset) % launch->kernel->params[index].align != 0) {
         return wrong_arg(launch, index, diag,
                          "its offset is past the buffer's end, or not aligned for its type");
     }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "backends/cpu/device.h"
+#include "base/diag.h"
 #include "sys/memory.h"
 
 void *kn_cpu_memory_create(size_t size)
@@ -41,6 +42,33 @@ kiln_status kn_cpu_buffer_create(void *device, size_t size, void **out_buffer, k
     return KILN_OK;
 }
 
+kiln_status kn_cpu_buffer_wrap(void *device, uint64_t address, size_t size, void **out_buffer,
+                               kiln_diag *diag)
+{
+    (void)device;
+    if (address > UINTPTR_MAX) {
+        return kiln_diag_set(
+            diag, KILN_E_INVALID, "pass a pointer of this process", "wrapping memory in a buffer",
+            "0x%llx is not an address of this process", (unsigned long long)address);
+    }
+    cpu_buffer *buffer = (cpu_buffer *)calloc(1, sizeof(*buffer));
+    if (buffer == NULL) {
+        return kn_no_memory(diag, "wrapping memory in a buffer");
+    }
+    atomic_init(&buffer->references, 1u);
+    buffer->size = size;
+    buffer->data = (unsigned char *)(uintptr_t)address;
+    buffer->borrowed = true;
+    *out_buffer = buffer;
+    return KILN_OK;
+}
+
+uint64_t kn_cpu_buffer_address(void *device, void *buffer)
+{
+    (void)device;
+    return (uint64_t)(uintptr_t)((const cpu_buffer *)buffer)->data;
+}
+
 void kn_cpu_buffer_destroy(void *device, void *buffer)
 {
     (void)device;
@@ -56,7 +84,9 @@ cpu_buffer *kn_cpu_buffer_retain(cpu_buffer *buffer)
 void kn_cpu_buffer_release(cpu_buffer *buffer)
 {
     if (buffer != NULL && atomic_fetch_sub(&buffer->references, 1u) == 1u) {
-        kn_cpu_memory_release(buffer->data);
+        if (!buffer->borrowed) {
+            kn_cpu_memory_release(buffer->data);
+        }
         free(buffer);
     }
 }

@@ -42,6 +42,11 @@ static const kiln_device_ops device_ops = {
     .event_wait = kn_cuda_event_wait,
     .event_elapsed = kn_cuda_event_elapsed,
     .event_destroy = kn_cuda_event_destroy,
+    .buffer_wrap = kn_cuda_buffer_wrap,
+    .buffer_address = kn_cuda_buffer_address,
+    .queue_wrap = kn_cuda_queue_wrap,
+    .queue_native = kn_cuda_queue_native,
+    .queue_mark = kn_cuda_queue_mark,
 };
 
 static const char *const basis_variables[] = {"CUDA_*", "NVIDIA_*", "NVRTC_*", "__NV*", NULL};
@@ -69,7 +74,8 @@ const kiln_backend kn_backend_cuda = {
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_QUEUE_WAIT | KILN_CAP_ASYNC_COPY |
             KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_REFLECT |
             KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN | KILN_CAP_PRECOMPILE |
-            KILN_CAP_COOPERATIVE | KILN_CAP_CLUSTERS | KILN_CAP_OPTION_EFFECTS,
+            KILN_CAP_COOPERATIVE | KILN_CAP_CLUSTERS | KILN_CAP_OPTION_EFFECTS |
+            KILN_CAP_NATIVE_MEMORY | KILN_CAP_NATIVE_QUEUE,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_cuda_open,

@@ -147,6 +147,9 @@ kiln_status kn_cuda_device_open(void *instance, uint32_t index, void **out_devic
 void kn_cuda_device_close(void *device);
 kiln_status kn_cuda_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
 void kn_cuda_buffer_destroy(void *device, void *buffer);
+kiln_status kn_cuda_buffer_wrap(void *device, uint64_t address, size_t size, void **out_buffer,
+                                kiln_diag *diag);
+uint64_t kn_cuda_buffer_address(void *device, void *buffer);
 CUdeviceptr kn_cuda_buffer_pointer(const void *buffer);
 kiln_status kn_cuda_queue_write(void *queue, void *buffer, size_t offset, const void *data,
                                 size_t size, void **out_event, kiln_diag *diag);
@@ -183,6 +186,7 @@ CUresult kn_cuda_program_allow_shared(void *program, kn_cuda_function *function,
 typedef struct kn_cuda_queue {
     kn_cuda_device *device;
     CUstream stream;
+    bool borrowed; /* the stream is others' */
 } kn_cuda_queue;
 /* An event of a queue: recorded at once; `start` is NULL where only the end matters. */
 kiln_status kn_cuda_event_begin(kn_cuda_queue *queue, bool timed, void **out_event,
@@ -190,6 +194,9 @@ kiln_status kn_cuda_event_begin(kn_cuda_queue *queue, bool timed, void **out_eve
 kiln_status kn_cuda_event_end(kn_cuda_queue *queue, void *event, kiln_diag *diag);
 kiln_status kn_cuda_queue_create(void *device, void **out_queue, kiln_diag *diag);
 void kn_cuda_queue_destroy(void *device, void *queue);
+kiln_status kn_cuda_queue_wrap(void *device, uint64_t native, void **out_queue, kiln_diag *diag);
+uint64_t kn_cuda_queue_native(void *device, void *queue);
+kiln_status kn_cuda_queue_mark(void *queue, void **out_event, kiln_diag *diag);
 kiln_status kn_cuda_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
                                  kiln_diag *diag);
 kiln_status kn_cuda_queue_finish(void *queue, kiln_diag *diag);

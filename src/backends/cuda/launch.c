@@ -48,12 +48,53 @@ void kn_cuda_queue_destroy(void *opaque, void *handle)
     if (queue == NULL) {
         return;
     }
-    if (kn_cuda_enter(device, NULL) == KILN_OK) {
+    if (!queue->borrowed && kn_cuda_enter(device, NULL) == KILN_OK) {
         (void)device->cuda->driver.cuStreamSynchronize(queue->stream);
         (void)device->cuda->driver.cuStreamDestroy_v2(queue->stream);
         kn_cuda_leave(device);
     }
     free(queue);
+}
+
+kiln_status kn_cuda_queue_wrap(void *opaque, uint64_t native, void **out_queue, kiln_diag *diag)
+{
+    kn_cuda_queue *queue = (kn_cuda_queue *)calloc(1, sizeof(*queue));
+    if (queue == NULL) {
+        return kn_no_memory(diag, "queue");
+    }
+    queue->device = (kn_cuda_device *)opaque;
+    /* The numbers 0, 1 and 2 are streams, too: the driver takes them as they are. */
+    queue->stream = (CUstream)(uintptr_t)native;
+    queue->borrowed = true;
+    *out_queue = queue;
+    return KILN_OK;
+}
+
+uint64_t kn_cuda_queue_native(void *device, void *queue)
+{
+    (void)device;
+    return (uint64_t)(uintptr_t)((const kn_cuda_queue *)queue)->stream;
+}
+
+kiln_status kn_cuda_queue_mark(void *handle, void **out_event, kiln_diag *diag)
+{
+    kn_cuda_queue *queue = (kn_cuda_queue *)handle;
+    kiln_status status = kn_cuda_enter(queue->device, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    void *event = NULL;
+    status = kn_cuda_event_begin(queue, false, &event, diag);
+    if (status == KILN_OK && event != NULL) {
+        status = kn_cuda_event_end(queue, event, diag);
+    }
+    kn_cuda_leave(queue->device);
+    if (status != KILN_OK) {
+        kn_cuda_event_destroy(queue->device, event);
+        return status;
+    }
+    *out_event = event;
+    return KILN_OK;
 }
 
 kiln_status kn_cuda_queue_finish(void *handle, kiln_diag *diag)

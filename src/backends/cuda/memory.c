@@ -8,6 +8,7 @@
 typedef struct cuda_buffer {
     CUdeviceptr pointer;
     size_t size;
+    bool borrowed; /* the memory is others' */
 } cuda_buffer;
 
 kiln_status kn_cuda_buffer_create(void *opaque, size_t size, void **out_buffer, kiln_diag *diag)
@@ -42,11 +43,68 @@ void kn_cuda_buffer_destroy(void *opaque, void *handle)
     if (buffer == NULL) {
         return;
     }
-    if (kn_cuda_enter(device, NULL) == KILN_OK) {
+    if (!buffer->borrowed && kn_cuda_enter(device, NULL) == KILN_OK) {
         (void)device->cuda->driver.cuMemFree_v2(buffer->pointer); /* waits for work that uses it */
         kn_cuda_leave(device);
     }
     free(buffer);
+}
+
+/* Whether kernels of this device reach an address. Memory of the host and managed memory, if the
+ * driver knows it, is every device's. */
+static kiln_status check_pointer(const kn_cuda_device *device, CUdeviceptr pointer, kiln_diag *diag)
+{
+    static const char what[] = "wrapping memory in a buffer";
+    const kn_cuda_driver *driver = &device->cuda->driver;
+    unsigned int type = 0;
+    unsigned int managed = 0; /* the driver writes one byte of it */
+    int ordinal = device->device;
+    if (driver->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) !=
+        CUDA_SUCCESS) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "pass memory that CUDA has allocated", what,
+                             "the driver knows no memory at 0x%llx", (unsigned long long)pointer);
+    }
+    if (type == CU_MEMORYTYPE_DEVICE &&
+        driver->cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer) ==
+            CUDA_SUCCESS &&
+        managed == 0 &&
+        driver->cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) ==
+            CUDA_SUCCESS &&
+        ordinal != device->device) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "use the device that it lies on", what,
+                             "the memory at 0x%llx lies on device %d, not on %d",
+                             (unsigned long long)pointer, ordinal, device->device);
+    }
+    return KILN_OK;
+}
+
+kiln_status kn_cuda_buffer_wrap(void *opaque, uint64_t address, size_t size, void **out_buffer,
+                                kiln_diag *diag)
+{
+    const kn_cuda_device *device = (const kn_cuda_device *)opaque;
+    kiln_status status = kn_cuda_enter(device, diag);
+    if (status == KILN_OK) {
+        status = check_pointer(device, address, diag);
+        kn_cuda_leave(device);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    cuda_buffer *buffer = (cuda_buffer *)calloc(1, sizeof(*buffer));
+    if (buffer == NULL) {
+        return kn_no_memory(diag, "buffer");
+    }
+    buffer->pointer = address;
+    buffer->size = size;
+    buffer->borrowed = true;
+    *out_buffer = buffer;
+    return KILN_OK;
+}
+
+uint64_t kn_cuda_buffer_address(void *device, void *buffer)
+{
+    (void)device;
+    return kn_cuda_buffer_pointer(buffer);
 }
 
 CUdeviceptr kn_cuda_buffer_pointer(const void *buffer)

@@ -43,6 +43,11 @@ static const kiln_device_ops device_ops = {
     .event_wait = kn_fake_event_wait,
     .event_elapsed = kn_fake_event_elapsed,
     .event_destroy = kn_fake_event_destroy,
+    .buffer_wrap = kn_fake_buffer_wrap,
+    .buffer_address = kn_fake_buffer_address,
+    .queue_wrap = kn_fake_queue_wrap,
+    .queue_native = kn_fake_queue_native,
+    .queue_mark = kn_fake_queue_mark,
 };
 
 static const char *const basis_variables[] = {"KILN_FAKE*", NULL};
@@ -57,7 +62,8 @@ const kiln_backend kn_backend_fake = {
     .caps = KILN_CAP_ANY_THREAD | KILN_CAP_COMPILE_OFFLINE | KILN_CAP_CAPTURE | KILN_CAP_FILL |
             KILN_CAP_COPY | KILN_CAP_REFLECT | KILN_CAP_LIVE_COMPILE | KILN_CAP_BUFFER_OFFSET |
             KILN_CAP_ON_REQUEST | KILN_CAP_SEARCH_KNOWN | KILN_CAP_QUEUE_WAIT |
-            KILN_CAP_ASYNC_COPY | KILN_CAP_OPTION_EFFECTS,
+            KILN_CAP_ASYNC_COPY | KILN_CAP_OPTION_EFFECTS | KILN_CAP_NATIVE_MEMORY |
+            KILN_CAP_NATIVE_QUEUE,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_fake_open,

@@ -47,10 +47,12 @@ typedef struct kn_fake_device {
 typedef struct kn_fake_buffer {
     size_t size;
     unsigned char *bytes;
+    bool borrowed; /* the memory is others' */
 } kn_fake_buffer;
 
 typedef struct kn_fake_queue {
     kn_fake_device *device;
+    uint64_t native; /* the stream of a wrapped one; else 0, and it is its own */
 } kn_fake_queue;
 
 /* A program on a device: the parsed code, and the shapes it is finished for. */
@@ -111,6 +113,9 @@ kiln_status kn_fake_program_params(void *device, void *program, const char *entr
 /* memory.c */
 kiln_status kn_fake_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
 void kn_fake_buffer_destroy(void *device, void *buffer);
+kiln_status kn_fake_buffer_wrap(void *device, uint64_t address, size_t size, void **out_buffer,
+                                kiln_diag *diag);
+uint64_t kn_fake_buffer_address(void *device, void *buffer);
 kiln_status kn_fake_queue_write(void *queue, void *buffer, size_t offset, const void *data,
                                 size_t size, void **out_event, kiln_diag *diag);
 kiln_status kn_fake_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
@@ -123,6 +128,9 @@ kiln_status kn_fake_queue_copy(void *queue, void *from, size_t from_offset, void
 /* launch.c */
 kiln_status kn_fake_queue_create(void *device, void **out_queue, kiln_diag *diag);
 void kn_fake_queue_destroy(void *device, void *queue);
+kiln_status kn_fake_queue_wrap(void *device, uint64_t native, void **out_queue, kiln_diag *diag);
+uint64_t kn_fake_queue_native(void *device, void *queue);
+kiln_status kn_fake_queue_mark(void *queue, void **out_event, kiln_diag *diag);
 kiln_status kn_fake_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
                                  kiln_diag *diag);
 kiln_status kn_fake_queue_finish(void *queue, kiln_diag *diag);

@@ -85,6 +85,27 @@ void kn_fake_queue_destroy(void *device, void *queue)
     free(queue);
 }
 
+kiln_status kn_fake_queue_wrap(void *device, uint64_t native, void **out_queue, kiln_diag *diag)
+{
+    kiln_status status = kn_fake_queue_create(device, out_queue, diag);
+    if (status == KILN_OK) {
+        ((kn_fake_queue *)*out_queue)->native = native;
+    }
+    return status;
+}
+
+uint64_t kn_fake_queue_native(void *device, void *queue)
+{
+    const kn_fake_queue *fake = (const kn_fake_queue *)queue;
+    (void)device;
+    return fake->native != 0 ? fake->native : (uint64_t)(uintptr_t)fake;
+}
+
+kiln_status kn_fake_queue_mark(void *queue, void **out_event, kiln_diag *diag)
+{
+    return kn_fake_event_create(((kn_fake_queue *)queue)->device, out_event, 0, diag);
+}
+
 kiln_status kn_fake_queue_finish(void *queue, kiln_diag *diag)
 {
     kn_fake_queue *fake = (kn_fake_queue *)queue;

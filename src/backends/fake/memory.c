@@ -28,8 +28,35 @@ void kn_fake_buffer_destroy(void *device, void *buffer)
 {
     (void)device;
     kn_fake_buffer *fake = (kn_fake_buffer *)buffer;
-    free(fake->bytes);
+    if (!fake->borrowed) {
+        free(fake->bytes);
+    }
     free(fake);
+}
+
+kiln_status kn_fake_buffer_wrap(void *device, uint64_t address, size_t size, void **out_buffer,
+                                kiln_diag *diag)
+{
+    kn_fake_device *fake = (kn_fake_device *)device;
+    kiln_status status = kn_fake_call(&fake->instance->faults, FAKE_BUFFER, NULL, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_fake_buffer *buffer = (kn_fake_buffer *)calloc(1, sizeof(*buffer));
+    if (buffer == NULL) {
+        return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "fake", "no memory for a buffer");
+    }
+    buffer->size = size;
+    buffer->bytes = (unsigned char *)(uintptr_t)address;
+    buffer->borrowed = true;
+    *out_buffer = buffer;
+    return KILN_OK;
+}
+
+uint64_t kn_fake_buffer_address(void *device, void *buffer)
+{
+    (void)device;
+    return (uint64_t)(uintptr_t)((const kn_fake_buffer *)buffer)->bytes;
 }
 
 static kiln_status finish_event(const kn_fake_queue *queue, void **out_event, kiln_diag *diag)

@@ -15,6 +15,7 @@ struct kiln_buffer {
 struct kiln_queue {
     kiln_device *device;
     void *handle;
+    bool borrowed; /* in a stream that others own: its end waits for nothing */
 };
 
 /* kiln_queue_write and kiln_queue_read that leave the copy to the queue: the bytes must live until

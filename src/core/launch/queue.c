@@ -31,7 +31,9 @@ void kiln_queue_destroy(kiln_queue *queue)
 {
     if (queue != NULL) {
         const kn_instance *in = &queue->device->driver->in;
-        (void)kn_hal_queue_finish(in, queue->handle, NULL); /* no one is left to be notified */
+        if (!queue->borrowed) {
+            (void)kn_hal_queue_finish(in, queue->handle, NULL); /* no one is left to be notified */
+        }
         kn_hal_queue_destroy(in, queue->device->handle, queue->handle);
         free(queue);
     }

@@ -8,7 +8,9 @@
  *
  * $FAKECUDA_REFUSE=n refuses the first n binaries of this process; $FAKECUDA_LOG=path gets
  * a line for every launch with attributes, and for cuInit; $FAKECUDA_STATIC_SHARED=n: kernels have
- * n bytes of static shared memory; $FAKECUDA_SYNCHRONIZE=n: waiting for a stream gives n. */
+ * n bytes of static shared memory; $FAKECUDA_SYNCHRONIZE=n: waiting for a stream gives n.
+ * $FAKECUDA_ORDER=path gets a line for what orders streams: "record EVENT STREAM",
+ * "wait STREAM EVENT", "launch STREAM FUNCTION", in hexadecimal. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backends/cuda/types.h"
+#include "support/fakecuda/fakecuda.h"
 
 #ifndef FAKE_INIT
 #define FAKE_INIT 0
@@ -29,9 +31,7 @@
 
 #include "support/lies.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
-enum { DEVICES = 2, DEPTH = 16, INVALID_CONTEXT = 201 };
+enum { DEVICES = 2, DEPTH = 16 };
 
 struct CUctx_st {
     int device;
@@ -75,12 +75,21 @@ static void tell(const char *line)
     }
 }
 
-#define IN_CONTEXT()                                                                               \
-    do {                                                                                           \
-        if (depth == 0) {                                                                          \
-            return INVALID_CONTEXT;                                                                \
-        }                                                                                          \
-    } while (0)
+static void tell_order(const char *what, const void *first, const void *second)
+{
+    const char *path = getenv("FAKECUDA_ORDER");
+    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+    if (file != NULL) {
+        (void)fprintf(file, "%s %#lx %#lx\n", what, (unsigned long)(uintptr_t)first,
+                      (unsigned long)(uintptr_t)second);
+        (void)fclose(file);
+    }
+}
+
+int fakecuda_device(void)
+{
+    return depth > 0 ? stack[depth - 1]->device : -1;
+}
 
 /* --- driver and devices ----------------------------------------------------------------------- */
 
@@ -208,88 +217,6 @@ EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-/* --- memory ----------------------------------------------------------------------------------- */
-
-EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t size)
-{
-    IN_CONTEXT();
-    void *memory = size <= (size_t)1 << 30 ? malloc(size) : NULL;
-    *pointer = (CUdeviceptr)(uintptr_t)memory;
-    return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer)
-{
-    IN_CONTEXT();
-    free((void *)(uintptr_t)pointer);
-    return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, CUstream stream)
-{
-    (void)stream;
-    IN_CONTEXT();
-    if (size > 0) {
-        memcpy((void *)(uintptr_t)to, from, size);
-    }
-    return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size, CUstream stream)
-{
-    (void)stream;
-    IN_CONTEXT();
-    if (size > 0) {
-        memcpy(to, (void *)(uintptr_t)from, size);
-    }
-    return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)
-{
-    (void)stream;
-    IN_CONTEXT();
-    memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
-    return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
-{
-    (void)stream;
-    IN_CONTEXT();
-    memset((void *)(uintptr_t)to, value, count);
-    return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count,
-                                 CUstream stream)
-{
-    (void)stream;
-    IN_CONTEXT();
-    for (size_t i = 0; i < count; i++) {
-        memcpy((char *)(uintptr_t)to + 2 * i, &value, 2);
-    }
-    return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned int value, size_t width,
-                                   size_t height, CUstream stream)
-{
-    (void)stream;
-    IN_CONTEXT();
-    for (size_t y = 0; y < height; y++) {
-        for (size_t x = 0; x < width; x++) {
-            memcpy((char *)(uintptr_t)to + y * pitch + 4 * x, &value, 4);
-        }
-    }
-    return CUDA_SUCCESS;
-}
-
-EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream)
-{
-    return cuMemsetD2D32Async(to, 4 * count, value, count, 1, stream);
-}
-
 /* --- streams and events ----------------------------------------------------------------------- */
 
 EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
@@ -330,16 +257,15 @@ EXPORT CUresult cuEventDestroy_v2(CUevent event)
 
 EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-    (void)stream;
+    tell_order("record", event, stream);
     (void)clock_gettime(CLOCK_MONOTONIC, &event->time);
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-    (void)stream;
-    (void)event;
     (void)flags;
+    tell_order("wait", stream, event);
     return CUDA_SUCCESS;
 }
 
@@ -459,9 +385,9 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigne
 {
     const unsigned grid[3] = {grid_x, grid_y, grid_z};
     const unsigned block[3] = {block_x, block_y, block_z};
-    (void)stream;
     (void)extra;
     IN_CONTEXT();
+    tell_order("launch", stream, function);
     if ((int)shared > function->shared_limit || block_x * block_y * block_z > 1024) {
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -73,7 +73,12 @@ static void a_sound_table_is_taken(void **state)
     X(event_done)                                                                                  \
     X(event_wait)                                                                                  \
     X(event_elapsed)                                                                               \
-    X(event_destroy)
+    X(event_destroy)                                                                               \
+    X(buffer_wrap)                                                                                 \
+    X(buffer_address)                                                                              \
+    X(queue_wrap)                                                                                  \
+    X(queue_native)                                                                                \
+    X(queue_mark)
 
 static void every_missing_operation_is_named(void **state)
 {

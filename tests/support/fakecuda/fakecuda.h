@@ -1,0 +1,21 @@
+/* What the files of the fake libcuda share. */
+#ifndef KILN_TESTS_FAKECUDA_H
+#define KILN_TESTS_FAKECUDA_H
+
+#include "backends/cuda/types.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { FAKECUDA_INVALID_CONTEXT = 201 };
+
+/* The device of the thread's current context, or -1 without one. */
+__attribute__((visibility("hidden"))) int fakecuda_device(void);
+
+#define IN_CONTEXT()                                                                               \
+    do {                                                                                           \
+        if (fakecuda_device() < 0) {                                                               \
+            return FAKECUDA_INVALID_CONTEXT;                                                       \
+        }                                                                                          \
+    } while (0)
+
+#endif
