@@ -1,0 +1,63 @@
+/* The data of a VkPipelineCache, to and from the store. Whatever goes into vkCreatePipelineCache
+ * here was verified by the store and has the header of this device and driver. */
+#ifndef KILN_DROPIN_VULKAN_DATA_H
+#define KILN_DROPIN_VULKAN_DATA_H
+
+#include "backends/vulkan/instance.h"
+#include "store/cache/cache.h"
+
+/* A VkPipelineCache is never stored larger, unless its user says so. */
+#define KN_VULKAN_SAVE_LIMIT ((size_t)64 << 20)
+
+/* Where pipelines are made, and the functions of it that take a VkPipelineCache. */
+typedef struct kn_vulkan_site {
+    kiln_cache *cache;
+    VkDevice device;
+    kn_vk_physical physical;
+    PFN_vkCreatePipelineCache create_cache;
+    PFN_vkDestroyPipelineCache destroy_cache;
+    PFN_vkGetPipelineCacheData get_data;
+    PFN_vkMergePipelineCaches merge;
+} kn_vulkan_site;
+
+/* Fills these functions; the name of the first that is missing, or NULL. */
+const char *kn_vulkan_bind(kn_vulkan_site *site, PFN_vkGetDeviceProcAddr find);
+
+/* A recipe with device and driver in it. KILN_E_NOMEM. */
+kiln_status kn_vulkan_recipe(const kn_vulkan_site *site, const char *stage,
+                             kiln_recipe **out_recipe, kiln_diag *diag);
+
+/* An object of the driver's with this data, or an empty one. KILN_E_REJECTED where the data is not
+ * this driver's, or the driver will not have it. */
+kiln_status kn_vulkan_make_cache(const kn_vulkan_site *site, const void *data, size_t size,
+                                 VkPipelineCache *out_cache, kiln_diag *diag);
+/* Its data, malloc'ed; sound, or an error. */
+kiln_status kn_vulkan_read_cache(const kn_vulkan_site *site, VkPipelineCache cache, void **out_data,
+                                 size_t *out_size, kiln_diag *diag);
+/* Whether data holds anything but its header. */
+bool kn_vulkan_is_filled(size_t size);
+
+/* A load of what the store has, watched (kn_cache_load_begin) up to its end. */
+typedef struct kn_vulkan_load {
+    kiln_key key;
+    kn_load watch;
+    bool barred; /* it must not be loaded */
+} kn_vulkan_load;
+
+/* kn_vulkan_make_cache of an entry. KILN_E_REJECTED without a diag where it is barred. In every
+ * case kn_vulkan_load_end follows, when the driver has made of it what it was loaded for. */
+kiln_status kn_vulkan_load_begin(const kn_vulkan_site *site, const kiln_key *key,
+                                 const kiln_blob *blob, kn_vulkan_load *out_load,
+                                 VkPipelineCache *out_cache, kiln_diag *diag);
+void kn_vulkan_load_end(const kn_vulkan_site *site, const kn_vulkan_load *load);
+/* Of an entry that was refused: counts it, says so, and drops it. */
+void kn_vulkan_load_refused(const kn_vulkan_site *site, const kn_vulkan_load *load);
+
+/* Saves what `count` objects hold, at most 4, joined with what is stored under the recipe and with
+ * what others save meanwhile; nothing where nothing was added. Over `limit` only the first one's is
+ * saved, and nothing where that alone is larger. `name` is for the log. */
+kiln_status kn_vulkan_save(const kn_vulkan_site *site, const kiln_recipe *recipe, const char *name,
+                           const VkPipelineCache *caches, uint32_t count, size_t limit,
+                           kiln_diag *diag);
+
+#endif
