@@ -38,8 +38,8 @@ static const compiler_kind kinds[] = {
      "rely on the program's own cache"},
     {"libOpenCL", "OpenCL", "kiln's layer for it is not installed",
      "install the whole package kiln"},
-    {"libvulkan", "Vulkan", "kiln exec does not stand under it",
-     "build the program with <kiln/vulkan.h>, or rely on its own VkPipelineCache"},
+    {"libvulkan", "Vulkan", "kiln's layer for it is not installed",
+     "install the whole package kiln"},
     {"libze_loader", "Level Zero", "kiln exec does not stand under it",
      "rely on the driver's own cache"},
     {"ptxas", "ptxas", "it is started by its absolute path",
@@ -139,13 +139,12 @@ static bool print_program_json(const program_findings *findings)
     return out_json(stdout, root);
 }
 
-/* A layer is opened by the loader, and answers for it. */
-static void mark_layered(exec_audit *audit)
+/* A layer is opened by the loader of that name, and answers for it. */
+static void mark_layered(exec_audit *audit, const char *loader)
 {
     for (size_t i = 0; i < audit->count; i++) {
         exec_compiler *compiler = &audit->compilers[i];
-        compiler->is_ours =
-            compiler->is_ours || strcmp(library_kind(compiler)->name, "OpenCL") == 0;
+        compiler->is_ours = compiler->is_ours || strcmp(library_kind(compiler)->name, loader) == 0;
     }
 }
 
@@ -175,7 +174,10 @@ static exit_code examine_program(const cmd_context *context, const opt_list *arg
     findings->ended = exec_child_run(context, environment, arguments, json);
     status = exec_audit_read(context->pool, environment, audit_path, &findings->audit, &diag);
     if (environment->opencl_layer != NULL) {
-        mark_layered(&findings->audit);
+        mark_layered(&findings->audit, "OpenCL");
+    }
+    if (environment->vulkan_layer != NULL) {
+        mark_layered(&findings->audit, "Vulkan");
     }
     if (status == KILN_OK) {
         status = exec_report_read(report_path, &findings->report, &diag);

@@ -197,21 +197,48 @@ static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char 
     return added;
 }
 
+/* `last` after what the variable holds, its `list`, unless it has it. */
+static bool append_list(cli_pool *pool, exec_environment *environment, const char *name,
+                        const char *list, const char *last)
+{
+    const bool listed = list != NULL && list[0] != '\0';
+    return (listed && strstr(list, last) != NULL) ||
+           exec_environment_add(
+               environment, name,
+               pool_format(pool, "%s%s%s", listed ? list : "", listed ? ":" : "", last));
+}
+
 /* OpenCL's loaders open layers one after another, and a later one stands above an earlier one. A
  * loader that is not there does not read the list. */
 static bool add_opencl_layer(cli_pool *pool, exec_environment *environment, const char *libraries)
 {
-    const char *list = getenv("OPENCL_LAYERS");
-    const bool listed = list != NULL && list[0] != '\0';
     const char *layer = join_path(pool, libraries, "opencl/1/libkiln-opencl.so");
     if (layer == NULL || !host_exists(layer)) {
         return layer != NULL;
     }
     environment->opencl_layer = layer;
-    return (listed && strstr(list, layer) != NULL) ||
-           exec_environment_add(
-               environment, "OPENCL_LAYERS",
-               pool_format(pool, "%s%s%s", listed ? list : "", listed ? ":" : "", layer));
+    return append_list(pool, environment, "OPENCL_LAYERS", getenv("OPENCL_LAYERS"), layer);
+}
+
+/* The Vulkan loader looks for explicit layers in VK_LAYER_PATH alone, if that is set; else in
+ * VK_ADD_LAYER_PATH and its own directories. Loaders before 1.3.207 do not know the second one, and
+ * go on without the layer. */
+static bool add_vulkan_layer(cli_pool *pool, exec_environment *environment, const char *libraries)
+{
+    const char *only = getenv("VK_LAYER_PATH");
+    const bool has_only = only != NULL && only[0] != '\0';
+    const char *directory = join_path(pool, libraries, "vulkan/1");
+    const char *manifest =
+        directory != NULL ? join_path(pool, directory, "VkLayer_kiln_cache.json") : NULL;
+    if (manifest == NULL || !host_exists(manifest)) {
+        return manifest != NULL;
+    }
+    environment->vulkan_layer = directory;
+    const char *name = has_only ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
+    return append_list(pool, environment, name, has_only ? only : getenv("VK_ADD_LAYER_PATH"),
+                       directory) &&
+           append_list(pool, environment, "VK_INSTANCE_LAYERS", getenv("VK_INSTANCE_LAYERS"),
+                       "VK_LAYER_KILN_cache");
 }
 
 /* Those that are installed: a name that the program could not have loaded must not appear because
@@ -245,7 +272,7 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
     out->nvrtc_count = find_libraries_of(pool, &nvrtc_kind, libraries, file, out->nvrtc);
     out->jitlink_count = find_libraries_of(pool, &jitlink_kind, libraries, file, out->jitlink);
     return add_fronts(pool, out) && add_ptxas(pool, out, libraries, file) &&
-                   add_opencl_layer(pool, out, libraries)
+                   add_opencl_layer(pool, out, libraries) && add_vulkan_layer(pool, out, libraries)
                ? KILN_OK
                : diag_no_memory(diag, "kiln exec");
 }

@@ -24,6 +24,7 @@ typedef struct exec_environment {
     exec_library nvrtc[EXEC_MAJORS], jitlink[EXEC_MAJORS]; /* for doctor */
     size_t nvrtc_count, jitlink_count;
     const char *opencl_layer; /* NULL: not installed */
+    const char *vulkan_layer; /* the directory of its manifest; NULL: not installed */
 } exec_environment;
 
 /* Finds what can be interposed for `program`, a name as execvp(3) takes it. KILN_E_UNAVAILABLE:

@@ -1,0 +1,394 @@
+/* libkiln-vulkan.so: VK_LAYER_KILN_cache, a layer of the Vulkan loader's interface 2. It links libc
+ * alone; the core, which answers from the cache, is opened with the first device. Where it is
+ * unavailable, or with KILN_DISABLE, the functions below are given out as if the layer were not
+ * there. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kiln-interpose/find.h"
+#include "layers/vulkan/api.h"
+
+#include <vulkan/vk_layer.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define NAME_SIZE 128
+
+/* All handles of an instance, and all of a device, begin with one pointer of the loader's. */
+typedef struct layer_instance {
+    struct layer_instance *next;
+    const void *key;
+    VkInstance handle;
+    PFN_vkGetInstanceProcAddr below;
+    PFN_vkDestroyInstance destroy;
+    PFN_vkGetPhysicalDeviceProperties properties;
+    PFN_vkGetPhysicalDeviceProperties2 properties2;
+    PFN_vkGetPhysicalDeviceQueueFamilyProperties families;
+    uint32_t api_version;
+    char application[NAME_SIZE], engine[NAME_SIZE];
+} layer_instance;
+
+typedef struct layer_device {
+    struct layer_device *next;
+    const void *key;
+    PFN_vkGetDeviceProcAddr below;
+    PFN_vkDestroyDevice destroy;
+    bool has_core;
+} layer_device;
+
+static struct {
+    pthread_mutex_t mutex; /* guards the lists; what is in them is not changed */
+    layer_instance *instances;
+    layer_device *devices;
+    pthread_once_t opened;
+    const kn_vk_layer *core; /* NULL: not available; set once */
+} layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_ONCE_INIT};
+
+/* --- the core --------------------------------------------------------------------------------- */
+
+static bool is_vulkan_disabled(void)
+{
+    const char *value = getenv("KILN_DISABLE");
+    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
+/* LIBEXEC/vulkan/1/libkiln-vulkan.so and LIBEXEC/libkiln-interpose.so. */
+static void open_vulkan_core(void)
+{
+    char path[KN_FIND_PATH];
+    union {
+        void *object;
+        kn_interpose_vulkan_fn *function;
+    } entry = {NULL};
+    void *core = !is_vulkan_disabled() && kn_find_core("libkiln-interpose.so", path, sizeof(path))
+                     ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
+                     : NULL;
+    if (core != NULL) {
+        entry.object = dlsym(core, KN_INTERPOSE_VULKAN);
+    }
+    layer.core = entry.object != NULL ? entry.function() : NULL;
+}
+
+static const kn_vk_layer *use_vulkan_core(void)
+{
+    (void)pthread_once(&layer.opened, open_vulkan_core);
+    return layer.core;
+}
+
+/* --- what is known of handles ----------------------------------------------------------------- */
+
+static const void *key_of(const void *handle)
+{
+    const void *key = NULL;
+    memcpy(&key, handle, sizeof(key));
+    return key;
+}
+
+static const layer_instance *find_instance(const void *handle)
+{
+    const void *key = key_of(handle);
+    (void)pthread_mutex_lock(&layer.mutex);
+    const layer_instance *at = layer.instances;
+    while (at != NULL && at->key != key) {
+        at = at->next;
+    }
+    (void)pthread_mutex_unlock(&layer.mutex);
+    return at;
+}
+
+static const layer_device *find_device(VkDevice handle)
+{
+    const void *key = key_of(handle);
+    (void)pthread_mutex_lock(&layer.mutex);
+    const layer_device *at = layer.devices;
+    while (at != NULL && at->key != key) {
+        at = at->next;
+    }
+    (void)pthread_mutex_unlock(&layer.mutex);
+    return at;
+}
+
+static layer_instance *take_instance(VkInstance handle)
+{
+    layer_instance *taken = NULL;
+    const void *key = key_of(handle);
+    (void)pthread_mutex_lock(&layer.mutex);
+    for (layer_instance **at = &layer.instances; *at != NULL; at = &(*at)->next) {
+        if ((*at)->key == key) {
+            taken = *at;
+            *at = taken->next;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&layer.mutex);
+    return taken;
+}
+
+static layer_device *take_device(VkDevice handle)
+{
+    layer_device *taken = NULL;
+    const void *key = key_of(handle);
+    (void)pthread_mutex_lock(&layer.mutex);
+    for (layer_device **at = &layer.devices; *at != NULL; at = &(*at)->next) {
+        if ((*at)->key == key) {
+            taken = *at;
+            *at = taken->next;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&layer.mutex);
+    return taken;
+}
+
+/* --- instances -------------------------------------------------------------------------------- */
+
+/* The loader's link for this layer in a chain of pNext, or NULL. */
+static VkLayerInstanceCreateInfo *find_instance_link(const VkInstanceCreateInfo *info)
+{
+    const VkBaseInStructure *at = (const void *)info->pNext;
+    for (; at != NULL; at = at->pNext) {
+        const VkLayerInstanceCreateInfo *link = (const void *)at;
+        if (at->sType == VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO &&
+            link->function == VK_LAYER_LINK_INFO) {
+            return (VkLayerInstanceCreateInfo *)(uintptr_t)link; /* the interface has it moved on */
+        }
+    }
+    return NULL;
+}
+
+static void copy_name(char to[NAME_SIZE], const char *text)
+{
+    (void)snprintf(to, NAME_SIZE, "%s", text != NULL ? text : "");
+}
+
+/* While the instance is made: later the loader's answers lead to the top of all layers. */
+static void bind_instance(layer_instance *made, VkInstance handle)
+{
+    made->key = key_of(handle);
+    made->handle = handle;
+#define BIND(field, name) made->field = (PFN_##name)made->below(handle, #name)
+    BIND(destroy, vkDestroyInstance);
+    BIND(properties, vkGetPhysicalDeviceProperties);
+    BIND(properties2, vkGetPhysicalDeviceProperties2);
+    BIND(families, vkGetPhysicalDeviceQueueFamilyProperties);
+#undef BIND
+}
+
+static VkResult VKAPI_CALL layer_vkCreateInstance(const VkInstanceCreateInfo *info,
+                                                  const VkAllocationCallbacks *allocator,
+                                                  VkInstance *out)
+{
+    VkLayerInstanceCreateInfo *link = find_instance_link(info);
+    layer_instance *made = calloc(1, sizeof(*made));
+    if (link == NULL || made == NULL) {
+        free(made);
+        return link == NULL ? VK_ERROR_INITIALIZATION_FAILED : VK_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    made->below = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+    link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+    PFN_vkCreateInstance create =
+        (PFN_vkCreateInstance)made->below(VK_NULL_HANDLE, "vkCreateInstance");
+    const VkResult result =
+        create != NULL ? create(info, allocator, out) : VK_ERROR_INITIALIZATION_FAILED;
+    if (result != VK_SUCCESS) {
+        free(made);
+        return result;
+    }
+    bind_instance(made, *out);
+    const VkApplicationInfo *program = info->pApplicationInfo;
+    made->api_version =
+        program != NULL && program->apiVersion != 0 ? program->apiVersion : VK_API_VERSION_1_0;
+    copy_name(made->application, program != NULL ? program->pApplicationName : NULL);
+    copy_name(made->engine, program != NULL ? program->pEngineName : NULL);
+    (void)pthread_mutex_lock(&layer.mutex);
+    made->next = layer.instances;
+    layer.instances = made;
+    (void)pthread_mutex_unlock(&layer.mutex);
+    return VK_SUCCESS;
+}
+
+static void VKAPI_CALL layer_vkDestroyInstance(VkInstance instance,
+                                               const VkAllocationCallbacks *allocator)
+{
+    layer_instance *known = instance != VK_NULL_HANDLE ? take_instance(instance) : NULL;
+    if (known != NULL) {
+        known->destroy(instance, allocator);
+        free(known);
+    }
+}
+
+/* --- devices ---------------------------------------------------------------------------------- */
+
+static VkLayerDeviceCreateInfo *find_device_link(const VkDeviceCreateInfo *info)
+{
+    const VkBaseInStructure *at = (const void *)info->pNext;
+    for (; at != NULL; at = at->pNext) {
+        const VkLayerDeviceCreateInfo *link = (const void *)at;
+        if (at->sType == VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO &&
+            link->function == VK_LAYER_LINK_INFO) {
+            return (VkLayerDeviceCreateInfo *)(uintptr_t)link;
+        }
+    }
+    return NULL;
+}
+
+/* A program that keeps the binaries of its pipelines itself may give the driver no VkPipelineCache
+ * with them. */
+static bool keeps_binaries(const VkDeviceCreateInfo *info)
+{
+    for (uint32_t i = 0; i < info->enabledExtensionCount; i++) {
+        if (strcmp(info->ppEnabledExtensionNames[i], "VK_KHR_pipeline_binary") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool open_core_device(const layer_instance *instance, const kn_vk_layer_device_info *made,
+                             const VkDeviceCreateInfo *info)
+{
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    path[length > 0 ? length : 0] = '\0';
+    const char *slash = strrchr(path, '/');
+    kn_vk_layer_device_info whole = *made;
+    const kn_vk_layer *core = use_vulkan_core();
+    whole.api_version = instance->api_version;
+    whole.program = slash != NULL ? slash + 1 : "";
+    whole.application = instance->application;
+    whole.engine = instance->engine;
+    whole.passes = keeps_binaries(info);
+    return core != NULL && core->open_device(&whole);
+}
+
+static VkResult VKAPI_CALL layer_vkCreateDevice(VkPhysicalDevice physical,
+                                                const VkDeviceCreateInfo *info,
+                                                const VkAllocationCallbacks *allocator,
+                                                VkDevice *out)
+{
+    const layer_instance *instance = find_instance(physical);
+    VkLayerDeviceCreateInfo *link = find_device_link(info);
+    layer_device *made = calloc(1, sizeof(*made));
+    if (instance == NULL || link == NULL || made == NULL) {
+        free(made);
+        return VK_ERROR_INITIALIZATION_FAILED;
+    }
+    kn_vk_layer_device_info below = {.physical = physical};
+    below.properties = instance->properties;
+    below.properties2 = instance->properties2;
+    below.families = instance->families;
+    PFN_vkGetInstanceProcAddr next = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+    below.device_proc = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
+    link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+    PFN_vkCreateDevice create = (PFN_vkCreateDevice)next(instance->handle, "vkCreateDevice");
+    const VkResult result =
+        create != NULL ? create(physical, info, allocator, out) : VK_ERROR_INITIALIZATION_FAILED;
+    if (result != VK_SUCCESS) {
+        free(made);
+        return result;
+    }
+    below.device = *out;
+    made->key = key_of(*out);
+    made->below = below.device_proc;
+    made->destroy = (PFN_vkDestroyDevice)below.device_proc(*out, "vkDestroyDevice");
+    made->has_core = open_core_device(instance, &below, info);
+    (void)pthread_mutex_lock(&layer.mutex);
+    made->next = layer.devices;
+    layer.devices = made;
+    (void)pthread_mutex_unlock(&layer.mutex);
+    return VK_SUCCESS;
+}
+
+static void VKAPI_CALL layer_vkDestroyDevice(VkDevice device,
+                                             const VkAllocationCallbacks *allocator)
+{
+    layer_device *known = device != VK_NULL_HANDLE ? take_device(device) : NULL;
+    if (known != NULL) {
+        if (known->has_core) {
+            layer.core->close_device(device);
+        }
+        known->destroy(device, allocator);
+        free(known);
+    }
+}
+
+/* --- what a loader calls ---------------------------------------------------------------------- */
+
+static PFN_vkVoidFunction VKAPI_CALL layer_vkGetDeviceProcAddr(VkDevice device, const char *name);
+static PFN_vkVoidFunction VKAPI_CALL layer_vkGetInstanceProcAddr(VkInstance instance,
+                                                                 const char *name);
+
+typedef struct own_call {
+    const char *name;
+    PFN_vkVoidFunction call;
+} own_call;
+
+#define OWN(name)                                                                                  \
+    {                                                                                              \
+#name, (PFN_vkVoidFunction)layer_##name                                                    \
+    }
+static const own_call device_calls[] = {OWN(vkGetDeviceProcAddr), OWN(vkDestroyDevice)};
+static const own_call instance_calls[] = {OWN(vkGetInstanceProcAddr), OWN(vkCreateInstance),
+                                          OWN(vkDestroyInstance), OWN(vkCreateDevice)};
+#undef OWN
+
+static PFN_vkVoidFunction find_own(const own_call *calls, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(calls[i].name, name) == 0) {
+            return calls[i].call;
+        }
+    }
+    return NULL;
+}
+
+static PFN_vkVoidFunction find_device_call(const char *name)
+{
+    return find_own(device_calls, sizeof(device_calls) / sizeof(*device_calls), name);
+}
+
+static PFN_vkVoidFunction VKAPI_CALL layer_vkGetDeviceProcAddr(VkDevice device, const char *name)
+{
+    const layer_device *known = find_device(device);
+    PFN_vkVoidFunction own = find_device_call(name);
+    if (known == NULL || own != NULL) {
+        return own;
+    }
+    /* A function that the driver lacks, or that needs an extension which is off, is not there. */
+    PFN_vkVoidFunction below = known->below(device, name);
+    own = known->has_core && below != NULL ? layer.core->find(name) : NULL;
+    return own != NULL ? own : below;
+}
+
+/* Functions of devices are asked for here, too, by layers above. With a core all devices are known
+ * to it but where memory ran out; those have no function of the core's. */
+static PFN_vkVoidFunction VKAPI_CALL layer_vkGetInstanceProcAddr(VkInstance instance,
+                                                                 const char *name)
+{
+    PFN_vkVoidFunction own =
+        find_own(instance_calls, sizeof(instance_calls) / sizeof(*instance_calls), name);
+    if (own == NULL) {
+        own = find_device_call(name);
+    }
+    const layer_instance *known = instance != VK_NULL_HANDLE ? find_instance(instance) : NULL;
+    return own != NULL || known == NULL ? own : known->below(instance, name);
+}
+
+EXPORT VKAPI_ATTR VkResult VKAPI_CALL
+vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface *interface)
+{
+    if (interface == NULL || interface->sType != LAYER_NEGOTIATE_INTERFACE_STRUCT ||
+        interface->loaderLayerInterfaceVersion < 2) {
+        return VK_ERROR_INITIALIZATION_FAILED;
+    }
+    interface->loaderLayerInterfaceVersion = 2;
+    interface->pfnGetInstanceProcAddr = layer_vkGetInstanceProcAddr;
+    interface->pfnGetDeviceProcAddr = layer_vkGetDeviceProcAddr;
+    interface->pfnGetPhysicalDeviceProcAddr = NULL;
+    return VK_SUCCESS;
+}

@@ -1,0 +1,324 @@
+/* See kept.h. */
+#include "layers/vulkan/kept.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "interpose/session.h"
+#include "sys/clock.h"
+#include "sys/fork.h"
+#include "sys/thread.h"
+
+#define SECOND UINT64_C(1000000000)
+/* The first save comes a second after the first pipeline, each next one after twice the time, and a
+ * save takes no more than a twentieth of it. */
+#define FIRST_PAUSE SECOND
+#define LONGEST_PAUSE (60 * SECOND)
+#define SHARE 20
+#define NAME_LENGTH 400
+
+/* The largest that is kept: it is written whole. */
+#define KEPT_LIMIT ((size_t)256 << 20)
+
+struct kn_layer_kept {
+    kn_vulkan_site *site;
+    char name[NAME_LENGTH];
+    kn_fork_guard guard;
+    kn_mutex mutex; /* guards what follows */
+    kn_cond changed;
+    kiln_recipe *recipe; /* NULL: nothing is kept */
+    bool opened;
+    bool tried;               /* to have a cache to make pipelines with */
+    bool stored;              /* the store had something */
+    VkPipelineCache cache;    /* what pipelines are made with; the driver synchronises it */
+    VkPipelineCache gathered; /* what the program's own caches held */
+    bool handed_out;          /* one of those got what is kept */
+    kn_map adopted;   /* a cache of the program's: how many pipelines since it was gathered */
+    uint64_t used;    /* pipelines since the device was made */
+    uint64_t unsaved; /* and since the last save */
+    kn_thread *saver;
+    bool stops;
+    kn_mutex saving; /* of a save, which reads `gathered`; comes before `mutex` */
+};
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* A program is known by the name of its file and by what it tells drivers of itself. Neither path
+ * nor version: a container that lies elsewhere, or the next release, makes most of the same
+ * pipelines, and a driver looks for each in what it is given. */
+static void name_program(kn_layer_kept *kept, const kn_vk_layer_device_info *info)
+{
+    kn_text_putf(kept->name, sizeof(kept->name), "%.128s, %.128s, %.128s", info->program,
+                 info->application, info->engine);
+}
+
+kn_layer_kept *kn_layer_kept_create(kn_vulkan_site *site, const kn_vk_layer_device_info *info)
+{
+    kn_layer_kept *kept = calloc(1, sizeof(*kept));
+    if (kept == NULL) {
+        return NULL;
+    }
+    kept->site = site;
+    kn_fork_guard_init(&kept->guard);
+    kn_mutex_init(&kept->mutex);
+    kn_mutex_init(&kept->saving);
+    kn_cond_init(&kept->changed);
+    kn_map_init(&kept->adopted);
+    name_program(kept, info);
+    return kept;
+}
+
+/* An object with what is stored; false where the store has nothing, or the driver refuses it. */
+static bool load_stored(kn_layer_kept *kept, VkPipelineCache *out_cache)
+{
+    const kiln_key key = kiln_recipe_key(kept->recipe);
+    kiln_blob *blob = NULL;
+    kn_vulkan_load load;
+    if (kn_cache_reread(kept->site->cache, &key, &blob) != KILN_OK) {
+        return false;
+    }
+    const kiln_status status = kn_vulkan_load_begin(kept->site, &key, blob, &load, out_cache, NULL);
+    kn_vulkan_load_end(kept->site, &load);
+    if (status == KILN_E_REJECTED) {
+        kn_vulkan_load_refused(kept->site, &load);
+    }
+    kiln_blob_release(blob);
+    return status == KILN_OK;
+}
+
+/* With the mutex held. False: nothing is kept. */
+static bool open_kept(kn_layer_kept *kept)
+{
+    if (!kept->opened) {
+        kept->opened = true;
+        kiln_status status = kn_vulkan_recipe(kept->site, "vulkan.layer-kept", &kept->recipe, NULL);
+        if (status == KILN_OK) {
+            status =
+                kiln_recipe_add_text(kept->recipe, "program", kept->name, strlen(kept->name), NULL);
+        }
+        if (status != KILN_OK) {
+            kiln_recipe_destroy(kept->recipe);
+            kept->recipe = NULL;
+        }
+    }
+    return kept->recipe != NULL;
+}
+
+VkPipelineCache kn_layer_kept_cache(kn_layer_kept *kept)
+{
+    kn_mutex_lock(&kept->mutex);
+    if (!kept->tried && open_kept(kept)) {
+        if (load_stored(kept, &kept->cache)) {
+            kept->stored = true;
+        } else {
+            kn_ignore(kn_vulkan_make_cache(kept->site, NULL, 0, &kept->cache, NULL));
+        }
+    }
+    kept->tried = true;
+    const VkPipelineCache cache = kept->cache;
+    kn_mutex_unlock(&kept->mutex);
+    return cache;
+}
+
+/* --- saving ----------------------------------------------------------------------------------- */
+
+/* False where nothing but headers would be saved. */
+static bool has_data(const kn_layer_kept *kept, VkPipelineCache cache)
+{
+    size_t size = 0;
+    return cache != VK_NULL_HANDLE &&
+           kept->site->get_data(kept->site->device, cache, &size, NULL) == VK_SUCCESS &&
+           kn_vulkan_is_filled(size);
+}
+
+static void save_kept(kn_layer_kept *kept)
+{
+    VkPipelineCache caches[2];
+    uint32_t count = 0;
+    kn_mutex_lock(&kept->saving);
+    kn_mutex_lock(&kept->mutex);
+    const bool due = kept->unsaved > 0 && kept->recipe != NULL;
+    const VkPipelineCache candidates[] = {kept->cache, kept->gathered};
+    kept->unsaved = 0;
+    kn_mutex_unlock(&kept->mutex);
+    for (size_t i = 0; due && i < sizeof(candidates) / sizeof(*candidates); i++) {
+        if (has_data(kept, candidates[i])) {
+            caches[count++] = candidates[i];
+        }
+    }
+    if (count > 0 && kn_cache_stores(kept->site->cache)) {
+        kiln_diag diag = KILN_DIAG_INIT;
+        if (kn_vulkan_save(kept->site, kept->recipe, kept->name, caches, count, KEPT_LIMIT,
+                           &diag) != KILN_OK) {
+            kn_log_diag(KILN_LOG_WARN, "saving a pipeline cache", &diag);
+        }
+        kiln_diag_clear(&diag);
+    }
+    kn_mutex_unlock(&kept->saving);
+}
+
+static void run_saver(void *user)
+{
+    kn_layer_kept *kept = (kn_layer_kept *)user;
+    uint64_t pause = FIRST_PAUSE;
+    kn_mutex_lock(&kept->mutex);
+    while (!kept->stops) {
+        if (kept->unsaved == 0) {
+            kn_cond_wait(&kept->changed, &kept->mutex);
+            continue;
+        }
+        const uint64_t due = kn_clock_now() + pause;
+        while (!kept->stops && kn_cond_wait_until(&kept->changed, &kept->mutex, due)) {
+        }
+        if (kept->stops) {
+            break;
+        }
+        kn_mutex_unlock(&kept->mutex);
+        const uint64_t start = kn_clock_now();
+        save_kept(kept);
+        const uint64_t took = kn_clock_now() - start;
+        pause = pause * 2 < LONGEST_PAUSE ? pause * 2 : LONGEST_PAUSE;
+        pause = pause > took * SHARE ? pause : took * SHARE;
+        kn_mutex_lock(&kept->mutex);
+    }
+    kn_mutex_unlock(&kept->mutex);
+}
+
+/* With the mutex held: so much more is to be saved. */
+static void add_unsaved(kn_layer_kept *kept, uint64_t count)
+{
+    if (count == 0) {
+        return;
+    }
+    kept->used += count;
+    kept->unsaved += count;
+    if (kept->saver == NULL && !kept->stops) {
+        /* Without a thread it is saved at the end. */
+        kn_ignore(kn_thread_start(run_saver, kept, &kept->saver, NULL));
+    } else if (kept->unsaved == count) {
+        kn_cond_signal(&kept->changed);
+    }
+}
+
+void kn_layer_kept_used(kn_layer_kept *kept, uint32_t count)
+{
+    kn_mutex_lock(&kept->mutex);
+    add_unsaved(kept, count);
+    kn_mutex_unlock(&kept->mutex);
+}
+
+/* --- the program's own ------------------------------------------------------------------------ */
+
+/* The map holds numbers: one more than how many. */
+static void *box_count(uint64_t count)
+{
+    return (void *)(uintptr_t)(count + 1);
+}
+
+static uint64_t count_in(const void *box)
+{
+    return (uint64_t)(uintptr_t)box - 1;
+}
+
+void kn_layer_kept_adopt(kn_layer_kept *kept, VkPipelineCache cache)
+{
+    VkPipelineCache stored = VK_NULL_HANDLE;
+    kn_mutex_lock(&kept->mutex);
+    const bool first = !kept->handed_out;
+    kept->handed_out = true;
+    (void)kn_map_put(&kept->adopted, &cache, sizeof(cache), box_count(0), NULL);
+    const bool loads = first && open_kept(kept) && load_stored(kept, &stored);
+    kept->stored = kept->stored || loads;
+    kn_mutex_unlock(&kept->mutex);
+    if (loads) {
+        /* What cannot be merged is not there. */
+        (void)kept->site->merge(kept->site->device, cache, 1, &stored);
+        kept->site->destroy_cache(kept->site->device, stored, NULL);
+    }
+}
+
+void kn_layer_kept_adopted_used(kn_layer_kept *kept, VkPipelineCache cache, uint32_t count)
+{
+    kn_mutex_lock(&kept->mutex);
+    const void *box = kn_map_find(&kept->adopted, &cache, sizeof(cache));
+    if (box != NULL) {
+        (void)kn_map_put(&kept->adopted, &cache, sizeof(cache), box_count(count_in(box) + count),
+                         NULL);
+    }
+    kn_mutex_unlock(&kept->mutex);
+}
+
+void kn_layer_kept_gather(kn_layer_kept *kept, VkPipelineCache cache, bool goes)
+{
+    if (kn_fork_noticed(&kept->guard)) {
+        return;
+    }
+    kn_mutex_lock(&kept->mutex);
+    const void *box = kn_map_find(&kept->adopted, &cache, sizeof(cache));
+    const uint64_t count = box != NULL ? count_in(box) : 0;
+    if (box != NULL && goes) {
+        (void)kn_map_remove(&kept->adopted, &cache, sizeof(cache));
+    } else if (count > 0) {
+        (void)kn_map_put(&kept->adopted, &cache, sizeof(cache), box_count(0), NULL);
+    }
+    const bool keeps = count > 0 && open_kept(kept);
+    kn_mutex_unlock(&kept->mutex);
+    if (!keeps) {
+        return;
+    }
+    kn_mutex_lock(&kept->saving);
+    if (kept->gathered == VK_NULL_HANDLE) {
+        VkPipelineCache made = VK_NULL_HANDLE;
+        kn_ignore(kn_vulkan_make_cache(kept->site, NULL, 0, &made, NULL));
+        kn_mutex_lock(&kept->mutex);
+        kept->gathered = made;
+        kn_mutex_unlock(&kept->mutex);
+    }
+    const bool merged =
+        kept->gathered != VK_NULL_HANDLE &&
+        kept->site->merge(kept->site->device, kept->gathered, 1, &cache) == VK_SUCCESS;
+    kn_mutex_unlock(&kept->saving);
+    kn_mutex_lock(&kept->mutex);
+    add_unsaved(kept, merged ? count : 0);
+    kn_mutex_unlock(&kept->mutex);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+void kn_layer_kept_destroy(kn_layer_kept *kept)
+{
+    if (kept == NULL || kn_fork_noticed(&kept->guard)) {
+        return; /* a child has neither the thread nor the driver */
+    }
+    kn_mutex_lock(&kept->mutex);
+    kept->stops = true;
+    kn_cond_broadcast(&kept->changed);
+    kn_thread *saver = kept->saver;
+    kn_mutex_unlock(&kept->mutex);
+    if (saver != NULL) {
+        kn_thread_join(saver);
+    }
+    save_kept(kept);
+    if (kept->used > 0) {
+        char text[NAME_LENGTH + 64];
+        kn_text_putf(text, sizeof(text), "%llu pipelines of %s", (unsigned long long)kept->used,
+                     kept->name);
+        kn_session_report(&(kn_session_event){
+            .what = "vulkan",
+            .name = text,
+            .origin = kiln_origin_name(kept->stored ? KILN_ORIGIN_DISK : KILN_ORIGIN_COMPILED)});
+    }
+    kept->site->destroy_cache(kept->site->device, kept->cache, NULL);
+    kept->site->destroy_cache(kept->site->device, kept->gathered, NULL);
+    kiln_recipe_destroy(kept->recipe);
+    kn_map_deinit(&kept->adopted);
+    kn_cond_deinit(&kept->changed);
+    kn_mutex_deinit(&kept->saving);
+    kn_mutex_deinit(&kept->mutex);
+    kn_fork_guard_deinit(&kept->guard);
+    free(kept);
+}
