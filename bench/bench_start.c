@@ -19,7 +19,7 @@
 #include "core/runtime/runtime.h"
 #include "core/walk/stage_artifact.h"
 
-enum { PROGRAMS = 100, STAGES = 4, ITEMS = 64, SWITCHES = 4000 };
+enum { PROGRAMS = 100, STAGES = 4, ITEMS = 64, SWITCHES = 4000, ROUNDS = 6 };
 
 static int complain(const char *what, kiln_diag *diag)
 {
@@ -175,17 +175,10 @@ typedef struct exporting {
 /* What a program that was made a moment ago is not found for. */
 static kiln_status say_missing(const exporting *e, const kiln_explanation *stage)
 {
-    kiln_status status = kiln_diag_set(e->diag, KILN_MISS, NULL, stage->stage,
-                                       "program %d was built and is not in the cache: %s%s%s",
-                                       e->number, kiln_why_text(stage->why),
-                                       stage->detail[0] != '\0' ? ", " : "", stage->detail);
-    for (size_t i = 0; i < stage->difference_count; i++) {
-        const kiln_difference *d = stage->differences[i];
-        (void)fprintf(stderr, "bench_start: %s was %s, is %s\n", d->field,
-                      d->then != NULL ? d->then : "not there",
-                      d->now != NULL ? d->now : "not there");
-    }
-    return status;
+    return kiln_diag_set(e->diag, KILN_MISS, NULL, stage->stage,
+                         "program %d was built and is not in the cache: %s%s%s", e->number,
+                         kiln_why_text(stage->why), stage->detail[0] != '\0' ? ", " : "",
+                         stage->detail);
 }
 
 /* Each stage's payload and facts, as plain files. */
@@ -249,7 +242,9 @@ static void open_queue(kiln_device *device, kiln_queue **queue, kiln_buffer **bu
     }
 }
 
-static int child_fill(const form *f, const char *folder)
+/* Builds and launches all. The runtime's end waits some seconds for the binaries that the driver
+ * is asked for, and no longer: not every one need be in the cache after one round. */
+static void fill_once(const form *f, const kiln_source *sources)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_runtime *runtime = open_runtime(f->backend, NULL);
@@ -257,27 +252,23 @@ static int child_fill(const form *f, const char *folder)
     kiln_queue *queue = NULL;
     kiln_buffer *buffer = NULL;
     kiln_warm *warm = NULL;
-    char *texts[PROGRAMS];
-    kiln_source sources[PROGRAMS];
     kiln_warm_item items[PROGRAMS];
     for (int i = 0; i < PROGRAMS; i++) {
-        texts[i] = make_text(f, i);
-        sources[i] = source_of(f, texts[i]);
         items[i] = (kiln_warm_item){&sources[i], 1};
     }
     if (kiln_warm_start(device, items, PROGRAMS, NULL, &warm, &diag) != KILN_OK) {
-        return complain("warm", &diag);
+        exit(complain("warm", &diag));
     }
     kiln_warm_wait(warm);
     open_queue(device, &queue, &buffer);
     for (int i = 0; i < PROGRAMS; i++) {
         kiln_program *program = NULL;
         if (kiln_program_build(device, &sources[i], 1, NULL, &program, &diag) != KILN_OK) {
-            return complain("build", &diag);
+            exit(complain("build", &diag));
         }
         launch_once(queue, program, f, buffer);
         if (kiln_queue_finish(queue, &diag) != KILN_OK) {
-            return complain("run", &diag);
+            exit(complain("run", &diag));
         }
         kiln_program_release(program);
     }
@@ -285,19 +276,48 @@ static int child_fill(const form *f, const char *folder)
     kiln_buffer_destroy(buffer);
     kiln_queue_destroy(queue);
     kiln_runtime_destroy(runtime); /* captures are written */
-    runtime = open_runtime(f->backend, NULL);
-    double bytes = 0;
-    for (int i = 0; i < PROGRAMS; i++) {
+}
+
+/* KILN_MISS if one is not in the cache yet. */
+static kiln_status export_all(const form *f, const char *folder, const kiln_source *sources,
+                              double *out_bytes, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    kiln_runtime *runtime = open_runtime(f->backend, NULL);
+    *out_bytes = 0;
+    for (int i = 0; i < PROGRAMS && status == KILN_OK; i++) {
         char target[64];
-        exporting e = {kiln_runtime_cache(runtime), folder, i, 0, 0, &diag};
+        exporting e = {kiln_runtime_cache(runtime), folder, i, 0, 0, diag};
         (void)snprintf(target, sizeof(target), "%s:0", f->backend);
-        if (kiln_explain(runtime, target, &sources[i], export_stage, &e, &diag) != KILN_OK) {
-            return complain("export", &diag);
-        }
-        bytes += (double)e.last_size;
-        free(texts[i]);
+        status = kiln_explain(runtime, target, &sources[i], export_stage, &e, diag);
+        *out_bytes += (double)e.last_size;
     }
     kiln_runtime_destroy(runtime);
+    return status;
+}
+
+static int child_fill(const form *f, const char *folder)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    char *texts[PROGRAMS];
+    kiln_source sources[PROGRAMS];
+    for (int i = 0; i < PROGRAMS; i++) {
+        texts[i] = make_text(f, i);
+        sources[i] = source_of(f, texts[i]);
+    }
+    double bytes = 0;
+    kiln_status status = KILN_MISS;
+    for (int round = 0; status == KILN_MISS && round < ROUNDS; round++) {
+        fill_once(f, sources);
+        kiln_diag_clear(&diag);
+        status = export_all(f, folder, sources, &bytes, &diag);
+    }
+    for (int i = 0; i < PROGRAMS; i++) {
+        free(texts[i]);
+    }
+    if (status != KILN_OK) {
+        return complain("export", &diag);
+    }
     printf("%.1f\n", bytes / PROGRAMS / 1024);
     return 0;
 }
