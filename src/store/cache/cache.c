@@ -1,5 +1,5 @@
 /* The public cache: making and ending one, get, put, remove, statistics. get_or_compile is in
- * compile.c. */
+ * get_or_compile.c. */
 #include "store/cache/cache.h"
 
 #include <stdlib.h>
@@ -137,8 +137,7 @@ static kiln_status open_disk(kiln_cache *cache, kiln_diag *diag)
     disk->progress = cache->progress;
     disk->progress_user = cache->progress_user;
     cache->disk = disk;
-    return kn_stack_add(&cache->stack,
-                        (kn_tier){read_only ? &kn_disk_read_only_ops : &kn_disk_ops, disk}, diag);
+    return kn_stack_add(&cache->stack, kn_disk_tier(disk), diag);
 }
 
 static kiln_status open_packs(kiln_cache *cache, kiln_diag *diag)
@@ -152,13 +151,29 @@ static kiln_status open_packs(kiln_cache *cache, kiln_diag *diag)
     return kn_stack_add(&cache->stack, (kn_tier){&kn_packs_ops, packs}, diag);
 }
 
+/* NULL: nothing is kept on disk. */
+const char *kn_cache_disk_root(const kiln_cache *cache)
+{
+    return cache->disk != NULL ? cache->disk->root : NULL;
+}
+
 static kiln_status open_remotes(kiln_cache *cache, kiln_diag *diag)
 {
     kiln_status status =
-        kn_remotes_open(cache->remote_list, cache->stats, cache->disk, &cache->remotes, diag);
-    return status == KILN_OK && cache->remotes != NULL
-               ? kn_remotes_stack(cache->remotes, &cache->stack, diag)
-               : status;
+        kn_remotes_open(cache->remote_list, cache->stats, kn_disk_tier(cache->disk),
+                        kn_cache_disk_root(cache), &cache->remotes, diag);
+    size_t given = 0;
+    while (status == KILN_OK && cache->remotes != NULL && given < cache->remotes->count) {
+        /* The stack closes what it is given, even what it does not take. */
+        status = kn_stack_add(&cache->stack, kn_remotes_tier(cache->remotes, given++), diag);
+    }
+    kn_remotes_given(cache->remotes, given, status == KILN_OK);
+    return status;
+}
+
+static void count_memory_hits(const void *memory, uint64_t *out_hits, uint64_t *out_saved_ns)
+{
+    kn_mem_hits((const kn_mem *)memory, out_hits, out_saved_ns);
 }
 
 /* Everything that a child makes afresh: statistics, memory, disk, packs, remotes, flight. The root
@@ -186,6 +201,7 @@ static kiln_status open_parts(kiln_cache *cache, kiln_diag *diag)
         return status;
     }
     cache->stats->memory = cache->stack.memory;
+    cache->stats->memory_hits = count_memory_hits;
     if (cache->root[0] != '\0') {
         status = open_disk(cache, diag);
     }

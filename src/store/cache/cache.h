@@ -103,6 +103,8 @@ bool kn_cache_stores(const kiln_cache *cache);
 bool kn_cache_writes(const kiln_cache *cache);
 /* And the root is there and ours: before anything is written below it. */
 bool kn_cache_root_stands(const kiln_cache *cache);
+/* Of the disk tier; NULL: there is none. */
+const char *kn_cache_disk_root(const kiln_cache *cache);
 /* KILN_E_UNAVAILABLE without a disk tier; KILN_E_UNSUPPORTED where it is only read. */
 kiln_status kn_cache_need_disk(const kiln_cache *cache, bool to_write, kiln_diag *diag);
 /* Drops an entry from memory and disk, which there is, but from no remote. KILN_MISS (no diag) if

@@ -46,7 +46,8 @@ kiln_status kiln_transfer_open(const char *list, kiln_cache *cache, kiln_transfe
     kn_stats_init(stats);
     transfer->stats = stats;
     transfer->cache = cache;
-    kiln_status status = kn_remotes_open(list, stats, cache->disk, &transfer->remotes, diag);
+    kiln_status status = kn_remotes_open(list, stats, kn_disk_tier(cache->disk),
+                                         kn_cache_disk_root(cache), &transfer->remotes, diag);
     if (status == KILN_OK && (transfer->remotes == NULL || transfer->remotes->count == 0)) {
         status = kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                                "set KILN_REMOTE, and install the modules of its kinds",

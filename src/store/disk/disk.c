@@ -513,10 +513,18 @@ const kn_tier_ops kn_disk_ops = {
     .close = disk_close,
 };
 
-const kn_tier_ops kn_disk_read_only_ops = {
+static const kn_tier_ops read_only_ops = {
     .name = "disk",
     .origin = KILN_ORIGIN_DISK,
     .caps = 0,
     .get = disk_get,
     .close = disk_close,
 };
+
+kn_tier kn_disk_tier(kn_disk *disk)
+{
+    if (disk == NULL) {
+        return (kn_tier){NULL, NULL};
+    }
+    return (kn_tier){disk->read_only ? &read_only_ops : &kn_disk_ops, disk};
+}

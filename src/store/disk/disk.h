@@ -95,7 +95,9 @@ typedef struct kn_disk_options {
 kiln_status kn_disk_open(const kn_disk_options *options, kn_stats *stats, kn_disk **out_disk,
                          kiln_diag *diag);
 void kn_disk_close(kn_disk *disk);
-extern const kn_tier_ops kn_disk_ops, kn_disk_read_only_ops;
+extern const kn_tier_ops kn_disk_ops;
+/* As a tier, with the operations that it takes; NULL: a tier without operations. */
+kn_tier kn_disk_tier(kn_disk *disk);
 
 /* Writes the path of an entry, of a directory of the root ("tmp"), or of a target's. */
 void kn_disk_entry_path(const kn_disk *disk, const char *target, const kiln_key *key,

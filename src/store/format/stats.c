@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "store/format/checksum.h"
 #include "store/format/record_lock.h"
-#include "store/memory/mem.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/random.h"
@@ -130,9 +129,9 @@ static void collect_counters(const kn_stats *stats, uint64_t counters[KN_COUNTER
     for (int i = 0; i < KN_COUNTERS; i++) {
         counters[i] = atomic_load_explicit(&stats->own[i], memory_order_relaxed);
     }
-    if (stats->memory != NULL) {
+    if (stats->memory_hits != NULL) {
         uint64_t hits = 0, saved = 0;
-        kn_mem_hits(stats->memory, &hits, &saved);
+        stats->memory_hits(stats->memory, &hits, &saved);
         counters[KN_COUNT_hits_memory] += hits;
         counters[KN_COUNT_saved_ns] += saved;
     }

@@ -15,8 +15,6 @@
 #include "base/span.h"
 #include "sys/thread.h"
 
-struct kn_mem;
-
 enum kn_counter {
 #define KN_COUNTER_NAME(id, name, unit, text) KN_COUNT_##name = id,
     KILN_COUNTER_MAP(KN_COUNTER_NAME)
@@ -83,10 +81,14 @@ typedef struct kn_addition {
     uint32_t ends_count; /* only while that count is under way; 0: at any time */
 } kn_addition;
 
+typedef void kn_stats_hits(const void *memory, uint64_t *out_hits, uint64_t *out_saved_ns);
+
 typedef struct kn_stats {
     _Atomic uint64_t own[KN_COUNTERS];
-    const struct kn_mem *memory; /* counts its hits itself; may be NULL */
-    char *path;                  /* NULL: there is no file */
+    /* Hits in memory, which it counts itself; NULL: there is no memory tier. */
+    kn_stats_hits *memory_hits;
+    const void *memory;
+    char *path; /* NULL: there is no file */
     char *lock_path;
     kn_mutex mutex; /* guards what follows */
     uint64_t flushed[KN_COUNTERS];

@@ -1,6 +1,6 @@
-/* What a tier below the memory is: a place that keeps entries by key. The stack (stack.h) asks
- * tiers in order, promotes what a lower one has, writes to all that take writes, and counts; a tier
- * does none of that and knows no other tier. */
+/* What a tier below the memory is: a place that keeps entries by key. The stack
+ * (store/cache/stack.h) asks tiers in order, promotes what a lower one has, writes to all that take
+ * writes, and counts; a tier does none of that and knows no other tier. */
 #ifndef KILN_STORE_TIER_H
 #define KILN_STORE_TIER_H
 

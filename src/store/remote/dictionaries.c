@@ -9,10 +9,10 @@
 #include "base/checked.h"
 #include "key/recipe.h"
 
-void kn_dictionaries_init(kn_dictionaries *set, kn_disk *disk)
+void kn_dictionaries_init(kn_dictionaries *set, kn_tier near)
 {
     memset(set, 0, sizeof *set);
-    set->disk = disk;
+    set->near = near;
     kn_mutex_init(&set->mutex);
 }
 
@@ -115,13 +115,13 @@ static kiln_recipe *prove_key(const kiln_key *key, const kiln_blob *content)
     return recipe;
 }
 
-/* A packet may name any key: what lies on disk under it need not be a dictionary. */
-static const kn_dictionary *find_on_disk(kn_dictionaries *set, const kiln_key *key)
+/* A packet may name any key: what lies there under it need not be a dictionary. */
+static const kn_dictionary *find_in_tier(kn_dictionaries *set, const kiln_key *key)
 {
     kiln_blob *content = NULL;
     const kn_dictionary *found = NULL;
-    if (set->disk == NULL ||
-        kn_disk_ops.get(set->disk, key, KN_WIRE_TARGET, &content, NULL) != KILN_OK) {
+    if (set->near.ops == NULL ||
+        set->near.ops->get(set->near.self, key, KN_WIRE_TARGET, &content, NULL) != KILN_OK) {
         return NULL;
     }
     kiln_recipe *recipe = prove_key(key, content);
@@ -138,7 +138,7 @@ const kn_dictionary *kn_dictionaries_find(kn_dictionaries *set, const kiln_key *
     kn_mutex_lock(&set->mutex);
     const kn_dictionary *found = find_kept(set, key);
     kn_mutex_unlock(&set->mutex);
-    return found != NULL ? found : find_on_disk(set, key);
+    return found != NULL ? found : find_in_tier(set, key);
 }
 
 const kn_dictionary *kn_dictionaries_keep(kn_dictionaries *set, const kiln_key *key,
@@ -146,13 +146,13 @@ const kn_dictionary *kn_dictionaries_keep(kn_dictionaries *set, const kiln_key *
 {
     kiln_recipe *recipe = prove_key(key, content);
     const kn_dictionary *kept = recipe != NULL ? keep_dictionary(set, key, content) : NULL;
-    if (kept != NULL && set->disk != NULL && !set->disk->read_only) {
+    if (kept != NULL && set->near.ops != NULL && (set->near.ops->caps & KN_TIER_WRITES) != 0) {
         const kn_tier_put what = {.key = key,
                                   .target = KN_WIRE_TARGET,
                                   .recipe = kn_recipe_span(recipe),
                                   .blob = content};
         /* Without it the next process asks again. */
-        kn_ignore(kn_disk_ops.put(set->disk, &what, NULL));
+        kn_ignore(set->near.ops->put(set->near.self, &what, NULL));
     }
     kiln_recipe_destroy(recipe);
     return kept;

@@ -1,7 +1,7 @@
 /* The dictionaries that packets are packed with, of one cache. A dictionary is an entry like any
  * other: its recipe names its content's digest, so that its key proves it regardless of the sender.
  * Stage "kiln.dictionary", target "wire": a note, so that packs and pushes leave it out. It is kept
- * in memory and on disk; getting it from a remote is remote_dictionary.c's.
+ * in memory and in a tier near (the disk); getting it from a remote is remote_dictionary.c's.
  *
  * What is kept stays until the set ends, and there is room for few: pointers stay good. */
 #ifndef KILN_STORE_DICTIONARIES_H
@@ -9,7 +9,7 @@
 
 #include "kiln/cache.h"
 
-#include "store/disk/disk.h"
+#include "store/format/tier.h"
 #include "sys/thread.h"
 
 struct ZSTD_DDict_s;
@@ -28,18 +28,18 @@ typedef struct kn_dictionary {
 } kn_dictionary;
 
 typedef struct kn_dictionaries {
-    kn_disk *disk; /* borrowed; NULL: memory alone */
+    kn_tier near; /* borrowed; without ops: memory alone */
     kn_mutex mutex;
     kn_dictionary *list[KN_DICTIONARIES];
     size_t count;
 } kn_dictionaries;
 
-void kn_dictionaries_init(kn_dictionaries *set, kn_disk *disk);
+void kn_dictionaries_init(kn_dictionaries *set, kn_tier near);
 void kn_dictionaries_deinit(kn_dictionaries *set);
-/* In memory, or on disk. NULL: neither. */
+/* In memory, or in the tier near. NULL: neither. */
 const kn_dictionary *kn_dictionaries_find(kn_dictionaries *set, const kiln_key *key);
-/* Keeps one that came from elsewhere, and writes it to disk. NULL: it is not what its key says, or
- * there is no room. */
+/* Keeps one that came from elsewhere, and writes it to the tier near. NULL: it is not what its key
+ * says, or there is no room. */
 const kn_dictionary *kn_dictionaries_keep(kn_dictionaries *set, const kiln_key *key,
                                           kiln_blob *content);
 /* Makes one ready to pack with. False: no memory. */

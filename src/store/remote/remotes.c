@@ -135,7 +135,7 @@ static void close_all(kn_remotes *remotes)
     remotes->count = 0;
 }
 
-kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
+kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_tier near, const char *root,
                             kn_remotes **out_remotes, kiln_diag *diag)
 {
     const char *text = NULL;
@@ -148,8 +148,8 @@ kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
     if (remotes == NULL) {
         return kn_no_memory(diag, "opening remotes");
     }
-    kn_dictionaries_init(&remotes->dictionaries, disk);
-    remotes->root = disk != NULL ? disk->root : NULL;
+    kn_dictionaries_init(&remotes->dictionaries, near);
+    remotes->root = root;
     kiln_status status = kn_trust_open(&remotes->trust, diag);
     while (status == KILN_OK && kn_remote_url_next(&list, &text, &length)) {
         status = open_one_remote(remotes, text, length, stats, diag);
@@ -168,20 +168,21 @@ kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
     return KILN_OK;
 }
 
-kiln_status kn_remotes_stack(kn_remotes *remotes, kn_stack *stack, kiln_diag *diag)
+kn_tier kn_remotes_tier(const kn_remotes *remotes, size_t index)
 {
-    kiln_status status = KILN_OK;
-    size_t count = 0;
-    for (; status == KILN_OK && count < remotes->count; count++) {
-        kn_remote *remote = remotes->list[count];
-        /* It closes what it does not take. */
-        status = kn_stack_add(stack, (kn_tier){kn_remote_tier(remote), remote}, diag);
+    kn_remote *remote = remotes->list[index];
+    return (kn_tier){kn_remote_tier(remote), remote};
+}
+
+void kn_remotes_given(kn_remotes *remotes, size_t count, bool taken)
+{
+    if (remotes == NULL) {
+        return;
     }
     for (size_t i = count; i < remotes->count; i++) {
         kn_remote_close(remotes->list[i]);
     }
-    remotes->count = status == KILN_OK ? count : 0;
-    return status;
+    remotes->count = taken ? count : 0;
 }
 
 void kn_remotes_destroy(kn_remotes *remotes)

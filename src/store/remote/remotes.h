@@ -3,7 +3,8 @@
 #ifndef KILN_STORE_REMOTES_H
 #define KILN_STORE_REMOTES_H
 
-#include "store/cache/stack.h"
+#include "store/format/stats.h"
+#include "store/format/tier.h"
 #include "store/remote/remote.h"
 
 typedef struct kn_remotes {
@@ -16,12 +17,16 @@ typedef struct kn_remotes {
 
 /* Opens every remote of the list. One whose module is missing is a warning and left out; a URL, or
  * a key file, that is wrong is KILN_E_INVALID. *out_remotes is NULL for an empty list. Nothing is
- * asked of a server yet. `disk` (may be NULL) keeps dictionaries; it must outlive the remotes. */
-kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_disk *disk,
+ * asked of a server yet. `near` (its ops may be NULL) keeps dictionaries, `root` (may be NULL) is
+ * the directory whose processes share leases; both must outlive the remotes. */
+kiln_status kn_remotes_open(const char *list, kn_stats *stats, kn_tier near, const char *root,
                             kn_remotes **out_remotes, kiln_diag *diag);
-/* Gives the remotes to the stack, which closes them from then on. */
-kiln_status kn_remotes_stack(kn_remotes *remotes, kn_stack *stack, kiln_diag *diag);
-/* After the stack is gone. NULL is fine, here and below. */
+/* One of them, for a stack that closes it from then on. */
+kn_tier kn_remotes_tier(const kn_remotes *remotes, size_t index);
+/* The stack has been given the first `count`; the others are closed. `taken`: it took them all;
+ * otherwise none is asked any more. NULL is fine, here and below. */
+void kn_remotes_given(kn_remotes *remotes, size_t count, bool taken);
+/* After the stack is gone. */
 void kn_remotes_destroy(kn_remotes *remotes);
 /* The end: waits for uploads once, for all remotes together at most the longest `flush`. */
 void kn_remotes_finish(kn_remotes *remotes);

@@ -3,6 +3,7 @@
 #include "unit/store/support.h"
 
 #include "key/recipe.h"
+#include "store/disk/disk.h"
 #include "store/format/entry.h"
 #include "store/pack/pack_train.h"
 #include "store/remote/dictionaries.h"
@@ -81,7 +82,7 @@ static void open_disk(fixture *f)
     const kn_disk_options options = {
         .root = f->folder, .max_bytes = UINT64_C(1) << 30, .max_files = 1000};
     assert_int_equal(kn_disk_open(&options, &f->stats, &f->disk, NULL), KILN_OK);
-    kn_dictionaries_init(&f->set, f->disk);
+    kn_dictionaries_init(&f->set, kn_disk_tier(f->disk));
 }
 
 static void close_disk(fixture *f)
@@ -368,7 +369,7 @@ static bool pack_without_memory(void *user)
     void *data = NULL;
     size_t size = 0;
     bool good = false;
-    kn_dictionaries_init(&set, NULL);
+    kn_dictionaries_init(&set, (kn_tier){0});
     const kn_unpacking source = {.find = find, .user = &set};
     const kn_dictionary *kept = kn_dictionaries_keep(&set, &f->name, f->content);
     const bool ready = kept != NULL && kn_dictionaries_ready(&set, kept);

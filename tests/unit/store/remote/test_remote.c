@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "key/recipe.h"
+#include "store/cache/stack.h"
 #include "store/format/blob.h"
 #include "store/remote/remotes.h"
 #include "support/failalloc.h"
