@@ -18,10 +18,26 @@ static void put_value(FILE *file, const char *value)
     }
 }
 
-static void put_label(FILE *file, const char *root)
+/* What all samples have: the cache, and when they were taken (ns since 1970; 0: not said). */
+typedef struct metrics_stamp {
+    const char *root;
+    int64_t time_ns;
+} metrics_stamp;
+
+/* After a value. */
+static void end_sample(FILE *file, const metrics_stamp *stamp)
+{
+    if (stamp->time_ns > 0) {
+        (void)fprintf(file, " %" PRId64 ".%03" PRId64, stamp->time_ns / 1000000000,
+                      stamp->time_ns / 1000000 % 1000);
+    }
+    (void)fputc('\n', file);
+}
+
+static void put_label(FILE *file, const metrics_stamp *stamp)
 {
     (void)fputs("{cache=\"", file);
-    put_value(file, root);
+    put_value(file, stamp->root);
     (void)fputs("\"}", file);
 }
 
@@ -35,18 +51,19 @@ static void put_head(FILE *file, const char *name, const char *type, const char 
     }
 }
 
-static void put_gauge(FILE *file, const char *root, const char *name, const char *unit,
+static void put_gauge(FILE *file, const metrics_stamp *stamp, const char *name, const char *unit,
                       const char *help, uint64_t value)
 {
     put_head(file, name, "gauge", unit, help);
     (void)fprintf(file, "kiln_cache_%s", name);
-    put_label(file, root);
-    (void)fprintf(file, " %" PRIu64 "\n", value);
+    put_label(file, stamp);
+    (void)fprintf(file, " %" PRIu64, value);
+    end_sample(file, stamp);
 }
 
 /* OpenMetrics wants a unit at the end of the name: "_ns" becomes "_seconds", and bytes have a unit
  * where the name ends so. */
-static void put_counter(FILE *file, const char *root, uint32_t counter, uint64_t value)
+static void put_counter(FILE *file, const metrics_stamp *stamp, uint32_t counter, uint64_t value)
 {
     char family[64];
     const char *name = kiln_counter_name(counter);
@@ -61,25 +78,26 @@ static void put_counter(FILE *file, const char *root, uint32_t counter, uint64_t
     const char *unit = time ? "seconds" : bytes ? "bytes" : NULL;
     put_head(file, family, "counter", unit, kiln_counter_text(counter));
     (void)fprintf(file, "kiln_cache_%s_total", family);
-    put_label(file, root);
+    put_label(file, stamp);
     if (time) {
-        (void)fprintf(file, " %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000, value % 1000000000);
+        (void)fprintf(file, " %" PRIu64 ".%09" PRIu64, value / 1000000000, value % 1000000000);
     } else {
-        (void)fprintf(file, " %" PRIu64 "\n", value);
+        (void)fprintf(file, " %" PRIu64, value);
     }
+    end_sample(file, stamp);
 }
 
 /* One reason of a list that is cut at some length: gauges, which may go down. */
-static void put_reason(FILE *file, const char *root, const char *name, const char *reason)
+static void put_reason(FILE *file, const metrics_stamp *stamp, const char *name, const char *reason)
 {
     (void)fprintf(file, "kiln_cache_%s{cache=\"", name);
-    put_value(file, root);
+    put_value(file, stamp->root);
     (void)fputs("\",reason=\"", file);
     put_value(file, reason);
     (void)fputs("\"} ", file);
 }
 
-static void put_bypasses(FILE *file, const char *root, const cli_bypasses *bypasses)
+static void put_bypasses(FILE *file, const metrics_stamp *stamp, const cli_bypasses *bypasses)
 {
     static const char help[] = "compiles that bypassed the cache, by reason";
     static const char time_help[] = "time spent on them";
@@ -88,25 +106,29 @@ static void put_bypasses(FILE *file, const char *root, const cli_bypasses *bypas
     }
     put_head(file, "bypass_compiles", "gauge", NULL, help);
     for (size_t i = 0; i < bypasses->count; i++) {
-        put_reason(file, root, "bypass_compiles", bypasses->items[i].reason);
-        (void)fprintf(file, "%" PRIu64 "\n", bypasses->items[i].count);
+        put_reason(file, stamp, "bypass_compiles", bypasses->items[i].reason);
+        (void)fprintf(file, "%" PRIu64, bypasses->items[i].count);
+        end_sample(file, stamp);
     }
     put_head(file, "bypass_time_seconds", "gauge", "seconds", time_help);
     for (size_t i = 0; i < bypasses->count; i++) {
         const uint64_t ns = bypasses->items[i].time_ns;
-        put_reason(file, root, "bypass_time_seconds", bypasses->items[i].reason);
-        (void)fprintf(file, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000, ns % 1000000000);
+        put_reason(file, stamp, "bypass_time_seconds", bypasses->items[i].reason);
+        (void)fprintf(file, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+        end_sample(file, stamp);
     }
 }
 
-void stats_print_metrics(FILE *file, const char *root, uint64_t entries, uint64_t bytes,
-                         const uint64_t *counters, const cli_bypasses *bypasses)
+void stats_print_metrics(FILE *file, const char *root, int64_t time_ns, uint64_t entries,
+                         uint64_t bytes, const uint64_t *counters, const cli_bypasses *bypasses)
 {
-    put_gauge(file, root, "entries", NULL, "entries on disk", entries);
-    put_gauge(file, root, "size_bytes", "bytes", "size of the entries on disk", bytes);
+    const metrics_stamp own = {root, time_ns};
+    const metrics_stamp *stamp = &own;
+    put_gauge(file, stamp, "entries", NULL, "entries on disk", entries);
+    put_gauge(file, stamp, "size_bytes", "bytes", "size of the entries on disk", bytes);
     for (uint32_t i = 0; i < KILN_COUNTERS; i++) {
-        put_counter(file, root, i, counters[i]);
+        put_counter(file, stamp, i, counters[i]);
     }
-    put_bypasses(file, root, bypasses);
+    put_bypasses(file, stamp, bypasses);
     (void)fputs("# EOF\n", file);
 }

@@ -10,8 +10,8 @@
 #include "cli/bypasses.h"
 
 /* `counters` has KILN_COUNTERS values; times are in seconds; `root` becomes the label of all
- * samples. */
-void stats_print_metrics(FILE *file, const char *root, uint64_t entries, uint64_t bytes,
-                         const uint64_t *counters, const cli_bypasses *bypasses);
+ * samples, and `time_ns` (since 1970) their timestamp, unless it is 0. */
+void stats_print_metrics(FILE *file, const char *root, int64_t time_ns, uint64_t entries,
+                         uint64_t bytes, const uint64_t *counters, const cli_bypasses *bypasses);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/bypasses.h"
+#include "cli/host.h"
 #include "cli/listing.h"
 #include "cli/out.h"
 #include "cli/session.h"
@@ -12,12 +13,14 @@
 
 typedef struct stats_options {
     session_options session;
-    bool openmetrics, all;
+    bool openmetrics, timestamps, all;
 } stats_options;
 
 static const opt_spec specs[] = {
     {"openmetrics", 0, OPT_FLAG, offsetof(stats_options, openmetrics), NULL,
      "print OpenMetrics text, for Prometheus"},
+    {"timestamps", 0, OPT_FLAG, offsetof(stats_options, timestamps), NULL,
+     "with --openmetrics: the time of each sample, for a file that is appended to"},
     {"all", 'a', OPT_FLAG, offsetof(stats_options, all), NULL, "list the counters that are 0, too"},
     SESSION_CACHE_ROW(stats_options),
     SESSION_JSON_ROW(stats_options),
@@ -197,6 +200,11 @@ static exit_code run_stats(const cmd_context *context, void *fields, const opt_l
     stats_shown shown;
     kiln_diag diag = KILN_DIAG_INIT;
     (void)arguments; /* takes none */
+    if (options->timestamps && !options->openmetrics) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give both", "--timestamps",
+                            "it can be used with --openmetrics only");
+        return cmd_fail(context, &diag);
+    }
     exit_code code = session_open_disk(context, &options->session, &cache);
     if (code != EXIT_FINE) {
         return code;
@@ -210,8 +218,9 @@ static exit_code run_stats(const cmd_context *context, void *fields, const opt_l
         shown.root = kiln_cache_root(cache);
         kiln_cache_temporaries(cache, &shown.unfinished.files, &shown.unfinished.bytes);
         if (options->openmetrics) {
-            stats_print_metrics(stdout, shown.root, shown.listing.count, shown.listing.disk_bytes,
-                                shown.counters, &shown.bypasses);
+            stats_print_metrics(stdout, shown.root, options->timestamps ? host_wall() : 0,
+                                shown.listing.count, shown.listing.disk_bytes, shown.counters,
+                                &shown.bypasses);
         } else {
             good = options->session.json ? print_stats_json(&shown)
                                          : print_stats_text(context, &shown, options->all);

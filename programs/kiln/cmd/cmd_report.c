@@ -1,0 +1,135 @@
+/* kiln report: one page about a cache, or about the caches of a fleet by their metrics. */
+#include <string.h>
+
+#include "cli/session.h"
+#include "page/cache_page.h"
+#include "page/fleet_page.h"
+
+typedef struct report_options {
+    session_options session;
+    const char *html;
+    opt_list metrics;
+    bool unreachable;
+} report_options;
+
+static const opt_spec specs[] = {
+    {"html", 0, OPT_TEXT, offsetof(report_options, html), "FILE", "write the page to FILE"},
+    {"metrics", 'm', OPT_LIST, offsetof(report_options, metrics), "FILE",
+     "the page is about the caches whose OpenMetrics text FILE holds (more may follow)"},
+    {"unreachable", 0, OPT_FLAG, offsetof(report_options, unreachable), NULL,
+     "ask the drivers what was made for ones that are gone"},
+    SESSION_CACHE_ROW(report_options),
+    OPT_END};
+
+static exit_code finish_report(const cmd_context *context, html_page *page, const char *path)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    return page_finish(page, path, &diag) == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
+}
+
+static exit_code report_metrics(const cmd_context *context, const report_options *options,
+                                const opt_list *arguments)
+{
+    metrics_set set = {.pool = context->pool};
+    html_page page;
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && i < options->metrics.count; i++) {
+        status = metrics_read(&set, options->metrics.items[i], &diag);
+    }
+    for (size_t i = 0; status == KILN_OK && i < arguments->count; i++) {
+        status = metrics_read(&set, arguments->items[i], &diag);
+    }
+    if (status == KILN_OK) {
+        status = page_open(&page, context->pool, "What the kiln caches did", &diag);
+    }
+    if (status != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    fleet_page_write(&page, &set);
+    return finish_report(context, &page, options->html);
+}
+
+static exit_code read_holdings(const cmd_context *context, const report_options *options,
+                               kiln_cache *cache, holdings *held)
+{
+    session_options session = options->session;
+    kiln_runtime *runtime = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    if (holdings_read(cache, context->pool, held, &diag) != KILN_OK) {
+        return cmd_fail_as(context, EXIT_CACHE, &diag);
+    }
+    if (!options->unreachable) {
+        return EXIT_FINE;
+    }
+    session.fresh_probe = true; /* what was remembered may have gone */
+    exit_code code = session_open_runtime(context, &session, cache, &runtime);
+    if (code == EXIT_FINE && holdings_ask(held, runtime, context->pool, &diag) != KILN_OK) {
+        code = cmd_fail_as(context, EXIT_CACHE, &diag);
+    }
+    session_close(NULL, runtime);
+    return code;
+}
+
+static exit_code report_cache(const cmd_context *context, const report_options *options)
+{
+    kiln_cache *cache = NULL;
+    html_page page;
+    holdings held;
+    kiln_diag diag = KILN_DIAG_INIT;
+    exit_code code = session_open_disk(context, &options->session, &cache);
+    if (code != EXIT_FINE) {
+        return code;
+    }
+    code = read_holdings(context, options, cache, &held);
+    if (code == EXIT_FINE) {
+        if (page_open(&page, context->pool, "What this kiln cache holds", &diag) == KILN_OK) {
+            cache_page_write(&page, &held);
+            code = finish_report(context, &page, options->html);
+        } else {
+            code = cmd_fail(context, &diag);
+        }
+    }
+    kiln_cache_destroy(cache);
+    return code;
+}
+
+static exit_code run_report(const cmd_context *context, void *fields, const opt_list *arguments)
+{
+    const report_options *options = fields;
+    kiln_diag diag = KILN_DIAG_INIT;
+    const bool fleet = options->metrics.count > 0;
+    if (options->html == NULL) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give --html FILE", "",
+                            "where to write the page is missing");
+        return cmd_fail(context, &diag);
+    }
+    if (arguments->count > 0 && !fleet) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "write --metrics before files of metrics", "",
+                            "unexpected argument \"%.100s\"", arguments->items[0]);
+        return cmd_fail(context, &diag);
+    }
+    if (fleet && (options->unreachable || options->session.cache_dir != NULL)) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "make two pages", "--metrics",
+                            "it cannot be combined with --cache-dir and --unreachable");
+        return cmd_fail(context, &diag);
+    }
+    return fleet ? report_metrics(context, options, arguments) : report_cache(context, options);
+}
+
+const cli_command cmd_report = {
+    .name = "report",
+    .usage = "[FILE...]",
+    .summary = "Writes a web page about what the cache holds and whether it helped",
+    .details =
+        "One file that needs no network: where time went, why something was compiled, programs,\n"
+        "targets, sizes, what is stale. With --metrics it is about the caches of many machines, "
+        "by\n"
+        "what `kiln stats --openmetrics` printed on each: one file a machine. With --timestamps,\n"
+        "and appended by a timer, these files show hit rates over time.",
+    .options = specs,
+    .options_size = sizeof(report_options),
+    .min_arguments = 0,
+    .max_arguments = 10000,
+    .run = run_report,
+};

@@ -1,0 +1,211 @@
+/* Every entry is read whole: what took how long is in its header. */
+#include "page/holdings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <kiln/unstable/unreachable.h>
+#include <kiln/unstable/warm.h>
+
+#include "cli/diag.h"
+
+/* --- what a recipe says ----------------------------------------------------------------------- */
+
+/* A line "name type value": the value without its quotes. NULL: no line of that name from `text`
+ * on. */
+static const char *find_field(const char *text, const char *name, size_t *out_length)
+{
+    const size_t length = strlen(name);
+    for (const char *line = text; line != NULL && *line != '\0';) {
+        const char *end = line + strcspn(line, "\n");
+        if (strncmp(line, name, length) == 0 && line[length] == ' ') {
+            const char *value = memchr(line + length + 1, ' ', (size_t)(end - line) - length - 1);
+            if (value != NULL) {
+                const bool quoted = value[1] == '"' && end > value + 2;
+                *out_length = (size_t)(end - value) - (quoted ? 3 : 1);
+                return value + (quoted ? 2 : 1);
+            }
+        }
+        line = *end == '\n' ? end + 1 : end;
+    }
+    return NULL;
+}
+
+static const char *copy_field(cli_pool *pool, const char *recipe, const char *name)
+{
+    size_t length = 0;
+    const char *value = find_field(recipe, name, &length);
+    return value != NULL ? pool_text(pool, value, length) : NULL;
+}
+
+/* The first words of its sort that it has, and what it was specialised with. */
+static const char *name_recipe(cli_pool *pool, const char *recipe)
+{
+    static const char *const fields[] = {"entry", "kernel", "function", "path", "name"};
+    enum { LONGEST = 200, DIGEST = 12 };
+    char text[LONGEST + 1] = "";
+    size_t length = 0;
+    const char *stage = find_field(recipe, "stage", &length);
+    const bool vulkan = stage != NULL && strncmp(stage, "vulkan.", 7) == 0; /* "name": a device's */
+    const size_t count = sizeof(fields) / sizeof(fields[0]) - vulkan;
+    for (size_t i = 0; i < count && text[0] == '\0'; i++) {
+        const char *value = find_field(recipe, fields[i], &length);
+        if (value != NULL) {
+            (void)snprintf(text, sizeof(text), "%.*s", (int)(length < LONGEST ? length : LONGEST),
+                           value);
+        }
+    }
+    const char *kind = "source";
+    const char *source = find_field(recipe, kind, &length);
+    if (source == NULL) {
+        kind = "input"; /* what the stage before made */
+        source = find_field(recipe, kind, &length);
+    }
+    const char *digest = source != NULL ? memchr(source, ' ', length) : NULL;
+    if (text[0] == '\0' && digest != NULL) { /* "1015 876275…" */
+        (void)snprintf(text, sizeof(text), "%s %.*s\u2026", kind, DIGEST, digest + 1);
+    }
+    const char *define = recipe;
+    while ((define = find_field(define, "define", &length)) != NULL) {
+        size_t value_length = 0;
+        const size_t used = strlen(text);
+        const char *value = find_field(define, "define.value", &value_length);
+        if (used + length + value_length + 8 > LONGEST) {
+            break;
+        }
+        (void)snprintf(text + used, sizeof(text) - used, "%s%.*s%s%.*s", used > 0 ? " " : "",
+                       (int)length, define, value != NULL ? "=" : "", (int)value_length,
+                       value != NULL ? value : "");
+    }
+    return pool_text(pool, text, strlen(text));
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+typedef struct holding {
+    cli_pool *pool;
+    held_entry *entry;
+} holding;
+
+static kiln_status hold_entry(void *user, const kiln_entry_info *info)
+{
+    const holding *h = user;
+    const char *recipe = info->recipe != NULL ? info->recipe : "";
+    held_entry *entry = h->entry;
+    entry->key = info->key;
+    entry->stage = copy_field(h->pool, recipe, "stage");
+    entry->name = name_recipe(h->pool, recipe);
+    entry->created_ns = info->created_ns;
+    entry->compile_ns = info->compile_ns;
+    if (entry->stage == NULL) {
+        entry->stage = "?";
+    }
+    entry->note = strncmp(entry->stage, "kiln.", 5) == 0 || strcmp(entry->stage, "headers") == 0;
+    return entry->name != NULL ? KILN_OK : KILN_E_NOMEM;
+}
+
+static int compare_cost(const void *left, const void *right)
+{
+    const held_entry *a = left;
+    const held_entry *b = right;
+    if (a->compile_ns != b->compile_ns) {
+        return a->compile_ns > b->compile_ns ? -1 : 1;
+    }
+    return memcmp(&a->key, &b->key, sizeof(a->key));
+}
+
+static kiln_status hold_entries(kiln_cache *cache, const cli_listing *listing, cli_pool *pool,
+                                holdings *out, kiln_diag *diag)
+{
+    out->entries = pool_array(pool, listing->count + 1, sizeof(*out->entries));
+    if (out->entries == NULL) {
+        return diag_no_memory(diag, "reading the cache's entries");
+    }
+    for (size_t i = 0; i < listing->count; i++) {
+        const listing_entry *from = &listing->entries[i];
+        held_entry *entry = &out->entries[out->count];
+        holding h = {pool, entry};
+        kiln_key key;
+        kiln_status status = kiln_key_parse(from->key, &key, diag);
+        status = status == KILN_OK ? kiln_cache_inspect(cache, &key, hold_entry, &h, diag) : status;
+        if (status == KILN_E_NOMEM) {
+            return diag_no_memory(diag, "reading the cache's entries");
+        }
+        if (status != KILN_OK) {
+            kiln_diag_clear(diag);
+            out->unreadable++;
+            continue;
+        }
+        entry->target = from->target;
+        entry->stored_size = from->stored_size;
+        entry->used_ns = from->used_ns;
+        kiln_cache_uses(cache, &key, 1, &entry->uses, NULL);
+        out->count++;
+    }
+    if (out->count > 1) {
+        qsort(out->entries, out->count, sizeof(*out->entries), compare_cost);
+    }
+    return KILN_OK;
+}
+
+kiln_status holdings_read(kiln_cache *cache, cli_pool *pool, holdings *out_holdings,
+                          kiln_diag *diag)
+{
+    cli_listing listing;
+    memset(out_holdings, 0, sizeof(*out_holdings));
+    out_holdings->root = kiln_cache_root(cache);
+    kiln_status status = kiln_cache_totals(cache, out_holdings->counters, KILN_COUNTERS, diag);
+    status = status == KILN_OK ? listing_make(cache, NULL, pool, &listing, diag) : status;
+    status = status == KILN_OK ? hold_entries(cache, &listing, pool, out_holdings, diag) : status;
+    if (status == KILN_OK) {
+        out_holdings->disk_bytes = listing.disk_bytes;
+        status = bypasses_read(cache, pool, &out_holdings->bypasses, diag);
+    }
+    return status;
+}
+
+/* --- drivers ---------------------------------------------------------------------------------- */
+
+typedef struct asking {
+    holdings *held;
+    cli_pool *pool;
+    bool failed;
+} asking;
+
+enum { MOST_ALONE = 64 }; /* backends are fewer */
+
+static void note_unreachable(void *user, const kiln_unreachable *told)
+{
+    asking *a = user;
+    const char *why = told->entry != NULL
+                          ? pool_text(a->pool, told->why, strlen(told->why))
+                          : pool_format(a->pool, "%s: %s", told->backend, told->why);
+    a->failed = a->failed || why == NULL;
+    if (told->entry == NULL) {
+        if (a->held->left_alone_count < MOST_ALONE) {
+            a->held->left_alone[a->held->left_alone_count++] = why;
+        }
+        return;
+    }
+    for (size_t i = 0; i < a->held->count; i++) {
+        if (memcmp(&a->held->entries[i].key, &told->entry->key, sizeof(kiln_key)) == 0) {
+            a->held->entries[i].gone = why;
+            return;
+        }
+    }
+}
+
+kiln_status holdings_ask(holdings *held, kiln_runtime *runtime, cli_pool *pool, kiln_diag *diag)
+{
+    asking a = {held, pool, false};
+    kiln_prune_result result = {.struct_size = sizeof(result)};
+    const kiln_unreachable_options how = {
+        .struct_size = sizeof(how), .dry_run = true, .visit = note_unreachable, .user = &a};
+    held->left_alone = pool_array(pool, MOST_ALONE, sizeof(*held->left_alone));
+    if (held->left_alone == NULL) {
+        return diag_no_memory(diag, "asking the drivers");
+    }
+    kiln_status status = kiln_runtime_prune_unreachable(runtime, &how, &result, diag);
+    held->asked = status == KILN_OK;
+    return status == KILN_OK && a.failed ? diag_no_memory(diag, "asking the drivers") : status;
+}

@@ -1,0 +1,43 @@
+/* What a cache holds, read for a page: its entries with what their recipes say, its counters, and
+ * why compiles bypassed it. */
+#ifndef KILN_PROGRAM_PAGE_HOLDINGS_H
+#define KILN_PROGRAM_PAGE_HOLDINGS_H
+
+#include <kiln/runtime.h>
+
+#include "cli/bypasses.h"
+#include "cli/listing.h"
+
+typedef struct held_entry {
+    kiln_key key;
+    const char *target;
+    const char *stage; /* "opencl.binary" */
+    const char *name;  /* what of the recipe a person knows it by */
+    bool note;         /* kiln's own, not a program */
+    uint64_t stored_size, compile_ns;
+    int64_t created_ns, used_ns;
+    uint64_t uses; /* by programs of a runtime; 0 where nothing is known */
+    const char
+        *gone; /* why no device of this machine asks for it; NULL: it was not asked, or one does */
+} held_entry;
+
+typedef struct holdings {
+    const char *root;
+    held_entry *entries; /* dearest first */
+    size_t count;
+    size_t unreadable; /* damaged or gone meanwhile */
+    uint64_t disk_bytes;
+    uint64_t counters[KILN_COUNTERS];
+    cli_bypasses bypasses;
+    bool asked;              /* the drivers were */
+    const char **left_alone; /* what the drivers could not be asked for, one line each */
+    size_t left_alone_count;
+} holdings;
+
+/* Reads all entries of `cache`. */
+kiln_status holdings_read(kiln_cache *cache, cli_pool *pool, holdings *out_holdings,
+                          kiln_diag *diag);
+/* Asks the drivers of `runtime` and marks what none of them is. */
+kiln_status holdings_ask(holdings *held, kiln_runtime *runtime, cli_pool *pool, kiln_diag *diag);
+
+#endif
