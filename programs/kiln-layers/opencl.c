@@ -16,11 +16,12 @@
 #define LAYER_NAME "kiln"
 
 static struct {
-    pthread_once_t opened;
+    pthread_mutex_t lock;   /* of opening the core */
+    bool opened;            /* or it was tried */
     cl_icd_dispatch target; /* as far as the loader has it */
     cl_icd_dispatch own;
     _Atomic(const kn_cl_calls *) core; /* NULL: not opened, or not available */
-} layer = {.opened = PTHREAD_ONCE_INIT};
+} layer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- the core --------------------------------------------------------------------------------- */
 
@@ -52,7 +53,12 @@ static bool makes_program(const char *name)
 static const kn_cl_calls *use_core(const char *name)
 {
     if (makes_program(name)) {
-        (void)pthread_once(&layer.opened, open_layer_core);
+        (void)pthread_mutex_lock(&layer.lock);
+        if (!layer.opened) {
+            layer.opened = true;
+            open_layer_core();
+        }
+        (void)pthread_mutex_unlock(&layer.lock);
     }
     return atomic_load_explicit(&layer.core, memory_order_acquire);
 }
@@ -130,8 +136,15 @@ cl_int CL_API_CALL clInitLayerWithProperties(cl_uint entries, const cl_icd_dispa
     return clInitLayer(entries, target, out_entries, out_dispatch);
 }
 
+/* Called when the loader is closed, in the middle of the process or at its end. The core stays. */
 EXPORT cl_int CL_API_CALL clDeinitLayer(void);
 cl_int CL_API_CALL clDeinitLayer(void)
 {
+    const kn_cl_calls *core = atomic_exchange(&layer.core, NULL);
+    if (core != NULL) {
+        core->leave();
+    }
+    layer.opened = false;
+    layer.own.clGetPlatformIDs = NULL; /* a loader may come again */
     return CL_SUCCESS;
 }

@@ -19,11 +19,12 @@ typedef struct kn_cl_calls {
 #define X(result, name, parameters, arguments) result(CL_API_CALL *name) parameters;
 #include "layers/opencl/calls.def"
 #undef X
+    void (*leave)(void); /* the loader ends in this process: nothing of `target` is called again */
 } kn_cl_calls;
 
 /* The one function that the core exports: the calls that answer from the cache, on top of `target`,
  * which stays valid, and in which what a loader lacks is NULL; NULL if the cache cannot be used:
- * the program then goes on with the driver. Threads: once a process. */
+ * the program then goes on with the driver. Threads: one; again after `leave`. */
 #define KN_INTERPOSE_OPENCL "kn_interpose_opencl"
 typedef const kn_cl_calls *kn_interpose_opencl_fn(const cl_icd_dispatch *target);
 

@@ -20,14 +20,19 @@ void kn_layer_build_destroy(kn_layer_build *build)
     }
 }
 
-void kn_layer_build_forget(kn_layer_program *program)
+static void drop_build(kn_layer_build *build)
 {
-    kn_layer_build *build = program->build;
-    program->build = NULL;
     if (build != NULL && build->loaded != NULL) {
         (void)kn_layer_target()->clReleaseProgram(build->loaded);
     }
     kn_layer_build_destroy(build);
+}
+
+void kn_layer_build_forget(kn_layer_program *program)
+{
+    kn_layer_build *build = program->build;
+    program->build = NULL;
+    drop_build(build);
 }
 
 /* The devices that are meant; 0: the driver is to say what is wrong with them. */
@@ -66,18 +71,24 @@ typedef struct driver_call {
     kn_layer_program *program;
     const kn_layer_arguments *arguments;
     bool compile;
-    kn_layer_notice notice;
-    cl_int code; /* what the driver's call returned */
+    kn_layer_notice *notice; /* NULL: the application gives no callback */
+    cl_int code;             /* what the driver's call returned */
 } driver_call;
 
-static cl_int call_driver(kn_layer_program *program, bool compile, const kn_layer_arguments *a,
-                          kn_cl_notify *notify, void *user)
+cl_int kn_layer_build_call(cl_program handle, bool compile, const kn_layer_arguments *a,
+                           kn_cl_notify *notify, void *user)
 {
     const cl_icd_dispatch *target = kn_layer_target();
-    return compile ? target->clCompileProgram(program->handle, a->count, a->devices, a->options,
+    return compile ? target->clCompileProgram(handle, a->count, a->devices, a->options,
                                               a->header_count, a->headers, a->names, notify, user)
-                   : target->clBuildProgram(program->handle, a->count, a->devices, a->options,
-                                            notify, user);
+                   : target->clBuildProgram(handle, a->count, a->devices, a->options, notify, user);
+}
+
+/* Other codes say that the call was refused. */
+static bool has_begun(cl_int code)
+{
+    return code == CL_SUCCESS || code == CL_BUILD_PROGRAM_FAILURE ||
+           code == CL_COMPILE_PROGRAM_FAILURE;
 }
 
 static bool built_without_error(const kn_layer_program *program, const kn_layer_arguments *a)
@@ -100,19 +111,22 @@ static bool built_without_error(const kn_layer_program *program, const kn_layer_
 static cl_int build_in_place(void *user, cl_program *out_program)
 {
     driver_call *call = (driver_call *)user;
-    const bool notified = call->arguments->notify != NULL;
+    const kn_layer_arguments *a = call->arguments;
+    const bool notified = a->notify != NULL;
+    call->notice = notified ? kn_layer_notice_create(a->notify, a->user) : NULL;
     *out_program = call->program->handle;
-    call->code = call_driver(call->program, call->compile, call->arguments,
-                             notified ? kn_layer_notice_take : NULL,
-                             notified ? &call->notice : call->arguments->user);
+    call->code = notified && call->notice == NULL
+                     ? CL_OUT_OF_HOST_MEMORY
+                     : kn_layer_build_call(call->program->handle, call->compile, a,
+                                           notified ? kn_layer_notice_take : NULL,
+                                           notified ? (void *)call->notice : a->user);
     /* One that could not be built is as if nobody had tried. */
     call->program->plain = call->program->plain || call->code == CL_SUCCESS;
     if (!notified || call->code != CL_SUCCESS) {
         return call->code;
     }
-    kn_layer_notice_wait(&call->notice);
-    return built_without_error(call->program, call->arguments) ? CL_SUCCESS
-                                                               : CL_BUILD_PROGRAM_FAILURE;
+    kn_layer_notice_wait(call->notice);
+    return built_without_error(call->program, a) ? CL_SUCCESS : CL_BUILD_PROGRAM_FAILURE;
 }
 
 static cl_int build_past(kn_layer_program *program, bool compile, const kn_layer_arguments *a,
@@ -121,13 +135,11 @@ static cl_int build_past(kn_layer_program *program, bool compile, const kn_layer
     driver_call call = {.program = program, .arguments = a, .compile = compile};
     cl_program built = NULL;
     const uint64_t start = kn_clock_now();
-    kn_layer_notice_init(&call.notice);
     (void)build_in_place(&call, &built);
     if (reason != NULL && !compile) {
         kn_layer_count_bypass(reason, kn_clock_now() - start);
     }
-    *out_notify = call.notice.taken;
-    kn_layer_notice_deinit(&call.notice);
+    *out_notify = kn_layer_notice_release(call.notice, has_begun(call.code));
     return call.code;
 }
 
@@ -234,7 +246,6 @@ static cl_int walk_and_answer(kn_layer_program *program, bool compile, kn_opencl
         kn_layer_walk_deinit(&walk);
         return code;
     }
-    kn_layer_notice_init(&call.notice);
     walk.build = build_in_place;
     walk.user = &call;
     kn_layer_walk_go(&walk);
@@ -244,8 +255,8 @@ static cl_int walk_and_answer(kn_layer_program *program, bool compile, kn_opencl
     } else if (program->build == NULL) {
         code = CL_OUT_OF_HOST_MEMORY;
     }
-    *out_notify = walk.ran ? call.notice.taken : a->notify != NULL;
-    kn_layer_notice_deinit(&call.notice);
+    *out_notify =
+        walk.ran ? kn_layer_notice_release(call.notice, has_begun(call.code)) : a->notify != NULL;
     kn_layer_walk_deinit(&walk);
     return code;
 }
@@ -264,17 +275,36 @@ static bool covers_devices(const kn_opencl_wish *earlier, const kn_opencl_wish *
     return all;
 }
 
+/* A call that the driver refuses leaves of an earlier build what this driver leaves: it builds what
+ * the cache had, and is asked once more. */
+static cl_int replace_build(kn_layer_program *program, bool compile, kn_opencl_wish *wish,
+                            const kn_layer_arguments *a, bool *out_notify)
+{
+    kn_layer_build *earlier = program->build;
+    program->build = NULL;
+    const cl_int code = walk_and_answer(program, compile, wish, a, out_notify);
+    if (has_begun(code)) {
+        drop_build(earlier);
+        return code;
+    }
+    program->build = earlier;
+    (void)kn_layer_build_catch_up(program);
+    (void)kn_layer_build_call(program->handle, compile, a, NULL, NULL);
+    return code;
+}
+
 static cl_int build_again(kn_layer_program *program, bool compile, const kn_layer_arguments *a,
                           bool *out_notify)
 {
     const kn_layer_build *build = program->build;
     kn_opencl_wish *wish = make_wish(program, compile, a);
     cl_int code = CL_INVALID_OPERATION; /* as the specification has it for a program with kernels */
-    if (build->loaded != NULL && program->kernels > 0) {
-        code = wish != NULL ? code : call_driver(program, compile, a, NULL, NULL);
+    if (build->loaded != NULL && kn_handles_has_kernels(program)) {
+        /* What else is wrong with the call the driver says of the one that has them. */
+        code = wish != NULL ? code
+                            : kn_layer_build_call(build->loaded, compile, a, a->notify, a->user);
     } else if (!program->plain && wish != NULL && covers_devices(build->wish, wish)) {
-        kn_layer_build_forget(program);
-        code = walk_and_answer(program, compile, wish, a, out_notify);
+        code = replace_build(program, compile, wish, a, out_notify);
     } else {
         if (!program->plain) {
             (void)kn_layer_build_catch_up(program);
@@ -286,8 +316,8 @@ static cl_int build_again(kn_layer_program *program, bool compile, const kn_laye
     return code;
 }
 
-static cl_int build_or_compile(kn_layer_program *program, bool compile, const kn_layer_arguments *a,
-                               bool *out_notify)
+cl_int kn_layer_build_program(kn_layer_program *program, bool compile, const kn_layer_arguments *a,
+                              bool *out_notify)
 {
     *out_notify = false;
     if (program->build != NULL) {
@@ -306,16 +336,4 @@ static cl_int build_or_compile(kn_layer_program *program, bool compile, const kn
                                      : build_past(program, compile, a, reason, out_notify);
     kn_opencl_wish_release(wish);
     return code;
-}
-
-cl_int kn_layer_build_program(kn_layer_program *program, const kn_layer_arguments *arguments,
-                              bool *out_notify)
-{
-    return build_or_compile(program, false, arguments, out_notify);
-}
-
-cl_int kn_layer_compile_program(kn_layer_program *program, const kn_layer_arguments *arguments,
-                                bool *out_notify)
-{
-    return build_or_compile(program, true, arguments, out_notify);
 }

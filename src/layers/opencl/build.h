@@ -37,12 +37,13 @@ typedef struct kn_layer_arguments {
 
 /* --- build.c; the program is locked ----------------------------------------------------------- */
 
-/* *out_notify: the application's callback is to be called, when the program is not locked any more.
- */
-cl_int kn_layer_build_program(kn_layer_program *program, const kn_layer_arguments *arguments,
+/* clBuildProgram, or clCompileProgram with `compile`. *out_notify: the application's callback is to
+ * be called, when the program is not locked any more. */
+cl_int kn_layer_build_program(kn_layer_program *program, bool compile, const kn_layer_arguments *a,
                               bool *out_notify);
-cl_int kn_layer_compile_program(kn_layer_program *program, const kn_layer_arguments *arguments,
-                                bool *out_notify);
+/* The driver's own call; no lock is needed. */
+cl_int kn_layer_build_call(cl_program handle, bool compile, const kn_layer_arguments *a,
+                           kn_cl_notify *notify, void *user);
 
 /* The driver builds or compiles what the cache was to answer for (catch_up.c). False where it has
  * kernels. */
@@ -90,10 +91,15 @@ void kn_layer_count_bypass(const char *reason, uint64_t took_ns);
 
 /* --- capture.c -------------------------------------------------------------------------------- */
 
-/* Something is to be read from PoCL later, at the latest at exit. */
+/* Programs that the application leaves to the end of the process are looked at then: once, before
+ * the first of them is made. */
+void kn_layer_capture_watch(void);
+/* Something is to be read from PoCL later. */
 void kn_layer_capture_expect(void);
 /* Reads what is unread of a program that ends, as far as docs/decisions/0012 allows. Locked. */
 void kn_layer_capture_program(kn_layer_program *program);
+/* The same for all programs, when the loader leaves the process before it ends. */
+void kn_layer_capture_rest(void);
 
 /* --- layer.c ---------------------------------------------------------------------------------- */
 

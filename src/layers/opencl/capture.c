@@ -120,11 +120,14 @@ void kn_layer_capture_program(kn_layer_program *program)
 /* --- at exit ---------------------------------------------------------------------------------- */
 
 static pthread_once_t capture_once = PTHREAD_ONCE_INIT;
+static atomic_bool capture_expected; /* something was left unread */
+static atomic_bool capture_ended;    /* drivers are coming down */
 
-/* Programs that the application leaves to the end of the process. PoCL, which was loaded before the
- * layer's first build, ends after this. */
-static void capture_at_exit(void)
+static void capture_all(void)
 {
+    if (!atomic_load(&capture_expected)) {
+        return;
+    }
     kn_layer_program *program = kn_handles_next(NULL);
     while (program != NULL) {
         /* A build that another thread is in goes down with the process. */
@@ -139,12 +142,32 @@ static void capture_at_exit(void)
     }
 }
 
+/* Programs that the application leaves to the end of the process. PoCL, which was loaded before the
+ * layer's first program, ends after this. */
+static void capture_at_exit(void)
+{
+    capture_all();
+    atomic_store(&capture_ended, true);
+}
+
 static void register_capture(void)
 {
     (void)atexit(capture_at_exit); /* where it fails nothing is read at exit */
 }
 
-void kn_layer_capture_expect(void)
+void kn_layer_capture_watch(void)
 {
     (void)pthread_once(&capture_once, register_capture);
+}
+
+void kn_layer_capture_expect(void)
+{
+    atomic_store(&capture_expected, true);
+}
+
+void kn_layer_capture_rest(void)
+{
+    if (!atomic_load(&capture_ended)) {
+        capture_all();
+    }
 }

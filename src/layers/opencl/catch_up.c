@@ -45,7 +45,7 @@ bool kn_layer_build_catch_up(kn_layer_program *program)
     if (build == NULL || program->plain) {
         return true;
     }
-    if (program->kernels > 0) {
+    if (kn_handles_has_kernels(program)) {
         return false;
     }
     const kn_opencl_wish *wish = build->wish;

@@ -143,6 +143,55 @@ kn_layer_program *kn_handles_next(kn_layer_program *last)
     return next;
 }
 
+bool kn_handles_has_kernels(const kn_layer_program *program)
+{
+    kn_mutex_lock(&handles.lock);
+    const bool has = program->kernels > 0;
+    kn_mutex_unlock(&handles.lock);
+    return has;
+}
+
+size_t kn_handles_count_references(const kn_layer_program *program)
+{
+    kn_mutex_lock(&handles.lock);
+    const size_t count = program->references;
+    kn_mutex_unlock(&handles.lock);
+    return count;
+}
+
+static void free_kernels(layer_kernel *known)
+{
+    while (known != NULL) {
+        layer_kernel *next = known->next;
+        known->program->kernels--;
+        free(known);
+        known = next;
+    }
+}
+
+void kn_handles_clear(void)
+{
+    kn_layer_program *all = NULL;
+    kn_mutex_lock(&handles.lock);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        free_kernels(handles.kernels[i]);
+        handles.kernels[i] = NULL;
+        while (handles.programs[i] != NULL) {
+            kn_layer_program *program = handles.programs[i];
+            take_off(program);
+            program->pins++;
+            program->next = all;
+            all = program;
+        }
+    }
+    kn_mutex_unlock(&handles.lock);
+    while (all != NULL) {
+        kn_layer_program *next = all->next;
+        kn_handles_unpin(all);
+        all = next;
+    }
+}
+
 kn_handles_verdict kn_handles_retain_program(cl_program handle)
 {
     kn_handles_verdict verdict = KN_HANDLES_DRIVER;

@@ -13,16 +13,17 @@
 struct kn_layer_build; /* build.h: what a program was built from */
 
 typedef struct kn_layer_program {
-    struct kn_layer_program *next;
     cl_program handle;
+    /* Of the table, and read under its lock alone: */
+    struct kn_layer_program *next;
     size_t references; /* the application's */
     size_t kernels;    /* that are known, and not yet released */
     size_t pins;       /* calls that work on it */
     bool gone;         /* off the table: freed with the last pin */
     bool held;         /* the application has released it; its last reference is the layer's, until
                           its kernels are released, too */
-    bool given_il;
-    kn_mutex lock;                /* of what follows: one build at a time */
+    bool given_il;     /* never changes */
+    kn_mutex lock;     /* of what follows: one build at a time */
     struct kn_layer_build *build; /* NULL: it is what the driver has, and the driver answers */
     bool plain;                   /* the driver has built it: all is the driver's from now on */
 } kn_layer_program;
@@ -37,6 +38,12 @@ kn_layer_program *kn_handles_pin_kernel(cl_kernel kernel);
 void kn_handles_unpin(kn_layer_program *program);
 /* Pins every program in turn: the first after `last` (NULL: the first), which is unpinned. */
 kn_layer_program *kn_handles_next(kn_layer_program *last);
+
+bool kn_handles_has_kernels(const kn_layer_program *program);
+/* The application's. */
+size_t kn_handles_count_references(const kn_layer_program *program);
+/* Forgets all programs and kernels. What is pinned is freed when it is unpinned. */
+void kn_handles_clear(void);
 
 /* Makes a kernel known as one of the program's. False where memory is short. */
 bool kn_handles_add_kernel(cl_kernel kernel, kn_layer_program *program);

@@ -8,7 +8,7 @@
 #include "layers/opencl/queries.h"
 
 static struct {
-    const cl_icd_dispatch *target; /* set once, before the table is given out */
+    const cl_icd_dispatch *target; /* set before the table is given out */
     kn_opencl_api api;
     _Atomic bool
         plain; /* the application has asked for functions that the layer cannot stand in for */
@@ -85,23 +85,28 @@ static cl_int CL_API_CALL call_release_program(cl_program handle)
     return layer_state.target->clReleaseProgram(handle);
 }
 
-static cl_int CL_API_CALL call_build(cl_program handle, cl_uint count, const cl_device_id *devices,
-                                     const char *options, kn_cl_notify *notify, void *user)
+static cl_int build_handle(cl_program handle, bool compile, const kn_layer_arguments *arguments)
 {
     kn_layer_program *program = kn_handles_pin(handle);
-    const kn_layer_arguments arguments = {count, devices, options, notify, user, 0, NULL, NULL};
     if (program == NULL) {
-        return layer_state.target->clBuildProgram(handle, count, devices, options, notify, user);
+        return kn_layer_build_call(handle, compile, arguments, arguments->notify, arguments->user);
     }
     bool calls_back = false;
     kn_mutex_lock(&program->lock);
-    const cl_int code = kn_layer_build_program(program, &arguments, &calls_back);
+    const cl_int code = kn_layer_build_program(program, compile, arguments, &calls_back);
     kn_mutex_unlock(&program->lock);
     if (calls_back) {
-        notify(handle, user);
+        arguments->notify(handle, arguments->user);
     }
     kn_handles_unpin(program);
     return code;
+}
+
+static cl_int CL_API_CALL call_build(cl_program handle, cl_uint count, const cl_device_id *devices,
+                                     const char *options, kn_cl_notify *notify, void *user)
+{
+    const kn_layer_arguments arguments = {count, devices, options, notify, user, 0, NULL, NULL};
+    return build_handle(handle, false, &arguments);
 }
 
 static cl_int CL_API_CALL call_compile(cl_program handle, cl_uint count,
@@ -109,22 +114,9 @@ static cl_int CL_API_CALL call_compile(cl_program handle, cl_uint count,
                                        cl_uint header_count, const cl_program *headers,
                                        const char **names, kn_cl_notify *notify, void *user)
 {
-    kn_layer_program *program = kn_handles_pin(handle);
     const kn_layer_arguments arguments = {count, devices,      options, notify,
                                           user,  header_count, headers, names};
-    if (program == NULL) {
-        return layer_state.target->clCompileProgram(handle, count, devices, options, header_count,
-                                                    headers, names, notify, user);
-    }
-    bool calls_back = false;
-    kn_mutex_lock(&program->lock);
-    const cl_int code = kn_layer_compile_program(program, &arguments, &calls_back);
-    kn_mutex_unlock(&program->lock);
-    if (calls_back) {
-        notify(handle, user);
-    }
-    kn_handles_unpin(program);
-    return code;
+    return build_handle(handle, true, &arguments);
 }
 
 static cl_program CL_API_CALL call_link(cl_context context, cl_uint count,
@@ -225,6 +217,14 @@ static void *CL_API_CALL call_extension(const char *name)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+/* Nothing of the loader's, and of the drivers that it opened, is there after this. */
+static void leave_layer(void)
+{
+    kn_layer_capture_rest();
+    kn_handles_clear();
+    layer_state.target = NULL;
+}
+
 static const kn_cl_calls layer_calls = {
     .clCreateProgramWithSource = call_create_source,
     .clCreateProgramWithIL = call_create_il,
@@ -245,6 +245,7 @@ static const kn_cl_calls layer_calls = {
     .clGetKernelWorkGroupInfo = kn_layer_kernel_group_info,
     .clGetExtensionFunctionAddressForPlatform = call_extension_of,
     .clGetExtensionFunctionAddress = call_extension,
+    .leave = leave_layer,
 };
 
 /* False where the loader lacks what kiln needs. */
@@ -262,8 +263,11 @@ static bool bind_api(const cl_icd_dispatch *target)
 KILN_API const kn_cl_calls *kn_interpose_opencl(const cl_icd_dispatch *target);
 const kn_cl_calls *kn_interpose_opencl(const cl_icd_dispatch *target)
 {
+    if (!bind_api(target) || target->clCompileProgram == NULL || target->clLinkProgram == NULL) {
+        return NULL;
+    }
     layer_state.target = target;
-    return bind_api(target) && target->clCompileProgram != NULL && target->clLinkProgram != NULL
-               ? &layer_calls
-               : NULL;
+    layer_state.plain = false;
+    kn_layer_capture_watch();
+    return &layer_calls;
 }

@@ -15,7 +15,7 @@ typedef struct link_call {
     cl_context context;
     const kn_layer_arguments *arguments;
     kn_layer_program **inputs; /* pinned */
-    kn_layer_notice notice;
+    kn_layer_notice *notice;   /* NULL: the application gives no callback */
     cl_program program;
     cl_int code;
 } link_call;
@@ -45,11 +45,16 @@ static cl_program call_linker(link_call *call, kn_cl_notify *notify, void *user)
 static cl_int link_in_place(void *user, cl_program *out_program)
 {
     link_call *call = (link_call *)user;
-    const bool notified = call->arguments->notify != NULL;
-    call->program = call_linker(call, notified ? kn_layer_notice_take : NULL,
-                                notified ? &call->notice : call->arguments->user);
+    const kn_layer_arguments *a = call->arguments;
+    const bool notified = a->notify != NULL;
+    call->code = CL_OUT_OF_HOST_MEMORY;
+    call->notice = notified ? kn_layer_notice_create(a->notify, a->user) : NULL;
+    if (!notified || call->notice != NULL) {
+        call->program = call_linker(call, notified ? kn_layer_notice_take : NULL,
+                                    notified ? (void *)call->notice : a->user);
+    }
     if (notified && call->program != NULL && call->code == CL_SUCCESS) {
-        kn_layer_notice_wait(&call->notice);
+        kn_layer_notice_wait(call->notice);
     }
     *out_program = call->program;
     return call->code;
@@ -177,8 +182,10 @@ static void keep_linked(kn_layer_walk *walk, cl_program program)
     kn_handles_add_program(program, false);
     kn_layer_program *known = kn_handles_pin(program);
     if (known != NULL) {
+        kn_mutex_lock(&known->lock);
         known->plain = true;
         known->build = build;
+        kn_mutex_unlock(&known->lock);
         kn_handles_unpin(known);
     } else {
         kn_layer_build_destroy(build);
@@ -195,7 +202,6 @@ static cl_program link_through(link_call *call, kn_opencl_wish *wish, cl_int *co
         kn_layer_walk_deinit(&walk);
         return program;
     }
-    kn_layer_notice_init(&call->notice);
     walk.build = link_in_place;
     walk.user = call;
     kn_layer_walk_go(&walk);
@@ -206,11 +212,10 @@ static cl_program link_through(link_call *call, kn_opencl_wish *wish, cl_int *co
     if (code != NULL) {
         *code = walk.ran ? call->code : CL_SUCCESS;
     }
-    if (a->notify != NULL && (!walk.ran || call->notice.taken)) {
+    kn_layer_walk_deinit(&walk);
+    if (walk.ran ? kn_layer_notice_release(call->notice, program != NULL) : a->notify != NULL) {
         a->notify(program, a->user);
     }
-    kn_layer_notice_deinit(&call->notice);
-    kn_layer_walk_deinit(&walk);
     return program;
 }
 

@@ -33,7 +33,8 @@ static cl_int count_references(const kn_layer_program *program, size_t size, voi
     cl_uint loaded = 1;
     cl_int code = kn_layer_target()->clGetProgramInfo(
         program->build->loaded, CL_PROGRAM_REFERENCE_COUNT, sizeof(loaded), &loaded, NULL);
-    const cl_uint count = (cl_uint)program->references + (loaded > 0 ? loaded - 1 : 0);
+    const cl_uint count =
+        (cl_uint)kn_handles_count_references(program) + (loaded > 0 ? loaded - 1 : 0);
     return kn_answers_reply(code, kn_span_of(&count, sizeof(count)), size, value, out_size);
 }
 
@@ -122,7 +123,7 @@ static cl_int ask_build(kn_layer_program *program, cl_device_id device, cl_progr
     kn_answer_query query = {KN_ANSWER_BUILD, 0, 0, name};
     if (build != NULL && build->answers != NULL &&
         find_wished_device(build->wish, device, &query.first)) {
-        const char *options = build->deferred         ? build->wish->texts[0].options
+        const char *options = build->unit             ? build->wish->texts[0].options
                               : build->loaded == NULL ? build->wish->link_options
                                                       : NULL;
         if (name == CL_PROGRAM_BUILD_OPTIONS && options != NULL) {
@@ -293,8 +294,9 @@ cl_int CL_API_CALL kn_layer_kernel_group_info(cl_kernel kernel, cl_device_id dev
         program != NULL && program->build != NULL ? program->build->wish : NULL;
     cl_int code = CL_SUCCESS;
     kn_span answer;
-    const bool meant = wish != NULL && (find_wished_device(wish, device, &query.second) ||
-                                        (device == NULL && wish->device_count == 1));
+    const bool meant =
+        wish != NULL && (find_wished_device(wish, device, &query.second) ||
+                         (device == NULL && wish->device_count == 1 && has_devices_of(program)));
     if (meant && answer_kernel(program, kernel, &query, &code, &answer)) {
         code = kn_answers_reply(code, answer, size, value, out_size);
     } else {

@@ -1,0 +1,43 @@
+/* A strict OpenCL driver inside the process, as the table of functions that a loader gives to a
+ * layer. It knows which of its handles are alive, counts every call with one that is not, and loses
+ * with a binary what real drivers lose: the log, attributes, names of arguments. "Compiling" copies
+ * the text; each "__kernel NAME" in it is a kernel with one argument. Text with "broken" in it does
+ * not compile, with "loose" it does not link; an option -bad is refused. The addresses of released
+ * objects come again at once. Threads: any, but for open and close. */
+#ifndef KILN_TESTS_STRICTCL_H
+#define KILN_TESTS_STRICTCL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "layers/opencl/api.h"
+
+#define STRICTCL_DEVICES 2u
+
+typedef struct strictcl_manner {
+    cl_uint devices;        /* of the context: 1 or 2 */
+    bool is_pocl;           /* the platform calls itself PoCL, whose binaries are read late */
+    bool counts_kernels;    /* a program's reference count has one for each of its kernels */
+    bool gives_failed_link; /* a link that fails returns a program with the error */
+    bool calls_back_late;   /* callbacks come from another thread, after the call has returned */
+    bool fails_late;        /* and of a build that failed, though the call returned the error */
+    bool refuses_binaries;
+} strictcl_manner;
+
+typedef struct strictcl_counts {
+    size_t alive;     /* programs and kernels */
+    size_t strangers; /* calls with a handle that was not alive */
+    size_t compiled, linked, loaded, il;
+} strictcl_counts;
+
+/* Forgets all objects and counts. */
+void strictcl_open(const strictcl_manner *manner);
+/* Waits for callbacks that are to come. */
+void strictcl_settle(void);
+strictcl_counts strictcl_count(void);
+
+const cl_icd_dispatch *strictcl_dispatch(void);
+cl_context strictcl_context(void);
+cl_device_id strictcl_device(unsigned index);
+
+#endif
