@@ -99,8 +99,8 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *
     return CL_SUCCESS;
 }
 
-EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
-                                      cl_uint *out_entries, const cl_icd_dispatch **out_dispatch)
+static cl_int init_layer(cl_uint entries, const cl_icd_dispatch *target, cl_uint *out_entries,
+                         const cl_icd_dispatch **out_dispatch)
 {
     const size_t known = sizeof(layer.target) / sizeof(void *);
     /* A second loader in the process goes on without the layer, whose target is the first's. */
@@ -122,6 +122,30 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *ta
     return CL_SUCCESS;
 }
 
+/* Makes the library that holds it stay in the process. */
+static void keep_library(const void *address)
+{
+    Dl_info info;
+    if (address != NULL && dladdr(address, &info) != 0 && info.dli_fname != NULL) {
+        (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    }
+}
+
+/* A loader that calls this one does not say when it is closed. Its functions are called until the
+ * process ends, so it stays. */
+EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
+                                      cl_uint *out_entries, const cl_icd_dispatch **out_dispatch)
+{
+    const cl_int code = init_layer(entries, target, out_entries, out_dispatch);
+    if (code == CL_SUCCESS) {
+        const void *function = NULL;
+        memcpy((void *)&function, (const void *)&layer.target.clGetPlatformIDs, sizeof(function));
+        keep_library(target);
+        keep_library(function);
+    }
+    return code;
+}
+
 /* What Khronos' loader of 2026 asks for in the place of clInitLayer. No property is known. */
 EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint entries, const cl_icd_dispatch *target,
                                                     cl_uint *out_entries,
@@ -133,7 +157,7 @@ cl_int CL_API_CALL clInitLayerWithProperties(cl_uint entries, const cl_icd_dispa
                                              const void *properties)
 {
     (void)properties;
-    return clInitLayer(entries, target, out_entries, out_dispatch);
+    return init_layer(entries, target, out_entries, out_dispatch);
 }
 
 /* Called when the loader is closed, in the middle of the process or at its end. The core stays. */

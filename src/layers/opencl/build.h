@@ -91,10 +91,7 @@ void kn_layer_count_bypass(const char *reason, uint64_t took_ns);
 
 /* --- capture.c -------------------------------------------------------------------------------- */
 
-/* Programs that the application leaves to the end of the process are looked at then: once, before
- * the first of them is made. */
-void kn_layer_capture_watch(void);
-/* Something is to be read from PoCL later. */
+/* Something is to be read from PoCL later, at the latest at exit. The driver has built it. */
 void kn_layer_capture_expect(void);
 /* Reads what is unread of a program that ends, as far as docs/decisions/0012 allows. Locked. */
 void kn_layer_capture_program(kn_layer_program *program);

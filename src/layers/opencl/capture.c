@@ -120,14 +120,10 @@ void kn_layer_capture_program(kn_layer_program *program)
 /* --- at exit ---------------------------------------------------------------------------------- */
 
 static pthread_once_t capture_once = PTHREAD_ONCE_INIT;
-static atomic_bool capture_expected; /* something was left unread */
-static atomic_bool capture_ended;    /* drivers are coming down */
+static atomic_bool capture_expected; /* something was left unread, and no driver comes down yet */
 
 static void capture_all(void)
 {
-    if (!atomic_load(&capture_expected)) {
-        return;
-    }
     kn_layer_program *program = kn_handles_next(NULL);
     while (program != NULL) {
         /* A build that another thread is in goes down with the process. */
@@ -142,32 +138,28 @@ static void capture_all(void)
     }
 }
 
-/* Programs that the application leaves to the end of the process. PoCL, which was loaded before the
- * layer's first program, ends after this. */
+/* Programs that the application leaves to the end of the process. What PoCL and LLVM have opened by
+ * the layer's first build ends after this: so it is not registered before. */
 static void capture_at_exit(void)
 {
     capture_all();
-    atomic_store(&capture_ended, true);
+    atomic_store(&capture_expected, false);
 }
 
 static void register_capture(void)
 {
     (void)atexit(capture_at_exit); /* where it fails nothing is read at exit */
-}
-
-void kn_layer_capture_watch(void)
-{
-    (void)pthread_once(&capture_once, register_capture);
+    atomic_store(&capture_expected, true);
 }
 
 void kn_layer_capture_expect(void)
 {
-    atomic_store(&capture_expected, true);
+    (void)pthread_once(&capture_once, register_capture);
 }
 
 void kn_layer_capture_rest(void)
 {
-    if (!atomic_load(&capture_ended)) {
+    if (atomic_load(&capture_expected)) {
         capture_all();
     }
 }

@@ -268,6 +268,5 @@ const kn_cl_calls *kn_interpose_opencl(const cl_icd_dispatch *target)
     }
     layer_state.target = target;
     layer_state.plain = false;
-    kn_layer_capture_watch();
     return &layer_calls;
 }
