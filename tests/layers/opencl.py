@@ -143,6 +143,29 @@ def processes_at_once(world):
         process.communicate(timeout=100)
 
 
+def several_devices(world):
+    two = {"POCL_DEVICES": "basic pthread"}
+    plain, _, _ = world.run("devices", layer=False, **two)
+    if "devices 2" not in plain:
+        print("this driver does not show two devices")
+        return
+    hits = []
+    for _ in range(3):
+        got, origins, _ = world.run("devices", **two)
+        check_same(plain, got, "two devices")
+        hits.append(origins.count("disk"))
+    assert hits[-1] == 1, hits
+
+
+def what_is_left_is_read_at_exit(world):
+    """PoCL's compiler is still whole then: a crash would show in the exit code."""
+    plain, _, _ = world.run("left", layer=False)
+    for start in range(4):
+        got, origins, _ = world.run("left", pocl=f"pocl{start}")
+        check_same(plain, got, "left to the exit")
+    assert origins == ["disk"], origins
+
+
 def exec_sets_it(world):
     done = subprocess.run([KILN, "exec", "--print"], capture_output=True, text=True,
                           env=world.variables(OPENCL_LAYERS="/nowhere/own.so"), check=True)
@@ -162,7 +185,7 @@ def exec_sets_it(world):
 def main():
     for check in (all_calls_answer_as_the_driver, a_header_is_in_the_key,
                   what_cannot_be_used_is_not_there, entries_that_are_damaged_are_made_again,
-                  processes_at_once, exec_sets_it):
+                  processes_at_once, several_devices, what_is_left_is_read_at_exit, exec_sets_it):
         with tempfile.TemporaryDirectory() as root:
             start = time.monotonic()
             check(World(root))

@@ -276,6 +276,41 @@ static void compile_and_link(void)
     clReleaseProgram(inputs[1]);
 }
 
+/* --- several devices -------------------------------------------------------------------------- */
+
+enum { DEVICES = 4 };
+
+/* One program for all of them, launched on each. */
+static void build_for_all(void)
+{
+    cl_device_id all[DEVICES];
+    cl_uint count = 0;
+    cl_int code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICES, all, &count);
+    cl_context one = context;
+    cl_command_queue first = queue;
+    count = count < DEVICES ? count : DEVICES;
+    context = clCreateContext(NULL, count, all, NULL, NULL, &code);
+    cl_program program = create(plain);
+    printf("devices %u, build %d\n", count,
+           clBuildProgram(program, 0, NULL, "-I include -DALL", NULL, NULL));
+    cl_kernel kernel = clCreateKernel(program, "add", &code);
+    for (cl_uint i = 0; i < count; i++) {
+        cl_build_status status = CL_BUILD_NONE;
+        code = clGetProgramBuildInfo(program, all[i], CL_PROGRAM_BUILD_STATUS, sizeof(status),
+                                     &status, NULL);
+        printf("device %u: %d, status %d\n", i, code, status);
+        ASK("log", clGetProgramBuildInfo, program, all[i], CL_PROGRAM_BUILD_LOG);
+        queue = clCreateCommandQueue(context, all[i], 0, &code);
+        launch(kernel, "on one of them");
+        clReleaseCommandQueue(queue);
+    }
+    clReleaseKernel(kernel);
+    clReleaseProgram(program);
+    clReleaseContext(context);
+    context = one;
+    queue = first;
+}
+
 /* --- threads ---------------------------------------------------------------------------------- */
 
 static void *build_many(void *user)
@@ -341,6 +376,15 @@ int main(int argc, char **argv)
     }
     if (all || strcmp(what, "threads") == 0) {
         build_in_threads();
+    }
+    if (strcmp(what, "devices") == 0) {
+        build_for_all();
+    }
+    if (strcmp(what, "left") == 0) { /* and nothing of it is released */
+        cl_program program = create(plain);
+        printf("build: %d\n", clBuildProgram(program, 0, NULL, "-I include", NULL, NULL));
+        launch(clCreateKernel(program, "add", NULL), "left");
+        return 0;
     }
     clReleaseCommandQueue(queue);
     clReleaseContext(context);

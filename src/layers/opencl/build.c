@@ -276,7 +276,7 @@ static bool covers_devices(const kn_opencl_wish *earlier, const kn_opencl_wish *
 }
 
 /* A call that the driver refuses leaves of an earlier build what this driver leaves: it builds what
- * the cache had, and is asked once more. */
+ * the cache had, and is asked again. */
 static cl_int replace_build(kn_layer_program *program, bool compile, kn_opencl_wish *wish,
                             const kn_layer_arguments *a, bool *out_notify)
 {

@@ -91,8 +91,10 @@ void kn_layer_count_bypass(const char *reason, uint64_t took_ns);
 
 /* --- capture.c -------------------------------------------------------------------------------- */
 
-/* Something is to be read from PoCL later, at the latest at exit. The driver has built it. */
+/* Something is to be read from PoCL later. */
 void kn_layer_capture_expect(void);
+/* The application has waited for what it launched. */
+void kn_layer_capture_waited(void);
 /* Reads what is unread of a program that ends, as far as docs/decisions/0012 allows. Locked. */
 void kn_layer_capture_program(kn_layer_program *program);
 /* The same for all programs, when the loader leaves the process before it ends. */

@@ -119,8 +119,8 @@ void kn_layer_capture_program(kn_layer_program *program)
 
 /* --- at exit ---------------------------------------------------------------------------------- */
 
-static pthread_once_t capture_once = PTHREAD_ONCE_INIT;
-static atomic_bool capture_expected; /* something was left unread, and no driver comes down yet */
+static atomic_bool capture_unread; /* something waits for a read, and no driver comes down yet */
+static atomic_uint capture_waits;  /* how often the application has waited for launches since */
 
 static void capture_all(void)
 {
@@ -138,28 +138,34 @@ static void capture_all(void)
     }
 }
 
-/* Programs that the application leaves to the end of the process. What PoCL and LLVM have opened by
- * the layer's first build ends after this: so it is not registered before. */
+/* Programs that the application leaves to the end of the process. */
 static void capture_at_exit(void)
 {
     capture_all();
-    atomic_store(&capture_expected, false);
-}
-
-static void register_capture(void)
-{
-    (void)atexit(capture_at_exit); /* where it fails nothing is read at exit */
-    atomic_store(&capture_expected, true);
+    atomic_store(&capture_unread, false);
 }
 
 void kn_layer_capture_expect(void)
 {
-    (void)pthread_once(&capture_once, register_capture);
+    atomic_store(&capture_unread, true);
+}
+
+/* What PoCL's compiler has opened while it compiled for a launch ends before what was registered
+ * earlier, and a read would find it destroyed. So the handler is registered when a launch has been
+ * waited for, and again after twice as many of them; what nobody waited for is not read at exit. */
+void kn_layer_capture_waited(void)
+{
+    if (atomic_load_explicit(&capture_unread, memory_order_relaxed)) {
+        const unsigned waits = atomic_fetch_add(&capture_waits, 1) + 1;
+        if ((waits & (waits - 1)) == 0) {
+            (void)atexit(capture_at_exit); /* where it fails nothing is read at exit */
+        }
+    }
 }
 
 void kn_layer_capture_rest(void)
 {
-    if (atomic_load(&capture_expected)) {
+    if (atomic_load(&capture_unread)) {
         capture_all();
     }
 }

@@ -188,6 +188,34 @@ static cl_int CL_API_CALL call_release_kernel(cl_kernel kernel)
     return code;
 }
 
+/* --- launches --------------------------------------------------------------------------------- */
+
+static cl_int CL_API_CALL call_finish(cl_command_queue queue)
+{
+    const cl_int code = layer_state.target->clFinish(queue);
+    kn_layer_capture_waited();
+    return code;
+}
+
+static cl_int CL_API_CALL call_wait(cl_uint count, const cl_event *events)
+{
+    const cl_int code = layer_state.target->clWaitForEvents(count, events);
+    kn_layer_capture_waited();
+    return code;
+}
+
+static cl_int CL_API_CALL call_read(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                    size_t offset, size_t size, void *data, cl_uint count,
+                                    const cl_event *wait, cl_event *event)
+{
+    const cl_int code = layer_state.target->clEnqueueReadBuffer(queue, buffer, blocking, offset,
+                                                                size, data, count, wait, event);
+    if (blocking == CL_TRUE) {
+        kn_layer_capture_waited();
+    }
+    return code;
+}
+
 /* --- functions of extensions ------------------------------------------------------------------ */
 
 /* They take programs and go past every layer: what the application makes from now on is left to the
@@ -243,6 +271,9 @@ static const kn_cl_calls layer_calls = {
     .clGetKernelInfo = kn_layer_kernel_info,
     .clGetKernelArgInfo = kn_layer_kernel_arg_info,
     .clGetKernelWorkGroupInfo = kn_layer_kernel_group_info,
+    .clFinish = call_finish,
+    .clWaitForEvents = call_wait,
+    .clEnqueueReadBuffer = call_read,
     .clGetExtensionFunctionAddressForPlatform = call_extension_of,
     .clGetExtensionFunctionAddress = call_extension,
     .leave = leave_layer,
