@@ -21,8 +21,10 @@
 #define SHARE 20
 #define NAME_LENGTH 400
 
-/* The largest that is kept: it is written whole. */
+/* The largest that is kept: it is written whole. And how much caches of the program's get of it,
+ * after the first one. */
 #define KEPT_LIMIT ((size_t)256 << 20)
+#define GIVEN_LIMIT ((uint64_t)256 << 20)
 
 struct kn_layer_kept {
     kn_vulkan_site *site;
@@ -32,17 +34,19 @@ struct kn_layer_kept {
     kn_cond changed;
     kiln_recipe *recipe; /* NULL: nothing is kept */
     bool opened;
-    bool tried;               /* to have a cache to make pipelines with */
-    bool stored;              /* the store had something */
-    VkPipelineCache cache;    /* what pipelines are made with; the driver synchronises it */
-    VkPipelineCache gathered; /* what the program's own caches held */
-    bool handed_out;          /* one of those got what is kept */
-    kn_map adopted;   /* a cache of the program's: how many pipelines since it was gathered */
-    uint64_t used;    /* pipelines since the device was made */
-    uint64_t unsaved; /* and since the last save */
+    bool tried;            /* to have a cache to make pipelines with */
+    bool stored;           /* the store had something */
+    VkPipelineCache cache; /* what pipelines are made with; the driver synchronises it */
+    bool handed_out;       /* a cache of the program's got what is kept */
+    bool read;             /* the program has read one: it saves them */
+    kn_map adopted;        /* a cache of the program's: how many pipelines since it was gathered */
+    uint64_t used;         /* pipelines since the device was made */
+    uint64_t unsaved;      /* and since the last save */
     kn_thread *saver;
     bool stops;
-    kn_mutex saving; /* of a save, which reads `gathered`; comes before `mutex` */
+    kn_mutex gathering;       /* guards what follows; comes before `mutex` */
+    VkPipelineCache gathered; /* what is stored, and what the program's own caches held */
+    uint64_t given;           /* bytes that caches of the program's got */
 };
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -65,7 +69,7 @@ kn_layer_kept *kn_layer_kept_create(kn_vulkan_site *site, const kn_vk_layer_devi
     kept->site = site;
     kn_fork_guard_init(&kept->guard);
     kn_mutex_init(&kept->mutex);
-    kn_mutex_init(&kept->saving);
+    kn_mutex_init(&kept->gathering);
     kn_cond_init(&kept->changed);
     kn_map_init(&kept->adopted);
     name_program(kept, info);
@@ -126,31 +130,55 @@ VkPipelineCache kn_layer_kept_cache(kn_layer_kept *kept)
 
 /* --- saving ----------------------------------------------------------------------------------- */
 
-/* False where nothing but headers would be saved. */
-static bool has_data(const kn_layer_kept *kept, VkPipelineCache cache)
+/* How many bytes it holds; 0 where it is but a header. */
+static size_t size_of_data(const kn_layer_kept *kept, VkPipelineCache cache)
 {
     size_t size = 0;
     return cache != VK_NULL_HANDLE &&
-           kept->site->get_data(kept->site->device, cache, &size, NULL) == VK_SUCCESS &&
-           kn_vulkan_is_filled(size);
+                   kept->site->get_data(kept->site->device, cache, &size, NULL) == VK_SUCCESS &&
+                   kn_vulkan_is_filled(size)
+               ? size
+               : 0;
 }
 
+/* What was gathered, in an object that nobody else changes; VK_NULL_HANDLE where that is nothing.
+ */
+static VkPipelineCache copy_gathered(kn_layer_kept *kept)
+{
+    const kn_vulkan_site *site = kept->site;
+    VkPipelineCache copy = VK_NULL_HANDLE;
+    kn_mutex_lock(&kept->gathering);
+    if (size_of_data(kept, kept->gathered) > 0 &&
+        kn_vulkan_make_cache(site, NULL, 0, &copy, NULL) == KILN_OK &&
+        site->merge(site->device, copy, 1, &kept->gathered) != VK_SUCCESS) {
+        site->destroy_cache(site->device, copy, NULL);
+        copy = VK_NULL_HANDLE;
+    }
+    kn_mutex_unlock(&kept->gathering);
+    return copy;
+}
+
+/* By the thread, or when that has finished. */
 static void save_kept(kn_layer_kept *kept)
 {
     VkPipelineCache caches[2];
     uint32_t count = 0;
-    kn_mutex_lock(&kept->saving);
     kn_mutex_lock(&kept->mutex);
     const bool due = kept->unsaved > 0 && kept->recipe != NULL;
-    const VkPipelineCache candidates[] = {kept->cache, kept->gathered};
+    const VkPipelineCache own = kept->cache;
     kept->unsaved = 0;
     kn_mutex_unlock(&kept->mutex);
-    for (size_t i = 0; due && i < sizeof(candidates) / sizeof(*candidates); i++) {
-        if (has_data(kept, candidates[i])) {
-            caches[count++] = candidates[i];
-        }
+    if (!due || !kn_cache_stores(kept->site->cache)) {
+        return;
     }
-    if (count > 0 && kn_cache_stores(kept->site->cache)) {
+    const VkPipelineCache gathered = copy_gathered(kept);
+    if (size_of_data(kept, own) > 0) {
+        caches[count++] = own;
+    }
+    if (gathered != VK_NULL_HANDLE) {
+        caches[count++] = gathered;
+    }
+    if (count > 0) {
         kiln_diag diag = KILN_DIAG_INIT;
         if (kn_vulkan_save(kept->site, kept->recipe, kept->name, caches, count, KEPT_LIMIT,
                            &diag) != KILN_OK) {
@@ -158,7 +186,7 @@ static void save_kept(kn_layer_kept *kept)
         }
         kiln_diag_clear(&diag);
     }
-    kn_mutex_unlock(&kept->saving);
+    kept->site->destroy_cache(kept->site->device, gathered, NULL);
 }
 
 static void run_saver(void *user)
@@ -224,21 +252,41 @@ static uint64_t count_in(const void *box)
     return (uint64_t)(uintptr_t)box - 1;
 }
 
+/* With `gathering` held. */
+static void open_gathered(kn_layer_kept *kept)
+{
+    bool loaded = false;
+    if (kept->gathered == VK_NULL_HANDLE) {
+        loaded = load_stored(kept, &kept->gathered);
+        if (!loaded) {
+            kn_ignore(kn_vulkan_make_cache(kept->site, NULL, 0, &kept->gathered, NULL));
+        }
+    }
+    kn_mutex_lock(&kept->mutex);
+    kept->stored = kept->stored || loaded;
+    kn_mutex_unlock(&kept->mutex);
+}
+
 void kn_layer_kept_adopt(kn_layer_kept *kept, VkPipelineCache cache)
 {
-    VkPipelineCache stored = VK_NULL_HANDLE;
     kn_mutex_lock(&kept->mutex);
-    const bool first = !kept->handed_out;
+    const bool first = !kept->handed_out, gives = first || !kept->read;
     kept->handed_out = true;
     (void)kn_map_put(&kept->adopted, &cache, sizeof(cache), box_count(0), NULL);
-    const bool loads = first && open_kept(kept) && load_stored(kept, &stored);
-    kept->stored = kept->stored || loads;
+    const bool opens = gives && open_kept(kept);
     kn_mutex_unlock(&kept->mutex);
-    if (loads) {
-        /* What cannot be merged is not there. */
-        (void)kept->site->merge(kept->site->device, cache, 1, &stored);
-        kept->site->destroy_cache(kept->site->device, stored, NULL);
+    if (!opens) {
+        return;
     }
+    kn_mutex_lock(&kept->gathering);
+    open_gathered(kept);
+    const size_t size = size_of_data(kept, kept->gathered);
+    if (size > 0 && (first || kept->given + size <= GIVEN_LIMIT)) {
+        kept->given += size;
+        /* What cannot be merged is not there. */
+        (void)kept->site->merge(kept->site->device, cache, 1, &kept->gathered);
+    }
+    kn_mutex_unlock(&kept->gathering);
 }
 
 void kn_layer_kept_adopted_used(kn_layer_kept *kept, VkPipelineCache cache, uint32_t count)
@@ -265,23 +313,18 @@ void kn_layer_kept_gather(kn_layer_kept *kept, VkPipelineCache cache, bool goes)
     } else if (count > 0) {
         (void)kn_map_put(&kept->adopted, &cache, sizeof(cache), box_count(0), NULL);
     }
+    kept->read = kept->read || (box != NULL && !goes);
     const bool keeps = count > 0 && open_kept(kept);
     kn_mutex_unlock(&kept->mutex);
     if (!keeps) {
         return;
     }
-    kn_mutex_lock(&kept->saving);
-    if (kept->gathered == VK_NULL_HANDLE) {
-        VkPipelineCache made = VK_NULL_HANDLE;
-        kn_ignore(kn_vulkan_make_cache(kept->site, NULL, 0, &made, NULL));
-        kn_mutex_lock(&kept->mutex);
-        kept->gathered = made;
-        kn_mutex_unlock(&kept->mutex);
-    }
+    kn_mutex_lock(&kept->gathering);
+    open_gathered(kept);
     const bool merged =
         kept->gathered != VK_NULL_HANDLE &&
         kept->site->merge(kept->site->device, kept->gathered, 1, &cache) == VK_SUCCESS;
-    kn_mutex_unlock(&kept->saving);
+    kn_mutex_unlock(&kept->gathering);
     kn_mutex_lock(&kept->mutex);
     add_unsaved(kept, merged ? count : 0);
     kn_mutex_unlock(&kept->mutex);
@@ -317,7 +360,7 @@ void kn_layer_kept_destroy(kn_layer_kept *kept)
     kiln_recipe_destroy(kept->recipe);
     kn_map_deinit(&kept->adopted);
     kn_cond_deinit(&kept->changed);
-    kn_mutex_deinit(&kept->saving);
+    kn_mutex_deinit(&kept->gathering);
     kn_mutex_deinit(&kept->mutex);
     kn_fork_guard_deinit(&kept->guard);
     free(kept);

@@ -23,8 +23,8 @@ void kn_layer_kept_used(kn_layer_kept *kept, uint32_t count);
 
 /* --- the program's own, whose data it did not bring ------------------------------------------- */
 
-/* It was made, and no thread but this one has it yet: the first one of a device gets what is kept.
- */
+/* It was made, and no thread but this one has it yet: it gets what is kept, the first one of a
+ * device in any case, further ones as long as the program has read none. */
 void kn_layer_kept_adopt(kn_layer_kept *kept, VkPipelineCache cache);
 /* Pipelines were asked for with it. */
 void kn_layer_kept_adopted_used(kn_layer_kept *kept, VkPipelineCache cache, uint32_t count);
