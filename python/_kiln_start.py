@@ -23,6 +23,7 @@ def _triton(module: ModuleType) -> None:
     # Triton imports what the variable names, and fails where it cannot: it is set when that is there.
     importlib.import_module("kiln.triton")
     os.environ.setdefault("TRITON_CACHE_MANAGER", "kiln.triton:CacheManager")
+    importlib.import_module("kiln._triton_key").install(module)
 
 
 def _jax(module: ModuleType) -> None:

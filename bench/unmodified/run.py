@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PROGRAMS = ["cupy_operations", "torch_jiterator", "torch_kernel", "cuda_core", "numba_cuda",
+PROGRAMS = ["cupy_operations", "torch_jiterator", "torch_kernel", "cuda_core", "numba_kernels",
             "cuda_core_linker", "cudnn_engines", "torch_fft", "triton_matmul", "torch_compile",
             "jax_layers"]
 
@@ -34,7 +34,7 @@ def environment(home, kiln_home):
     for name, where in {"HOME": "", "CUPY_CACHE_DIR": "cupy", "CUDA_CACHE_PATH": "cuda",
                         "PYTORCH_KERNEL_CACHE_PATH": "torch", "TRITON_CACHE_DIR": "triton",
                         "TORCHINDUCTOR_CACHE_DIR": "inductor", "XDG_CACHE_HOME": "xdg",
-                        "JAX_COMPILATION_CACHE_DIR": "jax"}.items():
+                        "JAX_COMPILATION_CACHE_DIR": "jax", "NUMBA_CACHE_DIR": "numba"}.items():
         env[name] = str(home / where) if where else str(home)
     (home / "torch").mkdir(parents=True, exist_ok=True)
     env["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"

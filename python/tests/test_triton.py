@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+import types
 from pathlib import Path
 from typing import Any, Callable
 
@@ -16,7 +18,7 @@ from conftest import PACKAGE
 from triton_compile import compile_kernel, load_kernel
 
 import kiln
-from kiln import _files, triton
+from kiln import _files, _triton_key, triton
 
 def test_a_group_is_found_by_the_next_process(python: Callable[..., str], home: Path) -> None:
     compile_kernel(triton.CacheManager("KEY"), "add", "first")
@@ -220,3 +222,85 @@ def test_the_report_of_kiln_exec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ["triton", "memory", "add.json", ""],
     ]
     assert int(lines[0][2]) >= int(lines[1][3]) > 0  # what the hit spared is what the compile took
+
+
+# --- Triton's digest of its own files -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package like Triton's, whose files are old enough."""
+    monkeypatch.setattr(_triton_key, "_SETTLED_NS", 0)
+    root = tmp_path / "triton"
+    for name in ("runtime/cache.py", "compiler/code.py", "_C/libtriton.so"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    time.sleep(0.02)  # what is written next has another time
+    return root
+
+
+def asked(root: Path) -> tuple[str, bool]:
+    """What a process is told, and whether it had to read the files."""
+    read = []
+
+    def own() -> str:
+        read.append(root)
+        return "-".join(path.read_text() for path in sorted(root.rglob("*")) if path.is_file())
+
+    module = types.ModuleType("triton.runtime.cache")
+    module.__file__, module.triton_key = str(root / "runtime/cache.py"), own  # type: ignore[attr-defined]
+    _triton_key.install(module)
+    _triton_key.install(module)
+    assert module.triton_key() == module.triton_key()
+    return module.triton_key(), bool(read)
+
+
+def test_tritons_files_are_read_once(sources: Path) -> None:
+    first, read = asked(sources)
+    assert read and asked(sources) == (first, False)
+    (sources / "runtime/__pycache__").mkdir()
+    (sources / "runtime/__pycache__/cache.pyc").write_text("bytecode")
+    assert asked(sources) == (first, False)
+
+
+@pytest.mark.parametrize("change", ["content", "replaced", "added", "gone", "linked"])
+def test_and_again_when_one_changed(sources: Path, tmp_path: Path, change: str) -> None:
+    code = sources / "compiler/code.py"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "more.py").write_text("more")
+    if change == "linked":
+        (sources / "backends").symlink_to(elsewhere)
+    asked(sources)
+    before = code.stat()
+    time.sleep(0.02)
+    if change == "content":  # of the same size, its time set back
+        code.write_text("compiler/CODE.py")
+        os.utime(code, ns=(before.st_atime_ns, before.st_mtime_ns))
+    elif change == "replaced":
+        (sources / "new").write_text("compiler/CODE.py")
+        os.utime(sources / "new", ns=(before.st_atime_ns, before.st_mtime_ns))
+        (sources / "new").replace(code)
+    elif change == "added":
+        (sources / "compiler/more.py").write_text("more")
+    elif change == "gone":
+        code.unlink()
+    else:
+        (elsewhere / "more.py").write_text("MORE")
+    answer, read = asked(sources)
+    assert read and asked(sources) == (answer, False)
+
+
+def test_young_files_are_always_read(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_triton_key, "_SETTLED_NS", 3_600_000_000_000)
+    assert asked(sources)[1] and asked(sources)[1]
+    (sources / "loop").symlink_to(sources)
+    monkeypatch.setattr(_triton_key, "_SETTLED_NS", 0)
+    monkeypatch.setattr(_triton_key, "_FILES_MAX", 50)
+    assert asked(sources)[1] and asked(sources)[1]
+
+
+def test_a_triton_without_the_function_is_left_alone() -> None:
+    module = types.ModuleType("triton.runtime.cache")
+    _triton_key.install(module)
+    assert not hasattr(module, "triton_key")

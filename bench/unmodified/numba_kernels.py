@@ -11,7 +11,7 @@ cuda.current_context()
 clock = Clock()
 
 
-@cuda.jit
+@cuda.jit(cache=True)  # what links a file cannot be kept by Numba
 def double(x):
     i = cuda.grid(1)
     if i < x.size:
