@@ -123,10 +123,9 @@ static cl_int ask_build(kn_layer_program *program, cl_device_id device, cl_progr
     kn_answer_query query = {KN_ANSWER_BUILD, 0, 0, name};
     if (build != NULL && build->answers != NULL &&
         find_wished_device(build->wish, device, &query.first)) {
-        const char *options = build->unit             ? build->wish->texts[0].options
-                              : build->loaded == NULL ? build->wish->link_options
-                                                      : NULL;
-        if (name == CL_PROGRAM_BUILD_OPTIONS && options != NULL) {
+        const bool linked = build->loaded == NULL && !build->unit;
+        const char *options = linked ? build->wish->link_options : build->wish->texts[0].options;
+        if (name == CL_PROGRAM_BUILD_OPTIONS) { /* which drivers may forget with a binary */
             return kn_answers_reply(CL_SUCCESS, kn_span_of(options, strlen(options) + 1), size,
                                     value, out_size);
         }

@@ -214,7 +214,9 @@ static void set_built(const build_call *call, cl_build_status status, cl_program
             built->status = status;
             built->type = status == CL_BUILD_SUCCESS ? type : CL_PROGRAM_BINARY_TYPE_NONE;
             (void)snprintf(built->options, sizeof(built->options), "%s",
-                           call->options != NULL ? call->options : "");
+                           call->options != NULL && call->program->made != MADE_OF_BINARY
+                               ? call->options
+                               : "");
         }
     }
 }

@@ -1,9 +1,9 @@
 /* A strict OpenCL driver inside the process, as the table of functions that a loader gives to a
  * layer. It knows which of its handles are alive, counts every call with one that is not, and loses
- * with a binary what real drivers lose: the log, attributes, names of arguments. "Compiling" copies
- * the text; each "__kernel NAME" in it is a kernel with one argument. Text with "broken" in it does
- * not compile, with "loose" it does not link; an option -bad is refused. The addresses of released
- * objects come again at once. Threads: any, but for open and close. */
+ * with a binary what real drivers lose: log, options, attributes, names of arguments. "Compiling"
+ * copies the text; each "__kernel NAME" in it is a kernel with one argument. Text with "broken" in
+ * it does not compile, with "loose" it does not link; an option -bad is refused. The addresses of
+ * released objects come again at once. Threads: any, but for open and close. */
 #ifndef KILN_TESTS_STRICTCL_H
 #define KILN_TESTS_STRICTCL_H
 

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""OpenCL programs that nobody changed, with and without kiln's layer: opencl.py [--runs N]
+[--tests PYOPENCL_TESTS] LAYER [CLIENT ...]
+
+LAYER is libkiln-opencl.so; Debian's clinfo, clpeak, hashcat, ffmpeg and python3-pyopencl are the clients, those
+that are not installed are left out. Each start is a process with a home of its own; medians of N starts
+(3), wall and processor time (user and system, of all its threads) in seconds:
+  cold       no kiln, the driver's cache empty        own     no kiln, the driver's cache warm
+  first      kiln, everything empty                   warm    kiln's cache as five starts left it, the driver's empty
+  off        own under the layer with KILN_NO_CACHE=1: nothing to gain
+  four       four processes at once, kiln warm, the driver's cache empty, until the last has ended
+"same" says whether what each printed is what it prints without kiln."""
+import argparse
+import os
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SOURCE = "testsrc=size=320x240:rate=5:duration=1"
+
+
+def filtered(name):
+    return ["ffmpeg", "-v", "error", "-init_hw_device", "opencl=ocl", "-filter_hw_device", "ocl", "-f", "lavfi",
+            "-i", SOURCE, "-vf", f"format=yuv420p,hwupload,{name},hwdownload,format=yuv420p", "-f", "framemd5", "-"]
+
+
+def clients(tests):
+    rows = {"clinfo": ["clinfo"],
+            "clpeak": ["clpeak", "--kernel-latency"],
+            "clpeak-sp": ["clpeak", "--compute-sp", "-i", "2"],
+            "ffmpeg-unsharp": filtered("unsharp_opencl"),
+            "ffmpeg-avgblur": filtered("avgblur_opencl=sizeX=5"),
+            "ffmpeg-nlmeans": filtered("nlmeans_opencl=p=3:r=5")}
+    for mode in (0, 100, 900, 1000, 1400, 1700, 5100, 6000, 10800, 11500):
+        rows[f"hashcat-{mode}"] = ["hashcat", "-b", "-m", str(mode), "--machine-readable", "--force", "--session", "HOME"]
+    if tests:
+        rows["pyopencl"] = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA",
+                            f"{tests}/test_wrapper.py", f"{tests}/test_clmath.py", "-k",
+                            "not test_sub_buffers and not bessel"]
+    return {name: row for name, row in rows.items() if shutil.which(row[0])}
+
+
+def neutral(name, text):
+    """Without speeds, times, and the names of temporary files."""
+    if name.startswith("hashcat"):
+        return "\n".join(":".join(line.split(":")[:2]) for line in text.splitlines() if re.match(r"\d+:\d+:", line))
+    if name.startswith("clpeak"):
+        return re.sub(r"[\d.]+( us)?$", "N", text, flags=re.M)
+    if name == "pyopencl":
+        return "\n".join(sorted(re.sub(r" - .*", "", line) for line in text.splitlines()
+                                if re.match(r"(PASSED|FAILED|SKIPPED|ERROR)", line)))
+    return text
+
+
+class Bench:
+    def __init__(self, root, layer):
+        self.root, self.layer, self.homes = Path(root), layer, 0
+
+    def variables(self, driver, kiln=None, **more):
+        self.homes += 1
+        home = self.root / f"home{self.homes}"
+        for folder in (home, self.root / driver):
+            folder.mkdir(exist_ok=True)
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("KILN_", "OPENCL_LAYERS", "XDG_"))}
+        env.update(HOME=str(home), XDG_CACHE_HOME=str(home), XDG_DATA_HOME=str(home),
+                   POCL_CACHE_DIR=str(self.root / driver), **more)
+        if kiln:
+            env.update(OPENCL_LAYERS=self.layer, KILN_CACHE_DIR=str(self.root / kiln))
+        return env
+
+    def fresh(self):
+        self.homes += 1
+        return f"driver{self.homes}"
+
+    def start(self, row, env):
+        row = [part if part != "HOME" else Path(env["HOME"]).name for part in row]  # one a process
+        return subprocess.Popen(row, env=env, cwd=env["HOME"], text=True, errors="replace",
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+    def run(self, row, env):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        start = time.monotonic()
+        out = self.start(row, env).communicate()[0]
+        wall = time.monotonic() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, out
+
+    def four(self, row, kiln):
+        begin = time.monotonic()
+        driver = self.fresh()
+        all_four = [self.start(row, self.variables(driver, kiln)) for _ in range(4)]
+        outs = [process.communicate()[0] for process in all_four]
+        return time.monotonic() - begin, outs
+
+
+def measure(bench, name, row, runs):
+    said, table = [], {}
+
+    def column(title, make):
+        rows = [bench.run(row, make()) for _ in range(runs)]
+        said.extend(neutral(name, out) for _, _, out in rows)
+        table[title] = tuple(statistics.median(values) for values in list(zip(*rows))[:2])
+
+    own = bench.fresh()
+    bench.run(row, bench.variables(own))
+    column("cold", lambda: bench.variables(bench.fresh()))
+    column("own", lambda: bench.variables(own))
+    column("off", lambda: bench.variables(own, "off", KILN_NO_CACHE="1"))
+    column("first", lambda: bench.variables(bench.fresh(), bench.fresh()))
+    for _ in range(5):
+        bench.run(row, bench.variables(bench.fresh(), name))
+    column("warm", lambda: bench.variables(bench.fresh(), name))
+    wall, outs = bench.four(row, name)
+    said.extend(neutral(name, out) for out in outs)
+    cells = " | ".join(f"{table[t][0]:.2f} / {table[t][1]:.2f}" for t in ("cold", "own", "off", "first", "warm"))
+    print(f"| {name} | {cells} | {wall:.2f} | {'yes' if len(set(said)) == 1 else 'NO'} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("layer")
+    parser.add_argument("client", nargs="*")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--tests")
+    options = parser.parse_args()
+    print("| client | cold | own | off | first | warm | four | same |",
+          "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |", sep="\n")
+    for name, row in clients(options.tests).items():
+        if not options.client or name in options.client:
+            with tempfile.TemporaryDirectory() as root:
+                measure(Bench(root, options.layer), name, row, options.runs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
