@@ -308,9 +308,9 @@ static void print_urls(const char *list)
     }
 }
 
-static void print_python(void)
+static void print_python(cli_pool *pool)
 {
-    const char *trouble = exec_python_bytecode();
+    const char *trouble = exec_python_bytecode(pool, NULL);
     if (trouble != NULL) {
         out_print(stdout, "\nPython\n  slow      %s\n", trouble);
     }
@@ -403,7 +403,7 @@ static bool print_doctor_text(cli_pool *pool, const doctor_findings *findings)
         !print_drivers(pool, findings)) {
         return false;
     }
-    print_python();
+    print_python(pool);
     print_variables();
     return true;
 }

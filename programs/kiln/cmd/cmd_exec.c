@@ -33,7 +33,8 @@ static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, s
                                   "leave out the adapters of kiln's Python package"},
                                  OPT_END};
 
-static bool write_report(const cmd_context *context, const exec_options *options, const char *path)
+static bool write_report(const cmd_context *context, const exec_options *options,
+                         const char *program, const char *path)
 {
     exec_report report;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -44,8 +45,9 @@ static bool write_report(const cmd_context *context, const exec_options *options
     }
     if (options->stats) {
         exec_report_print(&report, context->pool, stderr);
-        if (exec_python_bytecode() != NULL) {
-            console_say(context->console, "%s", exec_python_bytecode());
+        const char *trouble = exec_python_bytecode(context->pool, program);
+        if (trouble != NULL) {
+            console_say(context->console, "%s", trouble);
         }
     }
     if (options->report != NULL) {
@@ -71,7 +73,7 @@ static exit_code run_watched(const cmd_context *context, const exec_options *opt
     exit_code code = EXIT_TROUBLE;
     if (exec_environment_add(environment, "KILN_EXEC_REPORT", path)) {
         code = exec_child_run(context, environment, arguments, false);
-        (void)write_report(context, options, path);
+        (void)write_report(context, options, environment->program, path);
     } else {
         code = cmd_no_memory(context);
     }

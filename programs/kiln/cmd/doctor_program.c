@@ -8,6 +8,7 @@
 #include "exec/audit.h"
 #include "exec/child.h"
 #include "exec/environment.h"
+#include "exec/python.h"
 #include "exec/report.h"
 
 typedef struct program_findings {
@@ -109,6 +110,10 @@ static bool print_program_text(cli_pool *pool, const program_findings *findings)
         (void)puts("  none was used");
     }
     exec_report_print(&findings->report, pool, stdout);
+    const char *trouble = exec_python_bytecode(pool, findings->environment.program);
+    if (trouble != NULL) {
+        out_print(stdout, "Python\n  slow: %s\n", trouble);
+    }
     out_print(stdout, "the program ended with exit code %d\n", (int)findings->ended);
     return true;
 }

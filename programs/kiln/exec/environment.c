@@ -264,7 +264,8 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
 {
     memset(out, 0, sizeof(*out));
     const char *libraries = find_libraries(pool, diag);
-    const char *file = libraries != NULL && program != NULL ? find_program(pool, program) : NULL;
+    const char *file = program != NULL ? find_program(pool, program) : NULL;
+    out->program = file;
     if (libraries == NULL) {
         return KILN_E_UNAVAILABLE;
     }

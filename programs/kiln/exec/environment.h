@@ -20,6 +20,7 @@ typedef struct exec_library {
 typedef struct exec_environment {
     exec_setting settings[EXEC_SETTINGS_MAX];
     size_t count;
+    const char *program;   /* its file; NULL: not found */
     const char *libraries; /* the directory of what kiln puts into programs */
     exec_library nvrtc[EXEC_MAJORS], jitlink[EXEC_MAJORS]; /* for doctor */
     size_t nvrtc_count, jitlink_count;

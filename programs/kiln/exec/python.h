@@ -8,8 +8,9 @@
  * False when out of memory. */
 bool exec_python_add(exec_environment *environment);
 
-/* One line for a user whose Python compiles all that it imports at every start; NULL if it does
- * not. */
-const char *exec_python_bytecode(void);
+/* One line for a user whose Python compiles at every start what it imports: by the environment, or,
+ * for `program` (a file, or NULL), since the directories of its packages cannot be written. NULL if
+ * it does not, as far as is cheap to see. */
+const char *exec_python_bytecode(cli_pool *pool, const char *program);
 
 #endif

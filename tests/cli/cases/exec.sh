@@ -21,6 +21,27 @@ t exec --report /no/such/place/report.json -- true
 KILN_PYTHON=0 "$KILN" exec -- sh -c 'echo "KILN_PYTHON=${KILN_PYTHON-unset}"'
 "$KILN" exec --no-python -- sh -c 'echo "KILN_PYTHON=${KILN_PYTHON-unset}"'
 PYTHONDONTWRITEBYTECODE=1 "$KILN" exec --stats -- true 2>&1
+# And for one that cannot keep the bytecode of a package: here a file lies where the directory should be.
+mkdir -p env/bin site/torch
+printf '#!/bin/sh\nexit 0\n' >env/bin/python3
+chmod +x env/bin/python3
+printf '#!%s\n' "$PWD/env/bin/python3" >env/bin/torchrun
+chmod +x env/bin/torchrun
+: >site/torch/__init__.py
+: >site/torch/__pycache__
+export PYTHONPATH="$PWD/site"
+"$KILN" exec --stats -- env/bin/python3 2>&1
+"$KILN" exec --stats -- env/bin/torchrun 2>&1
+"$KILN" doctor -- env/bin/python3 2>&1 | sed -n '/^Python/,$p'
+echo "-- elsewhere, written, and no Python"
+PYTHONPYCACHEPREFIX=/tmp "$KILN" exec --stats -- env/bin/python3 2>&1
+"$KILN" exec --stats -- true 2>&1
+rm site/torch/__pycache__
+"$KILN" exec --stats -- env/bin/python3 2>&1
+mkdir site/torch/__pycache__
+: >site/torch/__pycache__/__init__.cpython-311.pyc
+"$KILN" doctor -- env/bin/python3 2>&1 | sed -n '/^Python/,$p'
+unset PYTHONPATH
 # The user's lists stay behind kiln's.
 LD_LIBRARY_PATH=/mine "$KILN" exec -- sh -c 'case $LD_LIBRARY_PATH in */mine) echo kept ;; *) echo "lost: $LD_LIBRARY_PATH" ;; esac'
 KILN_LIBEXEC=/no/such/place "$KILN" exec --print >/dev/null
