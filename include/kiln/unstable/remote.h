@@ -50,6 +50,24 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_generate(
 KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_show(
     const char *path, char out_public[KILN_PUBLIC_KEY_TEXT_SIZE], kiln_diag *diag);
 
+/* A signature that lies next to a pack: text (docs/formats.md). */
+#define KILN_PACK_SIGNATURE_SIZE 256
+
+/* Signs the bytes of a pack with $KILN_SIGNING_KEY; judges them by $KILN_TRUST and
+ * $KILN_TRUSTED_KEYS: `what` names the pack in messages, `text_size` is 0 where there is no
+ * signature.
+ * Threads: any, while nobody changes the environment.   Blocks: disk.
+ * Owns: `out_text` is the caller's, and ends with a NUL.
+ * Fails: KILN_MISS without a diag (sign: there is no key; judge: no key is set to judge by),
+ * KILN_E_REJECTED (judge: nobody signed it, or no trusted key did), KILN_E_INVALID (a variable, a
+ * key file), KILN_E_INTERNAL, KILN_E_UNSUPPORTED (Windows), KILN_E_NOMEM. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_pack_sign(const void *data, size_t size,
+                                                    char out_text[KILN_PACK_SIGNATURE_SIZE],
+                                                    kiln_diag *diag);
+KILN_API KILN_MUST_CHECK kiln_status kiln_pack_judge(const char *what, const void *data,
+                                                     size_t size, const char *text,
+                                                     size_t text_size, kiln_diag *diag);
+
 /* --- moving many at once ---------------------------------------------------------------------- */
 
 /* Entries between a cache's disk (or a pack) and remotes, one after the other, each waited for:

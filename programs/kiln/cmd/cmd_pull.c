@@ -2,6 +2,7 @@
  * and into a pack. */
 #include <string.h>
 
+#include "cmd/ship_command.h"
 #include "cmd/transfer_command.h"
 
 static const opt_spec specs[] = {TRANSFER_ROWS,
@@ -9,6 +10,8 @@ static const opt_spec specs[] = {TRANSFER_ROWS,
                                   "pull what kiln push --name NAME pushed"},
                                  {"pack", 'p', OPT_TEXT, offsetof(transfer_options, pack), "FILE",
                                   "write a pack of exactly these entries, too"},
+                                 {"unsigned", 0, OPT_FLAG, offsetof(transfer_options, unsigned_too),
+                                  NULL, "oci://: take packs though no key is set to judge them by"},
                                  SESSION_CACHE_ROW(transfer_options),
                                  SESSION_JSON_ROW(transfer_options),
                                  OPT_END};
@@ -130,6 +133,14 @@ static exit_code run_pull(const cmd_context *context, void *fields, const opt_li
     cli_transfer t;
     kiln_pack_info info = {.struct_size = sizeof(info)};
     kiln_diag diag = KILN_DIAG_INIT;
+    if (ship_is_meant(arguments)) {
+        return ship_pull_command(context, options, arguments);
+    }
+    if (options->unsigned_too) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "set KILN_TRUST=any", "--unsigned",
+                            "it is for registries (oci://)");
+        return cmd_fail(context, &diag);
+    }
     if ((options->name != NULL) == (arguments->count > 0)) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "give manifests, or --name NAME", "",
                             "neither manifests nor --name is given");
@@ -155,12 +166,15 @@ static exit_code run_pull(const cmd_context *context, void *fields, const opt_li
 
 const cli_command cmd_pull = {
     .name = "pull",
-    .usage = "[MANIFEST...]",
-    .summary = "Gets from remotes what manifests name, or what was pushed under a name",
+    .usage = "[oci://REGISTRY/NAME:TAG|MANIFEST...]",
+    .summary = "Gets what manifests name, or what was pushed, from remotes or a registry",
     .details =
         "Into the cache, and with --pack into a pack as well. Nothing is compiled: what no remote\n"
         "has is reported as missing. KILN_TRUST decides what is taken; exits 5 if something was\n"
-        "refused or damaged.",
+        "refused or damaged.\n\n"
+        "From a registry of container images (oci+http:// without TLS) come the packs that kiln\n"
+        "push put there: into the cache, or, with --pack, into that file instead. A key of\n"
+        "KILN_TRUSTED_KEYS must have signed them. It needs skopeo.",
     .options = specs,
     .options_size = sizeof(transfer_options),
     .min_arguments = 0,

@@ -1,4 +1,5 @@
 /* kiln push: gives remotes what manifests name, what a pack holds, or all of the cache. */
+#include "cmd/ship_command.h"
 #include "cmd/transfer_command.h"
 
 static const opt_spec specs[] = {
@@ -88,6 +89,9 @@ static exit_code run_push(const cmd_context *context, void *fields, const opt_li
     cli_transfer t;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_pack *pack = NULL;
+    if (ship_is_meant(arguments)) {
+        return ship_push_command(context, options, arguments);
+    }
     if (options->pack != NULL && arguments->count > 0) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "give one of them", "",
                             "both manifests and --pack");
@@ -119,12 +123,16 @@ static exit_code run_push(const cmd_context *context, void *fields, const opt_li
 
 const cli_command cmd_push = {
     .name = "push",
-    .usage = "[MANIFEST...]",
-    .summary = "Gives remotes what manifests name, a pack, or the whole cache",
+    .usage = "[oci://REGISTRY/NAME:TAG|MANIFEST...]",
+    .summary = "Gives remotes, or a registry, what manifests name, a pack, or the whole cache",
     .details =
         "Uploads the entries that the manifests' kernels have in the cache for the targets (kiln\n"
         "warm makes them), those of a pack, or, without either, all. What a remote has stays\n"
-        "there. KILN_SIGNING_KEY signs.",
+        "there. KILN_SIGNING_KEY signs.\n\n"
+        "To a registry of container images go packs, as an image: one layer a target, of --pack "
+        "or\n"
+        "of the whole cache. It needs skopeo, which logs in as docker and podman do. oci+http://\n"
+        "is a registry without TLS.",
     .options = specs,
     .options_size = sizeof(transfer_options),
     .min_arguments = 0,

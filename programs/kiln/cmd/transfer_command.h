@@ -20,6 +20,7 @@ typedef struct transfer_options {
     const char *name;
     bool all;
     bool replace, train; /* of push */
+    bool unsigned_too;   /* of pull, from a registry */
 } transfer_options;
 
 #define TRANSFER_ROWS                                                                              \

@@ -1,0 +1,116 @@
+/* Options that only remotes have are refused here, so that none is passed over. */
+#include "cmd/ship_command.h"
+
+#include <inttypes.h>
+
+#include "cli/out.h"
+#include "ship/client.h"
+#include "ship/ship.h"
+
+bool ship_is_meant(const opt_list *arguments)
+{
+    return arguments->count > 0 && client_means_place(arguments->items[0]);
+}
+
+static kiln_status check_ship_options(const transfer_options *options, const opt_list *arguments,
+                                      kiln_diag *diag)
+{
+    const char *given = options->name != NULL        ? "--name"
+                        : options->remote != NULL    ? "--remote"
+                        : options->targets.count > 0 ? "--target"
+                        : options->all               ? "--all"
+                        : options->replace           ? "--replace"
+                        : options->train             ? "--train"
+                                                     : NULL;
+    if (given != NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "leave it out", given,
+                             "it is for remotes, not for a registry");
+    }
+    if (arguments->count > 1) {
+        return kiln_diag_set(diag, KILN_E_INVALID,
+                             "make a pack of manifests first: kiln warm --pack FILE", "",
+                             "unexpected argument \"%.100s\"", arguments->items[1]);
+    }
+    return KILN_OK;
+}
+
+/* KILN_E_UNSUPPORTED is that something is not installed, or that a newer kiln is needed. */
+static exit_code fail_ship(const cmd_context *context, kiln_diag *diag)
+{
+    const kiln_status status = diag->status;
+    return status == KILN_E_REJECTED      ? cmd_fail_as(context, EXIT_DAMAGE, diag)
+           : status == KILN_E_UNSUPPORTED ? cmd_fail_as(context, EXIT_UNAVAILABLE, diag)
+           : status == KILN_E_UNAVAILABLE ? cmd_fail_as(context, EXIT_CACHE, diag)
+                                          : cmd_fail(context, diag);
+}
+
+static exit_code tell_shipped(const cmd_context *context, const transfer_options *options,
+                              const char *verb, const ship_result *result)
+{
+    if (options->session.json) {
+        json_t *root = json_object();
+        out_json_set(&root, verb, out_json_u64(result->entries));
+        out_json_set(&root, "layers", out_json_u64(result->layers));
+        out_json_set(&root, "pack_bytes", out_json_u64(result->bytes));
+        out_json_set(&root, "signed", json_boolean(result->is_signed));
+        return out_json(stdout, root) ? EXIT_FINE : cmd_no_memory(context);
+    }
+    const char *size = out_bytes(context->pool, result->bytes);
+    if (size == NULL) {
+        return cmd_no_memory(context);
+    }
+    (void)printf("%" PRIu64 " %s in %zu %s, %s, %s\n", result->entries, verb, result->layers,
+                 result->layers == 1 ? "layer" : "layers", size,
+                 result->is_signed ? "signed" : "not signed");
+    return EXIT_FINE;
+}
+
+exit_code ship_push_command(const cmd_context *context, const transfer_options *options,
+                            const opt_list *arguments)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache *cache = NULL;
+    ship_result result;
+    if (check_ship_options(options, arguments, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    if (options->pack == NULL) {
+        const exit_code code = session_open_disk(context, &options->session, &cache);
+        if (code != EXIT_FINE) {
+            return code;
+        }
+    }
+    kiln_status status =
+        ship_push(context, arguments->items[0], cache, options->pack, &result, &diag);
+    if (status == KILN_MISS) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "kiln pack create makes one", options->pack,
+                            "there is no such file");
+    }
+    exit_code code = status == KILN_OK ? tell_shipped(context, options, "pushed", &result)
+                                       : fail_ship(context, &diag);
+    kiln_cache_destroy(cache);
+    return code;
+}
+
+exit_code ship_pull_command(const cmd_context *context, const transfer_options *options,
+                            const opt_list *arguments)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache *cache = NULL;
+    ship_result result;
+    if (check_ship_options(options, arguments, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    if (options->pack == NULL) {
+        const exit_code code = session_open_disk_to_write(context, &options->session, &cache);
+        if (code != EXIT_FINE) {
+            return code;
+        }
+    }
+    kiln_status status = ship_pull(context, arguments->items[0], cache, options->pack,
+                                   options->unsigned_too, &result, &diag);
+    exit_code code = status == KILN_OK ? tell_shipped(context, options, "pulled", &result)
+                                       : fail_ship(context, &diag);
+    kiln_cache_destroy(cache);
+    return code;
+}
