@@ -4,14 +4,15 @@
 
 #include "base/log.h"
 
-/* NULL where nothing can be noted: without a disk tier, where it is only read, on Windows. */
-static kn_loads *open_loads(kiln_cache *cache)
+/* NULL where nothing can be noted: without a disk tier, where it is only read, on Windows. Who asks
+ * ahead of the first load, and finds no root yet, leaves it to that. */
+static kn_loads *open_loads(kiln_cache *cache, bool ahead)
 {
     kn_mutex_lock(&cache->loads_mutex);
     if (!cache->loads_tried) {
-        cache->loads_tried = true;
-        atomic_store(&cache->loads,
-                     kn_cache_root_stands(cache) ? kn_loads_open(cache->root) : NULL);
+        const bool stands = kn_cache_root_stands(cache);
+        cache->loads_tried = stands || !ahead;
+        atomic_store(&cache->loads, stands ? kn_loads_open(cache->root) : NULL);
     }
     kn_mutex_unlock(&cache->loads_mutex);
     return atomic_load(&cache->loads);
@@ -20,10 +21,7 @@ static kn_loads *open_loads(kiln_cache *cache)
 void kn_cache_load_prepare(kiln_cache *cache)
 {
     kn_cache_check_fork(cache);
-    /* Where there is no root yet, the first load finds the one that the first put made. */
-    if (atomic_load(&cache->loads) == NULL && kn_cache_root_stands(cache)) {
-        (void)open_loads(cache);
-    }
+    (void)open_loads(cache, true);
 }
 
 bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *what,
@@ -32,7 +30,7 @@ bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *wha
     *out_load = (kn_load){.cell = 0};
     kn_cache_check_fork(cache);
     kn_loads *loads = atomic_load(&cache->loads);
-    loads = loads != NULL ? loads : open_loads(cache);
+    loads = loads != NULL ? loads : open_loads(cache, false);
     if (loads == NULL || kn_loads_begin(loads, key, out_load)) {
         return true;
     }
