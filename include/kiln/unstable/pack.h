@@ -134,6 +134,15 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_pack_writer_add_all(kiln_pack_writer *
                                                               kiln_pack_copied *out_copied,
                                                               kiln_diag *diag);
 
+/* Adds every entry of `target` (NULL: of every one) of another pack, verified and as fresh as it is
+ * there. Damaged entries, and notes of one machine, are skipped.
+ * Threads: one at a time per writer; the pack from any.   Blocks: disk.   Owns: nothing.
+ * Fails: KILN_E_CORRUPT (the pack's index or dictionary), KILN_E_IO, KILN_E_NOMEM. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_pack_writer_add_pack(kiln_pack_writer *writer,
+                                                               kiln_pack *pack, const char *target,
+                                                               kiln_pack_copied *out_copied,
+                                                               kiln_diag *diag);
+
 /* Completes the file and publishes it, readable by everybody, by rename: until then, and after a
  * failure, what was at the path is untouched. The writer takes no entries afterwards.
  * Threads: one at a time per writer.   Blocks: disk.

@@ -22,9 +22,9 @@ static const opt_spec specs[] = {
     {"target", 't', OPT_TEXT, offsetof(pack_options, target), "NAME",
      "only entries of this target"},
     {"level", 'l', OPT_COUNT, offsetof(pack_options, level), "N",
-     "create, add: how hard to compress, 1 to 22 (default 12)"},
+     "create, add, merge: how hard to compress, 1 to 22 (default 12)"},
     {"raw", 0, OPT_FLAG, offsetof(pack_options, raw), NULL,
-     "create, add: do not compress: larger, but read in place"},
+     "create, add, merge: do not compress: larger, but read in place"},
     {"full", 'f', OPT_FLAG, offsetof(pack_options, full), NULL, "list: print whole keys"},
     SESSION_CACHE_ROW(pack_options),
     SESSION_JSON_ROW(pack_options),
@@ -40,24 +40,29 @@ typedef struct pack_work {
     size_t seen;
 } pack_work;
 
-static exit_code open_pack(const pack_work *work, kiln_pack **out_pack)
+static exit_code open_pack_at(const pack_work *work, const char *path, kiln_pack **out_pack)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    kiln_status status = kiln_pack_open(work->path, out_pack, &diag);
+    kiln_status status = kiln_pack_open(path, out_pack, &diag);
     if (status == KILN_OK) {
         return EXIT_FINE;
     }
     if (status == KILN_MISS) {
-        (void)kiln_diag_set(&diag, KILN_E_INVALID, "kiln pack create makes one", work->path,
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "kiln pack create makes one", path,
                             "there is no such file");
     }
     if (status == KILN_E_CORRUPT) {
         const kiln_diag said = diag;
         (void)kiln_diag_set(&diag, KILN_E_CORRUPT,
-                            "give a pack, or make it again with kiln pack create", work->path,
+                            "give a pack, or make it again with kiln pack create", path,
                             "is not a complete pack: %s", said.why);
     }
     return cmd_fail_as(work->context, status == KILN_E_CORRUPT ? EXIT_DAMAGE : EXIT_USAGE, &diag);
+}
+
+static exit_code open_pack(const pack_work *work, kiln_pack **out_pack)
+{
+    return open_pack_at(work, work->path, out_pack);
 }
 
 /* --- create and add --------------------------------------------------------------------------- */
@@ -120,6 +125,19 @@ static kiln_status fill_pack(pack_work *work, kiln_pack *base, kiln_pack_copied 
     return status;
 }
 
+static bool is_level_good(const pack_work *work)
+{
+    const opt_number *level = &work->options->level;
+    kiln_diag diag = KILN_DIAG_INIT;
+    if (!level->given || (level->value >= 1 && level->value <= KILN_PACK_LEVEL_MAX)) {
+        return true;
+    }
+    (void)kiln_diag_set(&diag, KILN_E_INVALID, NULL, "--level", "is not 1 to %d",
+                        KILN_PACK_LEVEL_MAX);
+    (void)cmd_fail(work->context, &diag);
+    return false;
+}
+
 static exit_code write_pack_file(pack_work *work, bool extend)
 {
     const cmd_context *context = work->context;
@@ -127,11 +145,8 @@ static exit_code write_pack_file(pack_work *work, bool extend)
     kiln_pack *base = NULL;
     kiln_pack_copied copied = {.struct_size = sizeof(copied)};
     kiln_pack_info info = {.struct_size = sizeof(info)};
-    const opt_number *level = &work->options->level;
-    if (level->given && (level->value < 1 || level->value > KILN_PACK_LEVEL_MAX)) {
-        (void)kiln_diag_set(&diag, KILN_E_INVALID, NULL, "--level", "is not 1 to %d",
-                            KILN_PACK_LEVEL_MAX);
-        return cmd_fail(context, &diag);
+    if (!is_level_good(work)) {
+        return EXIT_USAGE;
     }
     exit_code code = extend ? open_pack(work, &base) : EXIT_FINE;
     if (code == EXIT_FINE) {
@@ -168,6 +183,89 @@ static exit_code do_create(pack_work *work)
 static exit_code do_add(pack_work *work)
 {
     return write_pack_file(work, true);
+}
+
+/* --- merge ------------------------------------------------------------------------------------ */
+
+/* One pack's entries. *out_damaged are those that could not be read. */
+static exit_code merge_pack(const pack_work *work, const char *path, kiln_pack_writer *writer,
+                            kiln_pack_copied *copied, uint64_t *out_damaged)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_pack *pack = NULL;
+    kiln_pack_copied one = {.struct_size = sizeof(one)};
+    kiln_verify_result found = {.struct_size = sizeof(found)};
+    exit_code code = open_pack_at(work, path, &pack);
+    if (code != EXIT_FINE) {
+        return code;
+    }
+    kiln_status status =
+        kiln_pack_writer_add_pack(writer, pack, work->options->target, &one, &diag);
+    if (status == KILN_OK && one.skipped > 0) {
+        status = kiln_pack_verify(pack, &found, &diag);
+    }
+    kiln_pack_close(pack);
+    if (status != KILN_OK) {
+        return status == KILN_E_CORRUPT ? cmd_fail_as(work->context, EXIT_DAMAGE, &diag)
+                                        : cmd_fail(work->context, &diag);
+    }
+    if (found.entries_bad > 0) {
+        console_say(work->context->console, "%s: %llu damaged %s left out", path,
+                    (unsigned long long)found.entries_bad,
+                    found.entries_bad == 1 ? "entry is" : "entries are");
+    }
+    copied->added += one.added;
+    copied->present += one.present;
+    copied->skipped += one.skipped;
+    *out_damaged += found.entries_bad;
+    return EXIT_FINE;
+}
+
+/* What is whole is merged, and exit code 5 says that something was not. */
+static exit_code do_merge(pack_work *work)
+{
+    const cmd_context *context = work->context;
+    const pack_options *options = work->options;
+    const kiln_pack_writer_options how = {
+        .struct_size = sizeof(how), .level = (int)options->level.value, .raw = options->raw};
+    const left_out_list none = {NULL, 0};
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_pack_copied copied = {.struct_size = sizeof(copied)};
+    kiln_pack_info info = {.struct_size = sizeof(info)};
+    kiln_pack_writer *writer = NULL;
+    uint64_t damaged = 0;
+    if (work->arguments->count < 3) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "name the packs to be merged", work->path,
+                            "there is nothing to merge into it");
+        return cmd_fail(context, &diag);
+    }
+    if (!is_level_good(work)) {
+        return EXIT_USAGE;
+    }
+    if (kiln_pack_writer_create(work->path, &how, &writer, &diag) != KILN_OK) {
+        return cmd_fail(context, &diag);
+    }
+    exit_code code = EXIT_FINE;
+    for (size_t i = 2; code == EXIT_FINE && i < work->arguments->count; i++) {
+        console_progress(context->console, i - 2, work->arguments->count - 2,
+                         work->arguments->items[i], 0);
+        code = merge_pack(work, work->arguments->items[i], writer, &copied, &damaged);
+    }
+    console_progress_end(context->console);
+    if (code == EXIT_FINE && options->target != NULL && copied.added == 0) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "kiln pack list shows each pack's targets",
+                            work->path, "no pack has entries of the target \"%.60s\"",
+                            options->target);
+        code = cmd_fail(context, &diag);
+    }
+    if (code == EXIT_FINE) {
+        code = kiln_pack_writer_finish(writer, &info, &diag) == KILN_OK
+                   ? pack_tell_written(context, work->path, &info, &copied, &none,
+                                       options->session.json)
+                   : cmd_fail(context, &diag);
+    }
+    kiln_pack_writer_destroy(writer);
+    return code == EXIT_FINE && damaged > 0 ? EXIT_DAMAGE : code;
 }
 
 /* --- list, extract, verify -------------------------------------------------------------------- */
@@ -234,10 +332,10 @@ static exit_code do_verify(pack_work *work)
 static const struct pack_action {
     const char *name;
     exit_code (*run)(pack_work *work);
-    bool keys; /* takes keys after the file */
+    bool more; /* takes keys, or packs, after the file */
 } actions[] = {
-    {"create", do_create, true},    {"add", do_add, true},        {"list", do_list, false},
-    {"extract", do_extract, false}, {"verify", do_verify, false},
+    {"create", do_create, true}, {"add", do_add, true},          {"merge", do_merge, true},
+    {"list", do_list, false},    {"extract", do_extract, false}, {"verify", do_verify, false},
 };
 
 static exit_code run_pack(const cmd_context *context, void *fields, const opt_list *arguments)
@@ -249,25 +347,27 @@ static exit_code run_pack(const cmd_context *context, void *fields, const opt_li
         if (strcmp(arguments->items[0], actions[i].name) != 0) {
             continue;
         }
-        if (arguments->count > 2 && !actions[i].keys) {
+        if (arguments->count > 2 && !actions[i].more) {
             (void)kiln_diag_set(&diag, KILN_E_INVALID, "give one pack", "",
                                 "unexpected argument \"%.100s\"", arguments->items[2]);
             return cmd_fail(context, &diag);
         }
         return actions[i].run(&work);
     }
-    (void)kiln_diag_set(&diag, KILN_E_INVALID, "give create, add, list, extract or verify", "",
-                        "kiln pack has no action \"%.60s\"", arguments->items[0]);
+    (void)kiln_diag_set(&diag, KILN_E_INVALID, "give create, add, merge, list, extract or verify",
+                        "", "kiln pack has no action \"%.60s\"", arguments->items[0]);
     return cmd_fail(context, &diag);
 }
 
 const cli_command cmd_pack = {
     .name = "pack",
-    .usage = "create|add|list|extract|verify FILE [KEY...]",
+    .usage = "create|add|merge|list|extract|verify FILE [KEY...|PACK...]",
     .summary = "Makes one read-only file of many entries, and looks into it",
     .details =
         "create   writes the cache's entries (or those with the KEYs) to FILE, replacing it\n"
         "add      adds them to FILE; what is in it stays as it is\n"
+        "merge    writes the entries of all PACKs to FILE; of one key the first is kept; exits 5\n"
+        "         if a pack has damage, with what is whole\n"
         "list     lists what is in FILE\n"
         "extract  copies it into the cache; what is there stays as it is\n"
         "verify   reads and checks all of FILE; exits 5 if there is damage\n\n"

@@ -19,7 +19,7 @@
 typedef struct warm_options {
     session_options session;
     opt_list targets;
-    const char *pack;
+    const char *pack, *shard;
     opt_number jobs, most;
     bool all, used, variants, drop_in;
 } warm_options;
@@ -36,6 +36,8 @@ static const opt_spec specs[] = {
     {"variants", 0, OPT_FLAG, offsetof(warm_options, variants), NULL,
      "every variant that kiln tune would measure, too"},
     {"max", 'm', OPT_COUNT, offsetof(warm_options, most), "N", "make only the first N of all"},
+    {"shard", 0, OPT_TEXT, offsetof(warm_options, shard), "I/N",
+     "make only the I-th of N parts, which are the same on every machine"},
     {"drop-in", 0, OPT_FLAG, offsetof(warm_options, drop_in), NULL,
      "for a program that calls kiln's drop-in (OpenCL, CUDA)"},
     {"all", 0, OPT_FLAG, offsetof(warm_options, all), NULL, "fail if anything had to be skipped"},
@@ -52,6 +54,7 @@ typedef struct warm_work {
     cli_manifest *manifests;
     size_t manifest_count, done;
     warm_list list;
+    warm_shard shard;
     warm_pack *pack;   /* NULL: none */
     host_mutex *mutex; /* pool, console, pack and `done`, while compiles run side by side */
     exit_code code;
@@ -237,6 +240,7 @@ static void choose_items(warm_work *work)
 {
     const warm_options *options = work->options;
     warm_list *list = &work->list;
+    warm_list_take_shard(list, &work->shard);
     for (size_t i = 0; options->used && i < list->count; i++) {
         const cli_target *target = &work->targets.items[list->items[i].target];
         warm_find_uses(target->runtime, target->name, work->cache, &list->items[i]);
@@ -291,6 +295,9 @@ static exit_code run_warm(const cmd_context *context, void *fields, const opt_li
     kiln_status status = work.mutex != NULL
                              ? targets_read(&options->targets, context->pool, &work.targets, &diag)
                              : KILN_E_NOMEM;
+    if (status == KILN_OK && options->shard != NULL) {
+        status = warm_shard_read(options->shard, &work.shard, &diag);
+    }
     for (size_t i = 0; i < work.targets.count; i++) {
         work.names[i] = work.targets.items[i].name;
     }
@@ -329,7 +336,8 @@ const cli_command cmd_warm = {
         "with --max only so many. Of a kernel with variants the variant that kiln tune chose for "
         "a\n"
         "target's device is made, too; with --variants all are, in the languages that a target\n"
-        "takes. KILN_COMPILE_JOBS is the default of --jobs.",
+        "takes. With --shard I/N each of N machines makes its part, and kiln pack merge, or a\n"
+        "remote, brings the parts together. KILN_COMPILE_JOBS is the default of --jobs.",
     .options = specs,
     .options_size = sizeof(warm_options),
     .min_arguments = 1,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/diag.h"
+#include "cli/opt.h"
 #include "kernel/kernel_data.h"
 #include "kernel/kernel_variants.h"
 
@@ -116,6 +117,35 @@ kiln_status warm_list_make(cli_manifest *manifests, size_t manifest_count,
         }
     }
     return good ? KILN_OK : diag_no_memory(diag, "reading manifests");
+}
+
+kiln_status warm_shard_read(const char *text, warm_shard *out_shard, kiln_diag *diag)
+{
+    const char *slash = strchr(text, '/');
+    char index[24];
+    const size_t length = slash != NULL ? (size_t)(slash - text) : 0;
+    if (length > 0 && length < sizeof(index)) {
+        memcpy(index, text, length);
+        index[length] = '\0';
+        if (opt_parse_count(index, &out_shard->index) &&
+            opt_parse_count(slash + 1, &out_shard->count) && out_shard->index >= 1 &&
+            out_shard->index <= out_shard->count) {
+            return KILN_OK;
+        }
+    }
+    return kiln_diag_set(diag, KILN_E_INVALID, "give I/N with I from 1 to N", "--shard",
+                         "\"%.60s\" is not a part of a whole", text);
+}
+
+void warm_list_take_shard(warm_list *list, const warm_shard *shard)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (shard->count == 0 || i % shard->count == shard->index - 1) {
+            list->items[kept++] = list->items[i];
+        }
+    }
+    list->count = kept;
 }
 
 /* Whether the list has anything else of this kernel for this target: kept already, or to come. */

@@ -18,6 +18,15 @@ kiln_status warm_list_make(cli_manifest *manifests, size_t manifest_count,
                            const cli_targets *targets, bool variants, cli_pool *pool,
                            warm_list *out_list, kiln_diag *diag);
 
+/* A part of a list: item k is in part k modulo `count`, whatever machine makes it. */
+typedef struct warm_shard {
+    uint64_t index, count; /* index counts from 1; count 0: all of it */
+} warm_shard;
+
+/* "3/8". KILN_E_INVALID. */
+kiln_status warm_shard_read(const char *text, warm_shard *out_shard, kiln_diag *diag);
+void warm_list_take_shard(warm_list *list, const warm_shard *shard);
+
 /* Drops what is in a language that its target does not take, but for one row of a kernel that has
  * nothing for a target. */
 void warm_list_settle(warm_list *list);

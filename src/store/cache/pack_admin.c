@@ -1,4 +1,5 @@
-/* Looking at a pack and copying out of it: the public half of pack.c. */
+/* Looking at a pack and copying out of it, into a cache and into another pack: the public half of
+ * pack.c. */
 #include "store/pack/pack.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
+#include "store/pack/pack_write.h"
 
 const kiln_pack_info *kiln_pack_summary(const kiln_pack *pack)
 {
@@ -208,6 +210,60 @@ kiln_status kiln_pack_extract(kiln_pack *pack, kiln_cache *cache, const char *ta
         kiln_blob_release(blob);
     }
     kn_cache_flush(cache);
+    kn_sized_end(KN_SIZED(kiln_pack_copied), &copied, out_copied);
+    return status;
+}
+
+/* --- merge ------------------------------------------------------------------------------------ */
+
+static kiln_status merge_one(kiln_pack_writer *writer, kn_pack_record *record, kiln_blob *blob,
+                             kiln_pack_copied *copied, kiln_diag *diag)
+{
+    bool added = false;
+    if (!recipe_proves_key(&record->key, blob->recipe) || kn_recipe_is_note(blob->recipe)) {
+        copied->skipped++;
+        return KILN_OK;
+    }
+    record->flags = 0; /* the other pack's dictionary stays there */
+    const size_t length = kn_blob_body(blob).length + blob->recipe.length;
+    kiln_status status =
+        kn_pack_writer_take(writer, record, kn_span_of(blob->data, length), &added, diag);
+    copied->added += added;
+    copied->present += status == KILN_OK && !added;
+    return status;
+}
+
+kiln_status kiln_pack_writer_add_pack(kiln_pack_writer *writer, kiln_pack *pack, const char *target,
+                                      kiln_pack_copied *out_copied, kiln_diag *diag)
+{
+    kiln_pack_copied copied;
+    kn_span dictionary;
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_pack_copied), out_copied, &copied, diag);
+    if (status == KILN_OK) {
+        status = verify_index(pack, diag);
+    }
+    if (status == KILN_OK) {
+        status = kn_pack_dictionary(pack, &dictionary, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    for (uint64_t i = 0; status == KILN_OK && i < pack->trailer.count; i++) {
+        kn_pack_record record;
+        kiln_blob *blob = NULL;
+        char own[KN_NAME_SIZE];
+        status = load_at(pack, i, &record, &blob, diag);
+        if (status == KILN_E_CORRUPT) {
+            copied.skipped++;
+            status = KILN_OK;
+        } else if (status == KILN_OK) {
+            kn_recipe_target_in(blob->recipe, own);
+            if (target == NULL || strcmp(own, target) == 0) {
+                status = merge_one(writer, &record, blob, &copied, diag);
+            }
+        }
+        kiln_blob_release(blob);
+    }
     kn_sized_end(KN_SIZED(kiln_pack_copied), &copied, out_copied);
     return status;
 }

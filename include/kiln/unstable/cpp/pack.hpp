@@ -120,6 +120,14 @@ class pack_writer : public owner<kiln_pack_writer, kiln_pack_writer_destroy>
         c(kiln_pack_writer_add_all(get(), from.get(), target, nullptr, nullptr, &copied, c));
         return copied;
     }
+    kiln_pack_copied add_pack(const pack &from, const char *target = nullptr)
+    {
+        check c;
+        kiln_pack_copied copied{};
+        copied.struct_size = sizeof(copied);
+        c(kiln_pack_writer_add_pack(get(), from.get(), target, &copied, c));
+        return copied;
+    }
     kiln_pack_info finish()
     {
         check c;
