@@ -1,6 +1,7 @@
 /* See kept.h. */
 #include "layers/vulkan/kept.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,9 @@
 #include "sys/thread.h"
 
 #define SECOND UINT64_C(1000000000)
+#define MILLISECOND UINT64_C(1000000)
+/* How long an exit waits for a save: a second. */
+enum { EXIT_WAITS = 1000 };
 /* The first save comes a second after the first pipeline, each next one after twice the time, and a
  * save takes no more than a twentieth of it. */
 #define FIRST_PAUSE SECOND
@@ -189,6 +193,31 @@ static void save_kept(kn_layer_kept *kept)
     kept->site->destroy_cache(kept->site->device, gathered, NULL);
 }
 
+/* --- the thread ------------------------------------------------------------------------------- */
+
+/* Savers that are at work, and that none may begin any more. */
+static _Atomic uint32_t savers_at_work;
+static _Atomic bool savers_halted;
+
+/* The process exits: what a thread is asking a driver now is let finish, for a moment, before the
+ * driver is torn down. Given to atexit() after the driver was loaded, and so run before its end. */
+static void halt_savers(void)
+{
+    atomic_store(&savers_halted, true);
+    for (int i = 0; i < EXIT_WAITS && atomic_load(&savers_at_work) > 0; i++) {
+        kn_clock_sleep(MILLISECOND);
+    }
+}
+
+static void save_unless_halted(kn_layer_kept *kept)
+{
+    (void)atomic_fetch_add(&savers_at_work, 1);
+    if (!atomic_load(&savers_halted)) {
+        save_kept(kept);
+    }
+    (void)atomic_fetch_sub(&savers_at_work, 1);
+}
+
 static void run_saver(void *user)
 {
     kn_layer_kept *kept = (kn_layer_kept *)user;
@@ -207,7 +236,7 @@ static void run_saver(void *user)
         }
         kn_mutex_unlock(&kept->mutex);
         const uint64_t start = kn_clock_now();
-        save_kept(kept);
+        save_unless_halted(kept);
         const uint64_t took = kn_clock_now() - start;
         pause = pause * 2 < LONGEST_PAUSE ? pause * 2 : LONGEST_PAUSE;
         pause = pause > took * SHARE ? pause : took * SHARE;
@@ -225,6 +254,10 @@ static void add_unsaved(kn_layer_kept *kept, uint64_t count)
     kept->used += count;
     kept->unsaved += count;
     if (kept->saver == NULL && !kept->stops) {
+        static _Atomic bool listed;
+        if (!atomic_exchange(&listed, true)) {
+            (void)atexit(halt_savers); /* where it fails nobody waits */
+        }
         /* Without a thread it is saved at the end. */
         kn_ignore(kn_thread_start(run_saver, kept, &kept->saver, NULL));
     } else if (kept->unsaved == count) {
