@@ -74,7 +74,7 @@ def neutral(text):
     """Without the times that a program prints, and what it says of its layers."""
     if "Device Properties and Extensions" in text:
         text = text[text.index("Device Properties and Extensions"):]
-    return re.sub(r"\d+\.\d+", "T", text)
+    return re.sub(r"\s*\d+\.\d+", "T", text)
 
 
 def show(command, rows):
