@@ -80,7 +80,7 @@ END2
             's/^(\(.*\)|\*)?(--?[A-Za-z][A-Za-z0-9-]*)[=+]?-?\[.*/\2/p' | LC_ALL=C sort -u)
         same "zsh: kiln $command" "$(options "$command")" "$got"
     done
-    ask kiln pack '' | grep -q '^1:what:(create add list extract verify)' || { echo "zsh: kiln pack"; exit 1; }
+    ask kiln pack '' | grep -q '^1:what:(create add merge list extract verify)' || { echo "zsh: kiln pack"; exit 1; }
     # And the real thing accepts every specification.
     zsh -fc 'autoload -U compinit && compinit -D -u -d ./dump && source ./_kiln && whence -w _kiln' |
         grep -q function

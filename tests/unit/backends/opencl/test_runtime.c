@@ -187,19 +187,42 @@ static void K2_another_build_of_the_driver_compiles_again(void **state)
     expect(state, "good", "build", "KILN_OK compiles=0 disk rejected=0 bypassed=0");
 }
 
+/* Records lie in a few slots, by a digest that the directory of PoCL is part of: two may want the
+ * same one, and then the later takes it. */
+static size_t count_records(const char *folder)
+{
+    char *probes = kt_path(folder, "cache/probes");
+    const size_t count = kt_file_count(probes);
+    free(probes);
+    return count;
+}
+
 /* A loader that was there first has read its list of drivers: what such a process finds is not for
  * others, nor theirs for it. */
 static void a_probe_is_not_shared_with_who_brought_the_loader(void **state)
 {
     const char *folder = (const char *)*state;
-    same_pocl = folder;
-    expect(state, "good", "build", "KILN_OK");
-    assert_int_equal(start(folder, "good", "known"), KNOWN);
-    assert_int_equal(start(folder, "good", "linked known"), 0);
-    expect(state, "good", "linked build", "KILN_OK");
-    assert_int_equal(start(folder, "good", "linked known"), KNOWN);
-    assert_int_equal(start(folder, "good", "known"), KNOWN);
-    same_pocl = NULL;
+    size_t before = 0;
+    char name[16];
+    for (int attempt = 0; attempt < 8; attempt++) {
+        (void)snprintf(name, sizeof(name), "slot%d", attempt);
+        char *own = kt_path(folder, name);
+        same_pocl = own;
+        expect(state, "good", "build", "KILN_OK");
+        before = count_records(folder);
+        assert_int_equal(start(folder, "good", "known"), KNOWN);
+        assert_int_equal(start(folder, "good", "linked known"), 0);
+        expect(state, "good", "linked build", "KILN_OK");
+        assert_int_equal(start(folder, "good", "linked known"), KNOWN);
+        if (count_records(folder) > before) {
+            assert_int_equal(start(folder, "good", "known"), KNOWN);
+            free(own);
+            same_pocl = NULL;
+            return;
+        }
+        free(own);
+    }
+    fail_msg("eight pairs of records wanted one slot each");
 }
 
 static void D3_a_driver_without_binaries_works_uncached(void **state)
