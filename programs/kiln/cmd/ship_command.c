@@ -65,8 +65,9 @@ static exit_code tell_shipped(const cmd_context *context, const transfer_options
     return EXIT_FINE;
 }
 
-exit_code ship_push_command(const cmd_context *context, const transfer_options *options,
-                            const opt_list *arguments)
+/* Without --pack the whole cache is what goes up, and what is filled. */
+static exit_code run_ship(const cmd_context *context, const transfer_options *options,
+                          const opt_list *arguments, bool pull)
 {
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache *cache = NULL;
@@ -75,42 +76,35 @@ exit_code ship_push_command(const cmd_context *context, const transfer_options *
         return cmd_fail(context, &diag);
     }
     if (options->pack == NULL) {
-        const exit_code code = session_open_disk(context, &options->session, &cache);
+        const exit_code code = (pull ? session_open_disk_to_write
+                                     : session_open_disk)(context, &options->session, &cache);
         if (code != EXIT_FINE) {
             return code;
         }
     }
-    kiln_status status =
-        ship_push(context, arguments->items[0], cache, options->pack, &result, &diag);
-    if (status == KILN_MISS) {
+    const char *place = arguments->items[0];
+    kiln_status status = pull ? ship_pull(context, place, cache, options->pack,
+                                          options->unsigned_too, &result, &diag)
+                              : ship_push(context, place, cache, options->pack, &result, &diag);
+    if (!pull && status == KILN_MISS) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "kiln pack create makes one", options->pack,
                             "there is no such file");
     }
-    exit_code code = status == KILN_OK ? tell_shipped(context, options, "pushed", &result)
-                                       : fail_ship(context, &diag);
+    exit_code code = status == KILN_OK
+                         ? tell_shipped(context, options, pull ? "pulled" : "pushed", &result)
+                         : fail_ship(context, &diag);
     kiln_cache_destroy(cache);
     return code;
+}
+
+exit_code ship_push_command(const cmd_context *context, const transfer_options *options,
+                            const opt_list *arguments)
+{
+    return run_ship(context, options, arguments, false);
 }
 
 exit_code ship_pull_command(const cmd_context *context, const transfer_options *options,
                             const opt_list *arguments)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
-    kiln_cache *cache = NULL;
-    ship_result result;
-    if (check_ship_options(options, arguments, &diag) != KILN_OK) {
-        return cmd_fail(context, &diag);
-    }
-    if (options->pack == NULL) {
-        const exit_code code = session_open_disk_to_write(context, &options->session, &cache);
-        if (code != EXIT_FINE) {
-            return code;
-        }
-    }
-    kiln_status status = ship_pull(context, arguments->items[0], cache, options->pack,
-                                   options->unsigned_too, &result, &diag);
-    exit_code code = status == KILN_OK ? tell_shipped(context, options, "pulled", &result)
-                                       : fail_ship(context, &diag);
-    kiln_cache_destroy(cache);
-    return code;
+    return run_ship(context, options, arguments, true);
 }

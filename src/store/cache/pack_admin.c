@@ -144,24 +144,67 @@ kiln_status kiln_pack_verify(kiln_pack *pack, kiln_verify_result *out_result, ki
     return status;
 }
 
+/* --- copying ---------------------------------------------------------------------------------- */
+
+/* Where the entries of a pack go. `copy` counts what it added and what was there. */
+typedef struct destination {
+    kiln_status (*copy)(struct destination *to, kn_pack_record *record, kiln_blob *blob,
+                        const char *target, kiln_diag *diag);
+    kiln_cache *cache;        /* one of the two */
+    kiln_pack_writer *writer; /* or the other */
+    kiln_pack_copied copied;
+} destination;
+
+/* One entry, unless it is damaged, of another target, or a note of one machine. */
+static kiln_status copy_entry(kiln_pack *pack, uint64_t index, const char *target, destination *to,
+                              kiln_diag *diag)
+{
+    kn_pack_record record;
+    kiln_blob *blob = NULL;
+    char own[KN_NAME_SIZE];
+    kiln_status status = load_at(pack, index, &record, &blob, diag);
+    if (status == KILN_E_CORRUPT) {
+        to->copied.skipped++;
+        status = KILN_OK;
+    } else if (status == KILN_OK) {
+        kn_recipe_target_in(blob->recipe, own);
+        const bool wanted = target == NULL || strcmp(own, target) == 0;
+        if (wanted &&
+            (!recipe_proves_key(&record.key, blob->recipe) || kn_recipe_is_note(blob->recipe))) {
+            to->copied.skipped++;
+        } else if (wanted) {
+            status = to->copy(to, &record, blob, own, diag);
+        }
+    }
+    kiln_blob_release(blob);
+    return status;
+}
+
+static kiln_status copy_entries(kiln_pack *pack, const char *target, destination *to,
+                                kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (uint64_t i = 0; status == KILN_OK && i < pack->trailer.count; i++) {
+        status = copy_entry(pack, i, target, to, diag);
+    }
+    return status;
+}
+
 /* --- extract ---------------------------------------------------------------------------------- */
 
-static kiln_status extract_one(kiln_cache *cache, const kn_pack_record *record, kiln_blob *blob,
-                               const char *target, kiln_pack_copied *copied, kiln_diag *diag)
+static kiln_status copy_to_cache(destination *to, kn_pack_record *record, kiln_blob *blob,
+                                 const char *target, kiln_diag *diag)
 {
-    if (!recipe_proves_key(&record->key, blob->recipe) || kn_recipe_is_note(blob->recipe)) {
-        copied->skipped++;
-        return KILN_OK;
-    }
+    kiln_cache *cache = to->cache;
     if (kn_disk_locate(cache->disk, &record->key) != NULL) {
-        copied->present++; /* fresher than what was shipped, or the same */
+        to->copied.present++; /* fresher than what was shipped, or the same */
         return KILN_OK;
     }
     const kn_tier_put what = {
         .key = &record->key, .target = target, .recipe = blob->recipe, .blob = blob};
     kiln_status status = kn_disk_ops.put(cache->disk, &what, diag);
     kn_stats_add(cache->stats, status == KILN_OK ? KN_COUNT_puts : KN_COUNT_put_failures, 1);
-    copied->added += status == KILN_OK;
+    to->copied.added += status == KILN_OK;
     return status;
 }
 
@@ -181,9 +224,9 @@ static kiln_status check_destination(const kiln_cache *cache, kiln_diag *diag)
 kiln_status kiln_pack_extract(kiln_pack *pack, kiln_cache *cache, const char *target,
                               kiln_pack_copied *out_copied, kiln_diag *diag)
 {
-    kiln_pack_copied copied;
+    destination to = {.copy = copy_to_cache, .cache = cache};
     kn_cache_check_fork(cache);
-    kiln_status status = kn_sized_begin(KN_SIZED(kiln_pack_copied), out_copied, &copied, diag);
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_pack_copied), out_copied, &to.copied, diag);
     if (status == KILN_OK) {
         status = check_destination(cache, diag);
     }
@@ -193,52 +236,34 @@ kiln_status kiln_pack_extract(kiln_pack *pack, kiln_cache *cache, const char *ta
     if (status != KILN_OK) {
         return status;
     }
-    for (uint64_t i = 0; status == KILN_OK && i < pack->trailer.count; i++) {
-        kn_pack_record record;
-        kiln_blob *blob = NULL;
-        char own[KN_NAME_SIZE];
-        status = load_at(pack, i, &record, &blob, diag);
-        if (status == KILN_E_CORRUPT) {
-            copied.skipped++;
-            status = KILN_OK;
-        } else if (status == KILN_OK) {
-            kn_recipe_target_in(blob->recipe, own);
-            if (target == NULL || strcmp(own, target) == 0) {
-                status = extract_one(cache, &record, blob, own, &copied, diag);
-            }
-        }
-        kiln_blob_release(blob);
-    }
+    status = copy_entries(pack, target, &to, diag);
     kn_cache_flush(cache);
-    kn_sized_end(KN_SIZED(kiln_pack_copied), &copied, out_copied);
+    kn_sized_end(KN_SIZED(kiln_pack_copied), &to.copied, out_copied);
     return status;
 }
 
 /* --- merge ------------------------------------------------------------------------------------ */
 
-static kiln_status merge_one(kiln_pack_writer *writer, kn_pack_record *record, kiln_blob *blob,
-                             kiln_pack_copied *copied, kiln_diag *diag)
+static kiln_status copy_to_pack(destination *to, kn_pack_record *record, kiln_blob *blob,
+                                const char *target, kiln_diag *diag)
 {
     bool added = false;
-    if (!recipe_proves_key(&record->key, blob->recipe) || kn_recipe_is_note(blob->recipe)) {
-        copied->skipped++;
-        return KILN_OK;
-    }
+    (void)target;
     record->flags = 0; /* the other pack's dictionary stays there */
     const size_t length = kn_blob_body(blob).length + blob->recipe.length;
     kiln_status status =
-        kn_pack_writer_take(writer, record, kn_span_of(blob->data, length), &added, diag);
-    copied->added += added;
-    copied->present += status == KILN_OK && !added;
+        kn_pack_writer_take(to->writer, record, kn_span_of(blob->data, length), &added, diag);
+    to->copied.added += added;
+    to->copied.present += status == KILN_OK && !added;
     return status;
 }
 
 kiln_status kiln_pack_writer_add_pack(kiln_pack_writer *writer, kiln_pack *pack, const char *target,
                                       kiln_pack_copied *out_copied, kiln_diag *diag)
 {
-    kiln_pack_copied copied;
+    destination to = {.copy = copy_to_pack, .writer = writer};
     kn_span dictionary;
-    kiln_status status = kn_sized_begin(KN_SIZED(kiln_pack_copied), out_copied, &copied, diag);
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_pack_copied), out_copied, &to.copied, diag);
     if (status == KILN_OK) {
         status = verify_index(pack, diag);
     }
@@ -248,22 +273,7 @@ kiln_status kiln_pack_writer_add_pack(kiln_pack_writer *writer, kiln_pack *pack,
     if (status != KILN_OK) {
         return status;
     }
-    for (uint64_t i = 0; status == KILN_OK && i < pack->trailer.count; i++) {
-        kn_pack_record record;
-        kiln_blob *blob = NULL;
-        char own[KN_NAME_SIZE];
-        status = load_at(pack, i, &record, &blob, diag);
-        if (status == KILN_E_CORRUPT) {
-            copied.skipped++;
-            status = KILN_OK;
-        } else if (status == KILN_OK) {
-            kn_recipe_target_in(blob->recipe, own);
-            if (target == NULL || strcmp(own, target) == 0) {
-                status = merge_one(writer, &record, blob, &copied, diag);
-            }
-        }
-        kiln_blob_release(blob);
-    }
-    kn_sized_end(KN_SIZED(kiln_pack_copied), &copied, out_copied);
+    status = copy_entries(pack, target, &to, diag);
+    kn_sized_end(KN_SIZED(kiln_pack_copied), &to.copied, out_copied);
     return status;
 }
