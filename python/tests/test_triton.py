@@ -240,7 +240,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def asked(root: Path) -> tuple[str, bool]:
-    """What a process is told, and whether it had to read the files."""
+    """The digest that a process gets, and whether the process read the files for it."""
     read = []
 
     def own() -> str:
