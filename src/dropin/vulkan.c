@@ -66,8 +66,11 @@ static kiln_status bind_device(request *r, const kiln_vulkan_device *where, kiln
             (PFN_vkCreateComputePipelines)find(where->device, "vkCreateComputePipelines");
         r->destroy_pipeline = (PFN_vkDestroyPipeline)find(where->device, "vkDestroyPipeline");
         missing = kn_vulkan_bind(&r->site, find);
-        if (r->create_pipelines == NULL || r->destroy_pipeline == NULL) {
+        if (missing == NULL && r->create_pipelines == NULL) {
             missing = "vkCreateComputePipelines";
+        }
+        if (missing == NULL && r->destroy_pipeline == NULL) {
+            missing = "vkDestroyPipeline";
         }
         vk->api_version = VK_API_VERSION_1_1; /* what the instance must be, and no more is asked */
         kn_vk_physical_query(vk, where->physical_device, &r->site.physical);
