@@ -10,15 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Flags of GCC that clang does not know.
-IGNORED = ("-fno-canonical-system-headers",)
+# The analyser follows each function through so many states, a third of its default: in the others it
+# spent more than half of the time.
+STATES = "max-nodes=75000"
+ARGUMENTS = [f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang", STATES)]
 
 
 def rules():
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True).stdout
     tracked = subprocess.run(["git", "ls-files", "*.clang-tidy"], cwd=ROOT, capture_output=True,
                              text=True).stdout.split()
-    return (version + "".join((ROOT / path).read_text() for path in tracked)).encode()
+    return (STATES + version + "".join((ROOT / path).read_text() for path in tracked)).encode()
 
 
 def digest(entry, base):
@@ -38,7 +40,7 @@ def run(entry, base, build, clean):
     stamp = digest(entry, base)
     if stamp and (clean / stamp).exists():
         return 0, ""
-    done = subprocess.run(["clang-tidy", "--quiet", "-p", str(build), entry["file"]],
+    done = subprocess.run(["clang-tidy", "--quiet", "-p", str(build), *ARGUMENTS, entry["file"]],
                           capture_output=True, text=True)
     if done.returncode == 0 and "warning:" not in done.stdout:
         if stamp:
