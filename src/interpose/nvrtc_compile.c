@@ -50,7 +50,7 @@ static nvrtcResult compile_plainly(kn_nvrtc_program *program)
 {
     program->plain = true;
     const nvrtcResult code = kn_nvrtc_program_make_real(program);
-    return code != 0 ? code : kn_nvrtc_program_compile_real(program);
+    return code != 0 ? code : kn_nvrtc_program_compile_real(program, false);
 }
 
 typedef struct compile_call {
@@ -81,7 +81,7 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     call->ran = true;
     call->code = kn_nvrtc_program_make_real(program);
     if (call->code == 0) {
-        call->code = kn_nvrtc_program_compile_real(program);
+        call->code = kn_nvrtc_program_compile_real(program, true);
     }
     call->took_ns = kn_clock_now() - start;
     program->real_compiled = call->code == 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/options.h"
 #include "base/text.h"
 
 #define PROGRAM_MAGIC 0x6e76727463206b6eULL
@@ -210,15 +211,35 @@ nvrtcResult kn_nvrtc_program_make_real(kn_nvrtc_program *program)
     return code;
 }
 
-static nvrtcResult compile_with(const kn_nvrtc_program *program, char **options, size_t count)
+static const char *find_uncached(const kn_nvrtc_table *real)
 {
-    return program->library->open()->nvrtcCompileProgram(program->real, (int)count,
-                                                         (const char *const *)options);
+    int major = 0;
+    int minor = 0;
+    return real->nvrtcVersion(&major, &minor) == 0 ? kn_cuda_options_uncached(major, minor) : NULL;
 }
 
-nvrtcResult kn_nvrtc_program_compile_real(kn_nvrtc_program *program)
+/* `first`, unless it is NULL, and the options. */
+static nvrtcResult compile_with(const kn_nvrtc_program *program, const char *first, char **options,
+                                size_t count)
 {
-    const nvrtcResult code = compile_with(program, program->options, program->option_count);
+    const kn_nvrtc_table *real = program->library->open();
+    const char **all = first != NULL ? (const char **)calloc(count + 1, sizeof(*all)) : NULL;
+    if (all == NULL) {
+        return real->nvrtcCompileProgram(program->real, (int)count, (const char *const *)options);
+    }
+    all[0] = first;
+    for (size_t i = 0; i < count; i++) {
+        all[i + 1] = options[i];
+    }
+    const nvrtcResult code = real->nvrtcCompileProgram(program->real, (int)count + 1, all);
+    free((void *)all);
+    return code;
+}
+
+nvrtcResult kn_nvrtc_program_compile_real(kn_nvrtc_program *program, bool uncached)
+{
+    const char *first = uncached ? find_uncached(program->library->open()) : NULL;
+    const nvrtcResult code = compile_with(program, first, program->options, program->option_count);
     if (code == 0 || program->earlier == NULL) {
         return code;
     }
@@ -228,15 +249,15 @@ nvrtcResult kn_nvrtc_program_compile_real(kn_nvrtc_program *program)
     if (made != 0) {
         return made;
     }
-    (void)compile_with(program, program->earlier, program->earlier_count);
-    return compile_with(program, program->options, program->option_count);
+    (void)compile_with(program, first, program->earlier, program->earlier_count);
+    return compile_with(program, first, program->options, program->option_count);
 }
 
 nvrtcResult kn_nvrtc_program_catch_up(kn_nvrtc_program *program)
 {
     nvrtcResult code = kn_nvrtc_program_make_real(program);
     if (code == 0 && program->blob != NULL && !program->real_compiled) {
-        code = kn_nvrtc_program_compile_real(program);
+        code = kn_nvrtc_program_compile_real(program, false);
         program->real_compiled = true;
     }
     return code;

@@ -70,8 +70,9 @@ nvrtcResult kn_nvrtc_program_make_real(kn_nvrtc_program *program);
 nvrtcResult kn_nvrtc_program_catch_up(kn_nvrtc_program *program);
 
 /* Compiles the real program with the options; made before. After a compile that fails NVRTC still
- * has outputs of the compile before: if the cache answered that one, both are compiled. */
-nvrtcResult kn_nvrtc_program_compile_real(kn_nvrtc_program *program);
+ * has outputs of the compile before: if the cache answered that one, both are compiled. `uncached`
+ * keeps NVRTC from its own cache where it has one (kn_cuda_options_uncached). */
+nvrtcResult kn_nvrtc_program_compile_real(kn_nvrtc_program *program, bool uncached);
 
 /* Everything that the compiled real program gives, as the payload of an entry. */
 kiln_status kn_nvrtc_program_gather(kn_nvrtc_program *program, kiln_blob **out_blob,

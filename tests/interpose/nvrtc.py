@@ -78,6 +78,10 @@ class Suite:
     def compiles(self):
         return len(self.log.read_text().splitlines())
 
+    def uncached(self):
+        """Compiles for which NVRTC was kept from its own cache."""
+        return sum(" --no-cache" in line for line in self.log.read_text().splitlines())
+
     def origins(self):
         rows = [line.split("\t") for line in self.report.read_text().splitlines()]
         if any(len(row) != 6 for row in rows):
@@ -102,6 +106,8 @@ def main():
         plain = suite.compiles()
         suite.expect(wanted, suite.run(suite.front, *suite.cases), "cold")
         cold = suite.origins()
+        if KIND == "fake" and suite.uncached() < cold["compiled"]:
+            sys.exit(f"cold: {suite.uncached()} compiles without NVRTC's own cache, {cold}")
         suite.expect(wanted, suite.run(suite.front, *suite.cases), "warm")
         warm = suite.origins()
         if warm["compiled"] != 0 or warm["disk"] + warm["memory"] < FEWEST[KIND] or cold["compiled"] < FEWEST[KIND]:
@@ -115,6 +121,8 @@ def main():
         few = [name for name in wanted if name not in SLOW_TO_REPEAT]
         few = few if KIND == "real" else ["machine_code"]
         suite.expect(wanted, suite.run(suite.front, *few, KILN_DISABLE="1"), "disabled")
+        if suite.uncached() > 0:
+            sys.exit("disabled: an option was added")
         suite.expect(wanted, suite.run(suite.front, *few, KILN_CACHE_DIR=str(suite.root / "full"),
                                        KILN_CACHE_MAX_SIZE="1"), "a cache that is full")
         suite.expect(wanted, suite.run(suite.front, *few, KILN_CACHE_DIR="/proc/none"),

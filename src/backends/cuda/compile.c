@@ -7,6 +7,7 @@
 
 #include "backends/cuda/helper.h"
 #include "backends/cuda/instance.h"
+#include "backends/cuda/options.h"
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -69,7 +70,11 @@ static void build_options(const kn_cuda *cuda, const kiln_compile_request *reque
 {
     const kn_cuda_target *target = (const kn_cuda_target *)request->target->handle;
     const kiln_source *source = request->source;
+    const char *uncached = kn_cuda_options_uncached(cuda->toolkit.major, cuda->toolkit.minor);
     char number[16];
+    if (uncached != NULL) {
+        add_option(list, uncached);
+    }
     if (target->exact) {
         kn_text_putf(number, sizeof(number), "%d%.1s", target->arch,
                      target->suffix != '\0' ? &target->suffix : "");

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/instance.h"
 #include "backends/cuda/link_options.h"
+#include "backends/cuda/options.h"
 #include "base/diag.h"
 #include "base/text.h"
 
@@ -122,7 +123,9 @@ kiln_status kn_cuda_lto_link(kn_cuda *cuda, const kiln_compile_request *request,
     kn_cuda_link_options options;
     kn_text_putf(arch, sizeof(arch), "sm_%d%.1s", target->arch,
                  target->suffix != '\0' ? &target->suffix : "");
-    kn_cuda_link_options_init(&options, request->source, arch);
+    kn_cuda_link_options_init(&options, request->source, arch,
+                              kn_cuda_options_uncached(cuda->toolkit.major, cuda->toolkit.minor) !=
+                                  NULL);
     if (options.failed) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give fewer or shorter ones", name,
                              "too many or too long options for nvJitLink");

@@ -100,12 +100,15 @@ static void take_link_option(kn_cuda_link_options *out, size_t row, const char *
 }
 
 void kn_cuda_link_options_init(kn_cuda_link_options *out, const kiln_source *source,
-                               const char *architecture)
+                               const char *architecture, bool uncached)
 {
     int switches[SWITCHES] = {-1, -1, -1, -1};
     memset(out, 0, sizeof(*out));
     add_link_option(out, "-lto", "", 0);
     add_link_option(out, "-arch", architecture, strlen(architecture));
+    if (uncached) {
+        add_link_option(out, "-no-cache", "", 0);
+    }
     for (size_t i = 0; i < source->option_count; i++) {
         for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
             const char *value = value_of(source, i, rows[j].brief);

@@ -16,8 +16,9 @@ typedef struct kn_cuda_link_options {
     bool failed; /* too many, or one too long */
 } kn_cuda_link_options;
 
-/* Those for an architecture ("sm_90"), and those that the source's options for NVRTC ask for. */
+/* Those for an architecture ("sm_90"), and those that the source's options for NVRTC ask for.
+ * `uncached` keeps nvJitLink from a cache of its own, which is NVRTC's and costs the same. */
 void kn_cuda_link_options_init(kn_cuda_link_options *out, const kiln_source *source,
-                               const char *architecture);
+                               const char *architecture, bool uncached);
 
 #endif

@@ -323,3 +323,8 @@ void kn_cuda_options_read_text(const char *text, kn_cuda_option_facts *out)
     }
     free(copy);
 }
+
+const char *kn_cuda_options_uncached(int major, int minor)
+{
+    return major * 100 + minor >= 1209 ? "--no-cache" : NULL;
+}

@@ -18,4 +18,10 @@ void kn_cuda_options_read(const char *const *options, size_t count, kn_cuda_opti
 /* The same for options in one text, separated by blanks, as in NVRTC_APPEND_FLAGS. */
 void kn_cuda_options_read_text(const char *text, kn_cuda_option_facts *out);
 
+/* The option, static, that keeps this version of NVRTC from a cache of its own; NULL where it has
+ * none and would refuse the option. For that cache NVRTC 12.9 and later calls cuInit in the first
+ * compile of a process, some 190 ms where nobody else has called it; it keeps the code and not what
+ * the assembler said of it, so a log made from it lacks that. The output is the same without it. */
+const char *kn_cuda_options_uncached(int major, int minor);
+
 #endif

@@ -132,6 +132,58 @@ static void a_warm_start_opens_no_compiler(void **state)
     free(root);
 }
 
+/* The toolkit under the names of another version: what kiln takes its version from. */
+static void name_toolkit(const char *folder, const char *major, const char *version)
+{
+    char command[2000];
+    const char *from = KILN_FAKECUDA_FOLDER "/toolkit/lib64";
+    (void)snprintf(command, sizeof(command),
+                   "mkdir -p %s/lib64 && ln -s %s/libnvrtc.so.13 %s/lib64/libnvrtc.so.%s && "
+                   "ln -s %s/libnvrtc-builtins.so.13.0 %s/lib64/libnvrtc-builtins.so.%s",
+                   folder, from, folder, major, from, folder, version);
+    assert_int_equal(system(command), 0);
+}
+
+static bool compiles_without_nvrtcs_cache(const char *root, const kiln_source *source,
+                                          const char *log)
+{
+    assert_int_equal(setenv("FAKENVRTC_LOG", log, 1), 0);
+    assert_int_equal(compiles_for(root, source), 1);
+    assert_int_equal(unsetenv("FAKENVRTC_LOG"), 0);
+    char *text = kt_file_read(log, NULL);
+    assert_non_null(text);
+    const bool without = strstr(text, " --no-cache") != NULL;
+    free(text);
+    assert_int_equal(unlink(log), 0);
+    return without;
+}
+
+static void NVRTCs_own_cache_is_off_where_it_has_one(void **state)
+{
+    const char *folder = (const char *)*state;
+    char *root = kt_path(folder, "own");
+    char *second = kt_path(folder, "own-second");
+    char *third = kt_path(folder, "own-third");
+    char *log = kt_path(folder, "own.log");
+    char *before = kt_path(folder, "toolkit-12.8");
+    char *after = kt_path(folder, "toolkit-12.9");
+    kiln_source source = world_source(plain_text, NULL, 0);
+    assert_true(compiles_without_nvrtcs_cache(root, &source, log));
+    name_toolkit(before, "12", "12.8");
+    assert_int_equal(setenv("CUDA_PATH", before, 1), 0);
+    assert_false(compiles_without_nvrtcs_cache(second, &source, log));
+    name_toolkit(after, "12", "12.9");
+    assert_int_equal(setenv("CUDA_PATH", after, 1), 0);
+    assert_true(compiles_without_nvrtcs_cache(third, &source, log));
+    assert_int_equal(setenv("CUDA_PATH", KILN_FAKECUDA_FOLDER "/toolkit", 1), 0);
+    free(after);
+    free(before);
+    free(log);
+    free(third);
+    free(second);
+    free(root);
+}
+
 static void a_binary_that_the_driver_refuses_is_made_again(void **state)
 {
     char *root = kt_path((const char *)*state, "refused");
@@ -222,6 +274,7 @@ int main(void)
         cmocka_unit_test(K2_another_build_of_the_toolkit_compiles_anew),
         cmocka_unit_test(K8_the_compiler_is_what_it_is_not_where_it_is),
         cmocka_unit_test(a_warm_start_opens_no_compiler),
+        cmocka_unit_test(NVRTCs_own_cache_is_off_where_it_has_one),
         cmocka_unit_test(a_binary_that_the_driver_refuses_is_made_again),
         cmocka_unit_test(PTX_is_a_stage_and_the_drivers_compile_another),
         cmocka_unit_test(C8_a_forked_child_is_told_and_its_cache_works),
