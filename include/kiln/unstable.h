@@ -12,6 +12,7 @@
 #include "kiln/unstable/native.h"
 #include "kiln/unstable/pack.h"
 #include "kiln/unstable/probe.h"
+#include "kiln/unstable/recording.h"
 #include "kiln/unstable/remote.h"
 #include "kiln/unstable/tune.h"
 #include "kiln/unstable/unreachable.h"

@@ -13,6 +13,7 @@
 #include "core/walk/plan.h"
 #include "core/walk/program_kernels.h"
 #include "dropin/opencl_make.h"
+#include "dropin/precompile.h"
 #include "sized/sized.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -146,12 +147,26 @@ static kiln_status get_program(kn_opencl_request *request, ahead *job, kiln_diag
     return status;
 }
 
+kiln_status kn_dropin_compile_wish(kiln_cache *cache, kn_opencl_wish *wish,
+                                   const kiln_source *source, kiln_blob **out_blob,
+                                   kiln_build_info *info, kiln_diag *diag)
+{
+    ahead job = {.source = source, .info = info};
+    kn_opencl_request request;
+    kiln_status status = kn_opencl_request_init(&request, cache, wish, diag);
+    if (status == KILN_OK) {
+        status = get_program(&request, &job, diag);
+        kn_opencl_request_deinit(&request);
+    }
+    *out_blob = job.blob;
+    return status;
+}
+
 static kiln_status compile_opencl(kiln_runtime *runtime, const kn_plan *plan, ahead *job,
                                   kiln_diag *diag)
 {
     const kn_opencl_device *device = (const kn_opencl_device *)plan->build.device;
     const kiln_source *source = job->source;
-    kn_opencl_request request;
     kn_strbuf options;
     if (source->language != KILN_LANG_OPENCL_C || source->header_count > 0) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give OpenCL C, and headers as files",
@@ -167,11 +182,7 @@ static kiln_status compile_opencl(kiln_runtime *runtime, const kn_plan *plan, ah
                                              kn_strbuf_text(&options), &wish, diag);
     }
     if (status == KILN_OK) {
-        status = kn_opencl_request_init(&request, runtime->cache, wish, diag);
-        if (status == KILN_OK) {
-            status = get_program(&request, job, diag);
-            kn_opencl_request_deinit(&request);
-        }
+        status = kn_dropin_compile_wish(runtime->cache, wish, source, &job->blob, job->info, diag);
     }
     kn_opencl_wish_release(wish);
     kn_strbuf_deinit(&options);

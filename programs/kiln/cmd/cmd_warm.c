@@ -15,6 +15,7 @@
 #include "warm/warm_list.h"
 #include "warm/warm_order.h"
 #include "warm/warm_pack.h"
+#include "warm/warm_recorded.h"
 
 typedef struct warm_options {
     session_options session;
@@ -53,6 +54,7 @@ typedef struct warm_work {
     const char *names[TARGETS_MAX];
     cli_manifest *manifests;
     size_t manifest_count, done;
+    warm_recorded recorded; /* its recording is NULL for manifests */
     warm_list list;
     warm_shard shard;
     warm_pack *pack;   /* NULL: none */
@@ -99,6 +101,10 @@ static bool cannot_be_made(kiln_status status)
  * that a compiler is missing says more than that a language is not taken. */
 static kiln_status make_item(warm_work *work, warm_item *item, kiln_diag *diag)
 {
+    if (item->use != NULL) {
+        return warm_recorded_make(&work->recorded, &work->targets.items[item->target], item,
+                                  work->pack, diag);
+    }
     kiln_status status = KILN_E_UNSUPPORTED;
     for (size_t i = 0; cannot_be_made(status) && i < warm_form_count(item); i++) {
         kiln_diag own = KILN_DIAG_INIT;
@@ -123,7 +129,7 @@ static void finish_item(warm_work *work, warm_item *item, kiln_status status, ki
     item->reason = pool_text(work->context->pool, line, strlen(line));
     item->reason = item->reason != NULL ? item->reason : kiln_status_text(status);
     item->outcome = cannot_be_made(status) ? WARM_SKIPPED : WARM_FAILED;
-    if (status == KILN_E_UNSUPPORTED && item->form != NULL) {
+    if (status == KILN_E_UNSUPPORTED && item->form != NULL && item->use == NULL) {
         item->outcome = WARM_PASSED_OVER;
     }
     if (item->outcome == WARM_FAILED) {
@@ -146,7 +152,7 @@ static void warm_one(void *user, size_t index)
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = KILN_E_UNAVAILABLE;
     host_mutex_lock(work->mutex);
-    console_progress(work->context->console, work->done, work->list.count, item->kernel->name, 0);
+    console_progress(work->context->console, work->done, work->list.count, item->name, 0);
     host_mutex_unlock(work->mutex);
     if (target->runtime != NULL) {
         status = make_item(work, item, &diag);
@@ -181,6 +187,9 @@ static kiln_status open_targets(warm_work *work, kiln_diag *diag)
 {
     cli_pool *pool = work->context->pool;
     kiln_status status = targets_open(&work->targets, work->cache, pool, diag);
+    if (status == KILN_OK && work->recorded.recording != NULL) {
+        return warm_recorded_list(&work->recorded, &work->targets, pool, &work->list, diag);
+    }
     if (status == KILN_OK) {
         status = warm_list_make(work->manifests, work->manifest_count, &work->targets,
                                 work->options->variants, pool, &work->list, diag);
@@ -279,11 +288,38 @@ static exit_code compile_all(warm_work *work)
         console_progress_end(work->context->console);
     }
     warm_pack_destroy(work->pack);
-    warm_list_settle(&work->list);
+    if (work->recorded.recording == NULL) {
+        warm_list_settle(&work->list);
+    }
     result.items = work->list.items;
     result.count = work->list.count;
     result.total_ns = host_now() - begin;
     return status == KILN_OK ? print_result(work, &result) : cmd_fail(work->context, &diag);
+}
+
+/* A recording, or manifests. */
+static kiln_status read_arguments(warm_work *work, const opt_list *arguments, kiln_diag *diag)
+{
+    const warm_options *options = work->options;
+    cli_pool *pool = work->context->pool;
+    kiln_status status = KILN_OK;
+    const bool recording = arguments->count == 1 && kiln_recording_is(arguments->items[0]);
+    if (recording) {
+        status =
+            warm_recorded_open(arguments->items[0], work->context->console, &work->recorded, diag);
+    }
+    if (status == KILN_OK) {
+        status = recording && options->targets.count == 0
+                     ? warm_recorded_targets(&work->recorded, pool, &work->targets, diag)
+                     : targets_read(&options->targets, pool, &work->targets, diag);
+    }
+    if (status == KILN_OK && options->shard != NULL) {
+        status = warm_shard_read(options->shard, &work->shard, diag);
+    }
+    for (size_t i = 0; i < work->targets.count; i++) {
+        work->names[i] = work->targets.items[i].name;
+    }
+    return status == KILN_OK && !recording ? read_manifests(work, arguments, diag) : status;
 }
 
 static exit_code run_warm(const cmd_context *context, void *fields, const opt_list *arguments)
@@ -292,18 +328,8 @@ static exit_code run_warm(const cmd_context *context, void *fields, const opt_li
     warm_work work = {.context = context, .options = options, .code = EXIT_FINE};
     kiln_diag diag = KILN_DIAG_INIT;
     work.mutex = host_mutex_create();
-    kiln_status status = work.mutex != NULL
-                             ? targets_read(&options->targets, context->pool, &work.targets, &diag)
-                             : KILN_E_NOMEM;
-    if (status == KILN_OK && options->shard != NULL) {
-        status = warm_shard_read(options->shard, &work.shard, &diag);
-    }
-    for (size_t i = 0; i < work.targets.count; i++) {
-        work.names[i] = work.targets.items[i].name;
-    }
-    if (status == KILN_OK) {
-        status = read_manifests(&work, arguments, &diag);
-    }
+    kiln_status status =
+        work.mutex != NULL ? read_arguments(&work, arguments, &diag) : KILN_E_NOMEM;
     exit_code code = EXIT_FINE;
     if (status == KILN_OK) {
         /* Without a disk there is nothing that could be warmed, nor packed. */
@@ -319,14 +345,15 @@ static exit_code run_warm(const cmd_context *context, void *fields, const opt_li
     }
     targets_close(&work.targets);
     kiln_cache_destroy(work.cache);
+    warm_recorded_close(&work.recorded);
     host_mutex_destroy(work.mutex);
     return code;
 }
 
 const cli_command cmd_warm = {
     .name = "warm",
-    .usage = "MANIFEST...",
-    .summary = "Compiles manifests' kernels for named targets, ahead of time",
+    .usage = "MANIFEST...|RECORDING",
+    .summary = "Compiles manifests' kernels, or a recording, for named targets, ahead of time",
     .details =
         "Fills the cache, and with --pack a pack, when an app or an image is built. SPIR-V\n"
         "(vulkan:spirv), CUBIN (cuda:sm_90) and CPU code (cpu:x86-64-v3) need no GPU; what does\n"
@@ -337,7 +364,11 @@ const cli_command cmd_warm = {
         "a\n"
         "target's device is made, too; with --variants all are, in the languages that a target\n"
         "takes. With --shard I/N each of N machines makes its part, and kiln pack merge, or a\n"
-        "remote, brings the parts together. KILN_COMPILE_JOBS is the default of --jobs.",
+        "remote, brings the parts together. KILN_COMPILE_JOBS is the default of --jobs.\n\n"
+        "A recording is a directory that kiln filled: each program that went through kiln "
+        "is\n"
+        "compiled again, under the key that its own call has, in order of first use; without\n"
+        "--target for the targets that were recorded.",
     .options = specs,
     .options_size = sizeof(warm_options),
     .min_arguments = 1,

@@ -4,6 +4,7 @@
 
 #include <kiln/kiln.h>
 #include <kiln/unstable/pack.h>
+#include <kiln/unstable/recording.h>
 
 #include "cli/cmd.h"
 #include "kernel/kernel.h"
@@ -20,7 +21,11 @@ typedef enum warm_outcome {
 const char *warm_outcome_name(warm_outcome outcome);
 
 typedef struct warm_item {
-    const cli_kernel *kernel;
+    const char *name;
+    const cli_kernel *kernel;     /* NULL: of a recording */
+    const kiln_recorded_use *use; /* NULL: of a manifest */
+    size_t use_index;
+    bool compared, other_key;      /* with the recorded key, and found to be another one */
     size_t target;                 /* index */
     const kernel_form *form;       /* NULL: the first one that works */
     const kernel_variant *variant; /* of that form; NULL: the form's own shape */
@@ -51,6 +56,8 @@ typedef struct warm_result {
 
 bool warm_print_table(const warm_result *result, cli_pool *pool);
 bool warm_print_json(const warm_result *result);
+/* How many keys are others than the recorded ones, of all that could be compared. */
+size_t warm_count_other_keys(const warm_result *result, size_t *out_compared);
 size_t warm_count(const warm_result *result, warm_outcome outcome);
 
 #endif

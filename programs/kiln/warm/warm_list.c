@@ -81,7 +81,8 @@ static bool add_chosen(warm_list *list, const warm_item *common, kiln_device *de
 static bool add_kernel(warm_list *list, cli_kernel *kernel, const cli_targets *targets,
                        size_t target, bool variants, cli_pool *pool)
 {
-    const warm_item common = {.kernel = kernel, .target = target, .variant_name = ""};
+    const warm_item common = {
+        .name = kernel->name, .kernel = kernel, .target = target, .variant_name = ""};
     const cli_target *to = &targets->items[target];
     if (to->runtime == NULL || !kernel_has_variants(kernel)) {
         list->items[list->count++] = common;

@@ -20,6 +20,17 @@ size_t warm_count(const warm_result *result, warm_outcome outcome)
     return count;
 }
 
+size_t warm_count_other_keys(const warm_result *result, size_t *out_compared)
+{
+    size_t count = 0;
+    *out_compared = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        *out_compared += result->items[i].compared;
+        count += result->items[i].other_key;
+    }
+    return count;
+}
+
 static bool has_variants(const warm_result *result)
 {
     for (size_t i = 0; i < result->count; i++) {
@@ -33,15 +44,15 @@ static bool has_variants(const warm_result *result)
 /* "gemm", or "gemm opencl-c/tile32". */
 static void print_what(const char *before, const warm_item *item)
 {
-    out_print(stdout, "%s%s%s%s", before, item->kernel->name,
-              *item->variant_name != '\0' ? " " : "", item->variant_name);
+    out_print(stdout, "%s%s%s%s", before, item->name, *item->variant_name != '\0' ? " " : "",
+              item->variant_name);
 }
 
 static void add_warm_row(out_table *table, const warm_result *result, const warm_item *item,
                          cli_pool *pool)
 {
     bool good = item->outcome == WARM_COMPILED || item->outcome == WARM_THERE;
-    const char *cells[] = {item->kernel->name,
+    const char *cells[] = {item->name,
                            result->targets[item->target],
                            warm_outcome_name(item->outcome),
                            good ? kiln_language_name(item->language) : "-",
@@ -99,6 +110,17 @@ static void print_unpacked(const warm_result *result)
     }
 }
 
+static void print_other_keys(const warm_result *result)
+{
+    size_t compared = 0;
+    const size_t others = warm_count_other_keys(result, &compared);
+    if (others > 0) {
+        (void)printf("%zu of %zu keys are not the recorded ones: the compiler, the driver or a "
+                     "header of the toolchain is another one here\n",
+                     others, compared);
+    }
+}
+
 bool warm_print_table(const warm_result *result, cli_pool *pool)
 {
     static const out_column columns[] = {
@@ -127,6 +149,7 @@ bool warm_print_table(const warm_result *result, cli_pool *pool)
     (void)printf("%zu there, %zu compiled, %zu skipped, %zu failed, %s\n",
                  warm_count(result, WARM_THERE), warm_count(result, WARM_COMPILED),
                  warm_count(result, WARM_SKIPPED), warm_count(result, WARM_FAILED), time);
+    print_other_keys(result);
     if (result->pack != NULL) {
         (void)printf("%s: %" PRIu64 " entries, %s\n", result->pack, result->info.entries, bytes);
     }
@@ -140,7 +163,7 @@ bool warm_print_json(const warm_result *result)
     for (size_t i = 0; i < result->count; i++) {
         const warm_item *item = &result->items[i];
         json_t *row = json_object();
-        out_json_set(&row, "kernel", out_json_text(item->kernel->name));
+        out_json_set(&row, "kernel", out_json_text(item->name));
         out_json_set(&row, "variant", out_json_text(item->variant_name));
         out_json_set(&row, "target", out_json_text(result->targets[item->target]));
         out_json_set(&row, "result", out_json_text(warm_outcome_name(item->outcome)));
@@ -149,6 +172,9 @@ bool warm_print_json(const warm_result *result)
         out_json_set(&row, "bytes", out_json_u64(item->size));
         out_json_set(&row, "compile_ms", out_json_ms(item->compile_ns));
         out_json_set(&row, "saved_ms", out_json_ms(item->saved_ns));
+        if (item->compared) {
+            out_json_set(&row, "key", out_json_text(item->other_key ? "other" : "recorded"));
+        }
         const char *reason = item->reason != NULL ? item->reason : item->unpacked;
         out_json_set(&row, "reason", out_json_text(reason != NULL ? reason : ""));
         out_json_append(&rows, row);

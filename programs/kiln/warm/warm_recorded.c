@@ -1,0 +1,208 @@
+/* Recorded programs as items. */
+#include "warm/warm_recorded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/diag.h"
+#include "cli/host.h"
+
+kiln_status warm_recorded_open(const char *path, cli_console *console, warm_recorded *out,
+                               kiln_diag *diag)
+{
+    const char *what = "";
+    kiln_status status = kiln_recording_open(path, &out->recording, diag);
+    const size_t damaged = status == KILN_OK ? kiln_recording_damage(out->recording, &what) : 0;
+    if (damaged > 0) {
+        console_say(console, "%s: %zu damaged %s left out: %s", path, damaged,
+                    damaged == 1 ? "file is" : "files are", what);
+    }
+    return status;
+}
+
+void warm_recorded_close(warm_recorded *recorded)
+{
+    kiln_recording_close(recorded->recording);
+    recorded->recording = NULL;
+}
+
+/* --- targets ---------------------------------------------------------------------------------- */
+
+static size_t find_target(const cli_targets *targets, const char *name)
+{
+    size_t index = 0;
+    while (index < targets->count && strcmp(targets->items[index].name, name) != 0) {
+        index++;
+    }
+    return index;
+}
+
+kiln_status warm_recorded_targets(warm_recorded *recorded, cli_pool *pool, cli_targets *out_targets,
+                                  kiln_diag *diag)
+{
+    const size_t count = kiln_recording_count(recorded->recording);
+    memset(out_targets, 0, sizeof(*out_targets));
+    recorded->as_recorded = true;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = kiln_recording_use(recorded->recording, i)->target;
+        if (find_target(out_targets, name) < out_targets->count) {
+            continue;
+        }
+        if (out_targets->count == TARGETS_MAX) {
+            return kiln_diag_set(diag, KILN_E_INVALID, "name those that you want with --target",
+                                 "reading a recording", "it has more than %d targets", TARGETS_MAX);
+        }
+        char *copy = pool_text(pool, name, strlen(name));
+        if (copy == NULL) {
+            return diag_no_memory(diag, "reading a recording");
+        }
+        out_targets->items[out_targets->count++] = (cli_target){.name = copy};
+    }
+    return KILN_OK;
+}
+
+/* Backends that take nothing of a language need not be asked ten thousand times. */
+static bool may_be_for(const kiln_recorded_use *use, const char *target)
+{
+    static const struct {
+        const char *backend;
+        kiln_language language;
+    } rows[] = {
+        {"cuda", KILN_LANG_CUDA},       {"vulkan", KILN_LANG_GLSL},  {"opengl", KILN_LANG_GLSL},
+        {"opencl", KILN_LANG_OPENCL_C}, {"cpu", KILN_LANG_C},        {"vulkan", KILN_LANG_SPIRV},
+        {"opencl", KILN_LANG_SPIRV},    {"opengl", KILN_LANG_SPIRV}, {"cuda", KILN_LANG_PTX},
+        {"cuda", KILN_LANG_CUBIN},      {"cuda", KILN_LANG_FATBIN},
+    };
+    const size_t length = strcspn(target, ":");
+    bool known = false;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strlen(rows[i].backend) == length && memcmp(rows[i].backend, target, length) == 0) {
+            known = true;
+            if (rows[i].language == use->language) {
+                return true;
+            }
+        }
+    }
+    return !known; /* a backend that kiln does not bring is asked */
+}
+
+/* --- items ------------------------------------------------------------------------------------ */
+
+static warm_item describe_item(const kiln_recorded_use *use, size_t index, size_t target)
+{
+    return (warm_item){.name = use->name[0] != '\0' ? use->name : "(no name)",
+                       .use = use,
+                       .use_index = index,
+                       .target = target,
+                       .variant_name = "",
+                       .last_use_ns = use->last_ns};
+}
+
+static bool is_use_wanted(const warm_recorded *recorded, const kiln_recorded_use *use, int64_t now)
+{
+    return recorded->within_ns == 0 || now - use->last_ns <= (int64_t)recorded->within_ns;
+}
+
+static size_t list_as_recorded(const warm_recorded *recorded, const cli_targets *targets,
+                               warm_item *items)
+{
+    const int64_t now = host_wall();
+    size_t made = 0;
+    for (size_t i = 0; i < kiln_recording_count(recorded->recording); i++) {
+        const kiln_recorded_use *use = kiln_recording_use(recorded->recording, i);
+        if (is_use_wanted(recorded, use, now)) {
+            items[made++] = describe_item(use, i, find_target(targets, use->target));
+        }
+    }
+    return made;
+}
+
+/* The first use of each program stands for it, but for a target that was recorded its own does:
+ * then the key can be compared. `places` has room for a number a program and target, zeroed. */
+static size_t list_for_targets(const warm_recorded *recorded, const cli_targets *targets,
+                               size_t *places, warm_item *items)
+{
+    const int64_t now = host_wall();
+    size_t made = 0;
+    for (size_t i = 0; i < kiln_recording_count(recorded->recording); i++) {
+        const kiln_recorded_use *use = kiln_recording_use(recorded->recording, i);
+        for (size_t t = 0; t < targets->count && is_use_wanted(recorded, use, now); t++) {
+            size_t *place = &places[use->program * targets->count + t];
+            const bool own = strcmp(use->target, targets->items[t].name) == 0;
+            if (*place == 0 && may_be_for(use, targets->items[t].name)) {
+                items[made] = describe_item(use, i, t);
+                *place = ++made;
+            } else if (*place > 0 && own) {
+                items[*place - 1] = describe_item(use, i, t);
+            }
+        }
+    }
+    return made;
+}
+
+static int compare_last_use(const void *left, const void *right)
+{
+    const warm_item *a = left;
+    const warm_item *b = right;
+    if (a->last_use_ns != b->last_use_ns) {
+        return a->last_use_ns > b->last_use_ns ? -1 : 1;
+    }
+    return a->use_index < b->use_index ? -1 : a->use_index > b->use_index;
+}
+
+kiln_status warm_recorded_list(const warm_recorded *recorded, const cli_targets *targets,
+                               cli_pool *pool, warm_list *out_list, kiln_diag *diag)
+{
+    const size_t count = kiln_recording_count(recorded->recording);
+    const size_t each = recorded->as_recorded ? 1 : targets->count;
+    size_t *places = pool_array(pool, count * each + 1, sizeof(*places));
+    *out_list = (warm_list){.items = pool_array(pool, count * each + 1, sizeof(warm_item))};
+    if (out_list->items == NULL || places == NULL) {
+        return diag_no_memory(diag, "reading a recording");
+    }
+    out_list->count = recorded->as_recorded
+                          ? list_as_recorded(recorded, targets, out_list->items)
+                          : list_for_targets(recorded, targets, places, out_list->items);
+    if (recorded->latest_first && out_list->count > 1) {
+        qsort(out_list->items, out_list->count, sizeof(warm_item), compare_last_use);
+    }
+    return KILN_OK;
+}
+
+/* --- making ----------------------------------------------------------------------------------- */
+
+/* A key that is another than the recorded one, for the same target, is not a fault by itself:
+ * another compiler, or another header of the toolchain, has its own. */
+static void compare_keys(const cli_target *target, warm_item *item, const kiln_key *first)
+{
+    item->compared = strcmp(target->name, item->use->target) == 0;
+    item->other_key = item->compared && memcmp(first, &item->use->key, sizeof(*first)) != 0;
+}
+
+kiln_status warm_recorded_make(warm_recorded *recorded, const cli_target *target, warm_item *item,
+                               warm_pack *pack, kiln_diag *diag)
+{
+    kiln_build_info info = {.struct_size = sizeof(info)};
+    kiln_key keys[KILN_RECORDING_STAGES];
+    size_t key_count = 0;
+    kiln_blob *blob = NULL;
+    kiln_status status =
+        kiln_recording_compile(recorded->recording, item->use_index, target->runtime, target->name,
+                               &blob, &info, keys, &key_count, diag);
+    if (status == KILN_OK) {
+        const bool compiled = info.compiles > 0 || info.origin == KILN_ORIGIN_COMPILED;
+        item->outcome = compiled ? WARM_COMPILED : WARM_THERE;
+        item->language = item->use->language;
+        item->size = kiln_blob_size(blob);
+        item->compile_ns = info.compile_ns;
+        item->saved_ns = compiled ? 0 : kiln_blob_compile_ns(blob);
+        if (key_count > 0) {
+            compare_keys(target, item, &keys[0]);
+        }
+    }
+    for (size_t i = 0; status == KILN_OK && pack != NULL && i < key_count; i++) {
+        status = warm_pack_note_key(pack, &keys[i], item, diag);
+    }
+    kiln_blob_release(blob);
+    return status;
+}

@@ -1,0 +1,172 @@
+/* Writing calls down: paths in the program's tree, the architecture that is asked for. */
+#include "replay/call.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/text.h"
+
+static const char replaying[] = "replaying an NVRTC program";
+
+static void append_string(kn_strbuf *out, const char *text)
+{
+    kn_strbuf_append(out, text, strlen(text) + 1);
+}
+
+static void append_count(kn_strbuf *out, size_t count)
+{
+    kn_strbuf_printf(out, "%zu", count);
+    kn_strbuf_append_char(out, '\0');
+}
+
+/* --- architectures ---------------------------------------------------------------------------- */
+
+/* "sm_90a" or "compute_90f" is for that one only. */
+static bool is_specific(const char *architecture)
+{
+    const size_t length = strlen(architecture);
+    return length > 0 && isalpha((unsigned char)architecture[length - 1]) != 0;
+}
+
+/* What the option is to say in the place of `recorded`: the same kind of code, for another
+ * architecture. NULL: it is not for it. */
+static const char *choose_architecture(const char *recorded, const char *asked, char *room,
+                                       size_t size)
+{
+    const char *number = strchr(asked, '_');
+    const char *own = strchr(recorded, '_');
+    if (strcmp(recorded, asked) == 0) {
+        return recorded;
+    }
+    if (number == NULL || own == NULL || is_specific(recorded)) {
+        return NULL;
+    }
+    if (kn_text_starts(asked, "sm_")) {
+        kn_text_putf(room, size, "%.*s%s", (int)(own - recorded), recorded, number);
+        return room;
+    }
+    return kn_text_starts(asked, "compute_") ? asked : NULL;
+}
+
+static kiln_status refuse_target(const char *recorded, const char *asked, kiln_diag *diag)
+{
+    const bool none = recorded[0] == '\0';
+    return kiln_diag_set(
+        diag, KILN_E_UNSUPPORTED, NULL, asked, "%s%s",
+        none ? "its options name no architecture" : "it is for one alone: ", recorded);
+}
+
+/* --- NVRTC's options -------------------------------------------------------------------------- */
+
+typedef struct option_walk {
+    const kn_replay_program *program;
+    const char *recorded, *wanted; /* architectures */
+    bool folder_next, arch_next;
+    kn_strbuf *out;
+} option_walk;
+
+static bool append_placed(option_walk *walk, const char *before, const char *folder)
+{
+    const kn_replay_program *program = walk->program;
+    char *placed = kn_scratch_path(program->tree, program->recorded.folder, folder);
+    if (placed != NULL) {
+        kn_strbuf_append_text(walk->out, before);
+        append_string(walk->out, placed);
+    }
+    free(placed);
+    return placed != NULL;
+}
+
+/* The part of an option before its value; 0: it is another option. */
+static size_t prefix_of(const char *option, const char *const *prefixes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (kn_text_starts(option, prefixes[i])) {
+            return strlen(prefixes[i]);
+        }
+    }
+    return 0;
+}
+
+static bool append_option(option_walk *walk, const char *option)
+{
+    static const char *const folders[] = {"--include-path=", "-include-path=", "-I=", "-I"};
+    static const char *const archs[] = {"--gpu-architecture=", "-gpu-architecture=", "-arch="};
+    char before[32];
+    if (walk->folder_next || walk->arch_next) {
+        const bool folder = walk->folder_next;
+        walk->folder_next = walk->arch_next = false;
+        if (folder) {
+            return append_placed(walk, "", option);
+        }
+        append_string(walk->out, strcmp(option, walk->recorded) == 0 ? walk->wanted : option);
+        return true;
+    }
+    walk->folder_next = strcmp(option, "-I") == 0 || strcmp(option, "--include-path") == 0;
+    walk->arch_next = strcmp(option, "-arch") == 0 || strcmp(option, "--gpu-architecture") == 0;
+    const size_t folder = walk->folder_next ? 0 : prefix_of(option, folders, 4);
+    const size_t arch = prefix_of(option, archs, 3);
+    kn_text_putf(before, sizeof(before), "%.*s", (int)(folder + arch), option);
+    if (folder > 0) {
+        return append_placed(walk, before, option + folder);
+    }
+    if (arch > 0 && strcmp(option + arch, walk->recorded) == 0) {
+        kn_strbuf_append_text(walk->out, before);
+        append_string(walk->out, walk->wanted);
+        return true;
+    }
+    append_string(walk->out, option);
+    return true;
+}
+
+/* --- the call --------------------------------------------------------------------------------- */
+
+static bool append_nvrtc(const kn_replay_program *program, option_walk *walk)
+{
+    const kn_recorded *recorded = &program->recorded;
+    kn_strbuf *out = walk->out;
+    append_string(out, "nvrtc");
+    append_string(out, program->tree);
+    append_string(out, recorded->folder);
+    append_string(out, program->name != NULL ? program->name : "");
+    append_string(out, program->texts[0]);
+    append_count(out, recorded->texts[0].header_count);
+    for (size_t i = 0; i < recorded->texts[0].header_count; i++) {
+        append_string(out, program->headers[0][i].name);
+        append_string(out, program->headers[0][i].text);
+    }
+    append_count(out, recorded->entry_count);
+    for (size_t i = 0; i < recorded->entry_count; i++) {
+        append_string(out, recorded->entries[i]);
+    }
+    append_count(out, recorded->option_count);
+    bool good = true;
+    for (size_t i = 0; good && i < recorded->option_count; i++) {
+        good = append_option(walk, recorded->options[i]);
+    }
+    return good && kn_strbuf_ok(out);
+}
+
+kiln_status kn_replay_call(const kn_replay_program *program, const char *recorded_target,
+                           const char *target, kn_strbuf *out, kiln_diag *diag)
+{
+    char room[64];
+    const char *prefix = "cuda:";
+    if (program->recorded.door != KN_DOOR_NVRTC) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "replaying calls",
+                             "calls of this kind are not replayed");
+    }
+    target = target != NULL ? target : recorded_target;
+    if (!kn_text_starts(target, prefix) || !kn_text_starts(recorded_target, prefix)) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, target, "CUDA is not for it");
+    }
+    const char *recorded = recorded_target + strlen(prefix);
+    const char *wanted = choose_architecture(recorded, target + strlen(prefix), room, sizeof(room));
+    if (wanted == NULL) {
+        return refuse_target(recorded, target, diag);
+    }
+    option_walk walk = {.program = program, .recorded = recorded, .wanted = wanted, .out = out};
+    return append_nvrtc(program, &walk) ? KILN_OK : kn_no_memory(diag, replaying);
+}

@@ -1,0 +1,13 @@
+/* A recorded program as the calls that it was made with, for a helper to make again: nothing but
+ * strings, each with its NUL (docs/formats.md, "Calls of a recording"). */
+#ifndef KILN_REPLAY_CALL_H
+#define KILN_REPLAY_CALL_H
+
+#include "replay/program.h"
+
+/* Appends the call. `recorded_target` is the use's; `target` (NULL: that one) is another.
+ * KILN_E_UNSUPPORTED where the program is not for it, KILN_E_NOMEM. */
+kiln_status kn_replay_call(const kn_replay_program *program, const char *recorded_target,
+                           const char *target, kn_strbuf *out, kiln_diag *diag);
+
+#endif

@@ -1,0 +1,338 @@
+/* The public half: a recording, its uses, and compiling one of them again. */
+#include <kiln/unstable/recording.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "core/runtime/runtime.h"
+#include "core/walk/plan.h"
+#include "replay/call.h"
+#include "replay/opencl.h"
+#include "replay/program.h"
+#include "sized/sized.h"
+#include "sys/clock.h"
+
+_Static_assert(KILN_RECORDING_STAGES == KILN_STAGE_MAX, "one key a stage");
+
+/* What its uses say of a program. */
+typedef struct program_row {
+    char *name;
+    kn_door door;
+    uint32_t flags;
+    kiln_language language;
+    bool damaged;
+} program_row;
+
+struct kiln_recording {
+    kn_recording files;
+    kn_scratch scratch;
+    kn_map known; /* digest -> index + 1 */
+    program_row *programs;
+    size_t program_count;
+    kiln_recorded_use *uses;
+    size_t *places; /* of each use in `files` */
+    size_t use_count;
+};
+
+static const char opening[] = "opening a recording";
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static const char *door_name(kn_door door)
+{
+    static const char *const names[] = {"", "walk", "opencl", "nvrtc"};
+    return names[door];
+}
+
+static void note_trouble(kiln_recording *recording, const uint8_t digest[KN_DIGEST_SIZE],
+                         const kiln_diag *diag)
+{
+    char name[2 * KN_DIGEST_SIZE + 1];
+    if (recording->files.damaged++ == 0) {
+        kn_hex_encode(digest, KN_DIGEST_SIZE, name);
+        kn_text_putf(recording->files.damage, sizeof(recording->files.damage),
+                     "programs/%.2s/%s: %s", name, name, diag->why);
+    }
+}
+
+static kiln_status read_row(kiln_recording *recording, const uint8_t digest[KN_DIGEST_SIZE],
+                            program_row *row)
+{
+    kn_recorded program;
+    char *bytes = NULL;
+    kiln_diag own = KILN_DIAG_INIT;
+    kiln_status status = kn_recording_program(&recording->files, digest, &bytes, &program, &own);
+    if (status == KILN_OK) {
+        *row = (program_row){.name = kn_text_copy(program.name != NULL ? program.name : ""),
+                             .door = program.door,
+                             .flags = program.flags,
+                             .language = program.language};
+        status = row->name != NULL ? KILN_OK : KILN_E_NOMEM;
+        kn_recorded_deinit(&program);
+    } else if (status != KILN_E_NOMEM) {
+        note_trouble(recording, digest, &own);
+        row->damaged = true;
+        status = KILN_OK;
+    }
+    kiln_diag_clear(&own);
+    free(bytes);
+    return status;
+}
+
+/* The index of a program, which is read when its first use is met. */
+static kiln_status find_row(kiln_recording *recording, const uint8_t digest[KN_DIGEST_SIZE],
+                            size_t *out_index)
+{
+    const uintptr_t known = (uintptr_t)kn_map_find(&recording->known, digest, KN_DIGEST_SIZE);
+    if (known > 0) {
+        *out_index = known - 1;
+        return KILN_OK;
+    }
+    *out_index = recording->program_count;
+    if (read_row(recording, digest, &recording->programs[recording->program_count]) != KILN_OK) {
+        return KILN_E_NOMEM;
+    }
+    recording->program_count++;
+    return kn_map_put(&recording->known, digest, KN_DIGEST_SIZE,
+                      (void *)(uintptr_t)recording->program_count, NULL) // NOLINT
+               ? KILN_OK
+               : KILN_E_NOMEM;
+}
+
+static bool is_called(const program_row *row)
+{
+    return row->door == KN_DOOR_NVRTC ||
+           (row->flags & (KN_RECORDED_LAYER | KN_RECORDED_COMPILE)) != 0;
+}
+
+static kiln_status list_use(kiln_recording *recording, size_t place)
+{
+    const kn_recording_use *use = &recording->files.uses[place];
+    size_t index = 0;
+    kiln_status status = find_row(recording, use->program, &index);
+    if (status != KILN_OK || recording->programs[index].damaged) {
+        return status;
+    }
+    const program_row *row = &recording->programs[index];
+    recording->places[recording->use_count] = place;
+    recording->uses[recording->use_count++] =
+        (kiln_recorded_use){.struct_size = sizeof(kiln_recorded_use),
+                            .name = row->name,
+                            .target = use->target,
+                            .door = door_name(row->door),
+                            .language = row->language,
+                            .way = is_called(row) ? KILN_REPLAY_CALL : KILN_REPLAY_COMPILE,
+                            .program = index,
+                            .key = use->key,
+                            .first_ns = use->first_ns,
+                            .last_ns = use->last_ns,
+                            .compile_ns = use->compile_ns};
+    return KILN_OK;
+}
+
+static kiln_status list_uses(kiln_recording *recording)
+{
+    const size_t count = recording->files.use_count;
+    recording->programs = (program_row *)calloc(count + 1, sizeof(*recording->programs));
+    recording->uses = (kiln_recorded_use *)calloc(count + 1, sizeof(*recording->uses));
+    recording->places = (size_t *)calloc(count + 1, sizeof(*recording->places));
+    if (recording->programs == NULL || recording->uses == NULL || recording->places == NULL) {
+        return KILN_E_NOMEM;
+    }
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && i < count; i++) {
+        status = list_use(recording, i);
+    }
+    return status;
+}
+
+bool kiln_recording_is(const char *path)
+{
+    return kn_recording_is(path);
+}
+
+kiln_status kiln_recording_open(const char *path, kiln_recording **out_recording, kiln_diag *diag)
+{
+    kiln_recording *recording = (kiln_recording *)calloc(1, sizeof(*recording));
+    *out_recording = NULL;
+    if (recording == NULL) {
+        return kn_no_memory(diag, opening);
+    }
+    kn_scratch_init(&recording->scratch);
+    kn_map_init(&recording->known);
+    kiln_status status = kn_recording_open(path, &recording->files, diag);
+    if (status == KILN_OK && list_uses(recording) != KILN_OK) {
+        status = kn_no_memory(diag, opening);
+    }
+    if (status == KILN_OK) {
+        *out_recording = recording;
+    } else {
+        kiln_recording_close(recording);
+    }
+    return status;
+}
+
+void kiln_recording_close(kiln_recording *recording)
+{
+    if (recording == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < recording->program_count; i++) {
+        free(recording->programs[i].name);
+    }
+    free(recording->programs);
+    free(recording->uses);
+    free(recording->places);
+    kn_map_deinit(&recording->known);
+    kn_recording_close(&recording->files);
+    kn_scratch_deinit(&recording->scratch);
+    free(recording);
+}
+
+size_t kiln_recording_count(const kiln_recording *recording)
+{
+    return recording->use_count;
+}
+
+const kiln_recorded_use *kiln_recording_use(const kiln_recording *recording, size_t index)
+{
+    return index < recording->use_count ? &recording->uses[index] : NULL;
+}
+
+size_t kiln_recording_damage(const kiln_recording *recording, const char **out_what)
+{
+    *out_what = recording->files.damage;
+    return recording->files.damaged;
+}
+
+/* --- compiling -------------------------------------------------------------------------------- */
+
+/* "opencl:opencl-pocl-cpu" of a recording is "opencl:0" here; what names no device stays. */
+static void spell_target(const kiln_runtime *runtime, const char *target, char *out, size_t size)
+{
+    const char *colon = strchr(target, ':');
+    kn_text_put(out, size, target);
+    for (size_t i = 0; colon != NULL && i < runtime->device_count; i++) {
+        const kiln_device *device = runtime->devices[i];
+        const size_t backend = strlen(device->info.backend);
+        if (strncmp(device->info.backend, target, (size_t)(colon - target)) == 0 &&
+            backend == (size_t)(colon - target) && strcmp(device->info.target, colon + 1) == 0) {
+            kn_text_putf(out, size, "%s:%u", device->info.backend, device->info.index);
+            return;
+        }
+    }
+}
+
+static kiln_status compile_walk(kn_plan *plan, kiln_blob **out_blob, kiln_build_info *info,
+                                kiln_key *keys, size_t *out_key_count, kiln_diag *diag)
+{
+    kiln_status status = kn_build_artifacts(&plan->build, diag);
+    if (status == KILN_OK) {
+        const kn_stage_run *last = &plan->build.runs[plan->build.stage_count - 1];
+        *out_blob = kiln_blob_retain(last->blob);
+        *info = plan->build.info;
+        info->origin = last->origin;
+        info->key = last->key;
+        for (size_t i = 0; i < plan->build.stage_count; i++) {
+            if (plan->build.runs[i].bypass[0] == '\0') {
+                keys[(*out_key_count)++] = plan->build.runs[i].key;
+            }
+        }
+    }
+    return status;
+}
+
+static kiln_status compile_program(const kn_replay_program *program, kiln_runtime *runtime,
+                                   const char *target, kiln_blob **out_blob, kiln_build_info *info,
+                                   kiln_key *keys, size_t *out_key_count, kiln_diag *diag)
+{
+    const kiln_source source = kn_replay_program_source(program);
+    kn_plan plan;
+    kiln_status status = kn_plan_open(runtime, target, &source, NULL, &plan, diag);
+    if (status == KILN_OK && program->recorded.door == KN_DOOR_OPENCL) {
+        status = kn_replay_opencl(program, runtime, &plan, out_blob, info, diag);
+        if (status == KILN_OK) {
+            keys[0] = info->key;
+            *out_key_count = 1;
+        }
+    } else if (status == KILN_OK) {
+        status = compile_walk(&plan, out_blob, info, keys, out_key_count, diag);
+    }
+    kn_plan_close(&plan);
+    return status;
+}
+
+static kiln_status read_program(kiln_recording *recording, size_t index, kn_replay_program *program,
+                                kiln_diag *diag)
+{
+    if (index >= recording->use_count) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "replaying a recording", "it has %zu uses",
+                             recording->use_count);
+    }
+    const kn_recording_use *use = &recording->files.uses[recording->places[index]];
+    return kn_replay_program_init(program, &recording->files, &recording->scratch, use->program,
+                                  diag);
+}
+
+kiln_status kiln_recording_compile(kiln_recording *recording, size_t index, kiln_runtime *runtime,
+                                   const char *target, kiln_blob **out_blob,
+                                   kiln_build_info *out_info, kiln_key *keys, size_t *out_key_count,
+                                   kiln_diag *diag)
+{
+    const uint64_t start = kn_clock_now();
+    kn_replay_program program;
+    kiln_build_info info;
+    char spelt[KILN_DEVICE_TEXT];
+    *out_blob = NULL;
+    *out_key_count = 0;
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_build_info), out_info, &info, diag);
+    if (status == KILN_OK) {
+        status = read_program(recording, index, &program, diag);
+    }
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (recording->uses[index].way != KILN_REPLAY_COMPILE) {
+        status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, recording->uses[index].name,
+                               "it is replayed by calls alone");
+    } else {
+        spell_target(runtime, target, spelt, sizeof(spelt));
+        status =
+            compile_program(&program, runtime, spelt, out_blob, &info, keys, out_key_count, diag);
+    }
+    info.total_ns = kn_clock_now() - start;
+    info.log = "";
+    if (status != KILN_OK) {
+        kiln_blob_release(*out_blob);
+        *out_blob = NULL;
+        info = (kiln_build_info){.log = ""};
+    }
+    kn_sized_end(KN_SIZED(kiln_build_info), &info, out_info);
+    kn_replay_program_deinit(&program);
+    return status;
+}
+
+kiln_status kiln_recording_call(kiln_recording *recording, size_t index, const char *target,
+                                char **out_bytes, size_t *out_size, kiln_diag *diag)
+{
+    kn_replay_program program;
+    kn_strbuf out;
+    *out_bytes = NULL;
+    *out_size = 0;
+    kiln_status status = read_program(recording, index, &program, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    kn_strbuf_init(&out, 0);
+    status = kn_replay_call(&program, recording->uses[index].target, target, &out, diag);
+    if (status == KILN_OK) {
+        *out_bytes = kn_strbuf_detach(&out, out_size);
+        status = *out_bytes != NULL ? KILN_OK : kn_no_memory(diag, "replaying a recording");
+    }
+    kn_strbuf_deinit(&out);
+    kn_replay_program_deinit(&program);
+    return status;
+}
