@@ -9,7 +9,6 @@
 #include "base/checked.h"
 #include "base/diag.h"
 #include "dropin/opencl_budget.h"
-#include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_worth.h"
 #include "interpose/session.h"
@@ -126,8 +125,9 @@ static kiln_status ask_driver(void *user, kiln_blob **out_blob, kiln_diag *diag)
     }
     if (!kn_opencl_request_still_true(&walk->request)) {
         walk->reason = "a header changed during the compile";
-    } else if (!walk->compile_only && kn_opencl_reads_later(&walk->request)) {
-        walk->later = true;
+    } else if (!walk->compile_only && walk->request.unit.is_pocl) {
+        /* A read is for other processes: this one has the program. */
+        walk->later = kn_cache_outlasts(walk->request.cache);
     } else if (read_built(walk, out_blob, diag) != KILN_OK) {
         kiln_diag_clear(diag);
         walk->reason = "the driver returns no binary of it";

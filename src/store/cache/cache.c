@@ -38,6 +38,11 @@ bool kn_cache_writes(const kiln_cache *cache)
     return cache->disk != NULL && !cache->disk->read_only;
 }
 
+bool kn_cache_outlasts(const kiln_cache *cache)
+{
+    return kn_cache_writes(cache) || (cache->remotes != NULL && kn_cache_stores(cache));
+}
+
 bool kn_cache_root_stands(const kiln_cache *cache)
 {
     return kn_cache_writes(cache) && kn_disk_root_stands(cache->disk);

@@ -101,6 +101,8 @@ kiln_status kn_cache_reread(kiln_cache *cache, const kiln_key *key, kiln_blob **
 bool kn_cache_stores(const kiln_cache *cache);
 /* True when entries may be written to disk and statistics kept there. */
 bool kn_cache_writes(const kiln_cache *cache);
+/* True when what is stored is there for other processes: on disk, or with a remote. */
+bool kn_cache_outlasts(const kiln_cache *cache);
 /* And the root is there and ours: before anything is written below it. */
 bool kn_cache_root_stands(const kiln_cache *cache);
 /* Of the disk tier; NULL: there is none. */

@@ -53,6 +53,7 @@ static cl_int give_binaries(const struct _cl_program *program, size_t size, void
             memcpy(at + sizeof(STRICTCL_BINARY), program->text, program->length);
         }
     }
+    strictcl_counted()->read += value != NULL;
     if (out_size != NULL) {
         *out_size = devices * sizeof(unsigned char *);
     }

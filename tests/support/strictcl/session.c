@@ -32,7 +32,7 @@ void session_open(const char *root)
         abort();
     }
     options.root = root;
-    options.flags = root == NULL ? KILN_CACHE_NO_DISK : 0;
+    options.flags |= root == NULL ? KILN_CACHE_NO_DISK : 0u;
     options.packs = options.remote = NULL;
     if (kiln_cache_create(&options, &session.cache, NULL) != KILN_OK) {
         abort();

@@ -28,6 +28,7 @@ typedef struct strictcl_counts {
     size_t alive;     /* programs and kernels */
     size_t strangers; /* calls with a handle that was not alive */
     size_t compiled, linked, loaded, il;
+    size_t read; /* binaries of programs */
 } strictcl_counts;
 
 /* Forgets all objects and counts. */

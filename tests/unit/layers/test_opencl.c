@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -328,6 +329,29 @@ static void a_cache_at_fault_is_not_there(void **state)
     kt_tmpdir_remove(root);
 }
 
+/* PoCL compiles all kernels of a program that is read. */
+static void nothing_is_read_that_nobody_keeps(void **state)
+{
+    static const char *const off[] = {"KILN_READONLY", "KILN_NO_CACHE", NULL};
+    char *root = kt_tmpdir_create();
+    (void)state;
+    begin(&(strictcl_manner){.devices = 1, .is_pocl = true});
+    for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++) {
+        if (off[i] != NULL) {
+            (void)setenv(off[i], "1", 1);
+        }
+        session_open(off[i] != NULL ? root : NULL); /* and a cache in memory */
+        builds_as_the_driver_does();
+        assert_int_equal(session_count("compiled"), 1);
+        assert_int_equal(strictcl_count().read, 0);
+        if (off[i] != NULL) {
+            (void)unsetenv(off[i]);
+        }
+    }
+    end();
+    kt_tmpdir_remove(root);
+}
+
 /* A loader is closed, and comes again: what was left behind is not looked at. */
 static void a_loader_leaves_and_comes_again(void **state)
 {
@@ -356,6 +380,7 @@ int main(void)
         cmocka_unit_test(il_is_the_drivers),
         cmocka_unit_test(each_build_is_heard_once),
         cmocka_unit_test(a_cache_at_fault_is_not_there),
+        cmocka_unit_test(nothing_is_read_that_nobody_keeps),
         cmocka_unit_test(a_loader_leaves_and_comes_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
