@@ -6,6 +6,7 @@
 /* Of the time since the first build, one part. */
 #define SHARE 4
 #define SHARE_NEW 20
+#define SHARE_UNASKED 50
 
 static atomic_uint_least64_t first_build_at; /* 0: none yet */
 static atomic_uint_least64_t built_ns;
@@ -62,4 +63,9 @@ bool kn_opencl_budget_allows(uint64_t expected_ns, uint64_t now)
 bool kn_opencl_budget_allows_new(uint64_t expected_ns, uint64_t now)
 {
     return expect_total(expected_ns) <= at_least_free(since_first_build(now) / SHARE_NEW);
+}
+
+bool kn_opencl_budget_allows_unasked(uint64_t expected_ns, uint64_t now)
+{
+    return expect_total(expected_ns) <= since_first_build(now) / SHARE_UNASKED;
 }

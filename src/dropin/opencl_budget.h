@@ -29,5 +29,8 @@ void kn_opencl_budget_spend(uint64_t expected_ns, uint64_t read_ns);
  * much as those before: one that another process has built, and one that none has. */
 bool kn_opencl_budget_allows(uint64_t expected_ns, uint64_t now);
 bool kn_opencl_budget_allows_new(uint64_t expected_ns, uint64_t now);
+/* The same as the second, in a process whose author has not asked for a cache: at most a fiftieth
+ * of the time since the first build, however short that is. */
+bool kn_opencl_budget_allows_unasked(uint64_t expected_ns, uint64_t now);
 
 #endif

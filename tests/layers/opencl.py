@@ -50,6 +50,12 @@ class World:
         return neutral(done.stdout), [row[1] for row in rows], [row[5] for row in rows]
 
 
+    def warm(self, what):
+        """As many starts as it takes until the cache has what PoCL made: the first only notes."""
+        for start in range(2):
+            self.run(what, pocl=f"warm{start}")
+
+
 def neutral(text):
     """Without the names of temporary files that PoCL gives in a log."""
     return re.sub(r"/\S*tempfile_\w*", "tempfile", text)
@@ -66,7 +72,7 @@ def check_same(expected, got, when):
 def all_calls_answer_as_the_driver(world):
     plain, _, _ = world.run("all", layer=False)
     hits = []
-    for start in ("cold", "second", "with an empty PoCL"):
+    for start in ("cold", "second", "third", "with an empty PoCL"):
         got, origins, reasons = world.run("all", pocl=start[-4:])
         check_same(plain, got, start)
         assert "known options" in " ".join(reasons), reasons
@@ -75,7 +81,7 @@ def all_calls_answer_as_the_driver(world):
 
 
 def a_header_is_in_the_key(world):
-    world.run("build")
+    world.warm("build")
     _, origins, _ = world.run("build")
     assert "disk" in origins, origins
     world.header("#define OFFSET 7\n")
@@ -114,9 +120,24 @@ def what_cannot_be_used_is_not_there(world):
     check_same(plain, got, "with a cache that is full")
 
 
+def what_is_started_once_pays_nothing(world):
+    """PoCL compiles all kernels of a program whose binary is read, for any size: files that a run
+    without kiln does not have."""
+    def shapes(pocl, **more):
+        world.run("build", pocl=pocl, **more)
+        return sorted(file.parent.name for file in (world.root / pocl).rglob("*.so"))
+
+    plain = shapes("alone", layer=False)
+    assert plain, "PoCL keeps what it has compiled"
+    for name, more in (("off", {"KILN_NO_CACHE": "1"}), ("only-read", {"KILN_READONLY": "1"}),
+                       ("first", {})):
+        got = shapes(name, **more, KILN_CACHE_DIR=str(world.root / f"cache-{name}"))
+        assert got == plain, (name, got, plain)
+
+
 def entries_that_are_damaged_are_made_again(world):
     plain, _, _ = world.run("build", layer=False)
-    world.run("build")
+    world.warm("build")
     for file in (world.root / "cache").rglob("*.kiln"):
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 255
@@ -150,7 +171,7 @@ def several_devices(world):
         print("this driver does not show two devices")
         return
     hits = []
-    for _ in range(3):
+    while len(hits) < 6 and hits[-1:] != [1]:  # until the builds have cost what a read does
         got, origins, _ = world.run("devices", **two)
         check_same(plain, got, "two devices")
         hits.append(origins.count("disk"))
@@ -171,7 +192,7 @@ def exec_sets_it(world):
                           env=world.variables(OPENCL_LAYERS="/nowhere/own.so"), check=True)
     assert f"export OPENCL_LAYERS='/nowhere/own.so:{LAYER}'" in done.stdout, done.stdout
     out = world.root / "report.json"
-    for _ in range(2):
+    for _ in range(3):
         subprocess.run([KILN, "exec", "--report", str(out), "--", CLIENT, "build"],
                        cwd=world.root, env=world.variables(), check=True, capture_output=True)
     found = json.loads(out.read_text())
@@ -184,7 +205,8 @@ def exec_sets_it(world):
 
 def main():
     for check in (all_calls_answer_as_the_driver, a_header_is_in_the_key,
-                  what_cannot_be_used_is_not_there, entries_that_are_damaged_are_made_again,
+                  what_cannot_be_used_is_not_there, what_is_started_once_pays_nothing,
+                  entries_that_are_damaged_are_made_again,
                   processes_at_once, several_devices, what_is_left_is_read_at_exit, exec_sets_it):
         with tempfile.TemporaryDirectory() as root:
             start = time.monotonic()

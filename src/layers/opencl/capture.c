@@ -34,17 +34,19 @@ static size_t count_kernels_of(const kn_layer_program *program)
                : 1;
 }
 
-/* A large program is read when not to have it has cost as much, one a process. */
+/* Nobody in this program has asked for a cache. So its first start pays next to nothing, and a
+ * later one no more than the builds have cost so far; of large programs it reads one. */
 static bool may_read(const kn_layer_build *build, bool large, uint64_t expected)
 {
     static atomic_flag large_read = ATOMIC_FLAG_INIT;
     const uint64_t now = now_of_process();
-    if (large) {
-        return build->repeats && build->built_ns >= expected &&
-               !atomic_flag_test_and_set(&large_read);
+    if (!build->repeats) {
+        return !large && kn_opencl_budget_allows_unasked(expected, now);
     }
-    return build->repeats ? kn_opencl_budget_allows(expected, now)
-                          : kn_opencl_budget_allows_new(expected, now);
+    if (build->built_ns < expected) {
+        return false;
+    }
+    return large ? !atomic_flag_test_and_set(&large_read) : kn_opencl_budget_allows(expected, now);
 }
 
 static kiln_status read_finished(const kn_layer_program *program, kiln_blob **out_blob,
@@ -110,7 +112,7 @@ void kn_layer_capture_program(kn_layer_program *program)
                                  0); /* if it is lost, the count begins again */
         }
         store_finished(program, cache, expected);
-    } else if (expected > 0 && (large || !build->repeats)) {
+    } else if (expected > 0) {
         kn_opencl_worth_note(cache, build->recipe, build->built_ns);
     }
     kiln_recipe_destroy(build->recipe);

@@ -23,6 +23,10 @@ static void reads_stay_within_their_share(void **state)
     /* One that nobody has built before: a twentieth. */
     assert_false(kn_opencl_budget_allows_new(500 * MS, START + 9999 * MS));
     assert_true(kn_opencl_budget_allows_new(500 * MS, START + 10000 * MS));
+    /* And where no author has asked for a cache: a fiftieth, and nothing for free. */
+    assert_false(kn_opencl_budget_allows_unasked(1 * MS, START));
+    assert_false(kn_opencl_budget_allows_unasked(201 * MS, START + 10000 * MS));
+    assert_true(kn_opencl_budget_allows_unasked(200 * MS, START + 10000 * MS));
     /* It took twice as long as expected, and so may the others. */
     kn_opencl_budget_spend(50 * MS, 100 * MS);
     assert_false(kn_opencl_budget_allows_new(51 * MS, START + 4000 * MS));
