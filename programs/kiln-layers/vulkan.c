@@ -365,8 +365,28 @@ static PFN_vkVoidFunction VKAPI_CALL layer_vkGetDeviceProcAddr(VkDevice device, 
     return own != NULL ? own : below;
 }
 
-/* Functions of devices are asked for here, too, by layers above. With a core all devices are known
- * to it but where memory ran out; those have no function of the core's. */
+/* Layers above, and programs through them, may ask an instance for a device's functions, before
+ * there is a device. Which one is meant is known at the call. */
+#define RETURN_void
+#define RETURN_VkResult return
+#define X(result, name, parameters, arguments)                                                     \
+    static result VKAPI_CALL any_##name parameters                                                 \
+    {                                                                                              \
+        RETURN_##result((PFN_##name)layer_vkGetDeviceProcAddr(device, #name)) arguments;           \
+    }
+#include "layers/vulkan/calls.def"
+#undef X
+
+static PFN_vkVoidFunction find_any_device_call(const char *name)
+{
+    static const own_call calls[] = {
+#define X(result, name, parameters, arguments) {#name, (PFN_vkVoidFunction)any_##name},
+#include "layers/vulkan/calls.def"
+#undef X
+    };
+    return find_own(calls, sizeof(calls) / sizeof(*calls), name);
+}
+
 static PFN_vkVoidFunction VKAPI_CALL layer_vkGetInstanceProcAddr(VkInstance instance,
                                                                  const char *name)
 {
@@ -376,7 +396,14 @@ static PFN_vkVoidFunction VKAPI_CALL layer_vkGetInstanceProcAddr(VkInstance inst
         own = find_device_call(name);
     }
     const layer_instance *known = instance != VK_NULL_HANDLE ? find_instance(instance) : NULL;
-    return own != NULL || known == NULL ? own : known->below(instance, name);
+    if (own != NULL || known == NULL) {
+        return own;
+    }
+    /* The loader, which is asked last, has no answer for what is in every device; of an extension
+     * it knows whether a driver has it. */
+    PFN_vkVoidFunction below = known->below(instance, name);
+    own = is_vulkan_disabled() ? NULL : find_any_device_call(name);
+    return own != NULL && (below != NULL || strstr(name, "RayTracing") == NULL) ? own : below;
 }
 
 EXPORT VKAPI_ATTR VkResult VKAPI_CALL

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""vulkan.py KILN LAYER CLIENT FAKEICD: programs that know nothing of kiln, by themselves and under
+"""vulkan.py KILN LAYER CLIENT FAKEICD ASKING: programs that know nothing of kiln, by themselves and under
 the Vulkan layer: what they print is the same, whatever the cache has or cannot do. The driver is
 lavapipe, behind one whose pipeline caches hold something."""
 import json
 import os
+import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-KILN, LAYER, CLIENT, FAKE = sys.argv[1:5]
+KILN, LAYER, CLIENT, FAKE, ASKING = sys.argv[1:6]
 NAME = "VK_LAYER_KILN_cache"
 VALIDATION = "VK_LAYER_KHRONOS_validation"
 LAVAPIPE = [path for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
@@ -26,16 +28,24 @@ void main() { data[gl_GlobalInvocationID.x] += offset; }
 
 
 class World:
+    shader = b""
+
     def __init__(self, root):
         self.root = Path(root)
         self.code = self.root / "code.spv"
+        if not World.shader:
+            World.shader = self.compile()
+        self.code.write_bytes(World.shader)
+        driver = {"file_format_version": "1.0.0",
+                  "ICD": {"library_path": FAKE, "api_version": "1.3.0"}}
+        (self.root / "icd.json").write_text(json.dumps(driver))
+
+    def compile(self):
         (self.root / "code.comp").write_text(SHADER)
         subprocess.run([KILN, "compile", "-t", "vulkan:spirv", "code.comp", "-o", self.code],
                        cwd=self.root, check=True, capture_output=True,
                        env={**os.environ, "KILN_CACHE_DIR": str(self.root / "spirv")})
-        driver = {"file_format_version": "1.0.0",
-                  "ICD": {"library_path": FAKE, "api_version": "1.3.0"}}
-        (self.root / "icd.json").write_text(json.dumps(driver))
+        return self.code.read_bytes()
 
     def variables(self, layer=True, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("KILN_", "VK_", "FAKE_"))}
@@ -45,12 +55,12 @@ class World:
                 "FAKE_REAL_LIBRARY": str(LAVAPIPE[0]), "FAKE_ICD_LOG": str(self.root / "log"),
                 "XDG_RUNTIME_DIR": str(self.root), "KILN_CACHE_DIR": str(self.root / "cache"), **more}
 
-    def run(self, *command, layer=True, **more):
-        """What it prints, and what the driver did."""
+    def run(self, *command, layer=True, before=None, **more):
+        """What it prints, and what the driver did. `before` is called in the process first."""
         (self.root / "log").write_text("")
         done = subprocess.run([str(word) for word in command], cwd=self.root, capture_output=True,
                               text=True, errors="replace", timeout=200,
-                              env=self.variables(layer, **more))
+                              preexec_fn=before, env=self.variables(layer, **more))
         if done.returncode == SKIP:
             print("no Vulkan device")
             sys.exit(SKIP)
@@ -105,6 +115,69 @@ def what_cannot_be_used_is_not_there(world):
     assert not list((world.root / "empty").rglob("*.kiln"))
 
 
+def write_nothing():
+    """As on a full disk: each write to a file fails."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def a_full_disk_is_not_there(world):
+    plain, _ = world.client(1, 3, layer=False)
+    for how in ((), ("own",)):
+        out, _ = world.client(1, 3, *how, before=write_nothing)
+        assert out == plain, out
+        assert not world.entries()
+        world.client(1, 3, *how)
+        out, _ = world.client(1, 3, *how, before=write_nothing)
+        assert out == plain, out
+        _, lines = world.client(1, 3, *how)
+        assert hits(lines) == 3, lines
+        shutil.rmtree(world.root / "cache")
+
+
+def put_manifest(directory, library, **more):
+    directory.mkdir(parents=True)
+    manifest = json.loads((Path(LAYER).parent / "VkLayer_kiln_cache.json").read_text())
+    manifest["layer"] |= {"library_path": library, **more}
+    (directory / "layer.json").write_text(json.dumps(manifest))
+    return directory
+
+
+def an_implicit_layer_is_switched_by_variables(world):
+    put_manifest(world.root / "data/vulkan/implicit_layer.d", LAYER)
+    home = {"layer": False, "XDG_DATA_HOME": str(world.root / "data")}
+    plain, lines = world.client(1, 5, layer=False)
+    for more, caches in (({}, 0), ({"KILN_VULKAN_LAYER": "1"}, 5),
+                         ({"KILN_VULKAN_LAYER": "1", "KILN_DISABLE": "1"}, 0)):
+        out, lines = world.client(1, 5, **home, **more)
+        assert out == plain and sum(" cache" in line for line in lines) == caches, (more, lines)
+    _, lines = world.client(1, 5, **home, KILN_VULKAN_LAYER="1")
+    assert hits(lines) == 5, lines
+    # Both ways at once it is one layer.
+    report = world.root / "report.json"
+    world.run(KILN, "exec", "--report", report, "--", CLIENT, world.code, 1, 5, **home, KILN_VULKAN_LAYER="1")
+    found = json.loads(report.read_text())
+    assert (found["hits"], found["compiled"], found["bypassed"]) == (5, 0, 0), found
+
+
+def a_layer_above_may_ask_the_instance(world):
+    """For a device's functions: what it calls then is kiln's."""
+    above = put_manifest(world.root / "above", ASKING, name="VK_LAYER_TEST_asking")
+    plain, _ = world.client(1, 5, layer=False)
+    for start in range(2):
+        out, lines = world.client(1, 5, VK_ADD_LAYER_PATH=f"{above}:{Path(LAYER).parent}",
+                                  VK_INSTANCE_LAYERS=f"VK_LAYER_TEST_asking:{NAME}")
+        assert out == plain and hits(lines) == 5 * start, (start, lines)
+
+
+def a_program_with_binaries_is_left_alone(world):
+    plain, _ = world.client(1, 3, "binaries", layer=False, FAKE_ICD_BINARIES="1")
+    for _ in range(2):
+        out, lines = world.client(1, 3, "binaries", FAKE_ICD_BINARIES="1")
+        assert out == plain and lines == ["compute miss none"] * 3, lines
+    assert not world.entries()
+
+
 def errors_are_the_drivers(world):
     plain, _ = world.client(1, 3, layer=False, FAKE_ICD_FAIL="1")
     assert plain.startswith("1: -2 none"), plain
@@ -147,6 +220,25 @@ def processes_that_save_at_once_lose_nothing(world):
         assert hits(lines) == 20, (k, hits(lines))
 
 
+def processes_killed_while_they_save_spoil_nothing(world):
+    """A save takes half a second here, and begins a second after the first pipeline."""
+    env = world.variables(FAKE_ICD_LOG="", FAKE_ICD_SLOW="200")
+    for turn in range(2):
+        numbers = [1000 * turn + 100 * k for k in range(8)]
+        started = [subprocess.Popen([CLIENT, str(world.code), str(number), "5", "own" if k < 3 else "hold"],
+                                    env=env, cwd=world.root, stdout=subprocess.DEVNULL)
+                   for k, number in enumerate(numbers)]
+        time.sleep(0.8)
+        for process in random.sample(started[3:], 5):
+            time.sleep(random.uniform(0, 0.3))
+            process.send_signal(signal.SIGKILL)
+        assert [process.wait(timeout=200) for process in started] == [0] * 3 + [-signal.SIGKILL] * 5
+    for turn in range(2):
+        for k in range(3):
+            _, lines = world.client(1000 * turn + 100 * k, 5, "own", KILN_READONLY="1")
+            assert hits(lines) == 5, (turn, k, lines)
+
+
 def a_process_that_is_killed_has_saved(world):
     env = world.variables()
     process = subprocess.Popen([CLIENT, str(world.code), "7", "4", "hold"], env=env, cwd=world.root,
@@ -180,6 +272,31 @@ def exec_sets_it(world):
     assert rows and all(row["answers"] == "kiln" for row in rows), rows
 
 
+def use_validation(world):
+    settings = world.root / "vk_layer_settings.txt"
+    settings.write_text("khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG\n"
+                        f"khronos_validation.log_filename = {world.root / 'validation'}\n"
+                        "khronos_validation.report_flags = error,warn,perf\n")
+    (world.root / "validation").unlink(missing_ok=True)
+    return {"VK_LAYER_SETTINGS_PATH": str(settings)}
+
+
+def validation_is_silent(world):
+    """Above kiln's layer and below it, on misses and hits; and it can be heard."""
+    if not Path("/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json").exists():
+        print("the validation layer is not installed")
+        return
+    world.client(1, 3, "binaries", FAKE_ICD_BINARIES="1", VK_INSTANCE_LAYERS=VALIDATION, **use_validation(world))
+    assert (world.root / "validation").read_text() != ""
+    for layers in (f"{NAME}:{VALIDATION}", f"{VALIDATION}:{NAME}"):
+        for how in ((), ("own",)):
+            for start in range(2):
+                _, lines = world.client(1, 3, *how, VK_INSTANCE_LAYERS=layers, **use_validation(world))
+                said = (world.root / "validation").read_text()
+                assert hits(lines) == 3 * start and said == "", (layers, how, lines, said)
+        shutil.rmtree(world.root / "cache")
+
+
 def strangers_see_no_difference(world):
     """vulkaninfo, and vkcube with the validation layer above kiln's and below it."""
     if shutil.which("vulkaninfo") is None or shutil.which("xvfb-run") is None:
@@ -188,15 +305,10 @@ def strangers_see_no_difference(world):
     out = [world.run("vulkaninfo", layer=layer)[0] for layer in (False, True)]
     out = [text[text.index("Device Properties and Extensions"):] for text in out]
     assert out[0] == out[1]
-    settings = world.root / "vk_layer_settings.txt"
-    settings.write_text("khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG\n"
-                        f"khronos_validation.log_filename = {world.root / 'validation'}\n"
-                        "khronos_validation.report_flags = error,warn,perf\n")
     cube = ("xvfb-run", "-a", "vkcube", "--c", "3")
     said = []
     for layers in (VALIDATION, f"{NAME}:{VALIDATION}", f"{VALIDATION}:{NAME}", NAME):
-        (world.root / "validation").unlink(missing_ok=True)
-        _, lines = world.run(*cube, VK_INSTANCE_LAYERS=layers, VK_LAYER_SETTINGS_PATH=str(settings))
+        _, lines = world.run(*cube, VK_INSTANCE_LAYERS=layers, **use_validation(world))
         said.append((world.root / "validation").read_text() if VALIDATION in layers else said[0])
         if NAME in layers:
             assert lines == [f"graphics {'hit' if len(said) > 2 else 'miss'} cache"], (layers, lines)
@@ -207,9 +319,12 @@ def main():
     if not LAVAPIPE:
         print("skipped: lavapipe is not installed (Debian: mesa-vulkan-drivers)")
         sys.exit(SKIP)
-    for check in (pipelines_are_found_again, what_cannot_be_used_is_not_there, errors_are_the_drivers,
+    for check in (pipelines_are_found_again, what_cannot_be_used_is_not_there, a_full_disk_is_not_there,
+                  an_implicit_layer_is_switched_by_variables, a_layer_above_may_ask_the_instance,
+                  a_program_with_binaries_is_left_alone, errors_are_the_drivers,
                   damage_never_reaches_the_driver, processes_that_save_at_once_lose_nothing,
-                  a_process_that_is_killed_has_saved, exec_sets_it, strangers_see_no_difference):
+                  processes_killed_while_they_save_spoil_nothing, a_process_that_is_killed_has_saved,
+                  exec_sets_it, validation_is_silent, strangers_see_no_difference):
         with tempfile.TemporaryDirectory() as root:
             start = time.monotonic()
             check(World(root))

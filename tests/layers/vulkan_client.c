@@ -1,7 +1,8 @@
-/* vulkan_client SPIRV FIRST COUNT [own|hold]: makes COUNT compute pipelines that differ in a
- * constant, from FIRST on, and prints what came of each. It knows nothing of kiln. own: with a
+/* vulkan_client SPIRV FIRST COUNT [own|hold|binaries]: makes COUNT compute pipelines that differ in
+ * a constant, from FIRST on, and prints what came of each. It knows nothing of kiln. own: with a
  * VkPipelineCache of its own, which it does not save. hold: it then waits to be killed, and says
- * so. */
+ * so. binaries: with VK_KHR_pipeline_binary and no such cache. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static void check(VkResult result, const char *what)
     }
 }
 
-static VkDevice make_device(void)
+static VkDevice make_device(uint32_t extensions)
 {
     const VkApplicationInfo program = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                        .pApplicationName = "client",
@@ -30,9 +31,12 @@ static VkDevice make_device(void)
     const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                            .queueCount = 1,
                                            .pQueuePriorities = &priority};
+    static const char *const binaries = "VK_KHR_pipeline_binary";
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                      .queueCreateInfoCount = 1,
-                                     .pQueueCreateInfos = &queue};
+                                     .pQueueCreateInfos = &queue,
+                                     .enabledExtensionCount = extensions,
+                                     .ppEnabledExtensionNames = &binaries};
     static VkInstance instance;
     VkPhysicalDevice physical = VK_NULL_HANDLE;
     VkDevice device = VK_NULL_HANDLE;
@@ -103,11 +107,13 @@ int main(int argc, char **argv)
     if (argc < 4) {
         return 2;
     }
-    VkDevice device = make_device();
+    const char *how = argc > 4 ? argv[4] : "";
+    const bool binaries = strcmp(how, "binaries") == 0;
+    VkDevice device = make_device(binaries);
     VkShaderModule module = make_module(device, argv[1]);
     VkPipelineLayout layout = make_layout(device, &set);
     const uint32_t first = (uint32_t)atoi(argv[2]), count = (uint32_t)atoi(argv[3]);
-    if (argc > 4) {
+    if (how[0] != '\0' && !binaries) {
         const VkPipelineCacheCreateInfo info = {.sType =
                                                     VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
         check(vkCreatePipelineCache(device, &info, NULL, &own), "vkCreatePipelineCache");
@@ -120,7 +126,7 @@ int main(int argc, char **argv)
     vkDestroyPipelineLayout(device, layout, NULL);
     vkDestroyDescriptorSetLayout(device, set, NULL);
     (void)fflush(stdout);
-    if (argc > 4 && strcmp(argv[4], "hold") == 0) {
+    if (strcmp(how, "hold") == 0) {
         (void)pause();
     }
     vkDestroyDevice(device, NULL);

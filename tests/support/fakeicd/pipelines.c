@@ -157,7 +157,11 @@ static VkResult VKAPI_CALL fake_vkGetPipelineCacheData(VkDevice device, VkPipeli
 static VkResult VKAPI_CALL fake_vkMergePipelineCaches(VkDevice device, VkPipelineCache to,
                                                       uint32_t count, const VkPipelineCache *from)
 {
+    const struct timespec pause = {fake.merge_ms / 1000, fake.merge_ms % 1000 * 1000000L};
     (void)device;
+    if (fake.merge_ms > 0) {
+        (void)nanosleep(&pause, NULL);
+    }
     (void)pthread_mutex_lock(&fake_mutex);
     for (uint32_t i = 0; i < count; i++) {
         const fake_cache *source = (const fake_cache *)(uintptr_t)from[i];

@@ -20,6 +20,7 @@ typedef struct fake_driver {
     uint8_t uuid[VK_UUID_SIZE]; /* pipelineCacheUUID */
     uint32_t vendor, device;    /* of the header */
     bool makes_none;            /* data is a header alone */
+    int merge_ms;               /* how long a merge takes */
     _Atomic int fail_next;      /* so many pipelines fail */
     _Atomic int compiled, hits, with_data, refused_data; /* what was seen */
 } fake_driver;
