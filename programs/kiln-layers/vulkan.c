@@ -1,10 +1,11 @@
 /* libkiln-vulkan.so: VK_LAYER_KILN_cache, a layer of the Vulkan loader's interface 2. It links libc
- * alone; the core, which answers from the cache, is opened with the first device. Where it is
- * unavailable, or with KILN_DISABLE, the functions below are given out as if the layer were not
- * there. */
+ * alone; the core, which answers from the cache, is opened when a device is first asked for what a
+ * pipeline is made of: many programs only look at devices. With KILN_DISABLE or KILN_NO_CACHE the
+ * functions below are given out as if the layer were not there. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,16 +34,27 @@ typedef struct layer_instance {
     char application[NAME_SIZE], engine[NAME_SIZE];
 } layer_instance;
 
+/* A device's functions that the layer stands in for: the core's, or those below. */
+typedef struct layer_calls {
+#define X(result, name, parameters, arguments) PFN_##name name;
+#include "layers/vulkan/calls.def"
+#undef X
+} layer_calls;
+
 typedef struct layer_device {
     struct layer_device *next;
     const void *key;
-    PFN_vkGetDeviceProcAddr below;
+    kn_vk_layer_device_info info; /* what the core gets */
+    char application[NAME_SIZE], engine[NAME_SIZE];
     PFN_vkDestroyDevice destroy;
+    pthread_mutex_t opening; /* guards what follows up to `opened`, which is set once */
+    layer_calls calls;
     bool has_core;
+    _Atomic bool opened;
 } layer_device;
 
 static struct {
-    pthread_mutex_t mutex; /* guards the lists; what is in them is not changed */
+    pthread_mutex_t mutex; /* guards the lists; links apart, it does not guard what is in them */
     layer_instance *instances;
     layer_device *devices;
     pthread_once_t opened;
@@ -51,10 +63,13 @@ static struct {
 
 /* --- the core --------------------------------------------------------------------------------- */
 
+/* Any other value of KILN_NO_CACHE is the core's to read. */
 static bool is_vulkan_disabled(void)
 {
     const char *value = getenv("KILN_DISABLE");
-    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+    const char *none = getenv("KILN_NO_CACHE");
+    return (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0) ||
+           (none != NULL && strcmp(none, "1") == 0);
 }
 
 /* LIBEXEC/vulkan/1/libkiln-vulkan.so and LIBEXEC/libkiln-interpose.so. */
@@ -101,11 +116,11 @@ static const layer_instance *find_instance(const void *handle)
     return at;
 }
 
-static const layer_device *find_device(VkDevice handle)
+static layer_device *find_device(VkDevice handle)
 {
     const void *key = key_of(handle);
     (void)pthread_mutex_lock(&layer.mutex);
-    const layer_device *at = layer.devices;
+    layer_device *at = layer.devices;
     while (at != NULL && at->key != key) {
         at = at->next;
     }
@@ -249,21 +264,63 @@ static bool keeps_binaries(const VkDeviceCreateInfo *info)
     return false;
 }
 
-static bool open_core_device(const layer_instance *instance, const kn_vk_layer_device_info *made,
-                             const VkDeviceCreateInfo *info)
+static const char *program_name(char path[PATH_MAX])
 {
-    char path[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
     path[length > 0 ? length : 0] = '\0';
     const char *slash = strrchr(path, '/');
-    kn_vk_layer_device_info whole = *made;
-    const kn_vk_layer *core = use_vulkan_core();
-    whole.api_version = instance->api_version;
-    whole.program = slash != NULL ? slash + 1 : "";
-    whole.application = instance->application;
-    whole.engine = instance->engine;
-    whole.passes = keeps_binaries(info);
-    return core != NULL && core->open_device(&whole);
+    return slash != NULL ? slash + 1 : "";
+}
+
+/* With `opening` held. */
+static void open_core_device(layer_device *device)
+{
+    char path[PATH_MAX];
+    kn_vk_layer_device_info info = device->info;
+    const kn_vk_layer *core = info.passes ? NULL : use_vulkan_core();
+    info.program = program_name(path);
+    info.application = device->application;
+    info.engine = device->engine;
+    device->has_core = core != NULL && core->open_device(&info);
+#define X(result, name, parameters, arguments)                                                     \
+    device->calls.name = (PFN_##name)info.device_proc(info.device, #name);                         \
+    if (device->has_core && device->calls.name != NULL) {                                          \
+        device->calls.name = (PFN_##name)core->find(#name);                                        \
+    }
+#include "layers/vulkan/calls.def"
+#undef X
+}
+
+/* The functions of a device, of a core that is opened for it now at the latest. */
+static const layer_calls *use_device(VkDevice handle)
+{
+    layer_device *device = find_device(handle);
+    if (!atomic_load_explicit(&device->opened, memory_order_acquire)) {
+        (void)pthread_mutex_lock(&device->opening);
+        if (!atomic_load_explicit(&device->opened, memory_order_relaxed)) {
+            open_core_device(device);
+            atomic_store_explicit(&device->opened, true, memory_order_release);
+        }
+        (void)pthread_mutex_unlock(&device->opening);
+    }
+    return &device->calls;
+}
+
+/* What the core will ask for, as long as the loader answers. */
+static void describe_device(layer_device *made, const layer_instance *instance,
+                            const VkDeviceCreateInfo *info)
+{
+    made->key = key_of(made->info.device);
+    made->destroy =
+        (PFN_vkDestroyDevice)made->info.device_proc(made->info.device, "vkDestroyDevice");
+    made->info.properties = instance->properties;
+    made->info.properties2 = instance->properties2;
+    made->info.families = instance->families;
+    made->info.api_version = instance->api_version;
+    made->info.passes = is_vulkan_disabled() || keeps_binaries(info);
+    copy_name(made->application, instance->application);
+    copy_name(made->engine, instance->engine);
+    (void)pthread_mutex_init(&made->opening, NULL);
 }
 
 static VkResult VKAPI_CALL layer_vkCreateDevice(VkPhysicalDevice physical,
@@ -278,12 +335,8 @@ static VkResult VKAPI_CALL layer_vkCreateDevice(VkPhysicalDevice physical,
         free(made);
         return VK_ERROR_INITIALIZATION_FAILED;
     }
-    kn_vk_layer_device_info below = {.physical = physical};
-    below.properties = instance->properties;
-    below.properties2 = instance->properties2;
-    below.families = instance->families;
     PFN_vkGetInstanceProcAddr next = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
-    below.device_proc = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
+    made->info.device_proc = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
     link->u.pLayerInfo = link->u.pLayerInfo->pNext;
     PFN_vkCreateDevice create = (PFN_vkCreateDevice)next(instance->handle, "vkCreateDevice");
     const VkResult result =
@@ -292,11 +345,9 @@ static VkResult VKAPI_CALL layer_vkCreateDevice(VkPhysicalDevice physical,
         free(made);
         return result;
     }
-    below.device = *out;
-    made->key = key_of(*out);
-    made->below = below.device_proc;
-    made->destroy = (PFN_vkDestroyDevice)below.device_proc(*out, "vkDestroyDevice");
-    made->has_core = open_core_device(instance, &below, info);
+    made->info.physical = physical;
+    made->info.device = *out;
+    describe_device(made, instance, info);
     (void)pthread_mutex_lock(&layer.mutex);
     made->next = layer.devices;
     layer.devices = made;
@@ -313,9 +364,21 @@ static void VKAPI_CALL layer_vkDestroyDevice(VkDevice device,
             layer.core->close_device(device);
         }
         known->destroy(device, allocator);
+        (void)pthread_mutex_destroy(&known->opening);
         free(known);
     }
 }
+
+/* Which device is meant is known at the call. */
+#define RETURN_void
+#define RETURN_VkResult return
+#define X(result, name, parameters, arguments)                                                     \
+    static result VKAPI_CALL any_##name parameters                                                 \
+    {                                                                                              \
+        RETURN_##result use_device(device)->name arguments;                                        \
+    }
+#include "layers/vulkan/calls.def"
+#undef X
 
 /* --- what a loader calls ---------------------------------------------------------------------- */
 
@@ -352,31 +415,6 @@ static PFN_vkVoidFunction find_device_call(const char *name)
     return find_own(device_calls, sizeof(device_calls) / sizeof(*device_calls), name);
 }
 
-static PFN_vkVoidFunction VKAPI_CALL layer_vkGetDeviceProcAddr(VkDevice device, const char *name)
-{
-    const layer_device *known = find_device(device);
-    PFN_vkVoidFunction own = find_device_call(name);
-    if (known == NULL || own != NULL) {
-        return own;
-    }
-    /* A function that the driver lacks, or that needs an extension which is off, is not there. */
-    PFN_vkVoidFunction below = known->below(device, name);
-    own = known->has_core && below != NULL ? layer.core->find(name) : NULL;
-    return own != NULL ? own : below;
-}
-
-/* Layers above, and programs through them, may ask an instance for a device's functions, before
- * there is a device. Which one is meant is known at the call. */
-#define RETURN_void
-#define RETURN_VkResult return
-#define X(result, name, parameters, arguments)                                                     \
-    static result VKAPI_CALL any_##name parameters                                                 \
-    {                                                                                              \
-        RETURN_##result((PFN_##name)layer_vkGetDeviceProcAddr(device, #name)) arguments;           \
-    }
-#include "layers/vulkan/calls.def"
-#undef X
-
 static PFN_vkVoidFunction find_any_device_call(const char *name)
 {
     static const own_call calls[] = {
@@ -387,6 +425,21 @@ static PFN_vkVoidFunction find_any_device_call(const char *name)
     return find_own(calls, sizeof(calls) / sizeof(*calls), name);
 }
 
+static PFN_vkVoidFunction VKAPI_CALL layer_vkGetDeviceProcAddr(VkDevice device, const char *name)
+{
+    const layer_device *known = find_device(device);
+    PFN_vkVoidFunction own = find_device_call(name);
+    if (known == NULL || own != NULL) {
+        return own;
+    }
+    /* A function that the driver lacks, or that needs an extension which is off, is not there. */
+    PFN_vkVoidFunction below = known->info.device_proc(device, name);
+    own = known->info.passes || below == NULL ? NULL : find_any_device_call(name);
+    return own != NULL ? own : below;
+}
+
+/* Layers above, and programs through them, may ask an instance for a device's functions, before
+ * there is a device. */
 static PFN_vkVoidFunction VKAPI_CALL layer_vkGetInstanceProcAddr(VkInstance instance,
                                                                  const char *name)
 {
