@@ -227,7 +227,9 @@ static bool by_hand(const char *backend, const char *path)
 static int side_by_side(const char *mode, const char *backend, const char *path)
 {
     bool done = false;
-    if (strcmp(mode, "text") == 0) {
+    if (strcmp(mode, "shaderc") == 0) {
+        done = path != NULL && warm_vulkan_from_text(path);
+    } else if (strcmp(mode, "text") == 0) {
         done = fputs(warm_opencl_text, stdout) >= 0;
     } else if (strcmp(mode, "dropin") == 0) {
         done = warm_opencl_dropin();
@@ -318,7 +320,8 @@ static int run_child(int argc, char **argv)
     if (strcmp(what, "hand") == 0 && path != NULL) {
         return by_hand(argv[2], path) ? 0 : 1;
     }
-    if (strcmp(what, "plain") == 0 || strcmp(what, "dropin") == 0 || strcmp(what, "text") == 0) {
+    if (strcmp(what, "plain") == 0 || strcmp(what, "dropin") == 0 || strcmp(what, "text") == 0 ||
+        strcmp(what, "shaderc") == 0) {
         return side_by_side(what, argv[2], path);
     }
     if (strcmp(what, "nvrtc-child") == 0) {

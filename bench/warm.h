@@ -25,6 +25,9 @@ bool warm_opengl_export(const char *path);
 bool warm_opencl_plain(void);
 bool warm_opencl_dropin(void);
 bool warm_vulkan_plain(const char *path);
+/* Vulkan's with shaderc before it, which lies in `library`; its result, malloc'ed. */
+bool warm_vulkan_from_text(const char *library);
+unsigned char *warm_shaderc_compile(const char *library, size_t *out_size);
 bool warm_opengl_plain(void);
 
 /* kiln_nvrtc_compile against a CUBIN in a file: the whole comparison, and its two children. */

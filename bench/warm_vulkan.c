@@ -286,7 +286,8 @@ static bool run(const ready *r, VkPipeline pipeline, VkPipelineLayout layout,
     return c == 0.0F;
 }
 
-static bool measure(const char *path, bool with_data)
+/* With a library the SPIR-V is made by it, else it is in `path`.spv. */
+static bool measure(const char *path, bool with_data, const char *library)
 {
     ready r = {0};
     VkDescriptorSetLayout set = VK_NULL_HANDLE;
@@ -300,7 +301,8 @@ static bool measure(const char *path, bool with_data)
     const double start = bench_now();
     (void)snprintf(code_path, sizeof(code_path), "%s.spv", path);
     unsigned char *data = with_data ? bench_read(path, &size) : NULL;
-    unsigned char *code = bench_read(code_path, &code_size);
+    unsigned char *code = library != NULL ? warm_shaderc_compile(library, &code_size)
+                                          : bench_read(code_path, &code_size);
     const bool made = (data != NULL || !with_data) && code != NULL &&
                       make_pipeline(&r, code, code_size, data, size, &set, &layout, &pipeline);
     const double loaded = bench_now();
@@ -315,10 +317,15 @@ static bool measure(const char *path, bool with_data)
 
 bool warm_vulkan_by_hand(const char *path)
 {
-    return measure(path, true);
+    return measure(path, true, NULL);
 }
 
 bool warm_vulkan_plain(const char *path)
 {
-    return measure(path, false);
+    return measure(path, false, NULL);
+}
+
+bool warm_vulkan_from_text(const char *library)
+{
+    return measure("", false, library);
 }
