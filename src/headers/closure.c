@@ -546,6 +546,34 @@ kiln_status kn_closure_watch(const kn_closure *view, kn_closure_place_fn *visit,
     return status;
 }
 
+kiln_status kn_closure_files(const kn_closure *view, kn_closure_file_fn *visit, void *user)
+{
+    const closure *c = (const closure *)view;
+    const kn_header_list *list = &c->list;
+    kiln_status status = KILN_OK;
+    if (!c->has_path || view->bypass || view->assumed) {
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
+        const kn_header_list_header *row = &list->headers[i];
+        const char *name = kn_header_list_name(list, row->place.name);
+        char *path = NULL;
+        if (row->place.base == KN_PLACE_MEMORY) {
+            continue;
+        }
+        status = kn_include_path_of(&c->path, &row->place, name, &path);
+        if (status == KILN_OK) {
+            const kn_closure_file file = {.path = path,
+                                          .digest = row->digest,
+                                          .size = row->stamp.size,
+                                          .system = row->place.base == KN_PLACE_SYSTEM};
+            status = visit(user, &file);
+        }
+        free(path);
+    }
+    return status;
+}
+
 bool kn_closure_still_true(kn_closure *view)
 {
     closure *c = (closure *)view;

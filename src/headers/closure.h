@@ -138,6 +138,19 @@ kiln_status kn_closure_places(const kn_closure *closure, kn_closure_place_fn *vi
  * met before a bypass. */
 kiln_status kn_closure_watch(const kn_closure *closure, kn_closure_place_fn *visit, void *user);
 
+/* Calls `visit` for every header that is in a file: its path as the compiler opens it, the digest
+ * and the size that its content had when the key was made, and whether a system dir had it. One
+ * that two includes reach is given twice. Nothing is given after a bypass, or of a closure that has
+ * yet to be settled. */
+typedef struct kn_closure_file {
+    const char *path; /* valid during the call */
+    const uint8_t *digest;
+    uint64_t size;
+    bool system;
+} kn_closure_file;
+typedef kiln_status kn_closure_file_fn(void *user, const kn_closure_file *file);
+kiln_status kn_closure_files(const kn_closure *closure, kn_closure_file_fn *visit, void *user);
+
 /* After a compile: true if what was found still is what is there, untouched meanwhile, so that the
  * output belongs to the key. Costs one stat a place; reads only files too new to trust their times.
  */
