@@ -119,6 +119,9 @@ KILN_API uint64_t kiln_blob_compile_ns(const kiln_blob *blob);
 #define KILN_CACHE_RECACHE (1u << 1)  /* KILN_RECACHE: always compile, store */
 #define KILN_CACHE_READONLY (1u << 2) /* KILN_READONLY: read every tier, write memory only */
 #define KILN_CACHE_NO_DISK (1u << 3)  /* memory, and packs, only */
+/* KILN_KEEP_SOURCES: keep a recording of all programs in the root, in its directory "recording". A
+ * cache that names another (`record`), or that writes nothing to disk, keeps none there. */
+#define KILN_CACHE_KEEP_SOURCES (1u << 4)
 
 /* Fill it with kiln_cache_options_init, then change what you want. */
 typedef struct kiln_cache_options {
@@ -138,14 +141,19 @@ typedef struct kiln_cache_options {
                                 it, at most 1 GiB; UINT64_MAX: no floor */
     const char *remote;      /* KILN_REMOTE: URLs of remotes in order, between them blanks
                                 (docs/remote.md); NULL: none */
+    const char *record;      /* KILN_RECORD: records every program that is compiled or found, with
+                                its source and headers, in this directory, an absolute path
+                                (docs/guide/record.md); NULL: nothing is recorded */
+    uint64_t record_max_bytes; /* its largest size, at which it stops growing; 0: 1 GiB */
 } kiln_cache_options;
 
 /* Fills `options` with defaults, then with what the environment says (KILN_CACHE_DIR,
  * KILN_CACHE_MAX_SIZE, KILN_CACHE_MAX_AGE, KILN_CACHE_MIN_FREE, KILN_NO_CACHE, KILN_RECACHE,
- * KILN_READONLY, KILN_FSYNC, KILN_PACKS, KILN_REMOTE). The library learns how large the caller's
+ * KILN_READONLY, KILN_FSYNC, KILN_PACKS, KILN_REMOTE, KILN_RECORD, KILN_RECORD_MAX_SIZE,
+ * KILN_KEEP_SOURCES). The library learns how large the caller's
  * struct is, and writes no further: `size` is sizeof(kiln_cache_options).
  * Threads: any, while nobody changes the environment.   Blocks: never.
- * Owns: `root`, `packs` and `remote` borrow from the environment.
+ * Owns: `root`, `packs`, `remote` and `record` borrow from the environment.
  * Fails: KILN_E_INVALID names the malformed variable; `options` then holds usable defaults. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_options_init_sized(kiln_cache_options *options,
                                                                    size_t size, kiln_diag *diag);
@@ -316,7 +324,9 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile(
     X(KILN_COUNTER_BYPASS_NS, bypass_ns, "ns", "time spent on compiles that bypassed the cache")   \
     X(KILN_COUNTER_REMOTE_SKIPPED, remote_skipped, "",                                             \
       "lookups in remotes whose budget was used up")                                               \
-    X(KILN_COUNTER_UNENDED, unended, "", "binaries rebuilt because loading them did not end")
+    X(KILN_COUNTER_UNENDED, unended, "", "binaries rebuilt because loading them did not end")      \
+    X(KILN_COUNTER_RECORDED, recorded, "", "programs recorded with their sources")                 \
+    X(KILN_COUNTER_UNRECORDED, unrecorded, "", "programs that could not be recorded")
 
 /* One of them. KILN_COUNTERS is how many these headers know, not how many the library does. */
 typedef enum kiln_counter {

@@ -61,6 +61,8 @@ class CacheOptions(ctypes.Structure):
         ("disk_max_age_s", c_uint64),
         ("disk_min_free", c_uint64),
         ("remote", c_char_p),
+        ("record", c_char_p),
+        ("record_max_bytes", c_uint64),
     ]
 
 

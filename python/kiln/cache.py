@@ -53,6 +53,10 @@ class Cache:
         Read-only packs, in order.
     remotes : iterable of str, optional
         URLs of remotes, in order.
+    record : path, optional
+        A directory in which every program that goes through the cache is recorded, with its source and headers.
+    record_max_bytes : int, optional
+        The size at which a recording stops growing. Default: 1 GiB.
 
     Raises
     ------
@@ -95,6 +99,8 @@ class Cache:
         fsync: Optional[bool] = None,
         packs: Optional[Iterable[Union[str, os.PathLike[str]]]] = None,
         remotes: Optional[Iterable[str]] = None,
+        record: Union[str, os.PathLike[str], None] = None,
+        record_max_bytes: int = 0,
     ) -> None:
         diag, options, out = s.Diag(), s.CacheOptions(), ctypes.c_void_p()
         size = ctypes.sizeof(options)
@@ -117,6 +123,9 @@ class Cache:
             options.packs = b":".join(os.fsencode(os.path.abspath(pack)) for pack in packs)
         if remotes is not None:
             options.remote = " ".join(remotes).encode()
+        if record is not None:
+            options.record = encode(os.path.abspath(record))
+        options.record_max_bytes = record_max_bytes or options.record_max_bytes
         check(lib.kiln_cache_create(ctypes.byref(options), ctypes.byref(out), ctypes.byref(diag)), diag)
         self._handle = Handle("cache", out.value or 0, lib.kiln_cache_destroy)
 

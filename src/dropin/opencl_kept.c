@@ -269,7 +269,7 @@ static void end_list(kn_cache_companion *companion, kiln_cache *cache)
 
 static kept_list *find_list(kiln_cache *cache)
 {
-    return (kept_list *)(void *)kn_cache_companion_of(cache);
+    return (kept_list *)(void *)kn_cache_companion_of(cache, KN_COMPANION_KEPT);
 }
 
 static kept_list *create_list(kiln_cache *cache)
@@ -285,7 +285,8 @@ static kept_list *create_list(kiln_cache *cache)
     kn_mutex_init(&list->mutex);
     kn_mutex_init(&list->reading);
     list->companion.end = end_list;
-    kept_list *there = (kept_list *)(void *)kn_cache_companion_set(cache, &list->companion);
+    kept_list *there =
+        (kept_list *)(void *)kn_cache_companion_set(cache, KN_COMPANION_KEPT, &list->companion);
     if (there != list) {
         kn_dylib_retire(list->lib);
         kn_mutex_deinit(&list->reading);

@@ -19,6 +19,7 @@ typedef struct exec_options {
     bool print;
     bool audit;
     bool no_python;
+    const char *record;
 } exec_options;
 
 static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, stats), NULL,
@@ -31,6 +32,9 @@ static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, s
                                   "also serve a program that opens compilers by absolute paths"},
                                  {"no-python", 0, OPT_FLAG, offsetof(exec_options, no_python), NULL,
                                   "leave out the adapters of kiln's Python package"},
+                                 {"record", 0, OPT_TEXT, offsetof(exec_options, record),
+                                  "DIRECTORY",
+                                  "record every program with its sources in DIRECTORY"},
                                  OPT_END};
 
 static bool write_report(const cmd_context *context, const exec_options *options,
@@ -81,6 +85,16 @@ static exit_code run_watched(const cmd_context *context, const exec_options *opt
     return code;
 }
 
+/* What the options ask for besides kiln's libraries. False when out of memory. */
+static bool add_wishes(const cmd_context *context, const exec_options *options,
+                       exec_environment *environment)
+{
+    return (options->record == NULL ||
+            exec_environment_add(environment, "KILN_RECORD",
+                                 host_absolute(context->pool, options->record))) &&
+           (options->no_python || exec_python_add(environment));
+}
+
 static exit_code run_exec(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const exec_options *options = fields;
@@ -96,7 +110,7 @@ static exit_code run_exec(const cmd_context *context, void *fields, const opt_li
     if (status == KILN_OK && options->audit) {
         status = exec_audit_add(context->pool, &environment, NULL, true, &diag);
     }
-    if (!options->no_python && !exec_python_add(&environment)) {
+    if (!add_wishes(context, options, &environment)) {
         return cmd_no_memory(context);
     }
     if (status != KILN_OK) {

@@ -67,6 +67,10 @@ static kiln_status take_cache_options(const kiln_cache_options *given, kiln_cach
         return kiln_diag_set(diag, KILN_E_INVALID, "give an absolute path", "opening a cache",
                              "options.root \"%s\" is a relative path", given->root);
     }
+    if (given->record != NULL && !kn_path_is_absolute(given->record)) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "give an absolute path", "opening a cache",
+                             "options.record \"%s\" is a relative path", given->record);
+    }
     *out = *given;
     kn_cache_defaults(&defaults);
     out->disk_max_bytes = out->disk_max_bytes != 0 ? out->disk_max_bytes : defaults.disk_max_bytes;
@@ -76,6 +80,8 @@ static kiln_status take_cache_options(const kiln_cache_options *given, kiln_cach
     out->memory_max_count =
         out->memory_max_count != 0 ? out->memory_max_count : defaults.memory_max_count;
     out->wait_ms = out->wait_ms != 0 ? out->wait_ms : defaults.wait_ms;
+    out->record_max_bytes =
+        out->record_max_bytes != 0 ? out->record_max_bytes : defaults.record_max_bytes;
     return KILN_OK;
 }
 
@@ -295,6 +301,23 @@ static kiln_status choose_root(kiln_cache *cache, kiln_diag *diag)
     return status;
 }
 
+/* Where programs are recorded, if they are: the directory that was named, or the cache's own. */
+static kiln_status choose_recording(kiln_cache *cache, const kiln_cache_options *taken,
+                                    kiln_diag *diag)
+{
+    const bool own = taken->record == NULL && (taken->flags & KILN_CACHE_KEEP_SOURCES) != 0 &&
+                     (taken->flags & KILN_CACHE_READONLY) == 0 && cache->root[0] != '\0' &&
+                     cache->disk_reason[0] == '\0';
+    if (taken->record != NULL) {
+        cache->recording = kn_text_copy(taken->record);
+    } else if (own) {
+        cache->recording = kn_path_join(cache->root, "recording");
+    }
+    return (taken->record != NULL || own) && cache->recording == NULL
+               ? kn_no_memory(diag, "opening a cache")
+               : KILN_OK;
+}
+
 static kiln_status copy_lists(kiln_cache *cache, const kiln_cache_options *taken, kiln_diag *diag)
 {
     cache->pack_list = taken->packs != NULL ? kn_text_copy(taken->packs) : NULL;
@@ -324,9 +347,13 @@ kiln_status kiln_cache_create(const kiln_cache_options *options, kiln_cache **ou
     cache->options.root = cache->root;
     if (status == KILN_OK && !(taken.flags & KILN_CACHE_DISABLED)) {
         status = copy_lists(cache, &taken, diag);
+        if (status == KILN_OK) {
+            status = choose_recording(cache, &taken, diag);
+        }
     }
     cache->options.packs = cache->pack_list;
     cache->options.remote = cache->remote_list;
+    cache->options.record = cache->recording;
     if (status == KILN_OK) {
         status = open_parts(cache, diag);
     }
@@ -346,7 +373,9 @@ void kn_cache_renew(kiln_cache *cache)
     }
     /* The old parts are left where they are: their locks may be held by threads that exist only in
      * the parent. */
-    atomic_store(&cache->companion, NULL);
+    for (size_t i = 0; i < KN_COMPANIONS; i++) {
+        atomic_store(&cache->companions[i], NULL);
+    }
     if (open_parts(cache, NULL) != KILN_OK) {
         kn_log(KILN_LOG_WARN,
                "no memory for the cache in a forked process: it is turned off there");
@@ -356,23 +385,27 @@ void kn_cache_renew(kiln_cache *cache)
     kn_fork_renewed(&cache->guard);
 }
 
-kn_cache_companion *kn_cache_companion_of(kiln_cache *cache)
+kn_cache_companion *kn_cache_companion_of(kiln_cache *cache, kn_companion_kind kind)
 {
     kn_cache_check_fork(cache);
-    return atomic_load(&cache->companion);
+    return atomic_load(&cache->companions[kind]);
 }
 
-kn_cache_companion *kn_cache_companion_set(kiln_cache *cache, kn_cache_companion *companion)
+kn_cache_companion *kn_cache_companion_set(kiln_cache *cache, kn_companion_kind kind,
+                                           kn_cache_companion *companion)
 {
     kn_cache_companion *there = NULL;
-    return atomic_compare_exchange_strong(&cache->companion, &there, companion) ? companion : there;
+    return atomic_compare_exchange_strong(&cache->companions[kind], &there, companion) ? companion
+                                                                                       : there;
 }
 
-static void end_companion(kiln_cache *cache)
+static void end_companions(kiln_cache *cache)
 {
-    kn_cache_companion *companion = kn_cache_companion_of(cache);
-    if (companion != NULL) {
-        companion->end(companion, cache);
+    for (size_t i = 0; i < KN_COMPANIONS; i++) {
+        kn_cache_companion *companion = kn_cache_companion_of(cache, (kn_companion_kind)i);
+        if (companion != NULL) {
+            companion->end(companion, cache);
+        }
     }
 }
 
@@ -382,7 +415,7 @@ void kiln_cache_destroy(kiln_cache *cache)
         return;
     }
     if (cache->flight != NULL) {
-        end_companion(cache);
+        end_companions(cache);
     }
     kn_cache_delist(cache);
     if (cache->flight != NULL) { /* else it was never whole */
@@ -397,6 +430,7 @@ void kiln_cache_destroy(kiln_cache *cache)
     kn_fork_guard_deinit(&cache->guard);
     free(cache->pack_list);
     free(cache->remote_list);
+    free(cache->recording);
     free(cache->root);
     free(cache);
 }

@@ -22,8 +22,15 @@
 /* How long a write of the counters that must not be lost waits for other processes: 200 ms. */
 #define KN_CACHE_PATIENCE UINT64_C(200000000)
 
-/* What another layer keeps with a cache and stores before it goes. `end` is called once, first of
- * all when the cache is destroyed; it may use the cache, and frees the companion. */
+/* What other layers keep with a cache and store before it goes, one of each kind. `end` is called
+ * once, first of all when the cache is destroyed, in this order; it may use the cache and the
+ * companions after it, and frees its own. */
+typedef enum kn_companion_kind {
+    KN_COMPANION_KEPT,     /* dropin/opencl_kept.c */
+    KN_COMPANION_RECORDER, /* record/recorder.c */
+    KN_COMPANIONS,
+} kn_companion_kind;
+
 typedef struct kn_cache_companion {
     void (*end)(struct kn_cache_companion *companion, kiln_cache *cache);
 } kn_cache_companion;
@@ -32,17 +39,19 @@ typedef struct kn_cache_companion {
  * that where it is, for good, and starts with fresh parts (kn_cache_renew). What it keeps is what
  * nobody changes after create. */
 struct kiln_cache {
-    kiln_cache_options options; /* root is `root` */
+    kiln_cache_options options; /* root is `root`, record is `recording` */
     char *root;                 /* "" without a disk tier */
     char *pack_list;            /* NULL without packs */
     char *remote_list;          /* NULL without remotes */
+    char *recording;            /* NULL: nothing is recorded */
     char disk_reason[1536];
     kiln_cache_progress_fn *progress;
     void *progress_user;
     kn_fork_guard guard;
-    _Atomic(kn_cache_companion *) companion; /* a child leaves the parent's where it is */
-    _Atomic uintptr_t *exit_slot;            /* of cache_exit.c; NULL: none */
-    atomic_bool told_bypass;                 /* one line about bypasses is enough */
+    /* A child leaves the parent's where they are. */
+    _Atomic(kn_cache_companion *) companions[KN_COMPANIONS];
+    _Atomic uintptr_t *exit_slot; /* of cache_exit.c; NULL: none */
+    atomic_bool told_bypass;      /* one line about bypasses is enough */
     /* renewed in a child: */
     kn_stats *stats;
     kn_stack stack;
@@ -72,8 +81,9 @@ void kn_cache_delist(kiln_cache *cache);
 
 /* The companion, NULL if there is none yet; and makes `companion` it, unless there is one already:
  * what is returned is the one that is there. */
-kn_cache_companion *kn_cache_companion_of(kiln_cache *cache);
-kn_cache_companion *kn_cache_companion_set(kiln_cache *cache, kn_cache_companion *companion);
+kn_cache_companion *kn_cache_companion_of(kiln_cache *cache, kn_companion_kind kind);
+kn_cache_companion *kn_cache_companion_set(kiln_cache *cache, kn_companion_kind kind,
+                                           kn_cache_companion *companion);
 
 /* What kiln_cache_options_init starts from, without the environment. */
 void kn_cache_defaults(kiln_cache_options *options);

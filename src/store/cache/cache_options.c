@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "sized/sized.h"
 #include "sys/env.h"
 #include "sys/file.h"
@@ -11,6 +12,7 @@
 #define DEFAULT_DISK_FILES UINT64_C(100000)
 #define DEFAULT_MEMORY_BYTES (UINT64_C(256) << 20)
 #define DEFAULT_MEMORY_COUNT 4096u
+#define DEFAULT_RECORD_BYTES (UINT64_C(1) << 30)
 #define DEFAULT_WAIT_MS (10u * 60u * 1000u)
 
 void kn_cache_defaults(kiln_cache_options *options)
@@ -22,6 +24,7 @@ void kn_cache_defaults(kiln_cache_options *options)
     options->memory_max_bytes = DEFAULT_MEMORY_BYTES;
     options->memory_max_count = DEFAULT_MEMORY_COUNT;
     options->wait_ms = DEFAULT_WAIT_MS;
+    options->record_max_bytes = DEFAULT_RECORD_BYTES;
 }
 
 static kiln_status read_flag(const char *name, uint32_t flag, uint32_t *flags, kiln_diag *diag)
@@ -32,6 +35,39 @@ static kiln_status read_flag(const char *name, uint32_t flag, uint32_t *flags, k
     return status;
 }
 
+/* A variable that names a directory; an empty one counts as unset. */
+static kiln_status read_directory(const char *name, const char **out_path, kiln_diag *diag)
+{
+    const char *path = kn_env_get(name);
+    if (path == NULL || path[0] == '\0') {
+        return KILN_OK;
+    }
+    if (!kn_path_is_absolute(path)) {
+        char fix[64], what[64];
+        kn_text_putf(fix, sizeof fix, "set %s to an absolute path", name);
+        kn_text_putf(what, sizeof what, "environment variable %s", name);
+        return kiln_diag_set(diag, KILN_E_INVALID, fix, what, "\"%s\" is a relative path", path);
+    }
+    *out_path = path;
+    return KILN_OK;
+}
+
+static kiln_status read_recording(kiln_cache_options *options, kiln_diag *diag)
+{
+    kiln_status status = read_directory("KILN_RECORD", &options->record, diag);
+    if (status == KILN_OK) {
+        status = kn_env_size("KILN_RECORD_MAX_SIZE", &options->record_max_bytes, diag);
+    }
+    if (status == KILN_OK && options->record_max_bytes == 0) {
+        status =
+            kiln_diag_set(diag, KILN_E_INVALID, "unset KILN_RECORD to record nothing",
+                          "environment variable KILN_RECORD_MAX_SIZE", "a recording of size 0");
+    }
+    return status == KILN_OK
+               ? read_flag("KILN_KEEP_SOURCES", KILN_CACHE_KEEP_SOURCES, &options->flags, diag)
+               : status;
+}
+
 /* `options` holds usable defaults in any case. */
 static kiln_status read_environment(kiln_cache_options *options, kiln_diag *diag)
 {
@@ -39,16 +75,10 @@ static kiln_status read_environment(kiln_cache_options *options, kiln_diag *diag
     bool fsync = true;
     kn_cache_defaults(options);
     kn_cache_defaults(&read);
-    const char *root = kn_env_get("KILN_CACHE_DIR");
-    if (root != NULL && root[0] != '\0') {
-        if (!kn_path_is_absolute(root)) {
-            return kiln_diag_set(diag, KILN_E_INVALID, "set KILN_CACHE_DIR to an absolute path",
-                                 "environment variable KILN_CACHE_DIR", "\"%s\" is a relative path",
-                                 root);
-        }
-        read.root = root;
+    kiln_status status = read_directory("KILN_CACHE_DIR", &read.root, diag);
+    if (status == KILN_OK) {
+        status = kn_env_size("KILN_CACHE_MAX_SIZE", &read.disk_max_bytes, diag);
     }
-    kiln_status status = kn_env_size("KILN_CACHE_MAX_SIZE", &read.disk_max_bytes, diag);
     if (status == KILN_OK && read.disk_max_bytes == 0) {
         return kiln_diag_set(diag, KILN_E_INVALID, "KILN_NO_CACHE=1 turns the cache off",
                              "environment variable KILN_CACHE_MAX_SIZE", "a cache of size 0");
@@ -73,6 +103,9 @@ static kiln_status read_environment(kiln_cache_options *options, kiln_diag *diag
     }
     if (status == KILN_OK) {
         status = kn_env_bool("KILN_FSYNC", &fsync, diag);
+    }
+    if (status == KILN_OK) {
+        status = read_recording(&read, diag);
     }
     if (status != KILN_OK) {
         return status;
