@@ -213,6 +213,7 @@ static kiln_status compile_nvrtc(kiln_cache *cache, kn_driver *driver,
         return status;
     }
     status = kn_build_init(&build, cache, driver, &target, NULL, &source, NULL, diag);
+    build.dropin = true;
     if (status == KILN_OK) {
         status = kn_build_artifacts(&build, diag);
     }

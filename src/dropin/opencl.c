@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
+#include "dropin/opencl_record.h"
 #include "dropin/opencl_request.h"
 #include "sized/sized.h"
 #include "store/cache/cache.h"
@@ -211,6 +212,7 @@ static kiln_status load_kept(compile_call *call, const kiln_blob *blob, kiln_dia
 static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
 {
     kn_opencl_request *request = call->request;
+    const kiln_key key = kiln_recipe_key(request->recipe); /* what is kept takes the recipe */
     kiln_blob *blob = NULL;
     kiln_status status = get_opencl(call, &blob, diag);
     if (status == KILN_OK && call->program == NULL) {
@@ -221,6 +223,7 @@ static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
     }
     if (status == KILN_OK) {
         kn_opencl_request_save(request);
+        kn_opencl_record(request, &key, 0, blob != NULL ? kiln_blob_compile_ns(blob) : call->took);
     }
     if (status == KILN_OK && kn_opencl_reads_later(request) && request->recipe != NULL &&
         (!call->later || kn_opencl_request_still_true(request))) {

@@ -13,6 +13,7 @@
 #include "core/walk/plan.h"
 #include "core/walk/program_kernels.h"
 #include "dropin/opencl_make.h"
+#include "dropin/opencl_record.h"
 #include "dropin/precompile.h"
 #include "sized/sized.h"
 #include "sys/clock.h"
@@ -142,6 +143,7 @@ static kiln_status get_program(kn_opencl_request *request, ahead *job, kiln_diag
     }
     if (status == KILN_OK) {
         kn_opencl_request_save(request);
+        kn_opencl_record(request, &job->info->key, 0, kiln_blob_compile_ns(job->blob));
         status = check_entries(request, job, diag);
     }
     return status;

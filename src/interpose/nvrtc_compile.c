@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "interpose/nvrtc_key.h"
 #include "interpose/session.h"
+#include "key/recipe.h"
+#include "record/recorder.h"
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
@@ -143,6 +145,33 @@ static nvrtcResult keep_real(const compile_call *call, kiln_cache *cache)
     return 0;
 }
 
+/* What the program was made of, for the cache's recording. The entry's directory is called after
+ * the architecture that the options name. */
+static void record_program(const kn_nvrtc_program *program, kiln_cache *cache,
+                           const kn_nvrtc_key *key, uint64_t compile_ns)
+{
+    static const char prefix[] = "cuda-";
+    char target[64];
+    kn_draft draft;
+    const kiln_key name = kiln_recipe_key(key->recipe);
+    if (!kn_draft_begin(&draft, cache, &name)) {
+        return;
+    }
+    const char *arch = kn_recipe_target(key->recipe) + strlen(prefix);
+    kn_text_putf(target, sizeof(target), "cuda:%s", strcmp(arch, "default") != 0 ? arch : "");
+    draft.program.door = KN_DOOR_NVRTC;
+    draft.program.language = KILN_LANG_CUDA;
+    draft.program.name = program->name;
+    draft.program.options = (const char *const *)program->options;
+    draft.program.option_count = program->option_count;
+    draft.program.entries = (const char *const *)program->expressions;
+    draft.program.entry_count = program->expression_count;
+    kn_draft_add_text(&draft, program->text, strlen(program->text), "", program->headers,
+                      program->header_count);
+    kn_draft_add_closure(&draft, key->closure);
+    kn_draft_end(&draft, target, compile_ns);
+}
+
 static nvrtcResult compile_through(kn_nvrtc_program *program, kiln_cache *cache, kn_nvrtc_key *key,
                                    const kn_nvrtc_identity *identity)
 {
@@ -168,6 +197,7 @@ static nvrtcResult compile_through(kn_nvrtc_program *program, kiln_cache *cache,
         return call.ran ? keep_real(&call, cache)
                         : compile_past_cache(program, cache, "its entry is not a result of NVRTC");
     }
+    record_program(program, cache, key, compile_ns);
     report_compile(program, kiln_origin_name(origin), NULL, kn_clock_now() - start,
                    call.ran ? 0 : compile_ns);
     return 0;

@@ -24,7 +24,7 @@
 #include "record/request.h"
 
 typedef struct kn_draft {
-    kn_recorded program; /* texts, files and folder are filled here */
+    kn_recorded program; /* texts, files and the directory are filled here */
     kn_recorded_use use;
     kiln_key key;
     kiln_cache *cache;

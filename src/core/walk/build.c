@@ -29,6 +29,7 @@
 #include "core/runtime/runtime.h"
 #include "core/walk/program.h"
 #include "core/walk/program_kernels.h"
+#include "core/walk/record_build.h"
 #include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
@@ -101,6 +102,7 @@ kiln_status kn_build_init(kn_build *build, kiln_cache *cache, kn_driver *driver,
 
 void kn_build_deinit(kn_build *build)
 {
+    kn_build_record(build);
     for (size_t i = 0; i < build->stage_count; i++) {
         /* A list of headers is worth keeping only for a stage that gave something. */
         const bool gave = build->runs[i].blob != NULL || build->runs[i].later;

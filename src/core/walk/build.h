@@ -37,6 +37,7 @@ typedef struct kn_build {
     bool want_live; /* the artifact will be loaded */
     bool assume;    /* the optimistic walk: its states are drawn in build.c */
     bool mistaken;  /* the same */
+    bool dropin;    /* asked for through a drop-in */
     bool barred;    /* the last stage's entry must not be loaded: kn_cache_load_begin */
     void *live;     /* a loaded program that the last compile gave next to its artifact */
     bool expecting; /* others may be waiting for that program: kn_program_expect */

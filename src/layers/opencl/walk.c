@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "dropin/opencl_budget.h"
 #include "dropin/opencl_make.h"
+#include "dropin/opencl_record.h"
 #include "dropin/opencl_worth.h"
 #include "interpose/session.h"
 #include "store/cache/cache.h"
@@ -196,6 +197,7 @@ void kn_layer_walk_go(kn_layer_walk *walk)
 {
     kiln_origin origin = KILN_ORIGIN_NONE;
     const uint64_t start = kn_clock_now();
+    const kiln_key key = kiln_recipe_key(walk->request.recipe);
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_blob *fresh = NULL;
     kiln_status status = kiln_cache_get_or_compile(walk->request.cache, walk->request.recipe,
@@ -213,6 +215,9 @@ void kn_layer_walk_go(kn_layer_walk *walk)
     }
     if (!walk->ran || walk->code == CL_SUCCESS) {
         kn_opencl_request_save(&walk->request);
+        kn_opencl_record(&walk->request, &key,
+                         KN_RECORDED_LAYER | (walk->compile_only ? KN_RECORDED_COMPILE : 0),
+                         walk->ran ? walk->took_ns : kiln_blob_compile_ns(walk->blob));
     }
     if (walk->ran) {
         kiln_blob_release(walk->blob); /* the program itself is at hand */

@@ -422,7 +422,7 @@ static void a_cache_keeps_a_recording_by_itself(void **state)
     large[sizeof large - 1] = '\0';
     assert_true(rw_record(w->cache, "k", large, "header"));
     assert_int_equal(rw_count_uses(kept), 1);
-    /* It is no part of the store: it counts for no size, and no entry is looked for in it. */
+    /* It is not part of the store: it counts for no size, and no entry is looked for in it. */
     assert_int_equal(kiln_recipe_create("test", 1, &recipe, NULL), KILN_OK);
     assert_int_equal(kiln_recipe_set_target(recipe, "t", NULL), KILN_OK);
     assert_int_equal(kiln_blob_create(large, 50000, NULL, 0, &blob, NULL), KILN_OK);
