@@ -28,6 +28,10 @@ exit_code session_open_cache(const cmd_context *context, const session_options *
     if (options->no_cache) {
         cache.flags |= KILN_CACHE_DISABLED;
     }
+    if (options->no_record) {
+        cache.record = NULL;
+        cache.flags &= ~KILN_CACHE_KEEP_SOURCES;
+    }
     if (kiln_cache_create(&cache, out_cache, &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
     }

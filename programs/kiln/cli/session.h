@@ -17,6 +17,7 @@ typedef struct session_options {
     bool untuned;      /* of the commands that have SESSION_UNTUNED_ROW */
     const char *trace; /* of the commands that have SESSION_TRACE_ROW */
     bool fresh_probe;
+    bool no_record;    /* no option: set by the command that compiles a recording */
     bool compile_only; /* no option: set by the command that needs no device */
 } session_options;
 

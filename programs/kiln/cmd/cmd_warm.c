@@ -332,8 +332,10 @@ static exit_code run_warm(const cmd_context *context, void *fields, const opt_li
         work.mutex != NULL ? read_arguments(&work, arguments, &diag) : KILN_E_NOMEM;
     exit_code code = EXIT_FINE;
     if (status == KILN_OK) {
+        session_options session = options->session;
+        session.no_record = work.recorded.recording != NULL; /* its paths are scratch */
         /* Without a disk there is nothing that could be warmed, nor packed. */
-        code = session_open_disk(context, &options->session, &work.cache);
+        code = session_open_disk(context, &session, &work.cache);
     }
     if (status == KILN_OK && code == EXIT_FINE) {
         status = open_targets(&work, &diag);

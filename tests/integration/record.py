@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""record.py KILN FAKE_NVRTC FAKE_TOOLKIT OPENCL_EXAMPLE NVRTC_EXAMPLE: what every door leaves in a recording,
+read as docs/formats.md has it: the command, the drop-ins, and programs under kiln exec, which know nothing of kiln."""
+import ctypes.util
+import hashlib
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+KILN, FAKE_NVRTC, FAKE_TOOLKIT, OPENCL_EXAMPLE, NVRTC_EXAMPLE = sys.argv[1:6]
+LIBEXEC = Path(KILN).parent.parent / "libexec/kiln"
+WALK, OPENCL, NVRTC = 1, 2, 3
+LINKED, DROPIN, LAYER, COMPILED = 1, 2, 4, 8
+
+OPENCL_CLIENT = r'''
+import ctypes, os, sys
+cl = ctypes.CDLL("libOpenCL.so.1")
+for name in ("clCreateContext", "clCreateProgramWithSource", "clLinkProgram"):
+    getattr(cl, name).restype = ctypes.c_void_p
+pointer, text = ctypes.c_void_p, ctypes.c_char_p
+platform, device, code = pointer(), pointer(), ctypes.c_int()
+def good(code):
+    assert code == 0, code
+good(cl.clGetPlatformIDs(1, ctypes.byref(platform), None))
+good(cl.clGetDeviceIDs(platform, ctypes.c_ulong(0xFFFFFFFF), 1, ctypes.byref(device), None))
+context = pointer(cl.clCreateContext(None, 1, ctypes.byref(device), None, None, ctypes.byref(code)))
+def program(source):
+    return pointer(cl.clCreateProgramWithSource(context, 1, ctypes.byref(text(source)), None, ctypes.byref(code)))
+built = program(b'#include "value.h"\n__kernel void k(__global int *a) { *a = VALUE; }')
+good(cl.clBuildProgram(built, 1, ctypes.byref(device), b"-DX=1 -I inc", None, None))
+unit, header = program(b'#include "memory.h"\n__kernel void l(__global int *a) { *a = M; }'), program(b"#define M 2\n")
+good(cl.clCompileProgram(unit, 1, ctypes.byref(device), b"-DY", 1, ctypes.byref(header), ctypes.byref(text(b"memory.h")),
+                         None, None))
+linked = cl.clLinkProgram(context, 1, ctypes.byref(device), None, 1, ctypes.byref(unit), None, None, ctypes.byref(code))
+good(code.value)
+'''
+
+
+NVRTC_CLIENT = r'''
+import ctypes, sys
+nvrtc, text = ctypes.CDLL(sys.argv[1]), ctypes.c_char_p
+program = ctypes.c_void_p()
+source = b'#include "value.h"\n#include "file.h"\n__global__ void k(int *a) { *a = VALUE + FILED; }'
+assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"k.cu", 1, ctypes.byref(text(b"#define VALUE 71")),
+                                ctypes.byref(text(b"value.h"))) == 0
+assert nvrtc.nvrtcCompileProgram(program, 2, (text * 2)(b"-arch=sm_90", b"-Iinc")) == 0
+hidden = getattr(nvrtc, "__nvrtcCPEx")
+hidden.argtypes = [ctypes.c_void_p] + [ctypes.c_long] * 6
+assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), b"__global__ void secret() {}", None, 0, None, None) == 0
+assert hidden(program, 1, 2, 3, 4, 5, 1 << 40) == 0
+'''
+
+
+class Reader:
+    """The fields of a file, one after another."""
+
+    def __init__(self, path, kind):
+        self.bytes, self.at = path.read_bytes(), 32
+        magic, version, what = self.bytes[:8], *struct.unpack_from("<II", self.bytes, 24)
+        assert magic == b"\x89KRC\r\n\x1a\n" and version == 1 and what == kind, path
+
+    def number(self, form="I"):
+        (value,) = struct.unpack_from("<" + form, self.bytes, self.at)
+        self.at += struct.calcsize(form)
+        return value
+
+    def raw(self, size):
+        self.at += size
+        return self.bytes[self.at - size:self.at]
+
+    def string(self):
+        length = self.number()
+        return None if length == 2**32 - 1 else self.raw(length + 1)[:-1].decode()
+
+    def object(self):
+        return self.raw(32).hex(), self.number("Q")
+
+    def list(self, read):
+        return [read() for _ in range(self.number())]
+
+
+def read_program(path):
+    r, p = Reader(path, 2), {}
+    assert path.name == hashlib.sha256(r.bytes).hexdigest()
+    p["door"], p["flags"], p["language"], p["name"], p["folder"] = r.number(), r.number(), r.string(), r.string(), r.string()
+    p["texts"] = r.list(lambda: (r.object(), r.string(), r.list(lambda: (r.string(), r.object()))))
+    p["defines"] = r.list(lambda: (r.string(), r.string()))
+    p["options"], p["dirs"], p["entries"] = (r.list(r.string) for _ in range(3))
+    p["link_options"] = r.string()
+    p["files"] = r.list(lambda: (r.string(), r.object(), r.number()))
+    assert r.at == len(r.bytes)
+    return p
+
+
+class Recording:
+    def __init__(self, path):
+        self.path = path
+        assert (path / "kiln-recording").read_text() == "kiln-recording 1\n"
+        for place, _, names in os.walk(path):
+            assert os.stat(place).st_mode & 0o777 == 0o700, place
+            assert all(os.stat(Path(place, n)).st_mode & 0o777 == 0o600 for n in names), names
+        self.programs = []
+        for use in path.glob("uses/*/*"):
+            r = Reader(use, 3)
+            program = r.raw(32).hex()
+            p = read_program(path / "programs" / program[:2] / program)
+            p["first"], p["ns"], p["target"] = r.number("q"), r.number("Q"), r.string()
+            self.programs.append(p)
+        for p in self.programs:
+            for digest, _ in [t[0] for t in p["texts"]] + [h[1] for t in p["texts"] for h in t[2]] + [f[1] for f in p["files"]]:
+                assert (path / "objects" / digest[:2] / digest).exists(), (p, digest)
+
+    def only(self, **wanted):
+        found = [p for p in self.programs if all(p[k] == v for k, v in wanted.items())]
+        assert len(found) == 1, (wanted, self.programs)
+        return found[0]
+
+
+def named(text):
+    data = text.encode()
+    return hashlib.sha256(data).hexdigest(), len(data)
+
+
+def run(root, *command, **variables):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("KILN_")}
+    env.update(KILN_CACHE_DIR=str(root / "cache"), **variables)
+    done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=250)
+    if done.returncode != 0:
+        sys.exit(f"{command} ended with {done.returncode}: {done.stdout[-1500:]} {done.stderr[-1500:]}")
+    return done
+
+
+def check_command(root):
+    """cpu, with a header next to the source; found again without another write."""
+    (root / "value.h").write_text("#define VALUE 7.0f\n")
+    source = ('#include <kiln_kernel.h>\n#include "value.h"\n'
+              "KILN_KERNEL(fill, KILN_INOUT(float, y))\n{\n    KILN_ITEMS_X(i)\n    {\n        y[i] = VALUE;\n    }\n}\n")
+    (root / "a.c").write_text(source)
+    place = root / "walk"
+    compile_it = (KILN, "compile", "-t", "cpu:x86-64-v2", "a.c", "-o", "a.o", "-DN=2")
+    run(root, *compile_it, KILN_RECORD=str(place))
+    p = Recording(place).only(door=WALK)
+    assert p["target"] == "cpu:x86-64-v2" and p["language"] == "c" and p["ns"] > 0, p
+    assert p["texts"][0][0] == named(source) and p["defines"] == [("N", "2")], p
+    assert (str(p["files"][0][0]).endswith("value.h") and p["files"][0][1] == named("#define VALUE 7.0f\n")), p
+    before = sorted((f, f.stat().st_mtime_ns) for f in place.rglob("*"))
+    run(root, *compile_it, KILN_RECORD=str(place))
+    assert before == sorted((f, f.stat().st_mtime_ns) for f in place.rglob("*"))
+    run(root, *compile_it)
+    run(root, KILN, "exec", "--record", "by-exec", "--", *compile_it)
+    assert len(Recording(root / "by-exec").programs) == 1
+    run(root, *compile_it, KILN_KEEP_SOURCES="1")
+    assert len(Recording(root / "cache/recording").programs) == 1
+    run(root, KILN, "verify")
+    run(root, KILN, "clear")
+    assert len(Recording(root / "cache/recording").programs) == 1
+    print("ok: the command, kiln exec --record, KILN_KEEP_SOURCES")
+
+
+def check_glsl(root):
+    source = "#version 450\nlayout(local_size_x = 1) in;\nvoid main() {}\n"
+    (root / "a.comp").write_text(source)
+    done = subprocess.run([KILN, "compile", "-t", "vulkan:spirv", "a.comp", "-o", "a.spv"], cwd=root, capture_output=True,
+                          env={**os.environ, "KILN_CACHE_DIR": str(root / "cache"), "KILN_RECORD": str(root / "glsl")})
+    if done.returncode != 0 and b"shaderc" in done.stderr:
+        print("skipped: vulkan: no shaderc")
+        return
+    p = Recording(root / "glsl").only(door=WALK, target="vulkan:spirv", language="glsl")
+    assert p["texts"][0][0] == named(source), p
+    print("ok: GLSL")
+
+
+def check_opencl(root):
+    if ctypes.util.find_library("OpenCL") is None or "opencl:0" not in run(root, KILN, "devices").stdout:
+        print("skipped: opencl: no device")
+        return
+    (root / "inc").mkdir()
+    (root / "inc/value.h").write_text("#define VALUE 3\n")
+    place = root / "layer"
+    for origin in ("compiled", "found"):
+        run(root, KILN, "exec", "--record", str(place), "--", sys.executable, "-c", OPENCL_CLIENT)
+        recording = Recording(place)
+        built = recording.only(door=OPENCL, flags=LAYER)
+        assert built["target"].startswith("opencl:opencl-") and built["texts"][0][1] == "-DX=1 -I inc", built
+        assert named("#define VALUE 3\n") in [f[1] for f in built["files"]], built
+        assert built["folder"] == os.path.realpath(root), built
+        unit = recording.only(door=OPENCL, flags=LAYER | COMPILED | LINKED)
+        assert unit["texts"][0][1:] == ("-DY", [("memory.h", named("#define M 2\n"))]), unit
+        recording.only(door=OPENCL, flags=LAYER | LINKED)
+        assert len(recording.programs) == 3, (origin, recording.programs)
+    run(root, OPENCL_EXAMPLE, KILN_RECORD=str(root / "dropin"))
+    p = Recording(root / "dropin").only(door=OPENCL, flags=0)
+    assert p["texts"][0][1] == "-DFACTOR=3", p
+    print("ok: the OpenCL layer and drop-in")
+
+
+def check_nvrtc(root):
+    front = LIBEXEC / "nvrtc/13/libnvrtc.so.13"
+    place = root / "nvrtc"
+    (root / "inc").mkdir()
+    (root / "inc/file.h").write_text("#define FILED 1\n")
+    for _ in range(2):
+        run(root, KILN, "exec", "--record", str(place), "--", sys.executable, "-c", NVRTC_CLIENT, str(front),
+            KILN_NVRTC_LIBRARY=FAKE_NVRTC)
+        recording = Recording(place)
+        assert len(recording.programs) == 1, recording.programs
+        p = recording.only(door=NVRTC, target="cuda:sm_90", name="k.cu", flags=0)
+        assert p["options"] == ["-arch=sm_90", "-Iinc"] and p["folder"] == os.path.realpath(root), p
+        assert p["texts"][0][2] == [("value.h", named("#define VALUE 71"))], p
+        assert [f[:2] for f in p["files"]] == [("inc/file.h", named("#define FILED 1\n"))], p
+        assert len(list(place.glob("objects/*/*"))) == 3
+    run(root, NVRTC_EXAMPLE, KILN_RECORD=str(root / "nvrtc-dropin"), CUDA_PATH=FAKE_TOOLKIT)
+    p = Recording(root / "nvrtc-dropin").only(door=WALK, flags=DROPIN, target="cuda:sm_90")
+    assert p["options"] == ["-DUNUSED=1"] and p["texts"][0][2][0][0] == "factor.h", p
+    print("ok: kiln's NVRTC and the CUDA drop-in")
+
+
+def check_real_nvrtc(root):
+    """A toolkit's own headers, and one in a file."""
+    toolkit = next((p for p in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda")
+                    if p and list(Path(p).glob("lib64/libnvrtc.so.13"))), None)
+    if toolkit is None:
+        print("skipped: cuda: no libnvrtc.so.13 (install a CUDA toolkit, or set CUDA_PATH)")
+        return
+    text = '#include <cuda_fp16.h>\n#include "mine.h"\n__global__ void k(__half *a) { *a = MINE; }\n'
+    (root / "mine.h").write_text("#define MINE __half(1.0f)\n")
+    (root / "k.cu").write_text(text)
+    run(root, KILN, "compile", "-t", "cuda:sm_90", "./k.cu", "-o", "k.cubin", KILN_RECORD=str(root / "real"), CUDA_PATH=toolkit)
+    p = Recording(root / "real").only(door=WALK, target="cuda:sm_90")
+    assert p["texts"][0][0] == named(text) and len(p["files"]) > 5, p
+    assert {named("#define MINE __half(1.0f)\n")} <= {f[1] for f in p["files"]}, p
+    assert any(f[2] for f in p["files"]) and any(not f[2] for f in p["files"]), p
+    print(f"ok: NVRTC with {len(p['files'])} headers")
+
+
+def main():
+    for check in (check_command, check_glsl, check_opencl, check_nvrtc, check_real_nvrtc):
+        with tempfile.TemporaryDirectory() as root:
+            check(Path(root))
+
+
+main()
