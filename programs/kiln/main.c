@@ -8,6 +8,7 @@
 
 #include "cli/cmd.h"
 #include "cli/host.h"
+#include "exec/environment.h"
 
 static exit_code usage_error(const cmd_context *context, kiln_diag *diag)
 {
@@ -103,6 +104,9 @@ int main(int argc, char **argv)
         return EXIT_TROUBLE;
     }
     exit_code code = choose_command(&context, argc, argv);
+    if (code == EXIT_FINE && !exec_environment_leave_layer(&pool)) {
+        code = cmd_no_memory(&context);
+    }
     if (code == EXIT_FINE) {
         code = run_command(&context, argc - 2, argv + 2);
     }

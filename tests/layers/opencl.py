@@ -203,11 +203,57 @@ def exec_sets_it(world):
     assert rows and all(row["answers"] == "kiln" for row in rows), rows
 
 
+def kilns_own_commands_take_no_layer(world):
+    (world.root / "k.cl").write_text("__kernel void set(__global int *y) { y[0] = 7; }\n")
+    out = world.root / "report.json"
+    under = [KILN, "exec", "--report", str(out), "--"]
+    command = [KILN, "run", "k.cl", "-b", "opencl", "-g", "1", "--arg", "out:i32:1"]
+    subprocess.run([*under, *command], cwd=world.root, env=world.variables(), check=True,
+                   capture_output=True)
+    found = json.loads(out.read_text())
+    assert found["hits"] + found["compiled"] + found["bypassed"] == 0, found
+    subprocess.run([*under, KILN, "exec", "--", CLIENT, "build"], cwd=world.root, check=True,
+                   env=world.variables(), capture_output=True)
+    assert json.loads(out.read_text())["compiled"] > 0, "a program that it starts has the layer"
+
+
+def a_list_is_cut_at_a_colon(world):
+    libexec = world.root / "a:b"
+    (libexec / "opencl" / "1").mkdir(parents=True)
+    shutil.copy(LAYER, libexec / "opencl" / "1")
+    (libexec / "libkiln-interpose.so").write_text("")
+    env = world.variables(KILN_LIBEXEC=str(libexec))
+    done = subprocess.run([KILN, "exec", "--", "sh", "-c", "echo layers=$OPENCL_LAYERS"], env=env,
+                          capture_output=True, text=True, check=True)
+    assert done.stdout == "layers=\n" and "without a colon" in done.stderr, done
+    done = subprocess.run([KILN, "exec", "--print"], env=env, capture_output=True, text=True)
+    assert done.returncode != 0 and not done.stdout, done
+
+
+def a_full_disk_keeps_nothing(world):
+    """A real one: a tmpfs with room for nothing, or for less than an entry."""
+    script = """mount -t tmpfs -o size=$2 none "$1" && mkdir "$1/cache" && shift 2 && "$@" && "$@" && exec "$@" """
+    full = world.root / "full"
+    full.mkdir()
+    under = ("unshare", "-m", "sh", "-c", script, "-", str(full))
+    if subprocess.run([*under, "1m", "true"], capture_output=True).returncode != 0:
+        print("no file system can be mounted here")
+        return
+    plain, _, _ = world.run("build", layer=False)
+    for size in ("12k", "40k"):
+        got, origins, _ = world.run("build", program=(*under, size, CLIENT),
+                                    KILN_CACHE_DIR=str(full / "cache"))
+        check_same(3 * plain, got, f"on a full disk of {size}")
+        assert "disk" not in origins, origins
+
+
 def main():
     for check in (all_calls_answer_as_the_driver, a_header_is_in_the_key,
                   what_cannot_be_used_is_not_there, what_is_started_once_pays_nothing,
                   entries_that_are_damaged_are_made_again,
-                  processes_at_once, several_devices, what_is_left_is_read_at_exit, exec_sets_it):
+                  processes_at_once, several_devices, what_is_left_is_read_at_exit, exec_sets_it,
+                  kilns_own_commands_take_no_layer, a_list_is_cut_at_a_colon,
+                  a_full_disk_keeps_nothing):
         with tempfile.TemporaryDirectory() as root:
             start = time.monotonic()
             check(World(root))

@@ -30,6 +30,18 @@ static char *join_path(cli_pool *pool, const char *directory, const char *name)
     return pool_format(pool, "%s/%s", directory, name);
 }
 
+/* NULL where the directory's name would fall apart in the lists that it goes into. */
+static char *check_directory(cli_pool *pool, const char *directory, kiln_diag *diag)
+{
+    if (strchr(directory, ':') == NULL) {
+        return copy_text(pool, directory);
+    }
+    (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE,
+                        "install kiln in a directory without a colon in its name", "kiln exec",
+                        "%s: OPENCL_LAYERS and LD_PRELOAD are cut at a colon", directory);
+    return NULL;
+}
+
 static char *find_libraries(cli_pool *pool, kiln_diag *diag)
 {
     char self[PATH_MAX];
@@ -43,7 +55,7 @@ static char *find_libraries(cli_pool *pool, kiln_diag *diag)
         char *core = library != NULL ? join_path(pool, library, "libkiln-interpose.so") : NULL;
         char resolved[PATH_MAX];
         if (core != NULL && host_exists(core) && realpath(library, resolved) != NULL) {
-            return copy_text(pool, resolved);
+            return check_directory(pool, resolved, diag);
         }
     }
     (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE,
@@ -210,14 +222,47 @@ static bool append_list(cli_pool *pool, exec_environment *environment, const cha
 
 /* OpenCL's loaders open layers one after another, and a later one stands above an earlier one. A
  * loader that is not there does not read the list. */
+#define OPENCL_LAYER "libkiln-opencl.so"
+
 static bool add_opencl_layer(cli_pool *pool, exec_environment *environment, const char *libraries)
 {
-    const char *layer = join_path(pool, libraries, "opencl/1/libkiln-opencl.so");
+    const char *layer = join_path(pool, libraries, "opencl/1/" OPENCL_LAYER);
     if (layer == NULL || !host_exists(layer)) {
         return layer != NULL;
     }
     environment->opencl_layer = layer;
     return append_list(pool, environment, "OPENCL_LAYERS", getenv("OPENCL_LAYERS"), layer);
+}
+
+/* `list` without its elements that are files of this name. NULL: out of memory. */
+static char *remove_from_list(cli_pool *pool, const char *list, const char *name)
+{
+    char *rest = copy_text(pool, "");
+    while (rest != NULL && *list != '\0') {
+        const size_t length = strcspn(list, ":");
+        char *element = pool_text(pool, list, length);
+        if (element == NULL || strcmp(host_name_of(element), name) != 0) {
+            rest = element != NULL
+                       ? pool_format(pool, "%s%s%s", rest, *rest != '\0' ? ":" : "", element)
+                       : NULL;
+        }
+        list += length + (list[length] == ':');
+    }
+    return rest;
+}
+
+bool exec_environment_leave_layer(cli_pool *pool)
+{
+    const char *list = getenv("OPENCL_LAYERS");
+    if (list == NULL || strstr(list, OPENCL_LAYER) == NULL) {
+        return true;
+    }
+    const char *rest = remove_from_list(pool, list, OPENCL_LAYER);
+    if (rest == NULL) {
+        return false;
+    }
+    /* A loader may take an empty list for a layer without a name. */
+    return (*rest != '\0' ? setenv("OPENCL_LAYERS", rest, 1) : unsetenv("OPENCL_LAYERS")) == 0;
 }
 
 /* The Vulkan loader looks for explicit layers in VK_LAYER_PATH alone, if that is set; else in

@@ -36,6 +36,9 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
 bool exec_environment_add(exec_environment *environment, const char *name, const char *value);
 /* Into this process, which is to become the program. False when out of memory. */
 bool exec_environment_apply(const exec_environment *environment);
+/* This process is kiln, which asks the cache itself: takes the OpenCL layer out of the list that it
+ * was started with. A program that it starts gets it back. False when out of memory. */
+bool exec_environment_leave_layer(cli_pool *pool);
 /* As lines that a shell reads. */
 void exec_environment_print(const exec_environment *environment, FILE *file);
 
