@@ -226,6 +226,10 @@ def mesa_arms(bench, group):
     arms.append(Arm("Mesa's shader cache", plain(bench, group), ("MESA_SHADER_CACHE_DIR",)))
     arms.insert(1, Arm("kiln, and Mesa's shader cache", arms[0].command,
                        ("KILN_CACHE_DIR", "MESA_SHADER_CACHE_DIR"), column=2, compiles=3))
+    shaderc = bench.build / "programs" / "libexec" / "kiln" / "libkiln-shaderc.so"
+    if group == "vulkan" and shaderc.exists():
+        arms.insert(2, Arm("shaderc and the driver's own calls", [bench.child, "shaderc", group, str(shaderc)],
+                           states=COLD))
     return arms
 
 
