@@ -111,14 +111,15 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
 /* --- one compile ------------------------------------------------------------------------------ */
 
 static void report_compile(const kn_nvrtc_program *program, const char *origin, const char *reason,
-                           uint64_t took_ns, uint64_t saved_ns)
+                           uint64_t took_ns, uint64_t saved_ns, const kiln_key *key)
 {
     kn_session_report(&(kn_session_event){.what = "nvrtc",
                                           .name = name_of(program),
                                           .origin = origin,
                                           .reason = reason,
                                           .took_ns = took_ns,
-                                          .saved_ns = saved_ns});
+                                          .saved_ns = saved_ns,
+                                          .key = key});
 }
 
 static nvrtcResult compile_past_cache(kn_nvrtc_program *program, kiln_cache *cache,
@@ -127,7 +128,7 @@ static nvrtcResult compile_past_cache(kn_nvrtc_program *program, kiln_cache *cac
     const uint64_t start = kn_clock_now();
     const nvrtcResult code = compile_plainly(program);
     kiln_cache_count_bypass(cache, name_of(program), reason);
-    report_compile(program, "bypassed", reason, kn_clock_now() - start, 0);
+    report_compile(program, "bypassed", reason, kn_clock_now() - start, 0, NULL);
     return code;
 }
 
@@ -136,12 +137,12 @@ static nvrtcResult keep_real(const compile_call *call, kiln_cache *cache)
 {
     call->program->plain = true;
     if (call->code != 0) {
-        report_compile(call->program, "failed", NULL, call->took_ns, 0);
+        report_compile(call->program, "failed", NULL, call->took_ns, 0, NULL);
         return call->code;
     }
     const char *reason = call->unkept != NULL ? call->unkept : "its result could not be kept";
     kiln_cache_count_bypass(cache, name_of(call->program), reason);
-    report_compile(call->program, "bypassed", reason, call->took_ns, 0);
+    report_compile(call->program, "bypassed", reason, call->took_ns, 0, NULL);
     return 0;
 }
 
@@ -198,8 +199,9 @@ static nvrtcResult compile_through(kn_nvrtc_program *program, kiln_cache *cache,
                         : compile_past_cache(program, cache, "its entry is not a result of NVRTC");
     }
     record_program(program, cache, key, compile_ns);
+    const kiln_key own = kiln_recipe_key(key->recipe);
     report_compile(program, kiln_origin_name(origin), NULL, kn_clock_now() - start,
-                   call.ran ? 0 : compile_ns);
+                   call.ran ? 0 : compile_ns, &own);
     return 0;
 }
 
@@ -212,7 +214,7 @@ void kn_nvrtc_count_private(const kn_nvrtc_program *program)
     if (cache != NULL) {
         kiln_cache_count_bypass(cache, name_of(named), reason);
     }
-    report_compile(named, "bypassed", reason, 0, 0);
+    report_compile(named, "bypassed", reason, 0, 0, NULL);
 }
 
 nvrtcResult kn_nvrtc_compile(kn_nvrtc_program *program)

@@ -79,6 +79,11 @@ void kn_session_report(const kn_session_event *event)
     append_field(&line, event->name);
     kn_strbuf_append_char(&line, '\t');
     append_field(&line, event->reason);
+    if (event->key != NULL) {
+        char key[KILN_KEY_TEXT_SIZE];
+        kiln_key_format(event->key, key);
+        kn_strbuf_printf(&line, "\t%s", key);
+    }
     kn_strbuf_append_char(&line, '\n');
     if (kn_strbuf_ok(&line)) {
         /* A report that cannot be written is nobody's failure. */

@@ -25,7 +25,8 @@ typedef struct kn_session_event {
     const char *origin; /* kiln_origin_name, or "bypassed", "failed" */
     const char *reason; /* of a bypass; NULL: none */
     uint64_t took_ns;
-    uint64_t saved_ns; /* what the compile took that a hit spared */
+    uint64_t saved_ns;   /* what the compile took that a hit spared */
+    const kiln_key *key; /* NULL: none was made */
 } kn_session_event;
 
 /* Appends one line to $KILN_EXEC_REPORT, if that is set (docs/formats.md, "Report of kiln exec").

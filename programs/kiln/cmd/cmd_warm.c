@@ -21,8 +21,8 @@ typedef struct warm_options {
     session_options session;
     opt_list targets;
     const char *pack, *shard;
-    opt_number jobs, most;
-    bool all, used, variants, drop_in;
+    opt_number jobs, most, within, time;
+    bool all, used, variants, drop_in, stale;
 } warm_options;
 
 static const opt_spec specs[] = {
@@ -41,6 +41,12 @@ static const opt_spec specs[] = {
      "make only the I-th of N parts, which are the same on every machine"},
     {"drop-in", 0, OPT_FLAG, offsetof(warm_options, drop_in), NULL,
      "for a program that calls kiln's drop-in (OpenCL, CUDA)"},
+    {"stale", 0, OPT_FLAG, offsetof(warm_options, stale), NULL,
+     "what the cache's own recording has, used last first: after a driver has changed"},
+    {"within", 0, OPT_DURATION, offsetof(warm_options, within), "AGE",
+     "of a recording, only what was used in the last AGE (30d)"},
+    {"for", 0, OPT_DURATION, offsetof(warm_options, time), "TIME",
+     "start no compile after TIME (10m)"},
     {"all", 0, OPT_FLAG, offsetof(warm_options, all), NULL, "fail if anything had to be skipped"},
     SESSION_CACHE_ROW(warm_options),
     SESSION_JSON_ROW(warm_options),
@@ -57,8 +63,9 @@ typedef struct warm_work {
     warm_recorded recorded; /* its recording is NULL for manifests */
     warm_list list;
     warm_shard shard;
-    warm_pack *pack;   /* NULL: none */
-    host_mutex *mutex; /* pool, console, pack and `done`, while compiles run side by side */
+    warm_pack *pack;      /* NULL: none */
+    host_mutex *mutex;    /* pool, console, pack and `done`, while compiles run side by side */
+    uint64_t deadline_ns; /* no compile begins after it; 0: none */
     exit_code code;
 } warm_work;
 
@@ -151,15 +158,18 @@ static void warm_one(void *user, size_t index)
     const cli_target *target = &work->targets.items[item->target];
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = KILN_E_UNAVAILABLE;
+    const bool late = work->deadline_ns > 0 && host_now() >= work->deadline_ns;
     host_mutex_lock(work->mutex);
     console_progress(work->context->console, work->done, work->list.count, item->name, 0);
     host_mutex_unlock(work->mutex);
-    if (target->runtime != NULL) {
+    if (late) {
+        (void)kiln_diag_set(&diag, KILN_E_UNAVAILABLE, NULL, "--for", "the time was over");
+    } else if (target->runtime != NULL || item->use != NULL) {
         status = make_item(work, item, &diag);
     }
     host_mutex_lock(work->mutex);
     finish_item(work, item, status, &diag);
-    if (target->runtime == NULL) {
+    if (target->runtime == NULL && item->use == NULL) {
         item->reason = target->reason;
     }
     host_mutex_unlock(work->mutex);
@@ -188,7 +198,11 @@ static kiln_status open_targets(warm_work *work, kiln_diag *diag)
     cli_pool *pool = work->context->pool;
     kiln_status status = targets_open(&work->targets, work->cache, pool, diag);
     if (status == KILN_OK && work->recorded.recording != NULL) {
-        return warm_recorded_list(&work->recorded, &work->targets, pool, &work->list, diag);
+        status = exec_helpers_create(pool, work->mutex, kiln_cache_root(work->cache),
+                                     &work->recorded.helpers, diag);
+        return status == KILN_OK
+                   ? warm_recorded_list(&work->recorded, &work->targets, pool, &work->list, diag)
+                   : status;
     }
     if (status == KILN_OK) {
         status = warm_list_make(work->manifests, work->manifest_count, &work->targets,
@@ -270,6 +284,7 @@ static exit_code compile_all(warm_work *work)
     warm_result result = {
         .targets = work->names, .target_count = work->targets.count, .pack = work->options->pack};
     uint64_t begin = host_now();
+    work->deadline_ns = work->options->time.given ? begin + work->options->time.value : 0;
     kiln_status status = parallel_choose(&work->options->jobs, &jobs, &diag);
     if (status == KILN_OK && result.pack != NULL) {
         status = warm_pack_create(result.pack, work->cache, work->context->pool, work->mutex,
@@ -297,21 +312,60 @@ static exit_code compile_all(warm_work *work)
     return status == KILN_OK ? print_result(work, &result) : cmd_fail(work->context, &diag);
 }
 
-/* A recording, or manifests. */
-static kiln_status read_arguments(warm_work *work, const opt_list *arguments, kiln_diag *diag)
+/* The recording that is named, or with --stale the cache's own; NULL: there are manifests. */
+static kiln_status find_recording(const warm_work *work, const opt_list *arguments,
+                                  const char **out_path, kiln_diag *diag)
+{
+    const bool stale = work->options->stale;
+    *out_path = NULL;
+    if (arguments->count == 0 && !stale) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "name manifests, or a recording", "arguments",
+                             "there is nothing to compile");
+    }
+    if (arguments->count == 0) {
+        *out_path = pool_format(work->context->pool, "%s/recording", kiln_cache_root(work->cache));
+        if (*out_path == NULL) {
+            return diag_no_memory(diag, "warm");
+        }
+        return kiln_recording_is(*out_path)
+                   ? KILN_OK
+                   : kiln_diag_set(diag, KILN_E_INVALID,
+                                   "set KILN_KEEP_SOURCES=1 where programs run", *out_path,
+                                   "the cache has kept no sources yet");
+    }
+    if (arguments->count == 1 && kiln_recording_is(arguments->items[0])) {
+        *out_path = arguments->items[0];
+    }
+    return *out_path != NULL || !stale
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_INVALID, "name none: the cache has its own", "--stale",
+                               "%s is not a recording", arguments->items[0]);
+}
+
+static kiln_status read_recording(warm_work *work, const char *path, kiln_diag *diag)
 {
     const warm_options *options = work->options;
     cli_pool *pool = work->context->pool;
-    kiln_status status = KILN_OK;
-    const bool recording = arguments->count == 1 && kiln_recording_is(arguments->items[0]);
-    if (recording) {
-        status =
-            warm_recorded_open(arguments->items[0], work->context->console, &work->recorded, diag);
+    work->recorded.within_ns = options->within.given ? options->within.value : 0;
+    work->recorded.latest_first = options->stale;
+    kiln_status status = warm_recorded_open(path, work->context->console, &work->recorded, diag);
+    if (status != KILN_OK) {
+        return status;
     }
+    return options->targets.count == 0
+               ? warm_recorded_targets(&work->recorded, pool, &work->targets, diag)
+               : targets_read(&options->targets, pool, &work->targets, diag);
+}
+
+static kiln_status read_arguments(warm_work *work, const opt_list *arguments, kiln_diag *diag)
+{
+    const warm_options *options = work->options;
+    const char *path = NULL;
+    kiln_status status = find_recording(work, arguments, &path, diag);
     if (status == KILN_OK) {
-        status = recording && options->targets.count == 0
-                     ? warm_recorded_targets(&work->recorded, pool, &work->targets, diag)
-                     : targets_read(&options->targets, pool, &work->targets, diag);
+        status = path != NULL
+                     ? read_recording(work, path, diag)
+                     : targets_read(&options->targets, work->context->pool, &work->targets, diag);
     }
     if (status == KILN_OK && options->shard != NULL) {
         status = warm_shard_read(options->shard, &work->shard, diag);
@@ -319,7 +373,7 @@ static kiln_status read_arguments(warm_work *work, const opt_list *arguments, ki
     for (size_t i = 0; i < work->targets.count; i++) {
         work->names[i] = work->targets.items[i].name;
     }
-    return status == KILN_OK && !recording ? read_manifests(work, arguments, diag) : status;
+    return status == KILN_OK && path == NULL ? read_manifests(work, arguments, diag) : status;
 }
 
 static exit_code run_warm(const cmd_context *context, void *fields, const opt_list *arguments)
@@ -328,26 +382,23 @@ static exit_code run_warm(const cmd_context *context, void *fields, const opt_li
     warm_work work = {.context = context, .options = options, .code = EXIT_FINE};
     kiln_diag diag = KILN_DIAG_INIT;
     work.mutex = host_mutex_create();
-    kiln_status status =
-        work.mutex != NULL ? read_arguments(&work, arguments, &diag) : KILN_E_NOMEM;
-    exit_code code = EXIT_FINE;
-    if (status == KILN_OK) {
-        session_options session = options->session;
-        session.no_record = work.recorded.recording != NULL; /* its paths are scratch */
-        /* Without a disk there is nothing that could be warmed, nor packed. */
-        code = session_open_disk(context, &session, &work.cache);
+    if (work.mutex == NULL) {
+        return cmd_no_memory(context);
     }
-    if (status == KILN_OK && code == EXIT_FINE) {
-        status = open_targets(&work, &diag);
-    }
-    if (status != KILN_OK) {
-        code = work.mutex != NULL ? cmd_fail(context, &diag) : cmd_no_memory(context);
-    } else if (code == EXIT_FINE) {
-        code = compile_all(&work);
+    session_options session = options->session;
+    session.no_record = arguments->count == 0 || kiln_recording_is(arguments->items[0]);
+    /* Without a disk there is nothing that could be warmed, nor packed. */
+    exit_code code = session_open_disk(context, &session, &work.cache);
+    if (code == EXIT_FINE) {
+        kiln_status status = read_arguments(&work, arguments, &diag);
+        if (status == KILN_OK) {
+            status = open_targets(&work, &diag);
+        }
+        code = status == KILN_OK ? compile_all(&work) : cmd_fail(context, &diag);
     }
     targets_close(&work.targets);
-    kiln_cache_destroy(work.cache);
     warm_recorded_close(&work.recorded);
+    kiln_cache_destroy(work.cache);
     host_mutex_destroy(work.mutex);
     return code;
 }
@@ -370,10 +421,12 @@ const cli_command cmd_warm = {
         "A recording is a directory that kiln filled: each program that went through kiln "
         "is\n"
         "compiled again, under the key that its own call has, in order of first use; without\n"
-        "--target for the targets that were recorded.",
+        "--target for the targets that were recorded. With --stale it is the recording that the "
+        "cache\n"
+        "keeps by itself, what was used last first: after a driver or compiler has changed.",
     .options = specs,
     .options_size = sizeof(warm_options),
-    .min_arguments = 1,
+    .min_arguments = 0,
     .max_arguments = 10000,
     .run = run_warm,
 };

@@ -22,7 +22,9 @@ kiln_status warm_recorded_open(const char *path, cli_console *console, warm_reco
 
 void warm_recorded_close(warm_recorded *recorded)
 {
+    exec_helpers_destroy(recorded->helpers);
     kiln_recording_close(recorded->recording);
+    recorded->helpers = NULL;
     recorded->recording = NULL;
 }
 
@@ -179,9 +181,35 @@ static void compare_keys(const cli_target *target, warm_item *item, const kiln_k
     item->other_key = item->compared && memcmp(first, &item->use->key, sizeof(*first)) != 0;
 }
 
-kiln_status warm_recorded_make(warm_recorded *recorded, const cli_target *target, warm_item *item,
-                               warm_pack *pack, kiln_diag *diag)
+static kiln_status make_by_call(warm_recorded *recorded, const cli_target *target, warm_item *item,
+                                warm_pack *pack, kiln_diag *diag)
 {
+    char *bytes = NULL;
+    size_t size = 0;
+    exec_answer answer;
+    kiln_status status = kiln_recording_call(recorded->recording, item->use_index, target->name,
+                                             &bytes, &size, diag);
+    if (status == KILN_OK) {
+        status = exec_helpers_call(recorded->helpers, item->name, bytes, size, &answer, diag);
+    }
+    free(bytes);
+    if (status == KILN_OK) {
+        item->outcome = answer.compiled ? WARM_COMPILED : WARM_THERE;
+        item->language = item->use->language;
+        item->compile_ns = answer.compiled ? answer.took_ns : 0;
+        item->saved_ns = answer.saved_ns;
+        compare_keys(target, item, &answer.key);
+        status = pack != NULL ? warm_pack_note_key(pack, &answer.key, item, diag) : KILN_OK;
+    }
+    return status;
+}
+
+static kiln_status make_here(warm_recorded *recorded, const cli_target *target, warm_item *item,
+                             warm_pack *pack, kiln_diag *diag)
+{
+    if (target->runtime == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, target->name, "%s", target->reason);
+    }
     kiln_build_info info = {.struct_size = sizeof(info)};
     kiln_key keys[KILN_RECORDING_STAGES];
     size_t key_count = 0;
@@ -205,4 +233,11 @@ kiln_status warm_recorded_make(warm_recorded *recorded, const cli_target *target
     }
     kiln_blob_release(blob);
     return status;
+}
+
+kiln_status warm_recorded_make(warm_recorded *recorded, const cli_target *target, warm_item *item,
+                               warm_pack *pack, kiln_diag *diag)
+{
+    return item->use->way == KILN_REPLAY_CALL ? make_by_call(recorded, target, item, pack, diag)
+                                              : make_here(recorded, target, item, pack, diag);
 }

@@ -6,15 +6,17 @@
 #include <kiln/unstable/recording.h>
 
 #include "cli/console.h"
+#include "exec/helper.h"
 #include "warm/targets.h"
 #include "warm/warm_list.h"
 #include "warm/warm_pack.h"
 
 typedef struct warm_recorded {
     kiln_recording *recording;
-    uint64_t within_ns; /* only what was used so long ago at most; 0: all */
-    bool latest_first;  /* not in order of the first use */
-    bool as_recorded;   /* no targets were named */
+    uint64_t within_ns;    /* only what was used so long ago at most; 0: all */
+    bool latest_first;     /* not in order of the first use */
+    bool as_recorded;      /* no targets were named */
+    exec_helpers *helpers; /* NULL until it is set: for what is replayed by calls */
 } warm_recorded;
 
 /* Opens it, and says in one line what is damaged. */
@@ -29,8 +31,8 @@ kiln_status warm_recorded_targets(warm_recorded *recorded, cli_pool *pool, cli_t
 kiln_status warm_recorded_list(const warm_recorded *recorded, const cli_targets *targets,
                                cli_pool *pool, warm_list *out_list, kiln_diag *diag);
 
-/* Makes one of them in this process, and notes its stages for the pack (NULL: there is none). As
- * kiln_recording_compile. May be called side by side. */
+/* Makes one of them, in this process or by a helper, and notes its stages for the pack (NULL: there
+ * is none). As kiln_recording_compile. May be called side by side. */
 kiln_status warm_recorded_make(warm_recorded *recorded, const cli_target *target, warm_item *item,
                                warm_pack *pack, kiln_diag *diag);
 
