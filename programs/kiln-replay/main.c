@@ -124,7 +124,7 @@ typedef struct nvrtc_call {
 static bool enter_folder(const nvrtc_call *call)
 {
     char path[8192];
-    const int length = snprintf(path, sizeof(path), "%s%s", call->tree, call->folder);
+    const int length = snprintf(path, sizeof(path), "%s%s/", call->tree, call->folder);
     return length > 0 && (size_t)length < sizeof(path) &&
            (chdir(path) == 0 || chdir(call->tree) == 0);
 }

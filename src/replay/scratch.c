@@ -64,6 +64,9 @@ char *kn_scratch_path(const char *tree, const char *folder, const char *path)
         append_parts(&out, length, folder);
     }
     append_parts(&out, length, path);
+    if (out.length == 0) {
+        kn_strbuf_append_char(&out, '/');
+    }
     return kn_strbuf_detach(&out, NULL);
 }
 
@@ -115,6 +118,7 @@ static void remove_tree(const char *path) // NOLINT(misc-no-recursion)
 void kn_scratch_init(kn_scratch *scratch)
 {
     scratch->root = NULL;
+    kn_map_init(&scratch->here);
     kn_mutex_init(&scratch->lock);
 }
 
@@ -210,6 +214,70 @@ static kiln_status write_files(const char *recording, const char *tree, const kn
     return status;
 }
 
+/* --- looking ---------------------------------------------------------------------------------- */
+
+static bool read_and_compare(const char *path, const kn_object *content)
+{
+    kn_file_facts facts;
+    uint8_t digest[KN_DIGEST_SIZE];
+    void *bytes = NULL;
+    size_t size = 0;
+    bool same =
+        kn_file_stat(path, true, &facts, NULL) == KILN_OK && facts.kind == KN_FILE_REGULAR &&
+        facts.size == content->size &&
+        kn_file_read(path, (size_t)content->size, false, &bytes, &size, NULL, NULL) == KILN_OK;
+    same = same && size == content->size && kn_digest_of(bytes, size, digest) &&
+           memcmp(digest, content->digest, sizeof(digest)) == 0;
+    free(bytes);
+    return same;
+}
+
+/* Programs share most of their headers: each is read once. */
+static bool has_file(kn_scratch *scratch, const kn_recorded *program, const kn_recorded_file *file)
+{
+    static char yes, no;
+    kn_strbuf key;
+    char *path = kn_scratch_path("", program->folder, file->path);
+    if (path == NULL) {
+        return false;
+    }
+    kn_strbuf_init(&key, 0);
+    kn_strbuf_append(&key, (const char *)file->content.digest, sizeof(file->content.digest));
+    kn_strbuf_append_text(&key, path);
+    const void *known =
+        kn_strbuf_ok(&key) ? kn_map_find(&scratch->here, key.data, key.length) : &no;
+    if (known == NULL) {
+        known = read_and_compare(path, &file->content) ? &yes : &no;
+        (void)kn_map_put(&scratch->here, key.data, key.length, (void *)(uintptr_t)known, NULL);
+    }
+    kn_strbuf_deinit(&key);
+    free(path);
+    return known == &yes;
+}
+
+/* Whether the program could be compiled where it was: with all of its files, in its directory. */
+static bool has_files(kn_scratch *scratch, const kn_recorded *program)
+{
+    kn_file_facts facts;
+    size_t found = 0;
+    if (program->folder[0] != '\0' &&
+        (kn_file_stat(program->folder, true, &facts, NULL) != KILN_OK ||
+         facts.kind != KN_FILE_FOLDER)) {
+        return false;
+    }
+    for (size_t i = 0; i < program->file_count; i++) {
+        if (!program->files[i].system) {
+            if (!has_file(scratch, program, &program->files[i])) {
+                return false;
+            }
+            found++;
+        }
+    }
+    return found > 0;
+}
+
+/* --- filling ---------------------------------------------------------------------------------- */
+
 kiln_status kn_scratch_fill(kn_scratch *scratch, const char *recording, const kn_recorded *program,
                             char **out_tree, kiln_diag *diag)
 {
@@ -218,6 +286,11 @@ kiln_status kn_scratch_fill(kn_scratch *scratch, const char *recording, const kn
     kiln_status status = KILN_OK;
     *out_tree = NULL;
     kn_mutex_lock(&scratch->lock);
+    if (has_files(scratch, program)) {
+        kn_mutex_unlock(&scratch->lock);
+        *out_tree = kn_text_copy("");
+        return *out_tree != NULL ? KILN_OK : kn_no_memory(diag, writing);
+    }
     if (scratch->root == NULL) {
         status = make_root(scratch, diag);
     }
@@ -250,5 +323,6 @@ void kn_scratch_deinit(kn_scratch *scratch)
     }
     free(scratch->root);
     scratch->root = NULL;
+    kn_map_deinit(&scratch->here);
     kn_mutex_deinit(&scratch->lock);
 }

@@ -8,12 +8,15 @@
 #ifndef KILN_REPLAY_SCRATCH_H
 #define KILN_REPLAY_SCRATCH_H
 
+#include "base/map.h"
 #include "record/recording.h"
 #include "sys/thread.h"
 
 typedef struct kn_scratch {
     kn_mutex lock;
-    char *root; /* NULL: nothing has been written yet */
+    char *root;  /* NULL: nothing has been written yet */
+    kn_map here; /* files that were looked for where the program had them, and whether they are
+                    there */
 } kn_scratch;
 
 void kn_scratch_init(kn_scratch *scratch);
@@ -21,7 +24,9 @@ void kn_scratch_init(kn_scratch *scratch);
 void kn_scratch_deinit(kn_scratch *scratch);
 
 /* Writes the files of a program, unless they are there; system files are left out, and directories
- * that it names are made. *out_tree: free(). KILN_MISS, KILN_E_CORRUPT, KILN_E_IO, KILN_E_NOMEM. */
+ * that it names are made. Where this machine has all of them at their own paths, as in the
+ * program's image, nothing is written and the tree is "": code that holds their names is the same
+ * then. *out_tree: free(). KILN_MISS, KILN_E_CORRUPT, KILN_E_IO, KILN_E_NOMEM. */
 kiln_status kn_scratch_fill(kn_scratch *scratch, const char *recording, const kn_recorded *program,
                             char **out_tree, kiln_diag *diag);
 

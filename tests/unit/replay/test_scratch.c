@@ -79,6 +79,40 @@ static void files_are_written_once_and_removed_at_the_end(void **state)
     free(other);
 }
 
+/* In the program's own image nothing is placed: names that code holds are as they were. */
+static void files_that_are_here_stay_where_they_are(void **state)
+{
+    const char *root = *state;
+    kn_scratch scratch;
+    char *tree = NULL;
+    char *path = kt_path(root, "a.h");
+    kn_recorded program = KN_RECORDED_INIT;
+    kn_recorded_file files[] = {put_file(root, path, "aa"), put_file(root, "a.h", "aa")};
+    program.folder = root;
+    program.files = files;
+    program.file_count = 2;
+    kn_scratch_init(&scratch);
+    kt_file_write(path, "aa", 2);
+    assert_int_equal(kn_scratch_fill(&scratch, root, &program, &tree, NULL), KILN_OK);
+    assert_string_equal(tree, "");
+    free(tree);
+    kn_scratch_deinit(&scratch);
+
+    kn_scratch_init(&scratch);
+    kt_file_write(path, "ab", 2); /* another text */
+    assert_int_equal(kn_scratch_fill(&scratch, root, &program, &tree, NULL), KILN_OK);
+    assert_string_not_equal(tree, "");
+    free(tree);
+    kt_file_write(path, "aa", 2);
+    program.folder = "/no/such/directory";
+    program.file_count = 1;
+    assert_int_equal(kn_scratch_fill(&scratch, root, &program, &tree, NULL), KILN_OK);
+    assert_string_not_equal(tree, "");
+    free(tree);
+    kn_scratch_deinit(&scratch);
+    free(path);
+}
+
 /* A tree that lacks a file must not be taken for whole by the next program with the same list. */
 static void a_missing_text_leaves_no_half_tree(void **state)
 {
@@ -104,6 +138,8 @@ int main(void)
         cmocka_unit_test(no_path_leads_out_of_its_tree),
         cmocka_unit_test_setup_teardown(files_are_written_once_and_removed_at_the_end,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(files_that_are_here_stay_where_they_are, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_missing_text_leaves_no_half_tree, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
     };
