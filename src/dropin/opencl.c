@@ -229,6 +229,9 @@ static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
         (!call->later || kn_opencl_request_still_true(request))) {
         kn_opencl_kept_add(request, call->program, call->later, call->took);
     }
+    if (status == KILN_OK && blob != NULL) {
+        (void)kn_opencl_kept_assemble(request, blob);
+    }
     kiln_blob_release(blob);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "backends/opencl/status.h"
 #include "base/checked.h"
 #include "base/log.h"
+#include "dropin/opencl_assemble.h"
 #include "dropin/opencl_budget.h"
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_worth.h"
@@ -54,6 +55,7 @@ typedef struct kept_list {
     kn_dylib *lib;
     kn_opencl_api api;
     kept_program *programs;
+    kn_opencl_assembler *assembler; /* NULL until something is to be assembled */
 } kept_list;
 
 bool kn_opencl_reads_later(const kn_opencl_request *request)
@@ -254,6 +256,7 @@ static void end_list(kn_cache_companion *companion, kiln_cache *cache)
         join_job(job);
     }
     read_unread(list, cache);
+    kn_opencl_assembler_destroy(list->assembler);
     while (list->programs != NULL) {
         kept_program *kept = list->programs;
         list->programs = kept->next;
@@ -381,6 +384,41 @@ void kn_opencl_kept_stored(kiln_cache *cache, const kiln_key *key)
     if (list != NULL) {
         mark_stored(list, key);
     }
+}
+
+bool kn_opencl_kept_assemble(kn_opencl_request *request, kiln_blob *blob)
+{
+    /* A cache that goes with this call would hold it up. */
+    if (request->own_cache != NULL || !kn_opencl_assemble_wanted(request, blob)) {
+        return false;
+    }
+    kept_list *list = find_list(request->cache);
+    list = list != NULL ? list : create_list(request->cache);
+    if (list == NULL) {
+        return false;
+    }
+    kn_mutex_lock(&list->mutex);
+    if (list->assembler == NULL) {
+        (void)kn_opencl_assembler_create(request->cache, &list->assembler, NULL);
+    }
+    if (list->assembler != NULL) {
+        kn_opencl_assembler_add(list->assembler, request, blob);
+    }
+    const bool assembles = list->assembler != NULL;
+    kn_mutex_unlock(&list->mutex);
+    return assembles;
+}
+
+void kn_opencl_kept_finish(kiln_cache *cache)
+{
+    kept_list *list = find_list(cache);
+    kn_opencl_assembler *assembler = NULL;
+    if (list != NULL) {
+        kn_mutex_lock(&list->mutex);
+        assembler = list->assembler; /* stays as long as the list */
+        kn_mutex_unlock(&list->mutex);
+    }
+    kn_opencl_assembler_finish(assembler);
 }
 
 /* --- capture ---------------------------------------------------------------------------------- */

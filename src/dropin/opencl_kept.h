@@ -32,6 +32,13 @@ bool kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key);
 /* What belongs to this key has been stored by another way. */
 void kn_opencl_kept_stored(kiln_cache *cache, const kiln_key *key);
 
+/* Has machine code made of a blob of PTX, where that can be done, and stored in its place. True
+ * where it is being made: the request may have no recipe then. */
+bool kn_opencl_kept_assemble(kn_opencl_request *request, kiln_blob *blob);
+
+/* Waits a moment for what is to be assembled. Not in a forked child, which has no such thread. */
+void kn_opencl_kept_finish(kiln_cache *cache);
+
 /* Builds in a thread of its own, which calls `notify`. The cache is not NULL: the thread is joined
  * when it is destroyed, or by a later call. */
 kiln_status kn_opencl_kept_start(kiln_cache *cache, kn_opencl_wish *wish,

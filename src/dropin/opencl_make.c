@@ -309,6 +309,20 @@ static kiln_status load_many(const kn_opencl_request *request, const kiln_blob *
     return KILN_OK;
 }
 
+static kiln_status load_one(const kn_opencl_request *request, const kiln_blob *blob,
+                            const char *options, cl_program *out_program, kiln_diag *diag)
+{
+    size_t size = kiln_blob_size(blob), code_size = 0;
+    const void *code = request->unit.capability > 0
+                           ? kn_nvidia_split(kiln_blob_data(blob), &size, &code_size)
+                           : NULL;
+    if (code != NULL && kn_nvidia_load(&request->site, code, code_size, options, out_program)) {
+        return KILN_OK;
+    }
+    return kn_opencl_build_binary(&request->site, request->unit.is_pocl, kiln_blob_data(blob), size,
+                                  options, out_program, diag);
+}
+
 /* What a load gets: the options of the build; of a linked program those of the linker, since the
  * units' do not act on what is linked of them. Only the names of arguments come from the units. */
 static bool join_wish_options(const kn_opencl_wish *wish, kn_strbuf *options)
@@ -336,9 +350,7 @@ kiln_status kn_opencl_make_loaded(const kn_opencl_request *request, const kiln_b
     } else if (request->wish->device_count > 1) {
         status = load_many(request, blob, kn_strbuf_text(&options), out_program, diag);
     } else {
-        status = kn_opencl_build_binary(&request->site, request->unit.is_pocl, kiln_blob_data(blob),
-                                        kiln_blob_size(blob), kn_strbuf_text(&options), out_program,
-                                        diag);
+        status = load_one(request, blob, kn_strbuf_text(&options), out_program, diag);
     }
     kn_strbuf_deinit(&options);
     return status;

@@ -12,6 +12,7 @@
 #include "core/runtime/runtime.h"
 #include "core/walk/plan.h"
 #include "core/walk/program_kernels.h"
+#include "dropin/opencl_assemble.h"
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_record.h"
 #include "dropin/precompile.h"
@@ -63,6 +64,17 @@ typedef struct compile_call {
     uint32_t compiles;
 } compile_call;
 
+/* Machine code in addition to NVIDIA's PTX; without it the program is as good as before. */
+static void finish_program(const kn_opencl_request *request, kiln_blob **blob)
+{
+    kiln_blob *both = NULL;
+    if (kn_opencl_assemble_wanted(request, *blob) &&
+        kn_opencl_assemble_blob(request->unit.capability, *blob, &both, NULL) == KILN_OK) {
+        kiln_blob_release(*blob);
+        *blob = both;
+    }
+}
+
 /* Binaries are read at once, also PoCL's: nothing will be launched here. */
 static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
@@ -87,6 +99,9 @@ static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *
         call->reason = "a header changed during the compile";
         kiln_blob_release(*out_blob);
         *out_blob = NULL;
+    }
+    if (status == KILN_OK && call->reason == NULL) {
+        finish_program(request, out_blob);
     }
     (void)request->api.clReleaseProgram(program);
     call->took = kn_clock_now() - start;

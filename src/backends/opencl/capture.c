@@ -241,6 +241,9 @@ bool kn_opencl_program_grew(void *device, void *program)
     kn_opencl_capture *capture = &((kn_opencl_program *)program)->capture;
     bool grew = false;
     (void)device;
+    if (((kn_opencl_program *)program)->is_ptx) {
+        return !atomic_load(&((kn_opencl_program *)program)->assembled);
+    }
     if (!capture->enabled) {
         return false;
     }
@@ -361,6 +364,40 @@ static kiln_status keep_captured(const kn_opencl_program *program, const kiln_ho
     return status;
 }
 
+/* The same PTX, and the machine code of it. */
+static kiln_status assemble_program(const kn_opencl_device *device, kn_opencl_program *program,
+                                    kiln_artifact *artifact, kiln_diag *diag)
+{
+    const kn_opencl_site site = {&device->cl->api, device->context, device->unit->device};
+    const kiln_host *host = device->cl->host;
+    void *ptx = NULL;
+    size_t size = 0;
+    kn_strbuf params;
+    atomic_store(&program->assembled, true); /* one that fails is not tried again */
+    kn_strbuf_init(&params, 0);
+    kiln_status status = kn_opencl_read_binary(&site, program->handle, &ptx, &size, diag);
+    if (status == KILN_OK && !kn_nvidia_can_assemble(device->unit->capability, ptx, size, "")) {
+        status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "assembling an OpenCL program",
+                               "the driver gives %zu bytes that are not its PTX", size);
+    }
+    if (status == KILN_OK) {
+        status = kn_opencl_keep_code(device->unit, host, ptx, artifact, diag);
+    }
+    if (status == KILN_OK) {
+        kn_opencl_kernels_to_fact(&program->kernels, &params);
+        status = host->artifact_set(artifact, KILN_LANG_NONE, ptx, size);
+    }
+    if (status == KILN_OK) {
+        status = kn_strbuf_ok(&params)
+                     ? host->artifact_set_fact(artifact, KN_OPENCL_FACT_PARAMS,
+                                               kn_strbuf_text(&params), params.length)
+                     : KILN_E_NOMEM;
+    }
+    kn_strbuf_deinit(&params);
+    free(ptx);
+    return status;
+}
+
 kiln_status kn_opencl_program_capture(void *device, void *program, kiln_artifact *artifact,
                                       kiln_diag *diag)
 {
@@ -370,6 +407,9 @@ kiln_status kn_opencl_program_capture(void *device, void *program, kiln_artifact
     kn_opencl_capture *capture = &owner->capture;
     void *data = NULL;
     size_t size = 0;
+    if (owner->is_ptx) {
+        return assemble_program(dev, owner, artifact, diag);
+    }
     if (!capture->enabled) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "capturing an OpenCL program",
                              "%s needs no capture, or the source is not at hand",

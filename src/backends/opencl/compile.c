@@ -7,6 +7,7 @@
 #include "backends/opencl/options.h"
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
+#include "base/checked.h"
 #include "base/text.h"
 #include "sys/env.h"
 #include "sys/file.h"
@@ -255,6 +256,29 @@ static kiln_status do_without_binary(const build *b, bool want_live, const kiln_
                                      b->unit->info.name, why);
 }
 
+kiln_status kn_opencl_keep_code(const kn_opencl_unit *unit, const kiln_host *host, const char *ptx,
+                                kiln_artifact *artifact, kiln_diag *diag)
+{
+    kn_strbuf code;
+    kn_strbuf_init(&code, 0);
+    kiln_status status = kn_nvidia_assemble(unit->capability, ptx, &code, diag);
+    if (status == KILN_OK) {
+        status = host->artifact_set_fact(artifact, KN_OPENCL_FACT_CODE, code.data, code.length);
+    }
+    kn_strbuf_deinit(&code);
+    return status;
+}
+
+/* What is compiled for later is finished at once. Where that fails, the PTX is all there is. */
+static void finish_binary(const build *b, const char *data, size_t size, kiln_artifact *artifact)
+{
+    char *options = kn_opencl_input_load_options(b->source);
+    if (options != NULL && kn_nvidia_can_assemble(b->unit->capability, data, size, options)) {
+        kn_ignore(kn_opencl_keep_code(b->unit, b->cl->host, data, artifact, NULL));
+    }
+    free(options);
+}
+
 static kiln_status keep_binary(const build *b, cl_program program, kiln_artifact *artifact,
                                bool want_live, kiln_diag *diag)
 {
@@ -267,6 +291,9 @@ static kiln_status keep_binary(const build *b, cl_program program, kiln_artifact
     }
     if (status == KILN_OK && size > 0) {
         status = b->cl->host->artifact_set(artifact, KILN_LANG_NONE, data, size);
+        if (status == KILN_OK && !want_live) {
+            finish_binary(b, data, size, artifact);
+        }
     } else if (want_live || status != KILN_E_NOMEM) {
         status = do_without_binary(b, want_live, &reason, diag);
     }

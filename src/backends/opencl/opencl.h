@@ -24,6 +24,7 @@ typedef struct kn_opencl_unit {
     bool takes_linker;         /* PoCL to 6: ends the process where it finds no ld to link with */
     bool takes_spirv;          /* clCreateProgramWithIL */
     uint32_t offset_alignment; /* of a sub-buffer, in bytes */
+    uint32_t capability;       /* NVIDIA's: 90 for sm_90; 0 for all others */
     char *modules;             /* identity.c: lines "name build-id", NULL until asked for */
 } kn_opencl_unit;
 
@@ -117,6 +118,25 @@ bool kn_pocl_specializes(void);
  * a unit does and none is on $PATH. To be asked before PoCL makes code of a kernel. */
 bool kn_pocl_takes_linker(const char *platform_version);
 kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag);
+
+/* --- nvidia.c: machine code of PTX ------------------------------------------------------------ */
+
+/* True for the driver's binary of a program of which code can be made: it is PTX for exactly this
+ * capability and has kernels, and its options leave nothing to the driver's own assembler. */
+bool kn_nvidia_can_assemble(uint32_t capability, const void *data, size_t size,
+                            const char *options);
+/* Appends the code that ptxas makes of such PTX, or a note that it refused it. Starts a child
+ * process, calls no driver. KILN_E_UNAVAILABLE where there is no ptxas, or it was killed. */
+kiln_status kn_nvidia_assemble(uint32_t capability, const char *ptx, kn_strbuf *out,
+                               kiln_diag *diag);
+/* Loads the code. False where there is none, the driver refuses it or does not find all kernels in
+ * it: then it is to be given the PTX. */
+bool kn_nvidia_load(const kn_opencl_site *site, const void *code, size_t size, const char *options,
+                    cl_program *out_program);
+/* PTX and code in one piece, and the code in such a piece: *size becomes that of the PTX in front.
+ * NULL for what is none. */
+void kn_nvidia_join(const void *ptx, size_t size, const kn_strbuf *code, kn_strbuf *out);
+const void *kn_nvidia_split(const void *data, size_t *size, size_t *out_code_size);
 
 /* --- device ops: memory.c, launch.c, program.c, capture.c; see kiln/sys/backend.h ------------- */
 

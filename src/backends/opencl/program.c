@@ -26,10 +26,32 @@ static kiln_status load_binary(const kn_opencl_device *device, const kn_opencl_s
     if (options == NULL) {
         return kn_no_memory(diag, "loading an OpenCL program");
     }
-    kiln_status status = kn_opencl_build_binary(site, device->unit->is_pocl, artifact->data,
-                                                artifact->size, options, out_program, diag);
+    size_t size = 0;
+    const void *code = device->cl->host->artifact_fact(artifact, KN_OPENCL_FACT_CODE, &size);
+    kiln_status status = KILN_OK;
+    if (code == NULL || !kn_nvidia_load(site, code, size, options, out_program)) {
+        status = kn_opencl_build_binary(site, device->unit->is_pocl, artifact->data, artifact->size,
+                                        options, out_program, diag);
+    }
     free(options);
     return status;
+}
+
+/* Whether a capture is to make machine code of the artifact's PTX. */
+static bool is_to_be_assembled(const kn_opencl_device *device, const kiln_source *source,
+                               const kiln_artifact *artifact)
+{
+    size_t size = 0;
+    if (device->unit->capability == 0 || source == NULL ||
+        device->cl->host->artifact_fact(artifact, KN_OPENCL_FACT_CODE, &size) != NULL) {
+        return false;
+    }
+    char *options = kn_opencl_input_load_options(source);
+    const bool is_ptx =
+        options != NULL &&
+        kn_nvidia_can_assemble(device->unit->capability, artifact->data, artifact->size, options);
+    free(options);
+    return is_ptx;
 }
 
 static kiln_status list_kernels(const kn_opencl_device *device, const kn_opencl_site *site,
@@ -61,6 +83,7 @@ kn_opencl_program *kn_opencl_program_adopt(const kn_opencl_device *device, cl_pr
         program->kernels = *kernels;
         kn_mutex_init(&program->capture.lock);
         kn_opencl_capture_init(&program->capture, device, source, artifact);
+        program->is_ptx = is_to_be_assembled(device, source, artifact);
     }
     return program;
 }
@@ -85,6 +108,7 @@ kiln_status kn_opencl_program_load(void *device, const kiln_load_request *reques
         return status;
     }
     kn_opencl_capture_init(&program->capture, dev, request->source, artifact);
+    program->is_ptx = is_to_be_assembled(dev, request->source, artifact);
     *out_program = program;
     return KILN_OK;
 }

@@ -3,6 +3,8 @@
 #ifndef KILN_BACKENDS_OPENCL_PROGRAM_H
 #define KILN_BACKENDS_OPENCL_PROGRAM_H
 
+#include <stdatomic.h>
+
 #include "backends/opencl/input.h"
 #include "backends/opencl/opencl.h"
 
@@ -12,6 +14,8 @@
 #define KN_OPENCL_FACT_SHAPES "opencl.shapes"
 #define KN_OPENCL_FACT_OPTIONS "opencl.options"
 #define KN_OPENCL_FACT_FOLDER "opencl.folder"
+/* Machine code of a binary that is NVIDIA's PTX: nvidia.c. */
+#define KN_OPENCL_FACT_CODE "opencl.code"
 
 /* --- kernels.c -------------------------------------------------------------------------------- */
 
@@ -88,12 +92,20 @@ void kn_opencl_shapes_asked_for(const kn_opencl_kernels *kernels, kn_strbuf *tex
 void kn_opencl_capture_add(kn_opencl_capture *capture, const kn_opencl_api *api,
                            const kn_opencl_shape *shape, cl_event event);
 
+/* --- compile.c -------------------------------------------------------------------------------- */
+
+/* The machine code of such PTX as a fact of the artifact. */
+kiln_status kn_opencl_keep_code(const kn_opencl_unit *unit, const kiln_host *host, const char *ptx,
+                                kiln_artifact *artifact, kiln_diag *diag);
+
 /* --- program.c -------------------------------------------------------------------------------- */
 
 typedef struct kn_opencl_program {
     cl_program handle;
     kn_opencl_kernels kernels;
     kn_opencl_capture capture;
+    bool is_ptx;           /* of which machine code can be made, and nobody has made it yet */
+    atomic_bool assembled; /* or tried to */
 } kn_opencl_program;
 
 /* Makes a loaded program of a built one; takes handle and kernels over. NULL when out of memory,

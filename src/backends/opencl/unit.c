@@ -11,10 +11,13 @@
 #include "base/text.h"
 
 #define POCL_PLATFORM "Portable Computing Language"
+#define NVIDIA_PLATFORM "NVIDIA CUDA"
 
 /* From cl_ext.h, which changes with every release of the headers. */
 #define DEVICE_UUID_KHR 0x106A
 #define DEVICE_IL_VERSION_KHR 0x105B
+#define DEVICE_CAPABILITY_MAJOR_NV 0x4000
+#define DEVICE_CAPABILITY_MINOR_NV 0x4001
 
 #define TEXT_LIMIT ((size_t)1 << 20)
 
@@ -251,6 +254,10 @@ kiln_status kn_opencl_unit_init(const kn_opencl_api *api, cl_platform_id platfor
     name_target(info);
     unit->is_pocl = strcmp(info->platform, POCL_PLATFORM) == 0;
     unit->takes_linker = unit->is_pocl && kn_pocl_takes_linker(unit->platform_version);
+    if (strcmp(info->platform, NVIDIA_PLATFORM) == 0) {
+        unit->capability = device_u32(api, device, DEVICE_CAPABILITY_MAJOR_NV) * 10 +
+                           device_u32(api, device, DEVICE_CAPABILITY_MINOR_NV);
+    }
     unit->has_icd = has_word(platform_extensions, "cl_khr_icd");
     unit->takes_spirv = api->clCreateProgramWithIL != NULL && version >= 210 && il != NULL &&
                         strstr(il, "SPIR-V") != NULL;

@@ -93,6 +93,8 @@ void kn_layer_count_bypass(const char *reason, uint64_t took_ns);
 
 /* Something is to be read from PoCL later. */
 void kn_layer_capture_expect(void);
+/* Machine code is being made of something: the end of the process waits for it, for a moment. */
+void kn_layer_capture_assembles(void);
 /* The application has waited for what it launched. */
 void kn_layer_capture_waited(void);
 /* Reads what is unread of a program that ends, as far as docs/decisions/0012 allows. Locked. */

@@ -165,6 +165,23 @@ void kn_layer_capture_waited(void)
     }
 }
 
+/* Calls no driver. */
+static void finish_assembling(void)
+{
+    if (kn_session_cache() != NULL) {
+        kn_opencl_kept_finish(kn_session_cache());
+        kn_cache_flush(kn_session_cache());
+    }
+}
+
+void kn_layer_capture_assembles(void)
+{
+    static atomic_flag listed = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&listed)) {
+        (void)atexit(finish_assembling); /* where it fails nobody waits */
+    }
+}
+
 void kn_layer_capture_rest(void)
 {
     if (atomic_load(&capture_unread)) {

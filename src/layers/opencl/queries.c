@@ -38,6 +38,43 @@ static cl_int count_references(const kn_layer_program *program, size_t size, voi
     return kn_answers_reply(code, kn_span_of(&count, sizeof(count)), size, value, out_size);
 }
 
+/* Of a program that was loaded from machine code the application gets the PTX, as from the driver:
+ * it may keep it for another device, or read it. Empty where the driver answers. */
+static kn_span ptx_of(const kn_layer_build *build)
+{
+    if (build == NULL || build->loaded == NULL || build->answers == NULL ||
+        build->wish->device_count != 1) {
+        return kn_span_of(NULL, 0);
+    }
+    size_t size = kiln_blob_size(build->answers), code_size = 0;
+    const void *data = kiln_blob_data(build->answers);
+    return kn_nvidia_split(data, &size, &code_size) != NULL ? kn_span_of(data, size)
+                                                            : kn_span_of(NULL, 0);
+}
+
+static cl_int give_ptx(kn_span ptx, cl_program_info name, size_t size, void *value,
+                       size_t *out_size)
+{
+    unsigned char *room = NULL;
+    if (name == CL_PROGRAM_BINARY_SIZES) {
+        return kn_answers_reply(CL_SUCCESS, kn_span_of(&ptx.length, sizeof(ptx.length)), size,
+                                value, out_size);
+    }
+    if (value != NULL && size < sizeof(room)) {
+        return CL_INVALID_VALUE;
+    }
+    if (value != NULL) {
+        memcpy(&room, value, sizeof(room));
+    }
+    if (room != NULL) {
+        memcpy(room, ptx.data, ptx.length);
+    }
+    if (out_size != NULL) {
+        *out_size = sizeof(room);
+    }
+    return CL_SUCCESS;
+}
+
 /* The program that the driver is to be asked about. */
 static cl_program choose_asked(kn_layer_program *program, cl_program_info name)
 {
@@ -82,6 +119,11 @@ static cl_int ask_program(kn_layer_program *program, cl_program_info name, size_
             return kn_answers_reply(code, answer, size, value, out_size);
         }
         asked = choose_asked(program, name);
+        const kn_span ptx = ptx_of(program->build); /* which may be another one now */
+        if (ptx.length > 0 && asked != program->handle &&
+            (name == CL_PROGRAM_BINARY_SIZES || name == CL_PROGRAM_BINARIES)) {
+            return give_ptx(ptx, name, size, value, out_size);
+        }
     }
     return kn_layer_target()->clGetProgramInfo(asked, name, size, value, out_size);
 }

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/diag.h"
 #include "dropin/opencl_budget.h"
+#include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_record.h"
 #include "dropin/opencl_worth.h"
@@ -218,6 +219,11 @@ void kn_layer_walk_go(kn_layer_walk *walk)
         kn_opencl_record(&walk->request, &key,
                          KN_RECORDED_LAYER | (walk->compile_only ? KN_RECORDED_COMPILE : 0),
                          walk->ran ? walk->took_ns : kiln_blob_compile_ns(walk->blob));
+    }
+    /* A first start pays nothing for the next ones. */
+    if (!walk->ran && walk->blob != NULL && !walk->compile_only &&
+        kn_opencl_kept_assemble(&walk->request, walk->blob)) {
+        kn_layer_capture_assembles();
     }
     if (walk->ran) {
         kiln_blob_release(walk->blob); /* the program itself is at hand */

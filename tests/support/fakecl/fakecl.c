@@ -16,13 +16,17 @@
  *   FAKE_EMPTY           gives empty binaries
  *   FAKE_LAZY            binaries are empty until a kernel is made (as Mali's)
  *   FAKE_CHOOSY          takes no -D with a binary
+ *   FAKE_NVIDIA          calls itself NVIDIA's, has kernels as FAKE_POCL, gives PTX and takes code
+ *
+ * FAKE_NVIDIA takes machine code ("\177ELF") unless $FAKECL_REFUSES_CODE is set; of code with
+ * "lost" in it it finds one kernel less.
  *
  * Source text with "broken" in it does not compile, with "silent" without a log, with "stumble" so
  * the first time only; with "loose" it does not link; with "unreadable" in it, it gives an error
  * for its binary. $FAKECL_LOG names a file that gets one letter a call: S from source, B from a
- * binary, I from SPIR-V, G for a binary read, C for a unit compiled, L for a link. FAKE_TWO has
- * two devices. With $FAKECL_DIES_ON_BINARY it dies where it is given a binary. $FAKE_LIE:
- * support/lies.h. */
+ * binary, M from machine code, I from SPIR-V, G for a binary read, C for a unit compiled, L for a
+ * link. FAKE_TWO has two devices. With $FAKECL_DIES_ON_BINARY it dies where it is given a binary.
+ * $FAKE_LIE: support/lies.h. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backends/opencl/symbols.h"
+#include "support/fakecl/fakecl.h"
 #include "support/lies.h"
 
 #define EXPORT CL_API_ENTRY __attribute__((visibility("default")))
@@ -47,19 +51,21 @@ struct _cl_platform_id {
 struct _cl_device_id {
     const char *name;
 };
-struct _cl_program {
-    char *text;
-    size_t length;
-    int kernels_made, from_binary;
-    atomic_uint references;
-};
 
 #ifdef FAKE_POCL
 #define PLATFORM_NAME "Portable Computing Language"
 static const char magic[77] = {'p', 'o', 'c', 'l', 'b', 'i', 'n', 0, [16] = 99};
+#elif defined(FAKE_NVIDIA)
+#define PLATFORM_NAME "NVIDIA CUDA"
+static const char magic[] = "//\n.version 9.0\n.target sm_90, texmode_independent\n//";
 #else
 #define PLATFORM_NAME "Fake Platform"
 static const char magic[] = "FAKE";
+#endif
+#ifdef FAKE_NVIDIA
+#define MAGIC_SIZE (sizeof(magic) - 1) /* PTX is one text */
+#else
+#define MAGIC_SIZE sizeof(magic)
 #endif
 
 static struct _cl_platform_id platforms[] = {
@@ -77,8 +83,7 @@ static struct _cl_platform_id platforms[] = {
 #endif
 static struct _cl_device_id devices_here[DEVICES] = {{"Fake Device (R) 3000"}};
 static int context_mark;
-#define KERNELS 64
-static char kernel_marks[KERNELS];
+static char kernel_marks[FAKECL_KERNELS];
 
 static void count(const char *letter)
 {
@@ -272,6 +277,12 @@ EXPORT cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info na
         return give(&group, sizeof(group), size, value, out_size);
     case CL_DEVICE_MAX_WORK_ITEM_SIZES:
         return give(dims, sizeof(dims), size, value, out_size);
+#ifdef FAKE_NVIDIA
+    case 0x4000: /* CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, and _MINOR_NV */
+        return give_u32(9, size, value, out_size);
+    case 0x4001:
+        return give_u32(0, size, value, out_size);
+#endif
     default:
         return CL_INVALID_VALUE;
     }
@@ -344,6 +355,19 @@ EXPORT cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context, cl_u
                                                         cl_int *statuses, cl_int *code)
 {
     (void)context, (void)device;
+#ifdef FAKE_NVIDIA
+    if (lengths[0] > 4 && memcmp(binaries[0], "\177ELF", 4) == 0) {
+        count("M");
+        statuses[0] = getenv("FAKECL_REFUSES_CODE") == NULL ? CL_SUCCESS : CL_INVALID_BINARY;
+        *code = statuses[0];
+        cl_program made =
+            *code == CL_SUCCESS ? program_of(binaries[0] + 4, lengths[0] - 4, 1, code) : NULL;
+        if (made != NULL) {
+            made->is_code = 1;
+        }
+        return made;
+    }
+#endif
     count("B");
     if (getenv("FAKECL_DIES_ON_BINARY") != NULL) {
         abort();
@@ -353,13 +377,11 @@ EXPORT cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context, cl_u
 #ifdef FAKE_REFUSES
         good = 0;
 #endif
-        good =
-            good && lengths[i] >= sizeof(magic) && memcmp(binaries[i], magic, sizeof(magic)) == 0;
+        good = good && lengths[i] >= MAGIC_SIZE && memcmp(binaries[i], magic, MAGIC_SIZE) == 0;
         statuses[i] = good ? CL_SUCCESS : CL_INVALID_BINARY;
     }
     *code = good ? CL_SUCCESS : CL_INVALID_BINARY;
-    return good ? program_of(binaries[0] + sizeof(magic), lengths[0] - sizeof(magic), 1, code)
-                : NULL;
+    return good ? program_of(binaries[0] + MAGIC_SIZE, lengths[0] - MAGIC_SIZE, 1, code) : NULL;
 }
 #endif
 
@@ -388,6 +410,11 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint devices,
 #ifdef FAKE_REFUSES_BUILD
     if (program->from_binary) {
         return CL_BUILD_PROGRAM_FAILURE;
+    }
+#endif
+#ifdef FAKE_NVIDIA
+    if (!program->from_binary && strstr(program->text, ".entry ") == NULL) {
+        return fakecl_make_ptx(program);
     }
 #endif
 #ifdef FAKE_CHOOSY
@@ -451,30 +478,15 @@ EXPORT cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_device_id
                      value, out_size);
 }
 
-static cl_uint kernel_count(const char *text)
-{
-#ifdef FAKE_POCL
-    cl_uint found = 0;
-    while (found < KERNELS && (text = strstr(text, "__kernel")) != NULL) {
-        text++;
-        found++;
-    }
-    return found;
-#else
-    (void)text;
-    return 1;
-#endif
-}
-
 static size_t binary_size(cl_program program)
 {
 #if defined(FAKE_EMPTY)
     (void)program;
     return 0;
 #elif defined(FAKE_LAZY)
-    return program->kernels_made ? program->length + sizeof(magic) : 0;
+    return program->kernels_made ? program->length + MAGIC_SIZE : 0;
 #else
-    return program->length + sizeof(magic);
+    return program->length + MAGIC_SIZE;
 #endif
 }
 
@@ -490,12 +502,20 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
         all[i] = &devices_here[i];
     }
     uint64_t number = 0;
+#ifdef FAKE_NVIDIA
+    char names[FAKECL_NAMES];
+#endif
     switch (name) {
     case CL_PROGRAM_REFERENCE_COUNT:
         return give_u32(atomic_load(&program->references), size, value, out_size);
     case CL_PROGRAM_NUM_KERNELS:
-        bytes = kernel_count(program->text);
+        bytes = fakecl_count_kernels(program);
         return give(&bytes, sizeof(bytes), size, value, out_size);
+#ifdef FAKE_NVIDIA
+    case CL_PROGRAM_KERNEL_NAMES:
+        fakecl_list_kernels(program, names);
+        return give_text(names, size, value, out_size);
+#endif
     case CL_PROGRAM_NUM_DEVICES:
         return give_u32(DEVICES, size, value, out_size);
     case CL_PROGRAM_DEVICES:
@@ -520,8 +540,8 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
         for (int i = 0; i < DEVICES; i++) {
             unsigned char *at = ((unsigned char **)value)[i];
             if (at != NULL && bytes > 0) {
-                memcpy(at, magic, sizeof(magic));
-                memcpy(at + sizeof(magic), program->text, program->length);
+                memcpy(at, magic, MAGIC_SIZE);
+                memcpy(at + MAGIC_SIZE, program->text, program->length);
             }
         }
         return CL_SUCCESS;
@@ -535,7 +555,7 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
 EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint entries,
                                                    cl_kernel *kernels, cl_uint *out_count)
 {
-    const cl_uint found = kernel_count(program->text);
+    const cl_uint found = fakecl_count_kernels(program);
     program->kernels_made = 1;
     for (cl_uint i = 0; i < entries && i < found; i++) {
         kernels[i] = (cl_kernel)(void *)&kernel_marks[i];

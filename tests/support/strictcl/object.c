@@ -283,7 +283,9 @@ static cl_int CL_API_CALL get_platform_info(cl_platform_id platform, cl_platform
     const char *text = "";
     (void)platform;
     if (name == CL_PLATFORM_NAME) {
-        text = driver.manner.is_pocl ? "Portable Computing Language" : "Strict Platform";
+        text = driver.manner.is_pocl     ? "Portable Computing Language"
+               : driver.manner.is_nvidia ? "NVIDIA CUDA"
+                                         : "Strict Platform";
     } else if (name == CL_PLATFORM_VERSION) {
         text = "OpenCL 3.0 Strict";
     }
@@ -295,6 +297,10 @@ static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info na
 {
     char text[32] = "";
     const cl_platform_id platform = &only_platform;
+    const cl_uint capability[2] = {9, 0}; /* CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, MINOR_NV */
+    if (driver.manner.is_nvidia && (name == 0x4000 || name == 0x4001)) {
+        return strictcl_give(&capability[name - 0x4000], sizeof(cl_uint), size, value, out_size);
+    }
     switch (name) {
     case CL_DEVICE_PLATFORM:
         return strictcl_give(&platform, sizeof(cl_platform_id), size, value, out_size);

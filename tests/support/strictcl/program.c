@@ -54,17 +54,35 @@ static bool is_binary(const unsigned char *bytes, size_t length)
            memcmp(bytes, STRICTCL_BINARY, sizeof(STRICTCL_BINARY) - 1) == 0;
 }
 
+/* Without the NULs at its end that NVIDIA's have. */
+static size_t length_of_text(const unsigned char *text, size_t length)
+{
+    while (strictcl_how()->is_nvidia && length > 0 && text[length - 1] == '\0') {
+        length--;
+    }
+    return length;
+}
+
+/* How many bytes of machine code's mark are in front of what is a binary else. */
+static size_t find_code(const unsigned char *bytes, size_t length)
+{
+    static const char mark[] = "\177ELF";
+    const size_t size = sizeof(mark) - 1;
+    return strictcl_how()->is_nvidia && length > size && memcmp(bytes, mark, size) == 0 ? size : 0;
+}
+
 static cl_program CL_API_CALL create_with_binary(cl_context context, cl_uint count,
                                                  const cl_device_id *devices, const size_t *lengths,
                                                  const unsigned char **binaries, cl_int *statuses,
                                                  cl_int *code)
 {
-    const size_t head = sizeof(STRICTCL_BINARY); /* and a letter for the type */
+    const size_t skipped = count == 1 ? find_code(binaries[0], lengths[0]) : 0;
+    const size_t head = skipped + sizeof(STRICTCL_BINARY); /* and a letter for the type */
     bool sound = count > 0;
     (void)context;
     (void)devices;
     for (cl_uint i = 0; i < count; i++) {
-        const bool one = is_binary(binaries[i], lengths[i]);
+        const bool one = is_binary(binaries[i] + skipped, lengths[i] - skipped);
         if (statuses != NULL) {
             statuses[i] = one ? CL_SUCCESS : CL_INVALID_BINARY;
         }
@@ -75,14 +93,15 @@ static cl_program CL_API_CALL create_with_binary(cl_context context, cl_uint cou
         return NULL;
     }
     strictcl_lock();
-    cl_program program =
-        strictcl_new_program(MADE_OF_BINARY, binaries[0] + head, lengths[0] - head);
+    cl_program program = strictcl_new_program(
+        MADE_OF_BINARY, binaries[0] + head, length_of_text(binaries[0] + head, lengths[0] - head));
     for (unsigned i = 0; program != NULL && i < STRICTCL_DEVICES; i++) {
         program->built[i].type = binaries[0][head - 1] == 'C'
                                      ? CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT
                                      : CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
     }
     strictcl_counted()->loaded++;
+    strictcl_counted()->code += skipped > 0;
     strictcl_unlock();
     return answer_program(program, code);
 }

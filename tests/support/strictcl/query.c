@@ -33,7 +33,7 @@ static cl_int give_number(cl_uint number, size_t size, void *value, size_t *out_
 static size_t binary_length(const struct _cl_program *program, unsigned device)
 {
     return program->built[device].status == CL_BUILD_SUCCESS
-               ? sizeof(STRICTCL_BINARY) + program->length
+               ? sizeof(STRICTCL_BINARY) + program->length + (strictcl_how()->is_nvidia ? 2 : 0)
                : 0;
 }
 
@@ -51,6 +51,8 @@ static cl_int give_binaries(const struct _cl_program *program, size_t size, void
             at[sizeof(STRICTCL_BINARY) - 1] =
                 program->built[i].type == CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT ? 'C' : 'E';
             memcpy(at + sizeof(STRICTCL_BINARY), program->text, program->length);
+            memset(at + sizeof(STRICTCL_BINARY) + program->length, 0,
+                   strictcl_how()->is_nvidia ? 2 : 0);
         }
     }
     strictcl_counted()->read += value != NULL;

@@ -17,6 +17,8 @@
 typedef struct strictcl_manner {
     cl_uint devices;        /* of the context: 1 or 2 */
     bool is_pocl;           /* the platform calls itself PoCL, whose binaries are read late */
+    bool is_nvidia;         /* or NVIDIA: a binary is a text that ends in two NULs, machine code
+                               ("\177ELF") is accepted */
     bool counts_kernels;    /* a program's reference count has one for each of its kernels */
     bool gives_failed_link; /* a link that fails returns a program with the error */
     bool calls_back_late;   /* callbacks come from another thread, after the call has returned */
@@ -29,6 +31,7 @@ typedef struct strictcl_counts {
     size_t strangers; /* calls with a handle that was not alive */
     size_t compiled, linked, loaded, il;
     size_t read; /* binaries of programs */
+    size_t code; /* of those that were loaded */
 } strictcl_counts;
 
 /* Forgets all objects and counts. */

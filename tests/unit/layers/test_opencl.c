@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "dropin/opencl_kept.h"
+#include "interpose/session.h"
 #include "layers/opencl/build.h"
 #include "support/strictcl/session.h"
 #include "support/strictcl/strictcl.h"
@@ -169,6 +171,70 @@ static void threads_create_build_and_release(void **state)
     run_crowd(&(strictcl_manner){.devices = 1, .counts_kernels = true});
     run_crowd(&(strictcl_manner){.devices = 2});
     run_crowd(&(strictcl_manner){.devices = 1, .is_pocl = true, .counts_kernels = true});
+}
+
+/* --- machine code of NVIDIA's PTX ------------------------------------------------------------- */
+
+static const char nvidia_text[] = "// .version 9.0 .target sm_90, .entry add( .entry scale(\n"
+                                  "__kernel add(int *out) {}\n__kernel scale(int *out) {}\n";
+
+static void install_ptxas(const char *folder)
+{
+    char command[1200];
+    (void)snprintf(command, sizeof(command),
+                   "mkdir -p %s/bin && printf '#!/bin/sh\\nprintf \"\\\\177ELF\"\\nexec cat\\n' "
+                   ">%s/bin/ptxas && chmod 700 %s/bin/ptxas",
+                   folder, folder, folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(setenv("CUDA_PATH", folder, 1), 0);
+}
+
+/* What the application gets of a build's binary. */
+static size_t read_binary_of(cl_program program, unsigned char out[1024])
+{
+    size_t size = 0, used = 0;
+    unsigned char *list[1] = {out};
+    assert_int_equal(
+        cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, &used),
+        CL_SUCCESS);
+    assert_int_equal(used, sizeof(size));
+    assert_in_range(size, 1, 1024);
+    assert_int_equal(
+        cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(list), (void *)list, &used),
+        CL_SUCCESS);
+    assert_int_equal(used, sizeof(list));
+    return size;
+}
+
+static void code_is_loaded_and_PTX_is_given(void **state)
+{
+    unsigned char first[1024] = {0}, later[1024] = {0};
+    char *folder = kt_path((const char *)*state, "toolkit");
+    char *root = kt_path((const char *)*state, "cache");
+    install_ptxas(folder);
+    begin(&(strictcl_manner){.devices = 1, .is_nvidia = true});
+    session_open(root);
+    cl_program program = create(nvidia_text);
+    assert_int_equal(build(program, ""), CL_SUCCESS);
+    const size_t size = read_binary_of(program, first);
+    assert_int_equal(cl->clReleaseProgram(program), CL_SUCCESS);
+    for (size_t i = 0; i < 3; i++) { /* a hit of PTX has the code made; those after it load it */
+        program = create(nvidia_text);
+        assert_int_equal(build(program, ""), CL_SUCCESS);
+        assert_int_equal(strictcl_count().code, i);
+        assert_int_equal(strictcl_count().loaded, i + 1);
+        assert_int_equal(read_binary_of(program, later), size);
+        assert_memory_equal(first, later, size);
+        assert_int_equal(cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, 1, later, NULL),
+                         CL_INVALID_VALUE);
+        assert_int_equal(cl->clReleaseProgram(program), CL_SUCCESS);
+        kn_opencl_kept_finish(kn_session_cache());
+    }
+    assert_int_equal(strictcl_count().compiled, 1);
+    end();
+    assert_int_equal(unsetenv("CUDA_PATH"), 0);
+    free(root);
+    free(folder);
 }
 
 /* --- several devices -------------------------------------------------------------------------- */
@@ -376,6 +442,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_create_build_and_release),
+        cmocka_unit_test_setup_teardown(code_is_loaded_and_PTX_is_given, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
         cmocka_unit_test(builds_for_each_set_of_devices),
         cmocka_unit_test(il_is_the_drivers),
         cmocka_unit_test(each_build_is_heard_once),
