@@ -23,6 +23,7 @@ STYLE = """  <style>
     }
   </style>"""
 WIDTH, LEFT, RIGHT = 760, 250, 80
+SIZES = {"title": 16, "small": 11}  # of STYLE; others have 13
 
 
 def table(heading, first):
@@ -52,12 +53,33 @@ def plain(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"
 
 
+def width_of(text, kind=""):
+    """About as wide as a sans-serif font has it."""
+    return 0.54 * SIZES.get(kind, 13) * len(text)
+
+
 class Chart:
     def __init__(self, name, title, what, note):
         self.name, self.title, self.note = name, title, note
         self.body, self.y, self.what = [], 60, what
+        self.boxes = []  # of the texts: left, top, right, bottom, text
+
+    def take_room(self, x, y, text, kind, anchor):
+        size, width = SIZES.get(kind, 13), width_of(text, kind)
+        left = x - {"start": 0, "middle": width / 2, "end": width}[anchor]
+        self.boxes.append((left, y - 0.75 * size, left + width, y + 0.2 * size, text))
+
+    def overlaps(self):
+        """Texts that run into each other or out of the picture, a line each."""
+        found = [f"{text!r} runs out of the picture" for left, _, right, _, text in self.boxes
+                 if left < 0 or right > WIDTH]
+        for i, (left, top, right, bottom, text) in enumerate(self.boxes):
+            found += [f"{text!r} runs into {other[4]!r}" for other in self.boxes[i + 1:] if text and other[4]
+                      and left < other[2] and other[0] < right and top < other[3] and other[1] < bottom]
+        return found
 
     def text(self, x, y, text, kind="", anchor="start"):
+        self.take_room(x, y, text, kind, anchor)
         self.body.append(f'  <text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}"'
                          + (f' class="{kind}"' if kind else "") + f">{escape(text)}</text>")
 
@@ -95,7 +117,11 @@ class Chart:
             self.body.append(f'  <circle cx="{x:.0f}" cy="{self.y}" r="6" class="{kind}">'
                              f"<title>{plain(value)}</title></circle>")
         ordered = sorted(zip(xs, points))
-        self.text(ordered[0][0] - 10, self.y + 4, plain(ordered[0][1][1]), "small", "end")
+        least = plain(ordered[0][1][1])
+        if ordered[0][0] - 10 - width_of(least, "small") < LEFT - 8:  # there is the row's name
+            self.text(ordered[0][0], self.y - 9, least, "small", "middle")
+        else:
+            self.text(ordered[0][0] - 10, self.y + 4, least, "small", "end")
         self.text(ordered[-1][0] + 10, self.y + 4, plain(ordered[-1][1][1]), "small")
         self.y += 30
 
@@ -108,6 +134,10 @@ class Chart:
 
     def write(self, check):
         height = self.end + 22
+        self.take_room(16, 28, self.title, "title", "start")
+        self.take_room(16, height - 12, self.note, "small", "start")
+        if self.overlaps():
+            sys.exit(f"charts: {self.name}: " + "; ".join(self.overlaps()))
         svg = "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
                          f'width="{WIDTH}" height="{height}" role="img">',
                          f"  <title>{escape(self.title)}</title>",
@@ -202,4 +232,5 @@ def main():
     sys.exit(1 if old else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
