@@ -84,7 +84,7 @@ class Suite:
 
     def origins(self):
         rows = [line.split("\t") for line in self.report.read_text().splitlines()]
-        if any(len(row) != 6 for row in rows):
+        if any(len(row) != (6 if row[1] in ("bypassed", "failed") else 7) for row in rows):
             sys.exit(f"a line of the report is not whole: {rows}")
         return collections.Counter(row[1] for row in rows)
 
