@@ -3,6 +3,7 @@
 read as docs/formats.md has it: the command, the drop-ins, and programs under kiln exec, which know nothing of kiln."""
 import ctypes.util
 import hashlib
+import json
 import os
 import struct
 import subprocess
@@ -126,7 +127,7 @@ def named(text):
 
 def run(root, *command, **variables):
     env = {k: v for k, v in os.environ.items() if not k.startswith("KILN_")}
-    env.update(KILN_CACHE_DIR=str(root / "cache"), **variables)
+    env.update({"KILN_CACHE_DIR": str(root / "cache"), **variables})
     done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=250)
     if done.returncode != 0:
         sys.exit(f"{command} ended with {done.returncode}: {done.stdout[-1500:]} {done.stderr[-1500:]}")
@@ -197,6 +198,19 @@ def check_opencl(root):
     print("ok: the OpenCL layer and drop-in")
 
 
+def check_replay(root, place, front):
+    """Compiled again by kiln warm, without its header and for one target more, it is what the program finds."""
+    elsewhere = {"KILN_CACHE_DIR": str(root / "elsewhere"), "KILN_NVRTC_LIBRARY": FAKE_NVRTC}
+    (root / "inc").rename(root / "away")
+    told = json.loads(run(root, KILN, "warm", str(place), "--json", "-t", "cuda:sm_80,cuda:sm_90", **elsewhere).stdout)
+    assert (told["compiled"], told["failed"], told["skipped"]) == (2, 0, 0), told
+    assert [k["key"] for k in told["kernels"] if k["target"] == "cuda:sm_90"] == ["recorded"], told
+    (root / "away").rename(root / "inc")
+    done = run(root, KILN, "exec", "--stats", "--", sys.executable, "-c", NVRTC_CLIENT, str(front), **elsewhere)
+    assert "1 hits, 0 compiled, 1 bypassed" in done.stderr, done.stderr
+    print("ok: NVRTC's calls, compiled again")
+
+
 def check_nvrtc(root):
     front = LIBEXEC / "nvrtc/13/libnvrtc.so.13"
     place = root / "nvrtc"
@@ -212,6 +226,7 @@ def check_nvrtc(root):
         assert p["texts"][0][2] == [("value.h", named("#define VALUE 71"))], p
         assert [f[:2] for f in p["files"]] == [("inc/file.h", named("#define FILED 1\n"))], p
         assert len(list(place.glob("objects/*/*"))) == 3
+    check_replay(root, place, front)
     run(root, NVRTC_EXAMPLE, KILN_RECORD=str(root / "nvrtc-dropin"), CUDA_PATH=FAKE_TOOLKIT)
     p = Recording(root / "nvrtc-dropin").only(door=WALK, flags=DROPIN, target="cuda:sm_90")
     assert p["options"] == ["-DUNUSED=1"] and p["texts"][0][2][0][0] == "factor.h", p
