@@ -230,7 +230,7 @@ static kiln_status build_through_cache(compile_call *call, kiln_diag *diag)
         kn_opencl_kept_add(request, call->program, call->later, call->took);
     }
     if (status == KILN_OK && blob != NULL) {
-        (void)kn_opencl_kept_assemble(request, blob);
+        (void)kn_opencl_kept_assemble(request, blob, call->took == 0);
     }
     kiln_blob_release(blob);
     return status;

@@ -11,13 +11,16 @@
 #include "sys/clock.h"
 #include "sys/process.h"
 
-/* How long the end of a cache waits. */
+/* How long the end of a cache waits: a moment; or once as long as this process has lost by loading
+ * text, which each start would lose again if the code never came to be. */
 #define END_NS (500ull * 1000000ull)
+#define END_MOST_NS (10ull * 1000000000ull)
 
 struct kn_opencl_assembler {
     kiln_cache *cache;
     kn_worker *worker;
     uint32_t process; /* a forked child has not its thread */
+    atomic_uint_least64_t worth_ns;
     atomic_bool ends;
 };
 
@@ -97,6 +100,7 @@ kiln_status kn_opencl_assembler_create(kiln_cache *cache, kn_opencl_assembler **
     }
     assembler->cache = cache;
     assembler->process = kn_process_id();
+    atomic_init(&assembler->worth_ns, 0);
     atomic_init(&assembler->ends, false);
     const kiln_status status = kn_worker_create(&assembler->worker, diag);
     if (status != KILN_OK) {
@@ -110,7 +114,9 @@ kiln_status kn_opencl_assembler_create(kiln_cache *cache, kn_opencl_assembler **
 void kn_opencl_assembler_finish(kn_opencl_assembler *assembler)
 {
     if (assembler != NULL && assembler->process == kn_process_id()) {
-        (void)kn_worker_drain(assembler->worker, kn_clock_now() + END_NS);
+        const uint64_t worth = atomic_load(&assembler->worth_ns);
+        const uint64_t limit = worth < END_NS ? END_NS : worth < END_MOST_NS ? worth : END_MOST_NS;
+        (void)kn_worker_drain(assembler->worker, kn_clock_now() + limit);
         atomic_store(&assembler->ends, true);
     }
 }
@@ -125,7 +131,7 @@ void kn_opencl_assembler_destroy(kn_opencl_assembler *assembler)
 }
 
 void kn_opencl_assembler_add(kn_opencl_assembler *assembler, kn_opencl_request *request,
-                             kiln_blob *blob)
+                             kiln_blob *blob, uint64_t worth_ns)
 {
     assembly *job = calloc(1, sizeof(*job));
     if (job != NULL) {
@@ -134,6 +140,7 @@ void kn_opencl_assembler_add(kn_opencl_assembler *assembler, kn_opencl_request *
                           .recipe = request->recipe,
                           .blob = kiln_blob_retain(blob)};
         request->recipe = NULL;
+        atomic_fetch_add(&assembler->worth_ns, worth_ns);
         job->task.run = assemble_one;
         job->task.user = job;
         kn_worker_post(assembler->worker, &job->task);

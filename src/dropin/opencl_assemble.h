@@ -17,11 +17,13 @@ kiln_status kn_opencl_assemble_blob(uint32_t capability, const kiln_blob *blob,
 
 kiln_status kn_opencl_assembler_create(kiln_cache *cache, kn_opencl_assembler **out_assembler,
                                        kiln_diag *diag);
-/* Waits a moment for what it has to do; the rest is left to a later process. NULL is allowed. */
+/* Waits for what it has to do, a moment or as long as it is worth; the rest is left to a later
+ * process. NULL is allowed. */
 void kn_opencl_assembler_finish(kn_opencl_assembler *assembler);
 void kn_opencl_assembler_destroy(kn_opencl_assembler *assembler);
-/* Takes the request's recipe over, and a reference of the blob; takes neither without memory. */
+/* Takes the request's recipe over, and a reference of the blob; takes neither without memory.
+ * `worth_ns` is what this process has lost for lack of the code. */
 void kn_opencl_assembler_add(kn_opencl_assembler *assembler, kn_opencl_request *request,
-                             kiln_blob *blob);
+                             kiln_blob *blob, uint64_t worth_ns);
 
 #endif

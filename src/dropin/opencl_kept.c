@@ -386,7 +386,7 @@ void kn_opencl_kept_stored(kiln_cache *cache, const kiln_key *key)
     }
 }
 
-bool kn_opencl_kept_assemble(kn_opencl_request *request, kiln_blob *blob)
+bool kn_opencl_kept_assemble(kn_opencl_request *request, kiln_blob *blob, bool hit)
 {
     /* A cache that goes with this call would hold it up. */
     if (request->own_cache != NULL || !kn_opencl_assemble_wanted(request, blob)) {
@@ -402,7 +402,8 @@ bool kn_opencl_kept_assemble(kn_opencl_request *request, kiln_blob *blob)
         (void)kn_opencl_assembler_create(request->cache, &list->assembler, NULL);
     }
     if (list->assembler != NULL) {
-        kn_opencl_assembler_add(list->assembler, request, blob);
+        kn_opencl_assembler_add(list->assembler, request, blob,
+                                hit ? kiln_blob_compile_ns(blob) : 0);
     }
     const bool assembles = list->assembler != NULL;
     kn_mutex_unlock(&list->mutex);

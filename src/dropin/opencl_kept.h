@@ -33,10 +33,12 @@ bool kn_opencl_kept_waits(kiln_cache *cache, const kiln_key *key);
 void kn_opencl_kept_stored(kiln_cache *cache, const kiln_key *key);
 
 /* Has machine code made of a blob of PTX, where that can be done, and stored in its place. True
- * where it is being made: the request may have no recipe then. */
-bool kn_opencl_kept_assemble(kn_opencl_request *request, kiln_blob *blob);
+ * where it is being made: the request may have no recipe then. `hit`: the blob was loaded, which
+ * has taken about as long as its compile. */
+bool kn_opencl_kept_assemble(kn_opencl_request *request, kiln_blob *blob, bool hit);
 
-/* Waits a moment for what is to be assembled. Not in a forked child, which has no such thread. */
+/* Waits for what is to be assembled, a moment or as long as it is worth. Not in a forked child,
+ * which has no such thread. */
 void kn_opencl_kept_finish(kiln_cache *cache);
 
 /* Builds in a thread of its own, which calls `notify`. The cache is not NULL: the thread is joined

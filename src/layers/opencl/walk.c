@@ -222,7 +222,7 @@ void kn_layer_walk_go(kn_layer_walk *walk)
     }
     /* A first start pays nothing for the next ones. */
     if (!walk->ran && walk->blob != NULL && !walk->compile_only &&
-        kn_opencl_kept_assemble(&walk->request, walk->blob)) {
+        kn_opencl_kept_assemble(&walk->request, walk->blob, true)) {
         kn_layer_capture_assembles();
     }
     if (walk->ran) {

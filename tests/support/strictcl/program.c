@@ -268,6 +268,12 @@ static bool build_whole(const build_call *call, bool compile)
         type = program->built[0].type;
     }
     strictcl_counted()->compiled += program->made != MADE_OF_BINARY;
+    if (program->made != MADE_OF_BINARY && strictcl_how()->build_ms > 0) {
+        (void)nanosleep(
+            &(struct timespec){.tv_sec = strictcl_how()->build_ms / 1000,
+                               .tv_nsec = (long)(strictcl_how()->build_ms % 1000) * 1000000},
+            NULL);
+    }
     set_built(call, broken ? CL_BUILD_ERROR : CL_BUILD_SUCCESS, type);
     return !broken;
 }

@@ -24,6 +24,7 @@ typedef struct strictcl_manner {
     bool calls_back_late;   /* callbacks come from another thread, after the call has returned */
     bool fails_late;        /* and of a build that failed, though the call returned the error */
     bool refuses_binaries;
+    unsigned build_ms; /* a build of a text takes so long */
 } strictcl_manner;
 
 typedef struct strictcl_counts {

@@ -178,13 +178,13 @@ static void threads_create_build_and_release(void **state)
 static const char nvidia_text[] = "// .version 9.0 .target sm_90, .entry add( .entry scale(\n"
                                   "__kernel add(int *out) {}\n__kernel scale(int *out) {}\n";
 
-static void install_ptxas(const char *folder)
+static void install_ptxas(const char *folder, const char *before)
 {
     char command[1200];
     (void)snprintf(command, sizeof(command),
-                   "mkdir -p %s/bin && printf '#!/bin/sh\\nprintf \"\\\\177ELF\"\\nexec cat\\n' "
+                   "mkdir -p %s/bin && printf '#!/bin/sh\\n%sprintf \"\\\\177ELF\"\\nexec cat\\n' "
                    ">%s/bin/ptxas && chmod 700 %s/bin/ptxas",
-                   folder, folder, folder);
+                   folder, before, folder, folder);
     assert_int_equal(system(command), 0);
     assert_int_equal(setenv("CUDA_PATH", folder, 1), 0);
 }
@@ -211,7 +211,7 @@ static void code_is_loaded_and_PTX_is_given(void **state)
     unsigned char first[1024] = {0}, later[1024] = {0};
     char *folder = kt_path((const char *)*state, "toolkit");
     char *root = kt_path((const char *)*state, "cache");
-    install_ptxas(folder);
+    install_ptxas(folder, "");
     begin(&(strictcl_manner){.devices = 1, .is_nvidia = true});
     session_open(root);
     cl_program program = create(nvidia_text);
@@ -227,6 +227,29 @@ static void code_is_loaded_and_PTX_is_given(void **state)
         assert_memory_equal(first, later, size);
         assert_int_equal(cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, 1, later, NULL),
                          CL_INVALID_VALUE);
+        assert_int_equal(cl->clReleaseProgram(program), CL_SUCCESS);
+        kn_opencl_kept_finish(kn_session_cache());
+    }
+    assert_int_equal(strictcl_count().compiled, 1);
+    end();
+    assert_int_equal(unsetenv("CUDA_PATH"), 0);
+    free(root);
+    free(folder);
+}
+
+/* A program may end long before its code is made. The end of one that has loaded the text waits as
+ * long as that took: otherwise each start would begin to make it, and none would have it. */
+static void the_end_waits_as_long_as_it_is_worth(void **state)
+{
+    char *folder = kt_path((const char *)*state, "toolkit");
+    char *root = kt_path((const char *)*state, "cache");
+    install_ptxas(folder, "sleep 1\\n");
+    begin(&(strictcl_manner){.devices = 1, .is_nvidia = true, .build_ms = 1500});
+    session_open(root);
+    for (size_t i = 0; i < 3; i++) {
+        cl_program program = create(nvidia_text);
+        assert_int_equal(build(program, ""), CL_SUCCESS);
+        assert_int_equal(strictcl_count().code, i == 2);
         assert_int_equal(cl->clReleaseProgram(program), CL_SUCCESS);
         kn_opencl_kept_finish(kn_session_cache());
     }
@@ -443,6 +466,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_create_build_and_release),
         cmocka_unit_test_setup_teardown(code_is_loaded_and_PTX_is_given, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(the_end_waits_as_long_as_it_is_worth, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test(builds_for_each_set_of_devices),
         cmocka_unit_test(il_is_the_drivers),
