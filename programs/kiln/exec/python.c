@@ -62,11 +62,14 @@ static const char *find_unkept(cli_pool *pool, const char *program)
 
 const char *exec_python_bytecode(cli_pool *pool, const char *program)
 {
+    if (program != NULL && !is_python(program)) {
+        return NULL;
+    }
     if (is_set("PYTHONDONTWRITEBYTECODE")) {
         return "PYTHONDONTWRITEBYTECODE is set: Python compiles what it imports at every start, "
                "which costs PyTorch seconds (unset it, or compile when the image is built)";
     }
-    if (program == NULL || is_set("PYTHONPYCACHEPREFIX") || !is_python(program)) {
+    if (program == NULL || is_set("PYTHONPYCACHEPREFIX")) {
         return NULL;
     }
     const char *folder = find_unkept(pool, program);

@@ -28,6 +28,7 @@ chmod +x env/bin/python3
 printf '#!%s\n' "$PWD/env/bin/python3" >env/bin/torchrun
 chmod +x env/bin/torchrun
 : >site/torch/__init__.py
+PYTHONDONTWRITEBYTECODE=1 "$KILN" exec --stats -- env/bin/python3 2>&1
 : >site/torch/__pycache__
 export PYTHONPATH="$PWD/site"
 "$KILN" exec --stats -- env/bin/python3 2>&1
