@@ -72,6 +72,41 @@ static void what_was_recorded_is_read_in_order_of_first_use(void **state)
     kn_recording_close(&recording);
 }
 
+/* Written by the first version that had recordings: every later one reads them. */
+static void a_recording_of_version_1_stays_readable(void **state)
+{
+    static const char root[] = KILN_GOLDEN "/recording-v1";
+    (void)state;
+    kn_recording recording;
+    kn_recorded program;
+    kn_object large = {.size = 8192};
+    char *bytes = NULL, *text = NULL;
+    char expected[8192];
+    memset(expected, 'x', sizeof expected);
+    assert_true(kn_digest_of(expected, sizeof expected, large.digest));
+    assert_int_equal(kn_recording_open(root, &recording, NULL), KILN_OK);
+    assert_int_equal(recording.damaged, 0);
+    assert_int_equal(recording.use_count, 2);
+    assert_string_equal(recording.uses[0].target, "opencl:0");
+    assert_string_equal(recording.uses[1].target, "cuda:sm_90");
+    const kiln_key second = key_of("second");
+    assert_memory_equal(recording.uses[1].key.bytes, second.bytes, sizeof second.bytes);
+    assert_int_equal(
+        kn_recording_program(&recording, recording.uses[1].program, &bytes, &program, NULL),
+        KILN_OK);
+    const kn_recorded same = ks_recorded();
+    ks_assert_same_program(&program, &same);
+    assert_int_equal(kn_object_get(root, &program.texts[0].text, &text, NULL), KILN_OK);
+    assert_string_equal(text, KS_PROGRAM_TEXT);
+    free(text);
+    assert_int_equal(kn_object_get(root, &large, &text, NULL), KILN_OK); /* a packed one */
+    assert_memory_equal(text, expected, sizeof expected);
+    free(text);
+    kn_recorded_deinit(&program);
+    free(bytes);
+    kn_recording_close(&recording);
+}
+
 static void the_same_text_is_kept_once(void **state)
 {
     const char *root = *state;
@@ -266,6 +301,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_was_recorded_is_read_in_order_of_first_use),
+        cmocka_unit_test(a_recording_of_version_1_stays_readable),
         TEST(the_same_text_is_kept_once),
         TEST(an_emptied_object_is_written_again),
         TEST(another_objects_bytes_are_refused),
