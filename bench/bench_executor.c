@@ -257,6 +257,15 @@ static double in_flight(bed *b, uint32_t most)
 
 /* --- a device --------------------------------------------------------------------------------- */
 
+static void *create_input(size_t size)
+{
+    float *values = malloc(size);
+    for (size_t i = 0; values != NULL && i < size / sizeof(*values); i++) {
+        values[i] = (float)(i % 17) * 0.1F;
+    }
+    return values;
+}
+
 static void open_bed(bed *b)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -264,14 +273,8 @@ static void open_bed(bed *b)
     must(kiln_queue_create(b->device, &b->queue, &diag), &diag);
     for (size_t i = 0; i <= last; i++) {
         must(kiln_buffer_create(b->device, b->s->sizes[i], &b->on_device[i], &diag), &diag);
-        float *values = malloc(b->s->sizes[i]);
-        for (size_t j = 0; values != NULL && j < b->s->sizes[i] / 4; j++) {
-            values[j] = (float)(j % 17) * 0.1F;
-        }
-        b->input[i] = values;
+        b->input[i] = i < last ? create_input(b->s->sizes[i]) : NULL; /* the last is an output */
     }
-    free(b->input[last]);
-    b->input[last] = NULL;
     for (size_t i = 0; i < RING; i++) {
         b->output[i] = calloc(1, b->s->sizes[last]); /* touched by the first download */
     }
