@@ -20,6 +20,12 @@ enum { SIGNALS = sizeof signals / sizeof *signals };
 static int wake_fd = -1; /* written once, before the handler is installed */
 static volatile sig_atomic_t ending;
 
+static struct {
+    pthread_t thread;
+    pid_t process; /* whose thread it is: a forked child has none to join */
+    int fd;
+} waiter = {.fd = -1};
+
 static void on_signal(int number)
 {
     const unsigned char byte = (unsigned char)number;
@@ -82,18 +88,31 @@ static void pass_signal_on(int number)
 
 static void *wait_for_signal(void *user)
 {
-    const int *fd = user;
+    (void)user;
     unsigned char number = 0;
     ssize_t n;
     do {
-        n = read(*fd, &number, 1);
+        n = read(waiter.fd, &number, 1);
     } while (n < 0);
+    if (number == 0) {
+        return NULL; /* the end of the program */
+    }
     pass_signal_on(number);
     struct sigaction action = {.sa_handler = SIG_DFL};
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(number, &action, NULL);
     (void)raise(number);
     return NULL;
+}
+
+/* A thread that is still being started when the process ends is a leak to LeakSanitizer. After a
+ * signal this waits for the thread that ends the process by it. */
+static void join_waiter(void)
+{
+    const unsigned char byte = 0;
+    if (waiter.process == getpid() && write(wake_fd, &byte, 1) == 1) {
+        (void)pthread_join(waiter.thread, NULL);
+    }
 }
 
 /* What is ignored (nohup) stays so. */
@@ -111,17 +130,18 @@ static void install_handlers(void)
 
 void host_pass_on_interrupts(void)
 {
-    static int ends[2];
-    pthread_t thread;
+    int ends[2];
     if (wake_fd >= 0 || pipe(ends) != 0) {
         return;
     }
     (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     (void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    waiter.fd = ends[0];
     wake_fd = ends[1];
-    if (pthread_create(&thread, NULL, wait_for_signal, &ends[0]) == 0) {
-        (void)pthread_detach(thread);
+    if (pthread_create(&waiter.thread, NULL, wait_for_signal, NULL) == 0) {
+        waiter.process = getpid();
+        (void)atexit(join_waiter);
         install_handlers();
     }
 }
