@@ -22,6 +22,8 @@ function(kiln_test name label)
         add_dependencies(${name} kiln_faultfs)
     endif()
     if(KILN_SANITIZE)
+        # A driver's compiler, whose every allocation is watched, takes that much longer.
+        math(EXPR TEST_TIMEOUT "3 * ${TEST_TIMEOUT}")
         # Where Mesa's drivers leak a table of an AMD processor's caches, only a whole stack names them.
         set(unwind "")
         if(name STREQUAL "test_dropin_vulkan")
