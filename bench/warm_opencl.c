@@ -1,10 +1,8 @@
-/* A start on OpenCL by hand: what a program would write itself, with its binary in a file, from
- * source, and with kiln in place of clBuildProgram. */
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
+/* A start on OpenCL by hand: what a program would write itself, with its binary in a file, or from
+ * source. */
+#include "bench/warm_opencl.h"
 
 #include <dlfcn.h>
-#include <kiln/opencl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,21 +136,16 @@ bool warm_opencl_by_hand(const char *path)
     return told;
 }
 
-bool warm_opencl_plain(void)
+static cl_int build_from_text(cl_context context, cl_device_id device, cl_program *out_program)
 {
-    ready r = {0};
     cl_int error = CL_SUCCESS;
     const char *parts[] = {warm_opencl_text};
-    if (!make_ready(&r)) {
-        return false;
-    }
-    const double start = bench_now();
-    cl_program program = cl.clCreateProgramWithSource(r.context, 1, parts, NULL, &error);
-    error = error == CL_SUCCESS ? cl.clBuildProgram(program, 1, &r.device, "", NULL, NULL) : error;
-    return error == CL_SUCCESS && tell(&r, program, start);
+    *out_program = cl.clCreateProgramWithSource(context, 1, parts, NULL, &error);
+    return error == CL_SUCCESS ? cl.clBuildProgram(*out_program, 1, &device, "", NULL, NULL)
+                               : error;
 }
 
-bool warm_opencl_dropin(void)
+bool warm_opencl_from(warm_opencl_build *build, warm_opencl_end *end)
 {
     ready r = {0};
     cl_program program = NULL;
@@ -160,11 +153,15 @@ bool warm_opencl_dropin(void)
         return false;
     }
     const double start = bench_now();
-    const bool told = kiln_opencl_build_program(NULL, r.context, r.device, warm_opencl_text, "",
-                                                &program, NULL) == KILN_OK &&
-                      tell(&r, program, start);
-    if (kiln_opencl_capture(NULL, r.context, r.device, warm_opencl_text, "", NULL) != KILN_OK) {
-        /* nothing to keep: a hit has it all, and other drivers than PoCL need none */
+    const bool told =
+        build(r.context, r.device, &program) == CL_SUCCESS && tell(&r, program, start);
+    if (end != NULL) {
+        end(r.context, r.device);
     }
     return told;
+}
+
+bool warm_opencl_plain(void)
+{
+    return warm_opencl_from(build_from_text, NULL);
 }

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 tree=${1:-.gpu}
 cmake -G Ninja -B build-gpu -DCMAKE_BUILD_TYPE=Release -DKILN_TESTS=ON >/dev/null
-ninja -C build-gpu kiln kiln_libexec kiln-probe kiln-nvrtc kiln-shaderc kiln_shared bench_cuda_first_result conformance dropin_opencl dropin_vulkan dropin_opengl dropin_cuda two_devices hard_cases >/dev/null
+ninja -C build-gpu kiln kiln_libexec kiln-probe kiln-nvrtc kiln-shaderc kiln_shared bench_cuda_first_result bench_thousand bench_by_kiln bench_by_hand conformance dropin_opencl dropin_vulkan dropin_opengl dropin_cuda two_devices hard_cases >/dev/null
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/lib" "$tree/libexec/kiln"
 cp build-gpu/programs/kiln/kiln build-gpu/tests/conformance/conformance \
@@ -15,6 +15,7 @@ cp build-gpu/programs/kiln/kiln build-gpu/tests/conformance/conformance \
     build-gpu/tests/conformance/dropin_opengl build-gpu/tests/conformance/dropin_cuda "$tree/bin/"
 cp build-gpu/tests/device/two_devices build-gpu/tests/device/hard_cases "$tree/bin/"
 cp build-gpu/bench/bench_cuda_first_result "$tree/bin/first_result"
+cp build-gpu/bench/bench_thousand build-gpu/bench/by_kiln build-gpu/bench/by_hand "$tree/bin/"
 cp -r build-gpu/programs/libexec/kiln/* "$tree/libexec/kiln/"
 cp -P build-gpu/src/libkiln.so* "$tree/lib/"
 for program in "$tree"/bin/* "$tree"/libexec/kiln/*; do

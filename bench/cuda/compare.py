@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""compare.py TREE off|on|warm|ten|herd ...: the comparisons of bench/cuda on a machine with a GPU.
+"""compare.py TREE off|on|warm|cold|ten|herd ...: the comparisons of bench/cuda on a machine with a GPU.
 
 off, on  time from a ready context to the first result, cold and warm, driver's cache off or on, each
          sample a fresh process, the ways taking turns; medians of 10
 warm     kiln's warm start against the bare CUBIN alone, 31 fresh processes each, taking turns
+cold     kiln's cold start against plain NVRTC, loaded before the clock starts and after, on (a) and (b), 15
+         fresh processes each, taking turns
 ten      ten different kernels with the same heavy headers, compiled cold: kiln against plain NVRTC
-herd     8 processes start cold at once on one heavy kernel: NVRTC runs once
+herd     8 processes start cold at once on one heavy kernel: NVRTC runs once; one alone takes turns with them,
+         HERDS (5) times; with OLD=program, one of another state takes turns as well
 A table goes to standard output; all samples to $OUT/cuda-bench.json if OUT is set."""
 import json
 import os
@@ -167,25 +170,64 @@ def ten_kernels(work):
                   f"{'  (goal 0.25)' if way == 'kiln' else ''}")
 
 
+def start_cold(program, kernel, folder):
+    return subprocess.Popen([str(program), "kiln", str(HERE / "kernels" / f"{kernel}.cu")],
+                            env=dict(environment(folder, False), DETAILS="1"), text=True, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def end_cold(child):
+    """(ms from a ready context to the result, ms of processor time, where it went)"""
+    out, err = child.stdout.read(), child.stderr.read()
+    _, _, usage = os.wait4(child.pid, 0)
+    return float(out.split()[-1]), (usage.ru_utime + usage.ru_stime) * 1000, err.strip()
+
+
+def cold_starts(work):
+    print("\ncold start, ms, medians of 15 fresh processes (quartiles; smallest), driver's cache off")
+    for kernel in ("trivial", "mma"):
+        took = {"nvrtc": [], "late": [], "kiln": []}
+        for number in range(15):
+            if time.monotonic() > DEADLINE:
+                break
+            for way, values in took.items():
+                folder = make(work, f"cold-{kernel}-{way}-{number}")
+                values.append(sample(way, kernel, folder, False))
+        details[f"cold {kernel}"] = took
+        row = f"{KERNELS[kernel]:16}"
+        for way, values in took.items():
+            low, middle, high = statistics.quantiles(values, n=4)
+            row += f"{way} {middle:7.2f} ({low:.2f}-{high:.2f}; {min(values):.2f})  "
+        for way in ("nvrtc", "late"):
+            row += (f"kiln / {way} {statistics.median(took['kiln']) / statistics.median(took[way]):.3f}, "
+                    f"smallest {min(took['kiln']) / min(took[way]):.3f}  ")
+        print(f"{row}(goal 1.03)")
+
+
 def herd(work):
-    print("\n8 processes cold at once, heavy kernel (c)")
+    print("\n8 processes cold at once; one alone and eight take turns")
+    programs = {"now": PROGRAM, **({"old": Path(os.environ["OLD"])} if os.environ.get("OLD") else {})}
     for kernel in ("mma", "sort"):
-        one = sample("kiln", kernel, make(work, f"one-{kernel}"), False)
-        folder = make(work, f"herd-{kernel}")
-        env = environment(folder, False)
-        start = time.perf_counter()
-        path = str(HERE / "kernels" / f"{kernel}.cu")
-        children = [subprocess.Popen([str(PROGRAM), "kiln", path], env=env, text=True,
-                                     stdout=subprocess.PIPE) for _ in range(8)]
-        times = [float(child.communicate()[0].split()[-1]) for child in children]
-        took = (time.perf_counter() - start) * 1000
-        stats = json.loads(subprocess.run([str(KILN), "stats", "--json"], env=env, text=True,
-                                          capture_output=True).stdout)
-        text = json.dumps(stats)
-        compiles = find(stats, "compiles")
-        details[f"herd {kernel}"] = {"one": one, "times": times, "whole": took, "stats": text}
-        print(f"{KERNELS[kernel]:16}compiles {compiles} (must be 1); one alone {one:.0f} ms, slowest "
-              f"of 8 {max(times):.0f} ms ({max(times) / one:.2f}); all eight processes {took:.0f} ms")
+        alone, slowest, rest, compiles = [], {}, {}, {}
+        for number in range(int(os.environ.get("HERDS", "5"))):
+            if time.monotonic() > DEADLINE:
+                break
+            alone.append(end_cold(start_cold(PROGRAM, kernel, make(work, f"one-{kernel}-{number}")))[0])
+            for name, program in programs.items():
+                folder = make(work, f"herd-{kernel}-{name}-{number}")
+                ends = sorted(end_cold(child) for child in [start_cold(program, kernel, folder) for _ in range(8)])
+                slowest.setdefault(name, []).append(ends[-1][0])
+                rest.setdefault(name, []).append(sum(sorted(end[1] for end in ends)[:-1]) / 7)
+                stats = subprocess.run([str(KILN), "stats", "--json"], env=environment(folder, False), text=True,
+                                       capture_output=True).stdout
+                compiles.setdefault(name, []).append(find(json.loads(stats), "compiles"))
+                details[f"herd {kernel} {name} {number}"] = ends
+        one = statistics.median(alone)
+        for name, values in slowest.items():
+            print(f"{KERNELS[kernel]:16}{name}: compiles {compiles[name]} (must be 1); one alone {one:.0f} ms "
+                  f"({min(alone):.0f}-{max(alone):.0f}), slowest of 8 {statistics.median(values):.0f} "
+                  f"({min(values):.0f}-{max(values):.0f}), {statistics.median(values) / one:.2f} (goal 1.1), smallest "
+                  f"{min(values) / min(alone):.2f}; a process that waits: {statistics.median(rest[name]):.0f} ms of processor")
 
 
 def find(value, name):
@@ -220,10 +262,12 @@ def main():
                 warm_starts(work)
             elif what == "ten":
                 ten_kernels(work)
+            elif what == "cold":
+                cold_starts(work)
             elif what == "herd":
                 herd(work)
             else:
-                sys.exit(f"{what}: give off, on, warm, ten or herd")
+                sys.exit(f"{what}: give off, on, warm, cold, ten or herd")
             sys.stdout.flush()
     for way, why in gone.items():
         print(f"{way} left out: {why[0][:300]}")

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""process.py BUILD [--rounds N] [--count] [--states warm,cold] [BACKEND...]: from exec to the first result.
+
+A 64 x 64 matrix product by a program of some twenty lines on libkiln, by `kiln run`, and by the vendor's
+own calls without kiln (a binary in a file where it is warm, the vendor's compiler where it is cold). Each
+sample is a process, the ways take turns, medians with smallest and largest. `result`: until the number is
+on standard output; `process`: until the process has gone; `processor`: of the process and its children.
+Warm: kiln's cache, and the driver's own, as earlier starts of that way left them. Cold: all empty.
+`--count` counts millions of instructions of user space instead, children included, by valgrind's cachegrind.
+BUILD is a build directory, or a tree of scripts/gpu_tree.sh."""
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+KERNEL = {"cpu": "matmul.c", "opencl": "matmul.cl", "vulkan": "matmul.comp", "opengl": "matmul.comp", "cuda": "matmul.cu"}
+TARGET = {"opencl": "opencl:0", "vulkan": "vulkan:0", "cuda": "cuda:sm_90"}
+CACHES = {"KILN_CACHE_DIR": "kiln", "POCL_CACHE_DIR": "pocl", "MESA_SHADER_CACHE_DIR": "mesa",
+          "__GL_SHADER_DISK_CACHE_PATH": "nvidia", "CUDA_CACHE_PATH": "cuda", "XDG_CACHE_HOME": "xdg"}
+FILLS = 3  # starts until a driver's late binary is stored, and found again
+
+
+def environment(folder):
+    env = dict(os.environ)
+    for variable, name in CACHES.items():
+        place = folder / name
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        env[variable] = str(place)
+    return env
+
+
+def read_to_end(end):
+    """(when the first line had come, all)"""
+    first, pieces = None, []
+    while piece := os.read(end, 65536):
+        first = first or (time.perf_counter() if b"\n" in piece else None)
+        pieces.append(piece)
+    os.close(end)
+    return first, b"".join(pieces).decode(errors="replace")
+
+
+def start(command, env):
+    """(ms until the first line, ms until the end, ms of processor time); ends this program when it fails."""
+    read, write = os.pipe()
+    actions = [(os.POSIX_SPAWN_DUP2, write, 1)]
+    before = time.perf_counter()
+    child = os.posix_spawn(command[0], command, env, file_actions=actions)
+    os.close(write)
+    first, text = read_to_end(read)
+    _, status, usage = os.wait4(child, 0)
+    after = time.perf_counter()
+    if status != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit {os.waitstatus_to_exitcode(status)}: {text[-300:]}")
+    return ((first or after) - before) * 1e3, (after - before) * 1e3, (usage.ru_utime + usage.ru_stime) * 1e3
+
+
+def count(command, env):
+    """Millions of instructions, of the process and of all that it starts."""
+    with tempfile.TemporaryDirectory() as logs:
+        done = subprocess.run(["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
+                               "--trace-children=yes", f"--log-file={logs}/%p", *command], env=env, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {done.stderr[-300:]}")
+        counted = [int(match.group(1).replace(",", "")) / 1e6 for log in Path(logs).iterdir()
+                   if (match := re.search(r"I +refs: +([\d,]+)", log.read_text(errors="replace")))]
+        return sum(counted)
+
+
+class Bench:
+    def __init__(self, build, work):
+        self.work = work
+        tree = (build / "bin" / "by_kiln").exists()
+        self.kiln = str(build / ("bin" if tree else "programs/kiln") / "kiln")
+        self.by_kiln = str(build / ("bin" if tree else "bench") / "by_kiln")
+        self.by_hand = str(build / ("bin" if tree else "bench") / "by_hand")
+        libexec = build / ("" if tree else "programs") / "libexec" / "kiln"
+        self.libraries = {"vulkan": str(libexec / "libkiln-shaderc.so"), "cuda": os.environ.get("NVRTC", "")}
+
+    def ways(self, backend, state):
+        kernel = str(HERE / "process" / KERNEL[backend])
+        entry = "main" if backend in ("vulkan", "opengl") else "matmul"
+        binary = str(self.work / f"{backend}.bin")
+        run = [self.kiln, "run", kernel, "-b", backend, "--strict", "--entry", entry, "--global", "64x64",
+               "--local", "8x8", "-n", "1", "--no-check"]
+        for arg in ("in:f32:4096=fill:1", "in:f32:4096=fill:1", "out:f32:4096", "value:i32=64"):
+            run += ["--arg", arg]
+        hand = [self.by_hand, backend, state, kernel if state == "cold" and backend == "cuda" else binary]
+        if self.libraries.get(backend):
+            hand.append(self.libraries[backend])
+        return {"by hand": hand, "libkiln": [self.by_kiln, backend, kernel, entry], "kiln run": run}
+
+    def prepare(self, backend):
+        """kiln's caches filled, and the binary that is loaded by hand."""
+        binary = self.work / f"{backend}.bin"
+        fills = environment(self.work / f"{backend}-libkiln")
+        for _ in range(FILLS):
+            start(self.ways(backend, "warm")["libkiln"], fills)
+        if backend in ("cpu", "opengl"):
+            subprocess.run([self.by_hand, backend, "save", str(binary)], check=True, env=fills)
+        else:
+            kernel = str(HERE / "process" / KERNEL[backend])
+            subprocess.run([self.kiln, "compile", kernel, "--target", TARGET[backend], "-o", str(binary)],
+                           check=True, env=fills, stdout=subprocess.DEVNULL)
+        if backend == "vulkan":
+            subprocess.run([self.kiln, "compile", str(HERE / "process" / KERNEL[backend]), "--target", "vulkan:spirv",
+                            "-o", f"{binary}.spv"], check=True, env=fills, stdout=subprocess.DEVNULL)
+        for way, command in self.ways(backend, "warm").items():
+            for _ in range(FILLS):
+                start(command, environment(self.work / f"{backend}-{way.replace(' ', '-')}"))
+
+    def once(self, backend, state, way, measure):
+        folder = self.work / (f"{backend}-{way.replace(' ', '-')}" if state == "warm" else "fresh")
+        if state == "cold":
+            shutil.rmtree(folder, ignore_errors=True)
+        return measure(self.ways(backend, state)[way], environment(folder))
+
+
+def middle(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def times(bench, backend, state, rounds):
+    samples = {}
+    for _ in range(rounds):
+        for way in bench.ways(backend, state):
+            samples.setdefault(way, []).append(bench.once(backend, state, way, start))
+    base = [statistics.median(column) for column in zip(*samples["by hand"])]
+    for way, rows in samples.items():
+        columns = list(zip(*rows))
+        ratios = [f"{statistics.median(column) / base[i]:.2f}" for i, column in enumerate(columns)]
+        print(f"| {backend} | {state} | {way} | {middle(columns[0])} | {ratios[0]} | {middle(columns[1])} | {ratios[1]} | "
+              f"{middle(columns[2])} | {ratios[2]} |", flush=True)
+
+
+def counts(bench, backend, state):
+    base = None
+    for way in bench.ways(backend, state):
+        millions = bench.once(backend, state, way, count)
+        base = base or millions
+        print(f"| {backend} | {state} | {way} | {millions:.2f} | {millions / base:.3f} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("backends", nargs="*", default=[])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--states", default="warm,cold")
+    parser.add_argument("--count", action="store_true")
+    options = parser.parse_intermixed_args()
+    with tempfile.TemporaryDirectory() as work:
+        bench = Bench(options.build.resolve(), Path(work))
+        print(f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, "
+              f"{options.rounds} rounds, ms, medians (smallest to largest)\n")
+        print("| backend | state | way | instructions, millions | of by hand |\n| --- | --- | --- | ---: | ---: |"
+              if options.count else
+              "| backend | state | way | result | of by hand | process | of by hand | processor | of by hand |\n"
+              "| --- | --- | --- | --- | ---: | --- | ---: | --- | ---: |")
+        for backend in options.backends or ["cpu", "opencl", "vulkan", "opengl"]:
+            try:
+                bench.prepare(backend)
+                for state in options.states.split(","):
+                    if options.count:
+                        counts(bench, backend, state)
+                    else:
+                        times(bench, backend, state, options.rounds)
+            except (RuntimeError, subprocess.CalledProcessError) as failed:
+                print(f"left out: {backend}: {str(failed)[:500]}", file=sys.stderr)
+
+
+main()
