@@ -163,18 +163,9 @@ static uint64_t pulse_of(const uint8_t key[KN_FLIGHT_KEY_SIZE], uint32_t level)
     return byte_of(key, LEVELS + level);
 }
 
-/* One pause between two tries, with some jitter, so that those who wait together do not try
- * together.
- */
-static void wait_a_little(uint64_t *pause, uint64_t deadline, uint64_t now)
-{
-    uint64_t jittered = *pause - *pause / 4 + kn_random_u64() % (*pause / 4 + 1);
-    kn_clock_sleep(jittered < deadline - now ? jittered : deadline - now);
-    *pause = *pause * 2 < LONGEST_PAUSE ? *pause * 2 : LONGEST_PAUSE;
-}
-
 /* A leader on its way to a byte. */
 typedef struct approach {
+    const char *path;
     const uint8_t *key;
     kn_lock_file *lock;
     uint32_t level;
@@ -183,6 +174,15 @@ typedef struct approach {
     uint64_t start, pause;
     bool said;
 } approach;
+
+/* Until a holder has closed the lock file, or else one pause between two tries, with some jitter,
+ * so that those who wait together do not try together. */
+static void wait_a_little(approach *a, uint64_t deadline, uint64_t now)
+{
+    const uint64_t jittered = a->pause - a->pause / 4 + kn_random_u64() % (a->pause / 4 + 1);
+    (void)kn_lock_wait(a->lock, a->path, jittered < deadline - now ? jittered : deadline - now);
+    a->pause = a->pause * 2 < LONGEST_PAUSE ? a->pause * 2 : LONGEST_PAUSE;
+}
 
 static bool has_successor(const approach *a)
 {
@@ -260,7 +260,7 @@ static kiln_status wait_for_byte(approach *a, uint64_t deadline, kn_flight_look 
             return KILN_E_TIMEOUT;
         }
         say_that_it_waits(a, now);
-        wait_a_little(&a->pause, deadline, now);
+        wait_a_little(a, deadline, now);
     }
 }
 
@@ -271,8 +271,11 @@ kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t dea
     if (flight->lock_path == NULL) {
         return KILN_E_UNSUPPORTED;
     }
-    approach a = {
-        .key = seat->key, .wait = out_wait, .start = kn_clock_now(), .pause = FIRST_PAUSE};
+    approach a = {.path = flight->lock_path,
+                  .key = seat->key,
+                  .wait = out_wait,
+                  .start = kn_clock_now(),
+                  .pause = FIRST_PAUSE};
     kiln_status status = kn_lock_file_open(flight->lock_path, &a.lock, NULL);
     if (status == KILN_OK) {
         status = wait_for_byte(&a, deadline, look, user);

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sys/clock.h"
 #include "sys/fail.h"
 #include "sys/thread.h"
 
@@ -23,7 +26,9 @@ typedef struct holding {
 } holding;
 
 struct kn_lock_file {
-    int fd; /* -1: closed in a child */
+    int fd;       /* -1: closed in a child */
+    bool watched; /* whether the next one was asked for */
+    int closings; /* inotify's handle, -1 if there is none */
     uint64_t size;
     struct kn_lock_file *next, **link;
     uintptr_t thread; /* that took the byte below; 0: none is taken */
@@ -60,6 +65,10 @@ static void after_fork_in_child(void)
         if (file->fd >= 0) {
             (void)close(file->fd);
             file->fd = -1;
+        }
+        if (file->closings >= 0) {
+            (void)close(file->closings);
+            file->closings = -1;
         }
         if (file->thread == kn_thread_self()) {
             all.forkers[all.forker_count++ % FORKERS] = file->first;
@@ -136,6 +145,7 @@ static kiln_status open_unlisted(const char *path, kn_lock_file **out_file, kiln
         return status;
     }
     file->fd = fd;
+    file->closings = -1;
     file->size = (uint64_t)facts.st_size;
     file->first = (holding){.device = facts.st_dev, .inode = facts.st_ino};
     *out_file = file;
@@ -160,6 +170,9 @@ void kn_lock_file_close(kn_lock_file *file)
 {
     if (file != NULL) {
         unlist_file(file);
+        if (file->closings >= 0) {
+            (void)close(file->closings);
+        }
         if (file->fd >= 0) {
             (void)close(file->fd);
         }
@@ -276,4 +289,43 @@ bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset)
     }
     (void)pthread_mutex_unlock(&all.mutex);
     return found;
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+/* Under the mutex, so that the child of a fork finds the handle in the list or does not have it. */
+static void watch_closings(kn_lock_file *file, const char *path)
+{
+    (void)pthread_mutex_lock(&all.mutex);
+    file->watched = true;
+    file->closings = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (file->closings >= 0 && inotify_add_watch(file->closings, path, IN_CLOSE_WRITE) < 0) {
+        (void)close(file->closings);
+        file->closings = -1;
+    }
+    (void)pthread_mutex_unlock(&all.mutex);
+}
+
+bool kn_lock_wait(kn_lock_file *file, const char *path, uint64_t ns)
+{
+    const uint64_t second = 1000000000;
+    char events[1024];
+    bool seen = false;
+    if (!file->watched) {
+        watch_closings(file, path);
+        if (file->closings >= 0) {
+            return false;
+        }
+    }
+    if (file->closings < 0) {
+        kn_clock_sleep(ns);
+        return false;
+    }
+    struct pollfd closings = {.fd = file->closings, .events = POLLIN};
+    const struct timespec limit = {.tv_sec = (time_t)(ns / second), .tv_nsec = (long)(ns % second)};
+    (void)ppoll(&closings, 1, &limit, NULL); /* a signal is as good as the end of the pause */
+    while (read(file->closings, events, sizeof events) > 0) {
+        seen = true;
+    }
+    return seen;
 }

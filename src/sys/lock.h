@@ -39,6 +39,11 @@ bool kn_lock_is_any_held(kn_lock_file *file, uint64_t offset, uint64_t count);
 bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset);
 void kn_lock_drop(kn_lock_file *file, uint64_t offset);
 
+/* Waits until another lock file at `path`, which is this one's, is closed, or `ns` have passed; the
+ * first wait of a file returns at once, since one may have been closed before. True if that was
+ * seen; where the system does not say, it sleeps. */
+bool kn_lock_wait(kn_lock_file *file, const char *path, uint64_t ns);
+
 /* The open file itself, borrowed, and how long it was when it was opened. -1 in a child, where it
  * is closed. Not for Windows. */
 int kn_lock_file_handle(const kn_lock_file *file, uint64_t *out_size);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "sys/clock.h"
 #include "sys/fail.h"
 #include "sys/windows/wide.h"
 
@@ -140,4 +141,12 @@ bool kn_lock_is_forkers(const kn_lock_file *file, uint64_t offset)
     (void)file;
     (void)offset;
     return false; /* there is no fork */
+}
+
+bool kn_lock_wait(kn_lock_file *file, const char *path, uint64_t ns)
+{
+    (void)file;
+    (void)path;
+    kn_clock_sleep(ns); /* the system reports changes of a directory, not the end of a lock */
+    return false;
 }

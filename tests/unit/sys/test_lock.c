@@ -12,7 +12,9 @@
 #include "support/cmocka.h"
 #include "support/failalloc.h"
 #include "support/tmpdir.h"
+#include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/thread.h"
 
 static void two_files_exclude_each_other_byte_by_byte(void **state)
 {
@@ -150,6 +152,43 @@ static void want_of_memory_is_said(void **state)
     free(path);
 }
 
+static void close_soon(void *user)
+{
+    kn_clock_sleep(UINT64_C(20000000));
+    kn_lock_file_close(user);
+}
+
+static void waiting_ends_with_the_other_files_closing(void **state)
+{
+    const uint64_t minute = UINT64_C(60000000000);
+    char *path = kt_path(*state, "lock");
+    kn_lock_file *waits;
+    kn_lock_file *holds;
+    kn_thread *thread;
+    assert_int_equal(kn_lock_file_open(path, &waits, NULL), KILN_OK);
+    assert_int_equal(kn_lock_file_open(path, &holds, NULL), KILN_OK);
+    assert_false(kn_lock_wait(waits, path, 1)); /* it looks from now on */
+    assert_false(kn_lock_wait(waits, path, 1));
+    assert_int_equal(kn_thread_start(close_soon, holds, &thread, NULL), KILN_OK);
+    assert_true(kn_lock_wait(waits, path, minute));
+    kn_thread_join(thread);
+    assert_false(kn_lock_wait(waits, path, 1));
+    kn_lock_file_close(waits);
+    free(path);
+}
+
+static void waiting_at_no_file_is_a_sleep(void **state)
+{
+    char *path = kt_path(*state, "lock"), *none = kt_path(*state, "none");
+    kn_lock_file *waits;
+    assert_int_equal(kn_lock_file_open(path, &waits, NULL), KILN_OK);
+    assert_false(kn_lock_wait(waits, none, 1));
+    assert_false(kn_lock_wait(waits, none, 1));
+    kn_lock_file_close(waits);
+    free(none);
+    free(path);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
@@ -158,6 +197,8 @@ int main(void)
         TEST(a_lock_ends_with_its_holder),
         TEST(a_forks_child_holds_nothing_and_takes_nothing),
         TEST(the_file_is_private_and_no_link),
+        TEST(waiting_ends_with_the_other_files_closing),
+        TEST(waiting_at_no_file_is_a_sleep),
         TEST(want_of_memory_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
