@@ -20,8 +20,8 @@
     X(cuInit, (unsigned))                                                                          \
     X(cuDeviceGet, (CUdevice *, int))                                                              \
     X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                                           \
-    X(cuCtxSetCurrent, (CUcontext))                                                                \
-    X(cuModuleLoadData, (CUmodule *, const void *))                                                \
+    X(cuCtxPushCurrent_v2, (CUcontext))                                                            \
+    X(cuModuleLoadDataEx, (CUmodule *, const void *, unsigned, int *, void **))                    \
     X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *))
 
 static struct {
@@ -74,7 +74,7 @@ static bool open_cuda(void)
 #undef X
     return whole && cu.cuInit(0) == CUDA_SUCCESS && cu.cuDeviceGet(&device, 0) == CUDA_SUCCESS &&
            cu.cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS &&
-           cu.cuCtxSetCurrent(context) == CUDA_SUCCESS;
+           cu.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
 }
 
 bool thousand_hand_open(const char *backend)
@@ -99,6 +99,6 @@ bool thousand_hand_load(const char *backend, const void *binary, size_t size, co
     if (strcmp(backend, "cuda") != 0) {
         return load_opencl(binary, size, entry);
     }
-    return cu.cuModuleLoadData(&module, binary) == CUDA_SUCCESS &&
+    return cu.cuModuleLoadDataEx(&module, binary, 0, NULL, NULL) == CUDA_SUCCESS &&
            cu.cuModuleGetFunction(&function, module, entry) == CUDA_SUCCESS;
 }

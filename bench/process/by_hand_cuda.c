@@ -16,12 +16,13 @@ enum { BYTES = WARM_SIZE * WARM_SIZE * sizeof(float) };
     X(CUresult, cuInit, (unsigned))                                                                \
     X(CUresult, cuDeviceGet, (CUdevice *, int))                                                    \
     X(CUresult, cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                                 \
-    X(CUresult, cuCtxSetCurrent, (CUcontext))                                                      \
-    X(CUresult, cuModuleLoadData, (CUmodule *, const void *))                                      \
+    X(CUresult, cuCtxPushCurrent_v2, (CUcontext))                                                  \
+    X(CUresult, cuModuleLoadDataEx, (CUmodule *, const void *, unsigned, int *, void **))          \
     X(CUresult, cuModuleGetFunction, (CUfunction *, CUmodule, const char *))                       \
     X(CUresult, cuMemAlloc_v2, (CUdeviceptr *, size_t))                                            \
-    X(CUresult, cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t))                              \
-    X(CUresult, cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t))                                    \
+    X(CUresult, cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void *, size_t, CUstream))               \
+    X(CUresult, cuMemcpyDtoHAsync_v2, (void *, CUdeviceptr, size_t, CUstream))                     \
+    X(CUresult, cuStreamSynchronize, (CUstream))                                                   \
     X(CUresult, cuLaunchKernel,                                                                    \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
        void **, void **))
@@ -101,17 +102,18 @@ static bool run_cubin(const void *cubin)
     for (int i = 0; i < WARM_SIZE * WARM_SIZE; i++) {
         ones[i] = 1.0F;
     }
-    bool good = cu.cuModuleLoadData(&module, cubin) == 0 &&
+    bool good = cu.cuModuleLoadDataEx(&module, cubin, 0, NULL, NULL) == 0 &&
                 cu.cuModuleGetFunction(&function, module, "matmul") == 0;
     for (int i = 0; i < 3 && good; i++) {
         good = cu.cuMemAlloc_v2(&buffers[i], BYTES) == 0 &&
-               cu.cuMemcpyHtoD_v2(buffers[i], ones, BYTES) == 0;
+               cu.cuMemcpyHtoDAsync_v2(buffers[i], ones, BYTES, NULL) == 0;
     }
     const unsigned groups = WARM_SIZE / WARM_GROUP;
     good = good &&
            cu.cuLaunchKernel(function, groups, groups, 1, WARM_GROUP, WARM_GROUP, 1, 0, NULL,
                              parameters, NULL) == 0 &&
-           cu.cuMemcpyDtoH_v2(product, buffers[2], BYTES) == 0;
+           cu.cuMemcpyDtoHAsync_v2(product, buffers[2], BYTES, NULL) == 0 &&
+           cu.cuStreamSynchronize(NULL) == 0;
     printf("%g\n", (double)product[0]);
     return good && product[0] == (float)WARM_SIZE;
 }
@@ -122,7 +124,8 @@ bool by_hand_cuda(const char *path, const char *nvrtc)
     CUcontext context = NULL;
     size_t size = 0;
     if (!bind_driver() || cu.cuInit(0) != 0 || cu.cuDeviceGet(&device, 0) != 0 ||
-        cu.cuDevicePrimaryCtxRetain(&context, device) != 0 || cu.cuCtxSetCurrent(context) != 0) {
+        cu.cuDevicePrimaryCtxRetain(&context, device) != 0 ||
+        cu.cuCtxPushCurrent_v2(context) != 0) {
         return false;
     }
     unsigned char *cubin = nvrtc != NULL ? compile_text(path, nvrtc) : bench_read(path, &size);
