@@ -349,7 +349,7 @@ static int measure(const char *self, const char *root, const char *backend, cons
 /* What this program does as a child of itself; -1 if it is none. */
 static int run_child(int argc, char **argv)
 {
-    const int count = argc == 5 ? atoi(argv[4]) : 0;
+    const int count = argc == 5 ? (int)strtol(argv[4], NULL, 10) : 0;
     if (count <= 0 || count > 100 * MOST) {
         return -1;
     }
@@ -378,8 +378,8 @@ int main(int argc, char **argv)
     const bool store = argc < 2 || strcmp(argv[1], "store") == 0;
     int failed = 0;
     if (argc < 2 || !store) {
-        failed =
-            measure(self, root, backend, argc > 2 ? argv[2] : "200", argc > 3 ? atoi(argv[3]) : 5);
+        failed = measure(self, root, backend, argc > 2 ? argv[2] : "200",
+                         argc > 3 ? (int)strtol(argv[3], NULL, 10) : 5);
     }
     if (store) {
         failed = thousand_store(self, root) || failed;

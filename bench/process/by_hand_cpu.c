@@ -10,8 +10,6 @@
 #include "bench/process/by_hand.h"
 #include "bench/warm.h"
 
-extern char **environ;
-
 static const char text[] =
     "void matmul(const float *a, const float *b, float *c, int n)\n"
     "{\n"
