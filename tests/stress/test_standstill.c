@@ -62,7 +62,7 @@ static kiln_status count_entry(void *user, const kiln_entry_info *info)
     return KILN_OK;
 }
 
-/* The first put counts what is there. A count that others put beside may take theirs twice: it is
+/* The first put counts what is there. A count during which others put may take theirs twice: it is
  * over before they start. */
 static void count_first(crowd *c, uint64_t max_files)
 {
