@@ -112,10 +112,11 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_build(kiln_cache *cache,
  * begins to exit: the driver is called. A process that never destroys it stores what was captured.
  * Threads: any.   Blocks: disk, PoCL; the first time for as long as PoCL compiles all kernels.
  * Owns: nothing is kept. `cache` is the one that the program was built with, not NULL.
- * Fails: KILN_MISS (no diag) when kiln has not kept the program (it was built without the cache,
- * with another cache, or by another driver than PoCL); KILN_E_UNSUPPORTED when PoCL gives no
- * binary, or does not find the program again (its own cache is off, or a header changed);
- * KILN_E_INVALID, KILN_E_NOMEM, KILN_E_IO. The program goes on working in every case. */
+ * Fails: KILN_MISS (no diag) when the cache is only read, or kiln has not kept the program (it was
+ * built without the cache, with another cache, or by another driver than PoCL);
+ * KILN_E_UNSUPPORTED when PoCL gives no binary, or does not find the program again (its own cache
+ * is off, or a header changed); KILN_E_INVALID, KILN_E_NOMEM, KILN_E_IO. The program goes on
+ * working in every case. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_opencl_capture_program(kiln_cache *cache,
                                                                  struct _cl_program *program,
                                                                  kiln_diag *diag);

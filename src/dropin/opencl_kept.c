@@ -60,7 +60,7 @@ typedef struct kept_list {
 
 bool kn_opencl_reads_later(const kn_opencl_request *request)
 {
-    return request->unit.is_pocl && kn_cache_stores(request->cache);
+    return request->unit.is_pocl;
 }
 
 static void destroy_program(kept_list *list, kept_program *kept)
@@ -255,7 +255,9 @@ static void end_list(kn_cache_companion *companion, kiln_cache *cache)
         list->jobs = job->next;
         join_job(job);
     }
-    read_unread(list, cache);
+    if (kn_cache_outlasts(cache)) { /* what nobody finds again is not read */
+        read_unread(list, cache);
+    }
     kn_opencl_assembler_destroy(list->assembler);
     while (list->programs != NULL) {
         kept_program *kept = list->programs;
@@ -443,7 +445,7 @@ kiln_status kn_opencl_kept_capture(kiln_cache *cache, cl_program program, kiln_d
 {
     kept_list *list = find_list(cache);
     kiln_status status = KILN_MISS;
-    if (list == NULL) {
+    if (list == NULL || !kn_cache_stores(cache)) {
         return status;
     }
     kn_mutex_lock(&list->reading);

@@ -13,7 +13,7 @@
 /* The most kernels of a program whose binary is read when its cache is destroyed. */
 #define KN_OPENCL_READ_AT_END 8
 
-/* True where binaries are read later: with PoCL, and a cache that stores. */
+/* True where binaries are read later, if they are wanted then: with PoCL. */
 bool kn_opencl_reads_later(const kn_opencl_request *request);
 
 /* Keeps what belongs to `program`: takes a reference of it, and the request's recipe. `unread`: the
@@ -23,7 +23,7 @@ void kn_opencl_kept_add(kn_opencl_request *request, cl_program program, bool unr
                         uint64_t compile_ns);
 
 /* The text and the options of a kept program are captured (its first binary read, or again what
- * PoCL has). KILN_MISS when it is not kept. */
+ * PoCL has). KILN_MISS when it is not kept, or the cache is only read. */
 kiln_status kn_opencl_kept_capture(kiln_cache *cache, cl_program program, kiln_diag *diag);
 
 /* True when a kept program has this key, and the cache has nothing of it yet. */

@@ -268,6 +268,7 @@ static int child(const char *word, int kernels, const char *mark)
 static char output[8192];
 static char errors[8192];
 static const char *variant = "pocl";
+static const char *setting = "KILN_LOG=info";
 
 static void start(void **state, const char *word, const char *kernels, const char *mark)
 {
@@ -285,8 +286,13 @@ static void start(void **state, const char *word, const char *kernels, const cha
     (void)snprintf(variables[3], sizeof(variables[3]), "TSAN_OPTIONS=%s:report_thread_leaks=0",
                    tsan != NULL ? tsan : "");
     const char *const argv[] = {program_path, word, kernels, mark, NULL};
-    const char *const environment[] = {variables[0], variables[1],    variables[2],
-                                       variables[3], "KILN_LOG=info", "ASAN_OPTIONS=detect_leaks=0",
+    const char *const environment[] = {variables[0],
+                                       variables[1],
+                                       variables[2],
+                                       variables[3],
+                                       "KILN_LOG=info",
+                                       setting,
+                                       "ASAN_OPTIONS=detect_leaks=0",
                                        NULL};
     kn_process_request request = {.argv = argv, .environment = environment};
     request.limit_ns = LIMIT;
@@ -479,6 +485,27 @@ static void a_program_is_held_until_it_is_stored_and_released(void **state)
     assert_non_null(strstr(output, "dropped\n"));
 }
 
+/* A cache that is only read, or off: PoCL would compile all kernels for nobody. */
+static void nothing_is_read_that_nobody_keeps(void **state)
+{
+    static const char *const settings[] = {"KILN_READONLY=1", "KILN_NO_CACHE=1"};
+    expect(state, "build", "8", COMPILED "reads=0\n");
+    for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+        setting = settings[i];
+        expect(state, "build", "8", COMPILED "reads=0\n");
+        expect(state, "threads", "8", COMPILED "reads=0\n");
+        expect(state, "default", "8",
+               "KILN_OK disk=0 compiles=0 failures=0 bypassed=0 reads=0\nreads=0\n");
+    }
+    setting = "KILN_READONLY=1";
+    expect(state, "capture", "8", COMPILED "KILN_MISS reads=0\nKILN_MISS reads=0\nreads=0\n");
+    setting = "KILN_LOG=info";
+    expect(state, "build", "8", COMPILED "reads=1\n");
+    setting = "KILN_READONLY=1";
+    expect(state, "build", "8", FOUND "reads=0\n");
+    setting = "KILN_LOG=info";
+}
+
 static void other_drivers_are_read_at_the_build(void **state)
 {
     variant = "good";
@@ -507,6 +534,7 @@ int main(int argc, char **argv)
         TEST(D11_a_binary_that_cannot_be_read_fails_nothing),
         TEST(a_process_that_does_not_destroy_its_cache_stores_nothing),
         TEST(a_program_is_held_until_it_is_stored_and_released),
+        TEST(nothing_is_read_that_nobody_keeps),
         TEST(other_drivers_are_read_at_the_build),
     };
     if (realpath("/proc/self/exe", program_path) == NULL) {
