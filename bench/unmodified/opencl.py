@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """OpenCL programs that nobody changed, with and without kiln's layer: opencl.py [--runs N]
-[--instructions] [--tests PYOPENCL_TESTS] LAYER [CLIENT ...]
+[--instructions | --starts KILN] [--tests PYOPENCL_TESTS] LAYER [CLIENT ...]
 
 LAYER is libkiln-opencl.so; Debian's clinfo, clpeak, hashcat, ffmpeg and python3-pyopencl are the clients, those
 that are not installed are left out. Each start is a process with a home of its own; medians of N starts
@@ -17,8 +17,14 @@ start each (a start takes fifty times as long):
   cold, own   as above                   warm   kiln's cache as three starts left it, the driver's empty
   off, read   cold under the layer, with KILN_NO_CACHE=1 and with KILN_READONLY=1
   own off     own under the layer, with KILN_NO_CACHE=1
-What a first start may store is bounded by its time, which valgrind stretches: it is not counted."""
+What a first start may store is bounded by its time, which valgrind stretches: it is not counted.
+
+--starts is for clients that take minutes: KILN is the command, and each start is one of `kiln exec` that begins
+with an empty driver's cache, processor time in seconds:
+  cold, own   as above, one start each   1, 2, ...   the starts until one compiles nothing, six at most
+  hits        what the last of them found, of what it asked for"""
 import argparse
+import json
 import os
 import re
 import resource
@@ -30,6 +36,8 @@ import tempfile
 import time
 from pathlib import Path
 
+HASHCAT_MODES = (0, 10, 100, 300, 900, 1000, 1400, 1700, 5100, 6000)
+STARTS_MAX = 6
 SOURCE = "testsrc=size=320x240:rate=5:duration=1"
 
 
@@ -45,7 +53,7 @@ def clients(tests):
             "ffmpeg-unsharp": filtered("unsharp_opencl"),
             "ffmpeg-avgblur": filtered("avgblur_opencl=sizeX=5"),
             "ffmpeg-nlmeans": filtered("nlmeans_opencl=p=3:r=5")}
-    for mode in (0, 100, 900, 1000, 1400, 1700, 5100, 6000, 10800, 11500):
+    for mode in HASHCAT_MODES:
         rows[f"hashcat-{mode}"] = ["hashcat", "-b", "-m", str(mode), "--machine-readable", "--force", "--session", "HOME"]
     if tests:
         rows["pyopencl"] = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA",
@@ -57,7 +65,7 @@ def clients(tests):
 def neutral(name, text):
     """Without speeds, times, and the names of temporary files."""
     if name.startswith("hashcat"):
-        return "\n".join(":".join(line.split(":")[:2]) for line in text.splitlines() if re.match(r"\d+:\d+:", line))
+        return re.sub(r"^(Started|Stopped): .*|:[\d.]+:\d+$", "N", text, flags=re.M)
     if name.startswith("clpeak"):
         return re.sub(r"[\d.]+( us)?$", "N", text, flags=re.M)
     if name == "pyopencl":
@@ -154,6 +162,23 @@ def count(bench, name, row):
     print(f"| {name} | {' | '.join(f'{cells[title]:.1f}' for title in COUNTED)} |", flush=True)
 
 
+def count_starts(bench, name, row, kiln):
+    """Starts with kiln's cache as those before left it, until one compiles nothing."""
+    own, report = bench.fresh(), bench.root / "report.json"
+    cold, warm = bench.run(row, bench.variables(own)), bench.run(row, bench.variables(own))
+    said, times, found = [cold[2], warm[2]], [], {"compiled": 1}
+    while found["compiled"] > 0 and len(times) < STARTS_MAX:
+        env = bench.variables(bench.fresh(), KILN_CACHE_DIR=str(bench.root / "kiln"))
+        _, took, out = bench.run([kiln, "exec", "--report", str(report), "--", *row], env)
+        found = json.loads(report.read_text())
+        times.append(took)
+        said.append(out)
+    asked = found["hits"] + found["compiled"] + found["bypassed"]
+    print(f"| {name} | {cold[1]:.2f} | {warm[1]:.2f} | {', '.join(f'{took:.2f}' for took in times)} | "
+          f"{found['hits']} of {asked} | {'yes' if len({neutral(name, out) for out in said}) == 1 else 'NO'} |",
+          flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("layer")
@@ -161,14 +186,18 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--tests")
     parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--starts", metavar="KILN")
     options = parser.parse_args()
     titles = COUNTED if options.instructions else ("cold", "own", "off", "first", "warm", "four", "same")
+    titles = ("cold", "own", "1, 2, ...", "hits", "same") if options.starts else titles
     print(f"| client | {' | '.join(titles)} |", f"| --- |{' ---: |' * len(titles)}", sep="\n")
     for name, row in clients(options.tests).items():
         if not options.client or name in options.client:
             with tempfile.TemporaryDirectory() as root:
                 bench = Bench(root, options.layer)
-                if options.instructions:
+                if options.starts:
+                    count_starts(bench, name, row, options.starts)
+                elif options.instructions:
                     count(bench, name, row)
                 else:
                     measure(bench, name, row, options.runs)
