@@ -22,8 +22,9 @@ void kn_opencl_record(const kn_opencl_request *request, const kiln_key *key, uin
         const kn_opencl_text *text = &wish->texts[i];
         kn_draft_add_text(&draft, text->text, text->length, text->options, text->headers,
                           text->header_count);
-        kn_draft_add_closure(&draft, request->parts[i].closures[0]);
-        kn_draft_add_closure(&draft, request->parts[i].closures[1]);
+        for (size_t k = 0; k < KN_OPENCL_CLOSURES; k++) {
+            kn_draft_add_closure(&draft, request->parts[i].closures[k]);
+        }
     }
     kn_text_putf(target, sizeof(target), "opencl:%s", request->unit.info.target);
     kn_draft_end(&draft, target, compile_ns);

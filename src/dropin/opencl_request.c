@@ -52,35 +52,80 @@ static kiln_status open_driver(kn_opencl_request *request, const kn_opencl_api *
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static kiln_status add_folder(kn_opencl_part *part, const char *folder, kiln_diag *diag)
+/* One option, without its quotes and as it stands in the string. */
+typedef struct option {
+    const char *before; /* the one before it */
+    const char *token;
+    kn_span raw;
+} option;
+
+static bool is_quoted(kn_span raw)
 {
-    char **grown = realloc(part->folders, (part->folder_count + 1) * sizeof(*grown));
-    if (grown == NULL) {
+    return memchr(raw.data, '"', raw.length) != NULL;
+}
+
+static bool grow_folders(kn_opencl_part *part)
+{
+    for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
+        char **grown = realloc(part->folders[i], (part->folder_count + 1) * sizeof(*grown));
+        if (grown == NULL) {
+            return false;
+        }
+        part->folders[i] = grown;
+    }
+    return true;
+}
+
+/* A directory as each reading has it. `raw`: with its quotes. */
+static kiln_status add_folder(kn_opencl_part *part, const char *folder, kn_span raw,
+                              kiln_diag *diag)
+{
+    char *names[KN_OPENCL_READINGS] = {kn_text_copy(folder), kn_text_copy_n(raw.data, raw.length),
+                                       kn_text_copy_n(raw.data, raw.length)};
+    bool whole = grow_folders(part);
+    for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
+        whole = whole && names[i] != NULL;
+    }
+    for (size_t i = 0; i < KN_OPENCL_READINGS && !whole; i++) {
+        free(names[i]);
+    }
+    if (!whole) {
         return kn_no_memory(diag, building);
     }
-    part->folders = grown;
-    grown[part->folder_count] = kn_text_copy(folder);
-    if (grown[part->folder_count] == NULL) {
-        return kn_no_memory(diag, building);
+    for (char *quote = names[2]; (quote = strchr(quote, '"')) != NULL;) {
+        *quote = ' ';
+    }
+    for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
+        part->folders[i][part->folder_count] = names[i];
     }
     part->folder_count++;
+    part->folders_quoted = part->folders_quoted || is_quoted(raw);
     return KILN_OK;
 }
 
 /* -I directories go to the list; every other token into the key, in its place. */
-static kiln_status read_token(kn_opencl_request *request, kn_opencl_part *part, const char *before,
-                              const char *token, bool *folder_next, kiln_diag *diag)
+static kiln_status read_token(kn_opencl_request *request, kn_opencl_part *part, const option *read,
+                              bool *folder_next, kiln_diag *diag)
 {
-    if (*folder_next || (kn_text_starts(token, "-I") && token[2] != '\0')) {
-        const char *folder = *folder_next ? token : token + 2;
-        *folder_next = false;
-        return add_folder(part, folder, diag);
+    const char *token = read->token;
+    const bool attached = !*folder_next && kn_text_starts(token, "-I");
+    if (attached && is_quoted(kn_span_of(read->raw.data, 2))) {
+        kn_text_put(request->bypass, sizeof(request->bypass),
+                    "quotes begin before an include directory, which drivers read differently");
     }
-    if (strcmp(token, "-I") == 0) {
+    if (attached && token[2] == '\0') {
         *folder_next = true;
         return KILN_OK;
     }
-    const char *reason = kn_opencl_option_reason(before, token);
+    if (attached) {
+        return add_folder(part, token + 2, kn_span_of(read->raw.data + 2, read->raw.length - 2),
+                          diag);
+    }
+    if (*folder_next) {
+        *folder_next = false;
+        return add_folder(part, token, read->raw, diag);
+    }
+    const char *reason = kn_opencl_option_reason(read->before, token);
     const char *word = kn_include_scan_words(kn_span_of_text(token));
     if (reason != NULL) {
         kn_text_putf(request->bypass, sizeof(request->bypass), "%s: %s", token, reason);
@@ -90,20 +135,16 @@ static kiln_status read_token(kn_opencl_request *request, kn_opencl_part *part, 
     return kiln_recipe_add_text(request->recipe, "option", token, strlen(token), diag);
 }
 
-/* A token that has quotes, as it stands in the options: what one driver takes off, another refuses
- * or keeps, so the key must distinguish it from the same without them. PoCL keeps them in the
- * directory of -I: the headers are not those that are followed here. */
-static kiln_status read_quoted(kn_opencl_request *request, const char *raw, size_t length,
-                               bool folder, kiln_diag *diag)
+/* A token that has quotes is in the key as it stands in the options, too: what one driver takes
+ * off, another refuses or keeps, so the key must distinguish it from the same without them. */
+static kiln_status take_option(kn_opencl_request *request, kn_opencl_part *part, const option *read,
+                               bool *folder_next, kiln_diag *diag)
 {
-    if (memchr(raw, '"', length) == NULL) {
-        return KILN_OK;
-    }
-    if (folder && request->unit.is_pocl) {
-        kn_text_put(request->bypass, sizeof(request->bypass),
-                    "an include directory is in quotes, which PoCL takes for part of its name");
-    }
-    return kiln_recipe_add_text(request->recipe, "option.quoted", raw, length, diag);
+    kiln_status status = read_token(request, part, read, folder_next, diag);
+    return status == KILN_OK && is_quoted(read->raw)
+               ? kiln_recipe_add_text(request->recipe, "option.quoted", read->raw.data,
+                                      read->raw.length, diag)
+               : status;
 }
 
 static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part, kiln_diag *diag)
@@ -114,23 +155,20 @@ static kiln_status read_options(kn_opencl_request *request, kn_opencl_part *part
     const char *at = part->given->options;
     /* PoCL looks into the current directory before the others. */
     if (request->unit.is_pocl) {
-        status = add_folder(part, ".", diag);
+        status = add_folder(part, ".", kn_span_of_text("."), diag);
     }
     kn_strbuf_init(&before, 0);
     kn_strbuf_init(&token, 0);
     const char *raw = at;
     while (status == KILN_OK && kn_opencl_option_next(&at, &token, &odd)) {
-        const size_t folders = part->folder_count;
-        status = kn_strbuf_ok(&token) ? read_token(request, part, kn_strbuf_text(&before),
-                                                   kn_strbuf_text(&token), &folder_next, diag)
-                                      : kn_no_memory(diag, building);
+        raw += strspn(raw, " \t\r\n\v\f");
+        const option read = {kn_strbuf_text(&before), kn_strbuf_text(&token),
+                             kn_span_of(raw, (size_t)(at - raw))};
+        status = kn_strbuf_ok(&token) && kn_strbuf_ok(&before)
+                     ? take_option(request, part, &read, &folder_next, diag)
+                     : kn_no_memory(diag, building);
         kn_strbuf_clear(&before);
         kn_strbuf_append_text(&before, kn_strbuf_text(&token));
-        if (status == KILN_OK) {
-            const bool folder = folder_next || part->folder_count != folders;
-            raw += strspn(raw, " \t\r\n\v\f");
-            status = read_quoted(request, raw, (size_t)(at - raw), folder, diag);
-        }
         raw = at;
     }
     kn_strbuf_deinit(&token);
@@ -212,9 +250,10 @@ static bool ships_header(void *user, const char *name)
 }
 
 /* Compilers differ in whether "x.h" in a text without a file is looked for in the current directory
- * first. So both ways are followed: `folder` is "." for the one and NULL for the other. */
-static kiln_status follow_includes(const kn_opencl_request *request, const kn_opencl_part *part,
-                                   const char *folder, kn_closure **out_closure, kiln_diag *diag)
+ * first, and in what quotes around a directory mean. So all ways are followed: `folder` is "." for
+ * the one and NULL for the other. One that cannot be followed may be the driver's. */
+static kiln_status follow_includes(kn_opencl_request *request, kn_opencl_part *part, size_t reading,
+                                   const char *folder, kiln_diag *diag)
 {
     const char *system_dirs[SYSTEM_DIRS_MAX];
     size_t count = 0;
@@ -223,7 +262,7 @@ static kiln_status follow_includes(const kn_opencl_request *request, const kn_op
         count++;
     }
     kn_closure_request closure = {
-        .source = &part->source,
+        .source = &part->sources[reading],
         .folder = folder,
         .system_dirs = system_dirs,
         .system_dir_count = count,
@@ -232,32 +271,49 @@ static kiln_status follow_includes(const kn_opencl_request *request, const kn_op
         .cache = request->cache,
         .first = request->recipe,
     };
-    return kn_closure_find(&closure, out_closure, diag);
+    kn_closure **found = &part->closures[2 * reading + (folder == NULL)];
+    kiln_status status = kn_closure_find(&closure, found, diag);
+    if (status == KILN_OK && (*found)->bypass) {
+        kn_text_put(request->bypass, sizeof(request->bypass), (*found)->reason);
+    }
+    return status;
 }
 
 static kiln_status add_closures(kn_opencl_request *request, kn_opencl_part *part, kiln_diag *diag)
 {
-    kiln_status status = follow_includes(request, part, ".", &part->closures[0], diag);
-    if (status != KILN_OK || part->closures[0]->headers == 0) {
-        if (status == KILN_OK && part->closures[0]->bypass) {
-            kn_text_put(request->bypass, sizeof(request->bypass), part->closures[0]->reason);
+    const size_t readings = part->folders_quoted ? KN_OPENCL_READINGS : 1;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < readings && status == KILN_OK && request->bypass[0] == '\0'; i++) {
+        status = follow_includes(request, part, i, ".", diag);
+        if (status == KILN_OK && readings == 1 && part->closures[0]->headers == 0) {
+            return status;
         }
-        return status;
+        if (status == KILN_OK && !request->unit.is_pocl) {
+            status = follow_includes(request, part, i, NULL, diag);
+        }
     }
-    if (part->closures[0]->bypass) {
-        kn_text_put(request->bypass, sizeof(request->bypass), part->closures[0]->reason);
-        return KILN_OK;
-    }
-    if (!request->unit.is_pocl) {
-        status = follow_includes(request, part, NULL, &part->closures[1], diag);
-    }
-    for (size_t i = 0; i < 2 && status == KILN_OK; i++) {
-        kn_closure *closure = part->closures[i];
-        if (closure != NULL && !closure->bypass) { /* without ".", one may not be found at all */
-            status = kn_closure_add_to(closure, request->recipe, diag);
+    for (size_t i = 0; i < KN_OPENCL_CLOSURES && status == KILN_OK && request->bypass[0] == '\0';
+         i++) {
+        if (part->closures[i] != NULL) {
+            status = kn_closure_add_to(part->closures[i], request->recipe, diag);
         }
     }
     return status;
+}
+
+/* No file has the name of a header that the program gives. */
+static bool is_only_in_memory(const kn_opencl_part *part, const char *name)
+{
+    kn_file_facts facts;
+    char path[4096];
+    bool clear = kn_file_stat(name, true, &facts, NULL) == KILN_MISS;
+    for (size_t i = 0; i < KN_OPENCL_READINGS * part->folder_count && clear; i++) {
+        const char *folder = part->folders[i / part->folder_count][i % part->folder_count];
+        const int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+        clear = length > 0 && (size_t)length < sizeof(path) &&
+                kn_file_stat(path, true, &facts, NULL) == KILN_MISS;
+    }
+    return clear;
 }
 
 /* Headers that the program gives itself, used or not. Drivers need not agree on which comes first
@@ -268,16 +324,7 @@ static kiln_status add_own_headers(kn_opencl_request *request, const kn_opencl_p
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < part->given->header_count && status == KILN_OK; i++) {
         const kiln_header *header = &part->given->headers[i];
-        kn_file_facts facts;
-        char path[4096];
-        bool clear = kn_file_stat(header->name, true, &facts, NULL) == KILN_MISS;
-        for (size_t k = 0; k < part->folder_count && clear; k++) {
-            const int length =
-                snprintf(path, sizeof(path), "%s/%s", part->folders[k], header->name);
-            clear = length > 0 && (size_t)length < sizeof(path) &&
-                    kn_file_stat(path, true, &facts, NULL) == KILN_MISS;
-        }
-        if (!clear) {
+        if (!is_only_in_memory(part, header->name)) {
             kn_text_putf(request->bypass, sizeof(request->bypass),
                          "a file is called %s, as a header that the program gives", header->name);
         }
@@ -300,16 +347,20 @@ static kiln_status add_headers(kn_opencl_request *request, kn_opencl_part *part,
         return kn_no_memory(diag, building);
     }
     kn_text_flatten(options);
-    part->source.include_dirs = (const char *const *)part->folders;
-    part->source.include_dir_count = part->folder_count;
-    part->source.options = (const char *const *)&options;
-    part->source.option_count = 1;
+    for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
+        part->sources[i].include_dirs = (const char *const *)part->folders[i];
+        part->sources[i].include_dir_count = part->folder_count;
+        part->sources[i].options = (const char *const *)&options;
+        part->sources[i].option_count = 1;
+    }
     kiln_status status = add_own_headers(request, part, diag);
     if (status == KILN_OK && request->bypass[0] == '\0') {
         status = add_closures(request, part, diag);
     }
-    part->source.options = NULL;
-    part->source.option_count = 0;
+    for (size_t i = 0; i < KN_OPENCL_READINGS; i++) {
+        part->sources[i].options = NULL;
+        part->sources[i].option_count = 0;
+    }
     free(options);
     return status;
 }
@@ -365,12 +416,14 @@ static kiln_status make_parts(kn_opencl_request *request, kiln_diag *diag)
     for (size_t i = 0; i < request->wish->text_count; i++) {
         kn_opencl_part *part = &request->parts[i];
         part->given = &request->wish->texts[i];
-        part->source = (kiln_source)KILN_SOURCE_INIT;
-        part->source.language = KILN_LANG_OPENCL_C;
-        part->source.text = part->given->text;
-        part->source.length = part->given->length;
-        part->source.headers = part->given->headers;
-        part->source.header_count = part->given->header_count;
+        part->sources[0] = (kiln_source)KILN_SOURCE_INIT;
+        part->sources[0].language = KILN_LANG_OPENCL_C;
+        part->sources[0].text = part->given->text;
+        part->sources[0].length = part->given->length;
+        part->sources[0].headers = part->given->headers;
+        part->sources[0].header_count = part->given->header_count;
+        part->sources[1] = part->sources[0];
+        part->sources[2] = part->sources[0];
     }
     return KILN_OK;
 }
@@ -407,8 +460,9 @@ kiln_status kn_opencl_request_init_under(kn_opencl_request *request, kiln_cache 
 bool kn_opencl_request_still_true(kn_opencl_request *request)
 {
     bool holds = true;
-    for (size_t i = 0; i < 2 * request->wish->text_count; i++) {
-        kn_closure *closure = request->parts[i / 2].closures[i % 2];
+    for (size_t i = 0; i < KN_OPENCL_CLOSURES * request->wish->text_count; i++) {
+        kn_closure *closure =
+            request->parts[i / KN_OPENCL_CLOSURES].closures[i % KN_OPENCL_CLOSURES];
         holds = holds && (closure == NULL || closure->bypass || kn_closure_still_true(closure));
     }
     return holds;
@@ -416,8 +470,9 @@ bool kn_opencl_request_still_true(kn_opencl_request *request)
 
 void kn_opencl_request_save(kn_opencl_request *request)
 {
-    for (size_t i = 0; i < 2 * request->wish->text_count; i++) {
-        kn_closure *closure = request->parts[i / 2].closures[i % 2];
+    for (size_t i = 0; i < KN_OPENCL_CLOSURES * request->wish->text_count; i++) {
+        kn_closure *closure =
+            request->parts[i / KN_OPENCL_CLOSURES].closures[i % KN_OPENCL_CLOSURES];
         if (closure != NULL && !closure->bypass) {
             kn_closure_save(closure);
         }
@@ -428,12 +483,15 @@ void kn_opencl_request_deinit(kn_opencl_request *request)
 {
     for (size_t i = 0; request->parts != NULL && i < request->wish->text_count; i++) {
         kn_opencl_part *part = &request->parts[i];
-        kn_closure_destroy(part->closures[0]);
-        kn_closure_destroy(part->closures[1]);
-        for (size_t k = 0; k < part->folder_count; k++) {
+        for (size_t k = 0; k < KN_OPENCL_CLOSURES; k++) {
+            kn_closure_destroy(part->closures[k]);
+        }
+        for (size_t k = 0; k < KN_OPENCL_READINGS; k++) {
+            for (size_t n = 0; n < part->folder_count; n++) {
+                free(part->folders[k][n]);
+            }
             free(part->folders[k]);
         }
-        free(part->folders);
     }
     free(request->parts);
     kiln_recipe_destroy(request->recipe);

@@ -7,13 +7,19 @@
 #include "dropin/opencl_wish.h"
 #include "headers/closure.h"
 
+/* What quotes around an include directory may mean to a driver: nothing, a part of the name, or (to
+ * PoCL 3.1) blanks in it. Each reading with the current directory searched first, and without. */
+#define KN_OPENCL_READINGS 3
+#define KN_OPENCL_CLOSURES (2 * KN_OPENCL_READINGS)
+
 /* One text of the wish, and what it includes. */
 typedef struct kn_opencl_part {
     const kn_opencl_text *given;
-    kiln_source source; /* for the includes: text and directories */
-    char **folders;
+    kiln_source sources[KN_OPENCL_READINGS]; /* for the includes: text and directories */
+    char **folders[KN_OPENCL_READINGS];
     size_t folder_count;
-    kn_closure *closures[2];
+    bool folders_quoted; /* else one reading is all there is */
+    kn_closure *closures[KN_OPENCL_CLOSURES];
 } kn_opencl_part;
 
 typedef struct kn_opencl_request {

@@ -1,5 +1,6 @@
 /* kiln/opencl.h: programs of another program's context through the cache. Each step is a process of
  * its own with the same cache directory; counters of the cache are what is asserted. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utime.h>
 
 #include <cmocka.h>
@@ -277,32 +279,49 @@ static void K3_a_hit_runs_with_the_options_of_its_build(void **state)
     expect(folder, "run", "", "KILN_OK value=1");
 }
 
-/* Drivers differ in where they take quotes off: PoCL does in the value of -D, refuses them around
- * an option, and keeps them as part of the directory of -I, which is then not the one that was
- * meant.
- */
+/* Drivers differ in where they take quotes off: PoCL does in the value of -D, and refuses them
+ * around an option. */
 static void K3_quotes_in_options_are_kept(void **state)
 {
     const char *folder = (const char *)*state;
-    char options[9000];
-    char *meant = kt_path(folder, "meant");
-    char *other = kt_path(folder, "other");
     write_file(folder, "source.cl", scale);
     expect(folder, "run", "-DFACTOR=1", "KILN_OK value=10 files=1" BUILT);
     expect(folder, "run", "-DFACTOR=\"1\"", "KILN_OK value=10 files=1" BUILT);
     expect(folder, "build", "-DFACTOR=\"1\"", "KILN_OK value=0 files=0" FOUND);
     expect(folder, "build", "\"-DFACTOR=1\"", "KILN_E_COMPILE");
-    assert_int_equal(mkdir(meant, 0700), 0);
-    assert_int_equal(mkdir(other, 0700), 0);
+}
+
+/* In the directory of -I PoCL makes blanks of them: it is one below the current directory then. */
+static void K3_a_directory_in_quotes_is_PoCLs_with_blanks(void **state)
+{
+    static const char *const written[] = {"-I\"meant\" -Iother", "-I \"meant\" -I other"};
+    const char *folder = (const char *)*state;
+    const int before = open(".", O_RDONLY | O_CLOEXEC);
+    assert_true(before != -1 && chdir(folder) == 0);
+    assert_true(mkdir("meant", 0700) == 0 && mkdir("other", 0700) == 0);
     write_file(folder, "source.cl", including);
-    write_file(meant, "deep.h", "#define FACTOR 3\n");
-    write_file(other, "deep.h", "#define FACTOR 4\n");
-    (void)snprintf(options, sizeof(options), "-I \"%s\" -I %s", meant, other);
-    expect(folder, "run", options, "KILN_OK value=40");
-    write_file(other, "deep.h", "#define FACTOR 5\n");
-    expect(folder, "run", options, "KILN_OK value=50");
-    free(other);
-    free(meant);
+    write_file("meant", "deep.h", "#define FACTOR 3\n");
+    write_file("other", "deep.h", "#define FACTOR 4\n");
+    for (int i = 0; i < 2; i++) {
+        expect(folder, "run", written[0], "KILN_OK value=40");
+        assert_non_null(strstr(output, i == 0 ? BUILT : FOUND));
+    }
+    write_file("other", "deep.h", "#define FACTOR 7\n");
+    expect(folder, "run", written[0], "KILN_OK value=70");
+    assert_int_equal(mkdir(" meant ", 0700), 0);
+    write_file(" meant ", "deep.h", "#define FACTOR 5\n");
+    for (size_t i = 0; i < 2; i++) {
+        expect(folder, "run", written[i], "KILN_OK value=50");
+        assert_non_null(strstr(output, BUILT));
+        expect(folder, "run", written[i], "KILN_OK value=50");
+        assert_non_null(strstr(output, FOUND));
+    }
+    write_file(" meant ", "deep.h", "#define FACTOR 6\n");
+    expect(folder, "run", written[0], "KILN_OK value=60");
+    expect(folder, "build", "\"-Imeant\" -Iother", "KILN_E_COMPILE");
+    assert_non_null(strstr(output, "bypassed=1"));
+    assert_int_equal(fchdir(before), 0);
+    (void)close(before);
 }
 
 static void K1_headers_behind_I_are_in_the_key(void **state)
@@ -551,6 +570,7 @@ int main(int argc, char **argv)
         TEST(the_second_process_finds_it),
         TEST(K3_options_are_framed),
         TEST(K3_quotes_in_options_are_kept),
+        TEST(K3_a_directory_in_quotes_is_PoCLs_with_blanks),
         TEST(K3_a_hit_runs_with_the_options_of_its_build),
         TEST(K1_headers_behind_I_are_in_the_key),
         TEST(what_cannot_be_followed_goes_past_the_cache),
