@@ -40,10 +40,11 @@ typedef enum kiln_language {
     KILN_LANG_CUBIN,
     KILN_LANG_FATBIN,
     KILN_LANG_FAKE, /* the fake backend's toy language */
+    KILN_LANG_HIP,  /* HIP C++ */
 } kiln_language;
 
 /* "c", "opencl-c", "cuda", "glsl", ...; the inverse; and the language that a file's name says it is
- * in (.c .cl .cu .comp .glsl .spv .ptx .cubin).
+ * in (.c .cl .cu .hip .comp .glsl .spv .ptx .cubin).
  * Threads: any.   Blocks: never.   Owns: static string.   Fails: never; what is unknown
  * gives KILN_LANG_NONE. */
 KILN_API const char *kiln_language_name(kiln_language language);

@@ -108,6 +108,31 @@ static bool name_is_good(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == length;
 }
 
+/* The part that a table has to have and has not, or NULL. */
+static const char *find_missing_part(const kiln_backend *backend)
+{
+    const bool listing = (backend->caps & KILN_CAP_NO_DEVICES) == 0;
+    return backend->summary == NULL             ? "a summary"
+           : backend->open == NULL              ? "open"
+           : backend->close == NULL             ? "close"
+           : backend->compiler == NULL          ? "a compiler table"
+           : backend->device == NULL && listing ? "a device table"
+                                                : NULL;
+}
+
+static kiln_status check_device_table(const kiln_backend *backend, kiln_diag *diag)
+{
+    if (backend->device == NULL) {
+        return KILN_OK;
+    }
+    kiln_status status = check_table(backend->name, "device", backend->device->abi,
+                                     backend->device->size, sizeof(kiln_device_ops), diag);
+    return status == KILN_OK
+               ? check_ops(backend->name, backend->device, device_rows,
+                           sizeof(device_rows) / sizeof(device_rows[0]), backend->caps, diag)
+               : status;
+}
+
 kiln_status kn_backend_check(const kiln_backend *backend, kiln_diag *diag)
 {
     if (backend == NULL) {
@@ -125,12 +150,7 @@ kiln_status kn_backend_check(const kiln_backend *backend, kiln_diag *diag)
                              "registering a backend", "its name is not usable");
     }
     const char *name = backend->name;
-    const char *missing = backend->summary == NULL    ? "a summary"
-                          : backend->open == NULL     ? "open"
-                          : backend->close == NULL    ? "close"
-                          : backend->compiler == NULL ? "a compiler table"
-                          : backend->device == NULL   ? "a device table"
-                                                      : NULL;
+    const char *missing = find_missing_part(backend);
     if (missing != NULL) {
         return kiln_diag_set(diag, KILN_E_INVALID, "fill it in", "registering a backend",
                              "%s lacks %s, which is required", name, missing);
@@ -138,16 +158,8 @@ kiln_status kn_backend_check(const kiln_backend *backend, kiln_diag *diag)
     status = check_table(name, "compiler", backend->compiler->abi, backend->compiler->size,
                          sizeof(kiln_compiler_ops), diag);
     if (status == KILN_OK) {
-        status = check_table(name, "device", backend->device->abi, backend->device->size,
-                             sizeof(kiln_device_ops), diag);
-    }
-    if (status == KILN_OK) {
         status = check_ops(name, backend->compiler, compiler_rows,
                            sizeof(compiler_rows) / sizeof(compiler_rows[0]), backend->caps, diag);
     }
-    if (status == KILN_OK) {
-        status = check_ops(name, backend->device, device_rows,
-                           sizeof(device_rows) / sizeof(device_rows[0]), backend->caps, diag);
-    }
-    return status;
+    return status == KILN_OK ? check_device_table(backend, diag) : status;
 }

@@ -105,7 +105,11 @@ struct open_call {
 static void open_run(void *user)
 {
     struct open_call *call = (struct open_call *)user;
-    call->status = call->in->backend->open(call->host, &call->in->handle, call->report, call->diag);
+    const kiln_backend *backend = call->in->backend;
+    call->status = backend->open(call->host, &call->in->handle, call->report, call->diag);
+    if (backend->device == NULL) {
+        call->report->device_count = 0; /* nothing would answer for them */
+    }
 }
 
 static void close_run(void *user)

@@ -17,6 +17,7 @@ static const language_row languages[] = {
     {KILN_LANG_BUILTIN, "builtin", NULL},
     {KILN_LANG_OPENCL_C, "opencl-c", ".cl"},
     {KILN_LANG_CUDA, "cuda", ".cu"},
+    {KILN_LANG_HIP, "hip", ".hip"},
     {KILN_LANG_GLSL, "glsl", ".comp"},
     {KILN_LANG_GLSL, "glsl", ".glsl"},
     {KILN_LANG_SPIRV, "spirv", ".spv"},

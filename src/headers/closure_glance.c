@@ -10,7 +10,7 @@
 
 bool kn_closure_raw_strings(const kiln_source *source)
 {
-    return source->language == KILN_LANG_CUDA;
+    return source->language == KILN_LANG_CUDA || source->language == KILN_LANG_HIP;
 }
 
 static bool contains_text(kn_span text, const char *what)

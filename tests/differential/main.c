@@ -34,6 +34,7 @@ static const compiler compilers[] = {
     {"gcc", "cpu", "cpu:native", KILN_LANG_C, TREE_C, "gcc"},
     {"clang", "cpu", "cpu:native", KILN_LANG_C, TREE_C, "clang"},
     {"nvrtc", "cuda", "cuda:compute_90", KILN_LANG_CUDA, TREE_CUDA, NULL},
+    {"hiprtc", "hip", "hip:gfx90a", KILN_LANG_HIP, TREE_CUDA, NULL},
     {"pocl", "opencl", "opencl:0", KILN_LANG_OPENCL_C, TREE_OPENCL, NULL},
     {"shaderc", "vulkan", "vulkan:spirv", KILN_LANG_GLSL, TREE_GLSL, NULL},
 };

@@ -126,6 +126,28 @@ static const char *const opencl_names[] = {"-cl-single-precision-constant",
                                            "-DX=\"a -include ",
                                            "-x cl"};
 
+/* Of clang's two thousand options, those that reach for files, and some that do not. */
+static const char *const hiprtc_names[] = {"-I",
+                                           "-I ",
+                                           "-isystem ",
+                                           "-iquote ",
+                                           "-idirafter ",
+                                           "-include ",
+                                           "-include",
+                                           "--include=",
+                                           "-imacros ",
+                                           "-Wp,-include,",
+                                           "-Xclang -include -Xclang ",
+                                           "-D ",
+                                           "-U",
+                                           "-O1",
+                                           "-g",
+                                           "-std=c++17",
+                                           "-ffast-math",
+                                           "-mcumode",
+                                           "-Wall",
+                                           "-nostdinc"};
+
 static const char *const glsl_names[] = {"-O",       "-O0",
                                          "-Os",      "-g",
                                          "-w",       "-Werror",
@@ -191,6 +213,10 @@ void option_names_read(option_names *out, const char *compiler)
     } else if (strcmp(compiler, "nvrtc") == 0) {
         for (size_t i = 0; i < COUNT(nvrtc_names); i++) {
             add_name(out, nvrtc_names[i]);
+        }
+    } else if (strcmp(compiler, "hiprtc") == 0) {
+        for (size_t i = 0; i < COUNT(hiprtc_names); i++) {
+            add_name(out, hiprtc_names[i]);
         }
     } else if (strcmp(compiler, "shaderc") == 0) {
         for (size_t i = 0; i < COUNT(glsl_names); i++) {

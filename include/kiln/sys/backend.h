@@ -60,6 +60,7 @@ enum {
     KILN_CAP_NATIVE_MEMORY = 1u << 21,    /* buffer_wrap, buffer_address */
     KILN_CAP_NATIVE_QUEUE =
         1u << 22, /* queue_wrap, queue_native, queue_mark; with KILN_CAP_QUEUE_WAIT */
+    KILN_CAP_NO_DEVICES = 1u << 23, /* it compiles and lists no device: `device` may be NULL */
     /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header, uncacheable_option,
      * option_effects and implied_include may come from any thread all the same; they report what is
      * known and touch no context. */
@@ -374,7 +375,7 @@ typedef struct kiln_backend {
     const char *summary; /* one line for `kiln devices` */
     uint32_t caps;
     const kiln_compiler_ops *compiler;
-    const kiln_device_ops *device;
+    const kiln_device_ops *device; /* NULL with KILN_CAP_NO_DEVICES */
     /* Opens vendor libraries and lists devices. Fills `report` (outcome, library, version, why,
      * fix, device_count) in every case; KILN_OK with an instance when it can at least compile. */
     kiln_status (*open)(const kiln_host *host, void **out_instance, kiln_probe_report *report,

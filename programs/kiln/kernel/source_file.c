@@ -19,8 +19,8 @@ static const char *const aliases[][2] = {
 
 void source_file_suggest(const char *name, char *text, size_t size)
 {
-    static const char *const names[] = {"c",   "opencl-c", "cuda",   "glsl", "spirv",
-                                        "ptx", "cubin",    "fatbin", NULL};
+    static const char *const names[] = {"c",     "opencl-c", "cuda",  "hip",    "glsl",
+                                        "spirv", "ptx",      "cubin", "fatbin", NULL};
     const char *near = NULL;
     for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
         near = strcmp(aliases[i][0], name) == 0 ? aliases[i][1] : near;
@@ -30,7 +30,7 @@ void source_file_suggest(const char *name, char *text, size_t size)
         (void)snprintf(text, size, "did you mean %s?", near);
     } else {
         (void)snprintf(text, size, "%s",
-                       "it is c, opencl-c, cuda, glsl, spirv, ptx, cubin or "
+                       "it is c, opencl-c, cuda, hip, glsl, spirv, ptx, cubin or "
                        "fatbin");
     }
 }
@@ -62,9 +62,10 @@ static kiln_status refuse_name(const char *path, kiln_diag *diag)
         return kiln_diag_set(diag, KILN_E_INVALID, "kiln run and kiln warm take manifests", path,
                              "is a manifest by its name, not a kernel file");
     }
-    return kiln_diag_set(diag, KILN_E_INVALID,
-                         "give --language c, opencl-c, cuda, glsl, spirv, ptx, cubin or fatbin",
-                         path, "its name does not say which language it is in");
+    return kiln_diag_set(
+        diag, KILN_E_INVALID,
+        "give --language c, opencl-c, cuda, hip, glsl, spirv, ptx, cubin or fatbin", path,
+        "its name does not say which language it is in");
 }
 
 kiln_status source_file_language(const char *language, const char *path,

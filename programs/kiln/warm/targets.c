@@ -22,6 +22,7 @@ char *targets_of_device(const kiln_device *device, cli_pool *pool)
 static kiln_status name_target(kiln_language language, kiln_diag *diag)
 {
     const char *fix = language == KILN_LANG_CUDA   ? "name a target, as --target cuda:sm_90"
+                      : language == KILN_LANG_HIP  ? "name a target, as --target hip:gfx90a"
                       : language == KILN_LANG_GLSL ? "name a target: --target vulkan:spirv"
                       : language == KILN_LANG_C    ? "name a target, as --target cpu:native"
                                                    : NULL;

@@ -73,7 +73,8 @@ static bool may_be_for(const kiln_recorded_use *use, const char *target)
         {"cuda", KILN_LANG_CUDA},       {"vulkan", KILN_LANG_GLSL},  {"opengl", KILN_LANG_GLSL},
         {"opencl", KILN_LANG_OPENCL_C}, {"cpu", KILN_LANG_C},        {"vulkan", KILN_LANG_SPIRV},
         {"opencl", KILN_LANG_SPIRV},    {"opengl", KILN_LANG_SPIRV}, {"cuda", KILN_LANG_PTX},
-        {"cuda", KILN_LANG_CUBIN},      {"cuda", KILN_LANG_FATBIN},
+        {"cuda", KILN_LANG_CUBIN},      {"cuda", KILN_LANG_FATBIN},  {"hip", KILN_LANG_HIP},
+        {"hip", KILN_LANG_CUDA},
     };
     const size_t length = strcspn(target, ":");
     bool known = false;

@@ -1,0 +1,21 @@
+/* Code objects for AMD's GPUs (LLVM, "User Guide for AMDGPU Backend", Code Object): what a compile
+ * gave is looked over before it is stored. Pure: bytes only, which may be any. */
+#ifndef KILN_HIP_CODE_OBJECT_H
+#define KILN_HIP_CODE_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backends/hip/instance.h"
+
+enum { KN_CODE_OBJECT_WHY = 256 };
+
+/* True if the bytes are a whole ELF file for this very target and its metadata can be read; else
+ * `why` says what they are. */
+bool kn_code_object_check(const void *data, size_t size, const kn_hip_target *target,
+                          char why[KN_CODE_OBJECT_WHY]);
+
+/* Whether a checked code object has a kernel, or another symbol, of that name. */
+bool kn_code_object_has(const void *data, size_t size, const char *name);
+
+#endif

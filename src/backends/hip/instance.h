@@ -1,0 +1,112 @@
+/* The state of the hip backend: where hipRTC lies, what is known of it, and what the files of this
+ * directory share. Knows no key and no store. It compiles; it has no device. */
+#ifndef KILN_HIP_INSTANCE_H
+#define KILN_HIP_INSTANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+#include "kiln/sys/backend.h"
+#include "sys/dylib.h"
+#include "sys/thread.h"
+
+/* From the documentation of hipRTC; no header of AMD's is needed. */
+typedef struct kn_hiprtc_program *hiprtcProgram;
+typedef int hiprtcResult;
+enum {
+    HIPRTC_SUCCESS = 0,
+    HIPRTC_ERROR_OUT_OF_MEMORY = 1,
+    HIPRTC_ERROR_INVALID_OPTION = 5,
+    HIPRTC_ERROR_COMPILATION = 6,
+    HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID = 10,
+};
+
+/* amd_comgr_metadata_node_t: a handle, passed by value. */
+typedef struct kn_comgr_node {
+    uint64_t handle;
+} kn_comgr_node;
+
+#define X(since, need, ret, name, args) ret(*name) args;
+typedef struct kn_hiprtc {
+#include "backends/hip/hiprtc.def"
+} kn_hiprtc;
+
+typedef struct kn_comgr {
+#include "backends/hip/comgr.def"
+} kn_comgr;
+#undef X
+
+enum { KN_HIP_PATH = 512, KN_HIP_FACT = 32, KN_HIP_TARGET = 48 };
+
+/* What the compiler's libraries are, found out by opening them once and remembered from then on:
+ * opening them maps LLVM, which takes longer than all of a warm start. */
+typedef struct kn_hip_facts {
+    char *modules;    /* a line each: the file's name, a blank and its build id */
+    char *processors; /* a line each: "gfx90a", and " xnack", " sramecc" where it has that choice */
+    char version[32]; /* hiprtcVersion's, "9.0" */
+} kn_hip_facts;
+
+typedef struct kn_hip {
+    const kiln_host *host;
+    char library[KN_HIP_PATH];  /* hipRTC's file */
+    char builtins[KN_HIP_PATH]; /* its headers' library next to it, or "" */
+    kn_mutex lock;              /* all below; held over a compile, which is not parallel anyway */
+    kn_hip_facts facts;         /* modules is NULL as long as they are unknown */
+    kn_dylib *builtins_lib, *hiprtc_lib, *comgr_lib;
+    kn_hiprtc hiprtc;
+    kn_comgr comgr;
+} kn_hip;
+
+/* What code is made for: kiln_target.handle. '\0': any, else '+' or '-'. */
+typedef struct kn_hip_target {
+    char name[KN_HIP_TARGET]; /* as hipRTC takes it, "gfx90a:sramecc+:xnack-" */
+    char processor[16];       /* "gfx90a" */
+    char sramecc, xnack;
+} kn_hip_target;
+
+/* locate.c: fills hip->library and hip->builtins; false if there is no hipRTC. */
+bool kn_hip_locate(kn_hip *hip);
+
+/* probe.c */
+kiln_status kn_hip_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
+                        kiln_diag *diag);
+void kn_hip_close(void *instance);
+
+/* library.c. Both with hip->lock held. The first gives what is known of the libraries, from memory
+ * where nothing has changed; the second opens them and makes sure that they are those. */
+kiln_status kn_hip_facts_get(kn_hip *hip, kiln_diag *diag);
+kiln_status kn_hip_library_get(kn_hip *hip, kiln_diag *diag);
+void kn_hip_library_close(kn_hip *hip);
+void kn_hip_facts_deinit(kn_hip_facts *facts);
+
+/* library_memo.c: the facts as the host remembers them. `paths`: of the modules, a line each.
+ * Recalling fails if any of them is another file than it was. */
+bool kn_hip_memo_recall(const kn_hip *hip, kn_hip_facts *out_facts);
+void kn_hip_memo_keep(const kn_hip *hip, const kn_hip_facts *facts, const char *paths);
+
+/* target.c */
+const kiln_stage *kn_hip_stages(void *instance, const kiln_target *target, kiln_language language,
+                                size_t *out_count);
+kiln_status kn_hip_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
+                                    kiln_diag *diag);
+kiln_status kn_hip_target_parse(void *instance, const char *name, kiln_target *out_target,
+                                kiln_diag *diag);
+void kn_hip_target_destroy(void *instance, kiln_target *target);
+
+/* identity.c */
+kiln_status kn_hip_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
+                            const kiln_identity *identity, kiln_diag *diag);
+const char *kn_hip_system_include_dir(void *instance, const kiln_target *target, size_t index);
+bool kn_hip_ships_header(void *instance, const kiln_target *target, const char *name);
+const char *kn_hip_uncacheable_option(void *instance, const kiln_source *source);
+uint32_t kn_hip_option_effects(void *instance, const kiln_source *source);
+
+/* compile.c */
+/* The fact that keeps the lowered name of an entry, by its place. */
+void kn_hip_lowered_fact(char out_name[KN_HIP_FACT], size_t entry);
+kiln_status kn_hip_compile(void *instance, const kiln_compile_request *request,
+                           kiln_artifact *artifact, void **out_live, kiln_diag *diag);
+
+#endif
