@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "dropin/opencl_answers.h"
 
 static const char compiling[] = "compiling an OpenCL program";
 static const char linking[] = "linking an OpenCL program";
@@ -158,24 +159,34 @@ static kiln_status compile_and_link(const kn_opencl_request *request, cl_program
     return status;
 }
 
-kiln_status kn_opencl_make(const kn_opencl_request *request, cl_program *out_program,
-                           kiln_diag *diag)
+static kiln_status compile_first(const kn_opencl_request *request, cl_program *out_program,
+                                 kiln_diag *diag)
 {
-    *out_program = NULL;
-    if (!request->wish->link) {
-        return build_plain(request, out_program, diag);
+    kiln_status status = compile_unit(request, &request->wish->texts[0], out_program, diag);
+    if (status != KILN_OK && *out_program != NULL) {
+        (void)request->api.clReleaseProgram(*out_program);
+        *out_program = NULL;
     }
+    return status;
+}
+
+typedef kiln_status make_fn(const kn_opencl_request *request, cl_program *out_program,
+                            kiln_diag *diag);
+
+/* As for one build: PoCL may fail without a log while another process works in its cache
+ * directory. */
+static kiln_status try_twice(const kn_opencl_request *request, make_fn *make,
+                             cl_program *out_program, kiln_diag *diag)
+{
     if (request->api.clCompileProgram == NULL || request->api.clLinkProgram == NULL) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "update the OpenCL library", compiling,
                              "it has no clCompileProgram and clLinkProgram");
     }
     kiln_diag first = KILN_DIAG_INIT;
-    kiln_status status = compile_and_link(request, out_program, &first);
+    kiln_status status = make(request, out_program, &first);
     if (status == KILN_E_COMPILE && first.log == NULL) {
-        /* As for one build: PoCL may fail without a log while another process works in its cache
-         * directory. */
         kiln_diag_clear(&first);
-        status = compile_and_link(request, out_program, &first);
+        status = make(request, out_program, &first);
     }
     if (status != KILN_OK) {
         kn_diag_move(diag, &first);
@@ -183,6 +194,21 @@ kiln_status kn_opencl_make(const kn_opencl_request *request, cl_program *out_pro
     }
     kiln_diag_clear(&first);
     return status;
+}
+
+kiln_status kn_opencl_make(const kn_opencl_request *request, cl_program *out_program,
+                           kiln_diag *diag)
+{
+    *out_program = NULL;
+    return request->wish->link ? try_twice(request, compile_and_link, out_program, diag)
+                               : build_plain(request, out_program, diag);
+}
+
+kiln_status kn_opencl_make_unit(const kn_opencl_request *request, cl_program *out_program,
+                                kiln_diag *diag)
+{
+    *out_program = NULL;
+    return try_twice(request, compile_first, out_program, diag);
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -231,6 +257,45 @@ kiln_status kn_opencl_make_bytes(const kn_opencl_site *site, const kn_opencl_wis
     }
     kn_strbuf_deinit(&whole);
     return status;
+}
+
+/* --- what the layer keeps --------------------------------------------------------------------- */
+
+/* `bytes` with what the driver says of the program; NULL for what is only compiled. */
+static kiln_status join_answers(const kn_opencl_site *site, const kn_opencl_wish *wish,
+                                cl_program program, const kiln_blob *bytes, kiln_blob **out_blob,
+                                kiln_diag *diag)
+{
+    kn_strbuf answers;
+    kn_strbuf_init(&answers, 0);
+    kn_answers_ask(site->api, program, (cl_uint)wish->device_count, wish->devices, bytes != NULL,
+                   &answers);
+    kiln_status status = kn_strbuf_ok(&answers)
+                             ? kiln_blob_create(bytes != NULL ? kiln_blob_data(bytes) : "c",
+                                                bytes != NULL ? kiln_blob_size(bytes) : 1,
+                                                answers.data, answers.length, out_blob, diag)
+                             : kn_no_memory(diag, "reading an OpenCL program");
+    kn_strbuf_deinit(&answers);
+    return status;
+}
+
+kiln_status kn_opencl_make_answered(const kn_opencl_site *site, const kn_opencl_wish *wish,
+                                    bool is_pocl, cl_program program, kiln_blob **out_blob,
+                                    kiln_diag *diag)
+{
+    kiln_blob *bytes = NULL;
+    kiln_status status = kn_opencl_make_bytes(site, wish, is_pocl, program, &bytes, diag);
+    if (status == KILN_OK) {
+        status = join_answers(site, wish, program, bytes, out_blob, diag);
+    }
+    kiln_blob_release(bytes);
+    return status;
+}
+
+kiln_status kn_opencl_make_unit_answers(const kn_opencl_site *site, const kn_opencl_wish *wish,
+                                        cl_program program, kiln_blob **out_blob, kiln_diag *diag)
+{
+    return join_answers(site, wish, program, NULL, out_blob, diag);
 }
 
 /* --- loading ---------------------------------------------------------------------------------- */

@@ -457,6 +457,13 @@ kiln_status kn_opencl_request_init_under(kn_opencl_request *request, kiln_cache 
     return status;
 }
 
+kiln_status kn_opencl_request_mark_layer(kn_opencl_request *request, bool compile_only,
+                                         kiln_diag *diag)
+{
+    const char *form = compile_only ? "compiled" : "built";
+    return kiln_recipe_add_text(request->recipe, "layer", form, strlen(form), diag);
+}
+
 bool kn_opencl_request_still_true(kn_opencl_request *request)
 {
     bool holds = true;

@@ -41,6 +41,10 @@ kiln_status kn_opencl_request_init(kn_opencl_request *request, kiln_cache *cache
 kiln_status kn_opencl_request_init_under(kn_opencl_request *request, kiln_cache *cache,
                                          kn_opencl_wish *wish, const kn_opencl_api *api,
                                          kiln_diag *diag);
+/* Makes its key that of an entry of the OpenCL layer, which has what the driver said of the program
+ * besides. `compile_only`: of one that is compiled, to be linked later. */
+kiln_status kn_opencl_request_mark_layer(kn_opencl_request *request, bool compile_only,
+                                         kiln_diag *diag);
 void kn_opencl_request_deinit(kn_opencl_request *request);
 
 /* False when a header is no longer what the key says. */

@@ -59,6 +59,7 @@ static kiln_status join_options(const kiln_source *source, kn_strbuf *out, kiln_
 
 typedef struct compile_call {
     kn_opencl_request *request;
+    kn_wish_of of;
     const char *reason; /* why nothing is stored */
     uint64_t took;
     uint32_t compiles;
@@ -75,6 +76,23 @@ static void finish_program(const kn_opencl_request *request, kiln_blob **blob)
     }
 }
 
+static kiln_status read_entry(const compile_call *call, cl_program program, kiln_blob **out_blob,
+                              kiln_diag *diag)
+{
+    const kn_opencl_request *request = call->request;
+    const bool is_pocl = request->unit.is_pocl;
+    switch (call->of) {
+    case KN_WISH_OF_LAYER:
+        return kn_opencl_make_answered(&request->site, request->wish, is_pocl, program, out_blob,
+                                       diag);
+    case KN_WISH_OF_LAYER_UNIT:
+        return kn_opencl_make_unit_answers(&request->site, request->wish, program, out_blob, diag);
+    case KN_WISH_OF_DROPIN:
+        break;
+    }
+    return kn_opencl_make_bytes(&request->site, request->wish, is_pocl, program, out_blob, diag);
+}
+
 /* Binaries are read at once, also PoCL's: nothing will be launched here. */
 static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
@@ -82,17 +100,19 @@ static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *
     kn_opencl_request *request = call->request;
     cl_program program = NULL;
     kn_opencl_kernels kernels = {NULL, 0};
+    const bool unit = call->of == KN_WISH_OF_LAYER_UNIT;
     const uint64_t start = kn_clock_now();
-    kiln_status status = kn_opencl_make(request, &program, diag);
+    kiln_status status = unit ? kn_opencl_make_unit(request, &program, diag)
+                              : kn_opencl_make(request, &program, diag);
     if (status != KILN_OK) {
         return status;
     }
     /* Some drivers compile when a kernel is made, and have no binary before. */
-    if (kn_opencl_kernels_init(&request->site, program, NULL, 0, &kernels, NULL) == KILN_OK) {
+    if (!unit &&
+        kn_opencl_kernels_init(&request->site, program, NULL, 0, &kernels, NULL) == KILN_OK) {
         kn_opencl_kernels_deinit(&request->api, &kernels);
     }
-    status = kn_opencl_make_bytes(&request->site, request->wish, request->unit.is_pocl, program,
-                                  out_blob, diag);
+    status = read_entry(call, program, out_blob, diag);
     if (status != KILN_OK && status != KILN_E_NOMEM) {
         call->reason = "the driver returns no binary of it";
     } else if (status == KILN_OK && !kn_opencl_request_still_true(request)) {
@@ -100,7 +120,7 @@ static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *
         kiln_blob_release(*out_blob);
         *out_blob = NULL;
     }
-    if (status == KILN_OK && call->reason == NULL) {
+    if (status == KILN_OK && call->reason == NULL && !unit) {
         finish_program(request, out_blob);
     }
     (void)request->api.clReleaseProgram(program);
@@ -140,9 +160,16 @@ static kiln_status check_entries(const kn_opencl_request *request, const ahead *
     return status;
 }
 
-static kiln_status get_program(kn_opencl_request *request, ahead *job, kiln_diag *diag)
+static uint32_t recorded_flags(kn_wish_of of)
 {
-    compile_call call = {.request = request};
+    return (of != KN_WISH_OF_DROPIN ? KN_RECORDED_LAYER : 0) |
+           (of == KN_WISH_OF_LAYER_UNIT ? KN_RECORDED_COMPILE : 0);
+}
+
+static kiln_status get_program(kn_opencl_request *request, kn_wish_of of, ahead *job,
+                               kiln_diag *diag)
+{
+    compile_call call = {.request = request, .of = of};
     if (request->bypass[0] != '\0') {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "remove what keeps it from being cached",
                              name_of(job->source), "it bypasses the cache: %s", request->bypass);
@@ -158,13 +185,14 @@ static kiln_status get_program(kn_opencl_request *request, ahead *job, kiln_diag
     }
     if (status == KILN_OK) {
         kn_opencl_request_save(request);
-        kn_opencl_record(request, &job->info->key, 0, kiln_blob_compile_ns(job->blob));
+        kn_opencl_record(request, &job->info->key, recorded_flags(of),
+                         kiln_blob_compile_ns(job->blob));
         status = check_entries(request, job, diag);
     }
     return status;
 }
 
-kiln_status kn_dropin_compile_wish(kiln_cache *cache, kn_opencl_wish *wish,
+kiln_status kn_dropin_compile_wish(kiln_cache *cache, kn_opencl_wish *wish, kn_wish_of of,
                                    const kiln_source *source, kiln_blob **out_blob,
                                    kiln_build_info *info, kiln_diag *diag)
 {
@@ -172,7 +200,12 @@ kiln_status kn_dropin_compile_wish(kiln_cache *cache, kn_opencl_wish *wish,
     kn_opencl_request request;
     kiln_status status = kn_opencl_request_init(&request, cache, wish, diag);
     if (status == KILN_OK) {
-        status = get_program(&request, &job, diag);
+        if (of != KN_WISH_OF_DROPIN && request.bypass[0] == '\0') {
+            status = kn_opencl_request_mark_layer(&request, of == KN_WISH_OF_LAYER_UNIT, diag);
+        }
+        if (status == KILN_OK) {
+            status = get_program(&request, of, &job, diag);
+        }
         kn_opencl_request_deinit(&request);
     }
     *out_blob = job.blob;
@@ -199,7 +232,8 @@ static kiln_status compile_opencl(kiln_runtime *runtime, const kn_plan *plan, ah
                                              kn_strbuf_text(&options), &wish, diag);
     }
     if (status == KILN_OK) {
-        status = kn_dropin_compile_wish(runtime->cache, wish, source, &job->blob, job->info, diag);
+        status = kn_dropin_compile_wish(runtime->cache, wish, KN_WISH_OF_DROPIN, source, &job->blob,
+                                        job->info, diag);
     }
     kn_opencl_wish_release(wish);
     kn_strbuf_deinit(&options);

@@ -1,4 +1,4 @@
-/* Recorded calls of the OpenCL drop-in. */
+/* Recorded calls of the OpenCL drop-in and the OpenCL layer. */
 #include "replay/opencl.h"
 
 #include <stdlib.h>
@@ -127,6 +127,14 @@ static kiln_status call_parts_init(call_parts *parts, const kn_replay_program *p
     return KILN_OK;
 }
 
+static kn_wish_of wish_of(const kn_recorded *recorded)
+{
+    if ((recorded->flags & KN_RECORDED_LAYER) == 0) {
+        return KN_WISH_OF_DROPIN;
+    }
+    return (recorded->flags & KN_RECORDED_COMPILE) != 0 ? KN_WISH_OF_LAYER_UNIT : KN_WISH_OF_LAYER;
+}
+
 kiln_status kn_replay_opencl(const kn_replay_program *program, kiln_runtime *runtime,
                              const kn_plan *plan, kiln_blob **out_blob, kiln_build_info *info,
                              kiln_diag *diag)
@@ -154,7 +162,8 @@ kiln_status kn_replay_opencl(const kn_replay_program *program, kiln_runtime *run
     const kiln_source source = kn_replay_program_source(program);
     status = kn_opencl_wish_create(&request, &wish, diag);
     if (status == KILN_OK) {
-        status = kn_dropin_compile_wish(runtime->cache, wish, &source, out_blob, info, diag);
+        status = kn_dropin_compile_wish(runtime->cache, wish, wish_of(recorded), &source, out_blob,
+                                        info, diag);
     }
     kn_opencl_wish_release(wish);
     call_parts_deinit(&parts);

@@ -1,4 +1,5 @@
-/* Recorded calls of the OpenCL drop-in: the same wish, for a device of this machine. */
+/* Recorded calls of the OpenCL drop-in and of the OpenCL layer: the same wish, for a device of this
+ * machine. */
 #ifndef KILN_REPLAY_OPENCL_H
 #define KILN_REPLAY_OPENCL_H
 

@@ -21,7 +21,6 @@ _Static_assert(KILN_RECORDING_STAGES == KILN_STAGE_MAX, "one key a stage");
 typedef struct program_row {
     char *name;
     kn_door door;
-    uint32_t flags;
     kiln_language language;
     bool damaged;
 } program_row;
@@ -68,7 +67,6 @@ static kiln_status read_row(kiln_recording *recording, const uint8_t digest[KN_D
     if (status == KILN_OK) {
         *row = (program_row){.name = kn_text_copy(program.name != NULL ? program.name : ""),
                              .door = program.door,
-                             .flags = program.flags,
                              .language = program.language};
         status = row->name != NULL ? KILN_OK : KILN_E_NOMEM;
         kn_recorded_deinit(&program);
@@ -102,12 +100,6 @@ static kiln_status find_row(kiln_recording *recording, const uint8_t digest[KN_D
                : KILN_E_NOMEM;
 }
 
-static bool is_called(const program_row *row)
-{
-    return row->door == KN_DOOR_NVRTC ||
-           (row->flags & (KN_RECORDED_LAYER | KN_RECORDED_COMPILE)) != 0;
-}
-
 static kiln_status list_use(kiln_recording *recording, size_t place)
 {
     const kn_recording_use *use = &recording->files.uses[place];
@@ -118,18 +110,18 @@ static kiln_status list_use(kiln_recording *recording, size_t place)
     }
     const program_row *row = &recording->programs[index];
     recording->places[recording->use_count] = place;
-    recording->uses[recording->use_count++] =
-        (kiln_recorded_use){.struct_size = sizeof(kiln_recorded_use),
-                            .name = row->name,
-                            .target = use->target,
-                            .door = door_name(row->door),
-                            .language = row->language,
-                            .way = is_called(row) ? KILN_REPLAY_CALL : KILN_REPLAY_COMPILE,
-                            .program = index,
-                            .key = use->key,
-                            .first_ns = use->first_ns,
-                            .last_ns = use->last_ns,
-                            .compile_ns = use->compile_ns};
+    recording->uses[recording->use_count++] = (kiln_recorded_use){
+        .struct_size = sizeof(kiln_recorded_use),
+        .name = row->name,
+        .target = use->target,
+        .door = door_name(row->door),
+        .language = row->language,
+        .way = row->door == KN_DOOR_NVRTC ? KILN_REPLAY_CALL : KILN_REPLAY_COMPILE,
+        .program = index,
+        .key = use->key,
+        .first_ns = use->first_ns,
+        .last_ns = use->last_ns,
+        .compile_ns = use->compile_ns};
     return KILN_OK;
 }
 

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "layers/opencl/answers.h"
+#include "dropin/opencl_answers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

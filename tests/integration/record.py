@@ -5,6 +5,7 @@ import ctypes.util
 import hashlib
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -174,6 +175,24 @@ def check_glsl(root):
     print("ok: GLSL")
 
 
+def check_opencl_replay(root, place):
+    """Compiled again by kiln warm, also without its header, under the layer's own keys: the program finds all of it."""
+    elsewhere = {"KILN_CACHE_DIR": str(root / "elsewhere"), "POCL_CACHE_DIR": str(root / "pocl")}
+    (root / "pocl").mkdir()
+    (root / "inc").rename(root / "away")
+    told = json.loads(run(root, KILN, "warm", str(place), "--json", **elsewhere).stdout)
+    assert (told["compiled"], told["failed"], told["skipped"]) == (3, 0, 0), told
+    assert [k["key"] for k in told["kernels"]] == 3 * ["recorded"], told
+    (root / "away").rename(root / "inc")
+    again = json.loads(run(root, KILN, "warm", str(place), "--json", **elsewhere).stdout)
+    assert (again["compiled"], again["there"]) == (0, 3), again
+    shutil.rmtree(root / "pocl")
+    (root / "pocl").mkdir()
+    done = run(root, KILN, "exec", "--stats", "--", sys.executable, "-c", OPENCL_CLIENT, **elsewhere)
+    assert "2 hits, 0 compiled, 0 bypassed" in done.stderr, done.stderr  # built; linked, whose unit is not counted
+    print("ok: the OpenCL layer's programs, compiled again")
+
+
 def check_opencl(root):
     if ctypes.util.find_library("OpenCL") is None or "opencl:0" not in run(root, KILN, "devices").stdout:
         print("skipped: opencl: no device")
@@ -192,6 +211,7 @@ def check_opencl(root):
         assert unit["texts"][0][1:] == ("-DY", [("memory.h", named("#define M 2\n"))]), unit
         recording.only(door=OPENCL, flags=LAYER | LINKED)
         assert len(recording.programs) == 3, (origin, recording.programs)
+    check_opencl_replay(root, place)
     run(root, OPENCL_EXAMPLE, KILN_RECORD=str(root / "dropin"))
     p = Recording(root / "dropin").only(door=OPENCL, flags=0)
     assert p["texts"][0][1] == "-DFACTOR=3", p

@@ -13,7 +13,6 @@
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_worth.h"
 #include "interpose/session.h"
-#include "layers/opencl/answers.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 
@@ -55,24 +54,10 @@ static kiln_status read_finished(const kn_layer_program *program, kiln_blob **ou
     const kn_layer_build *build = program->build;
     const kn_opencl_wish *wish = build->wish;
     const kn_opencl_site site = {kn_layer_api(), wish->context, wish->devices[0]};
-    kiln_blob *bytes = NULL;
-    kn_strbuf answers;
-    kn_strbuf_init(&answers, 0);
     kiln_status status = kn_pocl_check_linker(build->takes_linker, diag);
-    if (status == KILN_OK) {
-        status = kn_opencl_make_bytes(&site, wish, true, program->handle, &bytes, diag);
-    }
-    if (status == KILN_OK) {
-        kn_answers_ask(kn_layer_target(), program->handle, (cl_uint)wish->device_count,
-                       wish->devices, true, &answers);
-        status = kn_strbuf_ok(&answers)
-                     ? kiln_blob_create(kiln_blob_data(bytes), kiln_blob_size(bytes), answers.data,
-                                        answers.length, out_blob, diag)
-                     : KILN_E_NOMEM;
-    }
-    kn_strbuf_deinit(&answers);
-    kiln_blob_release(bytes);
-    return status;
+    return status == KILN_OK
+               ? kn_opencl_make_answered(&site, wish, true, program->handle, out_blob, diag)
+               : status;
 }
 
 static void store_finished(const kn_layer_program *program, kiln_cache *cache, uint64_t expected)

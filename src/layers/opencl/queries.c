@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "layers/opencl/answers.h"
+#include "dropin/opencl_answers.h"
 #include "layers/opencl/build.h"
 
 static kn_span answers_of_build(const kn_layer_build *build)

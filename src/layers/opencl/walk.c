@@ -1,6 +1,6 @@
 /* See build.h: the walk of a program through the cache. Knows keys and entries; not what an
  * application sees. */
-#include "layers/opencl/answers.h"
+#include "dropin/opencl_answers.h"
 #include "layers/opencl/build.h"
 
 #include <stdlib.h>
@@ -41,13 +41,6 @@ void kn_layer_count_bypass(const char *reason, uint64_t took_ns)
 
 /* --- key -------------------------------------------------------------------------------------- */
 
-/* An entry of the layer has what the driver said of the program, which one of the drop-in lacks. */
-static kiln_status mark_recipe(kn_layer_walk *walk)
-{
-    const char *form = walk->compile_only ? "compiled" : "built";
-    return kiln_recipe_add_text(walk->request.recipe, "layer", form, strlen(form), NULL);
-}
-
 bool kn_layer_walk_init(kn_layer_walk *walk, kn_opencl_wish *wish, bool compile_only)
 {
     kiln_cache *cache = kn_session_cache();
@@ -66,7 +59,7 @@ bool kn_layer_walk_init(kn_layer_walk *walk, kn_opencl_wish *wish, bool compile_
         walk->reason = walk->request.bypass;
         return false;
     }
-    return mark_recipe(walk) == KILN_OK;
+    return kn_opencl_request_mark_layer(&walk->request, compile_only, NULL) == KILN_OK;
 }
 
 void kn_layer_walk_deinit(kn_layer_walk *walk)
@@ -79,37 +72,14 @@ void kn_layer_walk_deinit(kn_layer_walk *walk)
 
 /* --- a miss ----------------------------------------------------------------------------------- */
 
-/* The bytes with what the driver says of the program. `bytes` is NULL for what is only compiled. */
-static kiln_status join_answers(const kn_layer_walk *walk, const kiln_blob *bytes,
-                                kiln_blob **out_blob, kiln_diag *diag)
+static kiln_status read_built(const kn_layer_walk *walk, kiln_blob **out_blob, kiln_diag *diag)
 {
-    const kn_opencl_wish *wish = walk->request.wish;
-    kn_strbuf answers;
-    kn_strbuf_init(&answers, 0);
-    kn_answers_ask(kn_layer_target(), walk->program, (cl_uint)wish->device_count, wish->devices,
-                   !walk->compile_only, &answers);
-    kiln_status status = kn_strbuf_ok(&answers)
-                             ? kiln_blob_create(bytes != NULL ? kiln_blob_data(bytes) : "c",
-                                                bytes != NULL ? kiln_blob_size(bytes) : 1,
-                                                answers.data, answers.length, out_blob, diag)
-                             : kn_no_memory(diag, what);
-    kn_strbuf_deinit(&answers);
-    return status;
-}
-
-static kiln_status read_built(kn_layer_walk *walk, kiln_blob **out_blob, kiln_diag *diag)
-{
-    kiln_blob *bytes = NULL;
-    kiln_status status = KILN_OK;
-    if (!walk->compile_only) {
-        status = kn_opencl_make_bytes(&walk->request.site, walk->request.wish,
-                                      walk->request.unit.is_pocl, walk->program, &bytes, diag);
-    }
-    if (status == KILN_OK) {
-        status = join_answers(walk, bytes, out_blob, diag);
-    }
-    kiln_blob_release(bytes);
-    return status;
+    const kn_opencl_request *request = &walk->request;
+    return walk->compile_only
+               ? kn_opencl_make_unit_answers(&request->site, request->wish, walk->program, out_blob,
+                                             diag)
+               : kn_opencl_make_answered(&request->site, request->wish, request->unit.is_pocl,
+                                         walk->program, out_blob, diag);
 }
 
 static kiln_status ask_driver(void *user, kiln_blob **out_blob, kiln_diag *diag)

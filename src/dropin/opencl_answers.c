@@ -1,6 +1,6 @@
 /* See answers.h. A record: kind, first, second, name, code, length, each 32 bits, little-endian,
  * and the bytes. */
-#include "layers/opencl/answers.h"
+#include "dropin/opencl_answers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void append_record(kn_strbuf *out, const kn_answer_query *query, cl_int c
 }
 
 typedef struct answer_subject {
-    const cl_icd_dispatch *target;
+    const kn_opencl_api *api;
     cl_program program;
     cl_device_id device;
     cl_kernel kernel;
@@ -40,19 +40,19 @@ static cl_int put_question(const answer_subject *of, const kn_answer_query *quer
 {
     switch (query->kind) {
     case KN_ANSWER_BUILD:
-        return of->target->clGetProgramBuildInfo(of->program, of->device, query->name, size, value,
-                                                 out_size);
+        return of->api->clGetProgramBuildInfo(of->program, of->device, query->name, size, value,
+                                              out_size);
     case KN_ANSWER_PROGRAM:
-        return of->target->clGetProgramInfo(of->program, query->name, size, value, out_size);
+        return of->api->clGetProgramInfo(of->program, query->name, size, value, out_size);
     case KN_ANSWER_NAME:
     case KN_ANSWER_KERNEL:
-        return of->target->clGetKernelInfo(of->kernel, query->name, size, value, out_size);
+        return of->api->clGetKernelInfo(of->kernel, query->name, size, value, out_size);
     case KN_ANSWER_ARG:
-        return of->target->clGetKernelArgInfo(of->kernel, query->second, query->name, size, value,
-                                              out_size);
+        return of->api->clGetKernelArgInfo(of->kernel, query->second, query->name, size, value,
+                                           out_size);
     case KN_ANSWER_GROUP:
-        return of->target->clGetKernelWorkGroupInfo(of->kernel, of->device, query->name, size,
-                                                    value, out_size);
+        return of->api->clGetKernelWorkGroupInfo(of->kernel, of->device, query->name, size, value,
+                                                 out_size);
     }
     return CL_INVALID_VALUE;
 }
@@ -83,7 +83,7 @@ static void record_kernel(const answer_subject *of, uint32_t number, kn_strbuf *
     record_answer(of, &query, out);
     query = (kn_answer_query){KN_ANSWER_KERNEL, number, 0, CL_KERNEL_ATTRIBUTES};
     record_answer(of, &query, out);
-    if (of->target->clGetKernelInfo(of->kernel, CL_KERNEL_NUM_ARGS, sizeof(args), &args, NULL) !=
+    if (of->api->clGetKernelInfo(of->kernel, CL_KERNEL_NUM_ARGS, sizeof(args), &args, NULL) !=
         CL_SUCCESS) {
         args = 0;
     }
@@ -110,29 +110,29 @@ static void record_kernels(answer_subject of, cl_uint count, const cl_device_id 
                            kn_strbuf *out)
 {
     cl_uint kernels = 0;
-    cl_int code = of.target->clCreateKernelsInProgram(of.program, 0, NULL, &kernels);
+    cl_int code = of.api->clCreateKernelsInProgram(of.program, 0, NULL, &kernels);
     cl_kernel *made = code == CL_SUCCESS && kernels > 0 && kernels <= KERNELS_LIMIT
                           ? calloc(kernels, sizeof(cl_kernel))
                           : NULL;
     if (made != NULL &&
-        of.target->clCreateKernelsInProgram(of.program, kernels, made, NULL) == CL_SUCCESS) {
+        of.api->clCreateKernelsInProgram(of.program, kernels, made, NULL) == CL_SUCCESS) {
         for (cl_uint i = 0; i < kernels; i++) {
             of.kernel = made[i];
             record_kernel(&of, i, out);
             record_groups(of, i, count, devices, out);
-            (void)of.target->clReleaseKernel(made[i]);
+            (void)of.api->clReleaseKernel(made[i]);
         }
     }
     free(made);
 }
 
-void kn_answers_ask(const cl_icd_dispatch *target, cl_program program, cl_uint count,
+void kn_answers_ask(const kn_opencl_api *api, cl_program program, cl_uint count,
                     const cl_device_id *devices, bool kernels, kn_strbuf *out)
 {
     static const cl_program_build_info builds[] = {CL_PROGRAM_BUILD_STATUS, CL_PROGRAM_BUILD_LOG,
                                                    CL_PROGRAM_BINARY_TYPE};
     static const cl_program_info programs[] = {CL_PROGRAM_NUM_KERNELS, CL_PROGRAM_KERNEL_NAMES};
-    answer_subject of = {.target = target, .program = program};
+    answer_subject of = {.api = api, .program = program};
     for (cl_uint i = 0; i < count; i++) {
         of.device = devices[i];
         for (size_t k = 0; k < sizeof(builds) / sizeof(*builds); k++) {

@@ -1,14 +1,15 @@
-/* What a driver said of a program that it had compiled, kept with its binary: a load loses the log,
- * and with some drivers attributes and names of arguments. Made of a built program, kept as facts
- * of an entry, asked on a hit. Pure but for the calls that ask the driver. */
-#ifndef KILN_LAYERS_OPENCL_ANSWERS_H
-#define KILN_LAYERS_OPENCL_ANSWERS_H
+/* What a driver said of a program that it had compiled, kept with its binary in entries of the
+ * OpenCL layer: a load loses the log, and with some drivers attributes and names of arguments. Made
+ * of a built program, kept as facts of an entry, asked on a hit. Pure but for the calls that ask
+ * the driver. */
+#ifndef KILN_DROPIN_OPENCL_ANSWERS_H
+#define KILN_DROPIN_OPENCL_ANSWERS_H
 
 #include <stdbool.h>
 
+#include "backends/opencl/opencl.h"
 #include "base/span.h"
 #include "base/strbuf.h"
-#include "layers/opencl/api.h"
 
 /* Of what a question is asked. */
 typedef enum kn_answer_kind {
@@ -28,7 +29,7 @@ typedef struct kn_answer_query {
 
 /* Asks a program that was built, for `count` devices. Where it is built to an executable its
  * kernels are made, and released again: `kernels`. The result is empty on failure. */
-void kn_answers_ask(const cl_icd_dispatch *target, cl_program program, cl_uint count,
+void kn_answers_ask(const kn_opencl_api *api, cl_program program, cl_uint count,
                     const cl_device_id *devices, bool kernels, kn_strbuf *out);
 
 /* False if these are not whole answers. */
