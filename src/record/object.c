@@ -265,10 +265,30 @@ bool kn_object_has_use(const char *root, const kiln_key *key, uint64_t *out_age_
     return there;
 }
 
-bool kn_object_touch_use(const char *root, const kiln_key *key)
+/* Two processes at once may count one day. */
+static kiln_status count_day(const char *root, const kiln_key *key, const char *path)
+{
+    kn_recorded_use use;
+    void *bytes = NULL;
+    size_t size = 0;
+    uint64_t written = 0;
+    kiln_status status = kn_file_read(path, KN_OBJECT_USE_MAX, true, &bytes, &size, NULL, NULL);
+    if (status == KILN_OK) {
+        status = kn_recorded_use_decode(kn_span_of(bytes, size), &use, NULL);
+    }
+    if (status == KILN_OK) {
+        use.days += use.days < UINT32_MAX ? 1 : 0;
+        status = kn_object_put_use(root, key, &use, &written, NULL);
+    }
+    free(bytes);
+    return status;
+}
+
+bool kn_object_stamp_use(const char *root, const kiln_key *key)
 {
     char *path = kn_object_path(root, "uses", key->bytes);
-    const bool touched = path != NULL && kn_file_touch(path) == KILN_OK;
+    const bool stamped =
+        path != NULL && (count_day(root, key, path) == KILN_OK || kn_file_touch(path) == KILN_OK);
     free(path);
-    return touched;
+    return stamped;
 }

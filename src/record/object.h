@@ -15,6 +15,8 @@
 
 /* Larger texts are not recorded: KILN_E_UNSUPPORTED. */
 #define KN_OBJECT_MAX ((size_t)64 << 20)
+/* No use is larger. */
+#define KN_OBJECT_USE_MAX ((size_t)64 << 10)
 
 /* "objects", "programs" or "uses" below `root`; free(). NULL: no memory. */
 char *kn_object_path(const char *root, const char *kind, const uint8_t digest[KN_DIGEST_SIZE]);
@@ -38,7 +40,7 @@ kiln_status kn_object_put_use(const char *root, const kiln_key *key, const kn_re
                               uint64_t *out_written, kiln_diag *diag);
 /* Whether a use is there; one stat. `out_age_s`, may be NULL: how long ago it was touched. */
 bool kn_object_has_use(const char *root, const kiln_key *key, uint64_t *out_age_s);
-/* Sets the time of its last use to now. False if it cannot be. */
-bool kn_object_touch_use(const char *root, const kiln_key *key);
+/* Sets the time of its last use to now, and counts one day more. False if it is not there. */
+bool kn_object_stamp_use(const char *root, const kiln_key *key);
 
 #endif

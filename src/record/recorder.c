@@ -216,7 +216,7 @@ bool kn_draft_begin(kn_draft *draft, kiln_cache *cache, const kiln_key *key)
     }
     if (kn_object_has_use(recorder->root, key, &age_s)) {
         if (!see_key(recorder, key) && age_s >= STAMP_AGE_S) {
-            (void)kn_object_touch_use(recorder->root, key); /* it may be older than it is used */
+            (void)kn_object_stamp_use(recorder->root, key); /* it may be older than it is used */
         }
         return false;
     }

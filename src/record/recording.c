@@ -10,7 +10,6 @@
 #include "sys/publish.h"
 
 #define MARKER_LIMIT 64u
-#define USE_LIMIT ((size_t)64 << 10)
 #define PROGRAM_LIMIT ((size_t)64 << 20)
 
 static const char opening[] = "opening a recording";
@@ -213,7 +212,8 @@ static kiln_status keep_use(use_list *list, const kiln_key *key, const kn_record
                                .target = target,
                                .first_ns = use->first_ns,
                                .last_ns = last_ns,
-                               .compile_ns = use->compile_ns};
+                               .compile_ns = use->compile_ns,
+                               .days = use->days};
     memcpy(kept->program, use->program, sizeof(kept->program));
     list->recording->use_count++;
     return KILN_OK;
@@ -231,7 +231,7 @@ static kiln_status read_use(void *user, const char *path, const char *name)
     if (kiln_key_parse(name, &key, NULL) != KILN_OK) {
         return KILN_OK; /* not one of ours */
     }
-    kiln_status status = kn_file_read(path, USE_LIMIT, true, &bytes, &size, &facts, &own);
+    kiln_status status = kn_file_read(path, KN_OBJECT_USE_MAX, true, &bytes, &size, &facts, &own);
     if (status == KILN_OK) {
         status = kn_recorded_use_decode(kn_span_of(bytes, size), &use, &own);
     }

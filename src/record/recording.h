@@ -22,6 +22,7 @@ typedef struct kn_recording_use {
     char *target;
     int64_t first_ns, last_ns; /* since 1970 */
     uint64_t compile_ns;
+    uint32_t days; /* on how many it was used */
 } kn_recording_use;
 
 typedef struct kn_recording {

@@ -145,6 +145,9 @@ bool kn_recorded_use_encode(const kn_recorded_use *use, kn_strbuf *out)
     append_u64(out, (uint64_t)use->first_ns);
     append_u64(out, use->compile_ns);
     const bool good = use->target != NULL && append_string(out, use->target);
+    if (use->days > 1) {
+        append_u32(out, use->days); /* the first kilns to record wrote none */
+    }
     return seal_from(out, start, good, KN_FRAME_USE);
 }
 
@@ -378,6 +381,7 @@ kiln_status kn_recorded_use_decode(kn_span bytes, kn_recorded_use *out_use, kiln
         out_use->first_ns = (int64_t)take_u64(&from);
         out_use->compile_ns = take_u64(&from);
         out_use->target = take_string(&from);
+        out_use->days = from.why == NULL && from.rest.length > 0 ? take_u32(&from) : 1;
         status = end_reading(&from, KN_FRAME_USE, diag);
     }
     return status;

@@ -104,6 +104,7 @@ typedef struct kn_recorded_use {
     const char *target;
     int64_t first_ns;    /* the first use, since 1970 */
     uint64_t compile_ns; /* what the compile took; 0: it is not known */
+    uint32_t days;       /* on how many it was used; 0 of one that is new is 1 */
 } kn_recorded_use;
 
 /* Appends the file's bytes. The buffer's failure is the only one. False, and nothing appended, for

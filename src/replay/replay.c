@@ -22,6 +22,7 @@ typedef struct program_row {
     char *name;
     kn_door door;
     kiln_language language;
+    size_t same; /* index of the first that is compiled as this one is */
     bool damaged;
 } program_row;
 
@@ -29,6 +30,7 @@ struct kiln_recording {
     kn_recording files;
     kn_scratch scratch;
     kn_map known; /* digest -> index + 1 */
+    kn_map alike; /* digest of what a replay takes of a program -> index + 1 */
     program_row *programs;
     size_t program_count;
     kiln_recorded_use *uses;
@@ -57,6 +59,40 @@ static void note_trouble(kiln_recording *recording, const uint8_t digest[KN_DIGE
     }
 }
 
+/* Files of a toolchain are this machine's, whatever they were: programs that differ in those alone,
+ * since two compilers saw them, are one. */
+static kiln_status find_same(kiln_recording *recording, const kn_recorded *program, size_t own,
+                             size_t *out_same)
+{
+    uint8_t digest[KN_DIGEST_SIZE];
+    kn_strbuf bytes;
+    kn_recorded less = *program;
+    kn_recorded_file *files = (kn_recorded_file *)calloc(program->file_count + 1, sizeof(*files));
+    if (files == NULL) {
+        return KILN_E_NOMEM;
+    }
+    less.files = files;
+    less.file_count = 0;
+    for (size_t i = 0; i < program->file_count; i++) {
+        if (!program->files[i].system) {
+            files[less.file_count++] = program->files[i];
+        }
+    }
+    kn_strbuf_init(&bytes, 0);
+    bool good = kn_recorded_encode(&less, &bytes) && kn_strbuf_ok(&bytes) &&
+                kn_digest_of(kn_strbuf_text(&bytes), bytes.length, digest);
+    const uintptr_t known =
+        good ? (uintptr_t)kn_map_find(&recording->alike, digest, sizeof(digest)) : 0;
+    *out_same = known > 0 ? known - 1 : own;
+    if (good && known == 0) {
+        good = kn_map_put(&recording->alike, digest, sizeof(digest), (void *)(uintptr_t)(own + 1),
+                          NULL); // NOLINT
+    }
+    kn_strbuf_deinit(&bytes);
+    free(files);
+    return good ? KILN_OK : KILN_E_NOMEM;
+}
+
 static kiln_status read_row(kiln_recording *recording, const uint8_t digest[KN_DIGEST_SIZE],
                             program_row *row)
 {
@@ -68,7 +104,13 @@ static kiln_status read_row(kiln_recording *recording, const uint8_t digest[KN_D
         *row = (program_row){.name = kn_text_copy(program.name != NULL ? program.name : ""),
                              .door = program.door,
                              .language = program.language};
-        status = row->name != NULL ? KILN_OK : KILN_E_NOMEM;
+        status = row->name != NULL
+                     ? find_same(recording, &program, recording->program_count, &row->same)
+                     : KILN_E_NOMEM;
+        if (status != KILN_OK) {
+            free(row->name);
+            row->name = NULL;
+        }
         kn_recorded_deinit(&program);
     } else if (status != KILN_E_NOMEM) {
         note_trouble(recording, digest, &own);
@@ -117,11 +159,12 @@ static kiln_status list_use(kiln_recording *recording, size_t place)
         .door = door_name(row->door),
         .language = row->language,
         .way = row->door == KN_DOOR_NVRTC ? KILN_REPLAY_CALL : KILN_REPLAY_COMPILE,
-        .program = index,
+        .program = row->same,
         .key = use->key,
         .first_ns = use->first_ns,
         .last_ns = use->last_ns,
-        .compile_ns = use->compile_ns};
+        .compile_ns = use->compile_ns,
+        .days = use->days};
     return KILN_OK;
 }
 
@@ -155,6 +198,7 @@ kiln_status kiln_recording_open(const char *path, kiln_recording **out_recording
     }
     kn_scratch_init(&recording->scratch);
     kn_map_init(&recording->known);
+    kn_map_init(&recording->alike);
     kiln_status status = kn_recording_open(path, &recording->files, diag);
     if (status == KILN_OK && list_uses(recording) != KILN_OK) {
         status = kn_no_memory(diag, opening);
@@ -179,6 +223,7 @@ void kiln_recording_close(kiln_recording *recording)
     free(recording->uses);
     free(recording->places);
     kn_map_deinit(&recording->known);
+    kn_map_deinit(&recording->alike);
     kn_recording_close(&recording->files);
     kn_scratch_deinit(&recording->scratch);
     free(recording);

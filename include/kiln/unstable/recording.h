@@ -38,10 +38,11 @@ typedef struct kiln_recorded_use {
     const char *door;   /* "walk", "opencl", "nvrtc": whose call it was */
     kiln_language language;
     kiln_replay_way way;
-    size_t program; /* equal for uses of one program */
+    size_t program; /* equal for uses of one program, whatever its toolchain's headers were */
     kiln_key key;   /* of its first stage */
     int64_t first_ns, last_ns;
     uint64_t compile_ns; /* 0: not known */
+    uint32_t days;       /* on how many it was used, about */
 } kiln_recorded_use;
 
 /* The uses in order of the first; NULL past the last one.

@@ -42,7 +42,7 @@ static const opt_spec specs[] = {
     {"drop-in", 0, OPT_FLAG, offsetof(warm_options, drop_in), NULL,
      "for a program that calls kiln's drop-in (OpenCL, CUDA)"},
     {"stale", 0, OPT_FLAG, offsetof(warm_options, stale), NULL,
-     "what the cache's own recording has, used last first: after a driver has changed"},
+     "what the cache's own recording has, used most first: after a driver has changed"},
     {"within", 0, OPT_DURATION, offsetof(warm_options, within), "AGE",
      "of a recording, only what was used in the last AGE (30d)"},
     {"for", 0, OPT_DURATION, offsetof(warm_options, time), "TIME",
@@ -347,7 +347,7 @@ static kiln_status read_recording(warm_work *work, const char *path, kiln_diag *
     const warm_options *options = work->options;
     cli_pool *pool = work->context->pool;
     work->recorded.within_ns = options->within.given ? options->within.value : 0;
-    work->recorded.latest_first = options->stale;
+    work->recorded.stale = options->stale;
     kiln_status status = warm_recorded_open(path, work->context->console, &work->recorded, diag);
     if (status != KILN_OK) {
         return status;
@@ -423,7 +423,7 @@ const cli_command cmd_warm = {
         "compiled again, under the key that its own call has, in order of first use; without\n"
         "--target for the targets that were recorded. With --stale it is the recording that the "
         "cache\n"
-        "keeps by itself, what was used last first: after a driver or compiler has changed.",
+        "keeps by itself, what was used most first: after a driver or compiler has changed.",
     .options = specs,
     .options_size = sizeof(warm_options),
     .min_arguments = 0,

@@ -39,7 +39,7 @@ typedef struct warm_item {
     const char *reason;
     kiln_diag
         *trouble;  /* of what failed, with the compiler's log, to be reported when all are done */
-    uint64_t uses; /* with --used */
+    uint64_t uses; /* with --used; with --stale the days on which it was used */
     int64_t last_use_ns; /* the same */
     size_t place;
 } warm_item;

@@ -6,6 +6,7 @@
 
 #include "cli/diag.h"
 #include "cli/host.h"
+#include "warm/warm_order.h"
 
 kiln_status warm_recorded_open(const char *path, cli_console *console, warm_recorded *out,
                                kiln_diag *diag)
@@ -98,6 +99,7 @@ static warm_item describe_item(const kiln_recorded_use *use, size_t index, size_
                        .use_index = index,
                        .target = target,
                        .variant_name = "",
+                       .uses = use->days,
                        .last_use_ns = use->last_ns};
 }
 
@@ -143,14 +145,52 @@ static size_t list_for_targets(const warm_recorded *recorded, const cli_targets 
     return made;
 }
 
-static int compare_last_use(const void *left, const void *right)
+/* Uses of one program for one target, the last one first. */
+static int compare_programs(const void *left, const void *right)
 {
     const warm_item *a = left;
     const warm_item *b = right;
+    if (a->use->program != b->use->program) {
+        return a->use->program < b->use->program ? -1 : 1;
+    }
+    if (a->target != b->target) {
+        return a->target < b->target ? -1 : 1;
+    }
     if (a->last_use_ns != b->last_use_ns) {
         return a->last_use_ns > b->last_use_ns ? -1 : 1;
     }
     return a->use_index < b->use_index ? -1 : a->use_index > b->use_index;
+}
+
+static int compare_first_use(const void *left, const void *right)
+{
+    const warm_item *a = left;
+    const warm_item *b = right;
+    return a->use_index < b->use_index ? -1 : a->use_index > b->use_index;
+}
+
+/* A program that went through several drivers has a use, and a key, of each: the last one stands
+ * for it, with the days of all. Used on most days first, then last. */
+static void order_stale(warm_list *list)
+{
+    size_t kept = 0;
+    if (list->count > 1) {
+        qsort(list->items, list->count, sizeof(warm_item), compare_programs);
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        warm_item *last = kept > 0 ? &list->items[kept - 1] : NULL;
+        if (last != NULL && last->use->program == list->items[i].use->program &&
+            last->target == list->items[i].target) {
+            last->uses += list->items[i].uses;
+        } else {
+            list->items[kept++] = list->items[i];
+        }
+    }
+    list->count = kept;
+    if (kept > 1) {
+        qsort(list->items, kept, sizeof(warm_item), compare_first_use);
+    }
+    warm_order(list->items, kept);
 }
 
 kiln_status warm_recorded_list(const warm_recorded *recorded, const cli_targets *targets,
@@ -166,8 +206,8 @@ kiln_status warm_recorded_list(const warm_recorded *recorded, const cli_targets 
     out_list->count = recorded->as_recorded
                           ? list_as_recorded(recorded, targets, out_list->items)
                           : list_for_targets(recorded, targets, places, out_list->items);
-    if (recorded->latest_first && out_list->count > 1) {
-        qsort(out_list->items, out_list->count, sizeof(warm_item), compare_last_use);
+    if (recorded->stale) {
+        order_stale(out_list);
     }
     return KILN_OK;
 }

@@ -14,7 +14,7 @@
 typedef struct warm_recorded {
     kiln_recording *recording;
     uint64_t within_ns;    /* only what was used so long ago at most; 0: all */
-    bool latest_first;     /* not in order of the first use */
+    bool stale;            /* used most first: not in order of the first use */
     bool as_recorded;      /* no targets were named */
     exec_helpers *helpers; /* NULL until it is set: for what is replayed by calls */
 } warm_recorded;

@@ -127,6 +127,16 @@ static void nobody_else_may_read_a_recording(void **state)
     free(objects);
 }
 
+static uint32_t days_of_only_use(const char *root)
+{
+    kn_recording recording;
+    assert_int_equal(kn_recording_open(root, &recording, NULL), KILN_OK);
+    assert_int_equal(recording.use_count, 1);
+    const uint32_t days = recording.uses[0].days;
+    kn_recording_close(&recording);
+    return days;
+}
+
 static void the_last_use_is_stamped_once_a_day(void **state)
 {
     recorder_world *w = *state;
@@ -145,11 +155,19 @@ static void the_last_use_is_stamped_once_a_day(void **state)
     rw_close(w);
     assert_int_equal(stat(use, &facts), 0);
     assert_int_equal(facts.st_mtime, now - 7200);
+    assert_int_equal(days_of_only_use(w->recording), 1);
     assert_int_equal(utimensat(AT_FDCWD, use, days, 0), 0);
     rw_open(w, 0);
     assert_false(rw_record(w->cache, "k", "text", "header"));
     assert_int_equal(stat(use, &facts), 0);
     assert_in_range(facts.st_mtime, now - 100, now + 100);
+    assert_int_equal(days_of_only_use(w->recording), 2);
+    assert_int_equal(utimensat(AT_FDCWD, use, days, 0), 0);
+    rw_close(w);
+    rw_open(w, 0);
+    assert_false(rw_record(w->cache, "k", "text", "header"));
+    assert_false(rw_record(w->cache, "k", "text", "header"));
+    assert_int_equal(days_of_only_use(w->recording), 3);
     free(use);
 }
 

@@ -260,9 +260,9 @@ static void a_use_is_found_and_touched(void **state)
     record(root, "key", "cuda:sm_90", 1);
     assert_true(kn_object_has_use(root, &key, &age));
     assert_in_range(age, 0, 60);
-    assert_true(kn_object_touch_use(root, &key));
+    assert_true(kn_object_stamp_use(root, &key));
     assert_false(kn_object_has_use(root, &other, NULL));
-    assert_false(kn_object_touch_use(root, &other));
+    assert_false(kn_object_stamp_use(root, &other));
 }
 
 static bool read_all(void *user)
