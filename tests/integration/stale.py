@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stale.py KILN: a compiler that changes under a running cache. What was used is compiled again by `kiln warm --stale`,
+"""stale.py KILN TAPE: a compiler that changes under a running cache. What was used is compiled again by `kiln warm --stale`,
 used most first; programs then hit, and so they do with the first compiler, which came back."""
 import json
 import os
@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-KILN = sys.argv[1]
+KILN, TAPE = sys.argv[1:3]
 TARGET = "cpu:x86-64-v2" if os.uname().machine == "x86_64" else "cpu"
 SOURCE = """#include <kiln_kernel.h>
 KILN_KERNEL({name}, KILN_INOUT(float, y))
@@ -54,30 +54,50 @@ class World:
             os.utime(use, (then, then))
 
 
-def main():
+def check_device(root):
+    """A driver's new version may call its device otherwise."""
+    world = World(root)
+    found = [line.split() for line in world.run("gcc", "devices", "-b", "opencl").splitlines() if line.startswith("opencl:")]
+    target = next((word for row in found for word in row if word.startswith("opencl-pocl-")), None)
+    if target is None:
+        print("skipped: opencl: no device of PoCL")
+        return
+    (world.root / "k.cl").write_text("__kernel void k(__global int *a) { *a = 1; }\n")
+    for name in ("opencl-pocl-gone", "opencl-other-lost"):
+        subprocess.run([TAPE, world.cache / "recording", "opencl", "opencl:" + name, "1", "k.cl"], cwd=root, check=True)
+    told = json.loads(world.run("gcc", "warm", "--stale", "--json"))
+    rows = sorted((row["target"], row["result"]) for row in told["kernels"])
+    assert rows == [("opencl:opencl-other-lost", "skipped"), ("opencl:" + target, "compiled")], rows
+    told = json.loads(world.run("gcc", "warm", world.cache / "recording", "--json"))
+    assert [row["result"] for row in told["kernels"]] == 2 * ["skipped"], told  # only where it was asked for
+    print("ok: a device of another name")
+
+
+def check_compilers(root):
+    """Uses of one, two and three days; then the other compiler, and the first one again."""
     first, second = shutil.which("gcc"), shutil.which("clang")
     if first is None or second is None:
-        print("SKIP: gcc and clang are not both installed")
-        sys.exit(77)
-    with tempfile.TemporaryDirectory() as root:
-        world = World(root)
-        names = ("rare", "often", "last")
-        assert [world.use(first, name) for name in names] == 3 * ["compiled"]
-        for days in (9, 7):  # two days more of one, and then one of another
-            world.age(days)
-            assert world.use(first, "often") == "disk"
-        world.age(2)
-        assert world.use(first, "last") == "disk"
-        order = ["./often.c", "./last.c", "./rare.c"]
-        assert world.stale(first) == [(name, "there", "recorded") for name in order], world.stale(first)
-        assert world.stale(second) == [(name, "compiled", "other") for name in order]
-        assert [world.use(second, name) for name in names] == 3 * ["disk"]
-        # Now each has a key of either compiler: one row stands for both.
-        assert world.stale(second) == [(name, "there", "recorded") for name in order], world.stale(second)
-        assert [world.use(first, name) for name in names] == 3 * ["disk"]
-        (world.root / "last.c").unlink()  # the recording has it
-        assert [row[1] for row in world.stale(first)] == 3 * ["there"]
-        print("ok: gcc, clang and gcc again under one cache")
+        print("skipped: cpu: gcc and clang are not both installed")
+        return
+    world = World(root)
+    names, order = ("rare", "often", "last"), ("./often.c", "./last.c", "./rare.c")
+    assert [world.use(first, name) for name in names] == 3 * ["compiled"]
+    for days in (9, 7):
+        world.age(days)
+        assert world.use(first, "often") == "disk"
+    world.age(2)
+    assert world.use(first, "last") == "disk"
+    assert world.stale(first) == [(name, "there", "recorded") for name in order]
+    assert world.stale(second) == [(name, "compiled", "other") for name in order]
+    assert [world.use(second, name) for name in names] == 3 * ["disk"]
+    # Now each has a key of either compiler: one row stands for both.
+    assert world.stale(second) == [(name, "there", "recorded") for name in order]
+    assert [world.use(first, name) for name in names] == 3 * ["disk"]
+    (world.root / "last.c").unlink()  # the recording has it
+    assert [row[1] for row in world.stale(first)] == 3 * ["there"]
+    print("ok: gcc, clang and gcc again under one cache")
 
 
-main()
+for check in (check_compilers, check_device):
+    with tempfile.TemporaryDirectory() as folder:
+        check(folder)

@@ -198,8 +198,11 @@ static kiln_status open_targets(warm_work *work, kiln_diag *diag)
     cli_pool *pool = work->context->pool;
     kiln_status status = targets_open(&work->targets, work->cache, pool, diag);
     if (status == KILN_OK && work->recorded.recording != NULL) {
-        status = exec_helpers_create(pool, work->mutex, kiln_cache_root(work->cache),
-                                     &work->recorded.helpers, diag);
+        status = warm_recorded_adopt(&work->recorded, &work->targets, pool, diag);
+        if (status == KILN_OK) {
+            status = exec_helpers_create(pool, work->mutex, kiln_cache_root(work->cache),
+                                         &work->recorded.helpers, diag);
+        }
         return status == KILN_OK
                    ? warm_recorded_list(&work->recorded, &work->targets, pool, &work->list, diag)
                    : status;
@@ -279,6 +282,9 @@ static void choose_items(warm_work *work)
 static exit_code compile_all(warm_work *work)
 {
     choose_items(work);
+    for (size_t i = 0; i < work->targets.count; i++) {
+        work->names[i] = work->targets.items[i].name;
+    }
     kiln_diag diag = KILN_DIAG_INIT;
     size_t jobs = 1;
     warm_result result = {
@@ -369,9 +375,6 @@ static kiln_status read_arguments(warm_work *work, const opt_list *arguments, ki
     }
     if (status == KILN_OK && options->shard != NULL) {
         status = warm_shard_read(options->shard, &work->shard, diag);
-    }
-    for (size_t i = 0; i < work->targets.count; i++) {
-        work->names[i] = work->targets.items[i].name;
     }
     return status == KILN_OK && path == NULL ? read_manifests(work, arguments, diag) : status;
 }

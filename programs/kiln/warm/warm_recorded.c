@@ -51,6 +51,7 @@ kiln_status warm_recorded_targets(warm_recorded *recorded, cli_pool *pool, cli_t
         if (find_target(out_targets, name) < out_targets->count) {
             continue;
         }
+        const size_t place = out_targets->count;
         if (out_targets->count == TARGETS_MAX) {
             return kiln_diag_set(diag, KILN_E_INVALID, "name those that you want with --target",
                                  "reading a recording", "it has more than %d targets", TARGETS_MAX);
@@ -60,8 +61,73 @@ kiln_status warm_recorded_targets(warm_recorded *recorded, cli_pool *pool, cli_t
             return diag_no_memory(diag, "reading a recording");
         }
         out_targets->items[out_targets->count++] = (cli_target){.name = copy};
+        recorded->names[place] = copy;
+        recorded->stand_ins[place] = place;
     }
     return KILN_OK;
+}
+
+/* How much of "opencl-pocl-cpu" two targets share, if that is more than "opencl-pocl-". */
+static size_t measure_kinship(const char *left, const char *right)
+{
+    size_t length = 0, words = 0;
+    while (left[length] != '\0' && left[length] == right[length]) {
+        words += left[length] == '-';
+        length++;
+    }
+    return words >= 2 ? length : 0;
+}
+
+/* The target of a device that is here, for the one of `name`; "": the device itself is here, or
+ * none is like it. */
+static kiln_status find_stand_in(const cli_target *target, cli_pool *pool, const char **out_name,
+                                 kiln_diag *diag)
+{
+    const size_t backend = strcspn(target->name, ":");
+    const char *gone = target->name + backend + (target->name[backend] == ':');
+    size_t most = 0;
+    *out_name = "";
+    if (strncmp(gone, target->name, backend) != 0 || gone[backend] != '-') {
+        return KILN_OK; /* no device's: what the backend compiles for by its name */
+    }
+    for (size_t i = 0; i < kiln_runtime_device_count(target->runtime); i++) {
+        const kiln_device_info *info =
+            kiln_device_properties(kiln_runtime_device(target->runtime, i));
+        const size_t kinship = measure_kinship(gone, info->target);
+        if (strcmp(gone, info->target) == 0) {
+            *out_name = "";
+            return KILN_OK;
+        }
+        if (kinship > most) {
+            most = kinship;
+            *out_name = pool_format(pool, "%s:%s", info->backend, info->target);
+            if (*out_name == NULL) {
+                return diag_no_memory(diag, "reading a recording");
+            }
+        }
+    }
+    return KILN_OK;
+}
+
+/* A driver's new version may have another name for its device: PoCL 3.1 has "pthread", 5.0 "cpu".
+ */
+kiln_status warm_recorded_adopt(warm_recorded *recorded, cli_targets *targets, cli_pool *pool,
+                                kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    const bool wanted = recorded->stale && recorded->as_recorded;
+    for (size_t i = 0; status == KILN_OK && wanted && i < targets->count; i++) {
+        const char *name = "";
+        if (targets->items[i].runtime != NULL) {
+            status = find_stand_in(&targets->items[i], pool, &name, diag);
+        }
+        if (status == KILN_OK && name[0] != '\0') {
+            const size_t there = find_target(targets, name);
+            recorded->stand_ins[i] = there < targets->count ? there : i;
+            targets->items[i].name = there < targets->count ? targets->items[i].name : name;
+        }
+    }
+    return status;
 }
 
 /* Backends that take nothing of a language need not be asked ten thousand times. */
@@ -108,15 +174,23 @@ static bool is_use_wanted(const warm_recorded *recorded, const kiln_recorded_use
     return recorded->within_ns == 0 || now - use->last_ns <= (int64_t)recorded->within_ns;
 }
 
-static size_t list_as_recorded(const warm_recorded *recorded, const cli_targets *targets,
-                               warm_item *items)
+static size_t place_of(const warm_recorded *recorded, const char *name)
+{
+    size_t index = 0;
+    while (strcmp(recorded->names[index], name) != 0) {
+        index++; /* each target of a use is there */
+    }
+    return recorded->stand_ins[index];
+}
+
+static size_t list_as_recorded(const warm_recorded *recorded, warm_item *items)
 {
     const int64_t now = host_wall();
     size_t made = 0;
     for (size_t i = 0; i < kiln_recording_count(recorded->recording); i++) {
         const kiln_recorded_use *use = kiln_recording_use(recorded->recording, i);
         if (is_use_wanted(recorded, use, now)) {
-            items[made++] = describe_item(use, i, find_target(targets, use->target));
+            items[made++] = describe_item(use, i, place_of(recorded, use->target));
         }
     }
     return made;
@@ -204,7 +278,7 @@ kiln_status warm_recorded_list(const warm_recorded *recorded, const cli_targets 
         return diag_no_memory(diag, "reading a recording");
     }
     out_list->count = recorded->as_recorded
-                          ? list_as_recorded(recorded, targets, out_list->items)
+                          ? list_as_recorded(recorded, out_list->items)
                           : list_for_targets(recorded, targets, places, out_list->items);
     if (recorded->stale) {
         order_stale(out_list);

@@ -13,10 +13,12 @@
 
 typedef struct warm_recorded {
     kiln_recording *recording;
-    uint64_t within_ns;    /* only what was used so long ago at most; 0: all */
-    bool stale;            /* used most first: not in order of the first use */
-    bool as_recorded;      /* no targets were named */
-    exec_helpers *helpers; /* NULL until it is set: for what is replayed by calls */
+    uint64_t within_ns;             /* only what was used so long ago at most; 0: all */
+    bool stale;                     /* used most first: not in order of the first use */
+    bool as_recorded;               /* no targets were named */
+    const char *names[TARGETS_MAX]; /* the targets that its uses have */
+    size_t stand_ins[TARGETS_MAX];  /* what each is made for: itself, or another target */
+    exec_helpers *helpers;          /* NULL until it is set: for what is replayed by calls */
 } warm_recorded;
 
 /* Opens it, and says in one line what is damaged. */
@@ -27,6 +29,10 @@ void warm_recorded_close(warm_recorded *recorded);
 /* The targets that its uses have. KILN_E_INVALID where there are more than TARGETS_MAX. */
 kiln_status warm_recorded_targets(warm_recorded *recorded, cli_pool *pool, cli_targets *out_targets,
                                   kiln_diag *diag);
+/* With --stale, where a device of the recording is gone: another one of its platform takes its
+ * place. The targets are open. KILN_E_NOMEM. */
+kiln_status warm_recorded_adopt(warm_recorded *recorded, cli_targets *targets, cli_pool *pool,
+                                kiln_diag *diag);
 /* Each use, or each program for each target whose backend takes it. KILN_E_NOMEM. */
 kiln_status warm_recorded_list(const warm_recorded *recorded, const cli_targets *targets,
                                cli_pool *pool, warm_list *out_list, kiln_diag *diag);
