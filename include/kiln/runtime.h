@@ -34,7 +34,9 @@ typedef struct kiln_runtime_options {
     /* KILN_BACKEND: only this one ("opencl"); comma-separated in order; NULL: any */
     const char *backend;
     const char *device; /* KILN_DEVICE: "opencl:1", index within its backend ("1"), or part of a
-                           device's name in any case; NULL: any */
+                           device's name in any case; NULL: any. With compile_only also the one
+                           target that will be compiled for ("cuda:sm_90"): a driver that this does
+                           not need stays closed */
     const char *backend_path; /* KILN_BACKEND_PATH: backends to load, file by file; NULL: none */
     bool strict;              /* KILN_STRICT: an unmet request is an error, not a warning */
     bool isolate_probe;       /* probe each backend in a child process first */

@@ -60,7 +60,8 @@ enum {
     KILN_CAP_NATIVE_MEMORY = 1u << 21,    /* buffer_wrap, buffer_address */
     KILN_CAP_NATIVE_QUEUE =
         1u << 22, /* queue_wrap, queue_native, queue_mark; with KILN_CAP_QUEUE_WAIT */
-    KILN_CAP_NO_DEVICES = 1u << 23, /* it compiles and lists no device: `device` may be NULL */
+    KILN_CAP_NO_DEVICES = 1u << 23,    /* it compiles and lists no device: `device` may be NULL */
+    KILN_CAP_COMPILE_APART = 1u << 24, /* with compile_only its driver stays closed */
     /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header, uncacheable_option,
      * option_effects and implied_include may come from any thread all the same; they report what is
      * known and touch no context. */

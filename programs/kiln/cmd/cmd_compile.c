@@ -441,6 +441,7 @@ static exit_code run_compile_command(const cmd_context *context, void *fields,
     session_options session = options->session;
     session.compile_only = true;
     if (options->target != NULL) {
+        session.device = targets_named(options->target);
         session.backend = targets_backend(options->target, context->pool);
         if (session.backend == NULL) {
             return cmd_no_memory(context);

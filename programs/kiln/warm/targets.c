@@ -90,6 +90,14 @@ kiln_status targets_read(const opt_list *list, cli_pool *pool, cli_targets *out_
                                "--target", "is needed: what to compile for");
 }
 
+const char *targets_named(const char *target)
+{
+    const char *colon = strchr(target, ':');
+    return colon != NULL && colon[1] != '\0' && strspn(colon + 1, "0123456789") < strlen(colon + 1)
+               ? target
+               : NULL;
+}
+
 static kiln_status open_one(cli_target *target, kiln_cache *cache, cli_pool *pool, kiln_diag *diag)
 {
     kiln_runtime_options options = {0};
@@ -100,7 +108,7 @@ static kiln_status open_one(cli_target *target, kiln_cache *cache, cli_pool *poo
         return status;
     }
     options.backend = targets_backend(target->name, pool);
-    options.device = NULL;
+    options.device = targets_named(target->name);
     options.strict = true;
     options.compile_only = true;
     options.cache = cache;

@@ -39,6 +39,9 @@ kiln_status targets_choose(kiln_runtime *runtime, const targets_wish *wish,
                            const kiln_source *source, cli_pool *pool, const char **out_target,
                            kiln_diag *diag);
 
+/* The target itself if it has a name of its own, as "cuda:sm_90"; NULL for that of a device. */
+const char *targets_named(const char *target);
+
 /* "opencl" of "opencl:0", and "opencl:0" of a device. NULL: no memory. */
 char *targets_backend(const char *target, cli_pool *pool);
 char *targets_of_device(const kiln_device *device, cli_pool *pool);

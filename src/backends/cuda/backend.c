@@ -75,7 +75,7 @@ const kiln_backend kn_backend_cuda = {
             KILN_CAP_COMPILE_OFFLINE | KILN_CAP_FILL | KILN_CAP_COPY | KILN_CAP_REFLECT |
             KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN | KILN_CAP_PRECOMPILE |
             KILN_CAP_COOPERATIVE | KILN_CAP_CLUSTERS | KILN_CAP_OPTION_EFFECTS |
-            KILN_CAP_NATIVE_MEMORY | KILN_CAP_NATIVE_QUEUE,
+            KILN_CAP_NATIVE_MEMORY | KILN_CAP_NATIVE_QUEUE | KILN_CAP_COMPILE_APART,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_cuda_open,

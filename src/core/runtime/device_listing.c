@@ -224,12 +224,39 @@ static void tell_unusable(const kiln_backend *backend, const kiln_probe_report *
            bad ? report->fix : "", bad ? ")" : "");
 }
 
+/* Whether the backend is asked for its compiler alone. */
+static bool compiles_apart(const kiln_runtime *runtime, const kiln_backend *backend)
+{
+    const size_t length = strlen(backend->name);
+    return runtime->target != NULL && (backend->caps & KILN_CAP_COMPILE_APART) != 0 &&
+           strncmp(runtime->target, backend->name, length) == 0 && runtime->target[length] == ':' &&
+           strcmp(runtime->target + length, ":native") != 0;
+}
+
+/* The compiler without its driver: nothing of a vendor's runs that could take the process along, so
+ * no child looks first. False where there is none. */
+static bool add_compiler(kiln_runtime *runtime, const kiln_backend *backend)
+{
+    kiln_probe_report report;
+    kn_driver *driver = (kn_driver *)calloc(1, sizeof(*driver));
+    if (driver == NULL ||
+        kn_driver_open_compiler(driver, backend, runtime->cache, &report, NULL) != KILN_OK) {
+        free(driver);
+        return false;
+    }
+    kn_listing_add_report(runtime, &report);
+    atomic_store(&driver->awake, true);
+    runtime->drivers[runtime->driver_count++] = driver;
+    return true;
+}
+
 kiln_status kn_listing_add(kiln_runtime *runtime, const kiln_backend *backend, size_t rank,
                            kiln_diag *diag)
 {
     kiln_probe_report report;
     bool known = false;
-    if (runtime->driver_count >= KN_DRIVERS_MAX) {
+    if (runtime->driver_count >= KN_DRIVERS_MAX ||
+        (compiles_apart(runtime, backend) && add_compiler(runtime, backend))) {
         return KILN_OK;
     }
     kiln_status status = add_recalled(runtime, backend, rank, &known, diag);

@@ -162,11 +162,29 @@ static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_option
     return status;
 }
 
+/* "cuda:sm_90" names a target and no device: that is what will be compiled for. */
+static void take_target(kiln_runtime *runtime)
+{
+    uint64_t index = 0;
+    char backend[32];
+    const char *colon = runtime->device != NULL ? strchr(runtime->device, ':') : NULL;
+    if (!runtime->compile_only || colon == NULL || colon[1] == '\0' ||
+        kn_text_to_u64(colon + 1, &index)) {
+        return;
+    }
+    kn_text_putf(backend, sizeof(backend), "%.*s", (int)(colon - runtime->device), runtime->device);
+    if (kn_registry_find(backend) != NULL) {
+        runtime->target = runtime->device;
+        runtime->device = NULL;
+    }
+}
+
 /* One try at finding what was asked for. */
 static kiln_status list_devices(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
 {
     char name[32];
     kn_drivers_register(runtime->backend_path, add_report, runtime);
+    take_target(runtime);
     if (runtime->strict && first_unknown(runtime, name, sizeof(name))) {
         return kn_registry_refuse("choosing a device", name, diag); /* a device cannot come by it */
     }
@@ -293,6 +311,7 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
     kn_mutex_deinit(&runtime->mutex);
     free(runtime->summary);
     free(runtime->backend_path);
+    free(runtime->target);
     free(runtime->device);
     free(runtime->backend);
     free(runtime);

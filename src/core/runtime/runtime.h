@@ -45,6 +45,7 @@ struct kiln_runtime {
     uint32_t probe_ms;
     char *backend; /* what was asked for, or NULL */
     char *device;
+    char *target; /* the only one that will be compiled for, or NULL */
     char *backend_path;
     char *summary;
 

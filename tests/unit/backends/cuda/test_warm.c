@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <kiln/unstable/compile.h>
+
 #include "support/counters.h"
 #include "unit/backends/cuda/world.h"
 
@@ -266,10 +268,57 @@ static void the_driver_stays_mapped(void **state)
     free(root);
 }
 
+/* The origin of a compile for `target`; `device` is what the runtime is opened for. */
+static kiln_origin compile_named(const char *root, const char *device, const char *target)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_cache_options cache_options;
+    kiln_runtime_options options;
+    kiln_cache *cache = NULL;
+    kiln_runtime *runtime = NULL;
+    kiln_blob *blob = NULL;
+    kiln_origin origin = KILN_ORIGIN_MEMORY;
+    const kiln_source source = world_source(plain_text, NULL, 0);
+    ok(kiln_cache_options_init(&cache_options, &diag), &diag);
+    cache_options.root = root;
+    ok(kiln_cache_create(&cache_options, &cache, &diag), &diag);
+    ok(kiln_runtime_options_init(&options, &diag), &diag);
+    options.cache = cache;
+    options.backend = "cuda";
+    options.device = device;
+    options.strict = true;
+    options.compile_only = true;
+    ok(kiln_runtime_create(&options, &runtime, &diag), &diag);
+    ok(kiln_compile(runtime, target, &source, &blob, &origin, &diag), &diag);
+    kiln_blob_release(blob);
+    kiln_runtime_destroy(runtime);
+    kiln_cache_destroy(cache);
+    return origin;
+}
+
+static void a_named_target_opens_no_driver(void **state)
+{
+    char *root = kt_path((const char *)*state, "named");
+    char *log = kt_path((const char *)*state, "named.log");
+    assert_int_equal(setenv("FAKECUDA_LOG", log, 1), 0);
+    assert_int_equal(compile_named(root, "cuda:sm_90", "cuda:sm_90"), KILN_ORIGIN_COMPILED);
+    assert_false(kt_file_exists(log));
+    /* With the driver the key is the same, and a target that has no name of its own needs it. */
+    assert_int_equal(compile_named(root, NULL, "cuda:sm_90"), KILN_ORIGIN_DISK);
+    assert_true(kt_file_exists(log));
+    assert_int_equal(remove(log), 0);
+    (void)compile_named(root, "cuda:native", "cuda:native");
+    assert_true(kt_file_exists(log));
+    (void)unsetenv("FAKECUDA_LOG");
+    free(log);
+    free(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_driver_stays_mapped),
+        cmocka_unit_test(a_named_target_opens_no_driver),
         cmocka_unit_test(K9_a_hit_has_the_lowered_names),
         cmocka_unit_test(K2_another_build_of_the_toolkit_compiles_anew),
         cmocka_unit_test(K8_the_compiler_is_what_it_is_not_where_it_is),
