@@ -80,7 +80,8 @@ static uint32_t least_quota(uint32_t (*quota)(const char *folder), const char *m
     uint32_t least = UINT32_MAX;
     size_t mount_length = strlen(mount);
 
-    kn_text_putf(folder, sizeof folder, "%s%s", mount, group);
+    /* The root is the mount itself, which the walk ends with in any case. */
+    kn_text_putf(folder, sizeof folder, "%s%s", mount, strcmp(group, "/") != 0 ? group : "");
     for (;;) {
         uint32_t here = quota(folder);
         least = here < least ? here : least;
@@ -125,6 +126,9 @@ static uint32_t quota_of_line(char *line, const char *mount)
     }
     kn_text_putf(v1_mount, sizeof v1_mount, "%s/%s", mount, controllers);
     uint32_t by_list = least_quota(quota_v1, v1_mount, group);
+    if (strcmp(controllers, "cpu") == 0) {
+        return by_list;
+    }
     kn_text_putf(v1_mount, sizeof v1_mount, "%s/cpu", mount);
     uint32_t by_name = least_quota(quota_v1, v1_mount, group);
     return by_list < by_name ? by_list : by_name;
