@@ -20,7 +20,7 @@ class Source:
     Attributes
     ----------
     language : str
-        ``"opencl-c"``, ``"cuda"``, ``"glsl"``, ``"spirv"``, ``"ptx"``, ``"cubin"``, ``"c"``.
+        ``"opencl-c"``, ``"cuda"``, ``"hip"``, ``"glsl"``, ``"spirv"``, ``"ptx"``, ``"cubin"``, ``"c"``.
     text : str or bytes
         The source, or the bytes of a binary.
     name : str, optional
