@@ -22,6 +22,7 @@ typedef struct program_row {
     char *name;
     kn_door door;
     kiln_language language;
+    uint64_t source_bytes;
     size_t same; /* index of the first that is compiled as this one is */
     bool damaged;
 } program_row;
@@ -93,6 +94,21 @@ static kiln_status find_same(kiln_recording *recording, const kn_recorded *progr
     return good ? KILN_OK : KILN_E_NOMEM;
 }
 
+static uint64_t sum_source(const kn_recorded *program)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < program->text_count; i++) {
+        bytes += program->texts[i].text.size;
+        for (size_t k = 0; k < program->texts[i].header_count; k++) {
+            bytes += program->texts[i].headers[k].text.size;
+        }
+    }
+    for (size_t i = 0; i < program->file_count; i++) {
+        bytes += program->files[i].content.size;
+    }
+    return bytes;
+}
+
 static kiln_status read_row(kiln_recording *recording, const uint8_t digest[KN_DIGEST_SIZE],
                             program_row *row)
 {
@@ -103,7 +119,8 @@ static kiln_status read_row(kiln_recording *recording, const uint8_t digest[KN_D
     if (status == KILN_OK) {
         *row = (program_row){.name = kn_text_copy(program.name != NULL ? program.name : ""),
                              .door = program.door,
-                             .language = program.language};
+                             .language = program.language,
+                             .source_bytes = sum_source(&program)};
         status = row->name != NULL
                      ? find_same(recording, &program, recording->program_count, &row->same)
                      : KILN_E_NOMEM;
@@ -164,7 +181,8 @@ static kiln_status list_use(kiln_recording *recording, size_t place)
         .first_ns = use->first_ns,
         .last_ns = use->last_ns,
         .compile_ns = use->compile_ns,
-        .days = use->days};
+        .days = use->days,
+        .source_bytes = row->source_bytes};
     return KILN_OK;
 }
 

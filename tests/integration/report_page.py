@@ -64,6 +64,12 @@ def make_pages(kiln, folder):
     for _ in range(3):
         run("compile", kernel.name, "-t", "fake:0", "-D", f"KEEP={HOSTILE}")
         log += run("stats", "--openmetrics", "--timestamps")
+    for kernel in sorted(folder.glob("*.fake"))[:3]:
+        for value in ("1", "2"):
+            environment["KILN_RECORD"] = str(folder / "recording")
+            run("compile", kernel.name, "-t", "fake:0", "-D", f"KEEP={value}")
+    del environment["KILN_RECORD"]
+    run("report", "--html", "recording.html", "recording")
     (folder / "host.prom").write_text(log)
     run("report", "--html", "fleet.html", "--metrics", "host.prom")
 
@@ -88,13 +94,16 @@ def main():
             assert rest == ["true", "true", "true", "0", "What this kiln cache holds", "0"], rest
         plain = re.sub(r"<script>.*?</script>", "", page, flags=re.S)
         assert "KEEP" in plain and "What is stale" in plain and "<button" not in plain
-        for kind in ("cache", "fleet"):
+        recorded = (folder / "recording.html").read_text(encoding="utf-8")
+        assert "Programs, by the days" in recorded and recorded.count(">in this cache</td>") == 6, recorded
+        assert "<img" not in recorded
+        for kind in ("cache", "fleet", "recording"):
             for width in (1280, 400):
                 picture = keep / f"{kind}-{width}.png"
                 chromium(name, folder / "home", f"--window-size={width},2400", f"--screenshot={picture}",
                          f"file://{folder}/{kind}.html")
                 assert picture.stat().st_size > 20000, picture
-    print("2 pages")
+    print("3 pages")
 
 
 if __name__ == "__main__":

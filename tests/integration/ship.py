@@ -205,6 +205,49 @@ def log_in(world, trust):
     world.kiln("pull", place, "--pack", "closed.kpack", **trust)
 
 
+def ship_recording(world, place, trust):
+    """A recording goes where it is sent and nowhere else, and is compiled again from where it came out."""
+    record = {"KILN_RECORD": str(world.work / "recording")}
+    world.kiln("compile", "one.fake", "-t", "fake:0", **record)
+    said = world.kiln("push", place + ":rec", "recording", KILN_SIGNING_KEY=str(world.work / "release.pem"))
+    assert re.fullmatch(r"1 pushed in 1 layer, .*, signed\n", said), said
+    world.kiln("push", place + ":open", "recording")
+    world.kiln("pull", place + ":rec", "back", **trust)
+    def files(root):
+        return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    assert files(world.work / "back") == {k: v for k, v in files(world.work / "recording").items() if k.parts[0] != "tmp"}
+    for path in [world.work / "back", *(world.work / "back").rglob("*")]:
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
+    told = json.loads(world.kiln("warm", "back", "--json", KILN_CACHE_DIR=str(world.root / "replayed")))
+    assert [row["result"] for row in told["kernels"]] == ["compiled"], told
+    world.refused(2, "it is there already", "pull", place + ":rec", "back", **trust)
+    world.refused(2, "name a directory", "pull", place + ":rec", **trust)
+    world.refused(2, "is a pack of kiln", "pull", place + ":v1", "new", **trust)
+    world.refused(2, "and --pack", "push", place + ":rec", "recording", "--pack", "app.kpack")
+    world.refused(5, "nobody signed it", "pull", place + ":open", "new", **trust)
+    world.refused(5, "set KILN_TRUSTED_KEYS, or give --unsigned", "pull", place + ":open", "new")
+    world.kiln("pull", place + ":open", "unsigned", "--unsigned")
+
+    def changed(tag, edit):
+        layout = world.root / tag
+        host = place.split("://")[1].rsplit("/", 1)[0]
+        world.skopeo("--src-tls-verify=false", f"docker://{host}/app:open", f"oci:{layout}:kiln")
+        edit_layer(layout, 0, edit)
+        world.skopeo("--dest-tls-verify=false", f"oci:{layout}:kiln", f"docker://{host}/app:{tag}")
+        return ("pull", f"{place}:{tag}", "new", "--unsigned")
+
+    def lead_out(files):
+        made = io.BytesIO()
+        with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+            tar.addfile(tarfile.TarInfo("objects/../../out"))
+        files["recording.tar"] = made.getvalue()
+    world.refused(5, "a file that no recording has", *changed("out", lead_out))
+    world.refused(5, "damaged", *changed("cut", lambda files: files.update({"recording.tar": files["recording.tar"][:700]})))
+    use = next((world.work / "recording" / "uses").glob("*/*"))
+    use.write_bytes(use.read_bytes()[:-1])
+    world.refused(5, "remove what is damaged", "push", place + ":rec", "recording")
+
+
 def mount(world, host):
     """The manifest of the page: what a runtime would mount, unpacked, is what KILN_PACKS names."""
     import yaml
@@ -249,6 +292,7 @@ def main():
             fill(world)
             there_and_back(world, place, trust)
             mount(world, host)
+            ship_recording(world, place, trust)
             log_in(world, trust)
             go_wrong(world, host, place, storage, trust)
         finally:

@@ -41,8 +41,9 @@ typedef struct kiln_recorded_use {
     size_t program; /* equal for uses of one program, whatever its toolchain's headers were */
     kiln_key key;   /* of its first stage */
     int64_t first_ns, last_ns;
-    uint64_t compile_ns; /* 0: not known */
-    uint32_t days;       /* on how many it was used, about */
+    uint64_t compile_ns;   /* 0: not known */
+    uint32_t days;         /* on how many it was used, about */
+    uint64_t source_bytes; /* of its texts and all headers */
 } kiln_recorded_use;
 
 /* The uses in order of the first; NULL past the last one.

@@ -166,7 +166,7 @@ static exit_code run_pull(const cmd_context *context, void *fields, const opt_li
 
 const cli_command cmd_pull = {
     .name = "pull",
-    .usage = "[oci://REGISTRY/NAME:TAG|MANIFEST...]",
+    .usage = "[oci://REGISTRY/NAME:TAG [DIRECTORY]|MANIFEST...]",
     .summary = "Gets what manifests name, or what was pushed, from remotes or a registry",
     .details =
         "Into the cache, and with --pack into a pack as well. Nothing is compiled: what no remote\n"
@@ -174,7 +174,8 @@ const cli_command cmd_pull = {
         "refused or damaged.\n\n"
         "From a registry of container images (oci+http:// without TLS) come the packs that kiln\n"
         "push put there: into the cache, or, with --pack, into that file instead. A key of\n"
-        "KILN_TRUSTED_KEYS must have signed them. It needs skopeo.",
+        "KILN_TRUSTED_KEYS must have signed them. It needs skopeo. With a new DIRECTORY it is a\n"
+        "recording that comes from there.",
     .options = specs,
     .options_size = sizeof(transfer_options),
     .min_arguments = 0,

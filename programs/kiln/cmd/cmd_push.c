@@ -123,7 +123,7 @@ static exit_code run_push(const cmd_context *context, void *fields, const opt_li
 
 const cli_command cmd_push = {
     .name = "push",
-    .usage = "[oci://REGISTRY/NAME:TAG|MANIFEST...]",
+    .usage = "[oci://REGISTRY/NAME:TAG [RECORDING]|MANIFEST...]",
     .summary = "Gives remotes, or a registry, what manifests name, a pack, or the whole cache",
     .details =
         "Uploads the entries that the manifests' kernels have in the cache for the targets (kiln\n"
@@ -132,7 +132,9 @@ const cli_command cmd_push = {
         "To a registry of container images go packs, as an image: one layer a target, of --pack "
         "or\n"
         "of the whole cache. It needs skopeo, which logs in as docker and podman do. oci+http://\n"
-        "is a registry without TLS.",
+        "is a registry without TLS. With a RECORDING that goes there instead: its sources, for "
+        "all\n"
+        "who may read the registry. Nothing else ever sends one away.",
     .options = specs,
     .options_size = sizeof(transfer_options),
     .min_arguments = 0,

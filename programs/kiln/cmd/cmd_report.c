@@ -1,9 +1,11 @@
-/* kiln report: one page about a cache, or about the caches of a fleet by their metrics. */
+/* kiln report: one page about a cache, about a recording, or about the caches of a fleet by their
+ * metrics. */
 #include <string.h>
 
 #include "cli/session.h"
 #include "page/cache_page.h"
 #include "page/fleet_page.h"
+#include "page/recording_page.h"
 
 typedef struct report_options {
     session_options session;
@@ -94,18 +96,61 @@ static exit_code report_cache(const cmd_context *context, const report_options *
     return code;
 }
 
+static exit_code report_recording(const cmd_context *context, const report_options *options,
+                                  const char *path)
+{
+    session_options session = options->session;
+    kiln_cache *cache = NULL;
+    kiln_recording *recording = NULL;
+    html_page page;
+    kiln_diag diag = KILN_DIAG_INIT;
+    session.no_record = true;
+    exit_code code = session_open_disk(context, &session, &cache);
+    if (code != EXIT_FINE) {
+        return code;
+    }
+    kiln_status status = kiln_recording_open(path, &recording, &diag);
+    if (status == KILN_OK) {
+        status = page_open(&page, context->pool, "What this recording of kiln has", &diag);
+    }
+    if (status == KILN_OK) {
+        recording_page_write(&page, path, recording, cache);
+        code = finish_report(context, &page, options->html);
+    } else {
+        code = cmd_fail(context, &diag);
+    }
+    kiln_recording_close(recording);
+    kiln_cache_destroy(cache);
+    return code;
+}
+
+/* What is given besides options; NULL: a page of the cache, or of metrics. */
+static const char *choose_recording(const opt_list *arguments, bool fleet)
+{
+    return !fleet && arguments->count == 1 && kiln_recording_is(arguments->items[0])
+               ? arguments->items[0]
+               : NULL;
+}
+
 static exit_code run_report(const cmd_context *context, void *fields, const opt_list *arguments)
 {
     const report_options *options = fields;
     kiln_diag diag = KILN_DIAG_INIT;
     const bool fleet = options->metrics.count > 0;
+    const char *recording = choose_recording(arguments, fleet);
     if (options->html == NULL) {
         (void)kiln_diag_set(&diag, KILN_E_INVALID, "give --html FILE", "",
                             "where to write the page is missing");
         return cmd_fail(context, &diag);
     }
-    if (arguments->count > 0 && !fleet) {
-        (void)kiln_diag_set(&diag, KILN_E_INVALID, "write --metrics before files of metrics", "",
+    if (recording != NULL && options->unreachable) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "leave it out", "--unreachable",
+                            "it is for a cache, not for a recording");
+        return cmd_fail(context, &diag);
+    }
+    if (arguments->count > 0 && !fleet && recording == NULL) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID,
+                            "name one recording, or write --metrics before files of metrics", "",
                             "unexpected argument \"%.100s\"", arguments->items[0]);
         return cmd_fail(context, &diag);
     }
@@ -114,16 +159,21 @@ static exit_code run_report(const cmd_context *context, void *fields, const opt_
                             "it cannot be combined with --cache-dir and --unreachable");
         return cmd_fail(context, &diag);
     }
-    return fleet ? report_metrics(context, options, arguments) : report_cache(context, options);
+    return fleet               ? report_metrics(context, options, arguments)
+           : recording != NULL ? report_recording(context, options, recording)
+                               : report_cache(context, options);
 }
 
 const cli_command cmd_report = {
     .name = "report",
-    .usage = "[FILE...]",
+    .usage = "[RECORDING|FILE...]",
     .summary = "Writes a web page about what the cache holds and whether it helped",
     .details =
         "One file that needs no network: where time went, why something was compiled, programs,\n"
-        "targets, sizes, what is stale. With --metrics it is about the caches of many machines, "
+        "targets, sizes, what is stale. Of a RECORDING (KILN_RECORD) it shows the programs by "
+        "language,\n"
+        "size and last use, and which are stale. With --metrics it is about the caches of many "
+        "machines, "
         "by\n"
         "what `kiln stats --openmetrics` printed on each: one file a machine. With --timestamps,\n"
         "and appended by a timer, these files show hit rates over time.",

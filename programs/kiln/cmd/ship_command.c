@@ -3,17 +3,25 @@
 
 #include <inttypes.h>
 
+#include <kiln/unstable/recording.h>
+
 #include "cli/out.h"
 #include "ship/client.h"
-#include "ship/ship.h"
+#include "ship/ship_recording.h"
 
 bool ship_is_meant(const opt_list *arguments)
 {
     return arguments->count > 0 && client_means_place(arguments->items[0]);
 }
 
+/* What is pulled is put where nothing is yet. */
+static bool is_recording_meant(const opt_list *arguments, bool pull)
+{
+    return arguments->count == 2 && (pull || kiln_recording_is(arguments->items[1]));
+}
+
 static kiln_status check_ship_options(const transfer_options *options, const opt_list *arguments,
-                                      kiln_diag *diag)
+                                      bool pull, kiln_diag *diag)
 {
     const char *given = options->name != NULL        ? "--name"
                         : options->remote != NULL    ? "--remote"
@@ -26,7 +34,11 @@ static kiln_status check_ship_options(const transfer_options *options, const opt
         return kiln_diag_set(diag, KILN_E_INVALID, "leave it out", given,
                              "it is for remotes, not for a registry");
     }
-    if (arguments->count > 1) {
+    if (arguments->count == 2 && options->pack != NULL) {
+        return kiln_diag_set(diag, KILN_E_INVALID, "give one of them", arguments->items[1],
+                             "a recording, and --pack");
+    }
+    if (arguments->count > (is_recording_meant(arguments, pull) ? 2u : 1u)) {
         return kiln_diag_set(diag, KILN_E_INVALID,
                              "make a pack of manifests first: kiln warm --pack FILE", "",
                              "unexpected argument \"%.100s\"", arguments->items[1]);
@@ -65,6 +77,19 @@ static exit_code tell_shipped(const cmd_context *context, const transfer_options
     return EXIT_FINE;
 }
 
+static exit_code run_ship_recording(const cmd_context *context, const transfer_options *options,
+                                    const opt_list *arguments, bool pull)
+{
+    const char *place = arguments->items[0], *path = arguments->items[1];
+    kiln_diag diag = KILN_DIAG_INIT;
+    ship_result result;
+    kiln_status status =
+        pull ? ship_pull_recording(context, place, path, options->unsigned_too, &result, &diag)
+             : ship_push_recording(context, place, path, &result, &diag);
+    return status == KILN_OK ? tell_shipped(context, options, pull ? "pulled" : "pushed", &result)
+                             : fail_ship(context, &diag);
+}
+
 /* Without --pack the whole cache is what goes up, and what is filled. */
 static exit_code run_ship(const cmd_context *context, const transfer_options *options,
                           const opt_list *arguments, bool pull)
@@ -72,8 +97,11 @@ static exit_code run_ship(const cmd_context *context, const transfer_options *op
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache *cache = NULL;
     ship_result result;
-    if (check_ship_options(options, arguments, &diag) != KILN_OK) {
+    if (check_ship_options(options, arguments, pull, &diag) != KILN_OK) {
         return cmd_fail(context, &diag);
+    }
+    if (is_recording_meant(arguments, pull)) {
+        return run_ship_recording(context, options, arguments, pull);
     }
     if (options->pack == NULL) {
         const exit_code code = (pull ? session_open_disk_to_write

@@ -18,7 +18,10 @@
 static const char manifest_type[] = "application/vnd.oci.image.manifest.v1+json";
 static const char config_type[] = "application/vnd.oci.image.config.v1+json";
 static const char layer_type[] = "application/vnd.oci.image.layer.v1.tar";
-static const char mark[] = "dev.kiln.pack"; /* an annotation: the version of all this */
+/* Annotations, which have the version of all this. */
+static const char *const marks[] = {
+    [LAYOUT_PACKS] = "dev.kiln.pack", [LAYOUT_RECORDING] = "dev.kiln.recording"};
+static const char *const nouns[] = {[LAYOUT_PACKS] = "pack", [LAYOUT_RECORDING] = "recording"};
 static const char target_mark[] = "dev.kiln.target";
 
 #if defined(__aarch64__)
@@ -124,11 +127,12 @@ static kiln_status write_json(const ship_layout *layout, json_t *root, const cha
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-kiln_status layout_begin(ship_layout *layout, const char *path, cli_pool *pool, kiln_diag *diag)
+kiln_status layout_begin(ship_layout *layout, layout_kind kind, const char *path, cli_pool *pool,
+                         kiln_diag *diag)
 {
     const char *blobs = pool_format(pool, "%s/blobs", path);
     const char *digests = pool_format(pool, "%s/blobs/sha256", path);
-    *layout = (ship_layout){pool, path, json_array(), json_array()};
+    *layout = (ship_layout){pool, kind, path, json_array(), json_array()};
     if (blobs == NULL || digests == NULL || layout->layers == NULL || layout->diffs == NULL) {
         return diag_no_memory(diag, "making an image");
     }
@@ -170,7 +174,7 @@ static json_t *make_manifest(ship_layout *layout, json_t *config)
 {
     json_t *root = json_object();
     json_t *notes = json_object();
-    out_json_set(&notes, mark, out_json_text("1"));
+    out_json_set(&notes, marks[layout->kind], out_json_text("1"));
     out_json_set(&root, "schemaVersion", out_json_u64(2));
     out_json_set(&root, "mediaType", out_json_text(manifest_type));
     out_json_set(&root, "config", config);
@@ -219,10 +223,24 @@ void layout_deinit(ship_layout *layout)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static kiln_status refuse_image(const char *what, kiln_diag *diag)
+static kiln_status refuse_image(const ship_layout *layout, const char *what, kiln_diag *diag)
 {
     return kiln_diag_set(diag, KILN_E_CORRUPT, "give what `kiln push oci://` pushed", what,
-                         "is not a pack of kiln");
+                         "is not a %s of kiln", nouns[layout->kind]);
+}
+
+/* The other kind is a matter of how it is asked for. */
+static kiln_status refuse_kind(const ship_layout *layout, const json_t *notes, const char *what,
+                               kiln_diag *diag)
+{
+    const layout_kind other = layout->kind == LAYOUT_PACKS ? LAYOUT_RECORDING : LAYOUT_PACKS;
+    if (json_object_get(notes, marks[other]) == NULL) {
+        return refuse_image(layout, what, diag);
+    }
+    return kiln_diag_set(diag, KILN_E_INVALID,
+                         other == LAYOUT_RECORDING ? "name a directory for it after the place"
+                                                   : "name no directory; --pack FILE writes one",
+                         what, "is a %s of kiln", nouns[other]);
 }
 
 static json_t *load_index(const ship_layout *layout)
@@ -238,26 +256,27 @@ static json_t *load_index(const ship_layout *layout)
     return root;
 }
 
-kiln_status layout_open(ship_layout *layout, const char *path, const char *what, cli_pool *pool,
-                        kiln_diag *diag)
+kiln_status layout_open(ship_layout *layout, layout_kind kind, const char *path, const char *what,
+                        cli_pool *pool, kiln_diag *diag)
 {
     char *text = NULL;
     size_t size = 0;
-    *layout = (ship_layout){pool, path, NULL, NULL};
+    *layout = (ship_layout){pool, kind, path, NULL, NULL};
     json_t *index = load_index(layout);
     const json_t *first = json_array_get(json_object_get(index, "manifests"), 0);
     kiln_status status = first == NULL
-                             ? refuse_image(what, diag)
+                             ? refuse_image(layout, what, diag)
                              : read_blob(layout, first, what, JSON_MOST, &text, &size, diag);
     json_t *root = status == KILN_OK ? json_loadb(text, size, 0, NULL) : NULL;
-    const char *version =
-        json_string_value(json_object_get(json_object_get(root, "annotations"), mark));
+    const json_t *notes = json_object_get(root, "annotations");
+    const char *version = json_string_value(json_object_get(notes, marks[kind]));
     json_t *layers = json_object_get(root, "layers");
     if (status == KILN_OK && (version == NULL || json_array_size(layers) == 0)) {
-        status = refuse_image(what, diag);
+        status = refuse_kind(layout, notes, what, diag);
     } else if (status == KILN_OK && strcmp(version, "1") != 0) {
-        status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, "take a newer kiln", what,
-                               "is a pack in a form (%.20s) that a newer kiln made", version);
+        status =
+            kiln_diag_set(diag, KILN_E_UNSUPPORTED, "take a newer kiln", what,
+                          "is a %s in a form (%.20s) that a newer kiln made", nouns[kind], version);
     }
     if (status == KILN_OK) {
         layout->layers = json_incref(layers);
@@ -282,7 +301,7 @@ kiln_status layout_read(const ship_layout *layout, size_t index, const char *wha
         json_string_value(json_object_get(json_object_get(row, "annotations"), target_mark));
     if (type == NULL || strcmp(type, layer_type) != 0 || *out_target == NULL) {
         *out_data = NULL;
-        return refuse_image(what, diag);
+        return refuse_image(layout, what, diag);
     }
     return read_blob(layout, row, what, BLOB_MOST, out_data, out_size, diag);
 }

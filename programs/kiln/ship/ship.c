@@ -12,7 +12,7 @@
 #include "ship/client.h"
 #include "ship/layout.h"
 #include "ship/scratch.h"
-#include "ship/tar.h"
+#include "ship/seal.h"
 
 #define PACK_MOST ((size_t)4 << 30)
 
@@ -125,25 +125,16 @@ static kiln_status find_targets(shipping *s, kiln_cache *cache, kiln_diag *diag)
     return status;
 }
 
-/* The layer of a pack: it and its signature, where there is a key. */
+/* The layer of a pack. */
 static kiln_status add_layer(shipping *s, const char *target, const char *data, size_t size,
                              kiln_diag *diag)
 {
-    char signature[KILN_PACK_SIGNATURE_SIZE];
     void *layer = NULL;
     size_t layer_size = 0;
-    const char *name = pool_format(s->context->pool, "%s.kpack", target);
-    const char *signature_name = pool_format(s->context->pool, "%s.kpack.sig", target);
-    if (name == NULL || signature_name == NULL) {
-        return diag_no_memory(diag, s->place);
-    }
-    kiln_status status = kiln_pack_sign(data, size, signature, diag);
-    s->result->is_signed = status == KILN_OK;
-    if (status == KILN_OK || status == KILN_MISS) {
-        const tar_file files[] = {{name, data, size},
-                                  {signature_name, signature, strlen(signature)}};
-        status = tar_make(files, status == KILN_OK ? 2 : 1, &layer, &layer_size, diag);
-    }
+    const tar_file pack = {pool_format(s->context->pool, "%s.kpack", target), data, size};
+    kiln_status status = pack.name != NULL ? seal_make(s->context->pool, &pack, &layer, &layer_size,
+                                                       &s->result->is_signed, diag)
+                                           : diag_no_memory(diag, s->place);
     if (status == KILN_OK) {
         status = layout_add(&s->layout, target, layer, layer_size, diag);
     }
@@ -200,8 +191,9 @@ kiln_status ship_push(const cmd_context *context, const char *place, kiln_cache 
         cache = s.store;
     }
     status = status == KILN_OK ? find_targets(&s, cache, diag) : status;
-    status =
-        status == KILN_OK ? layout_begin(&s.layout, s.layout_path, context->pool, diag) : status;
+    status = status == KILN_OK
+                 ? layout_begin(&s.layout, LAYOUT_PACKS, s.layout_path, context->pool, diag)
+                 : status;
     for (size_t i = 0; status == KILN_OK && i < s.count; i++) {
         console_progress(context->console, i, s.count, s.targets[i], 0);
         status = ship_target(&s, cache, s.targets[i], diag);
@@ -219,36 +211,6 @@ kiln_status ship_push(const cmd_context *context, const char *place, kiln_cache 
 }
 
 /* --- down ------------------------------------------------------------------------------------- */
-
-static kiln_status refuse_layer(const shipping *s, kiln_diag *diag)
-{
-    return kiln_diag_set(diag, KILN_E_CORRUPT, "push it again", s->place,
-                         "a layer of it does not hold a pack and its signature");
-}
-
-/* The two files of a layer. */
-static kiln_status open_layer(const shipping *s, const char *data, size_t size, tar_file *out_pack,
-                              tar_file *out_signature, kiln_diag *diag)
-{
-    size_t at = 0;
-    tar_file none;
-    *out_signature = (tar_file){"", "", 0};
-    kiln_status status = tar_next(data, size, &at, out_pack);
-    if (status != KILN_OK) {
-        return refuse_layer(s, diag);
-    }
-    status = tar_next(data, size, &at, out_signature);
-    if (status == KILN_MISS) {
-        return KILN_OK;
-    }
-    const size_t length = strlen(out_pack->name);
-    if (status != KILN_OK || strncmp(out_signature->name, out_pack->name, length) != 0 ||
-        strcmp(out_signature->name + length, ".sig") != 0 ||
-        tar_next(data, size, &at, &none) != KILN_MISS) {
-        return refuse_layer(s, diag);
-    }
-    return KILN_OK;
-}
 
 /* Verifies a pack whole, and takes its entries. */
 static kiln_status take_pack(shipping *s, const tar_file *file, const char *path, kiln_diag *diag)
@@ -277,23 +239,15 @@ static kiln_status take_layer(shipping *s, size_t index, bool unsigned_too, kiln
     const char *target = NULL;
     char *data = NULL;
     size_t size = 0;
-    tar_file pack, signature;
+    bool is_signed = false;
+    tar_file pack;
     const char *path = pool_format(s->context->pool, "%s/%zu.kpack", s->scratch, index);
     kiln_status status = path != NULL
                              ? layout_read(&s->layout, index, s->place, &target, &data, &size, diag)
                              : diag_no_memory(diag, s->place);
-    status = status == KILN_OK ? open_layer(s, data, size, &pack, &signature, diag) : status;
     if (status == KILN_OK) {
-        status =
-            kiln_pack_judge(s->place, pack.data, pack.size, signature.data, signature.size, diag);
-        s->result->is_signed = s->result->is_signed && status == KILN_OK;
-        if (status == KILN_MISS) {
-            status = unsigned_too
-                         ? KILN_OK
-                         : kiln_diag_set(diag, KILN_E_REJECTED,
-                                         "set KILN_TRUSTED_KEYS, or give --unsigned", s->place,
-                                         "is refused: no key is set to judge its signature by");
-        }
+        status = seal_open(s->place, data, size, unsigned_too, &pack, &is_signed, diag);
+        s->result->is_signed = s->result->is_signed && is_signed;
     }
     status = status == KILN_OK ? take_pack(s, &pack, path, diag) : status;
     free(data);
@@ -358,8 +312,9 @@ kiln_status ship_pull(const cmd_context *context, const char *place, kiln_cache 
     out_result->is_signed = true;
     status =
         status == KILN_OK ? client_download(&from, s.layout_path, context->pool, diag) : status;
-    status = status == KILN_OK ? layout_open(&s.layout, s.layout_path, place, context->pool, diag)
-                               : status;
+    status = status == KILN_OK
+                 ? layout_open(&s.layout, LAYOUT_PACKS, s.layout_path, place, context->pool, diag)
+                 : status;
     for (size_t i = 0; status == KILN_OK && i < layout_count(&s.layout); i++) {
         status = take_layer(&s, i, unsigned_too, diag);
     }
