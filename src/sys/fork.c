@@ -17,7 +17,8 @@ static _Atomic uint32_t *make_page(void)
     if (page == MAP_FAILED) {
         return NULL;
     }
-    if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+    /* QEMU's emulation of a process accepts every advice and follows few. */
+    if (madvise(page, size, -1) == 0 || madvise(page, size, MADV_WIPEONFORK) != 0) {
         (void)munmap(page, size);
         return NULL;
     }

@@ -1,6 +1,7 @@
 /* The entry file: round trips, golden files, and bytes that must never be accepted. */
 #include "unit/store/support.h"
 
+#include "base/checked.h"
 #include "key/digest.h"
 #include "store/format/blob.h"
 #include "store/format/checksum.h"
@@ -264,9 +265,9 @@ static void lies_under_a_right_checksum_are_refused(void **state)
                     continue; /* no flags is what is there; no version is covered by 2 and 7 */
                 }
                 uint32_t lie = (uint32_t)lies[l];
-                memcpy(made.bytes + fields[f], &lie, sizeof lie);
+                kn_put_u32(made.bytes + fields[f], lie);
             } else {
-                memcpy(made.bytes + fields[f], &lies[l], sizeof lies[l]);
+                kn_put_u64(made.bytes + fields[f], lies[l]);
             }
             kn_span covered = kn_span_of(made.bytes + 24, made.size - 24);
             kn_checksum(&covered, 1, (unsigned char *)made.bytes + 8);
@@ -286,7 +287,7 @@ static void a_packed_payload_that_does_not_unpack_is_refused(void **state)
     uint64_t lie = 4999;
     for (int round = 0; round < 2; round++) {
         if (round == 0) {
-            memcpy(made.bytes + 80, &lie, sizeof lie);
+            kn_put_u64(made.bytes + 80, lie);
         } else {
             memset(made.bytes + 128, 0xaa, 16);
         }
