@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { MAX_WORDS = 1024 };
 
 /* Whether it is a program for the machine that this file was compiled for. */
