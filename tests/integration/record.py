@@ -271,8 +271,29 @@ def check_real_nvrtc(root):
     print(f"ok: NVRTC with {len(p['files'])} headers")
 
 
+def check_hip(root):
+    """CUDA C++ recorded for one GPU of AMD's, compiled for another one elsewhere."""
+    if ctypes.util.find_library("amdhip64") is None:
+        print("skipped: hip: no libamdhip64 (install libamdhip64-5)")
+        return
+    there, place = root / "there", root / "hip"
+    there.mkdir()
+    (there / "mine.h").write_text("#define MINE 2.0f\n")
+    (there / "k.cu").write_text('#include "mine.h"\nextern "C" __global__ void k(float *a) { a[threadIdx.x] *= MINE; }\n')
+    compiled = ("compile", "--json", "-I", ".", "k.cu", "-t")
+    run(there, KILN, *compiled, "hip:gfx90a", KILN_RECORD=str(place))
+    Recording(place).only(door=WALK, target="hip:gfx90a")
+    told = json.loads(run(root, KILN, "warm", str(place), "--json", "-t", "hip:gfx1030", "--pack", "k.kpack",
+                          KILN_CACHE_DIR=str(root / "another")).stdout)
+    assert (told["compiled"], told["failed"], told["skipped"]) == (1, 0, 0), told
+    told = json.loads(run(there, KILN, *compiled, "hip:gfx1030", KILN_PACKS=str(root / "k.kpack"),
+                          KILN_CACHE_DIR=str(root / "empty")).stdout)
+    assert (told["hits"], told["compiled"]) == (1, 0), told
+    print("ok: CUDA C++ for two of AMD's GPUs")
+
+
 def main():
-    for check in (check_command, check_glsl, check_opencl, check_nvrtc, check_real_nvrtc):
+    for check in (check_command, check_glsl, check_opencl, check_nvrtc, check_real_nvrtc, check_hip):
         with tempfile.TemporaryDirectory() as root:
             check(Path(root))
 
