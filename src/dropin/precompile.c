@@ -241,17 +241,17 @@ static kiln_status compile_opencl(kiln_runtime *runtime, const kn_plan *plan, ah
     return status;
 }
 
-/* --- CUDA: the keys of the stages, with every definition an option ---------------------------- */
+/* --- CUDA, HIP: the keys of the stages, with every definition an option ----------------------- */
 
-/* A source as kiln_nvrtc_compile makes one of a request. */
-typedef struct nvrtc_source {
+/* A source as kiln_nvrtc_compile and kiln_hiprtc_compile make one of a request. */
+typedef struct rtc_source {
     kiln_source source;
     const char **options;
     char **defines;
     size_t define_count;
-} nvrtc_source;
+} rtc_source;
 
-static void nvrtc_source_deinit(nvrtc_source *own)
+static void rtc_source_deinit(rtc_source *own)
 {
     for (size_t i = 0; i < own->define_count; i++) {
         free(own->defines[i]);
@@ -260,7 +260,7 @@ static void nvrtc_source_deinit(nvrtc_source *own)
     free(own->options);
 }
 
-static kiln_status nvrtc_source_init(nvrtc_source *own, const kiln_source *source, kiln_diag *diag)
+static kiln_status rtc_source_init(rtc_source *own, const kiln_source *source, kiln_diag *diag)
 {
     const size_t count = source->define_count + source->option_count;
     own->source = *source;
@@ -293,15 +293,15 @@ static kiln_status nvrtc_source_init(nvrtc_source *own, const kiln_source *sourc
     return KILN_OK;
 }
 
-static kiln_status compile_cuda(kiln_runtime *runtime, const char *target, ahead *job,
-                                kiln_diag *diag)
+static kiln_status compile_rtc(kiln_runtime *runtime, const char *target, ahead *job,
+                               kiln_diag *diag)
 {
-    nvrtc_source own = {0};
-    kiln_status status = nvrtc_source_init(&own, job->source, diag);
+    rtc_source own = {0};
+    kiln_status status = rtc_source_init(&own, job->source, diag);
     if (status == KILN_OK) {
         status = kiln_compile_measured(runtime, target, &own.source, &job->blob, job->info, diag);
     }
-    nvrtc_source_deinit(&own);
+    rtc_source_deinit(&own);
     return status;
 }
 
@@ -311,8 +311,9 @@ static kiln_status compile_for(kiln_runtime *runtime, const char *target, ahead 
                                kiln_diag *diag)
 {
     const size_t length = strcspn(target, ":");
-    if (length == 4 && kn_text_starts(target, "cuda")) {
-        return compile_cuda(runtime, target, job, diag);
+    if ((length == 4 && kn_text_starts(target, "cuda")) ||
+        (length == 3 && kn_text_starts(target, "hip"))) {
+        return compile_rtc(runtime, target, job, diag);
     }
     if (length == 6 && kn_text_starts(target, "opencl")) {
         kn_plan plan;

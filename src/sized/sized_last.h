@@ -23,6 +23,7 @@
 #define KN_SIZED_LAST_kiln_executor_stats used_bytes_high
 #define KN_SIZED_LAST_kiln_pack_writer_options base
 #define KN_SIZED_LAST_kiln_nvrtc_request expression_count
+#define KN_SIZED_LAST_kiln_hiprtc_request expression_count
 #define KN_SIZED_LAST_kiln_opencl_unit header_count
 #define KN_SIZED_LAST_kiln_opencl_request user
 #define KN_SIZED_LAST_kiln_vulkan_device get_instance_proc_addr

@@ -62,6 +62,17 @@ static const char *const of_cuda[] = {"",
                                       "-w",
                                       "-DVALUE=7",
                                       NULL};
+static const char *const of_hip[] = {"",
+                                     "-O0",
+                                     "-ffast-math",
+                                     "-ffp-contract=off",
+                                     "-fgpu-flush-denormals-to-zero",
+                                     "-munsafe-fp-atomics",
+                                     "-std=c++14",
+                                     "-g",
+                                     "-w",
+                                     "-DVALUE=7",
+                                     NULL};
 static const char *const of_glsl[] = {
     "", "-O0", "-O", "-Os", "-g", "-w", "--target-env=vulkan1.1", "--target-env=vulkan1.3", NULL};
 static const char *const of_none[] = {"", NULL};
@@ -71,7 +82,11 @@ const char *const *conformance_options(const char *backend)
     static const struct {
         const char *backend;
         const char *const *options;
-    } rows[] = {{"opencl", of_opencl}, {"cpu", of_c}, {"cuda", of_cuda}, {"vulkan", of_glsl}};
+    } rows[] = {{"opencl", of_opencl},
+                {"cpu", of_c},
+                {"cuda", of_cuda},
+                {"hip", of_hip},
+                {"vulkan", of_glsl}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (strcmp(rows[i].backend, backend) == 0) {
             return rows[i].options;

@@ -18,11 +18,11 @@ kiln_compile_measured(kiln_runtime *runtime, const char *target, const kiln_sour
                       kiln_blob **out_blob, kiln_build_info *out_info, kiln_diag *diag);
 
 /* Fills the cache for a drop-in call of another process (level 2): for kiln_opencl_build_program on
- * a device ("opencl:0"), for kiln_nvrtc_compile ("cuda:sm_90"). The call finds what is stored if
- * its text is the same, and its options are those here: the definitions as -DNAME=VALUE, then
- * `options`, in this order (-I has no place in it). What the program quotes or writes in another
- * way ("-D NAME") is best given in `options` as it is there. Entries are checked; the source's own
- * directory is not searched, for the call knows none.
+ * a device ("opencl:0"), for kiln_nvrtc_compile ("cuda:sm_90") and kiln_hiprtc_compile
+ * ("hip:gfx90a"). The call finds what is stored if its text is the same, and its options are those
+ * here: the definitions as -DNAME=VALUE, then `options`, in this order (-I has no place in it).
+ * What the program quotes or writes in another way ("-D NAME") is best given in `options` as it is
+ * there. Entries are checked; the source's own directory is not searched, for the call knows none.
  * Threads: any.   Blocks: disk, compiler.
  * Owns: *out_blob is yours, kiln_blob_release(); *out_info is the caller's struct, its struct_size
  * set before (filled: origin, key, compiles, compile_ns, total_ns).

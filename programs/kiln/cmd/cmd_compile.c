@@ -36,7 +36,7 @@ static const opt_spec specs[] = {
     {"output", 'o', OPT_TEXT, offsetof(compile_options, output), "PATH",
      "write the binary to PATH; a directory for several files"},
     {"drop-in", 0, OPT_FLAG, offsetof(compile_options, drop_in), NULL,
-     "for a program that calls kiln's drop-in (OpenCL, CUDA)"},
+     "for a program that calls kiln's drop-in (OpenCL, CUDA, HIP)"},
     SOURCE_FILE_ROWS(compile_options, ""),
     GLSLC_ROWS(compile_options),
     SESSION_DEVICE_ROWS(compile_options),

@@ -40,7 +40,7 @@ static const opt_spec specs[] = {
     {"shard", 0, OPT_TEXT, offsetof(warm_options, shard), "I/N",
      "make only the I-th of N parts, which are the same on every machine"},
     {"drop-in", 0, OPT_FLAG, offsetof(warm_options, drop_in), NULL,
-     "for a program that calls kiln's drop-in (OpenCL, CUDA)"},
+     "for a program that calls kiln's drop-in (OpenCL, CUDA, HIP)"},
     {"stale", 0, OPT_FLAG, offsetof(warm_options, stale), NULL,
      "what the cache's own recording has, used most first: after a driver has changed"},
     {"within", 0, OPT_DURATION, offsetof(warm_options, within), "AGE",

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <math.h>
 #include <pthread.h>
+#include <type_traits>
 #include <utility>
 
 struct kt_index {
@@ -42,12 +43,13 @@ template <class... A>
 static int kt_param(void (*)(A...), std::size_t index, std::size_t *offset, std::size_t *size)
 {
     const std::size_t sizes[] = {sizeof(A)..., 0};
+    const bool pointers[] = {std::is_pointer<A>::value..., false};
     if (index >= sizeof...(A)) {
         return 0;
     }
     *offset = 8 * index;
     *size = sizes[index];
-    return 1;
+    return pointers[index] ? 2 : 1;
 }
 #define KT_KERNEL(symbol, ...)                                                                     \
     extern "C" void kt_call_##symbol(void **a)                                                     \

@@ -1,5 +1,6 @@
 /* What the headers promise of all objects alike: ending none is fine, and so is retaining none. */
 #include <kiln/cuda.h>
+#include <kiln/hip.h>
 #include <kiln/kiln.h>
 #include <kiln/unstable/executor.h>
 #include <kiln/unstable/pack.h>
@@ -27,6 +28,7 @@ static void ending_nothing_is_fine(void **state)
     kiln_ticket_release(NULL);
     kiln_watch_destroy(NULL);
     kiln_nvrtc_result_destroy(NULL);
+    kiln_hiprtc_result_destroy(NULL);
 }
 
 static void retaining_nothing_gives_nothing(void **state)

@@ -12,6 +12,7 @@
 
 #include "backends/opencl/symbols.h"
 #include "kiln/cuda.h"
+#include "kiln/hip.h"
 #include "kiln/opencl.h"
 #include "support/counters.h"
 #include "support/skip.h"
@@ -22,7 +23,7 @@
 
 static char program_path[4096];
 
-/* --- in the child: opencl|cuda FILE OPTION... ------------------------------------------------- */
+/* --- in the child: opencl|cuda|hip FILE OPTION... --------------------------------------------- */
 
 static int say(kiln_cache *cache, kiln_status status, const kiln_diag *diag)
 {
@@ -81,6 +82,23 @@ static int compile_cuda(kiln_cache *cache, const char *text, char **options, siz
     return 0;
 }
 
+static int compile_hip(kiln_cache *cache, const char *text, char **options, size_t count)
+{
+    const char *const expressions[] = {"scale<float>"};
+    const kiln_hiprtc_request request = {.struct_size = sizeof(request),
+                                         .text = text,
+                                         .options = (const char *const *)options,
+                                         .option_count = count,
+                                         .expressions = expressions,
+                                         .expression_count = 1};
+    kiln_hiprtc_result *result = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    (void)say(cache, kiln_hiprtc_compile(cache, &request, &result, &diag), &diag);
+    kiln_hiprtc_result_destroy(result);
+    kiln_diag_clear(&diag);
+    return 0;
+}
+
 static int child(int argc, char **argv)
 {
     kiln_cache *cache = NULL;
@@ -88,9 +106,10 @@ static int child(int argc, char **argv)
     if (text == NULL || kiln_cache_create(NULL, &cache, NULL) != KILN_OK) {
         return 1;
     }
-    int code = strcmp(argv[1], "cuda") == 0
-                   ? compile_cuda(cache, text, argv + 3, (size_t)(argc - 3))
-                   : build_opencl(cache, text, argc > 3 ? argv[3] : "");
+    int code =
+        strcmp(argv[1], "cuda") == 0  ? compile_cuda(cache, text, argv + 3, (size_t)(argc - 3))
+        : strcmp(argv[1], "hip") == 0 ? compile_hip(cache, text, argv + 3, (size_t)(argc - 3))
+                                      : build_opencl(cache, text, argc > 3 ? argv[3] : "");
     kiln_cache_destroy(cache);
     free(text);
     return code;
@@ -234,9 +253,24 @@ static void a_cuda_program_is_compiled_ahead(void **state)
            "KILN_OK compiles=0 hits=1");
 }
 
+static void a_hip_program_is_compiled_ahead(void **state)
+{
+    (void)state;
+    write_file("scale.hip", "template <class T> __global__ void scale(T *d) { d[0] *= MORE; }\n");
+    expect(0,
+           START(NULL, "six", KILN_COMMAND, "compile", "--drop-in", "@scale.hip", "-t",
+                 "hip:gfx90a", "-DMORE=2", "-X", "-O1", "-e", "scale<float>"),
+           "1 compiled");
+    expect(0,
+           START(NULL, "six", program_path, "hip", "@scale.hip", "-DMORE=2",
+                 "--offload-arch=gfx90a", "-O1"),
+           "KILN_OK compiles=0 hits=1");
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest on_cuda[] = {cmocka_unit_test(a_cuda_program_is_compiled_ahead)};
+    const struct CMUnitTest on_fakes[] = {cmocka_unit_test(a_cuda_program_is_compiled_ahead),
+                                          cmocka_unit_test(a_hip_program_is_compiled_ahead)};
     const struct CMUnitTest on_opencl[] = {
         cmocka_unit_test(an_opencl_program_is_compiled_ahead),
         cmocka_unit_test(its_kernels_are_checked),
@@ -251,7 +285,7 @@ int main(int argc, char **argv)
     }
     char *made = kt_tmpdir_create();
     (void)snprintf(folder, sizeof(folder), "%s", made);
-    int failures = cmocka_run_group_tests(on_cuda, NULL, NULL);
+    int failures = cmocka_run_group_tests(on_fakes, NULL, NULL);
     write_file("probe.cl", "__kernel void probe(void) {}\n");
     const bool device = START(NULL, "probe", program_path, "opencl", "@probe.cl") != NO_DEVICE;
     failures += device ? cmocka_run_group_tests(on_opencl, NULL, NULL) : 0;

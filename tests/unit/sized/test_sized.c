@@ -2,6 +2,7 @@
 #include "sized/sized.h"
 
 #include <kiln/cuda.h>
+#include <kiln/hip.h>
 #include <kiln/kiln.h>
 #include <kiln/opencl.h>
 #include <kiln/opengl.h>
@@ -38,6 +39,7 @@
     X(kiln_executor_stats, 120, 120)                                                               \
     X(kiln_pack_writer_options, 24, 24)                                                            \
     X(kiln_nvrtc_request, 72, 72)                                                                  \
+    X(kiln_hiprtc_request, 72, 72)                                                                 \
     X(kiln_opencl_unit, 56, 56)                                                                    \
     X(kiln_opencl_request, 80, 80)                                                                 \
     X(kiln_vulkan_device, 40, 40)                                                                  \

@@ -1,0 +1,242 @@
+/* See rtc.h. The backend is opened without its driver. */
+#include "dropin/rtc.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/text.h"
+#include "core/runtime/driver.h"
+#include "core/walk/build.h"
+#include "hal/artifact.h"
+#include "hal/registry.h"
+
+/* --- the options ------------------------------------------------------------------------------ */
+
+/* The request's options, with what core handles by itself taken out. */
+typedef struct parsed_options {
+    char arch[64];
+    const char **options, **folders;
+    size_t option_count, folder_count;
+} parsed_options;
+
+/* What stands behind "SPELLING=", or NULL. */
+static const char *value_behind(const char *option, const char *spelling)
+{
+    const size_t length = spelling != NULL ? strlen(spelling) : 0;
+    return length > 0 && strncmp(option, spelling, length) == 0 && option[length] == '='
+               ? option + length + 1
+               : NULL;
+}
+
+static bool is_spelled(const char *option, const char *spelling)
+{
+    return spelling != NULL && strcmp(option, spelling) == 0;
+}
+
+/* The value of an option, or NULL if this is another one. *index moves to the last element used. */
+static const char *value_of(const kn_rtc_request *request, size_t *index, const kn_rtc_option *row)
+{
+    const char *option = request->options[*index];
+    const char *next = *index + 1 < request->option_count ? request->options[*index + 1] : NULL;
+    if (is_spelled(option, row->brief) || is_spelled(option, row->full) ||
+        is_spelled(option, row->other)) {
+        *index += next != NULL;
+        return next;
+    }
+    const char *value = value_behind(option, row->full);
+    value = value != NULL ? value : value_behind(option, row->other);
+    if (value == NULL && row->equals) {
+        value = value_behind(option, row->brief);
+    }
+    if (value == NULL && row->joined && kn_text_starts(option, row->brief)) {
+        value = option + strlen(row->brief);
+    }
+    return value;
+}
+
+/* The compilers take blanks off where kiln would take them for part of a directory's name. */
+static bool has_odd_blanks(const char *value)
+{
+    const size_t length = strlen(value);
+    return length == 0 || isspace((unsigned char)value[0]) ||
+           isspace((unsigned char)value[length - 1]);
+}
+
+static kiln_status parse_options(const kn_rtc_kind *kind, const kn_rtc_request *request,
+                                 parsed_options *out, kiln_diag *diag)
+{
+    out->options = (const char **)calloc(request->option_count + 1, sizeof(char *));
+    out->folders = (const char **)calloc(request->option_count + 1, sizeof(char *));
+    if (out->options == NULL || out->folders == NULL) {
+        return kn_no_memory(diag, kind->call);
+    }
+    for (size_t i = 0; i < request->option_count; i++) {
+        const size_t first = i;
+        const char *value = NULL;
+        if ((value = value_of(request, &i, &kind->arch)) != NULL) {
+            kn_text_put(out->arch, sizeof(out->arch), value);
+        } else if ((value = value_of(request, &i, &kind->include)) != NULL &&
+                   !has_odd_blanks(value)) {
+            out->folders[out->folder_count++] = value;
+        } else {
+            for (size_t j = first; j <= i; j++) {
+                out->options[out->option_count++] = request->options[j];
+            }
+        }
+    }
+    return out->arch[0] != '\0' ? KILN_OK
+                                : kiln_diag_set(diag, KILN_E_INVALID, kind->no_arch_fix, kind->call,
+                                                "%s", kind->no_arch);
+}
+
+static kiln_status check_rtc_request(const kn_rtc_kind *kind, const kn_rtc_request *request,
+                                     kiln_diag *diag)
+{
+    const char *why = NULL;
+    if (request->text == NULL) {
+        why = "there is no text";
+    } else if ((request->option_count > 0 && request->options == NULL) ||
+               (request->expression_count > 0 && request->expressions == NULL)) {
+        why = "a list is NULL";
+    }
+    for (size_t i = 0; why == NULL && i < request->option_count; i++) {
+        why = request->options[i] == NULL ? "an option is NULL" : NULL;
+    }
+    return why == NULL ? KILN_OK : kiln_diag_set(diag, KILN_E_INVALID, NULL, kind->call, "%s", why);
+}
+
+/* --- result ----------------------------------------------------------------------------------- */
+
+void kn_rtc_result_deinit(kn_rtc_result *result)
+{
+    free((void *)result->lowered);
+    kiln_blob_release(result->blob);
+    memset(result, 0, sizeof(*result));
+}
+
+static kiln_status take_result(const kn_rtc_kind *kind, const kn_build *build,
+                               const kn_rtc_request *request, kn_rtc_result *out, kiln_diag *diag)
+{
+    const kn_stage_run *run = &build->runs[build->stage_count - 1];
+    const kiln_artifact *artifact = &run->artifact.base;
+    out->lowered = (const char **)calloc(request->expression_count + 1, sizeof(char *));
+    if (out->lowered == NULL) {
+        return kn_no_memory(diag, kind->call);
+    }
+    for (size_t i = 0; i < request->expression_count; i++) {
+        char fact[32];
+        size_t fact_size = 0;
+        kn_text_putf(fact, sizeof(fact), "lowered:%zu", i); /* as the backends name it */
+        out->lowered[i] = (const char *)kn_host.artifact_fact(artifact, fact, &fact_size);
+        if (out->lowered[i] == NULL) {
+            return kiln_diag_set(diag, KILN_E_INTERNAL, "clear the cache", request->expressions[i],
+                                 "the cached entry lacks its lowered name");
+        }
+    }
+    out->blob = kiln_blob_retain(run->blob);
+    out->binary = (const char *)artifact->data;
+    out->size = artifact->size;
+    out->language = artifact->language;
+    out->log = artifact->log != NULL ? artifact->log : "";
+    out->origin = run->origin;
+    return KILN_OK;
+}
+
+/* --- compile ---------------------------------------------------------------------------------- */
+
+static kiln_source describe_source(const kn_rtc_kind *kind, const kn_rtc_request *request,
+                                   const parsed_options *parsed)
+{
+    kiln_source source = KILN_SOURCE_INIT;
+    const char *name = request->name != NULL ? request->name : kind->name;
+    const char *slash = strrchr(name, '/');
+    source.language = kind->language;
+    source.name = slash != NULL ? slash + 1 : name; /* its directory is not searched */
+    source.text = request->text;
+    source.length = strlen(request->text);
+    source.options = parsed->options;
+    source.option_count = parsed->option_count;
+    source.include_dirs = parsed->folders;
+    source.include_dir_count = parsed->folder_count;
+    source.headers = request->headers;
+    source.header_count = request->header_count;
+    source.entries = request->expressions;
+    source.entry_count = request->expression_count;
+    return source;
+}
+
+static kiln_status compile_source(const kn_rtc_kind *kind, kiln_cache *cache, kn_driver *driver,
+                                  const kn_rtc_request *request, const parsed_options *parsed,
+                                  kn_rtc_result *out_result, kiln_diag *diag)
+{
+    const kn_instance *in = &driver->in;
+    const kiln_source source = describe_source(kind, request, parsed);
+    kiln_target target;
+    kn_build build;
+    memset(&target, 0, sizeof(target));
+    kiln_status status = kn_hal_target_parse(in, in->handle, parsed->arch, &target, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    status = kn_build_init(&build, cache, driver, &target, NULL, &source, NULL, diag);
+    build.dropin = true;
+    if (status == KILN_OK) {
+        status = kn_build_artifacts(&build, diag);
+    }
+    if (status == KILN_OK) {
+        status = take_result(kind, &build, request, out_result, diag);
+    }
+    kn_build_deinit(&build);
+    kn_hal_target_destroy(in, in->handle, &target);
+    return status;
+}
+
+static kiln_status compile_parsed(const kn_rtc_kind *kind, kiln_cache *cache,
+                                  const kn_rtc_request *request, const parsed_options *parsed,
+                                  kn_rtc_result *out_result, kiln_diag *diag)
+{
+    kn_driver driver;
+    kiln_probe_report report;
+    driver.left_out[0] = '\0';
+    kn_drivers_register(NULL, NULL, NULL);
+    const kiln_backend *backend = kn_registry_find(kind->backend);
+    kiln_status status =
+        backend != NULL
+            ? kn_driver_open_compiler(&driver, backend, cache, &report, diag)
+            : kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, kind->call,
+                            "this kiln was built without its %s backend", kind->backend);
+    if (status == KILN_OK) {
+        status = compile_source(kind, cache, &driver, request, parsed, out_result, diag);
+        kn_driver_close(&driver);
+    }
+    return status;
+}
+
+kiln_status kn_rtc_compile(const kn_rtc_kind *kind, kiln_cache *cache,
+                           const kn_rtc_request *request, kn_rtc_result *out_result,
+                           kiln_diag *diag)
+{
+    parsed_options parsed = {{0}, NULL, NULL, 0, 0};
+    kiln_cache *own = NULL;
+    memset(out_result, 0, sizeof(*out_result));
+    kiln_status status = check_rtc_request(kind, request, diag);
+    if (status == KILN_OK) {
+        status = parse_options(kind, request, &parsed, diag);
+    }
+    if (status == KILN_OK && cache == NULL) {
+        status = kiln_cache_create(NULL, &own, diag);
+        cache = own;
+    }
+    if (status == KILN_OK) {
+        status = compile_parsed(kind, cache, request, &parsed, out_result, diag);
+    }
+    if (status != KILN_OK) {
+        kn_rtc_result_deinit(out_result);
+    }
+    kiln_cache_destroy(own);
+    free((void *)parsed.options);
+    free((void *)parsed.folders);
+    return status;
+}
