@@ -1,6 +1,6 @@
 /* SHA-256: the digest of keys and of everything that is named by its content.
  *
- * The work is OpenSSL's. A kn_digest keeps its context: later uses do not allocate. A failure
+ * The work is Nettle's. A kn_digest keeps its context: later uses do not allocate. A failure
  * sticks: a wrong digest is the one thing that must never come out.
  *
  * digest_once.c has those for all at once; digest_cng.c the rest on Windows. */
@@ -14,7 +14,7 @@
 #define KN_DIGEST_SIZE 32
 
 typedef struct kn_digest {
-    void *context; /* SHA256_CTX */
+    void *context; /* struct sha256_ctx */
     bool failed;
 } kn_digest;
 

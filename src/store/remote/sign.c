@@ -1,20 +1,19 @@
-/* Signs and verifies with OpenSSL's EVP. This file must not know what an entry looks like. */
+/* Signs and verifies through the module libkiln-sign.so. This file must not know what an entry
+ * looks like. */
 #include "store/remote/sign.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-
 #include "base/diag.h"
 #include "base/text.h"
 #include "key/digest.h"
+#include "sys/dylib.h"
 #include "sys/file.h"
+#include "sys/paths.h"
 #include "sys/publish.h"
 
+#define MODULE_NAME "libkiln-sign.so"
 #define KEY_FILE_LIMIT ((size_t)16 << 10)
 #define MAY_OTHERS_READ 077u
 
@@ -23,7 +22,8 @@ static const char context[] = "kiln-entry-signature 1\n";
 #define MESSAGE_SIZE (CONTEXT_SIZE + 32 + KN_DIGEST_SIZE)
 
 struct kn_signer {
-    EVP_PKEY *own; /* NULL: verifies only */
+    const kn_sign_ops *ops; /* NULL: has no key, and trusts nobody */
+    void *own;              /* NULL: verifies only */
     kn_public_key own_public;
     size_t count;
     kn_public_key trusted[KN_TRUSTED_MAX + 1];
@@ -36,41 +36,49 @@ static bool make_message(const kiln_key *key, kn_span entry, unsigned char out[M
     return kn_digest_of(entry.data, entry.length, out + CONTEXT_SIZE + 32);
 }
 
-/* OpenSSL keeps what went wrong in a list of the thread, where a program that uses it for its own
- * connections would take ours for theirs: every call of ours begins with a mark and ends by going
- * back to it. */
-static void begin_errors(void)
+/* --- the module ------------------------------------------------------------------------------- */
+
+static bool has_all_calls(const kn_sign_ops *ops)
 {
-    (void)ERR_set_mark(); /* an empty list has none: it is emptied again */
+    return ops != NULL && ops->abi == KN_SIGN_ABI && ops->read != NULL && ops->make != NULL &&
+           ops->forget != NULL && ops->sign != NULL && ops->verify != NULL && ops->wipe != NULL;
 }
 
-static void drop_errors(void)
+/* It stays mapped: a table that was given out is good for as long as the process. `what` is the
+ * file that wants it. */
+static kiln_status open_module(const char *what, const kn_sign_ops **out_ops, kiln_diag *diag)
 {
-    (void)ERR_pop_to_mark();
+    kn_dylib *module = NULL;
+    kn_sign_module_fn *get_ops = NULL;
+    kiln_probe_outcome outcome;
+    *out_ops = NULL;
+    char *path = kn_paths_module(MODULE_NAME);
+    if (path == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
+                             "install it, or set KILN_LIBEXEC to its directory", what,
+                             MODULE_NAME ", which signs and verifies, is not installed");
+    }
+    kiln_status status = kn_dylib_open_apart(path, &module, &outcome, diag);
+    if (status == KILN_OK) {
+        void *symbol = kn_dylib_symbol(module, "kiln_sign_module");
+        memcpy(&get_ops, &symbol, sizeof get_ops);
+        const kn_sign_ops *ops = get_ops != NULL ? get_ops() : NULL;
+        kn_dylib_retire(module);
+        if (has_all_calls(ops)) {
+            *out_ops = ops;
+        } else {
+            status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install the one of this kiln", path,
+                                   "it is a module of another version");
+        }
+    }
+    free(path);
+    return status;
 }
 
 /* --- key files -------------------------------------------------------------------------------- */
 
-static bool public_of(EVP_PKEY *key, kn_public_key *out_public)
-{
-    size_t size = sizeof out_public->bytes;
-    return EVP_PKEY_id(key) == EVP_PKEY_ED25519 &&
-           EVP_PKEY_get_raw_public_key(key, out_public->bytes, &size) == 1 &&
-           size == sizeof out_public->bytes;
-}
-
-/* A key with a password is refused: a library asks nobody at a terminal. */
-static int no_password(char *buffer, int size, int writing, void *user)
-{
-    (void)buffer;
-    (void)size;
-    (void)writing;
-    (void)user;
-    return -1;
-}
-
-static kiln_status load_private(const char *path, EVP_PKEY **out_key, kn_public_key *out_public,
-                                kiln_diag *diag)
+static kiln_status load_private(const char *path, const kn_sign_ops **out_ops, void **out_key,
+                                kn_public_key *out_public, kiln_diag *diag)
 {
     void *data = NULL;
     size_t size = 0;
@@ -87,21 +95,17 @@ static kiln_status load_private(const char *path, EVP_PKEY **out_key, kn_public_
         return kiln_diag_set(diag, KILN_E_INVALID, "run chmod 600 on it", path,
                              "others may read or change this signing key");
     }
-    begin_errors();
-    BIO *bio = BIO_new_mem_buf(data, (int)size);
-    EVP_PKEY *key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
-    BIO_free(bio);
-    OPENSSL_cleanse(data, size);
-    free(data);
-    const bool good = key != NULL && public_of(key, out_public);
-    drop_errors();
-    if (!good) {
-        EVP_PKEY_free(key);
-        return kiln_diag_set(diag, KILN_E_INVALID, "make one with kiln key generate", path,
-                             "it is not an Ed25519 private key in PEM without a password");
+    status = open_module(path, out_ops, diag);
+    if (status == KILN_OK) {
+        *out_key = (*out_ops)->read(data, size, out_public->bytes);
+        (*out_ops)->wipe(data, size);
     }
-    *out_key = key;
-    return KILN_OK;
+    free(data);
+    if (status == KILN_OK && *out_key == NULL) {
+        status = kiln_diag_set(diag, KILN_E_INVALID, "make one with kiln key generate", path,
+                               "it is not an Ed25519 private key in PEM without a password");
+    }
+    return status;
 }
 
 static kiln_status publish_key(const char *path, const char *data, size_t size, kiln_diag *diag)
@@ -127,32 +131,30 @@ kiln_status kn_sign_generate(const char *path, kn_public_key *out_public, kiln_d
         return kiln_diag_set(diag, KILN_E_INVALID, "choose another name", path,
                              "the file exists; refusing to overwrite a key");
     }
-    char *data = NULL;
-    begin_errors();
-    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-    BIO *bio = BIO_new(BIO_s_mem());
-    bool made = key != NULL && bio != NULL &&
-                PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1 &&
-                public_of(key, out_public);
-    long size = made ? BIO_get_mem_data(bio, &data) : 0;
-    drop_errors();
-    kiln_status status = size > 0 ? publish_key(path, data, (size_t)size, diag)
-                                  : kiln_diag_set(diag, KILN_E_INTERNAL, NULL, "making a key",
-                                                  "OpenSSL could not make a key");
-    if (size > 0) {
-        OPENSSL_cleanse(data, (size_t)size);
+    const kn_sign_ops *ops = NULL;
+    char pem[KN_SIGN_PEM];
+    size_t size = 0;
+    kiln_status status = open_module(path, &ops, diag);
+    if (status != KILN_OK) {
+        return status;
     }
-    BIO_free(bio);
-    EVP_PKEY_free(key);
+    status = ops->make(pem, &size, out_public->bytes)
+                 ? publish_key(path, pem, size, diag)
+                 : kiln_diag_set(diag, KILN_E_INTERNAL, NULL, "making a key",
+                                 "OpenSSL could not make a key");
+    ops->wipe(pem, sizeof pem);
     return status;
 }
 
 kiln_status kn_sign_public(const char *path, kn_public_key *out_public, kiln_diag *diag)
 {
-    EVP_PKEY *key = NULL;
+    const kn_sign_ops *ops = NULL;
+    void *key = NULL;
     memset(out_public, 0, sizeof *out_public);
-    kiln_status status = load_private(path, &key, out_public, diag);
-    EVP_PKEY_free(key);
+    kiln_status status = load_private(path, &ops, &key, out_public, diag);
+    if (key != NULL) {
+        ops->forget(key);
+    }
     return status;
 }
 
@@ -197,10 +199,13 @@ kiln_status kn_signer_create(const char *key_file, const char *trusted_file, kn_
         status = load_trusted(signer, trusted_file, diag);
     }
     if (status == KILN_OK && key_file != NULL) {
-        status = load_private(key_file, &signer->own, &signer->own_public, diag);
+        status = load_private(key_file, &signer->ops, &signer->own, &signer->own_public, diag);
         if (status == KILN_OK) {
             signer->trusted[signer->count++] = signer->own_public;
         }
+    }
+    if (status == KILN_OK && signer->count > 0 && signer->ops == NULL) {
+        status = open_module(trusted_file, &signer->ops, diag);
     }
     if (status != KILN_OK) {
         kn_signer_destroy(signer);
@@ -213,7 +218,9 @@ kiln_status kn_signer_create(const char *key_file, const char *trusted_file, kn_
 void kn_signer_destroy(kn_signer *signer)
 {
     if (signer != NULL) {
-        EVP_PKEY_free(signer->own);
+        if (signer->ops != NULL) {
+            signer->ops->forget(signer->own);
+        }
         free(signer);
     }
 }
@@ -232,20 +239,14 @@ kiln_status kn_signer_sign(const kn_signer *signer, const kiln_key *key, kn_span
                            kn_public_key *out_public, unsigned char out_signature[KN_SIGNATURE])
 {
     unsigned char message[MESSAGE_SIZE];
-    size_t size = KN_SIGNATURE;
     if (signer->own == NULL) {
         return KILN_E_UNSUPPORTED;
     }
-    begin_errors();
-    EVP_MD_CTX *work = EVP_MD_CTX_new();
-    bool good = work != NULL && make_message(key, entry, message) &&
-                EVP_DigestSignInit(work, NULL, NULL, NULL, signer->own) == 1 &&
-                EVP_DigestSign(work, out_signature, &size, message, sizeof message) == 1 &&
-                size == KN_SIGNATURE;
-    EVP_MD_CTX_free(work);
-    drop_errors();
     *out_public = signer->own_public;
-    return good ? KILN_OK : KILN_E_INTERNAL;
+    return make_message(key, entry, message) &&
+                   signer->ops->sign(signer->own, message, sizeof message, out_signature)
+               ? KILN_OK
+               : KILN_E_INTERNAL;
 }
 
 bool kn_signer_verify(const kn_signer *signer, const kiln_key *key, kn_span entry,
@@ -256,18 +257,6 @@ bool kn_signer_verify(const kn_signer *signer, const kiln_key *key, kn_span entr
     for (size_t i = 0; !trusted && i < signer->count; i++) {
         trusted = memcmp(&signer->trusted[i], public_key, sizeof *public_key) == 0;
     }
-    if (!trusted || !make_message(key, entry, message)) {
-        return false;
-    }
-    begin_errors();
-    EVP_PKEY *theirs =
-        EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, public_key->bytes, KN_PUBLIC_KEY);
-    EVP_MD_CTX *work = EVP_MD_CTX_new();
-    bool good = theirs != NULL && work != NULL &&
-                EVP_DigestVerifyInit(work, NULL, NULL, NULL, theirs) == 1 &&
-                EVP_DigestVerify(work, signature, KN_SIGNATURE, message, sizeof message) == 1;
-    EVP_MD_CTX_free(work);
-    EVP_PKEY_free(theirs);
-    drop_errors();
-    return good;
+    return trusted && make_message(key, entry, message) &&
+           signer->ops->verify(public_key->bytes, message, sizeof message, signature);
 }

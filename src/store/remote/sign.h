@@ -4,16 +4,16 @@
  * What is signed is the entry's key and the SHA-256 of the entry file, under a header that nothing
  * else is signed with: a signature cannot be moved to another key, nor to other bytes.
  *
- * The functions are in sign.c, or in sign_none.c where OpenSSL is missing. */
+ * The functions are in sign.c, which opens the module libkiln-sign.so where there is a key, or in
+ * sign_none.c where there is no such module. */
 #ifndef KILN_STORE_SIGN_H
 #define KILN_STORE_SIGN_H
 
 #include "kiln/cache.h"
 
 #include "base/span.h"
+#include "store/remote/sign_module.h"
 
-#define KN_PUBLIC_KEY 32
-#define KN_SIGNATURE 64
 #define KN_TRUSTED_MAX 256
 #define KN_TRUSTED_FILE ((size_t)64 << 10)
 
@@ -26,7 +26,8 @@ typedef struct kn_signer kn_signer;
 
 /* `key_file`: a private key in PEM (kiln key generate, openssl genpkey -algorithm ed25519), refused
  * where others may read it; `trusted_file`: the public keys, one a line (kn_trusted_parse). Either
- * may be NULL. The signing key's own signatures are trusted. KILN_E_INVALID names the file. */
+ * may be NULL. The signing key's own signatures are trusted. KILN_E_INVALID names the file,
+ * KILN_E_UNAVAILABLE the module. */
 kiln_status kn_signer_create(const char *key_file, const char *trusted_file, kn_signer **out_signer,
                              kiln_diag *diag);
 void kn_signer_destroy(kn_signer *signer);

@@ -2,9 +2,9 @@
 #include "unit/store/support.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include <openssl/err.h>
-
+#include "base/text.h"
 #include "key/recipe.h"
 #include "store/remote/trust.h"
 
@@ -251,35 +251,39 @@ static void key_files_are_looked_at(void **state)
     free(open_key);
 }
 
-/* A program that uses OpenSSL itself asks this list whether its own calls failed. */
-static void what_fails_here_is_not_left_in_the_programs_list(void **state)
+/* A user with keys never goes on without what checks signatures. */
+static void a_module_that_is_none_is_an_error(void **state)
 {
     fixture *f = *state;
+    static const char junk[] = "this is not a library";
+    kiln_diag diag = KILN_DIAG_INIT;
+    kn_signer *signer = NULL;
     kn_public_key public_key;
-    static const char nonsense[] = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
-    size_t size = 0;
-    char *path = kt_path(f->folder, "nonsense.pem");
-    char *data = seal(f, &f->signs, f->recipe, &size);
-    kt_file_write(path, nonsense, strlen(nonsense));
-    assert_int_equal(chmod(path, 0600), 0);
-    for (int theirs = 0; theirs < 2; theirs++) {
-        ERR_clear_error();
-        if (theirs != 0) {
-            ERR_raise(ERR_LIB_USER, 7);
-        }
-        const unsigned long before = ERR_peek_last_error();
-        assert_int_equal(kn_sign_public(path, &public_key, NULL), KILN_E_INVALID);
-        assert_int_equal(ERR_peek_last_error(), before);
-        data[size - KN_SEAL_SIZE + SEAL_SIGNATURE + 63] ^= (char)0xff;
-        assert_int_equal(unseal(&f->signs, &f->key, data, size), KILN_E_REJECTED);
-        assert_int_equal(ERR_peek_last_error(), before);
-        data[size - KN_SEAL_SIZE + SEAL_SIGNATURE + 63] ^= (char)0xff;
-        assert_int_equal(unseal(&f->signs, &f->key, data, size), KILN_OK);
-        assert_int_equal(ERR_peek_last_error(), before);
-    }
-    ERR_clear_error();
-    free(data);
-    free(path);
+    kn_trust trust;
+    char line[2 * KN_PUBLIC_KEY + 16] = "kiln-ed25519 ", *list = kt_path(f->folder, "keys");
+    memset(line + 13, 'a', 2 * (size_t)KN_PUBLIC_KEY);
+    kt_file_write(list, line, strlen(line));
+    char *module = kt_path(f->folder, "libkiln-sign.so"), *fresh = kt_path(f->folder, "fresh.pem");
+    char *before = kn_text_copy(getenv("KILN_LIBEXEC"));
+    kt_file_write(module, junk, strlen(junk));
+    assert_int_equal(setenv("KILN_LIBEXEC", f->folder, 1), 0);
+    assert_int_equal(kn_signer_create(f->own, NULL, &signer, &diag), KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(diag.what, "libkiln-sign.so"));
+    kiln_diag_clear(&diag);
+    assert_int_equal(kn_signer_create(NULL, list, &signer, NULL), KILN_E_UNAVAILABLE);
+    assert_null(signer);
+    assert_int_equal(kn_sign_generate(fresh, &public_key, NULL), KILN_E_UNAVAILABLE);
+    assert_int_equal(access(fresh, F_OK), -1);
+    assert_int_equal(setenv("KILN_TRUSTED_KEYS", list, 1), 0);
+    assert_int_equal(kn_trust_open(&trust, NULL), KILN_E_UNAVAILABLE);
+    assert_int_equal(unsetenv("KILN_TRUSTED_KEYS"), 0);
+    assert_int_equal(kn_trust_open(&trust, NULL), KILN_OK); /* which needs none */
+    kn_trust_close(&trust);
+    assert_int_equal(setenv("KILN_LIBEXEC", before, 1), 0);
+    free(before);
+    free(module);
+    free(fresh);
+    free(list);
 }
 
 static void policies_come_from_the_environment(void **state)
@@ -313,7 +317,7 @@ int main(void)
         cmocka_unit_test(S7_local_takes_nothing),
         cmocka_unit_test(S7_native_code_needs_a_signature),
         cmocka_unit_test(key_files_are_looked_at),
-        cmocka_unit_test(what_fails_here_is_not_left_in_the_programs_list),
+        cmocka_unit_test(a_module_that_is_none_is_an_error),
         cmocka_unit_test(policies_come_from_the_environment),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,100 @@
+/* The module that signs, linked into the test: a published vector, what it refuses, and that
+ * nothing of it is left in the list of errors that a program with OpenSSL reads. */
+#include "store/remote/sign_module.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <openssl/err.h>
+
+#include "base/text.h"
+
+const kn_sign_ops *kiln_sign_module(void);
+
+/* RFC 8032, 7.1, test 2. */
+static const char secret_pem[] =
+    "-----BEGIN PRIVATE KEY-----\n"
+    "MC4CAQAwBQYDK2VwBCIEIEzNCJso/5banbbDRuwRTg9bijGfNaumJNqM9u1PuKb7\n"
+    "-----END PRIVATE KEY-----\n";
+static const char public_hex[] = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c";
+static const char signature_hex[] =
+    "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+    "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00";
+static const char message[] = {0x72};
+
+static void a_published_vector(void **state)
+{
+    (void)state;
+    const kn_sign_ops *ops = kiln_sign_module();
+    unsigned char public_key[KN_PUBLIC_KEY], signature[KN_SIGNATURE];
+    char hex[2 * KN_SIGNATURE + 1];
+    assert_non_null(ops);
+    void *pair = ops->read(secret_pem, strlen(secret_pem), public_key);
+    assert_non_null(pair);
+    kn_hex_encode(public_key, sizeof public_key, hex);
+    assert_string_equal(hex, public_hex);
+    assert_true(ops->sign(pair, message, sizeof message, signature));
+    kn_hex_encode(signature, sizeof signature, hex);
+    assert_string_equal(hex, signature_hex);
+    assert_true(ops->verify(public_key, message, sizeof message, signature));
+    assert_false(ops->verify(public_key, "s", 1, signature));
+    signature[0] ^= 1;
+    assert_false(ops->verify(public_key, message, sizeof message, signature));
+    ops->forget(pair);
+}
+
+static void a_made_key_is_read(void **state)
+{
+    (void)state;
+    const kn_sign_ops *ops = kiln_sign_module();
+    unsigned char made[KN_PUBLIC_KEY], seen[KN_PUBLIC_KEY];
+    char pem[KN_SIGN_PEM];
+    size_t size = 0;
+    assert_true(ops->make(pem, &size, made));
+    void *pair = ops->read(pem, size, seen);
+    assert_non_null(pair);
+    assert_memory_equal(made, seen, sizeof made);
+    ops->forget(pair);
+    assert_null(ops->read(pem, size / 2, seen));
+}
+
+/* A program that uses OpenSSL itself asks this list whether its own calls failed. */
+static void failures_are_not_left_in_the_programs_list(void **state)
+{
+    (void)state;
+    static const char nonsense[] = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+    const kn_sign_ops *ops = kiln_sign_module();
+    unsigned char public_key[KN_PUBLIC_KEY], signature[KN_SIGNATURE];
+    void *pair = ops->read(secret_pem, strlen(secret_pem), public_key);
+    assert_true(ops->sign(pair, message, sizeof message, signature));
+    ops->forget(pair);
+    for (int theirs = 0; theirs < 2; theirs++) {
+        ERR_clear_error();
+        if (theirs != 0) {
+            ERR_raise(ERR_LIB_USER, 7);
+        }
+        const unsigned long before = ERR_peek_last_error();
+        assert_null(ops->read(nonsense, strlen(nonsense), public_key));
+        assert_int_equal(ERR_peek_last_error(), before);
+        signature[63] ^= 0xff;
+        assert_false(ops->verify(public_key, message, sizeof message, signature));
+        assert_int_equal(ERR_peek_last_error(), before);
+        signature[63] ^= 0xff;
+        assert_true(ops->verify(public_key, message, sizeof message, signature));
+        assert_int_equal(ERR_peek_last_error(), before);
+    }
+    ERR_clear_error();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_published_vector),
+        cmocka_unit_test(a_made_key_is_read),
+        cmocka_unit_test(failures_are_not_left_in_the_programs_list),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
