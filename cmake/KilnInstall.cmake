@@ -30,7 +30,7 @@ install(FILES ${PROJECT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
 
 # find_package(kiln): the targets are described by hand, because what they need is linked privately.
 include(CMakePackageConfigHelpers)
-set(kiln_level_two "cuda hip opencl opengl vulkan")
+list(JOIN KILN_COMPONENTS " " kiln_components)
 set(kiln_shared_file ${CMAKE_SHARED_LIBRARY_PREFIX}kiln${CMAKE_SHARED_LIBRARY_SUFFIX}.${PROJECT_VERSION})
 set(kiln_shared_soname ${CMAKE_SHARED_LIBRARY_PREFIX}kiln${CMAKE_SHARED_LIBRARY_SUFFIX}.0)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/kilnConfig.cmake.in

@@ -28,7 +28,7 @@ function(kiln_libexec target)
     set(folder ${PROJECT_BINARY_DIR}/programs/libexec/kiln)
     set_target_properties(${target} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY ${folder} LIBRARY_OUTPUT_DIRECTORY ${folder})
-    install(TARGETS ${target} RUNTIME DESTINATION ${KILN_INSTALL_LIBEXECDIR}
+    kiln_install(TARGETS ${target} RUNTIME DESTINATION ${KILN_INSTALL_LIBEXECDIR}
         LIBRARY DESTINATION ${KILN_INSTALL_LIBEXECDIR})
     add_dependencies(kiln_libexec ${target})
 endfunction()

@@ -1,26 +1,50 @@
 # Options of the build, and the flags that every file of the project is compiled with.
-option(KILN_TESTS "Build the tests" ON)
-option(KILN_BENCH "Build the benchmarks" ON)
+# Another project that takes kiln in as a directory (add_subdirectory, FetchContent) gets the library and
+# nothing else, unless it asks for more.
+set(KILN_TOP_LEVEL OFF)
+if(PROJECT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)
+    set(KILN_TOP_LEVEL ON)
+endif()
+option(KILN_PROGRAMS "Build the command, its helpers and modules" ${KILN_TOP_LEVEL})
+option(KILN_INSTALL "Have rules for `cmake --install`" ${KILN_TOP_LEVEL})
+option(KILN_TESTS "Build the tests (with KILN_PROGRAMS)" ${KILN_TOP_LEVEL})
+option(KILN_BENCH "Build the benchmarks (with KILN_PROGRAMS)" ${KILN_TOP_LEVEL})
 option(KILN_BACKENDS_AS_MODULES "Put each backend into a file of its own, loaded by name" OFF)
-option(KILN_WERROR "Let a warning fail the build" ON)
+option(KILN_WERROR "Let a warning fail the build" ${KILN_TOP_LEVEL})
 option(KILN_REPRODUCIBLE "Leave the folders of this build out of debug information as well" OFF)
 # $prefix/lib/<multiarch>/kiln is another place that the library finds.
 set(KILN_INSTALL_LIBEXECDIR "${CMAKE_INSTALL_LIBEXECDIR}/kiln" CACHE STRING
     "Where helper programs and modules are installed")
 set(KILN_SANITIZE "" CACHE STRING "Sanitizers, comma-separated: address,undefined or thread")
 
-if(NOT CMAKE_BUILD_TYPE)
+if(KILN_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
-set(CMAKE_C_STANDARD 17)
+if(CMAKE_VERSION VERSION_LESS 3.21) # which does not know C17
+    unset(CMAKE_C_STANDARD)
+    add_compile_options($<$<COMPILE_LANGUAGE:C>:-std=c17>)
+else()
+    set(CMAKE_C_STANDARD 17)
+endif()
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_UNITY_BUILD OFF) # files of one layer may define the same macro
 # Relative, so that what is built does not depend on where.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+
+# kiln_install(...) is install(...), where rules are wanted.
+function(kiln_install)
+    if(KILN_INSTALL)
+        install(${ARGN})
+    endif()
+endfunction()
+
+# What find_package(kiln) offers, next to `static`: today all of them are the one shared library.
+set(KILN_COMPONENTS cache runtime cuda hip opencl opengl vulkan)
 
 # What is built holds no directory of this machine.
 add_library(kiln_folders INTERFACE)

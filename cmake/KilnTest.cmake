@@ -4,7 +4,7 @@
 # FAULTFS preloads tests/support/faultfs.c, but not in a sanitizer build: the test then skips.
 # Every test is linked with tests/support: temporary directories and the failing allocator.
 if(NOT WIN32) # which makes its own
-    pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+    pkg_check_modules(KILN_CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 endif()
 
 function(kiln_test name label)
@@ -14,7 +14,7 @@ function(kiln_test name label)
     endif()
     add_executable(${name} ${TEST_UNPARSED_ARGUMENTS})
     target_link_libraries(${name} PRIVATE kiln_flags ${TEST_LIBRARIES} kiln_static kiln_test_support
-        PkgConfig::CMOCKA Threads::Threads)
+        PkgConfig::KILN_CMOCKA Threads::Threads)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE ${TEST_DEFINITIONS})
     set(preloaded "")

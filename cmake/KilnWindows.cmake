@@ -13,7 +13,7 @@ function(kiln_foreign_library name directory)
     target_compile_options(kiln_${name} PRIVATE -w -O2)
     target_include_directories(kiln_${name} SYSTEM PUBLIC ${directory})
     string(TOUPPER ${name} upper)
-    add_library(PkgConfig::${upper} ALIAS kiln_${name})
+    add_library(PkgConfig::KILN_${upper} ALIAS kiln_${name})
 endfunction()
 
 set(zstd ${KILN_SOURCES}/zstd/lib)
