@@ -3,8 +3,9 @@
  * and loaded by the driver's own calls: time, peak memory, open files; and how the store alone
  * grows.
  *
- *     bench_thousand [opencl|cuda COUNT [RUNS]]     default: opencl 200, then the store
+ *     bench_thousand [store | opencl|cuda COUNT [RUNS]]     default: opencl 200, then the store
  *
+ * OLD=PROGRAM: a bench_thousand of another state takes turns with this one, on the same entries.
  * KILN_BENCH_KERNELS names the directory `kernels` where it is not that of the build. */
 #include <dirent.h>
 #include <kiln/kiln.h>
@@ -267,7 +268,7 @@ static int child_hand(const char *backend, const char *folder, int count)
 
 typedef struct arm {
     const char *name, *what;
-    bool pack, kept;
+    bool pack, kept, old;
     bench_samples load, own, peak, files, cpu;
     double compiles;
 } arm;
@@ -280,7 +281,8 @@ static void use_cache(const char *root, const arm *a, int run)
     if (a->pack) {
         (void)snprintf(path, sizeof(path), "%s/all.kpack", root);
         (void)setenv("KILN_PACKS", path, 1);
-        (void)snprintf(path, sizeof(path), "%s/beside-%d", root, a->kept ? -1 : run);
+        (void)snprintf(path, sizeof(path), "%s/beside-%s%d", root, a->old ? "old-" : "",
+                       a->kept ? -1 : run);
     } else {
         (void)unsetenv("KILN_PACKS");
         (void)snprintf(path, sizeof(path), "%s/cache", root);
@@ -309,11 +311,16 @@ static void print_arms(const char *backend, const char *count, const arm *arms, 
 static int measure(const char *self, const char *root, const char *backend, const char *count,
                    int runs)
 {
-    static arm arms[] = {{.name = "binaries in files, by hand", .what = "hand"},
-                         {.name = "kiln, from disk", .what = "kiln"},
-                         {.name = "kiln, from a pack", .what = "kiln", .pack = true, .kept = true},
-                         {.name = "kiln, first start from a pack", .what = "kiln", .pack = true}};
-    enum { ARMS = sizeof(arms) / sizeof(arms[0]) };
+    static arm arms[] = {
+        {.name = "binaries in files, by hand", .what = "hand"},
+        {.name = "kiln, from disk", .what = "kiln"},
+        {.name = "kiln, from a pack", .what = "kiln", .pack = true, .kept = true},
+        {.name = "kiln, first start from a pack", .what = "kiln", .pack = true},
+        {.name = "old kiln, from disk", .what = "kiln", .old = true},
+        {.name = "old kiln, from a pack", .what = "kiln", .pack = true, .kept = true, .old = true},
+        {.name = "old kiln, first start from a pack", .what = "kiln", .pack = true, .old = true}};
+    const char *old = getenv("OLD");
+    const size_t number = old != NULL ? sizeof(arms) / sizeof(arms[0]) : 4;
     double values[BENCH_MAX_VALUES];
     char *argv[] = {(char *)(uintptr_t)self,    "fill",
                     (char *)(uintptr_t)backend, (char *)(uintptr_t)root,
@@ -325,8 +332,9 @@ static int measure(const char *self, const char *root, const char *backend, cons
     }
     printf("%s kernels for %s compiled and stored in %.0f ms\n\n", count, backend, values[0]);
     for (int run = -1; run < runs; run++) { /* the first reads the files into the page cache */
-        for (size_t i = 0; i < ARMS; i++) {
+        for (size_t i = 0; i < number; i++) {
             use_cache(root, &arms[i], run + 1);
+            argv[0] = (char *)(uintptr_t)(arms[i].old ? old : self);
             argv[1] = (char *)(uintptr_t)arms[i].what;
             if (bench_child(argv, values) != 6) {
                 (void)fprintf(stderr, "bench_thousand: %s failed\n", arms[i].name);
@@ -342,7 +350,7 @@ static int measure(const char *self, const char *root, const char *backend, cons
             }
         }
     }
-    print_arms(backend, count, arms, ARMS);
+    print_arms(backend, count, arms, number);
     return 0;
 }
 
@@ -362,12 +370,25 @@ static int run_child(int argc, char **argv)
                                           : -1;
 }
 
+/* What is asked of a parent; a child's arguments that are none must not begin another parent. */
+static bool is_asked_well(int argc, char **argv)
+{
+    const bool load = argc > 1 && (strcmp(argv[1], "opencl") == 0 || strcmp(argv[1], "cuda") == 0);
+    return argc < 2 || (argc == 2 && strcmp(argv[1], "store") == 0) ||
+           (load && (argc == 3 || (argc == 4 && strtol(argv[3], NULL, 10) > 0)) &&
+            strtol(argv[2], NULL, 10) > 0);
+}
+
 int main(int argc, char **argv)
 {
     char self[512], root[512];
     const int answer = run_child(argc, argv);
     if (answer >= 0) {
         return answer;
+    }
+    if (!is_asked_well(argc, argv)) {
+        (void)fprintf(stderr, "bench_thousand: give store, or opencl or cuda, COUNT and RUNS\n");
+        return 2;
     }
     if (!bench_self(self, sizeof(self)) || !bench_folder(root, sizeof(root))) {
         (void)fprintf(stderr, "bench_thousand: no temporary directory\n");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""compare.py TREE off|on|warm|cold|ten|herd ...: the comparisons of bench/cuda on a machine with a GPU.
+"""compare.py TREE off|on|warm|cold|ten|herd|thousand ...: the comparisons of bench/cuda on a machine with a GPU.
 
 off, on  time from a ready context to the first result, cold and warm, driver's cache off or on, each
          sample a fresh process, the ways taking turns; medians of 10
@@ -9,6 +9,8 @@ cold     kiln's cold start against plain NVRTC, loaded before the clock starts a
 ten      ten different kernels with the same heavy headers, compiled cold: kiln against plain NVRTC
 herd     8 processes start cold at once on one heavy kernel: NVRTC runs once; one alone takes turns with them,
          HERDS (5) times; with OLD=program, one of another state takes turns as well
+thousand KERNELS (1000) kernels loaded from disk and from a pack beside CUBINs by hand, RUNS (7) times; with
+         OLD=program, the bench_thousand of another state takes turns as well
 A table goes to standard output; all samples to $OUT/cuda-bench.json if OUT is set."""
 import json
 import os
@@ -230,6 +232,15 @@ def herd(work):
                   f"{min(values) / min(alone):.2f}; a process that waits: {statistics.median(rest[name]):.0f} ms of processor")
 
 
+def thousand():
+    program = TREE / "bin" / "bench_thousand"
+    env = dict(os.environ, KILN_BENCH_KERNELS=str(HERE.parent.parent / "kernels"))
+    done = subprocess.run([str(program), "cuda", os.environ.get("KERNELS", "1000"), os.environ.get("RUNS", "7")],
+                          env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=500)
+    print(f"\n{done.stdout}{done.stderr}")
+    details["thousand"] = done.stdout
+
+
 def find(value, name):
     """The first number of that name anywhere in a JSON value, totals first."""
     if isinstance(value, dict):
@@ -266,8 +277,10 @@ def main():
                 cold_starts(work)
             elif what == "herd":
                 herd(work)
+            elif what == "thousand":
+                thousand()
             else:
-                sys.exit(f"{what}: give off, on, warm, cold, ten or herd")
+                sys.exit(f"{what}: give off, on, warm, cold, ten, herd or thousand")
             sys.stdout.flush()
     for way, why in gone.items():
         print(f"{way} left out: {why[0][:300]}")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh [TREE] [off|on|warm|cold|ten|herd ...]: the comparisons of bench/cuda, from a tree that
+# run.sh [TREE] [off|on|warm|cold|ten|herd|thousand ...]: the comparisons of bench/cuda, from a tree that
 # scripts/gpu_tree.sh made (default .gpu). Default: ten herd warm off. Needs a GPU but for `ten`.
 set -eu
 cd "$(dirname "$0")/../.."

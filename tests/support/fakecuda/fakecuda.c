@@ -5,6 +5,7 @@
  *   FAKE_WITHOUT_LAUNCH  cuLaunchKernel is missing
  *   FAKE_WITHOUT_LIBRARY no cuLibrary*, no cuLaunchKernelEx, no cuFuncGetParamInfo: a driver
  *                        of 11.0
+ *   FAKE_INERT           binaries are taken and not opened: for benchmarks, no launches
  *
  * $FAKECUDA_REFUSE=n refuses the first n binaries of this process; $FAKECUDA_LOG=path gets
  * a line for every launch with attributes, and for cuInit; $FAKECUDA_STATIC_SHARED=n: kernels have
@@ -290,12 +291,55 @@ EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 
 /* --- code ------------------------------------------------------------------------------------- */
 
+#ifdef FAKE_INERT
+static CUresult open_code(CUmodule module, const char *bytes, uint64_t size)
+{
+    (void)module, (void)bytes, (void)size;
+    return CUDA_SUCCESS;
+}
+
+static bool find_code(CUmodule module, const char *name, struct CUfunc_st *function)
+{
+    (void)module, (void)name, (void)function;
+    return true;
+}
+#else
+static CUresult open_code(CUmodule module, const char *bytes, uint64_t size)
+{
+    char path[64];
+    int file = memfd_create("fakecuda", MFD_CLOEXEC);
+    if (file < 0 || write(file, bytes, size) != (ssize_t)size) {
+        return CUDA_ERROR_UNKNOWN;
+    }
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file);
+    /* The descriptor stays open: another of the same number would look like this library. */
+    module->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (module->library == NULL) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    void *run = dlsym(module->library, "kt_run");
+    memcpy(&module->run, &run, sizeof(run));
+    return CUDA_SUCCESS;
+}
+
+static bool find_code(CUmodule module, const char *name, struct CUfunc_st *function)
+{
+    char symbol[600];
+    (void)snprintf(symbol, sizeof(symbol), "kt_call_%s", name);
+    void *call = dlsym(module->library, symbol);
+    (void)snprintf(symbol, sizeof(symbol), "kt_param_%s", name);
+    void *param = dlsym(module->library, symbol);
+    memcpy(&function->call, &call, sizeof(call));
+    memcpy(&function->param, &param, sizeof(param));
+    return call != NULL && param != NULL;
+}
+#endif
+
 EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
                                    int *options, void **values)
 {
     const char *bytes = image;
     const char *refuse = getenv("FAKECUDA_REFUSE");
-    char path[64];
     uint64_t size = 0;
     (void)count;
     (void)options;
@@ -308,47 +352,33 @@ EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     memcpy(&size, bytes + 8, sizeof(size));
-    int file = memfd_create("fakecuda", MFD_CLOEXEC);
-    if (file < 0 || write(file, bytes + 16, size) != (ssize_t)size) {
-        return CUDA_ERROR_UNKNOWN;
-    }
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), file);
     CUmodule made = calloc(1, sizeof(*made));
-    if (made != NULL) {
-        made->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    /* The descriptor stays open: another of the same number would look like this library. */
-    if (made == NULL || made->library == NULL) {
+    CUresult result = made != NULL ? open_code(made, bytes + 16, size) : CUDA_ERROR_INVALID_IMAGE;
+    if (result != CUDA_SUCCESS) {
         free(made);
-        return CUDA_ERROR_INVALID_IMAGE;
+        return result;
     }
-    void *run = dlsym(made->library, "kt_run");
-    memcpy(&made->run, &run, sizeof(run));
     *module = made;
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuModuleUnload(CUmodule module)
 {
-    (void)dlclose(module->library);
+    if (module->library != NULL) {
+        (void)dlclose(module->library);
+    }
     free(module);
     return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
-    char symbol[600];
     IN_CONTEXT();
-    (void)snprintf(symbol, sizeof(symbol), "kt_call_%s", name);
-    void *call = dlsym(module->library, symbol);
-    (void)snprintf(symbol, sizeof(symbol), "kt_param_%s", name);
-    void *param = dlsym(module->library, symbol);
-    if (call == NULL || param == NULL || module->count == 64) {
+    struct CUfunc_st *made = &module->functions[module->count];
+    if (module->count == 64 || !find_code(module, name, made)) {
         return CUDA_ERROR_NOT_FOUND;
     }
-    struct CUfunc_st *made = &module->functions[module->count++];
-    memcpy(&made->call, &call, sizeof(call));
-    memcpy(&made->param, &param, sizeof(param));
+    module->count++;
     made->module = module;
     const char *fixed = getenv("FAKECUDA_STATIC_SHARED");
     made->fixed_shared = fixed != NULL ? atoi(fixed) : 0;

@@ -1,7 +1,8 @@
 /* A small NVRTC: hands the text to the system's C++ compiler behind prelude.hpp, and gives the
  * shared object out as CUBIN, or in hexadecimal as PTX. It opens "libnvrtc-builtins.so.13.0" by
  * bare name as the real one does, and fails without. $FAKENVRTC_LOG=path gets a line for every
- * compile. FAKE_SALT makes a build of its own. */
+ * compile. FAKE_SALT makes a build of its own. FAKE_INERT: no compiler runs, a CUBIN is filler of
+ * the size that one of a small kernel has: for benchmarks. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -77,23 +78,46 @@ EXPORT nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char *name, c
     return NVRTC_SUCCESS;
 }
 
+#ifdef FAKE_INERT
+static nvrtcResult compile_text(nvrtcProgram program, int count, const char *const *options)
+{
+    enum { SMALL = 6000 };
+    (void)count, (void)options;
+    program->cubin = calloc(1, SMALL + HOSTCC_ROOM);
+    if (program->cubin == NULL) {
+        return NVRTC_ERROR_OUT_OF_MEMORY;
+    }
+    (void)snprintf(program->cubin + HOSTCC_ROOM, SMALL, "%s", program->unit.text);
+    program->cubin_size = SMALL + HOSTCC_ROOM;
+    return NVRTC_SUCCESS;
+}
+#else
+static nvrtcResult compile_text(nvrtcProgram program, int count, const char *const *options)
+{
+    const int compiled = hostcc_compile(&program->unit, count, options);
+    if (compiled <= 0) {
+        return compiled < 0 ? NVRTC_ERROR_OUT_OF_MEMORY : NVRTC_ERROR_COMPILATION;
+    }
+    program->cubin = program->unit.object;
+    program->unit.object = NULL;
+    program->cubin_size = program->unit.object_size + HOSTCC_ROOM;
+    return NVRTC_SUCCESS;
+}
+#endif
+
 EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options)
 {
     if (dlopen("libnvrtc-builtins.so.13.0", RTLD_NOW) == NULL) {
         return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
     }
     hostcc_note("FAKENVRTC_LOG", count, options);
-    const int compiled = hostcc_compile(&program->unit, count, options);
-    if (compiled <= 0) {
-        return compiled < 0 ? NVRTC_ERROR_OUT_OF_MEMORY : NVRTC_ERROR_COMPILATION;
+    const nvrtcResult result = compile_text(program, count, options);
+    if (result == NVRTC_SUCCESS) {
+        const uint64_t size = program->cubin_size - HOSTCC_ROOM;
+        memcpy(program->cubin, "KCUB", 4);
+        memcpy(program->cubin + 8, &size, sizeof(size));
     }
-    const uint64_t size = program->unit.object_size;
-    program->cubin = program->unit.object;
-    program->unit.object = NULL;
-    program->cubin_size = size + HOSTCC_ROOM;
-    memcpy(program->cubin, "KCUB", 4);
-    memcpy(program->cubin + 8, &size, sizeof(size));
-    return NVRTC_SUCCESS;
+    return result;
 }
 
 /* The private entry of encrypted sources: six words, which a front must hand on whole. */
