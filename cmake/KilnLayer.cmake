@@ -26,6 +26,9 @@ endfunction()
 add_custom_target(kiln_libexec)
 function(kiln_libexec target)
     set(folder ${PROJECT_BINARY_DIR}/programs/libexec/kiln)
+    if(WIN32) # next to the library, which has no other place
+        set(folder ${PROJECT_BINARY_DIR}/bin)
+    endif()
     set_target_properties(${target} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY ${folder} LIBRARY_OUTPUT_DIRECTORY ${folder})
     kiln_install(TARGETS ${target} RUNTIME DESTINATION ${KILN_INSTALL_LIBEXECDIR}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A static function's name has a verb and an object (two words), so that a backtrace and a grep find it,
 and is unique in its layer: src/store, src/backends/cuda, programs/kiln. Files of the same name stand for
-each other on two systems (src/sys and src/sys/windows) and may share names."""
+each other on two systems (src/sys and src/sys/windows) and may share names; programs/kiln/windows is a layer
+of its own."""
 import collections
 import re
 import subprocess
@@ -12,7 +13,7 @@ STATIC = re.compile(r"^static (?!const\b.*=)[^=;{(]*?\b([a-z]\w*)\(", re.MULTILI
 
 def layer_of(path):
     parts = path.split("/")
-    return "/".join(parts[:3 if parts[1] == "backends" else 2])
+    return "/".join(parts[:3 if parts[1] == "backends" or parts[2] == "windows" else 2])
 
 
 def main():

@@ -112,7 +112,9 @@ int main(int argc, char **argv)
     }
     host_end_if_interrupted();
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
-        console_say(context.console, "cannot write to standard output");
+        if (!host_reader_is_gone(stdout)) {
+            console_say(context.console, "cannot write to standard output");
+        }
         code = code == EXIT_FINE ? EXIT_TROUBLE : code;
     }
     console_destroy(context.console);

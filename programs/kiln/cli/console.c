@@ -39,6 +39,7 @@ static void on_log(void *user, kiln_log_level level, const char *line)
         kind = "warning: ";
     }
     out_print(stderr, "kiln: %s%s\n", kind, line);
+    (void)fflush(stderr);
     host_mutex_unlock(console->lock);
 }
 
@@ -53,10 +54,9 @@ cli_console *console_create(void)
         free(console);
         return NULL;
     }
-    const char *terminal = getenv("TERM");
     const char *log = getenv("KILN_LOG");
     log = log != NULL && *log != '\0' ? log : NULL; /* an empty one counts as unset */
-    console->bar = host_is_terminal(stderr) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+    console->bar = host_can_draw(stderr);
     console->notes = host_is_terminal(stderr) ||
                      (log != NULL && (strcmp(log, "info") == 0 || strcmp(log, "debug") == 0));
     if (log == NULL) {
@@ -93,6 +93,7 @@ static void say_line(cli_console *console, const char *format, va_list args)
     (void)fputs("kiln: ", stderr);
     out_vprint(stderr, format, args);
     (void)fputc('\n', stderr);
+    (void)fflush(stderr);
     host_mutex_unlock(console->lock);
 }
 

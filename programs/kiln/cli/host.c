@@ -52,6 +52,18 @@ bool host_is_terminal(FILE *file)
     return descriptor >= 0 && isatty(descriptor) == 1;
 }
 
+bool host_can_draw(FILE *file)
+{
+    const char *terminal = getenv("TERM");
+    return host_is_terminal(file) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+}
+
+bool host_reader_is_gone(FILE *file)
+{
+    (void)file; /* SIGPIPE ends the program, unless a user has ignored it */
+    return false;
+}
+
 unsigned host_columns(void)
 {
     struct winsize size = {0};
@@ -92,6 +104,71 @@ void host_mutex_lock(host_mutex *mutex)
 void host_mutex_unlock(host_mutex *mutex)
 {
     (void)pthread_mutex_unlock(&mutex->native);
+}
+
+struct host_thread {
+    pthread_t native;
+    host_thread_fn *run;
+    void *user;
+};
+
+static void *begin_thread(void *opaque)
+{
+    const host_thread *thread = opaque;
+    thread->run(thread->user);
+    return NULL;
+}
+
+host_thread *host_thread_create(host_thread_fn *run, void *user)
+{
+    host_thread *thread = calloc(1, sizeof(*thread));
+    if (thread == NULL) {
+        return NULL;
+    }
+    thread->run = run;
+    thread->user = user;
+    if (pthread_create(&thread->native, NULL, begin_thread, thread) != 0) {
+        free(thread);
+        return NULL;
+    }
+    return thread;
+}
+
+void host_thread_join(host_thread *thread)
+{
+    (void)pthread_join(thread->native, NULL);
+    free(thread);
+}
+
+size_t host_processors(void)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors > 0 ? (size_t)processors : 1;
+}
+
+uint64_t host_memory(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+}
+
+const char *host_variable(cli_pool *pool, const char *name)
+{
+    (void)pool; /* what is there is UTF-8 already */
+    return getenv(name);
+}
+
+FILE *host_text_open(char **text, size_t *size)
+{
+    return open_memstream(text, size);
+}
+
+bool host_text_finish(FILE *file, char **text, size_t *size)
+{
+    (void)text; /* they are set */
+    (void)size;
+    return fflush(file) == 0 && ferror(file) == 0;
 }
 
 static kiln_status refuse_path(const char *path, kiln_diag *diag, const char *why)
@@ -187,6 +264,14 @@ bool host_is_folder(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+const char host_list_separator = ':';
+const bool host_is_windows = false;
+
+bool host_is_absolute(const char *path)
+{
+    return path[0] == '/';
 }
 
 const char *host_spell(const char *path, char *buffer, size_t size)

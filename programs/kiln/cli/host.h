@@ -21,6 +21,11 @@ void host_sleep(uint64_t ns);
  * is opened later gets them: what is printed would be written into it. */
 void host_keep_streams(void);
 bool host_is_terminal(FILE *file);
+/* Whether it is a terminal that obeys escape sequences; makes it one where that is a setting. */
+bool host_can_draw(FILE *file);
+/* Of a stream that could not be written: it is a pipe that nobody reads any more. False where a
+ * signal ends a program for that. */
+bool host_reader_is_gone(FILE *file);
 /* Columns of the terminal, 80 if unknown. */
 unsigned host_columns(void);
 
@@ -41,6 +46,28 @@ void host_mutex_destroy(host_mutex *mutex);
 void host_mutex_lock(host_mutex *mutex);
 void host_mutex_unlock(host_mutex *mutex);
 
+/* Threads. NULL: none can be started; join waits for its end and gives it back. */
+typedef struct host_thread host_thread; /* create/join */
+typedef void host_thread_fn(void *user);
+host_thread *host_thread_create(host_thread_fn *run, void *user);
+void host_thread_join(host_thread *thread);
+/* Of the machine, at least one; and its memory in bytes, 0 if unknown. */
+size_t host_processors(void);
+uint64_t host_memory(void);
+
+/* An environment variable as UTF-8; NULL: unset, or no memory. */
+const char *host_variable(cli_pool *pool, const char *name);
+
+/* A file to print to, for text that is wanted in one piece. NULL: out of memory or of disk. When
+ * all is printed, finish() gives *text, malloc'ed; false: something could not be kept. The file is
+ * closed as any other is, and *text freed, in either case. */
+FILE *host_text_open(char **text, size_t *size);
+bool host_text_finish(FILE *file, char **text, size_t *size);
+
+/* What stands between the paths of a list. */
+extern const char host_list_separator;
+extern const bool host_is_windows;
+bool host_is_absolute(const char *path);
 /* `path`, with "./" before a bare name: the library takes only what has a directory for a path, and
  * looks for headers next to it. Returns `buffer` or `path`. */
 const char *host_spell(const char *path, char *buffer, size_t size);

@@ -1,10 +1,10 @@
 /* Threads that take the next piece of work from a counter until there is none. */
 #include "cli/parallel.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
+
+#include "cli/host.h"
 
 enum { JOBS_MAX = 256 };
 
@@ -17,12 +17,10 @@ typedef struct parallel_run {
 
 size_t parallel_jobs(uint64_t asked)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page = sysconf(_SC_PAGESIZE);
-    size_t jobs = processors > 0 ? (size_t)processors : 1;
-    if (pages > 0 && page > 0) {
-        size_t room = (size_t)(((uint64_t)pages * (uint64_t)page) >> 30);
+    const uint64_t memory = host_memory();
+    size_t jobs = host_processors();
+    if (memory > 0) {
+        const size_t room = (size_t)(memory >> 30);
         jobs = room < jobs ? room : jobs;
     }
     jobs = asked != 0 ? (size_t)asked : jobs;
@@ -45,13 +43,13 @@ kiln_status parallel_choose(const opt_number *asked, size_t *out_jobs, kiln_diag
     return KILN_OK;
 }
 
-static void *run_worker(void *opaque)
+static void run_worker(void *opaque)
 {
     parallel_run *all = opaque;
     for (;;) {
         size_t index = atomic_fetch_add_explicit(&all->next, 1, memory_order_relaxed);
         if (index >= all->count) {
-            return NULL;
+            return;
         }
         all->work(all->user, index);
     }
@@ -60,15 +58,16 @@ static void *run_worker(void *opaque)
 void parallel_each(size_t count, size_t jobs, parallel_fn *work, void *user)
 {
     parallel_run all = {.count = count, .work = work, .user = user};
-    pthread_t threads[JOBS_MAX];
+    host_thread *threads[JOBS_MAX];
     size_t started = 0;
     atomic_init(&all.next, 0);
     jobs = jobs > count ? count : jobs > JOBS_MAX ? JOBS_MAX : jobs;
-    while (started + 1 < jobs && pthread_create(&threads[started], NULL, run_worker, &all) == 0) {
+    while (started + 1 < jobs &&
+           (threads[started] = host_thread_create(run_worker, &all)) != NULL) {
         started++;
     }
-    (void)run_worker(&all);
+    run_worker(&all);
     for (size_t i = 0; i < started; i++) {
-        (void)pthread_join(threads[i], NULL);
+        host_thread_join(threads[i]);
     }
 }

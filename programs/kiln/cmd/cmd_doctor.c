@@ -1,6 +1,5 @@
 /* kiln doctor: is everything as it should be, and if not, what to do. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <kiln/unstable/admin.h>
@@ -8,6 +7,7 @@
 
 #include "cli/bypasses.h"
 #include "cli/diag.h"
+#include "cli/host.h"
 #include "cli/listing.h"
 #include "cli/out.h"
 #include "cli/session.h"
@@ -319,11 +319,11 @@ static void print_python(cli_pool *pool)
     }
 }
 
-static void print_variables(void)
+static void print_variables(cli_pool *pool)
 {
     bool any = false;
     for (size_t i = 0; variables[i] != NULL; i++) {
-        const char *value = getenv(variables[i]);
+        const char *value = host_variable(pool, variables[i]);
         if (value == NULL) {
             continue;
         }
@@ -407,7 +407,7 @@ static bool print_doctor_text(cli_pool *pool, const doctor_findings *findings)
         return false;
     }
     print_python(pool);
-    print_variables();
+    print_variables(pool);
     return true;
 }
 

@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/host.h"
 #include "cli/out.h"
 
 static bool examine_pack(doctor_pack *one, cli_pool *pool)
 {
     kiln_pack *pack = NULL;
     kiln_diag diag = KILN_DIAG_INIT;
-    if (one->path[0] != '/') {
+    if (!host_is_absolute(one->path)) {
         one->trouble = "the path is not absolute: it is left out";
         return true;
     }
@@ -34,21 +35,22 @@ bool doctor_packs_examine(const char *list, cli_pool *pool, doctor_packs *out_pa
     size_t room = 1;
     *out_packs = (doctor_packs){NULL, 0};
     for (const char *at = list; at != NULL && *at != '\0'; at++) {
-        room += *at == ':';
+        room += *at == host_list_separator;
     }
     out_packs->items = pool_array(pool, room, sizeof(*out_packs->items));
     if (out_packs->items == NULL) {
         return false;
     }
     for (const char *at = list; at != NULL && *at != '\0';) {
-        const size_t length = strcspn(at, ":");
+        const char *end = strchr(at, host_list_separator);
+        const size_t length = end != NULL ? (size_t)(end - at) : strlen(at);
         doctor_pack *one = &out_packs->items[out_packs->count];
         *one = (doctor_pack){.path = pool_text(pool, at, length)};
         if (one->path == NULL || (length > 0 && !examine_pack(one, pool))) {
             return false;
         }
         out_packs->count += length > 0;
-        at += length + (at[length] == ':');
+        at += length + (end != NULL);
     }
     return true;
 }

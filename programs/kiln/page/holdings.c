@@ -1,6 +1,7 @@
 /* Every entry is read whole: what took how long is in its header. */
 #include "page/holdings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -54,7 +54,7 @@ void page_text(html_page *page, const char *text)
 kiln_status page_open(html_page *page, cli_pool *pool, const char *title, kiln_diag *diag)
 {
     *page = (html_page){.pool = pool};
-    page->file = open_memstream(&page->text, &page->size);
+    page->file = host_text_open(&page->text, &page->size);
     if (page->file == NULL) {
         return diag_no_memory(diag, "making a page");
     }
@@ -80,7 +80,7 @@ kiln_status page_finish(html_page *page, const char *path, kiln_diag *diag)
     page_raw(page, ". Nothing on this page is loaded from elsewhere.</p>\n</main>\n<script>\n");
     (void)fputs(page_js, page->file);
     page_raw(page, "</script>\n</body>\n</html>\n");
-    const bool written = fflush(page->file) == 0 && ferror(page->file) == 0;
+    const bool written = host_text_finish(page->file, &page->text, &page->size);
     kiln_status status = written && !page->failed ? KILN_OK : diag_no_memory(diag, "making a page");
     if (status == KILN_OK) {
         status = host_write_file(path, page->text, page->size, diag);

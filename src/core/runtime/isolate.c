@@ -97,6 +97,20 @@ static void report_ending(const char *backend, const kn_process_result *result, 
     }
 }
 
+/* What Windows' C library makes of a line's end becomes one again. */
+static void join_line_ends(char *text)
+{
+    char *to = text;
+    for (const char *from = text; from != NULL && *from != '\0'; from++) {
+        if (from[0] != '\r' || from[1] != '\n') {
+            *to++ = *from;
+        }
+    }
+    if (to != NULL) {
+        *to = '\0';
+    }
+}
+
 /* One child. `variable` is one more for it, "NAME=value", or NULL. */
 static kiln_status probe_in_child(const char *backend, const char *backend_path, uint32_t limit_ms,
                                   const char *variable, kiln_probe_report *out_report,
@@ -132,6 +146,7 @@ static kiln_status probe_in_child(const char *backend, const char *backend_path,
         .argv = argv, .environment = environment, .limit_ns = limit_ms * NS_PER_MS};
     uint64_t start = kn_clock_now();
     status = kn_process_run(&request, &result, diag);
+    join_line_ends(result.out);
     if (status == KILN_OK && kn_isolate_is_unknown(result.out)) {
         /* Registered by this program: a child cannot know it. The exit code alone does not say so:
          * a driver may end its process with any. */

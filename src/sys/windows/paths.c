@@ -36,6 +36,9 @@ static kiln_status give_path(char *path, char **out_path, kiln_diag *diag)
     if (path == NULL) {
         return kn_fail_nomem(diag, "cannot find", "the cache directory");
     }
+    for (char *at = path; *at != '\0'; at++) {
+        *at = *at == '\\' ? '/' : *at; /* one kind in what is printed */
+    }
     *out_path = path;
     return KILN_OK;
 }

@@ -1,0 +1,1 @@
+s#cannot create directory /dev/null/nowhere: Not a directory#cannot create directory Z:/dev/null/nowhere: File already exists (error 183)#
