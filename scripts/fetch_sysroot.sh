@@ -35,7 +35,7 @@ apt install -y --download-only --no-install-recommends $(awk '$1 == "sysroot" { 
     "$(dirname "$0")/packages.txt")
 for package in "$work"/cache/archives/*.deb; do
     case ${package##*/} in
-    lib* | linux-libc-dev_* | zlib1g* | opencl-c-headers_* | glslang-dev_* | spirv-*) ;;
+    lib* | linux-libc-dev_* | zlib1g* | opencl-c-headers_* | glslang-dev_* | nettle-dev_* | spirv-*) ;;
     *) continue ;; # no program: those of this machine are used
     esac
     dpkg -x "$package" "$work/root"

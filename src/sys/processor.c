@@ -2,7 +2,6 @@
  * when the system saves their registers. This file must not know what the answers are used for. */
 #include "sys/processor.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -10,6 +9,12 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__has_include)
+#if __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#define KN_LIBC_ASKED /* the C library keeps what CPUID gave it when the process began */
+#endif
+#endif
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -71,9 +76,15 @@ static uint64_t saved_registers(unsigned leaf_1_c)
     return (uint64_t)high << 32 | low;
 }
 
-static uint64_t x86_features(void)
+/* In a virtual machine each CPUID leaves it: 2 to 70 us. */
+static void ask_features(unsigned words[LEAF_COUNT])
 {
-    unsigned words[LEAF_COUNT] = {0};
+#ifdef KN_LIBC_ASKED
+    words[LEAF_1_C] = __x86_get_cpuid_feature_leaf(CPUID_INDEX_1)->cpuid_array[2];
+    words[LEAF_7_B] = __x86_get_cpuid_feature_leaf(CPUID_INDEX_7)->cpuid_array[1];
+    words[LEAF_7_C] = __x86_get_cpuid_feature_leaf(CPUID_INDEX_7)->cpuid_array[2];
+    words[LEAF_EXT_C] = __x86_get_cpuid_feature_leaf(CPUID_INDEX_80000001)->cpuid_array[2];
+#else
     unsigned a = 0;
     unsigned b = 0;
     unsigned c = 0;
@@ -88,6 +99,13 @@ static uint64_t x86_features(void)
     if (__get_cpuid(0x80000001u, &a, &b, &c, &d)) {
         words[LEAF_EXT_C] = c;
     }
+#endif
+}
+
+static uint64_t x86_features(void)
+{
+    unsigned words[LEAF_COUNT] = {0};
+    ask_features(words);
     const uint64_t saved = saved_registers(words[LEAF_1_C]);
     const bool has[] = {true, (saved & 0x6) == 0x6, (saved & 0xe6) == 0xe6};
     uint64_t features = 0;
@@ -104,15 +122,19 @@ static void x86_names(kn_processor *processor)
     unsigned words[12] = {0};
     char text[sizeof(words) + 1] = {0};
     unsigned highest = 0;
-    if (__get_cpuid(0, &highest, &words[0], &words[2], &words[1])) {
-        memcpy(text, words, 12);
-        kn_text_put(processor->vendor, sizeof(processor->vendor), text);
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    __cpuid(0, highest, words[0], words[2], words[1]);
+    memcpy(text, words, 12);
+    kn_text_put(processor->vendor, sizeof(processor->vendor), text);
+    __cpuid(0x80000000u, highest, b, c, d);
+    if (highest < 0x80000004u) {
+        return;
     }
     for (unsigned i = 0; i < 3; i++) {
-        if (!__get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
-                         &words[4 * i + 3])) {
-            return;
-        }
+        __cpuid(0x80000002u + i, words[4 * i], words[4 * i + 1], words[4 * i + 2],
+                words[4 * i + 3]);
     }
     memcpy(text, words, sizeof(words));
     const char *start = text;
@@ -123,6 +145,15 @@ static void x86_names(kn_processor *processor)
     for (size_t end = strlen(processor->model); end > 0 && processor->model[end - 1] == ' ';) {
         processor->model[--end] = '\0';
     }
+}
+
+bool kn_processor_has_avx512f(void)
+{
+#ifdef KN_LIBC_ASKED
+    return CPU_FEATURE_ACTIVE(AVX512F);
+#else
+    return __builtin_cpu_supports("avx512f");
+#endif
 }
 
 void kn_processor_describe(kn_processor *out_processor)

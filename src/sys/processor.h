@@ -5,6 +5,7 @@
 #ifndef KILN_SYS_PROCESSOR_H
 #define KILN_SYS_PROCESSOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* X(enumerator, name). Order is part of the cache's directory names: append only. */
@@ -73,5 +74,8 @@ typedef struct kn_processor {
 uint64_t kn_processor_memory(void);
 
 void kn_processor_describe(kn_processor *out_processor);
+
+/* Cheap: for code that chooses by it at each call. On x86-64 only. */
+bool kn_processor_has_avx512f(void);
 
 #endif

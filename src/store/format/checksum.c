@@ -13,11 +13,13 @@
 #define XXH3_128bits_update_dispatch XXH3_128bits_update
 #endif
 
+#include "sys/processor.h"
+
 void kn_checksum(const kn_span *parts, size_t count, unsigned char out[KN_CHECKSUM_SIZE])
 {
     XXH128_hash_t hash;
 #ifdef KILN_XXH_AVX512
-    if (count == 1 && __builtin_cpu_supports("avx512f")) {
+    if (count == 1 && kn_processor_has_avx512f()) {
         kn_checksum_avx512(parts[0].data, parts[0].length, out);
         return;
     }
