@@ -47,7 +47,7 @@ static bool below_nothing(check *c, const kn_header_list_directory *row)
         if (status == KILN_OK) {
             kn_folder_close(&folder);
         }
-        c->path->statted++;
+        c->path->statted += status != KILN_MISS; /* else it is counted already */
         known = status == KILN_MISS ? &missing : &there;
         (void)kn_map_put(&c->missing, key, 8 + length, (void *)(uintptr_t)known,
                          NULL); /* or again */
@@ -161,7 +161,6 @@ static kiln_status check_folder(check *c, const kn_header_list_directory *row)
         return check_rows(c, row, NULL);
     }
     if (status != KILN_OK) {
-        c->path->statted++;
         return status == KILN_MISS && row->first_header == 0 ? KILN_OK : status;
     }
     status = check_rows(c, row, &folder);
@@ -221,6 +220,7 @@ kiln_status kn_header_list_check(kn_include_path *path, kn_header_list *list, bo
 {
     check c = {.path = path, .list = list, .refresh = refresh, .now_ns = kn_clock_wall()};
     kn_map_init(&c.missing);
+    kn_include_path_forget(path);
     c.unread = (uint32_t *)calloc(list->header_count + 1, sizeof(*c.unread));
     kiln_status status = c.unread != NULL ? check_and_read(&c) : KILN_E_NOMEM;
     free(c.unread);

@@ -49,6 +49,7 @@ kiln_status kn_include_path_init(kn_include_path *path, const kn_closure_request
 {
     *path = (kn_include_path){.request = request};
     kn_strbuf_init(&path->scratch, 0);
+    kn_strbuf_init(&path->gone, 0);
     path->skipped = calloc(request->source->include_dir_count + 1, sizeof *path->skipped);
     if (path->skipped == NULL || !kn_digest_init(&path->digest)) {
         free(path->skipped);
@@ -67,6 +68,7 @@ void kn_include_path_deinit(kn_include_path *path)
     if (path->skipped != NULL) {
         free(path->skipped);
         kn_strbuf_deinit(&path->scratch);
+        kn_strbuf_deinit(&path->gone);
         kn_digest_deinit(&path->digest);
         path->skipped = NULL;
     }
@@ -176,7 +178,26 @@ kiln_status kn_include_path_open(kn_include_path *path, const kn_header_list *li
         kn_strbuf_append_char(at, '/');
     }
     kn_strbuf_append(at, kn_header_list_name(list, row->name), row->length);
-    return kn_strbuf_ok(at) ? kn_folder_open(kn_strbuf_text(at), out_folder) : KILN_E_NOMEM;
+    if (!kn_strbuf_ok(at)) {
+        return KILN_E_NOMEM;
+    }
+    if (at->length > 0 && at->length == path->gone.length &&
+        memcmp(at->data, path->gone.data, at->length) == 0) {
+        return KILN_MISS;
+    }
+    kiln_status status = kn_folder_open(kn_strbuf_text(at), out_folder);
+    if (status == KILN_MISS) {
+        path->statted++;
+        const kn_strbuf before = path->gone;
+        path->gone = path->scratch;
+        path->scratch = before;
+    }
+    return status;
+}
+
+void kn_include_path_forget(kn_include_path *path)
+{
+    kn_strbuf_clear(&path->gone);
 }
 
 kiln_status kn_include_path_look_in(kn_include_path *path, const kn_folder *folder,

@@ -18,6 +18,7 @@ typedef struct kn_include_path {
     bool *skipped; /* one an include dir: also a system dir, and searched as that only */
     kn_digest digest;
     kn_strbuf scratch; /* a path */
+    kn_strbuf gone;    /* the last directory that kn_include_path_open did not find */
     size_t statted;
     size_t read;
 } kn_include_path;
@@ -49,9 +50,12 @@ kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, c
                                  kn_include_file *out_file);
 
 /* Opens a directory of a header list for looking at names in it. KILN_MISS if it is not there, or
- * the request has no such dir; KILN_E_IO if it cannot be opened; KILN_E_NOMEM. */
+ * the request has no such dir; KILN_E_IO if it cannot be opened; KILN_E_NOMEM. Two rows can be one
+ * directory (the source's own, and an include dir): it is not looked for twice in a row. */
 kiln_status kn_include_path_open(kn_include_path *path, const kn_header_list *list,
                                  const kn_header_list_directory *row, kn_folder *out_folder);
+/* Before another look at a list: what was not there may be there by now. */
+void kn_include_path_forget(kn_include_path *path);
 /* kn_include_path_look at the place of that name in it. */
 kiln_status kn_include_path_look_in(kn_include_path *path, const kn_folder *folder,
                                     const char *name, kn_include_file *out_file);
