@@ -23,6 +23,8 @@
  * A source without includes costs one scan of its text and nothing else.
  * The name of a computed include is evaluated (macro_expand.h): all that it may be is looked for.
  *
+ * What a closure says in a key, and the files and places that it names, are in closure_key.c.
+ *
  * What cannot be known is not guessed: `bypass` is set, with a reason for the log. A failed status
  * means out of memory or a wrong request only. This file must not know any backend. */
 #ifndef KILN_HEADERS_CLOSURE_H
@@ -127,7 +129,7 @@ bool kn_closure_source_names(const kn_closure *closure);
 kiln_status kn_closure_add_to(const kn_closure *closure, kiln_recipe *recipe, kiln_diag *diag);
 
 /* Whether the list of headers is kept in a form that other machines can use, and its key. */
-bool kn_closure_shared_key(const kn_closure *closure, kiln_key *out_key);
+bool kn_closure_shared_key(kn_closure *closure, kiln_key *out_key);
 
 /* Calls `visit` for every place that was looked at: with its stamp, or NULL where nothing was.
  * KILN_MISS if one of the files is too new for its times to tell a change. */

@@ -15,7 +15,7 @@ typedef struct check {
     kn_include_path *path;
     kn_header_list *list;
     kn_map missing; /* first directories of names: whether they are there */
-    bool refresh;
+    kn_list_look look;
     bool pays;
     int64_t now_ns;
     uint32_t *unread; /* headers whose stamps are not enough */
@@ -83,7 +83,7 @@ static kiln_status compare_header(check *c, kn_header_list_header *row, const kn
                                   const uint8_t digest[32])
 {
     const bool same = memcmp(digest, row->digest, sizeof row->digest) == 0;
-    if (same && c->refresh && row->place.base != KN_PLACE_MEMORY) {
+    if (same && c->look != KN_LOOK_UNTOUCHED && row->place.base != KN_PLACE_MEMORY) {
         row->stamp = *stamp;
         c->pays = c->pays || kn_stamp_holds(&row->stamp, &row->stamp, c->now_ns);
     }
@@ -106,13 +106,20 @@ static kiln_status check_header(check *c, const kn_folder *folder, kn_header_lis
             return status == KILN_E_NOMEM ? status : KILN_MISS;
         }
         if (kn_stamp_holds(&row->stamp, &file.stamp, c->list->recorded_ns)) {
+            if (c->path->teaches) {
+                kn_header_memo_put(c->path->request->memo, &file.stamp, c->list->recorded_ns,
+                                   row->digest);
+            }
             return KILN_OK;
         }
-        if (!c->refresh && !same_times(&row->stamp, &file.stamp)) {
+        if (c->look == KN_LOOK_UNTOUCHED && !same_times(&row->stamp, &file.stamp)) {
             return KILN_MISS;
         }
         if (kn_header_memo_find(c->path->request->memo, &file.stamp, digest)) {
             return compare_header(c, row, &file.stamp, digest);
+        }
+        if (c->look == KN_LOOK_KNOWN) {
+            return KILN_MISS;
         }
     }
     c->unread[c->unread_count++] = (uint32_t)(row - c->list->headers);
@@ -215,10 +222,10 @@ static kiln_status check_and_read(check *c)
     return status == KILN_OK && c->unread_count > 0 ? read_headers(c) : status;
 }
 
-kiln_status kn_header_list_check(kn_include_path *path, kn_header_list *list, bool refresh,
+kiln_status kn_header_list_check(kn_include_path *path, kn_header_list *list, kn_list_look look,
                                  bool *out_pays)
 {
-    check c = {.path = path, .list = list, .refresh = refresh, .now_ns = kn_clock_wall()};
+    check c = {.path = path, .list = list, .look = look, .now_ns = kn_clock_wall()};
     kn_map_init(&c.missing);
     kn_include_path_forget(path);
     c.unread = (uint32_t *)calloc(list->header_count + 1, sizeof(*c.unread));

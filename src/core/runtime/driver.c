@@ -81,6 +81,7 @@ static kiln_status open_backend(kn_driver *driver, const kiln_backend *backend,
 {
     memset(&driver->in, 0, sizeof(driver->in));
     driver->worker = NULL;
+    driver->headers = NULL;
     kn_report_set(report, backend->name, KILN_PROBE_FAILED, NULL, "%s", "");
     driver->in.backend = backend;
     kn_memo_host(cache, &driver->host);
@@ -95,6 +96,7 @@ static kiln_status open_backend(kn_driver *driver, const kiln_backend *backend,
         driver->in.invoke = invoke_on_worker;
         driver->in.invoke_user = driver->worker;
     }
+    driver->headers = kn_header_memo_create();
     kiln_diag own = KILN_DIAG_INIT;
     uint64_t start = kn_clock_now();
     kiln_status status = open_without(driver, report, &own);
@@ -140,8 +142,10 @@ void kn_driver_close(kn_driver *driver)
         kn_instance_close(&driver->in);
     }
     kn_worker_destroy(driver->worker);
+    kn_header_memo_destroy(driver->headers);
     memset(&driver->in, 0, sizeof(driver->in));
     driver->worker = NULL;
+    driver->headers = NULL;
 }
 
 /* What a file of $KILN_BACKEND_PATH, or a module of kiln's own, has to offer. Its code stays mapped

@@ -8,11 +8,14 @@
 #include "core/runtime/apart.h"
 #include "exec/worker.h"
 #include "hal/dispatch.h"
+#include "headers/header_memo.h"
 
 typedef struct kn_driver {
     kn_instance in;
     kn_worker *worker; /* for a backend without KILN_CAP_ANY_THREAD */
     kiln_host host;    /* what it was lent */
+    /* Of all sources that are built for it; NULL without memory, and while it is not awake. */
+    kn_header_memo *headers;
     /* False: known from memory alone (recall.h), `in` has no handle. kn_driver_wake opens it. */
     atomic_bool awake;
     char left_out[KN_LEFT_OUT_SIZE]; /* of the drivers behind its loader: apart.h */

@@ -80,6 +80,7 @@ static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *di
         .user = build,
         .cache = build->cache,
         .first = run->recipe,
+        .memo = build->driver->headers,
         .assume = build->assume,
     };
     kiln_status status = kn_closure_find(&request, &run->closure, diag);

@@ -99,6 +99,10 @@ kiln_status kn_cache_get_note(kiln_cache *cache, const kiln_key *key, const char
 kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, const char *target, bool far,
                             kiln_blob **out_blob, kiln_origin *out_origin);
 
+/* The same in packs alone, and without a copy in memory: what is found costs no system call. */
+kiln_status kn_cache_glance_packs(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob);
+bool kn_cache_has_packs(const kiln_cache *cache);
+
 /* kiln_cache_put of what only other processes ask for: memory does not keep it. */
 kiln_status kn_cache_put_below(kiln_cache *cache, const kiln_recipe *recipe, kiln_blob *blob,
                                kiln_diag *diag);

@@ -30,6 +30,21 @@ kiln_status kn_cache_glance(kiln_cache *cache, const kiln_key *key, const char *
     return kn_stack_get_note(&cache->stack, key, target, far, out_blob, out_origin);
 }
 
+kiln_status kn_cache_glance_packs(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob)
+{
+    *out_blob = NULL;
+    kn_cache_check_fork(cache);
+    if (cache->options.flags & (KILN_CACHE_DISABLED | KILN_CACHE_RECACHE)) {
+        return KILN_MISS;
+    }
+    return kn_stack_get_mapped(&cache->stack, key, out_blob);
+}
+
+bool kn_cache_has_packs(const kiln_cache *cache)
+{
+    return cache->packs != NULL;
+}
+
 kiln_status kn_cache_reread(kiln_cache *cache, const kiln_key *key, kiln_blob **out_blob)
 {
     kiln_origin origin = KILN_ORIGIN_NONE;

@@ -180,6 +180,21 @@ kiln_status kn_stack_get_note(kn_stack *stack, const kiln_key *key, const char *
     return status;
 }
 
+kiln_status kn_stack_get_mapped(kn_stack *stack, const kiln_key *key, kiln_blob **out_blob)
+{
+    kiln_status status = KILN_MISS;
+    for (size_t i = 0; i < stack->count && status != KILN_OK; i++) {
+        const kn_tier *tier = &stack->tiers[i];
+        if (tier->ops->caps & KN_TIER_STAYS) { /* who asks for all tiers counts what is damaged */
+            status = tier->ops->get(tier->self, key, NULL, out_blob, NULL);
+        }
+    }
+    if (status == KILN_OK) {
+        kn_stats_add(stack->stats, KN_COUNT_note_hits, 1);
+    }
+    return status == KILN_OK ? KILN_OK : KILN_MISS;
+}
+
 void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write)
 {
     const bool near_only = kn_recipe_is_note(what->recipe);

@@ -42,6 +42,9 @@ kiln_status kn_stack_get_below(kn_stack *stack, const kiln_key *key, kiln_blob *
  * this machine, tunings. Asks tiers over the network only if it may go `far`. */
 kiln_status kn_stack_get_note(kn_stack *stack, const kiln_key *key, const char *target, bool far,
                               kiln_blob **out_blob, kiln_origin *out_origin);
+/* kn_stack_get_note of what lies in a tier that keeps it near and mapped (a pack), and nowhere
+ * else: no system call, and no copy in memory. */
+kiln_status kn_stack_get_mapped(kn_stack *stack, const kiln_key *key, kiln_blob **out_blob);
 /* Stores in memory and, with `write`, in all tiers that take writes; errors are counted, logged
  * once and skipped. */
 void kn_stack_put(kn_stack *stack, const kn_tier_put *what, bool write);

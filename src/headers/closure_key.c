@@ -1,0 +1,215 @@
+/* What a closure says in a key, and which files and places it names. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/diag.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "headers/closure_state.h"
+#include "key/recipe.h"
+#include "sys/file.h"
+
+/* --- names of files in the code --------------------------------------------------------------- */
+
+bool kn_closure_names_matter(const kn_closure *view)
+{
+    const closure *c = (const closure *)view;
+    return c->request.names || c->has_names || (c->has_includes && c->list.names_seen);
+}
+
+bool kn_closure_source_names(const kn_closure *view)
+{
+    return ((const closure *)view)->has_names;
+}
+
+/* A directory as the compiler spells it, or, where code has names without directories, which other
+ * directory it lies in: of two that both fit, the compiler takes one off. */
+static void append_dir(const closure *c, size_t index, kn_strbuf *line)
+{
+    const kiln_source *source = c->request.source;
+    const char *dir = source->include_dirs[index];
+    if (!c->request.names_relative) {
+        kn_strbuf_append_text(line, dir);
+        return;
+    }
+    for (size_t i = 0; i < source->include_dir_count; i++) {
+        const size_t length = strlen(source->include_dirs[i]);
+        if (i != index && strncmp(dir, source->include_dirs[i], length) == 0 &&
+            (dir[length] == '/' || dir[length] == '\0')) {
+            kn_strbuf_printf(line, "%zu%s ", i, dir + length);
+        }
+    }
+}
+
+static kiln_status add_line(kiln_recipe *recipe, const char *field, const kn_strbuf *line,
+                            kiln_diag *diag)
+{
+    return kn_strbuf_ok(line)
+               ? kiln_recipe_add_text(recipe, field, kn_strbuf_text(line), line->length, diag)
+               : kn_no_memory(diag, KN_FOLLOWING);
+}
+
+static kiln_status add_dirs(const closure *c, kiln_recipe *recipe, kn_strbuf *line, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < c->request.source->include_dir_count && status == KILN_OK; i++) {
+        kn_strbuf_clear(line);
+        append_dir(c, i, line);
+        status = add_line(recipe, "name.dir", line, diag);
+    }
+    for (size_t i = 0; i < c->request.system_dir_count && status == KILN_OK; i++) {
+        kn_strbuf_clear(line);
+        kn_strbuf_append_text(line, c->system_dirs[i]);
+        status = add_line(recipe, "name.system", line, diag);
+    }
+    return status;
+}
+
+/* What __FILE__ and its like say in each text, and line information of each. */
+static kiln_status add_names(const closure *c, kiln_recipe *recipe, kiln_diag *diag)
+{
+    const char *name = c->request.source->name;
+    kn_strbuf line;
+    kn_strbuf_init(&line, 0);
+    if (name != NULL) {
+        kn_strbuf_append_text(&line, c->request.names_given ? name : kn_path_name(name));
+    }
+    kiln_status status = add_line(recipe, "name", &line, diag);
+    for (size_t i = 0; i < c->list.header_count && status == KILN_OK; i++) {
+        const kn_place *place = &c->list.headers[i].place;
+        kn_strbuf_clear(&line);
+        kn_strbuf_printf(&line, "%d %u %s", (int)place->base, place->index,
+                         kn_header_list_name(&c->list, place->name));
+        status = add_line(recipe, "name.header", &line, diag);
+    }
+    if (status == KILN_OK && (c->list.header_count > 0 || c->request.names)) {
+        status = add_dirs(c, recipe, &line, diag);
+    }
+    if (status == KILN_OK && c->request.names && !c->request.names_relative &&
+        !c->request.names_given) {
+        char *current = kn_path_resolve(".");
+        status = current != NULL
+                     ? kiln_recipe_add_text(recipe, "name.current", current, strlen(current), diag)
+                     : kn_no_memory(diag, KN_FOLLOWING);
+        free(current);
+    }
+    kn_strbuf_deinit(&line);
+    return status;
+}
+
+/* --- using ------------------------------------------------------------------------------------ */
+
+kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_diag *diag)
+{
+    const closure *c = (const closure *)view;
+    if (view->bypass) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "making a key", "%s", view->reason);
+    }
+    kiln_status status = kn_closure_names_matter(view) ? add_names(c, recipe, diag) : KILN_OK;
+    if (!c->has_includes || status != KILN_OK) {
+        return status;
+    }
+    kn_strbuf line;
+    kn_strbuf_init(&line, 0);
+    for (size_t i = 0; i < c->list.header_count && status == KILN_OK; i++) {
+        const kn_header_list_header *row = &c->list.headers[i];
+        if (row->place.base == KN_PLACE_SYSTEM) {
+            continue; /* a toolkit's hundreds are in the graph's digest, taken once */
+        }
+        char hex[2 * sizeof row->digest + 1];
+        kn_hex_encode(row->digest, sizeof row->digest, hex);
+        kn_strbuf_clear(&line);
+        kn_strbuf_printf(&line, "%s %s", kn_header_list_name(&c->list, row->written), hex);
+        status = kn_strbuf_ok(&line)
+                     ? kiln_recipe_add_text(recipe, "header", line.data, line.length, diag)
+                     : kn_no_memory(diag, KN_FOLLOWING);
+    }
+    kn_strbuf_deinit(&line);
+    if (status == KILN_OK) {
+        status =
+            kiln_recipe_add_bytes(recipe, "includes", c->list.graph, sizeof c->list.graph, diag);
+    }
+    return status;
+}
+
+static kiln_status visit_place(const closure *c, const kn_place *place, const kn_stamp *stamp,
+                               kn_closure_place_fn *visit, void *user)
+{
+    char *path = NULL;
+    if (place->base == KN_PLACE_MEMORY || place->base == KN_PLACE_SHIPS) {
+        return KILN_OK;
+    }
+    kiln_status status =
+        kn_include_path_of(&c->path, place, kn_header_list_name(&c->list, place->name), &path);
+    if (status == KILN_OK) {
+        status = visit(user, path, stamp);
+    }
+    free(path);
+    return status;
+}
+
+kiln_status kn_closure_places(const kn_closure *view, kn_closure_place_fn *visit, void *user)
+{
+    const closure *c = (const closure *)view;
+    const kn_header_list *list = &c->list;
+    kiln_status status = KILN_OK;
+    if (view->bypass || !c->has_includes) {
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
+        const kn_header_list_header *row = &list->headers[i];
+        const bool settled = row->place.base == KN_PLACE_MEMORY ||
+                             kn_stamp_holds(&row->stamp, &row->stamp, list->recorded_ns);
+        status = settled ? visit_place(c, &row->place, &row->stamp, visit, user) : KILN_MISS;
+    }
+    for (size_t i = 0; i < list->absent_count && status == KILN_OK; i++) {
+        status = visit_place(c, &list->absent[i], NULL, visit, user);
+    }
+    return status;
+}
+
+kiln_status kn_closure_watch(const kn_closure *view, kn_closure_place_fn *visit, void *user)
+{
+    const closure *c = (const closure *)view;
+    const kn_header_list *list = &c->list;
+    kiln_status status = KILN_OK;
+    if (!c->has_path) {
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
+        const kn_header_list_header *row = &list->headers[i];
+        status = visit_place(c, &row->place, &row->stamp, visit, user);
+    }
+    for (size_t i = 0; i < list->absent_count && status == KILN_OK; i++) {
+        status = visit_place(c, &list->absent[i], NULL, visit, user);
+    }
+    return status;
+}
+
+kiln_status kn_closure_files(const kn_closure *view, kn_closure_file_fn *visit, void *user)
+{
+    const closure *c = (const closure *)view;
+    const kn_header_list *list = &c->list;
+    kiln_status status = KILN_OK;
+    if (!c->has_path || view->bypass || view->assumed) {
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < list->header_count && status == KILN_OK; i++) {
+        const kn_header_list_header *row = &list->headers[i];
+        const char *name = kn_header_list_name(list, row->place.name);
+        char *path = NULL;
+        if (row->place.base == KN_PLACE_MEMORY) {
+            continue;
+        }
+        status = kn_include_path_of(&c->path, &row->place, name, &path);
+        if (status == KILN_OK) {
+            const kn_closure_file file = {.path = path,
+                                          .digest = row->digest,
+                                          .size = row->stamp.size,
+                                          .system = row->place.base == KN_PLACE_SYSTEM};
+            status = visit(user, &file);
+        }
+        free(path);
+    }
+    return status;
+}
