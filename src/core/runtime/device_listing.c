@@ -224,8 +224,7 @@ static void tell_unusable(const kiln_backend *backend, const kiln_probe_report *
            bad ? report->fix : "", bad ? ")" : "");
 }
 
-/* Whether the backend is asked for its compiler alone. */
-static bool compiles_apart(const kiln_runtime *runtime, const kiln_backend *backend)
+bool kn_listing_compiles_apart(const kiln_runtime *runtime, const kiln_backend *backend)
 {
     const size_t length = strlen(backend->name);
     return runtime->target != NULL && (backend->caps & KILN_CAP_COMPILE_APART) != 0 &&
@@ -256,7 +255,7 @@ kiln_status kn_listing_add(kiln_runtime *runtime, const kiln_backend *backend, s
     kiln_probe_report report;
     bool known = false;
     if (runtime->driver_count >= KN_DRIVERS_MAX ||
-        (compiles_apart(runtime, backend) && add_compiler(runtime, backend))) {
+        (kn_listing_compiles_apart(runtime, backend) && add_compiler(runtime, backend))) {
         return KILN_OK;
     }
     kiln_status status = add_recalled(runtime, backend, rank, &known, diag);

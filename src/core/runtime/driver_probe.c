@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/isolate.h"
+#include "core/runtime/probe_ahead.h"
 #include "core/runtime/recall.h"
 #include "core/runtime/runtime.h"
 #include "hal/registry.h"
@@ -14,14 +15,17 @@
 #include "sys/env.h"
 
 /* Asks the helper program. KILN_OK: go on and open it here; else the report says why not. */
-static kiln_status ask_child(const kiln_runtime *runtime, const kiln_backend *backend,
-                             kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
+static kiln_status ask_child(kiln_runtime *runtime, const kiln_backend *backend, kn_driver *driver,
+                             kiln_probe_report *report, kiln_diag *diag)
 {
-    const uint64_t start = kn_trace_begin(runtime->trace);
-    kiln_status status = kn_isolate_probe(backend->name, runtime->backend_path, runtime->probe_ms,
-                                          report, driver->left_out, diag);
-    kn_trace_end(runtime->trace, start, "probe in a child",
-                 &(kn_trace_about){.what = backend->name});
+    kiln_status status = KILN_OK;
+    if (!kn_ahead_take(runtime, backend, &status, report, driver->left_out)) {
+        const uint64_t start = kn_trace_begin(runtime->trace);
+        status = kn_isolate_probe(backend->name, runtime->backend_path, runtime->probe_ms, report,
+                                  driver->left_out, diag);
+        kn_trace_end(runtime->trace, start, "probe in a child",
+                     &(kn_trace_about){.what = backend->name});
+    }
     if (status != KILN_OK) {
         /* Without a helper program there is no child to ask; the caller still wants an answer. */
         kn_log_once(runtime->isolate_probe ? KILN_LOG_WARN : KILN_LOG_DEBUG,
@@ -45,7 +49,7 @@ static kiln_status ask_child(const kiln_runtime *runtime, const kiln_backend *ba
 /* A driver that is remembered as well is opened; one that is remembered as bad is not; one that has
  * not been seen yet, and that others made, has to show itself in a child first. Where nothing can
  * be remembered that would be so at every start, and is done only on request. */
-static kiln_status probe_and_open(const kiln_runtime *runtime, const kiln_backend *backend,
+static kiln_status probe_and_open(kiln_runtime *runtime, const kiln_backend *backend,
                                   kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
 {
     kn_recall known;
@@ -57,8 +61,7 @@ static kiln_status probe_and_open(const kiln_runtime *runtime, const kiln_backen
         *report = known.report;
         status =
             kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, backend->name, "%s", report->why);
-    } else if (runtime->isolate_probe || (!remembered && kn_recall_works(runtime->cache, backend) &&
-                                          backend->basis->foreign)) {
+    } else if (kn_ahead_wants_child(runtime, backend, remembered)) {
         status = ask_child(runtime, backend, driver, report, diag);
     }
     if (remembered) {
@@ -69,8 +72,8 @@ static kiln_status probe_and_open(const kiln_runtime *runtime, const kiln_backen
                              : status;
 }
 
-kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,
-                          kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
+kiln_status kn_probe_open(kiln_runtime *runtime, const kiln_backend *backend, kn_driver *driver,
+                          kiln_probe_report *report, kiln_diag *diag)
 {
     const uint64_t start = kn_trace_begin(runtime->trace);
     kiln_status status = probe_and_open(runtime, backend, driver, report, diag);

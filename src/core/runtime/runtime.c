@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "core/runtime/probe_ahead.h"
 #include "core/runtime/uses_report.h"
 #include "hal/registry.h"
 #include "sized/sized.h"
@@ -17,24 +18,50 @@ static void add_report(void *user, const kiln_probe_report *report)
     kn_listing_add_report((kiln_runtime *)user, report);
 }
 
+static bool is_on_request(const kiln_backend *backend, bool hidden)
+{
+    return (backend->caps & KILN_CAP_ON_REQUEST) != 0 && !hidden;
+}
+
+static bool is_asked_for(const kiln_runtime *runtime, const kiln_backend *backend, bool hidden)
+{
+    return runtime->backend != NULL
+               ? kn_request_position(runtime->backend, backend->name) != SIZE_MAX
+               : !is_on_request(backend, hidden);
+}
+
+static void list_ahead(const kiln_runtime *runtime, bool hidden, kn_ahead *ahead)
+{
+    const kiln_backend *backend = NULL;
+    for (size_t i = 0; (backend = kn_registry_at(i)) != NULL && ahead->count < KN_DRIVERS_MAX;
+         i++) {
+        if (is_asked_for(runtime, backend, hidden) &&
+            !kn_listing_compiles_apart(runtime, backend)) {
+            ahead->backends[ahead->count++] = backend;
+        }
+    }
+}
+
 /* Opens what was asked for; the others are reported as not asked for. */
 static kiln_status open_asked(kiln_runtime *runtime, bool hidden, kiln_diag *diag)
 {
     const kiln_backend *backend = NULL;
+    kn_ahead ahead;
     kiln_status status = KILN_OK;
+    memset(&ahead, 0, sizeof(ahead));
+    list_ahead(runtime, hidden, &ahead);
+    runtime->ahead = &ahead;
     for (size_t i = 0; status == KILN_OK && (backend = kn_registry_at(i)) != NULL; i++) {
-        bool on_request = (backend->caps & KILN_CAP_ON_REQUEST) != 0 && !hidden;
-        bool asked = runtime->backend != NULL
-                         ? kn_request_position(runtime->backend, backend->name) != SIZE_MAX
-                         : !on_request;
-        if (asked) {
+        if (is_asked_for(runtime, backend, hidden)) {
             status = kn_listing_add(runtime, backend, i, diag);
-        } else if (!on_request) {
+        } else if (!is_on_request(backend, hidden)) {
             kiln_probe_report report;
             kn_report_set(&report, backend->name, KILN_PROBE_SKIPPED, NULL, "not asked for");
             kn_listing_add_report(runtime, &report);
         }
     }
+    runtime->ahead = NULL;
+    kn_ahead_deinit(&ahead);
     return status;
 }
 

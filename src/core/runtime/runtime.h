@@ -54,7 +54,8 @@ struct kiln_runtime {
     size_t driver_count;
     kiln_probe_report reports[KN_REPORTS_MAX];
     size_t report_count;
-    kiln_device **devices; /* best first */
+    struct kn_ahead *ahead; /* while backends are listed: probe_ahead.h */
+    kiln_device **devices;  /* best first */
     size_t device_count;
 
     kn_mutex mutex;             /* programs, expecting, capture_worker, capture_ends, crew, uses */
@@ -89,8 +90,8 @@ kiln_status kn_driver_wake(kiln_runtime *runtime, kn_driver *driver, kiln_diag *
 
 /* Probes one backend, in a child first if the runtime wants that or if it loads a driver that has
  * not been seen before, and opens it; the report is filled in every case. */
-kiln_status kn_probe_open(const kiln_runtime *runtime, const kiln_backend *backend,
-                          kn_driver *driver, kiln_probe_report *report, kiln_diag *diag);
+kiln_status kn_probe_open(kiln_runtime *runtime, const kiln_backend *backend, kn_driver *driver,
+                          kiln_probe_report *report, kiln_diag *diag);
 
 /* --- what is listed (device_listing.c) -------------------------------------------------------- */
 
@@ -100,6 +101,8 @@ kiln_status kn_listing_add(kiln_runtime *runtime, const kiln_backend *backend, s
                            kiln_diag *diag);
 void kn_listing_add_report(kiln_runtime *runtime, const kiln_probe_report *report);
 kiln_probe_report *kn_listing_report(kiln_runtime *runtime, const char *backend);
+/* Whether the backend is asked for its compiler alone. */
+bool kn_listing_compiles_apart(const kiln_runtime *runtime, const kiln_backend *backend);
 /* Closes and forgets all of it. */
 void kn_listing_clear(kiln_runtime *runtime);
 

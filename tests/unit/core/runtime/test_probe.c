@@ -1,6 +1,7 @@
 /* Probing: every outcome distinguished, in this process and in a child that may crash or hang. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <kiln/unstable/probe.h>
 
@@ -124,6 +125,45 @@ static void P1_an_isolated_runtime_goes_on_without_the_bad_one(void **state)
     assert_int_equal(kiln_runtime_device_count(r->runtime), 2);
 }
 
+/* The helper of this test waits until its sibling is there, too. */
+static void children_are_asked_at_once(void **state)
+{
+    static kiln_backend other;
+    static const char script[] =
+        "#!/bin/sh\n"
+        "here=${0%/*} turns=0\n"
+        ": >\"$here/came-$1\"\n"
+        "until [ -e \"$here/came-fake\" ] && [ -e \"$here/came-fake-other\" ]; do\n"
+        "    sleep 0.02\n"
+        "    turns=$((turns + 1))\n"
+        "    [ $turns -lt 500 ] || exit 1\n"
+        "done\n"
+        "printf 'outcome=ready\\nbackend=%s\\ndevices=2\\nns=1\\nend\\n' \"$1\"\n";
+    rig *r = *state;
+    kiln_runtime_options options;
+    kiln_cache_options cache_options;
+    char *helper = kt_path(r->folder, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
+    kt_file_write(helper, script, sizeof(script) - 1);
+    assert_int_equal(chmod(helper, 0700), 0);
+    assert_int_equal(setenv("KILN_LIBEXEC", r->folder, 1), 0);
+    other = kn_backend_fake;
+    other.name = "fake-other";
+    RIG_OK(kiln_backend_register(&other, &diag));
+    RIG_OK(kiln_cache_options_init(&cache_options, &diag));
+    cache_options.flags |= KILN_CACHE_NO_DISK;
+    RIG_OK(kiln_cache_create(&cache_options, &r->cache, &diag));
+    RIG_OK(kiln_runtime_options_init(&options, &diag));
+    options.backend = "fake,fake-other";
+    options.isolate_probe = true;
+    options.cache = r->cache;
+    options.probe_ms = 60000;
+    RIG_OK(kiln_runtime_create(&options, &r->runtime, &diag));
+    assert_int_equal(kiln_runtime_device_count(r->runtime), 4);
+    assert_int_equal(setenv("KILN_LIBEXEC", before, 1), 0);
+    free(before);
+    free(helper);
+}
+
 static void names_of_what_is_left_out_are_a_list(void **state)
 {
     char names[KN_LEFT_OUT_SIZE] = "";
@@ -226,6 +266,7 @@ int main(void)
         TEST(P1_a_driver_that_ends_its_process_is_a_report),
         TEST(P2_a_driver_that_hangs_is_a_report),
         TEST(P1_an_isolated_runtime_goes_on_without_the_bad_one),
+        TEST(children_are_asked_at_once),
         TEST(names_of_what_is_left_out_are_a_list),
         TEST(reports_are_parsed_strictly),
         TEST(names_are_checked),
