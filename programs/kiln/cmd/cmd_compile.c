@@ -428,6 +428,24 @@ static kiln_status prepare_compile(compile_job *job, compile_options *options,
     return good ? status : diag_no_memory(diag, "-MD");
 }
 
+/* A runtime that is opened for one named target opens no driver that the target needs not. */
+static bool name_session_target(const compile_options *options, cli_pool *pool,
+                                session_options *session)
+{
+    session->compile_only = true;
+    if (options->target != NULL) {
+        session->device = targets_named(options->target);
+        session->backend = targets_backend(options->target, pool);
+        return session->backend != NULL;
+    }
+    if (options->arch != NULL) { /* with a backend, and without a device */
+        const char *target = pool_format(pool, "%s:%s", session->backend, options->arch);
+        session->device = target != NULL ? targets_named(target) : NULL;
+        return target != NULL;
+    }
+    return true;
+}
+
 static exit_code run_compile_command(const cmd_context *context, void *fields,
                                      const opt_list *arguments)
 {
@@ -439,13 +457,8 @@ static exit_code run_compile_command(const cmd_context *context, void *fields,
         return cmd_fail(context, &diag);
     }
     session_options session = options->session;
-    session.compile_only = true;
-    if (options->target != NULL) {
-        session.device = targets_named(options->target);
-        session.backend = targets_backend(options->target, context->pool);
-        if (session.backend == NULL) {
-            return cmd_no_memory(context);
-        }
+    if (!name_session_target(options, context->pool, &session)) {
+        return cmd_no_memory(context);
     }
     exit_code code = session_open(context, &session, &cache, &job.runtime);
     if (code == EXIT_FINE) {
