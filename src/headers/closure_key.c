@@ -1,4 +1,5 @@
 /* What a closure says in a key, and which files and places it names. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
