@@ -171,34 +171,36 @@ static void ready_context(void)
     need(cu.cuDeviceGet(&device, 0), "cuDeviceGet");
     need(cu.cuDevicePrimaryCtxRetain(&context, device), "context");
     need(cu.cuCtxPushCurrent_v2(context), "push");
-    need(cu.cuMemAlloc_v2(&warm, 4), "alloc");
+    need(cu.gpu.mem_alloc(&warm, 4), "alloc");
 }
 
 static void run_binary(const void *binary, unsigned threads)
 {
     CUlibrary library = NULL;
     CUkernel kernel = NULL;
-    CUfunction function = NULL;
+    CUfunction entry = NULL;
     CUmodule module = NULL;
-    CUstream stream = NULL;
+    void *function = NULL;
+    void *stream = NULL;
     CUdeviceptr in = 0;
     CUdeviceptr out = 0;
     if (cu.cuLibraryLoadData != NULL) {
         need(cu.cuLibraryLoadData(&library, binary, NULL, NULL, 0, NULL, NULL, 0), "load");
         need(cu.cuLibraryGetKernel(&kernel, library, "run"), "kernel");
-        need(cu.cuKernelGetFunction(&function, kernel), "function");
+        need(cu.cuKernelGetFunction(&entry, kernel), "function");
+        function = entry;
     } else {
         need(cu.cuModuleLoadDataEx(&module, binary, 0, NULL, NULL), "load");
-        need(cu.cuModuleGetFunction(&function, module, "run"), "function");
+        need(cu.gpu.module_function(&function, module, "run"), "function");
     }
-    need(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "stream");
-    need(cu.cuMemAlloc_v2(&in, sizeof(input)), "alloc");
-    need(cu.cuMemAlloc_v2(&out, sizeof(output)), "alloc");
-    need(cu.cuMemcpyHtoDAsync_v2(in, input, sizeof(input), stream), "write");
+    need(cu.gpu.stream_create(&stream, CU_STREAM_NON_BLOCKING), "stream");
+    need(cu.gpu.mem_alloc(&in, sizeof(input)), "alloc");
+    need(cu.gpu.mem_alloc(&out, sizeof(output)), "alloc");
+    need(cu.gpu.write(in, input, sizeof(input), stream), "write");
     void *params[] = {&in, &out};
-    need(cu.cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, params, NULL), "launch");
-    need(cu.cuMemcpyDtoHAsync_v2(output, out, sizeof(output), stream), "read");
-    need(cu.cuStreamSynchronize(stream), "wait");
+    need(cu.gpu.launch(function, 1, 1, 1, threads, 1, 1, 0, stream, params, NULL), "launch");
+    need(cu.gpu.read(output, out, sizeof(output), stream), "read");
+    need(cu.gpu.stream_synchronize(stream), "wait");
 }
 
 static double by_hand(const char *kernel, const char *binary, bool late)

@@ -4,12 +4,12 @@
 
 #include "conformance/suite.h"
 
-/* Where every artifact holds all kernels of its text. NVRTC makes what is named (templates), and
- * the fake backend stands for those that do. */
+/* Where every artifact holds all kernels of its text. NVRTC and hipRTC make what is named
+ * (templates), and the fake backend stands for those that do. */
 static bool names_are_in_the_key(const suite *s)
 {
-    return strcmp(s->backend, "cuda") == 0 || strncmp(s->backend, "fake", 4) == 0 ||
-           strcmp(s->backend, "toy") == 0;
+    return strcmp(s->backend, "cuda") == 0 || strcmp(s->backend, "hip") == 0 ||
+           strncmp(s->backend, "fake", 4) == 0 || strcmp(s->backend, "toy") == 0;
 }
 
 /* Builds basics with one name asked for; says how many stages were compiled. */

@@ -8,12 +8,14 @@
 #include <stdint.h>
 
 #include "backends/cuda/types.h"
+#include "gpu/gpu.h"
 #include "kiln/sys/backend.h"
 #include "sys/dylib.h"
 #include "sys/thread.h"
 
 #define X(since, need, ret, name, args) ret(*name) args;
 typedef struct kn_cuda_driver {
+    kn_gpu_driver gpu;
 #include "backends/cuda/driver.def"
 } kn_cuda_driver;
 
@@ -75,8 +77,8 @@ typedef struct kn_cuda_target {
 } kn_cuda_target;
 
 typedef struct kn_cuda_device {
+    kn_gpu_device base; /* first */
     kn_cuda *cuda;
-    CUdevice device;
     CUcontext context; /* the primary one, shared with the host program's runtime */
 } kn_cuda_device;
 
@@ -134,76 +136,23 @@ kiln_status kn_cuda_lto_link(kn_cuda *cuda, const kiln_compile_request *request,
 /* status.c: a CUresult as status and diag; `what` is the call. */
 kiln_status kn_cuda_fail(const kn_cuda *cuda, CUresult result, const char *what, kiln_diag *diag);
 
-/* device.c: makes the device's context current for a few calls; every enter that succeeds is paired
- * with a leave on the same thread, which restores what was current before. */
-kiln_status kn_cuda_enter(const kn_cuda_device *device, kiln_diag *diag);
-void kn_cuda_leave(const kn_cuda_device *device);
+/* device.c: makes the device's context current for a few calls, as kn_gpu_vendor has it. */
+kiln_status kn_cuda_enter(const kn_gpu_device *device, int *out_before, kiln_diag *diag);
+void kn_cuda_leave(const kn_gpu_device *device, int before);
+kiln_status kn_cuda_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
+void kn_cuda_device_close(void *device);
 
 /* image.c: false for a CUBIN or fat binary that was cut off. */
 bool kn_cuda_image_is_whole(const void *data, size_t size);
 
-/* memory.c, program.c, launch.c fill the device table in backend.c. */
-kiln_status kn_cuda_device_open(void *instance, uint32_t index, void **out_device, kiln_diag *diag);
-void kn_cuda_device_close(void *device);
-kiln_status kn_cuda_buffer_create(void *device, size_t size, void **out_buffer, kiln_diag *diag);
-void kn_cuda_buffer_destroy(void *device, void *buffer);
-kiln_status kn_cuda_buffer_wrap(void *device, uint64_t address, size_t size, void **out_buffer,
-                                kiln_diag *diag);
-uint64_t kn_cuda_buffer_address(void *device, void *buffer);
-CUdeviceptr kn_cuda_buffer_pointer(const void *buffer);
-kiln_status kn_cuda_queue_write(void *queue, void *buffer, size_t offset, const void *data,
-                                size_t size, void **out_event, kiln_diag *diag);
-kiln_status kn_cuda_queue_read(void *queue, void *buffer, size_t offset, void *data, size_t size,
-                               void **out_event, kiln_diag *diag);
-kiln_status kn_cuda_queue_fill(void *queue, void *buffer, size_t offset, const void *pattern,
-                               size_t pattern_size, size_t size, kiln_diag *diag);
-kiln_status kn_cuda_queue_copy(void *queue, void *from, size_t from_offset, void *to,
-                               size_t to_offset, size_t size, kiln_diag *diag);
-
-kiln_status kn_cuda_program_load(void *device, const kiln_load_request *request, void **out_program,
-                                 kiln_diag *diag);
-void kn_cuda_program_unload(void *device, void *program);
-const char *kn_cuda_program_entry(void *device, void *program, size_t index);
-kiln_status kn_cuda_program_params(void *device, void *program, const char *entry,
-                                   const kiln_param **out_params, size_t *out_count,
-                                   kiln_diag *diag);
-
-typedef struct kn_cuda_function {
-    CUfunction function;
-    size_t param_count; /* SIZE_MAX where the driver cannot tell */
-    bool shared_known;
-    int shared_limit; /* dynamic shared memory allowed so far; both under the program's lock */
-    kiln_param *params;
-} kn_cuda_function;
-kiln_status kn_cuda_program_function(void *program, const char *entry,
-                                     kn_cuda_function **out_function, kiln_diag *diag);
-/* Threads that a block of it may have: asked each time, which takes longer than a first launch
- * should wait (15 us on an H200). */
-int kn_cuda_function_threads(const kn_cuda *cuda, const kn_cuda_function *function);
-/* Asks for that much dynamic shared memory where it is more than a launch gets without. */
-CUresult kn_cuda_program_allow_shared(void *program, kn_cuda_function *function, int bytes);
-
-typedef struct kn_cuda_queue {
-    kn_cuda_device *device;
-    CUstream stream;
-    bool borrowed; /* the stream is others' */
-} kn_cuda_queue;
-/* An event of a queue: recorded at once; `start` is NULL where only the end matters. */
-kiln_status kn_cuda_event_begin(kn_cuda_queue *queue, bool timed, void **out_event,
-                                kiln_diag *diag);
-kiln_status kn_cuda_event_end(kn_cuda_queue *queue, void *event, kiln_diag *diag);
-kiln_status kn_cuda_queue_create(void *device, void **out_queue, kiln_diag *diag);
-void kn_cuda_queue_destroy(void *device, void *queue);
-kiln_status kn_cuda_queue_wrap(void *device, uint64_t native, void **out_queue, kiln_diag *diag);
-uint64_t kn_cuda_queue_native(void *device, void *queue);
-kiln_status kn_cuda_queue_mark(void *queue, void **out_event, kiln_diag *diag);
-kiln_status kn_cuda_queue_launch(void *queue, const kiln_sys_launch *launch, void **out_event,
-                                 kiln_diag *diag);
-kiln_status kn_cuda_queue_finish(void *queue, kiln_diag *diag);
-kiln_status kn_cuda_queue_wait(void *queue, void *event, kiln_diag *diag);
-bool kn_cuda_event_done(void *device, void *event);
-kiln_status kn_cuda_event_wait(void *device, void *event, kiln_diag *diag);
-kiln_status kn_cuda_event_elapsed(void *device, void *event, uint64_t *out_ns, kiln_diag *diag);
-void kn_cuda_event_destroy(void *device, void *event);
+/* program.c, launch.c: what kn_gpu_vendor asks for. */
+kiln_status kn_cuda_load(kn_gpu_program *program, bool eager, kiln_diag *diag);
+void kn_cuda_unload(kn_gpu_program *program);
+kiln_status kn_cuda_find(kn_gpu_program *program, const char *name, kn_gpu_function *function,
+                         int *out_result, kiln_diag *diag);
+int kn_cuda_allow_shared(kn_gpu_program *program, kn_gpu_function *function, int bytes);
+kiln_status kn_cuda_launch_with(const kn_gpu_device *device, const kiln_sys_launch *launch,
+                                const kn_gpu_function *function, const kn_gpu_shape *shape,
+                                void *stream, void **params, kiln_diag *diag);
 
 #endif

@@ -73,15 +73,16 @@ kiln_status kn_cuda_jit(kn_cuda *cuda, const kiln_compile_request *request, kiln
     jit_input input = {NULL, length + 1, name};
     char *log = (char *)calloc(1, LOG_SIZE + 1); /* ended, however much the driver writes */
     input.text = kn_text_copy_n((const char *)data, length);
+    int before = 0;
     kiln_status status;
     if (log == NULL || input.text == NULL) {
         status = kn_no_memory(diag, name);
         goto cleanup;
     }
-    status = kn_cuda_enter((const kn_cuda_device *)request->device, diag);
+    status = kn_cuda_enter((const kn_gpu_device *)request->device, &before, diag);
     if (status == KILN_OK) {
         status = link_ptx(cuda, &input, log, artifact, diag);
-        kn_cuda_leave((const kn_cuda_device *)request->device);
+        kn_cuda_leave((const kn_gpu_device *)request->device, before);
     }
     /* The facts of the stage before (lowered names) go on with the artifact: core hands each
      * stage's artifact to load, so nothing needs copying here. */

@@ -2,9 +2,11 @@
 #include "backends/cuda/instance.h"
 
 #define TABLE kn_cuda_driver
+#define G(row, called, symbol) {symbol, offsetof(TABLE, gpu.row), 0, KN_REQUIRED},
 #define X(since, need, ret, name, args) {#name, offsetof(TABLE, name), since, need},
 const kn_symbol kn_cuda_driver_symbols[] = {
 #include "backends/cuda/driver.def"
+#include "backends/cuda/gpu.def"
 };
 const size_t kn_cuda_driver_symbol_count =
     sizeof(kn_cuda_driver_symbols) / sizeof(kn_cuda_driver_symbols[0]);

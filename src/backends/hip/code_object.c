@@ -150,13 +150,17 @@ bool kn_code_object_check(const void *data, size_t size, const kn_hip_target *ta
 typedef struct search {
     const char *name;
     bool found;
+    kn_metadata_text args; /* of the first kernel of that name */
 } search;
 
-static void compare_kernel(void *user, kn_metadata_text kernel)
+static void compare_kernel(void *user, const kn_metadata_kernel *kernel)
 {
     search *wanted = (search *)user;
-    wanted->found = wanted->found || (kernel.length == strlen(wanted->name) &&
-                                      memcmp(kernel.data, wanted->name, kernel.length) == 0);
+    if (!wanted->found && kernel->name.length == strlen(wanted->name) &&
+        memcmp(kernel->name.data, wanted->name, kernel->name.length) == 0) {
+        wanted->found = true;
+        wanted->args = kernel->args;
+    }
 }
 
 /* A variable is in the table of symbols' names only: terminated, and after another's end. */
@@ -176,7 +180,21 @@ bool kn_code_object_has(const void *data, size_t size, const char *name)
     const bytes file = {(const unsigned char *)data, size};
     const bytes metadata = find_metadata(file);
     kn_metadata_text target;
-    search wanted = {name, false};
+    search wanted = {name, false, {NULL, 0}};
     (void)kn_metadata_read(metadata.data, metadata.size, compare_kernel, &wanted, &target);
     return wanted.found || has_text(file, name);
+}
+
+bool kn_code_object_params(const void *data, size_t size, const char *name,
+                           kn_metadata_arg_visit *visit, void *user)
+{
+    const bytes file = {(const unsigned char *)data, size};
+    const bytes metadata = find_metadata(file);
+    kn_metadata_text target;
+    search wanted = {name, false, {NULL, 0}};
+    if (!kn_metadata_read(metadata.data, metadata.size, compare_kernel, &wanted, &target) ||
+        !wanted.found) {
+        return false;
+    }
+    return wanted.args.data == NULL || kn_metadata_read_args(wanted.args, visit, user);
 }

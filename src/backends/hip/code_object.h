@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "backends/hip/instance.h"
+#include "backends/hip/metadata.h"
 
 enum { KN_CODE_OBJECT_WHY = 256 };
 
@@ -14,6 +15,11 @@ enum { KN_CODE_OBJECT_WHY = 256 };
  * `why` says what they are. */
 bool kn_code_object_check(const void *data, size_t size, const kn_hip_target *target,
                           char why[KN_CODE_OBJECT_WHY]);
+
+/* Visits what a kernel of a checked code object takes, hidden arguments too. False if there is no
+ * such kernel, or its arguments cannot be read: then some may have been visited. */
+bool kn_code_object_params(const void *data, size_t size, const char *name,
+                           kn_metadata_arg_visit *visit, void *user);
 
 /* Whether a checked code object has a kernel, or another symbol, of that name. */
 bool kn_code_object_has(const void *data, size_t size, const char *name);

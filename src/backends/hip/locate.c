@@ -17,7 +17,7 @@ typedef struct pick {
 } pick;
 
 /* hipRTC's entry points left the runtime for good with version 6 of it. */
-enum { HIPRTC, RUNTIME, BUILTINS, KINDS, LAST_WHOLE_RUNTIME = 5, ANY = 1000 };
+enum { HIPRTC, WHOLE_RUNTIME, BUILTINS, RUNTIME, KINDS, LAST_WHOLE_RUNTIME = 5, ANY = 1000 };
 
 static kiln_status consider_name(void *user, const char *name)
 {
@@ -51,14 +51,16 @@ static bool look_in(kn_hip *hip, const char *directory)
 {
     pick best[KINDS] = {{"libhiprtc.so.", 0, ANY},
                         {"libamdhip64.so.", 0, LAST_WHOLE_RUNTIME},
-                        {"libhiprtc-builtins.so.", 0, ANY}};
+                        {"libhiprtc-builtins.so.", 0, ANY},
+                        {"libamdhip64.so.", 0, ANY}};
     if (!kn_path_is_absolute(directory) ||
         kn_file_list(directory, consider_name, best, NULL) != KILN_OK ||
         (!take_pick(directory, &best[HIPRTC], hip->library) &&
-         !take_pick(directory, &best[RUNTIME], hip->library))) {
+         !take_pick(directory, &best[WHOLE_RUNTIME], hip->library))) {
         return false;
     }
     (void)take_pick(directory, &best[BUILTINS], hip->builtins);
+    (void)take_pick(directory, &best[RUNTIME], hip->runtime);
     return true;
 }
 

@@ -1,4 +1,5 @@
-/* Opening the backend: whether there is a hipRTC, by its file. No library is opened here. */
+/* Opening the backend: whether there is a hipRTC, by its file, which is not opened; and the runtime
+ * next to it, where something is to run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,13 +7,37 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/clock.h"
+#include "sys/process.h"
 
 static const char install[] = "install ROCm's hipRTC (Debian: libamdhip64-5), or set ROCM_PATH to "
                               "the directory above its lib";
 
+/* What nothing runs on still compiles. */
+static void add_compiler(kiln_probe_report *report)
+{
+    const size_t used = strlen(report->why);
+    kn_text_put(report->why + used, sizeof(report->why) - used, "; hipRTC found: it compiles");
+    if (report->outcome == KILN_PROBE_SKIPPED) {
+        kn_text_put(report->fix, sizeof(report->fix),
+                    "compile with --target hip:gfx90a; run through OpenCL or Vulkan");
+    }
+}
+
+static void look_for_devices(kn_hip *hip, kiln_probe_report *report)
+{
+    if (hip->host->compile_only) {
+        report->outcome = KILN_PROBE_SKIPPED;
+        kn_text_put(report->why, sizeof(report->why), "the runtime was not opened");
+    } else {
+        kn_hip_runtime_open(hip, report);
+    }
+    add_compiler(report);
+}
+
 kiln_status kn_hip_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
                         kiln_diag *diag)
 {
+    kiln_status status = KILN_OK;
     *out_instance = NULL;
     kn_hip *hip = (kn_hip *)calloc(1, sizeof(*hip));
     if (hip == NULL) {
@@ -20,20 +45,21 @@ kiln_status kn_hip_open(const kiln_host *host, void **out_instance, kiln_probe_r
     }
     const uint64_t start = kn_clock_now();
     hip->host = host;
+    hip->process = kn_process_id();
     kn_mutex_init(&hip->lock);
-    const bool found = kn_hip_locate(hip);
     kn_text_put(report->backend, sizeof(report->backend), "hip");
-    kn_text_put(report->library, sizeof(report->library), hip->library);
-    report->outcome = found ? KILN_PROBE_NO_DEVICE : KILN_PROBE_LIBRARY_MISSING;
-    kn_text_put(report->why, sizeof(report->why),
-                found ? "hipRTC found; kiln compiles for AMD GPUs with it, and does not run on them"
-                      : "no libhiprtc.so, and no libamdhip64.so.5 with hipRTC in it");
-    kn_text_put(report->fix, sizeof(report->fix),
-                found ? "compile with --target hip:gfx90a; run through OpenCL or Vulkan" : install);
+    if (kn_hip_locate(hip)) {
+        kn_text_put(report->library, sizeof(report->library), hip->library);
+        look_for_devices(hip, report);
+    } else {
+        report->outcome = KILN_PROBE_LIBRARY_MISSING;
+        kn_text_put(report->why, sizeof(report->why),
+                    "no libhiprtc.so, and no libamdhip64.so.5 with hipRTC in it");
+        kn_text_put(report->fix, sizeof(report->fix), install);
+        status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, install, "hip", "%s", report->why);
+    }
     report->probe_ns = kn_clock_now() - start;
-    if (!found) {
-        kiln_status status =
-            kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, "hip", "%s", report->why);
+    if (status != KILN_OK) {
         kn_hip_close(hip);
         return status;
     }
@@ -48,6 +74,7 @@ void kn_hip_close(void *instance)
         return;
     }
     kn_hip_library_close(hip);
+    kn_dylib_retire(hip->runtime_lib); /* it has threads and exit handlers */
     kn_hip_facts_deinit(&hip->facts);
     kn_mutex_deinit(&hip->lock);
     free(hip);

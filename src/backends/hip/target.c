@@ -44,7 +44,7 @@ static bool read_choices(const char *text, kn_hip_target *target)
     return true;
 }
 
-static bool read_name(const char *name, kn_hip_target *target)
+static bool read_parts(const char *name, kn_hip_target *target)
 {
     const size_t length = strcspn(name, ":");
     if (length < 4 || length >= sizeof(target->processor) || !kn_text_starts(name, "gfx")) {
@@ -60,23 +60,33 @@ static bool read_name(const char *name, kn_hip_target *target)
     return read_choices(name + length, target);
 }
 
-/* As hipRTC wants it, and as the store has it, where no ':' and no '+' may be. */
-static void spell_target(kn_hip_target *target, kiln_target *out_target)
+bool kn_hip_target_read(const char *name, kn_hip_target *out_target)
+{
+    memset(out_target, 0, sizeof(*out_target));
+    if (!read_parts(name, out_target)) {
+        return false;
+    }
+    /* As hipRTC wants it: the settings in this order. */
+    kn_text_putf(out_target->name, sizeof(out_target->name), "%s%s%.1s%s%.1s",
+                 out_target->processor, out_target->sramecc != '\0' ? ":sramecc" : "",
+                 &out_target->sramecc, out_target->xnack != '\0' ? ":xnack" : "",
+                 &out_target->xnack);
+    return true;
+}
+
+/* As the store has it, where no ':' and no '+' may be. */
+static void spell_for_store(const kn_hip_target *target, char *out, size_t size)
 {
     const struct {
         const char *name;
         char choice;
     } choices[] = {{"sramecc", target->sramecc}, {"xnack", target->xnack}};
-    kn_text_put(target->name, sizeof(target->name), target->processor);
-    kn_text_putf(out_target->name, sizeof(out_target->name), "hip-%s", target->processor);
+    kn_text_putf(out, size, "hip-%s", target->processor);
     for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
         if (choices[i].choice != '\0') {
-            size_t used = strlen(target->name);
-            kn_text_putf(target->name + used, sizeof(target->name) - used, ":%s%c", choices[i].name,
-                         choices[i].choice);
-            used = strlen(out_target->name);
-            kn_text_putf(out_target->name + used, sizeof(out_target->name) - used, "-%s_%s",
-                         choices[i].name, choices[i].choice == '+' ? "on" : "off");
+            const size_t used = strlen(out);
+            kn_text_putf(out + used, size - used, "-%s_%s", choices[i].name,
+                         choices[i].choice == '+' ? "on" : "off");
         }
     }
 }
@@ -107,21 +117,15 @@ static kiln_status check_known(kn_hip *hip, const kn_hip_target *wanted, kiln_di
     return status;
 }
 
-kiln_status kn_hip_target_parse(void *instance, const char *name, kiln_target *out_target,
-                                kiln_diag *diag)
+static kiln_status make_target(kn_hip *hip, const char *name, kiln_target *out_target,
+                               kiln_diag *diag)
 {
-    kn_hip_target wanted = {{0}, {0}, '\0', '\0'};
-    if (strcmp(name, "native") == 0) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "name the target, as in hip:gfx90a",
-                             "hip target", "kiln does not look for AMD GPUs to compile for");
-    }
-    if (!read_name(name, &wanted)) {
+    kn_hip_target wanted;
+    if (!kn_hip_target_read(name, &wanted)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "name it as in gfx90a or gfx90a:xnack-",
                              "hip target", "'%.40s' is not an AMD GPU's processor", name);
     }
-    kiln_target made = {{0}, false, 0, NULL, false};
-    spell_target(&wanted, &made);
-    kiln_status status = check_known((kn_hip *)instance, &wanted, diag);
+    kiln_status status = check_known(hip, &wanted, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -130,17 +134,35 @@ kiln_status kn_hip_target_parse(void *instance, const char *name, kiln_target *o
         return kn_no_memory(diag, "hip target");
     }
     *handle = wanted;
-    made.handle = handle;
-    *out_target = made;
+    spell_for_store(&wanted, out_target->name, sizeof(out_target->name));
+    out_target->handle = handle;
     return KILN_OK;
 }
 
 kiln_status kn_hip_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
                                     kiln_diag *diag)
 {
-    (void)instance;
-    (void)out_target;
-    return kiln_diag_set(diag, KILN_E_INVALID, NULL, "hip", "there is no device %u", device_index);
+    kn_hip *hip = (kn_hip *)instance;
+    if (device_index >= hip->device_count) {
+        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "hip", "there is no device %u",
+                             device_index);
+    }
+    out_target->has_device = true;
+    out_target->device_index = device_index;
+    return make_target(hip, hip->devices[device_index].arch, out_target, diag);
+}
+
+kiln_status kn_hip_target_parse(void *instance, const char *name, kiln_target *out_target,
+                                kiln_diag *diag)
+{
+    kn_hip *hip = (kn_hip *)instance;
+    if (strcmp(name, "native") != 0) {
+        return make_target(hip, name, out_target, diag);
+    }
+    return hip->device_count > 0
+               ? kn_hip_target_of_device(hip, 0, out_target, diag)
+               : kiln_diag_set(diag, KILN_E_UNAVAILABLE, "name the target, as in hip:gfx90a",
+                               "hip target", "there is no AMD GPU here to compile for");
 }
 
 void kn_hip_target_destroy(void *instance, kiln_target *target)

@@ -4,7 +4,12 @@
 
 #include "backends/cuda/types.h"
 
+/* fakehip.c has these calls inside it, under names of its own. */
+#ifdef FAKE_INSIDE
+#define EXPORT __attribute__((visibility("hidden")))
+#else
 #define EXPORT __attribute__((visibility("default")))
+#endif
 
 enum { FAKECUDA_INVALID_CONTEXT = 201 };
 

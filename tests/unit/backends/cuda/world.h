@@ -1,4 +1,5 @@
-/* A runtime on the fake driver and toolkit, with a cache of its own. */
+/* A runtime on the fake driver and toolkit, with a cache of its own; WORLD_BACKEND is defined
+ * before it where another backend than cuda takes the texts. */
 #ifndef KILN_TESTS_CUDA_WORLD_H
 #define KILN_TESTS_CUDA_WORLD_H
 
@@ -10,6 +11,10 @@
 
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
+
+#ifndef WORLD_BACKEND
+#define WORLD_BACKEND "cuda"
+#endif
 
 typedef struct world {
     kiln_cache *cache;
@@ -39,7 +44,7 @@ static inline void world_open(world *w, const char *root)
     ok(kiln_cache_create(&cache, &w->cache, &diag), &diag);
     ok(kiln_runtime_options_init(&options, &diag), &diag);
     options.cache = w->cache;
-    options.backend = "cuda";
+    options.backend = WORLD_BACKEND;
     options.strict = true;
     ok(kiln_runtime_create(&options, &w->runtime, &diag), &diag);
     w->device = kiln_runtime_device(w->runtime, 0);

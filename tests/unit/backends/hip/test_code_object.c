@@ -34,6 +34,28 @@ static void put_bytes(image *to, const char *bytes, size_t size)
     to->size += size;
 }
 
+/* A pointer, a structure of 300 bytes and what the compiler adds, each in another form. */
+static void put_args(image *to)
+{
+    put_bytes(to, "\x93\x83", 2);
+    put_text(to, ".address_space");
+    put_text(to, "global");
+    put_text(to, ".size");
+    put_bytes(to, "\x08", 1);
+    put_text(to, ".value_kind");
+    put_text(to, "global_buffer");
+    put_bytes(to, "\x82", 1);
+    put_text(to, ".value_kind");
+    put_text(to, "by_value");
+    put_text(to, ".size");
+    put_bytes(to, "\xcd\x01\x2c", 3);
+    put_bytes(to, "\x82", 1);
+    put_text(to, ".size");
+    put_bytes(to, "\xcf\0\0\0\0\0\0\0\x08", 9);
+    put_text(to, ".value_kind");
+    put_text(to, "hidden_global_offset_x");
+}
+
 /* One kernel, with a value of every form before its name. */
 static void put_metadata(image *to, const char *target)
 {
@@ -42,8 +64,10 @@ static void put_metadata(image *to, const char *target)
         "\x00\x02\x01\xff\x82\x01\x02\x03\x91\xa1x\xdb\x00\x00\x00\x01x";
     put_bytes(to, "\x83", 1);
     put_text(to, "amdhsa.kernels");
-    put_bytes(to, "\x91\xde\x00\x03", 4);
+    put_bytes(to, "\x91\xde\x00\x04", 4);
     put_text(to, ".args");
+    put_args(to);
+    put_text(to, ".others");
     put_bytes(to, values, sizeof(values) - 1);
     put_text(to, ".name");
     put_text(to, "saxpy");
@@ -97,6 +121,13 @@ static kn_hip_target target_of(const char *name, char sramecc, char xnack)
     return target;
 }
 
+/* What its arguments are, hidden ones too. */
+static void add_arg(void *user, kn_metadata_arg arg)
+{
+    size_t *sum = (size_t *)user;
+    *sum += arg.size;
+}
+
 /* From the heap and of the exact size, so that a sanitizer sees what lies past it. */
 static bool check(const unsigned char *bytes, size_t size, const kn_hip_target *target, char *why)
 {
@@ -107,6 +138,8 @@ static bool check(const unsigned char *bytes, size_t size, const kn_hip_target *
     if (good) {
         (void)kn_code_object_has(copy, size, "saxpy");
         (void)kn_code_object_has(copy, size, "nothing");
+        size_t sum = 0;
+        (void)kn_code_object_params(copy, size, "saxpy", add_arg, &sum);
     }
     free(copy);
     return good;
@@ -159,6 +192,37 @@ static void names_of_kernels_and_variables_are_found(void **state)
     assert_false(kn_code_object_has(made.bytes, made.size, "saxp"));
     assert_false(kn_code_object_has(made.bytes, made.size, "axpy"));
     assert_false(kn_code_object_has(made.bytes, made.size, ""));
+}
+
+typedef struct arg_list {
+    size_t count, sizes[4];
+    char kinds[4][32];
+} arg_list;
+
+static void take_arg(void *user, kn_metadata_arg arg)
+{
+    arg_list *list = (arg_list *)user;
+    assert_true(list->count < 4 && arg.kind.length < 32);
+    memcpy(list->kinds[list->count], arg.kind.data, arg.kind.length);
+    list->sizes[list->count++] = arg.size;
+}
+
+static void the_arguments_of_a_kernel_are_read(void **state)
+{
+    arg_list list = {.count = 0};
+    image made;
+    (void)state;
+    make_image(&made, 0x53f, gfx90a);
+    assert_true(kn_code_object_params(made.bytes, made.size, "saxpy", take_arg, &list));
+    assert_int_equal(list.count, 3);
+    assert_int_equal(list.sizes[0], 8);
+    assert_string_equal(list.kinds[0], "global_buffer");
+    assert_int_equal(list.sizes[1], 300);
+    assert_string_equal(list.kinds[1], "by_value");
+    assert_int_equal(list.sizes[2], 8);
+    assert_string_equal(list.kinds[2], "hidden_global_offset_x");
+    assert_false(kn_code_object_params(made.bytes, made.size, "axpy", take_arg, &list));
+    assert_int_equal(list.count, 3);
 }
 
 static void what_is_not_a_code_object_is_named(void **state)
@@ -222,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_code_object_is_for_its_target_alone),
         cmocka_unit_test(names_of_kernels_and_variables_are_found),
+        cmocka_unit_test(the_arguments_of_a_kernel_are_read),
         cmocka_unit_test(what_is_not_a_code_object_is_named),
         cmocka_unit_test(a_code_object_that_was_cut_off_is_refused),
         cmocka_unit_test(damaged_bytes_are_read_within_their_bounds),

@@ -1,0 +1,423 @@
+/* A small libamdhip64: fakecuda.c's driver under HIP's names and with HIP's ways: a current device
+ * in the place of contexts, a struct of properties, code objects that are for one processor.
+ * Variants by definition:
+ *   FAKE_HIP_INIT=n       hipInit gives n (100: no device)
+ *   FAKE_HIP_FIVE         as ROCm 5.2: the older properties and kinds of memory, no UUIDs, no
+ *                         cooperative launches; hipRTC is in the same library
+ *   FAKE_WITHOUT_LAUNCH   hipModuleLaunchKernel is missing
+ *
+ * $FAKEHIP_LOG=path gets a line for each cooperative launch and for hipSetDevice. What fakecuda.c
+ * reads from the environment works here, too. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/fakecuda/fakecuda.h"
+#include "support/lies.h"
+
+#define HIP __attribute__((visibility("default")))
+
+#ifndef FAKE_HIP_INIT
+#define FAKE_HIP_INIT 0
+#endif
+
+enum { INVALID_KERNEL_FILE = 218, INVALID_DEVICE = 101, DEVICES = 2 };
+
+static const struct {
+    const char *arch;
+    uint32_t mach;
+} devices[DEVICES] = {{"gfx90a:sramecc+:xnack-", 0x3f}, {"gfx1030", 0x36}};
+
+static _Thread_local int current;
+
+/* The calls of the driver below, from here on those of libcuda. */
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+CUresult cuCtxPushCurrent_v2(CUcontext context);
+CUresult cuCtxPopCurrent_v2(CUcontext *context);
+CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t size);
+CUresult cuMemFree_v2(CUdeviceptr pointer);
+CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer);
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, CUstream stream);
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size, CUstream stream);
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream);
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
+CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
+CUresult cuStreamDestroy_v2(CUstream stream);
+CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
+CUresult cuEventCreate(CUevent *event, unsigned int flags);
+CUresult cuEventDestroy_v2(CUevent event);
+CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuEventQuery(CUevent event);
+CUresult cuEventSynchronize(CUevent event);
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, int *options,
+                            void **values);
+CUresult cuModuleUnload(CUmodule module);
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
+CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function);
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                        unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                        unsigned int block_z, unsigned int shared, CUstream stream,
+                        void **arguments, void **extra);
+
+/* --- the current device ----------------------------------------------------------------------- */
+
+static void begin(void)
+{
+    CUcontext context = NULL;
+    (void)cuDevicePrimaryCtxRetain(&context, current);
+    (void)cuCtxPushCurrent_v2(context);
+}
+
+static int end(int result)
+{
+    CUcontext context = NULL;
+    (void)cuCtxPopCurrent_v2(&context);
+    return result;
+}
+
+static void say(const char *line)
+{
+    const char *path = getenv("FAKEHIP_LOG");
+    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+    if (file != NULL) {
+        (void)fprintf(file, "%s\n", line);
+        (void)fclose(file);
+    }
+}
+
+HIP int hipGetDevice(int *device)
+{
+    uint64_t number = 0;
+    *device = lie_is_told("hipGetDevice", "value", &number) ? (int)number : current;
+    return 0;
+}
+
+HIP int hipSetDevice(int device)
+{
+    char line[32];
+    if (device < 0 || device >= DEVICES) {
+        return INVALID_DEVICE;
+    }
+    current = device;
+    (void)snprintf(line, sizeof(line), "device %d", device);
+    say(line);
+    return 0;
+}
+
+/* --- what there is ---------------------------------------------------------------------------- */
+
+HIP const char *hipGetErrorName(int error)
+{
+    return error == CUDA_ERROR_NO_DEVICE ? "hipErrorNoDevice" : "hipErrorFake";
+}
+
+HIP const char *hipGetErrorString(int error)
+{
+    uint64_t number = 0;
+    (void)error;
+    return lie_is_told("hipGetErrorString", "value", &number) ? NULL : "as the fake runtime says";
+}
+
+HIP int hipInit(unsigned int flags)
+{
+    (void)flags;
+    return FAKE_HIP_INIT;
+}
+
+HIP int hipRuntimeGetVersion(int *version)
+{
+    uint64_t number = 0;
+#ifdef FAKE_HIP_FIVE
+    *version = 50221153;
+#else
+    *version = 70051831;
+#endif
+    *version = lie_is_told("hipRuntimeGetVersion", "value", &number) ? (int)number : *version;
+    return 0;
+}
+
+HIP int hipGetDeviceCount(int *count)
+{
+    uint64_t number = 0;
+    *count = lie_is_told("hipGetDeviceCount", "value", &number) ? (int)number : DEVICES;
+    return 0;
+}
+
+HIP int hipDeviceGetName(char *name, int length, int device)
+{
+    uint64_t number = 0;
+    (void)snprintf(name, (size_t)length, "Fake Instinct %d", device + 1);
+    if (lie_is_told("hipDeviceGetName", "value", &number)) {
+        lie_fill(name, (size_t)length, number); /* with no end, perhaps */
+    }
+    return 0;
+}
+
+HIP int hipDeviceTotalMem(size_t *bytes, int device)
+{
+    uint64_t number = 0;
+    (void)device;
+    *bytes = lie_is_told("hipDeviceTotalMem", "value", &number) ? number : (size_t)1 << 30;
+    return 0;
+}
+
+HIP int hipDeviceGetAttribute(int *value, int attribute, int device)
+{
+    uint64_t number = 0;
+    switch (attribute) {
+    case 26: /* MaxBlockDimX, Y, Z; MaxThreadsPerBlock */
+    case 27:
+    case 28:
+    case 56:
+        *value = 1024;
+        break;
+    case 63: /* MultiprocessorCount */
+        *value = 104;
+        break;
+    case 74: /* MaxSharedMemoryPerBlock */
+        *value = 64 << 10;
+        break;
+    case 87: /* WarpSize */
+        *value = device == 0 ? 64 : 32;
+        break;
+    default:
+        *value = 0;
+        break;
+    }
+    *value = lie_is_told("hipDeviceGetAttribute", "value", &number) ? (int)number : *value;
+    return 0;
+}
+
+/* `at`: where the release has gcnArchName, a text of 256 bytes. Some of what stands before it looks
+ * like text, too. */
+static int fill_properties(char *properties, size_t at, size_t size, int device)
+{
+    uint64_t number = 0;
+    if (device < 0 || device >= DEVICES) {
+        return INVALID_DEVICE;
+    }
+    memset(properties, 0, size);
+    (void)snprintf(properties, 256, "gfx90a");
+    memcpy(properties + 272, "gfx!", 4);
+    (void)snprintf(properties + at, 256, "%s", devices[device].arch);
+    if (lie_is_told("hipGetDeviceProperties", "value", &number)) {
+        lie_fill(properties, size, number);
+    }
+    return 0;
+}
+
+#ifdef FAKE_HIP_FIVE
+HIP int hipGetDeviceProperties(void *properties, int device)
+{
+    return fill_properties(properties, 396, 792, device);
+}
+#else
+HIP int hipGetDevicePropertiesR0600(void *properties, int device)
+{
+    return fill_properties(properties, 1160, 1472, device);
+}
+
+HIP int hipDeviceGetUuid(CUuuid *uuid, int device)
+{
+    memset(uuid, device + 1, sizeof(*uuid));
+    return 0;
+}
+#endif
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+HIP int hipMalloc(CUdeviceptr *pointer, size_t size)
+{
+    begin();
+    return end(cuMemAlloc_v2(pointer, size));
+}
+
+HIP int hipFree(CUdeviceptr pointer)
+{
+    begin();
+    return end(cuMemFree_v2(pointer));
+}
+
+HIP int hipPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer)
+{
+    const int result = cuPointerGetAttribute(value, attribute, pointer);
+#ifdef FAKE_HIP_FIVE
+    if (result == 0 && attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+        *(int *)value = 1;
+    }
+#endif
+    return result;
+}
+
+HIP int hipMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size, CUstream stream)
+{
+    begin();
+    return end(cuMemcpyHtoDAsync_v2(to, from, size, stream));
+}
+
+HIP int hipMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream stream)
+{
+    begin();
+    return end(cuMemcpyDtoHAsync_v2(to, from, size, stream));
+}
+
+HIP int hipMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)
+{
+    begin();
+    return end(cuMemcpyDtoDAsync_v2(to, from, size, stream));
+}
+
+HIP int hipMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
+{
+    begin();
+    return end(cuMemsetD8Async(to, value, count, stream));
+}
+
+HIP int hipMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
+{
+    begin();
+    return end(cuMemsetD16Async(to, value, count, stream));
+}
+
+HIP int hipMemsetD32Async(CUdeviceptr to, int value, size_t count, CUstream stream)
+{
+    begin();
+    return end(cuMemsetD32Async(to, (unsigned)value, count, stream));
+}
+
+/* --- streams and events ----------------------------------------------------------------------- */
+
+HIP int hipStreamCreateWithFlags(CUstream *stream, unsigned int flags)
+{
+    begin();
+    return end(cuStreamCreate(stream, flags));
+}
+
+HIP int hipStreamDestroy(CUstream stream)
+{
+    return cuStreamDestroy_v2(stream);
+}
+
+HIP int hipStreamSynchronize(CUstream stream)
+{
+    begin();
+    return end(cuStreamSynchronize(stream));
+}
+
+HIP int hipStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+    return cuStreamWaitEvent(stream, event, flags);
+}
+
+HIP int hipEventCreateWithFlags(CUevent *event, unsigned int flags)
+{
+    begin();
+    return end(cuEventCreate(event, flags));
+}
+
+HIP int hipEventDestroy(CUevent event)
+{
+    return cuEventDestroy_v2(event);
+}
+
+HIP int hipEventRecord(CUevent event, CUstream stream)
+{
+    return cuEventRecord(event, stream);
+}
+
+HIP int hipEventQuery(CUevent event)
+{
+    return cuEventQuery(event);
+}
+
+HIP int hipEventSynchronize(CUevent event)
+{
+    return cuEventSynchronize(event);
+}
+
+HIP int hipEventElapsedTime(float *ms, CUevent start, CUevent stop)
+{
+    uint64_t number = 0;
+    const int result = cuEventElapsedTime(ms, start, stop);
+    if (lie_is_told("hipEventElapsedTime", "value", &number)) {
+        lie_fill(ms, sizeof(*ms), number);
+    }
+    return result;
+}
+
+/* --- code ------------------------------------------------------------------------------------- */
+
+/* The shared object that fakehiprtc.c has put behind the headers, as fakecuda.c takes it. */
+HIP int hipModuleLoadData(CUmodule *module, const void *image)
+{
+    const unsigned char *bytes = image;
+    uint64_t at = 0;
+    uint64_t size = 0;
+    uint32_t flags = 0;
+    memcpy(&at, bytes + 40, sizeof(at));
+    memcpy(&flags, bytes + 48, sizeof(flags));
+    if (memcmp(bytes, "\177ELF", 4) != 0 || bytes[18] != 224 ||
+        (flags & 0xff) != devices[current].mach || memcmp(bytes + at, "KHIP", 4) != 0) {
+        return INVALID_KERNEL_FILE;
+    }
+    memcpy(&size, bytes + at + 8, sizeof(size));
+    char *copy = malloc(size + 16);
+    if (copy == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memcpy(copy, bytes + at, size + 16);
+    memcpy(copy, "KCUB", 4);
+    begin();
+    const int result = end(cuModuleLoadDataEx(module, copy, 0, NULL, NULL));
+    free(copy);
+    return result;
+}
+
+HIP int hipModuleUnload(CUmodule module)
+{
+    return cuModuleUnload(module);
+}
+
+HIP int hipModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    begin();
+    return end(cuModuleGetFunction(function, module, name));
+}
+
+HIP int hipFuncGetAttribute(int *value, int attribute, CUfunction function)
+{
+    uint64_t number = 0;
+    const int result = cuFuncGetAttribute(value, attribute, function);
+    *value = lie_is_told("hipFuncGetAttribute", "value", &number) ? (int)number : *value;
+    return result;
+}
+
+#ifndef FAKE_WITHOUT_LAUNCH
+HIP int hipModuleLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                              unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                              unsigned int block_z, unsigned int shared, CUstream stream,
+                              void **arguments, void **extra)
+{
+    begin();
+    return end(cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared,
+                              stream, arguments, extra));
+}
+
+#ifndef FAKE_HIP_FIVE
+HIP int hipModuleLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
+                                         unsigned int grid_y, unsigned int grid_z,
+                                         unsigned int block_x, unsigned int block_y,
+                                         unsigned int block_z, unsigned int shared, CUstream stream,
+                                         void **arguments)
+{
+    say("cooperative");
+    return hipModuleLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                 shared, stream, arguments, NULL);
+}
+#endif
+#endif
