@@ -262,7 +262,7 @@ static bool measure_hits(contest *c)
             for (int i = 0; good && i < BATCH; i++) {
                 good = rows[r].hit(c, &c->pairs[next_random(&state) % c->count].key);
             }
-            bench_add(&samples[r], (bench_now() - begin) * 1e9 / BATCH);
+            bench_add(&samples[r], (bench_now() - begin) * 1e9 / (double)BATCH);
         }
     }
     for (size_t r = 0; good && r < ROWS; r++) {

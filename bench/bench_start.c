@@ -318,7 +318,7 @@ static int child_fill(const form *f, const char *folder)
     if (status != KILN_OK) {
         return complain("export", &diag);
     }
-    printf("%.1f\n", bytes / PROGRAMS / 1024);
+    printf("%.1f\n", bytes / (double)PROGRAMS / 1024);
     return 0;
 }
 
@@ -442,7 +442,7 @@ static int child_switch(const form *f)
             for (int i = 0; i < PROGRAMS; i++) {
                 launch_once(queue, programs[many != 0 ? i : 0], f, buffer);
             }
-            bench_add(many != 0 ? &turns : &same, (bench_own() - start) / PROGRAMS * 1e6);
+            bench_add(many != 0 ? &turns : &same, (bench_own() - start) / (double)PROGRAMS * 1e6);
         }
     }
     printf("%.3f %.3f\n", bench_median(&same), bench_median(&turns));
@@ -506,9 +506,10 @@ static void measure(const form *f, int runs, const char *root)
     (void)child("switch", f->backend, folder, turns);
     printf("%-8s %6.0f %9.2f %9.2f %9.1f %9.1f %8.2f %9.1f %9.1f %9.1f %6.0f %5.0f %8.2f %8.2f\n",
            f->backend, size[0], bench_median(&fresh), bench_median(&create), bench_median(&load),
-           bench_median(&bare), bench_median(&own) / PROGRAMS * 1e3, bench_median(&peak) / 1024,
-           bench_median(&bare_peak) / 1024, (bench_median(&peak) - bench_median(&bare_peak)) / 1024,
-           hits, compiles, turns[0], turns[1]);
+           bench_median(&bare), bench_median(&own) / (double)PROGRAMS * 1e3,
+           bench_median(&peak) / 1024, bench_median(&bare_peak) / 1024,
+           (bench_median(&peak) - bench_median(&bare_peak)) / 1024, hits, compiles, turns[0],
+           turns[1]);
     (void)fflush(stdout);
 }
 

@@ -116,7 +116,7 @@ static double measure(rig *r, void (*work)(rig *, uint64_t *), int threads)
             bench_add(&bursts, workers[i].seconds[burst]);
         }
     }
-    return bench_median(&bursts) / HITS * 1e9;
+    return bench_median(&bursts) / (double)HITS * 1e9;
 }
 
 static bool fill(rig *r)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# fetch_sources.sh DIRECTORY: puts the sources of the libraries that the Windows build makes itself into
-# DIRECTORY/{zstd,xxhash,jansson,cmocka}. They are those of this machine's Debian release, checked by apt's
+# fetch_sources.sh DIRECTORY: puts the sources of the libraries that the Windows and musl builds make into
+# DIRECTORY/{zstd,xxhash,jansson,nettle,cmocka}. They are those of this machine's Debian release, checked by apt's
 # signatures; nothing is installed, and apt's own lists are left alone.
 set -eu
 [ $# -eq 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
@@ -38,8 +38,9 @@ take() {
 }
 
 apt update
-(cd "$work" && apt source --download-only libzstd xxhash jansson cmocka)
+(cd "$work" && apt source --download-only libzstd xxhash jansson nettle cmocka)
 take zstd libzstd
 take xxhash xxhash
 take jansson jansson
+take nettle nettle
 take cmocka cmocka

@@ -117,12 +117,31 @@ static bool directory_of(const char *path, char *out, size_t size)
     return (size_t)snprintf(out, size, "%s", resolved) < size;
 }
 
-static bool find_object(const void *address, object *out)
+/* Which loaded object an address belongs to; NULL of none. */
+static const struct link_map *find_map(const void *address)
 {
     Dl_info info;
     struct link_map *map = NULL;
+#ifdef __GLIBC__
+    return dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 ? map : NULL;
+#else /* musl has no dladdr1(); its list of objects begins with the program */
+    void *program = dlopen(NULL, RTLD_LAZY);
+    if (program == NULL || dladdr(address, &info) == 0 ||
+        dlinfo(program, RTLD_DI_LINKMAP, &map) != 0) {
+        return NULL;
+    }
+    while (map != NULL && (const void *)map->l_addr != info.dli_fbase) {
+        map = map->l_next;
+    }
+    return map;
+#endif
+}
+
+static bool find_object(const void *address, object *out)
+{
     memset(out, 0, sizeof(*out));
-    if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) {
+    const struct link_map *map = find_map(address);
+    if (map == NULL) {
         return false;
     }
     const char *path = map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
@@ -312,13 +331,12 @@ static bool search_all(search *s, const char *named, const object *caller, const
 
 static bool find_self(char *out_path, size_t size, struct stat *out_facts)
 {
-    Dl_info info;
-    struct link_map *map = NULL;
     union {
         bool (*function)(int, const void *, char *, size_t);
         const void *address;
     } here = {kn_find_nvrtc};
-    if (dladdr1(here.address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) {
+    const struct link_map *map = find_map(here.address);
+    if (map == NULL) {
         return false;
     }
     /* The command's own name is what it was started by: "kiln", where PATH has it. */

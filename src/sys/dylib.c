@@ -92,6 +92,12 @@ static bool find_file(const char *name, char *path)
  * that it needs, or about what is in it. */
 static bool says_missing(const char *words, const char *name)
 {
+    static const char musl[] = "Error loading shared library ";
+    if (kn_text_starts(words, musl)) {
+        words += sizeof musl - 1;
+        return kn_text_starts(words, name) && words[strlen(name)] == ':' &&
+               strstr(words, "No such file") != NULL && strstr(words, "(needed by") == NULL;
+    }
     return kn_text_starts(words, name) && words[strlen(name)] == ':' &&
            strstr(words, "cannot open shared object file") != NULL &&
            strstr(words, "No such file") != NULL;

@@ -5,6 +5,7 @@
  * them, else by asking a hundred times a second. */
 #include "sys/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -165,6 +166,28 @@ static char **merge_environment(const char *const *extra)
 
 /* ---- starting ---- */
 
+/* What another library opened without O_CLOEXEC is not for the child: GPU devices, sockets. */
+static int add_closes(posix_spawn_file_actions_t *actions)
+{
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
+    return posix_spawn_file_actions_addclosefrom_np(actions, 3);
+#else /* those that are open now; closing one that no longer is does no harm */
+    int error = 0;
+    DIR *list = opendir("/proc/self/fd");
+    const struct dirent *row = list != NULL ? readdir(list) : NULL;
+    for (; row != NULL && error == 0; row = readdir(list)) {
+        const int number = (int)strtol(row->d_name, NULL, 10); /* 0 of "." and ".." */
+        if (number > STDERR_FILENO && number != dirfd(list)) {
+            error = posix_spawn_file_actions_addclose(actions, number);
+        }
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+    }
+    return error;
+#endif
+}
+
 static int set_actions(posix_spawn_file_actions_t *actions, const child *c, const char *folder)
 {
     int error = posix_spawn_file_actions_adddup2(actions, c->input, STDIN_FILENO);
@@ -177,13 +200,7 @@ static int set_actions(posix_spawn_file_actions_t *actions, const child *c, cons
     if (error == 0 && folder != NULL) {
         error = posix_spawn_file_actions_addchdir_np(actions, folder);
     }
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-    /* What another library opened without O_CLOEXEC: GPU devices, sockets. */
-    if (error == 0) {
-        error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
-    }
-#endif
-    return error;
+    return error == 0 ? add_closes(actions) : error;
 }
 
 static int set_attributes(posix_spawnattr_t *attributes)

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -347,11 +348,13 @@ int open(const char *path, int flags, ...)
     return open_common(AT_FDCWD, path, flags, mode);
 }
 
+#ifdef __GLIBC__ /* elsewhere the same as without 64 */
 int open64(const char *path, int flags, ...)
 {
     TAKE_MODE(flags, mode)
     return open_common(AT_FDCWD, path, flags, mode);
 }
+#endif
 
 int openat(int folder, const char *path, int flags, ...)
 {
@@ -359,11 +362,13 @@ int openat(int folder, const char *path, int flags, ...)
     return open_common(folder, path, flags, mode);
 }
 
+#ifdef __GLIBC__ /* elsewhere the same as without 64 */
 int openat64(int folder, const char *path, int flags, ...)
 {
     TAKE_MODE(flags, mode)
     return open_common(folder, path, flags, mode);
 }
+#endif
 
 int close(int fd)
 {
@@ -406,10 +411,12 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
     return pwrite_common(fd, data, size, offset);
 }
 
+#ifdef __GLIBC__ /* elsewhere the same as without 64 */
 ssize_t pwrite64(int fd, const void *data, size_t size, off_t offset)
 {
     return pwrite_common(fd, data, size, offset);
 }
+#endif
 
 ssize_t read(int fd, void *data, size_t size)
 {
@@ -433,10 +440,12 @@ ssize_t pread(int fd, void *data, size_t size, off_t offset)
     return pread_common(fd, data, size, offset);
 }
 
+#ifdef __GLIBC__ /* elsewhere the same as without 64 */
 ssize_t pread64(int fd, void *data, size_t size, off_t offset)
 {
     return pread_common(fd, data, size, offset);
 }
+#endif
 
 int fsync(int fd)
 {
@@ -465,12 +474,12 @@ int ftruncate(int fd, off_t size)
 /* A rename is below the prefix when its new name is; `part` looks at the new name, too. */
 int renameat2(int old_folder, const char *old, int new_folder, const char *new, unsigned flags)
 {
-    REAL(int, "renameat2", int, const char *, int, const char *, unsigned)
-    char buffer[MAX_PATH];
+    char buffer[MAX_PATH]; /* and no `real`: musl has no function of this name */
     int number = 0;
     effect what = decide(OP_RENAME, full_path(new_folder, new, buffer), &number);
-    return (int)conclude(what, number,
-                         what == EFFECT_FAIL ? -1 : real(old_folder, old, new_folder, new, flags));
+    return (int)conclude(
+        what, number,
+        what == EFFECT_FAIL ? -1 : syscall(SYS_renameat2, old_folder, old, new_folder, new, flags));
 }
 
 /* As for a rename, the new name counts. */
@@ -557,11 +566,13 @@ int fcntl(int fd, int command, ...)
     return fcntl_common(fd, command, argument);
 }
 
+#ifdef __GLIBC__ /* elsewhere the same as without 64 */
 int fcntl64(int fd, int command, ...)
 {
     TAKE_POINTER(command, argument)
     return fcntl_common(fd, command, argument);
 }
+#endif
 
 static void *mmap_common(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
@@ -580,7 +591,9 @@ void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offse
     return mmap_common(at, size, protection, flags, fd, offset);
 }
 
+#ifdef __GLIBC__ /* elsewhere the same as without 64 */
 void *mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
     return mmap_common(at, size, protection, flags, fd, offset);
 }
+#endif

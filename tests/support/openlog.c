@@ -115,8 +115,14 @@ static mode_t mode_of(int flags, va_list args)
     }
 
 DEFINE_OPEN(open)
+#ifdef __GLIBC__ /* elsewhere the same as without 64 */
 DEFINE_OPEN(open64)
+#endif
 DEFINE_OPENAT(openat)
+#ifdef __GLIBC__ /* elsewhere the same as without 64 */
 DEFINE_OPENAT(openat64)
+#endif
 DEFINE_FOPEN(fopen)
+#ifdef __GLIBC__ /* elsewhere the same as without 64 */
 DEFINE_FOPEN(fopen64)
+#endif
