@@ -60,6 +60,14 @@ static bool reserve_bytes(kn_strbuf *buffer, size_t size)
     return true;
 }
 
+void kn_strbuf_reserve(kn_strbuf *buffer, size_t size)
+{
+    const bool empty = buffer->data == NULL;
+    if (reserve_bytes(buffer, size) && empty) {
+        buffer->data[0] = '\0';
+    }
+}
+
 void kn_strbuf_append(kn_strbuf *buffer, const void *data, size_t size)
 {
     if (size == 0 || !reserve_bytes(buffer, size)) {
@@ -78,6 +86,17 @@ void kn_strbuf_append_text(kn_strbuf *buffer, const char *text)
 void kn_strbuf_append_char(kn_strbuf *buffer, char c)
 {
     kn_strbuf_append(buffer, &c, 1);
+}
+
+void kn_strbuf_append_u64(kn_strbuf *buffer, uint64_t value)
+{
+    char digits[20];
+    size_t first = sizeof digits;
+    do {
+        digits[--first] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    kn_strbuf_append(buffer, digits + first, sizeof digits - first);
 }
 
 void kn_strbuf_printf(kn_strbuf *buffer, const char *format, ...)

@@ -120,7 +120,9 @@ kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_
         char hex[2 * sizeof row->digest + 1];
         kn_hex_encode(row->digest, sizeof row->digest, hex);
         kn_strbuf_clear(&line);
-        kn_strbuf_printf(&line, "%s %s", kn_header_list_name(&c->list, row->written), hex);
+        kn_strbuf_append_text(&line, kn_header_list_name(&c->list, row->written));
+        kn_strbuf_append_char(&line, ' ');
+        kn_strbuf_append(&line, hex, sizeof hex - 1);
         status = kn_strbuf_ok(&line)
                      ? kiln_recipe_add_text(recipe, "header", line.data, line.length, diag)
                      : kn_no_memory(diag, KN_FOLLOWING);

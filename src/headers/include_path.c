@@ -74,13 +74,22 @@ void kn_include_path_deinit(kn_include_path *path)
     }
 }
 
+static void describe_flag(kn_strbuf *out, const char *name, bool flag)
+{
+    kn_strbuf_append_text(out, name);
+    kn_strbuf_append_text(out, flag ? ":1 " : ":0 ");
+}
+
 void kn_include_path_describe(const kn_include_path *path, kn_strbuf *out)
 {
     const kn_closure_request *request = path->request;
-    kn_strbuf_printf(out, "memory:%d folder:%d beside:%d complete:%d system:%zu dirs:",
-                     request->source->header_count > 0, request->folder != NULL,
-                     !request->not_beside, request->search_path_complete,
-                     request->system_dir_count);
+    describe_flag(out, "memory", request->source->header_count > 0);
+    describe_flag(out, "folder", request->folder != NULL);
+    describe_flag(out, "beside", !request->not_beside);
+    describe_flag(out, "complete", request->search_path_complete);
+    kn_strbuf_append_text(out, "system:");
+    kn_strbuf_append_u64(out, request->system_dir_count);
+    kn_strbuf_append_text(out, " dirs:");
     for (size_t i = 0; i < request->source->include_dir_count; i++) {
         kn_strbuf_append_char(out, path->skipped[i] ? '-' : '+');
     }

@@ -2,9 +2,7 @@
  * fields mean. */
 #include "key/recipe.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +15,7 @@
 #define MAX_NAME 64
 #define MAX_INLINE 4096
 #define MAX_TEXT ((size_t)16 << 20)
+#define FIRST_TEXT 1000u /* what most recipes have room in */
 
 enum { KEY_STALE, KEY_BUSY, KEY_READY };
 
@@ -36,10 +35,10 @@ bool kn_name_valid(const char *name)
 {
     size_t length = 0;
     for (; name != NULL && name[length] != '\0'; length++) {
-        char c = name[length];
-        bool allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '.' || c == '-' || c == '_';
-        if (!allowed || length == MAX_NAME) {
+        /* One bit a character: letters, digits, '.', '-', '_'. */
+        static const uint64_t allowed[4] = {0x03FF600000000000u, 0x07FFFFFE87FFFFFEu, 0, 0};
+        const unsigned char c = (unsigned char)name[length];
+        if ((allowed[c >> 6] >> (c & 63) & 1) == 0 || length == MAX_NAME) {
             return false;
         }
     }
@@ -87,10 +86,13 @@ static void append_quoted(kn_strbuf *out, const char *text, size_t length)
 
 static void append_start(kiln_recipe *recipe, const char *name, const char *type)
 {
-    kn_strbuf_append_text(&recipe->text, name);
-    kn_strbuf_append_char(&recipe->text, ' ');
-    kn_strbuf_append_text(&recipe->text, type);
-    kn_strbuf_append_char(&recipe->text, ' ');
+    char start[MAX_NAME + 16];
+    const size_t length = strlen(name), type_length = strlen(type); /* both checked, or ours */
+    memcpy(start, name, length);
+    start[length] = ' ';
+    memcpy(start + length + 1, type, type_length);
+    start[length + 1 + type_length] = ' ';
+    kn_strbuf_append(&recipe->text, start, length + type_length + 2);
 }
 
 static void append_digest(kiln_recipe *recipe, const void *data, size_t size)
@@ -99,7 +101,9 @@ static void append_digest(kiln_recipe *recipe, const void *data, size_t size)
     char hex[2 * KN_DIGEST_SIZE + 1];
     recipe->failed |= !kn_digest_bytes(&recipe->digest, data, size, digest);
     kn_hex_encode(digest, sizeof digest, hex);
-    kn_strbuf_printf(&recipe->text, "%zu %s", size, hex);
+    kn_strbuf_append_u64(&recipe->text, size);
+    kn_strbuf_append_char(&recipe->text, ' ');
+    kn_strbuf_append(&recipe->text, hex, sizeof hex - 1);
 }
 
 static kiln_status finish_field(kiln_recipe *recipe, kiln_diag *diag)
@@ -128,8 +132,10 @@ kiln_status kiln_recipe_create(const char *stage, uint32_t revision, kiln_recipe
     }
     kn_strbuf_init(&recipe->text, MAX_TEXT);
     kn_text_put(recipe->target, sizeof recipe->target, KN_TARGET_NONE);
-    kn_strbuf_printf(&recipe->text, "kiln-recipe %d\n", RECIPE_VERSION);
-
+    kn_strbuf_reserve(&recipe->text, FIRST_TEXT);
+    kn_strbuf_append_text(&recipe->text, "kiln-recipe ");
+    kn_strbuf_append_u64(&recipe->text, RECIPE_VERSION);
+    kn_strbuf_append_char(&recipe->text, '\n');
     kiln_status status = kiln_recipe_add_text(recipe, "stage", stage, strlen(stage), diag);
     if (status == KILN_OK) {
         status = kiln_recipe_add_u64(recipe, "revision", revision, diag);
@@ -187,7 +193,7 @@ kiln_status kiln_recipe_add_u64(kiln_recipe *recipe, const char *name, uint64_t 
         return bad_name(diag, "field", name);
     }
     append_start(recipe, name, "u64");
-    kn_strbuf_printf(&recipe->text, "%" PRIu64, value);
+    kn_strbuf_append_u64(&recipe->text, value);
     return finish_field(recipe, diag);
 }
 

@@ -45,6 +45,27 @@ static void printing_nothing_first_terminates(void **state)
     kn_strbuf_deinit(&b);
 }
 
+static void numbers_are_decimal(void **state)
+{
+    kn_strbuf b;
+    (void)state;
+    kn_strbuf_init(&b, 0);
+    kn_strbuf_reserve(&b, 100);
+    assert_true(b.capacity > 100);
+    assert_string_equal(kn_strbuf_text(&b), "");
+    kn_strbuf_append_u64(&b, 0);
+    kn_strbuf_append_char(&b, ' ');
+    kn_strbuf_append_u64(&b, 1020);
+    kn_strbuf_append_char(&b, ' ');
+    kn_strbuf_append_u64(&b, UINT64_MAX);
+    assert_string_equal(kn_strbuf_text(&b), "0 1020 18446744073709551615");
+    kn_strbuf_deinit(&b);
+    kn_strbuf_init(&b, 3);
+    kn_strbuf_reserve(&b, 4);
+    assert_false(kn_strbuf_ok(&b));
+    kn_strbuf_deinit(&b);
+}
+
 static void bytes_may_be_zero(void **state)
 {
     kn_strbuf b;
@@ -128,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_grows_and_stays_terminated),
         cmocka_unit_test(printing_nothing_first_terminates),
+        cmocka_unit_test(numbers_are_decimal),
         cmocka_unit_test(bytes_may_be_zero),
         cmocka_unit_test(the_limit_is_exact_and_sticky),
         cmocka_unit_test(detach_hands_the_bytes_over),
