@@ -41,8 +41,9 @@ typedef struct kn_gpu_program {
     kn_gpu_device *device;
     void *library; /* NULL where it was loaded as a module */
     void *module;
-    void *image; /* the driver may read it later, while it loads lazily */
+    const void *image; /* the driver may read it later, while it loads lazily */
     size_t image_size;
+    char *image_copy; /* NULL: it lies where the cache has it */
     char **entries;
     char **lowered; /* parallel to entries; NULL: the entry's own name */
     size_t entry_count;

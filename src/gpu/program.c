@@ -67,6 +67,21 @@ static kiln_status find_image(const kn_gpu_device *device, const kiln_load_reque
         "the binary is truncated: it has %zu bytes, fewer than its header says", *out_size);
 }
 
+static bool take_image(kn_gpu_program *program, const kiln_load_request *request, const void *data,
+                       size_t size)
+{
+    const size_t count = request->artifact_count;
+    const bool binary = count > 0 && request->artifacts[count - 1]->language == KILN_LANG_CUBIN;
+    program->image_size = size;
+    if (!request->stays || !binary) {
+        program->image_copy = kn_text_copy_n((const char *)data, size); /* PTX wants a NUL */
+        program->image = program->image_copy;
+        return program->image != NULL;
+    }
+    program->image = data;
+    return true;
+}
+
 kiln_status kn_gpu_program_load(void *opaque, const kiln_load_request *request, void **out_program,
                                 kiln_diag *diag)
 {
@@ -86,9 +101,7 @@ kiln_status kn_gpu_program_load(void *opaque, const kiln_load_request *request, 
     program->device = device;
     kn_mutex_init(&program->lock);
     kn_map_init(&program->functions);
-    program->image = kn_text_copy_n((const char *)data, size); /* PTX wants a NUL after it */
-    program->image_size = size;
-    if (program->image == NULL || !copy_entries(program, request)) {
+    if (!take_image(program, request, data, size) || !copy_entries(program, request)) {
         status = kn_no_memory(diag, "program");
         goto cleanup;
     }
@@ -138,7 +151,7 @@ void kn_gpu_program_unload(void *opaque, void *handle)
     }
     free(program->lowered);
     free(program->entries);
-    free(program->image);
+    free(program->image_copy);
     kn_mutex_deinit(&program->lock);
     free(program);
 }

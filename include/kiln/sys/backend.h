@@ -62,6 +62,7 @@ enum {
         1u << 22, /* queue_wrap, queue_native, queue_mark; with KILN_CAP_QUEUE_WAIT */
     KILN_CAP_NO_DEVICES = 1u << 23,    /* it compiles and lists no device: `device` may be NULL */
     KILN_CAP_COMPILE_APART = 1u << 24, /* with compile_only its driver stays closed */
+    KILN_CAP_LENT_ARTIFACT = 1u << 25, /* uses a load request's `stays` */
     /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header, uncacheable_option,
      * option_effects and implied_include may come from any thread all the same; they report what is
      * known and touch no context. */
@@ -254,6 +255,8 @@ typedef struct kiln_load_request {
     const kiln_artifact *const *artifacts; /* one a stage, first to last */
     size_t artifact_count;
     bool eager; /* do now what the first launch would have to: the caller has to wait anyway */
+    bool stays; /* the last artifact's bytes lie where they are until program_unload has returned;
+                   with KILN_CAP_LENT_ARTIFACT only */
 } kiln_load_request;
 
 /* A launch with handles resolved; lengths and kinds have been checked by core where they could. */

@@ -171,6 +171,11 @@ static kiln_status load_program(kn_build *build, void **out_handle, kiln_diag *d
         .artifact_count = build->stage_count,
         .eager = build->runs[0].closure != NULL && build->runs[0].closure->assumed,
     };
+    /* the program keeps the blob (kn_program_adopt); a walk that fails unloads before it lets go */
+    const kn_stage_run *last = build->stage_count > 0 ? &build->runs[build->stage_count - 1] : NULL;
+    request.stays = last != NULL && last->blob != NULL &&
+                    last->artifact.base.data == kiln_blob_data(last->blob) &&
+                    kn_instance_can(in, KILN_CAP_LENT_ARTIFACT);
     if (build->live != NULL) {
         /* the compile left a loaded program behind */
         *out_handle = build->live;

@@ -133,6 +133,7 @@ static void destroy_program(kiln_program *program)
         return;
     }
     kn_hal_program_unload(&program->device->driver->in, program->device->handle, program->handle);
+    kiln_blob_release(program->blob);
     kn_reflection *next = atomic_load(&program->reflections);
     while (next != NULL) {
         kn_reflection *reflection = next;
@@ -161,6 +162,9 @@ static kiln_program *create_program(kiln_device *device, kn_build *build, void *
     const char *log = NULL;
     if (build->stage_count > 0) {
         kn_stage_run *last = &build->runs[build->stage_count - 1];
+        program->blob = kn_instance_can(&device->driver->in, KILN_CAP_LENT_ARTIFACT)
+                            ? kiln_blob_retain(last->blob)
+                            : NULL;
         program->info.origin = last->origin;
         program->info.key = last->key;
         program->first_key =

@@ -112,6 +112,25 @@ static void a_binary_that_was_cut_off_is_refused(void **state)
     end(&r);
 }
 
+/* The backend keeps no copy of a cached binary: the program holds what the cache has let go. */
+static void a_cached_binary_stays_while_its_program_does(void **state)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    int values[64];
+    run r;
+    start(&r, (const char *)*state);
+    const kiln_source source = world_source(text, NULL, 0);
+    kiln_program_release(r.program);
+    kiln_cache_trim(r.w.cache, 0);
+    r.program = world_build(&r.w, &source);
+    assert_int_equal(kiln_program_info(r.program)->origin, KILN_ORIGIN_DISK);
+    kiln_cache_trim(r.w.cache, 0);
+    ok(kiln_queue_launch(r.w.queue, r.program, "one", &r.launch, NULL, &diag), &diag);
+    ok(kiln_queue_read(r.w.queue, r.buffer, 0, values, sizeof(values), &diag), &diag);
+    assert_int_equal(values[63], 1);
+    end(&r);
+}
+
 /* A grid has 65,535 blocks along y and z, and no more. */
 static void a_long_second_dimension_is_launched(void **state)
 {
@@ -230,6 +249,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(cooperation_and_clusters_reach_the_driver, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(dynamic_shared_memory_is_asked_for_beside_static,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(a_cached_binary_stays_while_its_program_does,
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_binary_that_was_cut_off_is_refused, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
