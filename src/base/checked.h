@@ -1,5 +1,5 @@
-/* Size arithmetic that cannot wrap, reads and writes of little-endian numbers, and a status dropped
- * on purpose. */
+/* Size arithmetic that cannot wrap, reads and writes of little-endian numbers, parts of bytes, and
+ * a status dropped on purpose. */
 #ifndef KILN_BASE_CHECKED_H
 #define KILN_BASE_CHECKED_H
 
@@ -67,6 +67,19 @@ static inline uint64_t kn_get_u64(const void *from)
 {
     const unsigned char *p = (const unsigned char *)from;
     return (uint64_t)kn_get_u32(p) | (uint64_t)kn_get_u32(p + 4) << 32;
+}
+
+/* Bytes that another object owns, which may be anything. */
+typedef struct kn_bytes {
+    const unsigned char *data;
+    size_t size;
+} kn_bytes;
+
+/* A part of them; of size 0 if it is not wholly in them. */
+static inline kn_bytes kn_bytes_part(kn_bytes of, uint64_t offset, uint64_t size)
+{
+    const bool inside = offset <= of.size && size <= of.size - offset;
+    return inside ? (kn_bytes){of.data + offset, (size_t)size} : (kn_bytes){of.data, 0};
 }
 
 #endif

@@ -20,31 +20,19 @@ enum {
     PARAMS_MAX = 4096,
 };
 
-typedef struct bytes {
-    const unsigned char *data;
-    size_t size;
-} bytes;
-
-/* A part of a file; empty if it is not wholly in it. */
-static bytes part_of(bytes file, uint64_t offset, uint64_t size)
+static kn_bytes section_at(kn_bytes file, uint64_t table, uint64_t index)
 {
-    const bool inside = offset <= file.size && size <= file.size - offset;
-    return inside ? (bytes){file.data + offset, (size_t)size} : (bytes){file.data, 0};
+    return kn_bytes_part(file, table + index * SECTION_SIZE, SECTION_SIZE);
 }
 
-static bytes section_at(bytes file, uint64_t table, uint64_t index)
-{
-    return part_of(file, table + index * SECTION_SIZE, SECTION_SIZE);
-}
-
-static bytes contents_of(bytes file, bytes section)
+static kn_bytes contents_of(kn_bytes file, kn_bytes section)
 {
     return section.size == 0
                ? section
-               : part_of(file, kn_get_u64(section.data + 24), kn_get_u64(section.data + 32));
+               : kn_bytes_part(file, kn_get_u64(section.data + 24), kn_get_u64(section.data + 32));
 }
 
-static bool is_named(bytes names, uint32_t at, const char *kernel)
+static bool is_named(kn_bytes names, uint32_t at, const char *kernel)
 {
     static const char prefix[] = ".nv.info.";
     const size_t before = sizeof(prefix) - 1;
@@ -55,19 +43,19 @@ static bool is_named(bytes names, uint32_t at, const char *kernel)
 }
 
 /* The kernel's section; of size 0 if there is none. */
-static bytes find_info(bytes file, const char *kernel)
+static kn_bytes find_info(kn_bytes file, const char *kernel)
 {
     static const unsigned char magic[] = {0x7f, 'E', 'L', 'F', 2, 1};
-    const bytes nothing = {file.data, 0};
+    const kn_bytes nothing = {file.data, 0};
     if (file.size < HEADER_SIZE || memcmp(file.data, magic, sizeof(magic)) != 0 ||
         kn_get_u16(file.data + 18) != MACHINE_CUDA || kn_get_u16(file.data + 58) != SECTION_SIZE) {
         return nothing;
     }
     const uint64_t table = kn_get_u64(file.data + 40);
     const uint32_t count = kn_get_u16(file.data + 60);
-    const bytes names = contents_of(file, section_at(file, table, kn_get_u16(file.data + 62)));
+    const kn_bytes names = contents_of(file, section_at(file, table, kn_get_u16(file.data + 62)));
     for (uint32_t i = 0; i < count && table <= file.size; i++) {
-        const bytes section = section_at(file, table, i);
+        const kn_bytes section = section_at(file, table, i);
         if (section.size != 0 && is_named(names, kn_get_u32(section.data), kernel)) {
             return contents_of(file, section);
         }
@@ -93,7 +81,7 @@ static void take_param(const unsigned char *param, tally *sum)
 
 size_t kn_cubin_param_count(const void *image, size_t size, const char *kernel)
 {
-    const bytes info = find_info((bytes){(const unsigned char *)image, size}, kernel);
+    const kn_bytes info = find_info((kn_bytes){(const unsigned char *)image, size}, kernel);
     tally sum = {0};
     size_t at = 0;
     while (at + 4 <= info.size && sum.count <= PARAMS_MAX) {

@@ -24,20 +24,8 @@ enum {
     SRAMECC_ANY = 0x400,
 };
 
-typedef struct bytes {
-    const unsigned char *data;
-    size_t size;
-} bytes;
-
-/* A part of a file; empty if it is not wholly in it. */
-static bytes part_of(bytes file, uint64_t offset, uint64_t size)
-{
-    const bool inside = offset <= file.size && size <= file.size - offset;
-    return inside ? (bytes){file.data + offset, (size_t)size} : (bytes){file.data, 0};
-}
-
 /* The metadata among the notes of a segment; empty if there is none. */
-static bytes find_note(bytes notes)
+static kn_bytes find_note(kn_bytes notes)
 {
     static const char owner[] = "AMDGPU";
     while (notes.size >= NOTE_HEADER) {
@@ -45,7 +33,7 @@ static bytes find_note(bytes notes)
         const uint64_t size = kn_get_u32(notes.data + 4);
         const uint64_t name_end = NOTE_HEADER + ((name_size + 3) & ~UINT64_C(3));
         const uint64_t end = name_end + ((size + 3) & ~UINT64_C(3));
-        const bytes contents = part_of(notes, name_end, size);
+        const kn_bytes contents = kn_bytes_part(notes, name_end, size);
         if (name_end > notes.size || contents.size != size) {
             break;
         }
@@ -53,20 +41,21 @@ static bytes find_note(bytes notes)
             memcmp(notes.data + NOTE_HEADER, owner, sizeof(owner)) == 0) {
             return contents;
         }
-        notes = part_of(notes, end, end <= notes.size ? notes.size - end : 0);
+        notes = kn_bytes_part(notes, end, end <= notes.size ? notes.size - end : 0);
     }
-    return (bytes){notes.data, 0};
+    return (kn_bytes){notes.data, 0};
 }
 
-static bytes find_metadata(bytes file)
+static kn_bytes find_metadata(kn_bytes file)
 {
     const uint64_t table = kn_get_u64(file.data + 32);
     const uint32_t count = kn_get_u16(file.data + 56);
-    bytes found = {file.data, 0};
+    kn_bytes found = {file.data, 0};
     for (uint32_t i = 0; i < count && found.size == 0 && table <= file.size; i++) {
-        const bytes row = part_of(file, table + (uint64_t)i * PROGRAM_SIZE, PROGRAM_SIZE);
+        const kn_bytes row = kn_bytes_part(file, table + (uint64_t)i * PROGRAM_SIZE, PROGRAM_SIZE);
         if (row.size == PROGRAM_SIZE && kn_get_u32(row.data) == NOTE_SEGMENT) {
-            found = find_note(part_of(file, kn_get_u64(row.data + 8), kn_get_u64(row.data + 32)));
+            found =
+                find_note(kn_bytes_part(file, kn_get_u64(row.data + 8), kn_get_u64(row.data + 32)));
         }
     }
     return found;
@@ -80,7 +69,7 @@ static bool is_choice(uint32_t flags, uint32_t mask, uint32_t any, char choice)
 }
 
 /* NULL, or what is wrong with a file's header. */
-static const char *find_header_fault(bytes file)
+static const char *find_header_fault(kn_bytes file)
 {
     static const unsigned char magic[] = {0x7f, 'E', 'L', 'F', 2, 1};
     if (file.size >= 4 && memcmp(file.data, "BC\xC0\xDE", 4) == 0) {
@@ -101,7 +90,7 @@ static const char *find_header_fault(bytes file)
     return NULL;
 }
 
-static bool is_for(bytes file, const kn_hip_target *target)
+static bool is_for(kn_bytes file, const kn_hip_target *target)
 {
     const uint32_t flags = kn_get_u32(file.data + 48);
     const uint32_t mach = kn_hip_processor_mach(target->processor);
@@ -124,13 +113,13 @@ static bool names_target(kn_metadata_text text, const char *target)
 bool kn_code_object_check(const void *data, size_t size, const kn_hip_target *target,
                           char why[KN_CODE_OBJECT_WHY])
 {
-    const bytes file = {(const unsigned char *)data, size};
+    const kn_bytes file = {(const unsigned char *)data, size};
     const char *fault = find_header_fault(file);
     if (fault != NULL) {
         kn_text_put(why, KN_CODE_OBJECT_WHY, fault);
         return false;
     }
-    const bytes metadata = find_metadata(file);
+    const kn_bytes metadata = find_metadata(file);
     kn_metadata_text named;
     if (!is_for(file, target)) {
         kn_text_putf(why, KN_CODE_OBJECT_WHY, "its header (flags 0x%x) is not %s's",
@@ -164,7 +153,7 @@ static void compare_kernel(void *user, const kn_metadata_kernel *kernel)
 }
 
 /* A variable is in the table of symbols' names only: terminated, and after another's end. */
-static bool has_text(bytes file, const char *name)
+static bool has_text(kn_bytes file, const char *name)
 {
     const size_t length = strlen(name) + 1;
     for (size_t i = 1; length > 1 && i + length <= file.size; i++) {
@@ -177,8 +166,8 @@ static bool has_text(bytes file, const char *name)
 
 bool kn_code_object_has(const void *data, size_t size, const char *name)
 {
-    const bytes file = {(const unsigned char *)data, size};
-    const bytes metadata = find_metadata(file);
+    const kn_bytes file = {(const unsigned char *)data, size};
+    const kn_bytes metadata = find_metadata(file);
     kn_metadata_text target;
     search wanted = {name, false, {NULL, 0}};
     (void)kn_metadata_read(metadata.data, metadata.size, compare_kernel, &wanted, &target);
@@ -188,8 +177,8 @@ bool kn_code_object_has(const void *data, size_t size, const char *name)
 bool kn_code_object_params(const void *data, size_t size, const char *name,
                            kn_metadata_arg_visit *visit, void *user)
 {
-    const bytes file = {(const unsigned char *)data, size};
-    const bytes metadata = find_metadata(file);
+    const kn_bytes file = {(const unsigned char *)data, size};
+    const kn_bytes metadata = find_metadata(file);
     kn_metadata_text target;
     search wanted = {name, false, {NULL, 0}};
     if (!kn_metadata_read(metadata.data, metadata.size, compare_kernel, &wanted, &target) ||

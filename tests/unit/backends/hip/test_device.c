@@ -70,6 +70,7 @@ typedef struct run {
 static const int seven = 7;
 static const double half = 0.5;
 
+/* The tests have one cache: what the first has compiled, the others load. */
 static void start(run *r, const char *folder)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -320,7 +321,7 @@ static void a_named_target_is_the_devices(void **state)
     kiln_program *program = NULL;
     kiln_origin origin = KILN_ORIGIN_NONE;
     run r;
-    char *root = kt_path((const char *)*state, "cache");
+    char *root = kt_path((const char *)*state, "named");
     world_open(&r.w, root);
     kiln_source source = world_source(text, NULL, 0);
     source.language = KILN_LANG_HIP;
@@ -337,20 +338,18 @@ static void a_named_target_is_the_devices(void **state)
     free(root);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(arguments_are_compared_with_the_code_object),
-        TEST(shapes_are_HIPs),
-        TEST(patterns_of_every_length_are_filled),
-        TEST(the_threads_device_is_what_it_was),
-        TEST(memory_of_a_neighbour_is_taken),
-        TEST(a_kernels_fault_loses_the_device),
-        TEST(cooperative_launches_are_HIPs_or_refused),
-        TEST(a_refused_code_object_is_made_again),
-        TEST(a_named_target_is_the_devices),
+        cmocka_unit_test(arguments_are_compared_with_the_code_object),
+        cmocka_unit_test(shapes_are_HIPs),
+        cmocka_unit_test(patterns_of_every_length_are_filled),
+        cmocka_unit_test(the_threads_device_is_what_it_was),
+        cmocka_unit_test(memory_of_a_neighbour_is_taken),
+        cmocka_unit_test(a_kernels_fault_loses_the_device),
+        cmocka_unit_test(cooperative_launches_are_HIPs_or_refused),
+        cmocka_unit_test(a_refused_code_object_is_made_again),
+        cmocka_unit_test(a_named_target_is_the_devices),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
 }
