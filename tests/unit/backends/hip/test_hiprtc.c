@@ -121,6 +121,14 @@ static bool blob_holds(const kiln_blob *blob, const char *text)
     return false;
 }
 
+static void count_pointer(void *user, kn_metadata_arg arg)
+{
+    static const char kind[] = "global_buffer";
+    size_t *count = (size_t *)user;
+    *count += arg.size == 8 && arg.kind.length == sizeof(kind) - 1 &&
+              memcmp(arg.kind.data, kind, sizeof(kind) - 1) == 0;
+}
+
 static void a_code_object_is_made_once(void **state)
 {
     static const kn_hip_target target = {"gfx90a", "gfx90a", '\0', '\0'};
@@ -129,6 +137,10 @@ static void a_code_object_is_made_once(void **state)
     kiln_blob *made = compile(&source, KILN_ORIGIN_COMPILED);
     assert_true(kn_code_object_check(kiln_blob_data(made), kiln_blob_size(made), &target, why));
     assert_true(kn_code_object_has(kiln_blob_data(made), kiln_blob_size(made), "scale"));
+    size_t pointers = 0;
+    assert_true(kn_code_object_params(kiln_blob_data(made), kiln_blob_size(made), "scale",
+                                      count_pointer, &pointers));
+    assert_int_equal(pointers, 1);
     close_all();
     char *root = kt_path((const char *)*state, "cache");
     open_on(root);
