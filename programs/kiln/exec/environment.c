@@ -94,13 +94,13 @@ static const library_kind nvrtc_kind = {"libnvrtc", "nvrtc", "cuda_nvrtc", "NVRT
 static const library_kind jitlink_kind = {"libnvJitLink", "nvjitlink", "nvjitlink", "NVJITLINK",
                                           kn_find_nvjitlink};
 
-static char *find_real(cli_pool *pool, const library_kind *kind, const char *program, int major)
+static char *find_real(cli_pool *pool, const library_kind *kind, const exec_sites *sites, int major)
 {
     char path[KN_FIND_PATH];
     const char *const wheels[] = {
         pool_format(pool, "nvidia/cu%d/lib/%s.so.%d", major, kind->stem, major),
         pool_format(pool, "nvidia/%s/lib/%s.so.%d", kind->package, kind->stem, major)};
-    char *wheel = exec_site_find(pool, program, wheels, 2);
+    char *wheel = exec_site_find(pool, sites, wheels, 2);
     if (wheel != NULL) {
         return wheel;
     }
@@ -180,7 +180,7 @@ static bool add_fronts(cli_pool *pool, exec_environment *environment)
 /* ptxas by PATH only for a program that finds one there without kiln; Triton falls back on its own
  * where kiln's finds no real one. What the user named stays the real one. */
 static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char *libraries,
-                      const char *program)
+                      const exec_sites *sites)
 {
     static const char *const variables[] = {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"};
     static const char *const kept[] = {"KILN_TRITON_PTXAS", "KILN_TRITON_PTXAS_BLACKWELL"};
@@ -192,7 +192,7 @@ static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char 
         return ptxas != NULL;
     }
     bool added = find_program(pool, "ptxas") == NULL || add_list(pool, environment, "PATH", own);
-    char *triton = exec_site_find(pool, program, package, 1);
+    char *triton = exec_site_find(pool, sites, package, 1);
     if (triton != NULL) {
         triton[strlen(triton) - strlen(package[0]) - 1] = '\0';
         added = added && exec_environment_add(environment, "KILN_TRITON", triton);
@@ -289,11 +289,11 @@ static bool add_vulkan_layer(cli_pool *pool, exec_environment *environment, cons
 /* Those that are installed: a name that the program could not have loaded must not appear because
  * of kiln. nvJitLink has new functions with each release: one that kiln's lacks is left alone. */
 static size_t find_libraries_of(cli_pool *pool, const library_kind *kind, const char *libraries,
-                                const char *program, exec_library found[EXEC_MAJORS])
+                                const exec_sites *sites, exec_library found[EXEC_MAJORS])
 {
     size_t count = 0;
     for (size_t i = 0; i < EXEC_MAJORS; i++) {
-        const char *real = find_real(pool, kind, program, majors[i]);
+        const char *real = find_real(pool, kind, sites, majors[i]);
         const char *front = pool_format(pool, "%s/%s/%d/%s.so.%d", libraries, kind->folder,
                                         majors[i], kind->stem, majors[i]);
         if (real != NULL && front != NULL && host_exists(front) &&
@@ -315,9 +315,10 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
         return KILN_E_UNAVAILABLE;
     }
     out->libraries = libraries;
-    out->nvrtc_count = find_libraries_of(pool, &nvrtc_kind, libraries, file, out->nvrtc);
-    out->jitlink_count = find_libraries_of(pool, &jitlink_kind, libraries, file, out->jitlink);
-    return add_fronts(pool, out) && add_ptxas(pool, out, libraries, file) &&
+    const exec_sites sites = exec_sites_list(pool, file);
+    out->nvrtc_count = find_libraries_of(pool, &nvrtc_kind, libraries, &sites, out->nvrtc);
+    out->jitlink_count = find_libraries_of(pool, &jitlink_kind, libraries, &sites, out->jitlink);
+    return add_fronts(pool, out) && add_ptxas(pool, out, libraries, &sites) &&
                    add_opencl_layer(pool, out, libraries) && add_vulkan_layer(pool, out, libraries)
                ? KILN_OK
                : diag_no_memory(diag, "kiln exec");

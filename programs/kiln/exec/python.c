@@ -42,12 +42,13 @@ static bool is_python(const char *program)
 static const char *find_unkept(cli_pool *pool, const char *program)
 {
     static const char *const packages[] = {"torch", "jax", "triton", "cupy", "numba", "numpy"};
+    const exec_sites sites = exec_sites_list(pool, program);
     for (size_t i = 0; i < sizeof(packages) / sizeof(*packages); i++) {
         const char *const package[] = {pool_format(pool, "%s/__init__.py", packages[i])};
         const char *const bytecode[] = {
             pool_format(pool, "%s/__pycache__/__init__.*.pyc", packages[i])};
-        const char *found = exec_site_find(pool, program, package, 1);
-        if (found == NULL || exec_site_find(pool, program, bytecode, 1) != NULL) {
+        const char *found = exec_site_find(pool, &sites, package, 1);
+        if (found == NULL || exec_site_find(pool, &sites, bytecode, 1) != NULL) {
             continue;
         }
         char *folder = host_folder_of(pool, found);

@@ -20,45 +20,74 @@ static char *match_pattern(cli_pool *pool, const char *pattern)
     return path;
 }
 
-/* `site` may be a pattern. */
-static char *find_in_site(cli_pool *pool, const char *site, size_t length, const char *const *below,
-                          size_t count)
+/* Below the program's own directory, and below that of the file it is a link to. */
+static const char *const places[] = {"../lib/python3*/site-packages",
+                                     "../local/lib/python3*/dist-packages",
+                                     "../lib/python3/dist-packages"};
+#define PLACES (sizeof(places) / sizeof(*places))
+
+static void add_pattern(exec_sites *sites, char *pattern)
 {
-    char *path = NULL;
-    for (size_t i = 0; path == NULL && i < count && below[i] != NULL; i++) {
-        path = match_pattern(pool, pool_format(pool, "%.*s/%s", (int)length, site, below[i]));
+    if (pattern != NULL) {
+        sites->patterns[sites->count++] = pattern;
     }
-    return path;
 }
 
-static char *find_in_list(cli_pool *pool, const char *list, const char *const *below, size_t count)
+static void add_variable(cli_pool *pool, exec_sites *sites, const char *list)
 {
-    char *path = NULL;
-    while (path == NULL && list != NULL && *list != '\0') {
+    while (list != NULL && *list != '\0') {
         const size_t length = strcspn(list, ":");
-        path = length > 0 ? find_in_site(pool, list, length, below, count) : NULL;
+        if (length > 0) {
+            add_pattern(sites, pool_text(pool, list, length));
+        }
         list += length + (list[length] != '\0');
     }
-    return path;
 }
 
-char *exec_site_find(cli_pool *pool, const char *program, const char *const *below, size_t count)
+static size_t count_entries(const char *list)
 {
-    static const char *const sites[] = {"../lib/python3*/site-packages",
-                                        "../local/lib/python3*/dist-packages",
-                                        "../lib/python3/dist-packages"};
-    char resolved[PATH_MAX];
-    if (program == NULL) {
-        return NULL;
+    size_t count = 1;
+    for (; list != NULL && *list != '\0'; list++) {
+        count += *list == ':';
     }
-    char *path = find_in_list(pool, getenv("PYTHONPATH"), below, count);
-    for (size_t i = 0; path == NULL && i < sizeof(sites) / sizeof(*sites); i++) {
-        const char *folders[] = {host_folder_of(pool, program), realpath(program, resolved) != NULL
-                                                                    ? host_folder_of(pool, resolved)
-                                                                    : NULL};
-        for (size_t j = 0; path == NULL && j < 2 && folders[j] != NULL; j++) {
-            char *site = pool_format(pool, "%s/%s", folders[j], sites[i]);
-            path = site != NULL ? find_in_site(pool, site, strlen(site), below, count) : NULL;
+    return count;
+}
+
+exec_sites exec_sites_list(cli_pool *pool, const char *program)
+{
+    exec_sites sites = {NULL, 0};
+    char resolved[PATH_MAX];
+    const char *list = getenv("PYTHONPATH");
+    if (program != NULL) {
+        sites.patterns =
+            (char **)pool_array(pool, count_entries(list) + 2 * PLACES, sizeof(char *));
+    }
+    if (sites.patterns == NULL) {
+        return sites;
+    }
+    add_variable(pool, &sites, list);
+    const char *folders[] = {host_folder_of(pool, program), realpath(program, resolved) != NULL
+                                                                ? host_folder_of(pool, resolved)
+                                                                : NULL};
+    for (size_t i = 0; i < PLACES; i++) {
+        for (size_t j = 0; j < 2 && folders[j] != NULL; j++) {
+            char *pattern = pool_format(pool, "%s/%s", folders[j], places[i]);
+            const bool repeated = j > 0 && strcmp(folders[0], folders[1]) == 0;
+            /* A pattern lists a directory as large as /usr/lib: those without a match do so once.
+             */
+            add_pattern(&sites, !repeated && match_pattern(pool, pattern) != NULL ? pattern : NULL);
+        }
+    }
+    return sites;
+}
+
+char *exec_site_find(cli_pool *pool, const exec_sites *sites, const char *const *below,
+                     size_t count)
+{
+    char *path = NULL;
+    for (size_t i = 0; path == NULL && i < sites->count; i++) {
+        for (size_t k = 0; path == NULL && k < count && below[k] != NULL; k++) {
+            path = match_pattern(pool, pool_format(pool, "%s/%s", sites->patterns[i], below[k]));
         }
     }
     return path;

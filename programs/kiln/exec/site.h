@@ -5,8 +5,18 @@
 
 #include "cli/cmd.h"
 
-/* The first file there is of `below`, names below a directory of packages, in the directories of
- * $PYTHONPATH and of `program` (NULL: none). NULL if there is none. */
-char *exec_site_find(cli_pool *pool, const char *program, const char *const *below, size_t count);
+/* Where the packages of a program lie: patterns of directories, each of which there is. */
+typedef struct exec_sites {
+    char **patterns;
+    size_t count;
+} exec_sites;
+
+/* The directories of $PYTHONPATH and of `program`; none where it is NULL, or without memory. */
+exec_sites exec_sites_list(cli_pool *pool, const char *program);
+
+/* The first file there is of `below`, names below a directory of packages. NULL if there is none.
+ */
+char *exec_site_find(cli_pool *pool, const exec_sites *sites, const char *const *below,
+                     size_t count);
 
 #endif
