@@ -1,5 +1,4 @@
 /* Queues, launches and events: an interpreter that runs the work-items one after the other. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +187,15 @@ static void store_number(work_item *item, uint32_t param, double index, double v
     }
 }
 
+/* fmod() would be the one call of libkiln's that needs libm, which costs each driver that is loaded
+ * later a per cent. A quotient that no whole number can be has no rest. */
+static double divide_rest(double a, double b)
+{
+    const double quotient = a / b;
+    const bool whole = quotient > -9e15 && quotient < 9e15;
+    return whole ? a - b * (double)(int64_t)quotient : 0.0;
+}
+
 static double apply_operator(char operator, double a, double b)
 {
     switch (operator) {
@@ -200,7 +208,7 @@ static double apply_operator(char operator, double a, double b)
     case '/':
         return a / b;
     default:
-        return fmod(a, b);
+        return divide_rest(a, b);
     }
 }
 
