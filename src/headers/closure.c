@@ -234,7 +234,8 @@ static bool find_in_packs(closure *c)
 {
     kiln_blob *blob = NULL;
     c->path.teaches = c->is_kept && c->request.memo != NULL && kn_cache_has_packs(c->request.cache);
-    if (!c->path.teaches || need_list_recipe(c, true, NULL) != KILN_OK) {
+    if (!c->path.teaches || kn_header_memo_is_empty(c->request.memo) ||
+        need_list_recipe(c, true, NULL) != KILN_OK) {
         return false;
     }
     const kiln_key key = kiln_recipe_key(c->shared);

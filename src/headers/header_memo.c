@@ -68,6 +68,16 @@ bool kn_header_memo_find(kn_header_memo *memo, const kn_stamp *now, uint8_t out_
     return holds;
 }
 
+bool kn_header_memo_is_empty(kn_header_memo *memo)
+{
+    bool empty = true;
+    if (memo != NULL && kn_mutex_try(&memo->lock)) {
+        empty = memo->rows.count == 0;
+        kn_mutex_unlock(&memo->lock);
+    }
+    return empty;
+}
+
 /* Under the lock. Without memory the file is read again. */
 static void put_row(kn_header_memo *memo, const memo_row *row)
 {

@@ -18,9 +18,10 @@ typedef struct kn_header_memo kn_header_memo;
 kn_header_memo *kn_header_memo_create(void);
 void kn_header_memo_destroy(kn_header_memo *memo); /* NULL is allowed */
 
-/* Both from any thread, also in a child of fork(2): nobody waits in them, and what another thread
+/* All from any thread, also in a child of fork(2): nobody waits in them, and what another thread
  * is busy with is not found, and not kept. NULL is a memo that holds nothing. */
 bool kn_header_memo_find(kn_header_memo *memo, const kn_stamp *now, uint8_t out_digest[32]);
+bool kn_header_memo_is_empty(kn_header_memo *memo); /* or busy */
 /* `read_ns`: the wall clock before the file was read. */
 void kn_header_memo_put(kn_header_memo *memo, const kn_stamp *stamp, int64_t read_ns,
                         const uint8_t digest[32]);
