@@ -158,7 +158,7 @@ static bool add_arguments(job *j)
 {
     const kiln_source *source = j->source;
     add_argument(j, "", j->toolchain->tools[0].path);
-    kn_cpu_flags_fixed(&j->arguments);
+    kn_cpu_flags_fixed(j->toolchain->version, &j->arguments);
     kn_cpu_target_flags(j->target, &j->arguments);
     if (!add_mappings(j)) {
         return false;
@@ -345,6 +345,7 @@ static kiln_status take_object(const job *j, const char *log, size_t log_length,
 static kiln_status run_compiler(job *j, kiln_artifact *artifact, kiln_diag *diag)
 {
     kn_strbuf temporary;
+    kn_strbuf tmp_too;
     kn_process_result result = {0};
     char *log = NULL;
     size_t log_length = 0;
@@ -352,13 +353,19 @@ static kiln_status run_compiler(job *j, kiln_artifact *artifact, kiln_diag *diag
 
     kn_strbuf_init(&temporary, 0);
     kn_strbuf_printf(&temporary, "TMPDIR=%s", j->folder);
-    const char *const environment[] = {"LC_ALL=C", "LANGUAGE=C", kn_strbuf_text(&temporary), NULL};
+    /* "TMP" is Windows' name for it. */
+    const char *const tmp = kn_strbuf_text(&temporary);
+    kn_strbuf_init(&tmp_too, 0);
+    kn_strbuf_printf(&tmp_too, "TMP=%s", j->folder);
+    const char *const environment[] = {"LC_ALL=C", "LANGUAGE=C", tmp, kn_strbuf_text(&tmp_too),
+                                       NULL};
     const kn_process_request request = {.argv = j->argv,
                                         .environment = environment,
                                         .output_limit = LOG_LIMIT,
                                         .limit_ns = j->limit_ns};
-    status = kn_strbuf_ok(&temporary) ? kn_process_run(&request, &result, diag)
-                                      : kn_no_memory(diag, compiling);
+    status = kn_strbuf_ok(&temporary) && kn_strbuf_ok(&tmp_too)
+                 ? kn_process_run(&request, &result, diag)
+                 : kn_no_memory(diag, compiling);
     if (status == KILN_OK) {
         log = clean_log(j, &result, &log_length);
         status = result.exit_code == 0 && !result.timed_out
@@ -367,6 +374,7 @@ static kiln_status run_compiler(job *j, kiln_artifact *artifact, kiln_diag *diag
     }
     free(log);
     kn_process_result_deinit(&result);
+    kn_strbuf_deinit(&tmp_too);
     kn_strbuf_deinit(&temporary);
     return status;
 }

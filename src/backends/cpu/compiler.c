@@ -86,7 +86,7 @@ static kiln_status identify_compiler(void *instance, const kiln_stage *stage,
     identity->text(identity->sink, "architecture", kn_cpu_architecture_name(to->architecture));
     identity->text(identity->sink, "features", kn_strbuf_text(&line));
     kn_strbuf_clear(&line);
-    kn_cpu_flags_fixed(&flags);
+    kn_cpu_flags_fixed(toolchain->version, &flags);
     kn_cpu_target_flags(to, &flags);
     kn_cpu_flags_join(&flags, &line);
     identity->text(identity->sink, "flags", kn_strbuf_text(&line));

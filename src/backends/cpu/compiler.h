@@ -20,9 +20,9 @@ extern const kiln_compiler_ops kn_cpu_compiler_ops;
 kiln_status kn_cpu_compile(void *instance, const kiln_compile_request *request,
                            kiln_artifact *artifact, void **out_live, kiln_diag *diag);
 
-/* flags.c: options that are always given (each with a NUL after it), and what makes a source's own
- * options uncacheable. */
-void kn_cpu_flags_fixed(kn_strbuf *flags);
+/* flags.c: options that are always given to the compiler that calls itself `version` (each with a
+ * NUL after it), and what makes a source's own options uncacheable. */
+void kn_cpu_flags_fixed(const char *version, kn_strbuf *flags);
 const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source);
 uint32_t kn_cpu_flags_effects(void *instance, const kiln_source *source);
 /* Flags joined by blanks, for a key. */

@@ -4,35 +4,36 @@
 #include <string.h>
 
 #include "backends/cpu/compiler.h"
+#include "backends/cpu/object.h"
 #include "backends/cpu/options.h"
 #include "sys/env.h"
 #include "sys/file.h"
 
-/* Value-safe options only: results are those of plain C, errno and traps aside. The object is
- * linked completely, so that a missing function is an error with a log and not a refusal at load;
- * and it is one page of code and data rather than four of padding, which is a fifth of the size and
- * two thirds of the load. */
+/* Value-safe options only: results are those of plain C, errno and traps aside. What makes an
+ * object of it comes after them. */
 static const char *const fixed[] = {
     "-std=c17",
     "-O3",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-fPIC",
-    "-shared",
-    "-fvisibility=hidden",
-    "-nostartfiles",
-    "-pipe",
-    "-Wl,--no-undefined",
-    "-Wl,-z,now",
-    "-Wl,-z,noexecstack",
-    "-Wl,-z,noseparate-code",
-    "-Wl,-z,norelro",
 };
 
-void kn_cpu_flags_fixed(kn_strbuf *flags)
+static void append_flag(kn_strbuf *flags, const char *flag)
+{
+    kn_strbuf_append(flags, flag, strlen(flag) + 1);
+}
+
+void kn_cpu_flags_fixed(const char *version, kn_strbuf *flags)
 {
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
-        kn_strbuf_append(flags, fixed[i], strlen(fixed[i]) + 1);
+        append_flag(flags, fixed[i]);
+    }
+    for (size_t i = 0; kn_cpu_object_flags[i] != NULL; i++) {
+        append_flag(flags, kn_cpu_object_flags[i]);
+    }
+    const char *more = kn_cpu_object_flag_for(version);
+    if (more != NULL) {
+        append_flag(flags, more);
     }
 }
 

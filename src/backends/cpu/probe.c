@@ -27,8 +27,7 @@ static kiln_status ask_compiler(const question *q, const char *const *argv,
     return kn_process_run(&request, out_result, diag);
 }
 
-/* Cuts the next line off `*text`; NULL at the end. */
-static char *next_line(char **text)
+char *kn_cpu_next_line(char **text)
 {
     char *line = *text;
     if (line == NULL || *line == '\0') {
@@ -111,7 +110,7 @@ static bool read_answer(const question *q, char *text)
     char *line = NULL;
     bool listing = false;
     bool ended = false;
-    while ((line = next_line(&text)) != NULL) {
+    while ((line = kn_cpu_next_line(&text)) != NULL) {
         trim_line(line);
         if (strcmp(line, "#include <...> search starts here:") == 0) {
             listing = true;
@@ -130,48 +129,6 @@ static bool read_answer(const question *q, char *text)
     return ended && q->toolchain->version != NULL && q->toolchain->machine != NULL;
 }
 
-/* libc's own libraries do not make code. */
-static bool is_system_library(const char *name)
-{
-    static const char *const names[] = {"libc.so",  "libm.so",  "libpthread.so", "libdl.so",
-                                        "librt.so", "ld-linux", "linux-vdso",    "ld64"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (kn_text_starts(name, names[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The libraries a dynamic program loads, printed by the system's loader: "name => path
- * (address)". */
-static bool add_libraries(const question *q, const char *path)
-{
-    const char *const argv[] = {path, NULL};
-    kn_process_result result = {0};
-    bool ok = true;
-    if (ask_compiler(q, argv, "LD_TRACE_LOADED_OBJECTS=1", &result, NULL) != KILN_OK) {
-        return false;
-    }
-    char *text = result.out;
-    char *line = NULL;
-    while (ok && (line = next_line(&text)) != NULL) {
-        char *library = strstr(line, "=> /");
-        char *end = library != NULL ? strstr(library, " (") : NULL;
-        bool dynamic = false;
-        if (end == NULL) {
-            continue;
-        }
-        *end = '\0';
-        library += 3;
-        const char *name = kn_path_name(library);
-        ok = is_system_library(name) ||
-             kn_cpu_toolchain_add(q->toolchain, name, library, false, &dynamic);
-    }
-    kn_process_result_deinit(&result);
-    return ok;
-}
-
 static bool add_file(const question *q, const char *name, const char *path, bool on_path)
 {
     const size_t before = q->toolchain->tool_count;
@@ -179,7 +136,8 @@ static bool add_file(const question *q, const char *name, const char *path, bool
     if (!kn_cpu_toolchain_add(q->toolchain, name, path, on_path, &dynamic)) {
         return false;
     }
-    return q->toolchain->tool_count == before || !dynamic || add_libraries(q, path);
+    return q->toolchain->tool_count == before || !dynamic ||
+           kn_cpu_libraries_add(q->toolchain, path, q->folder);
 }
 
 static bool add_program(const question *q, const char *name, const char *path)
@@ -204,7 +162,7 @@ static bool ask_program(const question *q, const char *name)
     kn_process_result result = {0};
     bool ok = ask_compiler(q, argv, NULL, &result, NULL) == KILN_OK;
     char *text = result.out;
-    char *line = next_line(&text);
+    char *line = kn_cpu_next_line(&text);
     if (ok && result.exit_code == 0 && line != NULL) {
         trim_line(line);
         ok = add_program(q, name, line);
@@ -227,7 +185,8 @@ static kiln_status no_answer(const char *compiler, const kn_process_result *resu
 kiln_status kn_cpu_toolchain_probe(const char *path, cpu_toolchain *toolchain, kiln_diag *diag)
 {
     static const char *const programs[] = {"cc1", "collect2", "as", "ld"};
-    const char *const argv[] = {path, "-v", "-E", "-x", "c", "/dev/null", "-o", "/dev/null", NULL};
+    const char *const argv[] = {
+        path, "-v", "-E", "-x", "c", kn_cpu_null_device, "-o", kn_cpu_null_device, NULL};
     question q = {path, toolchain, NULL};
     kn_process_result result = {0};
     kiln_status status = kn_cpu_workdir_create(&q.folder, diag);

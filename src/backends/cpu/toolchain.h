@@ -67,13 +67,20 @@ void kn_cpu_toolchain_recall(cpu_tools *tools);
 /* True if nothing it was made from has changed. A few microseconds. */
 bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain);
 
-/* --- made of three parts: toolchain.c, probe.c (asks), toolchain_memo.c (text form) ----------- */
+/* --- made of several parts: toolchain.c, probe.c (asks), toolchain_memo.c (text form) --------- */
 
 cpu_toolchain *kn_cpu_toolchain_create(const char *question);
 void kn_cpu_toolchain_destroy(cpu_toolchain *toolchain);
 /* Adds a file once; false if it cannot be identified or there is no room. */
 bool kn_cpu_toolchain_add(cpu_toolchain *toolchain, const char *name, const char *path,
                           bool on_path, bool *out_dynamic);
+/* Adds the libraries that the program at `path` loads, the system's own apart (libraries.c, on
+ * Windows libraries_pe.c); children run in `folder`. */
+bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *folder);
+/* An empty file, by the name that the compiler knows. */
+extern const char kn_cpu_null_device[];
+/* Cuts the next line off `*text`; NULL at the end. */
+char *kn_cpu_next_line(char **text);
 /* Asks the compiler at `path`. */
 kiln_status kn_cpu_toolchain_probe(const char *path, cpu_toolchain *toolchain, kiln_diag *diag);
 /* The text form; decode makes a toolchain or NULL. Encode is false for what the text cannot hold.

@@ -11,14 +11,10 @@
 #include "base/text.h"
 #include "sys/fail.h"
 #include "sys/file.h"
+#include "sys/windows/loaded.h"
 #include "sys/windows/wide.h"
 
 #define PATH_ROOM 4096
-
-struct kn_dylib {
-    HMODULE handle;
-    char *path;
-};
 
 static bool is_missing(DWORD error)
 {
@@ -161,6 +157,9 @@ void kn_dylib_close(kn_dylib *lib)
 {
     if (lib != NULL) {
         (void)FreeLibrary(lib->handle);
+        if (lib->temporary) {
+            (void)kn_file_remove(lib->path, NULL); /* else the next one that is made sweeps it */
+        }
         free(lib->path);
         free(lib);
     }

@@ -61,7 +61,7 @@ bool kn_file_take_facts(HANDLE handle, kn_file_facts *out)
         .inode = (uint64_t)facts.nFileIndexHigh << 32 | facts.nFileIndexLow,
         .device = facts.dwVolumeSerialNumber,
         .owner = 0,
-        .mode = kind == KN_FILE_FOLDER ? 0700 : 0600,
+        .mode = 0700, /* what may be run is said by names here */
     };
     return true;
 }

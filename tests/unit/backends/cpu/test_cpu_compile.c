@@ -126,7 +126,7 @@ static void K1_files_that_no_text_names_are_not_read(void **state)
     kt_file_write(other, "#define PART \"precompiled\"\n", 27);
     kn_strbuf_init(&command, 0);
     kn_strbuf_append_text(&command, "cc -w ");
-    kn_cpu_flags_fixed(&command);
+    kn_cpu_flags_fixed("", &command);
     kn_cpu_target_flags(kn_cpu_target_of(&r->target), &command);
     for (size_t i = 0; i < command.length; i++) {
         command.data[i] = command.data[i] == '\0' ? ' ' : command.data[i];
