@@ -2,6 +2,7 @@
  * and the bytes. */
 #include "dropin/opencl_answers.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,10 +107,12 @@ static void record_groups(answer_subject of, uint32_t number, cl_uint count,
     }
 }
 
-static void record_kernels(answer_subject of, cl_uint count, const cl_device_id *devices,
-                           kn_strbuf *out)
+/* How many bytes the names have in all, with a separator after each. */
+static size_t record_kernels(answer_subject of, cl_uint count, const cl_device_id *devices,
+                             kn_strbuf *out)
 {
     cl_uint kernels = 0;
+    size_t names = 0;
     cl_int code = of.api->clCreateKernelsInProgram(of.program, 0, NULL, &kernels);
     cl_kernel *made = code == CL_SUCCESS && kernels > 0 && kernels <= KERNELS_LIMIT
                           ? calloc(kernels, sizeof(cl_kernel))
@@ -117,13 +120,19 @@ static void record_kernels(answer_subject of, cl_uint count, const cl_device_id 
     if (made != NULL &&
         of.api->clCreateKernelsInProgram(of.program, kernels, made, NULL) == CL_SUCCESS) {
         for (cl_uint i = 0; i < kernels; i++) {
+            size_t name = 0;
             of.kernel = made[i];
+            if (of.api->clGetKernelInfo(made[i], CL_KERNEL_FUNCTION_NAME, 0, NULL, &name) ==
+                CL_SUCCESS) {
+                names += name;
+            }
             record_kernel(&of, i, out);
             record_groups(of, i, count, devices, out);
             (void)of.api->clReleaseKernel(made[i]);
         }
     }
     free(made);
+    return names;
 }
 
 void kn_answers_ask(const kn_opencl_api *api, cl_program program, cl_uint count,
@@ -140,12 +149,13 @@ void kn_answers_ask(const kn_opencl_api *api, cl_program program, cl_uint count,
             record_answer(&of, &query, out);
         }
     }
-    for (size_t k = 0; k < sizeof(programs) / sizeof(*programs); k++) {
+    /* Of what is only compiled nobody knows how long the names are. */
+    const size_t names = kernels ? record_kernels(of, count, devices, out) : SIZE_MAX;
+    for (size_t k = 0;
+         k < sizeof(programs) / sizeof(*programs) && kn_nvidia_lists_names(api, devices[0], names);
+         k++) {
         const kn_answer_query query = {KN_ANSWER_PROGRAM, 0, 0, programs[k]};
         record_answer(&of, &query, out);
-    }
-    if (kernels) {
-        record_kernels(of, count, devices, out);
     }
 }
 

@@ -22,6 +22,7 @@
 #include "sys/paths.h"
 #include "sys/process.h"
 
+#define CAPABILITY_MAJOR_NV 0x4000 /* cl_nv_device_attribute_query */
 #define CODE_MAGIC "kilncode"
 #define BOTH_MAGIC "kilnboth"
 enum { MAGIC = 8, CODE_HEAD = 16, BOTH_TAIL = 16 };
@@ -178,48 +179,78 @@ kiln_status kn_nvidia_assemble(uint32_t capability, const char *ptx, kn_strbuf *
     return status;
 }
 
+/* --- names of kernels ------------------------------------------------------------------------- */
+
+bool kn_nvidia_lists_names(const kn_opencl_api *api, cl_device_id device, size_t names)
+{
+    const size_t safe = 256;
+    cl_uint major = 0;
+    return names <= safe || api->clGetDeviceInfo(device, CAPABILITY_MAJOR_NV, sizeof(major), &major,
+                                                 NULL) != CL_SUCCESS;
+}
+
 /* --- loading ---------------------------------------------------------------------------------- */
 
-/* True if each of `names` is one of `all`, and there are as many. */
-static bool are_all_named(const char *names, size_t length, const char *all)
+/* `names`: the kernels', with ';' between them. */
+static size_t count_names(const char *names, size_t length)
 {
-    size_t count = 0, wanted = 0;
-    for (const char *at = all; *at != '\0'; at += strspn(at, ";")) {
-        at += strcspn(at, ";");
-        count++;
+    size_t count = length > 0 ? 1 : 0;
+    for (size_t i = 0; i < length; i++) {
+        count += names[i] == ';';
     }
-    for (size_t at = 0; at < length; wanted++) {
-        const char *name = names + at;
-        const char *end = (const char *)memchr(name, ';', length - at);
-        const size_t size = end != NULL ? (size_t)(end - name) : length - at;
-        const char *other = all;
-        while (*other != '\0' && (strcspn(other, ";") != size || strncmp(other, name, size) != 0)) {
-            other += strcspn(other, ";");
-            other += *other == ';';
+    return count;
+}
+
+static bool is_one_of(const char *names, size_t length, const char *name)
+{
+    const size_t size = strlen(name);
+    for (size_t at = 0; at < length;) {
+        const char *end = (const char *)memchr(names + at, ';', length - at);
+        const size_t part = end != NULL ? (size_t)(end - names) - at : length - at;
+        if (part == size && memcmp(names + at, name, size) == 0) {
+            return true;
         }
-        if (*other == '\0') {
-            return false;
-        }
-        at += size + 1;
+        at += part + 1;
     }
-    return count == wanted;
+    return false;
+}
+
+/* The kernels themselves are made and asked for their names: see kn_nvidia_lists_names. `name` has
+ * room for the longest. */
+static bool are_kernels(const kn_opencl_site *site, cl_program program, const char *names,
+                        size_t length, cl_kernel *made, char *name)
+{
+    const size_t count = count_names(names, length);
+    bool all =
+        site->api->clCreateKernelsInProgram(program, (cl_uint)count, made, NULL) == CL_SUCCESS;
+    for (size_t i = 0; i < count && all; i++) {
+        all = site->api->clGetKernelInfo(made[i], CL_KERNEL_FUNCTION_NAME, length + 1, name,
+                                         NULL) == CL_SUCCESS &&
+              is_one_of(names, length, name);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (made[i] != NULL) {
+            (void)site->api->clReleaseKernel(made[i]);
+        }
+    }
+    return all;
 }
 
 static bool has_kernels(const kn_opencl_site *site, cl_program program, const char *names,
                         size_t length)
 {
-    size_t size = 0;
-    if (site->api->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) !=
-            CL_SUCCESS ||
-        size == 0 || size > CODE_LIMIT) {
+    const size_t wanted = count_names(names, length);
+    cl_uint count = 0;
+    if (site->api->clCreateKernelsInProgram(program, 0, NULL, &count) != CL_SUCCESS || count == 0 ||
+        count != wanted) {
         return false;
     }
-    char *all = calloc(1, size + 1);
-    const bool there = all != NULL &&
-                       site->api->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, size, all,
-                                                   NULL) == CL_SUCCESS &&
-                       are_all_named(names, length, all);
-    free(all);
+    cl_kernel *made = calloc(count, sizeof(cl_kernel));
+    char *name = calloc(1, length + 1);
+    const bool there =
+        made != NULL && name != NULL && are_kernels(site, program, names, length, made, name);
+    free(name);
+    free(made);
     return there;
 }
 

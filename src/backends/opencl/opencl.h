@@ -129,6 +129,11 @@ bool kn_nvidia_can_assemble(uint32_t capability, const void *data, size_t size,
  * process, calls no driver. KILN_E_UNAVAILABLE where there is no ptxas, or it was killed. */
 kiln_status kn_nvidia_assemble(uint32_t capability, const char *ptx, kn_strbuf *out,
                                kiln_diag *diag);
+/* False where the device's driver must not be asked for CL_PROGRAM_KERNEL_NAMES, nor for
+ * CL_PROGRAM_NUM_KERNELS, of a program whose names have so many bytes in all, a separator after
+ * each: NVIDIA's (580.159) makes the list for both, and writes past its own memory with three names
+ * of 200 bytes or one of 1,000. */
+bool kn_nvidia_lists_names(const kn_opencl_api *api, cl_device_id device, size_t names);
 /* Loads the code. False where there is none, the driver refuses it or does not find all kernels in
  * it: then it is to be given the PTX. */
 bool kn_nvidia_load(const kn_opencl_site *site, const void *code, size_t size, const char *options,

@@ -149,13 +149,13 @@ unsigned strictcl_number(cl_device_id device)
     return STRICTCL_DEVICES;
 }
 
-size_t strictcl_find_kernels(const char *text, char names[STRICTCL_NAMES][32])
+size_t strictcl_find_kernels(const char *text, char names[STRICTCL_NAMES][STRICTCL_NAME])
 {
     static const char word[] = "__kernel ";
     size_t count = 0;
     while (count < STRICTCL_NAMES && (text = strstr(text, word)) != NULL) {
         text += sizeof(word) - 1;
-        (void)snprintf(names[count++], 32, "%.*s", (int)strcspn(text, "( \n"), text);
+        (void)snprintf(names[count++], STRICTCL_NAME, "%.*s", (int)strcspn(text, "( \n"), text);
     }
     return count;
 }
@@ -183,7 +183,7 @@ static cl_int set_code(cl_int *code, cl_int value)
 
 static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name, cl_int *code)
 {
-    char names[STRICTCL_NAMES][32];
+    char names[STRICTCL_NAMES][STRICTCL_NAME];
     cl_kernel kernel = NULL;
     strictcl_lock();
     if (!strictcl_has_program(program)) {
@@ -209,7 +209,7 @@ static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name,
 static cl_int CL_API_CALL create_kernels(cl_program program, cl_uint entries, cl_kernel *kernels,
                                          cl_uint *out_count)
 {
-    char names[STRICTCL_NAMES][32];
+    char names[STRICTCL_NAMES][STRICTCL_NAME];
     cl_int code = CL_SUCCESS;
     strictcl_lock();
     if (!strictcl_has_program(program)) {

@@ -4,7 +4,13 @@
 
 #include "support/strictcl/strictcl.h"
 
-enum { STRICTCL_PROGRAMS = 512, STRICTCL_KERNELS = 1024, STRICTCL_TEXT = 512, STRICTCL_NAMES = 8 };
+enum {
+    STRICTCL_PROGRAMS = 512,
+    STRICTCL_KERNELS = 1024,
+    STRICTCL_TEXT = 1024,
+    STRICTCL_NAMES = 8,
+    STRICTCL_NAME = 320
+};
 
 typedef enum strictcl_made {
     MADE_OF_SOURCE,
@@ -32,7 +38,7 @@ struct _cl_kernel {
     bool alive;
     cl_uint references;
     cl_program program;
-    char name[32];
+    char name[STRICTCL_NAME];
 };
 
 /* The lock of all objects, and their tables. */
@@ -51,7 +57,7 @@ void strictcl_drop_program(cl_program program);
 /* The number of a device, STRICTCL_DEVICES for none of the context's. */
 unsigned strictcl_number(cl_device_id device);
 /* The names of kernels in a text. */
-size_t strictcl_find_kernels(const char *text, char names[STRICTCL_NAMES][32]);
+size_t strictcl_find_kernels(const char *text, char names[STRICTCL_NAMES][STRICTCL_NAME]);
 bool strictcl_is_executable(const struct _cl_program *program);
 /* An answer in the form of OpenCL's queries. */
 cl_int strictcl_give(const void *answer, size_t length, size_t size, void *value, size_t *out_size);

@@ -1,5 +1,6 @@
 /* See object.h and strictcl.h: what programs and kernels are asked. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/strictcl/object.h"
@@ -65,11 +66,18 @@ static cl_int give_binaries(const struct _cl_program *program, size_t size, void
 static cl_int give_kernels(const struct _cl_program *program, cl_program_info name, size_t size,
                            void *value, size_t *out_size)
 {
-    char names[STRICTCL_NAMES][32];
-    char list[(STRICTCL_NAMES + 1) * 32] = "";
+    char names[STRICTCL_NAMES][STRICTCL_NAME];
+    char list[(STRICTCL_NAMES + 1) * STRICTCL_NAME] = "";
     const size_t count = strictcl_find_kernels(program->text, names);
     if (!strictcl_is_executable(program)) {
         return CL_INVALID_PROGRAM_EXECUTABLE;
+    }
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += strlen(names[i]) + 1;
+    }
+    if (strictcl_how()->is_nvidia && bytes > 256) {
+        abort(); /* NVIDIA's makes the list for both questions, and writes past its end */
     }
     if (name == CL_PROGRAM_NUM_KERNELS) {
         return strictcl_give(&count, sizeof(count), size, value, out_size);

@@ -237,6 +237,39 @@ static void code_is_loaded_and_PTX_is_given(void **state)
     free(folder);
 }
 
+/* NVIDIA's driver writes past its memory when it is asked for a list of long names. Compiled, as
+ * PTX from the cache and as machine code: the program has its kernel, and nobody asks for a list.
+ */
+static void NVIDIA_is_not_asked_for_a_list_of_long_names(void **state)
+{
+    char name[301] = "", long_text[1024];
+    char *folder = kt_path((const char *)*state, "toolkit");
+    char *root = kt_path((const char *)*state, "cache");
+    memset(name, 'k', sizeof(name) - 1);
+    (void)snprintf(long_text, sizeof(long_text),
+                   "// .version 9.0 .target sm_90, .entry %s(\n__kernel %s(int *out) {}\n", name,
+                   name);
+    install_ptxas(folder, "");
+    begin(&(strictcl_manner){.devices = 1, .is_nvidia = true});
+    session_open(root);
+    for (size_t i = 0; i < 4; i++) {
+        cl_int code = CL_SUCCESS;
+        cl_program program = create(long_text);
+        assert_int_equal(build(program, ""), CL_SUCCESS);
+        cl_kernel kernel = cl->clCreateKernel(program, name, &code);
+        assert_int_equal(code, CL_SUCCESS);
+        assert_int_equal(strictcl_count().code, i > 1 ? i - 1 : 0);
+        assert_int_equal(cl->clReleaseKernel(kernel), CL_SUCCESS);
+        assert_int_equal(cl->clReleaseProgram(program), CL_SUCCESS);
+        kn_opencl_kept_finish(kn_session_cache());
+    }
+    assert_int_equal(strictcl_count().compiled, 1);
+    end();
+    assert_int_equal(unsetenv("CUDA_PATH"), 0);
+    free(root);
+    free(folder);
+}
+
 /* A program may end long before its code is made. The end of one that has loaded the text waits as
  * long as that took: otherwise each start would begin to make it, and none would have it. */
 static void the_end_waits_as_long_as_it_is_worth(void **state)
@@ -467,6 +500,8 @@ int main(void)
         cmocka_unit_test(threads_create_build_and_release),
         cmocka_unit_test_setup_teardown(code_is_loaded_and_PTX_is_given, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(NVIDIA_is_not_asked_for_a_list_of_long_names,
+                                        kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(the_end_waits_as_long_as_it_is_worth, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test(builds_for_each_set_of_devices),
