@@ -54,6 +54,12 @@ static bool is_compiler_library(const char *name)
     return false;
 }
 
+/* kiln's layers, which a loader opens, or does not. */
+static bool is_layer(const char *name)
+{
+    return strcmp(name, "libkiln-opencl.so") == 0 || strcmp(name, "libkiln-vulkan.so") == 0;
+}
+
 static bool is_compiler_program(const char *name)
 {
     static const char *const names[] = {"ptxas", "nvcc",  "cicc",   "nvlink",  "fatbinary",
@@ -196,6 +202,8 @@ EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t list, uintptr_t *coo
     (void)cookie;
     if (map->l_name != NULL && is_compiler_library(name_of(map->l_name))) {
         write_line("library", map->l_name, audit.requester);
+    } else if (map->l_name != NULL && is_layer(name_of(map->l_name))) {
+        write_line("layer", map->l_name, audit.requester);
     }
     return 0; /* bindings are not audited, so calls cost what they cost without an auditor */
 }

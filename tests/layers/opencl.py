@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""opencl.py KILN LAYER CLIENT: a program that knows nothing of kiln, by itself and under the OpenCL
-layer: what it prints is the same, whatever the cache has or cannot do."""
+"""opencl.py KILN LAYER CLIENT DRIVER: a program that knows nothing of kiln, by itself and under the OpenCL
+layer: what it prints is the same, whatever the cache has or cannot do. DRIVER is a libOpenCL that
+knows no layers."""
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-KILN, LAYER, CLIENT = sys.argv[1:4]
+KILN, LAYER, CLIENT, DRIVER = sys.argv[1:5]
 SKIP = 77
 
 
@@ -203,6 +204,18 @@ def exec_sets_it(world):
     assert rows and all(row["answers"] == "kiln" for row in rows), rows
 
 
+def a_loader_without_layers_is_told(world):
+    """As the one of the CUDA toolkit: under kiln exec nothing happens, and doctor says why."""
+    ask = "import ctypes; ctypes.CDLL('libOpenCL.so.1').clGetPlatformIDs(0, None, None)"
+    command = [KILN, "doctor", "--json", "--", sys.executable, "-c", ask]
+    env = world.variables(LD_LIBRARY_PATH=str(Path(DRIVER).parent))
+    done = subprocess.run(command, cwd=world.root, env=env, check=True, capture_output=True, text=True)
+    rows = [row for row in json.loads(done.stdout)["compilers"] if row["compiler"] == "OpenCL"]
+    assert [row["path"] for row in rows] == [DRIVER], rows
+    assert rows[0]["answers"] == "not kiln" and "no layer" in rows[0]["why"], rows
+    assert "ocl-icd" in rows[0]["fix"], rows
+
+
 def kilns_own_commands_take_no_layer(world):
     (world.root / "k.cl").write_text("__kernel void set(__global int *y) { y[0] = 7; }\n")
     out = world.root / "report.json"
@@ -252,7 +265,7 @@ def main():
                   what_cannot_be_used_is_not_there, what_is_started_once_pays_nothing,
                   entries_that_are_damaged_are_made_again,
                   processes_at_once, several_devices, what_is_left_is_read_at_exit, exec_sets_it,
-                  kilns_own_commands_take_no_layer, a_list_is_cut_at_a_colon,
+                  a_loader_without_layers_is_told, kilns_own_commands_take_no_layer, a_list_is_cut_at_a_colon,
                   a_full_disk_keeps_nothing):
         with tempfile.TemporaryDirectory() as root:
             start = time.monotonic()

@@ -48,6 +48,14 @@ static const compiler_kind kinds[] = {
     {"nvcc", "nvcc", "kiln exec does not stand under it", "rely on the program's own cache"},
 };
 
+/* A layer is installed, and the loader has not opened it. */
+static const compiler_kind unlayered[] = {
+    {"libOpenCL", "OpenCL", "it opened no layer: it knows none, or nothing was asked of it",
+     "let the program find a loader with layers first (LD_LIBRARY_PATH): ocl-icd 2.3 or newer, "
+     "Khronos' of 2020 or newer"},
+    {"libvulkan", "Vulkan", "it opened no layer: no instance was made", "use Vulkan in the run"},
+};
+
 static const compiler_kind other = {"", "compiler", "kiln exec does not stand under it",
                                     "rely on the program's own cache"};
 
@@ -57,15 +65,26 @@ static const char *file_of(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static const compiler_kind *library_kind(const exec_compiler *compiler)
+static const compiler_kind *find_kind(const compiler_kind *rows, size_t count, const char *path)
 {
-    const char *file = file_of(compiler->path);
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-        if (strncmp(file, kinds[i].file, strlen(kinds[i].file)) == 0) {
-            return &kinds[i];
+    const char *file = file_of(path);
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(file, rows[i].file, strlen(rows[i].file)) == 0) {
+            return &rows[i];
         }
     }
     return &other;
+}
+
+static const compiler_kind *library_kind(const program_findings *findings,
+                                         const exec_compiler *compiler)
+{
+    const compiler_kind *kind = find_kind(kinds, sizeof(kinds) / sizeof(*kinds), compiler->path);
+    const bool has_layer =
+        (findings->environment.opencl_layer != NULL && strcmp(kind->name, "OpenCL") == 0) ||
+        (findings->environment.vulkan_layer != NULL && strcmp(kind->name, "Vulkan") == 0);
+    return has_layer ? find_kind(unlayered, sizeof(unlayered) / sizeof(*unlayered), compiler->path)
+                     : kind;
 }
 
 static const char *state_of(const exec_compiler *compiler)
@@ -87,8 +106,8 @@ static bool print_program_text(cli_pool *pool, const program_findings *findings)
     out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < audit->count; i++) {
         const exec_compiler *row = &audit->compilers[i];
-        const char *cells[] = {pool_format(pool, "  %s", library_kind(row)->name), state_of(row),
-                               pool_format(pool, "%zu", row->count), row->path};
+        const char *cells[] = {pool_format(pool, "  %s", library_kind(findings, row)->name),
+                               state_of(row), pool_format(pool, "%zu", row->count), row->path};
         out_table_add(&table, cells);
     }
     (void)puts("Compilers of this program");
@@ -100,8 +119,9 @@ static bool print_program_text(cli_pool *pool, const program_findings *findings)
         if (row->is_ours || row->is_requested) {
             continue;
         }
-        out_print(stdout, "  %s: %s%s%s\n            fix: %s\n", row->path, library_kind(row)->why,
-                  row->requester[0] != '\0' ? ", by " : "", row->requester, library_kind(row)->fix);
+        out_print(stdout, "  %s: %s%s%s\n            fix: %s\n", row->path,
+                  library_kind(findings, row)->why, row->requester[0] != '\0' ? ", by " : "",
+                  row->requester, library_kind(findings, row)->fix);
     }
     if (audit->processes == 0) {
         (void)puts("  none was seen: the program is static, setuid, or linked with another C "
@@ -126,13 +146,15 @@ static bool print_program_json(const program_findings *findings)
         const exec_compiler *compiler = &findings->audit.compilers[i];
         const bool served = compiler->is_ours || compiler->is_requested;
         json_t *row = json_object();
-        out_json_set(&row, "compiler", out_json_text(library_kind(compiler)->name));
+        out_json_set(&row, "compiler", out_json_text(library_kind(findings, compiler)->name));
         out_json_set(&row, "path", out_json_text(compiler->path));
         out_json_set(&row, "requested_by", out_json_text(compiler->requester));
         out_json_set(&row, "answers", out_json_text(state_of(compiler)));
         out_json_set(&row, "processes", out_json_u64(compiler->count));
-        out_json_set(&row, "why", out_json_text(served ? "" : library_kind(compiler)->why));
-        out_json_set(&row, "fix", out_json_text(served ? "" : library_kind(compiler)->fix));
+        out_json_set(&row, "why",
+                     out_json_text(served ? "" : library_kind(findings, compiler)->why));
+        out_json_set(&row, "fix",
+                     out_json_text(served ? "" : library_kind(findings, compiler)->fix));
         out_json_append(&rows, row);
     }
     out_json_set(&root, "compilers", rows);
@@ -142,15 +164,6 @@ static bool print_program_json(const program_findings *findings)
     out_json_set(&root, "bypassed", out_json_u64(findings->report.bypassed));
     out_json_set(&root, "exit_code", out_json_u64((uint64_t)findings->ended));
     return out_json(stdout, root);
-}
-
-/* A layer is opened by the loader of that name, and answers for it. */
-static void mark_layered(exec_audit *audit, const char *loader)
-{
-    for (size_t i = 0; i < audit->count; i++) {
-        exec_compiler *compiler = &audit->compilers[i];
-        compiler->is_ours = compiler->is_ours || strcmp(library_kind(compiler)->name, loader) == 0;
-    }
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -178,12 +191,6 @@ static exit_code examine_program(const cmd_context *context, const opt_list *arg
     /* With --json what the program prints goes to standard error, so that JSON stands alone. */
     findings->ended = exec_child_run(context, environment, arguments, json);
     status = exec_audit_read(context->pool, environment, audit_path, &findings->audit, &diag);
-    if (environment->opencl_layer != NULL) {
-        mark_layered(&findings->audit, "OpenCL");
-    }
-    if (environment->vulkan_layer != NULL) {
-        mark_layered(&findings->audit, "Vulkan");
-    }
     if (status == KILN_OK) {
         status = exec_report_read(report_path, &findings->report, &diag);
     }

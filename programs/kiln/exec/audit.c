@@ -72,6 +72,33 @@ static bool add_compiler(cli_pool *pool, const char *own, char *const fields[FIE
     return row->path != NULL && row->requester != NULL;
 }
 
+static bool add_loader(cli_pool *pool, const char *path, exec_audit *audit)
+{
+    for (size_t i = 0; i < audit->loader_count; i++) {
+        if (strcmp(audit->loaders[i], path) == 0) {
+            return true;
+        }
+    }
+    if (audit->loader_count == EXEC_LOADERS_MAX) {
+        return true;
+    }
+    const char *copy = pool_text(pool, path, strlen(path));
+    audit->loaders[audit->loader_count] = copy;
+    audit->loader_count += copy != NULL;
+    return copy != NULL;
+}
+
+/* A layer stands above its loader, and answers for it. */
+static void mark_loaders(exec_audit *audit)
+{
+    for (size_t i = 0; i < audit->count; i++) {
+        for (size_t k = 0; k < audit->loader_count; k++) {
+            exec_compiler *row = &audit->compilers[i];
+            row->is_ours = row->is_ours || strcmp(row->path, audit->loaders[k]) == 0;
+        }
+    }
+}
+
 /* False when out of memory. */
 static bool add_line(cli_pool *pool, const char *own, char *line, exec_audit *audit)
 {
@@ -89,6 +116,9 @@ static bool add_line(cli_pool *pool, const char *own, char *line, exec_audit *au
         return true;
     }
     const char *kind = fields[FIELD_KIND];
+    if (strcmp(kind, "layer") == 0) {
+        return add_loader(pool, fields[FIELD_REQUESTER], audit);
+    }
     const bool is_library = strcmp(kind, "library") == 0;
     const bool is_compiler = strcmp(kind, "compiler") == 0;
     audit->processes += is_compiler || strcmp(kind, "process") == 0;
@@ -111,6 +141,7 @@ kiln_status exec_audit_read(cli_pool *pool, const exec_environment *environment,
         status = add_line(pool, environment->libraries, at, out_audit) ? KILN_OK : no_memory(diag);
         at = end + 1;
     }
+    mark_loaders(out_audit);
     free(data);
     return status;
 }

@@ -8,14 +8,14 @@
 #include "cli/cmd.h"
 #include "exec/environment.h"
 
-enum { EXEC_COMPILERS_MAX = 64 };
+enum { EXEC_COMPILERS_MAX = 64, EXEC_LOADERS_MAX = 16 };
 
 /* A library or program that compiles kernels, and which process loaded or started it. */
 typedef struct exec_compiler {
     const char *path;
     const char *requester; /* the library or program that asked for it; "" where unknown */
     bool is_process;
-    bool is_ours;      /* one of kiln's own */
+    bool is_ours;      /* one of kiln's own, or a loader that has opened kiln's layer */
     bool is_requested; /* by one of kiln's own */
     size_t count;      /* processes */
 } exec_compiler;
@@ -23,6 +23,8 @@ typedef struct exec_compiler {
 typedef struct exec_audit {
     exec_compiler compilers[EXEC_COMPILERS_MAX]; /* the first of them */
     size_t count;
+    const char *loaders[EXEC_LOADERS_MAX]; /* that have opened a layer of kiln's */
+    size_t loader_count;
     size_t processes; /* that the auditor was loaded into */
 } exec_audit;
 
