@@ -92,7 +92,8 @@ static kiln_status ask_server(connection *c, kiln_remote_call *call, uint64_t de
     if (c->wire == NULL) {
         return fail(call, KILN_E_UNAVAILABLE, "the connection was closed after an error");
     }
-    int length = redisFormatCommandArgv(&command, count, argv, sizes);
+    /* An int until hiredis 1. */
+    const long long length = redisFormatCommandArgv(&command, count, argv, sizes);
     if (length < 0) {
         return fail(call, KILN_E_NOMEM, "out of memory");
     }
