@@ -10,7 +10,6 @@
 
 #define RECORD_HEAD 24u
 #define VALUE_LIMIT (16u << 20)
-#define KERNELS_LIMIT 65536u
 #define ARGS_LIMIT 1024u
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -111,27 +110,23 @@ static void record_groups(answer_subject of, uint32_t number, cl_uint count,
 static size_t record_kernels(answer_subject of, cl_uint count, const cl_device_id *devices,
                              kn_strbuf *out)
 {
-    cl_uint kernels = 0;
-    size_t names = 0;
-    cl_int code = of.api->clCreateKernelsInProgram(of.program, 0, NULL, &kernels);
-    cl_kernel *made = code == CL_SUCCESS && kernels > 0 && kernels <= KERNELS_LIMIT
-                          ? calloc(kernels, sizeof(cl_kernel))
-                          : NULL;
-    if (made != NULL &&
-        of.api->clCreateKernelsInProgram(of.program, kernels, made, NULL) == CL_SUCCESS) {
-        for (cl_uint i = 0; i < kernels; i++) {
-            size_t name = 0;
-            of.kernel = made[i];
-            if (of.api->clGetKernelInfo(made[i], CL_KERNEL_FUNCTION_NAME, 0, NULL, &name) ==
-                CL_SUCCESS) {
-                names += name;
-            }
-            record_kernel(&of, i, out);
-            record_groups(of, i, count, devices, out);
-            (void)of.api->clReleaseKernel(made[i]);
-        }
+    const kn_opencl_site site = {.api = of.api, .device = devices[0]};
+    cl_kernel *made = NULL;
+    size_t kernels = 0, names = 0;
+    if (kn_opencl_handles_create(&site, of.program, NULL, 0, &made, &kernels, NULL) != KILN_OK) {
+        return 0;
     }
-    free(made);
+    for (size_t i = 0; i < kernels; i++) {
+        size_t name = 0;
+        of.kernel = made[i];
+        if (of.api->clGetKernelInfo(made[i], CL_KERNEL_FUNCTION_NAME, 0, NULL, &name) ==
+            CL_SUCCESS) {
+            names += name;
+        }
+        record_kernel(&of, (uint32_t)i, out);
+        record_groups(of, (uint32_t)i, count, devices, out);
+    }
+    kn_opencl_handles_release(of.api, made, kernels);
     return names;
 }
 

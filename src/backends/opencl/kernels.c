@@ -10,7 +10,6 @@
 #include "base/diag.h"
 #include "base/text.h"
 
-#define MAX_KERNELS 4096u
 #define MAX_PARAMS 1024u
 #define NAME_LIMIT 65536u
 
@@ -265,15 +264,25 @@ static bool read_param(reader *in, kiln_param *param)
     return true;
 }
 
+static bool skip_name(reader *in, const char *name)
+{
+    const size_t length = strlen(name);
+    if ((size_t)(in->end - in->at) <= length || memcmp(in->at, name, length) != 0 ||
+        in->at[length] != '\t') {
+        return false;
+    }
+    in->at += length + 1;
+    return true;
+}
+
 static bool read_fact(const kn_opencl_kernels *kernels, const char *fact, size_t size)
 {
     reader in = {fact, fact + size};
-    char name[1024];
     for (size_t i = 0; i < kernels->count; i++) {
         kn_opencl_kernel *kernel = &kernels->items[i];
         uint64_t count = 0;
-        if (!read_field(&in, '\t', name, sizeof(name)) || strcmp(name, kernel->name) != 0 ||
-            !read_number(&in, '\n', MAX_PARAMS, &count) || count != kernel->param_count) {
+        if (!skip_name(&in, kernel->name) || !read_number(&in, '\n', MAX_PARAMS, &count) ||
+            count != kernel->param_count) {
             return false;
         }
         for (size_t k = 0; k < kernel->param_count; k++) {
@@ -292,41 +301,57 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const kn_opencl_kernel *)a)->name, ((const kn_opencl_kernel *)b)->name);
 }
 
-static kiln_status create_all(const kn_opencl_site *site, cl_program program,
-                              kn_opencl_kernels *kernels, kiln_diag *diag)
+/* The names that a fact says, with ';' between them, where the driver must not be asked for its
+ * own; nothing elsewhere. */
+static void list_names(const kn_opencl_site *site, const char *fact, size_t size, kn_strbuf *names)
 {
-    cl_uint count = 0;
-    cl_int code = site->api->clCreateKernelsInProgram(program, 0, NULL, &count);
-    if (code != CL_SUCCESS) {
-        return fail_reflection(diag, "clCreateKernelsInProgram", code);
+    reader in = {fact, fact + size};
+    uint64_t params = 0;
+    while (in.at < in.end) {
+        const char *tab = memchr(in.at, '\t', (size_t)(in.end - in.at));
+        if (tab == NULL) {
+            break;
+        }
+        kn_strbuf_append_text(names, names->length > 0 ? ";" : "");
+        kn_strbuf_append(names, in.at, (size_t)(tab - in.at));
+        in.at = tab + 1;
+        if (!read_number(&in, '\n', MAX_PARAMS, &params)) {
+            break;
+        }
+        for (; params > 0 && in.at < in.end; params--) {
+            const char *line = memchr(in.at, '\n', (size_t)(in.end - in.at));
+            in.at = line != NULL ? line + 1 : in.end;
+        }
     }
-    if (count > MAX_KERNELS) {
-        return kiln_diag_set(diag, KILN_E_INTERNAL, "update the OpenCL driver",
-                             "listing OpenCL kernels", "the driver counts %u kernels",
-                             (unsigned)count);
+    if (!kn_strbuf_ok(names) || kn_nvidia_lists_kernels(site, names->length)) {
+        names->length = 0;
     }
-    cl_kernel *handles = calloc(count + 1u, sizeof(cl_kernel));
+}
+
+static kiln_status create_all(const kn_opencl_site *site, cl_program program, const char *fact,
+                              size_t fact_size, kn_opencl_kernels *kernels, kiln_diag *diag)
+{
+    kn_strbuf names;
+    cl_kernel *handles = NULL;
+    size_t count = 0;
+    kn_strbuf_init(&names, 0);
+    if (fact != NULL) {
+        list_names(site, fact, fact_size, &names);
+    }
+    kiln_status status = kn_opencl_handles_create(site, program, kn_strbuf_text(&names),
+                                                  names.length, &handles, &count, diag);
+    kn_strbuf_deinit(&names);
     kernels->items = calloc(count + 1u, sizeof(*kernels->items));
-    if (handles == NULL || kernels->items == NULL) {
-        free(handles);
+    if (status == KILN_OK && kernels->items == NULL) {
+        kn_opencl_handles_release(site->api, handles, count);
         return kn_no_memory(diag, "listing OpenCL kernels");
     }
-    if (count > 0) {
-        code = site->api->clCreateKernelsInProgram(program, count, handles, NULL);
-    }
-    for (cl_uint i = 0; i < count && code == CL_SUCCESS && handles[i] != NULL; i++) {
+    for (size_t i = 0; i < count && status == KILN_OK; i++) {
         kernels->items[i].handle = handles[i];
         kernels->count = i + 1;
     }
     free(handles);
-    if (code != CL_SUCCESS) {
-        return fail_reflection(diag, "clCreateKernelsInProgram", code);
-    }
-    return kernels->count == count
-               ? KILN_OK
-               : kiln_diag_set(
-                     diag, KILN_E_INTERNAL, "update the OpenCL driver", "listing OpenCL kernels",
-                     "the driver counts %u kernels and gives %zu", (unsigned)count, kernels->count);
+    return status;
 }
 
 static void release_kernels(const kn_opencl_api *api, kn_opencl_kernels *kernels)
@@ -347,7 +372,7 @@ kiln_status kn_opencl_kernels_init(const kn_opencl_site *site, cl_program progra
                                    size_t fact_size, kn_opencl_kernels *kernels, kiln_diag *diag)
 {
     *kernels = (kn_opencl_kernels){0};
-    kiln_status status = create_all(site, program, kernels, diag);
+    kiln_status status = create_all(site, program, fact, fact_size, kernels, diag);
     for (size_t i = 0; i < kernels->count && status == KILN_OK; i++) {
         status = describe_kernel(site, &kernels->items[i], diag);
     }

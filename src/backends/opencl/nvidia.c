@@ -9,6 +9,7 @@
  * the other with ';' between them   the CUBIN, empty where ptxas refused the PTX. Next to PTX in
  * one piece:  the PTX   the code   8  length of the code   8  "kilnboth". */
 #include <ctype.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,15 +118,20 @@ static void append_number(kn_strbuf *out, uint64_t number)
     kn_strbuf_append(out, bytes, sizeof(bytes));
 }
 
+static void list_entries(const char *text, kn_strbuf *names)
+{
+    for (const char *at = strstr(text, entry_word); at != NULL; at = strstr(at, entry_word)) {
+        at += sizeof(entry_word) - 1;
+        kn_strbuf_append_text(names, names->length > 0 ? ";" : "");
+        kn_strbuf_append(names, at, strcspn(at, "( \t\r\n"));
+    }
+}
+
 static bool append_names(kn_strbuf *out, const char *text)
 {
     kn_strbuf names;
     kn_strbuf_init(&names, 0);
-    for (const char *at = strstr(text, entry_word); at != NULL; at = strstr(at, entry_word)) {
-        at += sizeof(entry_word) - 1;
-        kn_strbuf_append_text(&names, names.length > 0 ? ";" : "");
-        kn_strbuf_append(&names, at, strcspn(at, "( \t\r\n"));
-    }
+    list_entries(text, &names);
     append_number(out, names.length);
     kn_strbuf_append(out, kn_strbuf_text(&names), names.length);
     const bool whole = kn_strbuf_ok(&names);
@@ -181,76 +187,42 @@ kiln_status kn_nvidia_assemble(uint32_t capability, const char *ptx, kn_strbuf *
 
 /* --- names of kernels ------------------------------------------------------------------------- */
 
-bool kn_nvidia_lists_names(const kn_opencl_api *api, cl_device_id device, size_t names)
+bool kn_nvidia_lists_kernels(const kn_opencl_site *site, size_t names)
 {
     const size_t safe = 256;
     cl_uint major = 0;
-    return names <= safe || api->clGetDeviceInfo(device, CAPABILITY_MAJOR_NV, sizeof(major), &major,
-                                                 NULL) != CL_SUCCESS;
+    return names < safe || site->api->clGetDeviceInfo(site->device, CAPABILITY_MAJOR_NV,
+                                                      sizeof(major), &major, NULL) != CL_SUCCESS;
+}
+
+void kn_nvidia_names(const kn_opencl_site *site, cl_program program, kn_strbuf *names)
+{
+    void *binary = NULL;
+    size_t size = 0;
+    if (kn_nvidia_lists_kernels(site, SIZE_MAX) ||
+        kn_opencl_read_binary(site, program, &binary, &size, NULL) != KILN_OK) {
+        return;
+    }
+    char *text = calloc(1, size + 1); /* its NUL is not to be relied on */
+    if (text != NULL) {
+        memcpy(text, binary, size);
+        list_entries(text, names);
+    }
+    free(text);
+    free(binary);
 }
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-/* `names`: the kernels', with ';' between them. */
-static size_t count_names(const char *names, size_t length)
-{
-    size_t count = length > 0 ? 1 : 0;
-    for (size_t i = 0; i < length; i++) {
-        count += names[i] == ';';
-    }
-    return count;
-}
-
-static bool is_one_of(const char *names, size_t length, const char *name)
-{
-    const size_t size = strlen(name);
-    for (size_t at = 0; at < length;) {
-        const char *end = (const char *)memchr(names + at, ';', length - at);
-        const size_t part = end != NULL ? (size_t)(end - names) - at : length - at;
-        if (part == size && memcmp(names + at, name, size) == 0) {
-            return true;
-        }
-        at += part + 1;
-    }
-    return false;
-}
-
-/* The kernels themselves are made and asked for their names: see kn_nvidia_lists_names. `name` has
- * room for the longest. */
-static bool are_kernels(const kn_opencl_site *site, cl_program program, const char *names,
-                        size_t length, cl_kernel *made, char *name)
-{
-    const size_t count = count_names(names, length);
-    bool all =
-        site->api->clCreateKernelsInProgram(program, (cl_uint)count, made, NULL) == CL_SUCCESS;
-    for (size_t i = 0; i < count && all; i++) {
-        all = site->api->clGetKernelInfo(made[i], CL_KERNEL_FUNCTION_NAME, length + 1, name,
-                                         NULL) == CL_SUCCESS &&
-              is_one_of(names, length, name);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (made[i] != NULL) {
-            (void)site->api->clReleaseKernel(made[i]);
-        }
-    }
-    return all;
-}
-
+/* By making each: see kn_nvidia_lists_kernels. */
 static bool has_kernels(const kn_opencl_site *site, cl_program program, const char *names,
                         size_t length)
 {
-    const size_t wanted = count_names(names, length);
-    cl_uint count = 0;
-    if (site->api->clCreateKernelsInProgram(program, 0, NULL, &count) != CL_SUCCESS || count == 0 ||
-        count != wanted) {
-        return false;
-    }
-    cl_kernel *made = calloc(count, sizeof(cl_kernel));
-    char *name = calloc(1, length + 1);
-    const bool there =
-        made != NULL && name != NULL && are_kernels(site, program, names, length, made, name);
-    free(name);
-    free(made);
+    cl_kernel *made = NULL;
+    size_t count = 0;
+    const bool there = length > 0 && kn_opencl_handles_create(site, program, names, length, &made,
+                                                              &count, NULL) == KILN_OK;
+    kn_opencl_handles_release(site->api, made, count);
     return there;
 }
 

@@ -98,6 +98,16 @@ kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, con
 kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program, void **out_data,
                                   size_t *out_size, kiln_diag *diag);
 
+/* --- handles.c: the kernels of a program ------------------------------------------------------ */
+
+/* Makes kernels of a program that is built: those of `names`, with ';' between them, or with length
+ * 0 all that it has. *out_kernels is malloc'ed. KILN_E_REJECTED: it lacks one of `names`. */
+kiln_status kn_opencl_handles_create(const kn_opencl_site *site, cl_program program,
+                                     const char *names, size_t length, cl_kernel **out_kernels,
+                                     size_t *out_count, kiln_diag *diag);
+/* Releases them, and frees the list. */
+void kn_opencl_handles_release(const kn_opencl_api *api, cl_kernel *kernels, size_t count);
+
 /* --- pocl.c: what one has to know about PoCL's binaries and files ----------------------------- */
 
 #define KN_POCL_HEADER 77u /* magic, device, version, counts, flags and the hash of the program */
@@ -129,11 +139,14 @@ bool kn_nvidia_can_assemble(uint32_t capability, const void *data, size_t size,
  * process, calls no driver. KILN_E_UNAVAILABLE where there is no ptxas, or it was killed. */
 kiln_status kn_nvidia_assemble(uint32_t capability, const char *ptx, kn_strbuf *out,
                                kiln_diag *diag);
-/* False where the device's driver must not be asked for CL_PROGRAM_KERNEL_NAMES, nor for
- * CL_PROGRAM_NUM_KERNELS, of a program whose names have so many bytes in all, a separator after
- * each: NVIDIA's (580.159) makes the list for both, and writes past its own memory with three names
- * of 200 bytes or one of 1,000. */
-bool kn_nvidia_lists_names(const kn_opencl_api *api, cl_device_id device, size_t names);
+/* False where the driver must not be asked for a program's list of kernels, whose names have so
+ * many bytes in all: neither for CL_PROGRAM_KERNEL_NAMES or CL_PROGRAM_NUM_KERNELS nor by
+ * clCreateKernelsInProgram. NVIDIA's (580.159) writes past its own memory then, with three names of
+ * 200 bytes or one of 1,000. */
+bool kn_nvidia_lists_kernels(const kn_opencl_site *site, size_t names);
+/* Appends the names of a program's kernels, with ';' between them, where the driver is NVIDIA's and
+ * gives PTX; nothing elsewhere. */
+void kn_nvidia_names(const kn_opencl_site *site, cl_program program, kn_strbuf *names);
 /* Loads the code. False where there is none, the driver refuses it or does not find all kernels in
  * it: then it is to be given the PTX. */
 bool kn_nvidia_load(const kn_opencl_site *site, const void *code, size_t size, const char *options,

@@ -1,6 +1,7 @@
 /* See queries.h. */
 #include "layers/opencl/queries.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "dropin/opencl_answers.h"
@@ -270,11 +271,20 @@ static void unlock_kernel(kn_layer_program *program)
 /* The kernel's number in the answers of its program; false where the driver is to be asked. */
 static bool find_answered(cl_kernel kernel, kn_span answers, uint32_t *out_kernel)
 {
-    char name[1024];
-    return answers.length > 0 &&
-           kn_layer_target()->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof(name), name,
-                                              NULL) == CL_SUCCESS &&
-           kn_answers_kernel(answers, name, out_kernel);
+    size_t size = 0;
+    if (answers.length == 0 ||
+        kn_layer_target()->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, 0, NULL, &size) !=
+            CL_SUCCESS ||
+        size == 0 || size > answers.length) {
+        return false;
+    }
+    char *name = calloc(1, size + 1);
+    const bool found = name != NULL &&
+                       kn_layer_target()->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size,
+                                                          name, NULL) == CL_SUCCESS &&
+                       kn_answers_kernel(answers, name, out_kernel);
+    free(name);
+    return found;
 }
 
 /* An answer that the cache has. The program is locked. */

@@ -566,6 +566,17 @@ EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint e
     return CL_SUCCESS;
 }
 
+EXPORT cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char *name, cl_int *code)
+{
+    const unsigned long index = name[1] != '\0' ? strtoul(name + 1, NULL, 10) : 0;
+    const int found = name[0] == 'k' && index < fakecl_count_kernels(program);
+    program->kernels_made = 1;
+    if (code != NULL) {
+        *code = found ? CL_SUCCESS : CL_INVALID_KERNEL_NAME;
+    }
+    return found ? (cl_kernel)(void *)&kernel_marks[index] : NULL;
+}
+
 EXPORT cl_int CL_API_CALL clGetKernelInfo(cl_kernel kernel, cl_kernel_info name, size_t size,
                                           void *value, size_t *out_size)
 {

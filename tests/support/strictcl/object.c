@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/opencl/symbols.h"
@@ -160,6 +161,17 @@ size_t strictcl_find_kernels(const char *text, char names[STRICTCL_NAMES][STRICT
     return count;
 }
 
+void strictcl_list_kernels(size_t count, char names[STRICTCL_NAMES][STRICTCL_NAME])
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += strlen(names[i]) + 1;
+    }
+    if (driver.manner.is_nvidia && bytes > 256) {
+        abort();
+    }
+}
+
 bool strictcl_is_executable(const struct _cl_program *program)
 {
     for (unsigned i = 0; i < STRICTCL_DEVICES; i++) {
@@ -218,6 +230,7 @@ static cl_int CL_API_CALL create_kernels(cl_program program, cl_uint entries, cl
         code = CL_INVALID_PROGRAM_EXECUTABLE;
     } else {
         const size_t count = strictcl_find_kernels(program->text, names);
+        strictcl_list_kernels(count, names);
         code = kernels != NULL && entries < count ? CL_INVALID_VALUE : CL_SUCCESS;
         for (size_t i = 0; code == CL_SUCCESS && kernels != NULL && i < count; i++) {
             kernels[i] = strictcl_new_kernel(program, names[i]);

@@ -1,6 +1,5 @@
 /* See object.h and strictcl.h: what programs and kernels are asked. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "support/strictcl/object.h"
@@ -72,13 +71,7 @@ static cl_int give_kernels(const struct _cl_program *program, cl_program_info na
     if (!strictcl_is_executable(program)) {
         return CL_INVALID_PROGRAM_EXECUTABLE;
     }
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        bytes += strlen(names[i]) + 1;
-    }
-    if (strictcl_how()->is_nvidia && bytes > 256) {
-        abort(); /* NVIDIA's makes the list for both questions, and writes past its end */
-    }
+    strictcl_list_kernels(count, names);
     if (name == CL_PROGRAM_NUM_KERNELS) {
         return strictcl_give(&count, sizeof(count), size, value, out_size);
     }
