@@ -146,9 +146,9 @@ void kn_answers_ask(const kn_opencl_api *api, cl_program program, cl_uint count,
     }
     /* Of what is only compiled nobody knows how long the names are. */
     const size_t names = kernels ? record_kernels(of, count, devices, out) : SIZE_MAX;
-    for (size_t k = 0;
-         k < sizeof(programs) / sizeof(*programs) && kn_nvidia_lists_names(api, devices[0], names);
-         k++) {
+    const kn_opencl_site site = {.api = api, .device = devices[0]};
+    const bool listed = kn_nvidia_lists_kernels(&site, names);
+    for (size_t k = 0; listed && k < sizeof(programs) / sizeof(*programs); k++) {
         const kn_answer_query query = {KN_ANSWER_PROGRAM, 0, 0, programs[k]};
         record_answer(&of, &query, out);
     }

@@ -23,6 +23,6 @@ KILN_FAKE_DRIVER=3.0 count explain f.fake --target fake:0
 count ls
 "$KILN" ls --json | grep '"key"' | sed 's/.*: "//; s/".*//' | while read -r key; do count show "$key"; done
 count stats
-grep -c '2J' out
+grep -c '\[2J' out
 count doctor -b fake
 grep 'library:' out
