@@ -509,7 +509,7 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
     case CL_PROGRAM_REFERENCE_COUNT:
         return give_u32(atomic_load(&program->references), size, value, out_size);
     case CL_PROGRAM_NUM_KERNELS:
-        bytes = fakecl_count_kernels(program);
+        bytes = fakecl_make_list(program);
         return give(&bytes, sizeof(bytes), size, value, out_size);
 #ifdef FAKE_NVIDIA
     case CL_PROGRAM_KERNEL_NAMES:
@@ -555,7 +555,7 @@ EXPORT cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info n
 EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint entries,
                                                    cl_kernel *kernels, cl_uint *out_count)
 {
-    const cl_uint found = fakecl_count_kernels(program);
+    const cl_uint found = fakecl_make_list(program);
     program->kernels_made = 1;
     for (cl_uint i = 0; i < entries && i < found; i++) {
         kernels[i] = (cl_kernel)(void *)&kernel_marks[i];

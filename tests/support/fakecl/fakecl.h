@@ -7,7 +7,7 @@
 
 #include "backends/opencl/symbols.h"
 
-#define FAKECL_KERNELS 64
+#define FAKECL_KERNELS 80
 #define FAKECL_NAMES 1024
 
 struct _cl_program {
@@ -18,6 +18,9 @@ struct _cl_program {
 };
 
 cl_uint fakecl_count_kernels(cl_program program);
+/* For what makes a list of them: FAKE_NVIDIA ends the process where the names are long, as NVIDIA's
+ * writes past the list's end. */
+cl_uint fakecl_make_list(cl_program program);
 
 /* FAKE_NVIDIA: their names, and what a build leaves: the text, which PTX has as a comment, and its
  * kernels. */

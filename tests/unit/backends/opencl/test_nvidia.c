@@ -20,6 +20,7 @@
 #include "sys/process.h"
 
 #define LIMIT_NS (60ull * 1000000000ull)
+enum { MANY = 75 }; /* so many that the driver does not survive a list of their names */
 
 static char program_path[4096];
 
@@ -68,7 +69,8 @@ static int run_runtime(const char *how, const char *text, const char *option)
     } else if (status == KILN_OK) {
         status = kiln_program_build(device, &source, 1, NULL, &program, NULL);
         status = status == KILN_OK ? launch_once(device, program) : status;
-        if (status == KILN_OK && kiln_program_entry_count(program) != 3) {
+        const size_t wanted = strcmp(how, "many") == 0 ? MANY : 3;
+        if (status == KILN_OK && kiln_program_entry_count(program) != wanted) {
             status = KILN_E_INTERNAL;
         }
         kiln_program_release(program);
@@ -108,11 +110,16 @@ static int run_drop_in(const char *text, const char *options)
 
 static int child(const char *how, const char *option, const char *mark)
 {
-    char text[512];
-    (void)snprintf(text, sizeof(text),
-                   "// %s\n__kernel void k(void) {}\n__kernel void k1(void) {}\n"
-                   "__kernel void k2(void) {}\n",
-                   mark);
+    char text[4096];
+    int length = snprintf(text, sizeof(text), "// %s\n__kernel void k(void) {}\n", mark);
+    const int kernels = strncmp(how, "many", 4) == 0 ? MANY : 3;
+    for (int i = 1; i < kernels; i++) {
+        length += snprintf(text + length, sizeof(text) - (size_t)length,
+                           "__kernel void k%d(void) {}\n", i);
+    }
+    if (strcmp(how, "many drop-in") == 0) {
+        how = "drop-in";
+    }
     return strcmp(how, "drop-in") == 0 ? run_drop_in(text, option) : run_runtime(how, text, option);
 }
 
@@ -213,6 +220,17 @@ static void the_drop_in_has_it_too(void **state)
     expect(state, "drop-in", "", "c", NULL, COMPILED);
     expect(state, "drop-in", "", "c", NULL, LOADED_CODE);
     expect(state, "drop-in", "", "c", "FAKECL_REFUSES_CODE=1", "S0 B1 M1 ptxas 0");
+}
+
+/* From source, as code and as PTX: NVIDIA's driver would write past the list's end. */
+static void no_list_of_long_names_is_asked_for(void **state)
+{
+    write_ptxas((const char *)*state, ASSEMBLES);
+    expect(state, "many", "", "h", NULL, COMPILED);
+    expect(state, "many", "", "h", NULL, LOADED_CODE);
+    expect(state, "many", "", "h", "FAKECL_REFUSES_CODE=1", "S0 B1 M1 ptxas 0");
+    expect(state, "many drop-in", "", "h", NULL, COMPILED);
+    expect(state, "many drop-in", "", "h", NULL, LOADED_CODE);
 }
 
 static void a_driver_that_refuses_code_gets_the_PTX(void **state)
@@ -339,6 +357,7 @@ int main(int argc, char **argv)
         TEST(code_is_made_once_and_loaded),
         TEST(a_compile_for_later_has_it_at_once),
         TEST(the_drop_in_has_it_too),
+        TEST(no_list_of_long_names_is_asked_for),
         TEST(a_driver_that_refuses_code_gets_the_PTX),
         TEST(code_without_all_kernels_is_not_used),
         TEST(what_ptxas_refuses_is_not_tried_again),
