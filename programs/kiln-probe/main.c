@@ -1,8 +1,9 @@
-/* kiln-probe BACKEND: probes one backend in this process and prints the report, one "name=value" a
- * line and "end" last. The library runs it as a child, so that a driver that crashes or hangs takes
- * only this program with it. People use `kiln doctor`.
- * Exit: 0 a report was printed, 2 wrong use, 3 no backend of that name, which "unknown" and "end"
- * on two lines say as well: a driver may end the process with any code. */
+/* kiln-probe BACKEND: probes one backend in this process and prints "probing", then the report, one
+ * "name=value" a line, and "end" last. Without the first line it was not a driver that ended it.
+ * The library runs it as a child, so that a driver that crashes or hangs takes only this program
+ * with it. People use `kiln doctor`. Exit: 0 a report was printed, 2 wrong use, 3 no backend of
+ * that name, which "unknown" and "end" on two lines say as well: a driver may end the process with
+ * any code. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,10 @@ int main(int argc, char **argv)
     if (argc != 2) {
         (void)fprintf(stderr, "usage: kiln-probe BACKEND\n");
         return 2;
+    }
+    (void)puts("probing");
+    if (fflush(stdout) != 0) {
+        return 1;
     }
     if (kiln_backend_probe(argv[1], &report, NULL) != KILN_OK) {
         (void)printf("\nunknown\nend\n");

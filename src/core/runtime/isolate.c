@@ -77,6 +77,21 @@ bool kn_isolate_is_unknown(const char *text)
     return at < length && strcmp(text + at, word) == 0 && (at == 0 || text[at - 1] == '\n');
 }
 
+/* Its first line comes before anything of a driver's. */
+static bool has_begun(const char *text)
+{
+    return kn_text_starts(text != NULL ? text : "", "probing");
+}
+
+static kiln_status fail_start(const char *helper, const kn_process_result *result, kiln_diag *diag)
+{
+    const char *said = result->err != NULL ? result->err : "";
+    return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install kiln whole, for this machine",
+                         "probing in a child process", "%s did not start (exit code %d)%s%.*s",
+                         helper, result->exit_code, said[0] != '\0' ? ": " : "",
+                         (int)strcspn(said, "\n"), said);
+}
+
 static void report_ending(const char *backend, const kn_process_result *result, uint32_t limit_ms,
                           kiln_probe_report *report)
 {
@@ -155,6 +170,8 @@ static kiln_status probe_in_child(const char *backend, const char *backend_path,
     } else if (status == KILN_OK) {
         if (result.exit_code != 0 || !kn_isolate_parse(result.out, out_report)) {
             report_ending(backend, &result, limit_ms, out_report);
+            status = result.timed_out || has_begun(result.out) ? KILN_OK
+                                                               : fail_start(helper, &result, diag);
         }
         out_report->probe_ns = kn_clock_now() - start;
     }

@@ -253,6 +253,27 @@ static void without_the_helper_the_reason_is_given(void **state)
     kiln_diag_clear(&diag);
 }
 
+/* A helper that the system cannot start says nothing of a driver. */
+static void a_helper_that_does_not_start_is_not_a_driver(void **state)
+{
+    static const char script[] = "#!/bin/sh\necho 'kiln-probe: libkiln.so.0: cannot open' >&2\n"
+                                 "exit 127\n";
+    rig *r = *state;
+    kiln_probe_report report = {.struct_size = sizeof(report)};
+    kiln_diag diag = KILN_DIAG_INIT;
+    char *helper = kt_path(r->folder, "kiln-probe"), *before = strdup(getenv("KILN_LIBEXEC"));
+    kt_file_write(helper, script, sizeof(script) - 1);
+    assert_int_equal(chmod(helper, 0700), 0);
+    assert_int_equal(setenv("KILN_LIBEXEC", r->folder, 1), 0);
+    assert_int_equal(kiln_backend_probe_isolated("fake", 0, &report, &diag), KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(diag.why, "did not start (exit code 127)"));
+    assert_non_null(strstr(diag.why, "libkiln.so.0: cannot open"));
+    assert_int_equal(setenv("KILN_LIBEXEC", before, 1), 0);
+    free(before);
+    free(helper);
+    kiln_diag_clear(&diag);
+}
+
 int main(void)
 {
     if (getenv("KILN_LIBEXEC") == NULL) {
@@ -271,6 +292,7 @@ int main(void)
         TEST(reports_are_parsed_strictly),
         TEST(names_are_checked),
         TEST(without_the_helper_the_reason_is_given),
+        TEST(a_helper_that_does_not_start_is_not_a_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
