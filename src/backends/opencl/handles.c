@@ -15,6 +15,8 @@ static kiln_status create_listed(const kn_opencl_site *site, cl_program program,
                                  cl_kernel **out_kernels, size_t *out_count, kiln_diag *diag)
 {
     cl_uint count = 0;
+    *out_kernels = NULL;
+    *out_count = 0;
     cl_int code = site->api->clCreateKernelsInProgram(program, 0, NULL, &count);
     if (code != CL_SUCCESS) {
         return kn_opencl_fail(diag, doing, "clCreateKernelsInProgram", code);
@@ -34,15 +36,16 @@ static kiln_status create_listed(const kn_opencl_site *site, cl_program program,
     while (code == CL_SUCCESS && given < count && made[given] != NULL) {
         given++;
     }
-    *out_kernels = made;
-    *out_count = given;
-    if (code != CL_SUCCESS) {
-        return kn_opencl_fail(diag, doing, "clCreateKernelsInProgram", code);
+    if (code == CL_SUCCESS && given == count) {
+        *out_kernels = made;
+        *out_count = count;
+        return KILN_OK;
     }
-    return given == count ? KILN_OK
-                          : kiln_diag_set(diag, KILN_E_INTERNAL, "update the OpenCL driver", doing,
-                                          "the driver counts %u kernels and gives %zu",
-                                          (unsigned)count, given);
+    kn_opencl_handles_release(site->api, made, given);
+    return code != CL_SUCCESS ? kn_opencl_fail(diag, doing, "clCreateKernelsInProgram", code)
+                              : kiln_diag_set(diag, KILN_E_INTERNAL, "update the OpenCL driver",
+                                              doing, "the driver counts %u kernels and gives %zu",
+                                              (unsigned)count, given);
 }
 
 static size_t count_names(const char *names, size_t length)
@@ -54,9 +57,9 @@ static size_t count_names(const char *names, size_t length)
     return count;
 }
 
-static kiln_status create_named(const kn_opencl_site *site, cl_program program, const char *names,
-                                size_t length, cl_kernel **out_kernels, size_t *out_count,
-                                kiln_diag *diag)
+kiln_status kn_opencl_handles_named(const kn_opencl_site *site, cl_program program,
+                                    const char *names, size_t length, cl_kernel **out_kernels,
+                                    size_t *out_count, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     cl_kernel *made = calloc(count_names(names, length), sizeof(cl_kernel));
@@ -84,6 +87,11 @@ static kiln_status create_named(const kn_opencl_site *site, cl_program program, 
         at += size + 1;
     }
     free(name);
+    if (status != KILN_OK) {
+        kn_opencl_handles_release(site->api, made, count);
+        made = NULL;
+        count = 0;
+    }
     *out_kernels = made;
     *out_count = count;
     return status;
@@ -94,24 +102,17 @@ kiln_status kn_opencl_handles_create(const kn_opencl_site *site, cl_program prog
                                      size_t *out_count, kiln_diag *diag)
 {
     kn_strbuf asked;
-    bool named = length > 0;
-    *out_kernels = NULL;
-    *out_count = 0;
+    const bool can_name = site->api->clCreateKernel != NULL;
     kn_strbuf_init(&asked, 0);
-    if (!named && site->api->clCreateKernel != NULL) {
+    if (names == NULL && can_name) {
         kn_nvidia_names(site, program, &asked);
-        named = kn_strbuf_ok(&asked) && !kn_nvidia_lists_kernels(site, asked.length);
         names = kn_strbuf_text(&asked);
-        length = asked.length;
+        length = kn_strbuf_ok(&asked) ? asked.length : 0;
     }
     kiln_status status =
-        named ? create_named(site, program, names, length, out_kernels, out_count, diag)
-              : create_listed(site, program, out_kernels, out_count, diag);
-    if (status != KILN_OK) {
-        kn_opencl_handles_release(site->api, *out_kernels, *out_count);
-        *out_kernels = NULL;
-        *out_count = 0;
-    }
+        can_name && !kn_nvidia_lists_kernels(site, length)
+            ? kn_opencl_handles_named(site, program, names, length, out_kernels, out_count, diag)
+            : create_listed(site, program, out_kernels, out_count, diag);
     kn_strbuf_deinit(&asked);
     return status;
 }

@@ -301,9 +301,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const kn_opencl_kernel *)a)->name, ((const kn_opencl_kernel *)b)->name);
 }
 
-/* The names that a fact says, with ';' between them, where the driver must not be asked for its
- * own; nothing elsewhere. */
-static void list_names(const kn_opencl_site *site, const char *fact, size_t size, kn_strbuf *names)
+/* The names that a fact says, with ';' between them. */
+static void list_names(const char *fact, size_t size, kn_strbuf *names)
 {
     reader in = {fact, fact + size};
     uint64_t params = 0;
@@ -323,9 +322,6 @@ static void list_names(const kn_opencl_site *site, const char *fact, size_t size
             in.at = line != NULL ? line + 1 : in.end;
         }
     }
-    if (!kn_strbuf_ok(names) || kn_nvidia_lists_kernels(site, names->length)) {
-        names->length = 0;
-    }
 }
 
 static kiln_status create_all(const kn_opencl_site *site, cl_program program, const char *fact,
@@ -336,10 +332,11 @@ static kiln_status create_all(const kn_opencl_site *site, cl_program program, co
     size_t count = 0;
     kn_strbuf_init(&names, 0);
     if (fact != NULL) {
-        list_names(site, fact, fact_size, &names);
+        list_names(fact, fact_size, &names);
     }
-    kiln_status status = kn_opencl_handles_create(site, program, kn_strbuf_text(&names),
-                                                  names.length, &handles, &count, diag);
+    const bool known = fact != NULL && kn_strbuf_ok(&names);
+    kiln_status status = kn_opencl_handles_create(
+        site, program, known ? kn_strbuf_text(&names) : NULL, names.length, &handles, &count, diag);
     kn_strbuf_deinit(&names);
     kernels->items = calloc(count + 1u, sizeof(*kernels->items));
     if (status == KILN_OK && kernels->items == NULL) {

@@ -220,8 +220,8 @@ static bool has_kernels(const kn_opencl_site *site, cl_program program, const ch
 {
     cl_kernel *made = NULL;
     size_t count = 0;
-    const bool there = length > 0 && kn_opencl_handles_create(site, program, names, length, &made,
-                                                              &count, NULL) == KILN_OK;
+    const bool there = length > 0 && kn_opencl_handles_named(site, program, names, length, &made,
+                                                             &count, NULL) == KILN_OK;
     kn_opencl_handles_release(site->api, made, count);
     return there;
 }

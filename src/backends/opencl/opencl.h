@@ -100,11 +100,15 @@ kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program
 
 /* --- handles.c: the kernels of a program ------------------------------------------------------ */
 
-/* Makes kernels of a program that is built: those of `names`, with ';' between them, or with length
- * 0 all that it has. *out_kernels is malloc'ed. KILN_E_REJECTED: it lacks one of `names`. */
+/* Makes all kernels of a program that is built. `names`, with ';' between them, are all that it
+ * has, or NULL where they are not known. *out_kernels is malloc'ed, NULL on failure. */
 kiln_status kn_opencl_handles_create(const kn_opencl_site *site, cl_program program,
                                      const char *names, size_t length, cl_kernel **out_kernels,
                                      size_t *out_count, kiln_diag *diag);
+/* Makes each of `names` by its name. KILN_E_REJECTED: the program lacks one. */
+kiln_status kn_opencl_handles_named(const kn_opencl_site *site, cl_program program,
+                                    const char *names, size_t length, cl_kernel **out_kernels,
+                                    size_t *out_count, kiln_diag *diag);
 /* Releases them, and frees the list. */
 void kn_opencl_handles_release(const kn_opencl_api *api, cl_kernel *kernels, size_t count);
 
