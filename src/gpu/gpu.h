@@ -173,5 +173,7 @@ kiln_status kn_gpu_program_function(kn_gpu_program *program, const char *entry,
 /* An event of a queue: recorded at once; it has a start only where it is timed. */
 kiln_status kn_gpu_event_begin(kn_gpu_queue *queue, bool timed, void **out_event, kiln_diag *diag);
 kiln_status kn_gpu_event_end(kn_gpu_queue *queue, void *event, kiln_diag *diag);
+/* An untimed one, begun and ended: what the queue has to do by now. */
+kiln_status kn_gpu_event_mark(kn_gpu_queue *queue, void **out_event, kiln_diag *diag);
 
 #endif

@@ -118,21 +118,12 @@ static kiln_status finish_copy(kn_gpu_queue *queue, void **out_event, kiln_diag 
         return kn_gpu_check(device, device->driver->stream_synchronize(queue->stream),
                             device->vendor->calls.stream_synchronize, diag);
     }
-    void *event = NULL;
-    kiln_status status = kn_gpu_event_begin(queue, false, &event, diag);
-    if (status == KILN_OK) {
-        status = kn_gpu_event_end(queue, event, diag);
-    }
+    kiln_status status = kn_gpu_event_mark(queue, out_event, diag);
     if (status != KILN_OK) {
-        /* The copy is under way, and the caller, who is informed that it is not, may free its
-         * memory.
-         */
+        /* The copy is under way: a caller that hears otherwise may free its memory. */
         (void)device->driver->stream_synchronize(queue->stream);
-        kn_gpu_event_destroy(queue->device, event);
-        return status;
     }
-    *out_event = event;
-    return KILN_OK;
+    return status;
 }
 
 kiln_status kn_gpu_queue_write(void *opaque, void *buffer, size_t offset, const void *data,

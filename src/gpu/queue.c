@@ -84,18 +84,9 @@ kiln_status kn_gpu_queue_mark(void *handle, void **out_event, kiln_diag *diag)
     if (status != KILN_OK) {
         return status;
     }
-    void *event = NULL;
-    status = kn_gpu_event_begin(queue, false, &event, diag);
-    if (status == KILN_OK && event != NULL) {
-        status = kn_gpu_event_end(queue, event, diag);
-    }
+    status = kn_gpu_event_mark(queue, out_event, diag);
     queue->device->vendor->leave(queue->device, before);
-    if (status != KILN_OK) {
-        kn_gpu_event_destroy(queue->device, event);
-        return status;
-    }
-    *out_event = event;
-    return KILN_OK;
+    return status;
 }
 
 kiln_status kn_gpu_queue_finish(void *handle, kiln_diag *diag)
@@ -156,6 +147,21 @@ kiln_status kn_gpu_event_end(kn_gpu_queue *queue, void *handle, kiln_diag *diag)
     return kn_gpu_check(queue->device,
                         queue->device->driver->event_record(event->end, queue->stream),
                         queue->device->vendor->calls.event_record, diag);
+}
+
+kiln_status kn_gpu_event_mark(kn_gpu_queue *queue, void **out_event, kiln_diag *diag)
+{
+    void *event = NULL;
+    kiln_status status = kn_gpu_event_begin(queue, false, &event, diag);
+    if (status == KILN_OK && event != NULL) {
+        status = kn_gpu_event_end(queue, event, diag);
+    }
+    if (status != KILN_OK) {
+        kn_gpu_event_destroy(queue->device, event);
+        return status;
+    }
+    *out_event = event;
+    return KILN_OK;
 }
 
 bool kn_gpu_event_done(void *opaque, void *handle)

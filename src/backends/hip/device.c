@@ -189,8 +189,9 @@ kiln_status kn_hip_device_open(void *instance, uint32_t index, void **out_device
 {
     kn_hip *hip = (kn_hip *)instance;
     *out_device = NULL;
-    if (index >= hip->device_count) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "hip", "there is no device %u", index);
+    kiln_status status = kn_hip_check_index(hip, index, diag);
+    if (status != KILN_OK) {
+        return status;
     }
     hip_device *device = (hip_device *)calloc(1, sizeof(*device));
     if (device == NULL) {

@@ -140,6 +140,8 @@ void kn_hip_close(void *instance);
 
 /* runtime.c: opens HIP's runtime and lists its devices; the report says what became of it. */
 void kn_hip_runtime_open(kn_hip *hip, kiln_probe_report *report);
+/* KILN_E_INVALID for one that was not listed. */
+kiln_status kn_hip_check_index(const kn_hip *hip, uint32_t index, kiln_diag *diag);
 kiln_status kn_hip_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
                                kiln_diag *diag);
 bool kn_hip_device_arch(const kn_hip *hip, int ordinal, char out_arch[KN_HIP_TARGET]);

@@ -270,12 +270,20 @@ static void fill_limits(const kn_hip *hip, int ordinal, kiln_device_info *info)
     }
 }
 
+kiln_status kn_hip_check_index(const kn_hip *hip, uint32_t index, kiln_diag *diag)
+{
+    return index < hip->device_count
+               ? KILN_OK
+               : kiln_diag_set(diag, KILN_E_INVALID, NULL, "hip", "there is no device %u", index);
+}
+
 kiln_status kn_hip_device_info(void *instance, uint32_t index, kiln_device_info *out_info,
                                kiln_diag *diag)
 {
     const kn_hip *hip = (const kn_hip *)instance;
-    if (index >= hip->device_count) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "hip", "there is no device %u", index);
+    kiln_status status = kn_hip_check_index(hip, index, diag);
+    if (status != KILN_OK) {
+        return status;
     }
     const int ordinal = hip->devices[index].ordinal;
     kiln_device_info info = {.struct_size = sizeof(info), .index = index};

@@ -143,9 +143,9 @@ kiln_status kn_hip_target_of_device(void *instance, uint32_t device_index, kiln_
                                     kiln_diag *diag)
 {
     kn_hip *hip = (kn_hip *)instance;
-    if (device_index >= hip->device_count) {
-        return kiln_diag_set(diag, KILN_E_INVALID, NULL, "hip", "there is no device %u",
-                             device_index);
+    kiln_status status = kn_hip_check_index(hip, device_index, diag);
+    if (status != KILN_OK) {
+        return status;
     }
     out_target->has_device = true;
     out_target->device_index = device_index;
