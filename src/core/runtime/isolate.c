@@ -168,10 +168,11 @@ static kiln_status probe_in_child(const char *backend, const char *backend_path,
         status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "probing in a child process",
                                "only this process has the backend %s", backend);
     } else if (status == KILN_OK) {
-        if (result.exit_code != 0 || !kn_isolate_parse(result.out, out_report)) {
+        const bool whole = result.exit_code == 0 && kn_isolate_parse(result.out, out_report);
+        if (!whole && !result.timed_out && !has_begun(result.out)) {
+            status = fail_start(helper, &result, diag);
+        } else if (!whole) {
             report_ending(backend, &result, limit_ms, out_report);
-            status = result.timed_out || has_begun(result.out) ? KILN_OK
-                                                               : fail_start(helper, &result, diag);
         }
         out_report->probe_ns = kn_clock_now() - start;
     }

@@ -29,8 +29,7 @@ struct kiln_program {
     struct kn_background *background; /* it stands for another program, and has no handle */
     kiln_key first_key;               /* of the first stage; zeros where that bypassed the cache */
     kiln_build_info info;
-    kiln_blob
-        *blob; /* of the last stage, whose bytes the backend may use where they lie; or NULL */
+    kiln_blob *blob; /* of the last stage: the backend uses its bytes where they lie; or NULL */
     char *log;
     char *kernels; /* program_kernels.h; NULL: not known */
     size_t kernels_size;
