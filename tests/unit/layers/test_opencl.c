@@ -189,6 +189,29 @@ static void install_ptxas(const char *folder, const char *before)
     assert_int_equal(setenv("CUDA_PATH", folder, 1), 0);
 }
 
+typedef struct toolkit {
+    char *folder, *root;
+} toolkit;
+
+/* NVIDIA's driver with a cache, and a ptxas that does `before` first. */
+static toolkit begin_toolkit(void **state, const char *before, unsigned build_ms)
+{
+    const toolkit all = {kt_path((const char *)*state, "toolkit"),
+                         kt_path((const char *)*state, "cache")};
+    install_ptxas(all.folder, before);
+    begin(&(strictcl_manner){.devices = 1, .is_nvidia = true, .build_ms = build_ms});
+    session_open(all.root);
+    return all;
+}
+
+static void end_toolkit(toolkit all)
+{
+    end();
+    assert_int_equal(unsetenv("CUDA_PATH"), 0);
+    free(all.root);
+    free(all.folder);
+}
+
 /* What the application gets of a build's binary. */
 static size_t read_binary_of(cl_program program, unsigned char out[1024])
 {
@@ -209,11 +232,7 @@ static size_t read_binary_of(cl_program program, unsigned char out[1024])
 static void code_is_loaded_and_PTX_is_given(void **state)
 {
     unsigned char first[1024] = {0}, later[1024] = {0};
-    char *folder = kt_path((const char *)*state, "toolkit");
-    char *root = kt_path((const char *)*state, "cache");
-    install_ptxas(folder, "");
-    begin(&(strictcl_manner){.devices = 1, .is_nvidia = true});
-    session_open(root);
+    const toolkit all = begin_toolkit(state, "", 0);
     cl_program program = create(nvidia_text);
     assert_int_equal(build(program, ""), CL_SUCCESS);
     const size_t size = read_binary_of(program, first);
@@ -231,27 +250,19 @@ static void code_is_loaded_and_PTX_is_given(void **state)
         kn_opencl_kept_finish(kn_session_cache());
     }
     assert_int_equal(strictcl_count().compiled, 1);
-    end();
-    assert_int_equal(unsetenv("CUDA_PATH"), 0);
-    free(root);
-    free(folder);
+    end_toolkit(all);
 }
 
 /* NVIDIA's driver writes past its memory when it is asked for a list of long names. Compiled, as
- * PTX from the cache and as machine code: the program has its kernel, and nobody asks for a list.
- */
+ * PTX from the cache and as machine code: it has its kernel, and nobody asks for a list. */
 static void NVIDIA_is_not_asked_for_a_list_of_long_names(void **state)
 {
     char name[301] = "", long_text[1024];
-    char *folder = kt_path((const char *)*state, "toolkit");
-    char *root = kt_path((const char *)*state, "cache");
     memset(name, 'k', sizeof(name) - 1);
     (void)snprintf(long_text, sizeof(long_text),
                    "// .version 9.0 .target sm_90, .entry %s(\n__kernel %s(int *out) {}\n", name,
                    name);
-    install_ptxas(folder, "");
-    begin(&(strictcl_manner){.devices = 1, .is_nvidia = true});
-    session_open(root);
+    const toolkit all = begin_toolkit(state, "", 0);
     for (size_t i = 0; i < 4; i++) {
         cl_int code = CL_SUCCESS;
         cl_program program = create(long_text);
@@ -264,21 +275,14 @@ static void NVIDIA_is_not_asked_for_a_list_of_long_names(void **state)
         kn_opencl_kept_finish(kn_session_cache());
     }
     assert_int_equal(strictcl_count().compiled, 1);
-    end();
-    assert_int_equal(unsetenv("CUDA_PATH"), 0);
-    free(root);
-    free(folder);
+    end_toolkit(all);
 }
 
 /* A program may end long before its code is made. The end of one that has loaded the text waits as
  * long as that took: otherwise each start would begin to make it, and none would have it. */
 static void the_end_waits_as_long_as_it_is_worth(void **state)
 {
-    char *folder = kt_path((const char *)*state, "toolkit");
-    char *root = kt_path((const char *)*state, "cache");
-    install_ptxas(folder, "sleep 1\\n");
-    begin(&(strictcl_manner){.devices = 1, .is_nvidia = true, .build_ms = 1500});
-    session_open(root);
+    const toolkit all = begin_toolkit(state, "sleep 1\\n", 1500);
     for (size_t i = 0; i < 3; i++) {
         cl_program program = create(nvidia_text);
         assert_int_equal(build(program, ""), CL_SUCCESS);
@@ -287,10 +291,7 @@ static void the_end_waits_as_long_as_it_is_worth(void **state)
         kn_opencl_kept_finish(kn_session_cache());
     }
     assert_int_equal(strictcl_count().compiled, 1);
-    end();
-    assert_int_equal(unsetenv("CUDA_PATH"), 0);
-    free(root);
-    free(folder);
+    end_toolkit(all);
 }
 
 /* --- several devices -------------------------------------------------------------------------- */
