@@ -1,5 +1,5 @@
 /* SHA-256 by Nettle: as fast as OpenSSL within a seventh, and loaded in a tenth of a millisecond
- * (docs/decisions/0005-sha256-by-nettle.md). This file must not know what is digested. */
+ * (docs/decisions/0019-sha256-by-nettle.md). This file must not know what is digested. */
 #include "key/digest.h"
 
 #include <stdlib.h>

@@ -73,7 +73,7 @@ exec_sites exec_sites_list(cli_pool *pool, const char *program)
         for (size_t j = 0; j < 2 && folders[j] != NULL; j++) {
             char *pattern = pool_format(pool, "%s/%s", folders[j], places[i]);
             const bool repeated = j > 0 && strcmp(folders[0], folders[1]) == 0;
-            /* A pattern lists a directory as large as /usr/lib: those without a match do so once.
+            /* A pattern lists a directory as large as /usr/lib: one without a match does so once.
              */
             add_pattern(&sites, !repeated && match_pattern(pool, pattern) != NULL ? pattern : NULL);
         }

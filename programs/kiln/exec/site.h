@@ -14,8 +14,7 @@ typedef struct exec_sites {
 /* The directories of $PYTHONPATH and of `program`; none where it is NULL, or without memory. */
 exec_sites exec_sites_list(cli_pool *pool, const char *program);
 
-/* The first file there is of `below`, names below a directory of packages. NULL if there is none.
- */
+/* The first file that exists of `below`, names below a directory of packages; or NULL. */
 char *exec_site_find(cli_pool *pool, const exec_sites *sites, const char *const *below,
                      size_t count);
 

@@ -1,5 +1,4 @@
-/* Where Windows starts the command: its arguments, as UTF-8 whatever the code page, go to main().
- */
+/* Where Windows starts the command: main() gets its arguments as UTF-8, whatever the code page. */
 #include <stdio.h>
 #include <stdlib.h>
 
