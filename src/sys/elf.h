@@ -20,7 +20,10 @@ typedef struct kn_elf_facts {
     uint64_t size;      /* of the file */
 } kn_elf_facts;
 
-/* Reads the header, the program headers and the notes of a file. KILN_MISS (no diag) if there is no
+/* On Windows, where libraries are PE files: the same of those, build_id being the identity that
+ * kn_module_of_address gives, type 0.
+ *
+ * Reads the header, the program headers and the notes of a file. KILN_MISS (no diag) if there is no
  * such file, KILN_E_INVALID if it is not an ELF file of this machine's byte order, KILN_E_IO. */
 kiln_status kn_elf_inspect(const char *path, kn_elf_facts *out_facts, kiln_diag *diag);
 

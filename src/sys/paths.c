@@ -234,6 +234,11 @@ char *kn_paths_own_module(void)
     return kn_text_copy(path);
 }
 
+char *kn_paths_own_program(void)
+{
+    return kn_path_resolve("/proc/self/exe");
+}
+
 static bool is_program(const char *path)
 {
     struct stat facts;

@@ -24,6 +24,8 @@ kiln_status kn_paths_claim_root(const char *path, kiln_diag *diag);
  * or NULL. */
 char *kn_paths_temporary(void);
 char *kn_paths_own_module(void);
+/* The file that this process runs; malloc'ed or NULL. */
+char *kn_paths_own_program(void);
 
 /* One of kiln's own helper programs (kiln-probe, kiln-nvrtc): in $KILN_LIBEXEC, where this module's
  * installation has it, or in its build tree; malloc'ed, or NULL. */

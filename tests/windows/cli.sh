@@ -27,7 +27,7 @@ export WINEDEBUG=-all
 $compiler
 export WINEDLLOVERRIDES='mscoree,mshtml,winemenubuilder.exe,vulkan-1='
 export LC_ALL=C.UTF-8 # how Wine reads arguments and names
-for name in KILN_CACHE_DIR KILN_PACKS KILN_TRACE KILN_RECORD XDG_CACHE_HOME; do
+for name in KILN_CACHE_DIR KILN_PACKS KILN_TRACE KILN_RECORD XDG_CACHE_HOME CUDA_PATH FAKENVRTC_LOG; do
     eval "value=\\\${\$name:-}"
     case \$value in
     /*) export "\$name=\$(printf '%s' "\$value" | sed 's#:#;#g; s#^/#Z:/#; s#;/#;Z:/#g')" ;;

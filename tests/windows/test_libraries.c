@@ -5,6 +5,7 @@
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 #include "sys/dylib.h"
+#include "sys/elf.h"
 #include "sys/file.h"
 
 typedef struct calls {
@@ -121,6 +122,54 @@ static void modules_are_told_with_their_identity(void **state)
     assert_true(selected.own == 1 && selected.count == closure.count);
 }
 
+/* Keys name a compiler by its file; what was mapped is compared with that before anything is kept.
+ */
+static void a_file_has_the_identity_of_its_module(void **state)
+{
+    static const char here = 0;
+    char path[512], id[64];
+    kn_elf_facts facts;
+    kn_dylib *lib = NULL;
+    kiln_probe_outcome outcome = KILN_PROBE_FAILED;
+    (void)state;
+    assert_true(kn_module_of_address(&here, path, sizeof path, id, sizeof id));
+    assert_int_equal(strlen(id), 40); /* linked with --build-id: a GUID and a count */
+    assert_int_equal(kn_elf_inspect(path, &facts, NULL), KILN_OK);
+    assert_string_equal(facts.build_id, id);
+    assert_int_equal(facts.bits, 64);
+    assert_int_equal(open_one("version.dll", &lib, &outcome, NULL), KILN_OK);
+    assert_true(kn_module_of_address(kn_dylib_symbol(lib, "GetFileVersionInfoW"), path, sizeof path,
+                                     id, sizeof id));
+    assert_int_equal(kn_elf_inspect(path, &facts, NULL), KILN_OK);
+    assert_string_equal(facts.build_id, id);
+    kn_dylib_close(lib);
+}
+
+/* A file may be anything, and end anywhere. */
+static void a_damaged_file_is_refused(void **state)
+{
+    static const char here = 0;
+    char *path = kt_path(*state, "cut.dll");
+    char own[512], id[64];
+    kn_elf_facts facts;
+    void *data = NULL;
+    size_t size = 0;
+    kn_file_facts whole;
+    assert_int_equal(kn_elf_inspect(path, &facts, NULL), KILN_MISS);
+    assert_true(kn_module_of_address(&here, own, sizeof own, id, sizeof id));
+    assert_int_equal(kn_file_read(own, (size_t)64 << 20, false, &data, &size, &whole, NULL),
+                     KILN_OK);
+    for (size_t length = 1; length < 1024; length += length < 64 ? 9 : 101) {
+        kt_file_write(path, data, length);
+        assert_int_equal(kn_elf_inspect(path, &facts, NULL), KILN_E_INVALID);
+    }
+    kt_file_write(path, data, 4096); /* the headers are there, what they name is not */
+    assert_int_equal(kn_elf_inspect(path, &facts, NULL), KILN_OK);
+    assert_true(strlen(facts.build_id) == 24);
+    free(data);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +178,9 @@ int main(void)
                                         kt_tmpdir_setup, kt_tmpdir_teardown),
         cmocka_unit_test(binding_names_what_is_absent),
         cmocka_unit_test(modules_are_told_with_their_identity),
+        cmocka_unit_test(a_file_has_the_identity_of_its_module),
+        cmocka_unit_test_setup_teardown(a_damaged_file_is_refused, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backends/cuda/helper.h"
-#include "backends/cuda/instance.h"
+#include "backends/cuda/locate.h"
 #include "backends/cuda/options.h"
 #include "base/diag.h"
 #include "base/strbuf.h"
@@ -111,22 +111,23 @@ static void build_options(const kn_cuda *cuda, const kiln_compile_request *reque
 /* NVRTC searches the directory of the source's name by itself: the current one, for a plain name.
  * kiln gives every directory that is meant, so the name it gives lies in a directory that is not
  * there. (--no-source-include would also keep headers from finding those next to them.) */
-static const char nowhere[] = "/.kiln-no-folder/";
-
 static char *name_nowhere(const kiln_source *source)
 {
-    return kn_path_join(nowhere, source->name != NULL ? kn_path_name(source->name) : "kernel");
+    return kn_path_join(kn_cuda_names.nowhere,
+                        source->name != NULL ? kn_path_name(source->name) : "kernel");
 }
 
 /* Takes that directory out of a log, so that it names the source as its author does. */
 static void clean_log(kn_cuda_answer *answer)
 {
+    const char *nowhere = kn_cuda_names.nowhere;
+    const size_t length = strlen(nowhere);
     char *at = answer->log == NULL ? NULL : strstr(answer->log, nowhere);
     if (at == NULL) {
         return;
     }
     for (; at != NULL; at = strstr(at, nowhere)) {
-        memmove(at, at + sizeof(nowhere) - 1, strlen(at + sizeof(nowhere) - 1) + 1);
+        memmove(at, at + length, strlen(at + length) + 1);
     }
     answer->log_length = strlen(answer->log);
 }

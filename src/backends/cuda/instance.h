@@ -82,7 +82,8 @@ typedef struct kn_cuda_device {
     CUcontext context; /* the primary one, shared with the host program's runtime */
 } kn_cuda_device;
 
-/* locate.c: candidates for libcuda (NULL-terminated), and the toolkit by files. */
+/* places.c, places_windows.c: candidates for libcuda (NULL-terminated), and the toolkit by files.
+ */
 const char *const *kn_cuda_driver_names(void);
 void kn_cuda_toolkit_find(kn_cuda_toolkit *out_toolkit);
 

@@ -3,7 +3,7 @@
  * identity. */
 #include <string.h>
 
-#include "backends/cuda/instance.h"
+#include "backends/cuda/locate.h"
 
 static kiln_status check_image(const kn_cuda_file *file, const void *address, kiln_diag *diag)
 {
@@ -48,12 +48,12 @@ static kiln_status open_nvrtc(kn_cuda *cuda, kiln_diag *diag)
     if (toolkit->nvrtc.path[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                              "install the CUDA toolkit's NVRTC (cuda-nvrtc), or set CUDA_PATH",
-                             "NVRTC", "no libnvrtc.so was found");
+                             "NVRTC", "no %s was found", kn_cuda_names.shown[KN_CUDA_NVRTC]);
     }
     if (toolkit->builtins.path[0] == '\0') {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                             "install the libnvrtc-builtins of the same version next to it",
-                             toolkit->nvrtc.path, "its libnvrtc-builtins was not found");
+        return kiln_diag_set(
+            diag, KILN_E_UNAVAILABLE, "install the builtins of the same version next to it",
+            toolkit->nvrtc.path, "its %s was not found", kn_cuda_names.shown[KN_CUDA_BUILTINS]);
     }
     if (cuda->builtins_lib == NULL) {
         /* NVRTC opens its builtins by bare name; once mapped from its own directory that name finds
@@ -95,7 +95,8 @@ kiln_status kn_cuda_nvjitlink_get(kn_cuda *cuda, const kn_cuda_nvjitlink **out_l
     if (cuda->toolkit.nvjitlink.path[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                              "install the CUDA toolkit's nvJitLink, or compile without -dlto",
-                             "link-time optimisation", "no libnvJitLink.so next to NVRTC");
+                             "link-time optimisation", "no %s next to NVRTC",
+                             kn_cuda_names.shown[KN_CUDA_NVJITLINK]);
     }
     kn_mutex_lock(&cuda->lock);
     if (cuda->nvjitlink_lib == NULL) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/instance.h"
+#include "backends/cuda/locate.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/clock.h"
@@ -189,8 +189,8 @@ static void report_toolkit(const kn_cuda *cuda, kiln_probe_report *report)
     if (toolkit->nvrtc.path[0] == '\0') {
         kn_text_put(text, sizeof(text), "; no NVRTC found, so CUDA C++ cannot be compiled here");
     } else if (toolkit->builtins.path[0] == '\0') {
-        kn_text_putf(text, sizeof(text), "; NVRTC found (%.160s) but not its libnvrtc-builtins",
-                     toolkit->nvrtc.path);
+        kn_text_putf(text, sizeof(text), "; NVRTC found (%.160s) but not its %s",
+                     toolkit->nvrtc.path, kn_cuda_names.shown[KN_CUDA_BUILTINS]);
     } else {
         kn_text_putf(text, sizeof(text), "; NVRTC %d.%d", toolkit->major, toolkit->minor);
     }

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "sys/dylib.h"
+#include "sys/windows/loaded.h"
 #include "sys/windows/wide.h"
 
 #define MAX_MODULES 4096
@@ -42,24 +43,18 @@ static const void *table_of(HMODULE module, unsigned which, size_t *out_size)
     return image_of(module) + where->VirtualAddress;
 }
 
-/* "RSDS", a GUID and a count: what names a build to debuggers. */
-typedef struct code_view {
-    char magic[4];
-    unsigned char id[20];
-} code_view;
-
 static bool read_debug_id(HMODULE module, char *build_id)
 {
     size_t size = 0;
     const IMAGE_DEBUG_DIRECTORY *rows = table_of(module, IMAGE_DIRECTORY_ENTRY_DEBUG, &size);
     for (size_t i = 0; rows != NULL && i < size / sizeof *rows; i++) {
-        code_view record;
+        kn_code_view record;
         if (rows[i].Type != IMAGE_DEBUG_TYPE_CODEVIEW || rows[i].SizeOfData < sizeof record ||
             rows[i].AddressOfRawData == 0) {
             continue;
         }
         memcpy(&record, image_of(module) + rows[i].AddressOfRawData, sizeof record);
-        if (memcmp(record.magic, "RSDS", sizeof record.magic) == 0) {
+        if (kn_code_view_is_one(&record)) {
             kn_hex_encode(record.id, sizeof record.id, build_id);
             return true;
         }
@@ -71,16 +66,9 @@ static bool read_debug_id(HMODULE module, char *build_id)
 static void read_build_id(HMODULE module, char build_id[ID_TEXT])
 {
     const IMAGE_NT_HEADERS *headers = headers_of(module);
-    unsigned long size = headers->OptionalHeader.SizeOfImage;
-    unsigned long stamp = headers->FileHeader.TimeDateStamp;
-    unsigned long sum = headers->OptionalHeader.CheckSum;
-    if (read_debug_id(module, build_id)) {
-        return;
-    }
-    if (stamp != 0 || sum != 0) {
-        kn_text_putf(build_id, ID_TEXT, "%08lx%08lx%08lx", stamp, sum, size);
-    } else {
-        kn_text_putf(build_id, ID_TEXT, "noid:%lu", size);
+    if (!read_debug_id(module, build_id) && !kn_link_name(headers, build_id, ID_TEXT)) {
+        kn_text_putf(build_id, ID_TEXT, "noid:%lu",
+                     (unsigned long)headers->OptionalHeader.SizeOfImage);
     }
 }
 

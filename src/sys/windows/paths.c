@@ -233,6 +233,15 @@ char *kn_paths_own_module(void)
     return kn_text_copy(path);
 }
 
+char *kn_paths_own_program(void)
+{
+    wchar_t *wide = malloc(PATH_ROOM * sizeof *wide);
+    DWORD length = wide != NULL ? GetModuleFileNameW(NULL, wide, PATH_ROOM) : 0;
+    char *path = length > 0 && length < PATH_ROOM ? kn_narrow_path(wide) : NULL;
+    free(wide);
+    return path;
+}
+
 static bool is_file(const char *path)
 {
     kn_file_facts facts;
