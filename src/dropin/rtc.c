@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "core/runtime/driver.h"
 #include "core/walk/build.h"
+#include "dropin/rtc_compilers.h"
 #include "hal/artifact.h"
 #include "hal/registry.h"
 
@@ -193,23 +194,47 @@ static kiln_status compile_source(const kn_rtc_kind *kind, kiln_cache *cache, kn
     return status;
 }
 
+/* With a driver of its own, so that a toolkit that was exchanged is noticed at each call. */
+static kiln_status compile_with(const kn_rtc_kind *kind, const kiln_backend *backend,
+                                kiln_cache *cache, const kn_rtc_request *request,
+                                const parsed_options *parsed, kn_rtc_result *out_result,
+                                kiln_diag *diag)
+{
+    kiln_probe_report report;
+    kn_driver *driver = (kn_driver *)calloc(1, sizeof(*driver));
+    if (driver == NULL) {
+        return kn_no_memory(diag, kind->call);
+    }
+    kiln_status status = kn_driver_open_compiler(driver, backend, cache, &report, diag);
+    if (status != KILN_OK) {
+        free(driver);
+        return status;
+    }
+    status = compile_source(kind, cache, driver, request, parsed, out_result, diag);
+    if (status == KILN_OK ? out_result->origin == KILN_ORIGIN_COMPILED : status == KILN_E_COMPILE) {
+        kn_rtc_compilers_keep(cache, driver);
+    } else {
+        kn_rtc_driver_destroy(driver);
+    }
+    return status;
+}
+
 static kiln_status compile_parsed(const kn_rtc_kind *kind, kiln_cache *cache,
                                   const kn_rtc_request *request, const parsed_options *parsed,
                                   kn_rtc_result *out_result, kiln_diag *diag)
 {
-    kn_driver driver;
-    kiln_probe_report report;
-    driver.left_out[0] = '\0';
     kn_drivers_register(NULL, NULL, NULL);
     const kiln_backend *backend = kn_registry_find(kind->backend);
-    kiln_status status =
-        backend != NULL
-            ? kn_driver_open_compiler(&driver, backend, cache, &report, diag)
-            : kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, kind->call,
-                            "this kiln was built without its %s backend", kind->backend);
-    if (status == KILN_OK) {
-        status = compile_source(kind, cache, &driver, request, parsed, out_result, diag);
-        kn_driver_close(&driver);
+    if (backend == NULL) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, kind->call,
+                             "this kiln was built without its %s backend", kind->backend);
+    }
+    kiln_status status = compile_with(kind, backend, cache, request, parsed, out_result, diag);
+    /* A compiler that is kept hides the one that was installed in its place. */
+    if (status == KILN_E_UNAVAILABLE && kn_rtc_compilers_drop(cache, backend)) {
+        kn_rtc_result_deinit(out_result);
+        kiln_diag_clear(diag);
+        status = compile_with(kind, backend, cache, request, parsed, out_result, diag);
     }
     return status;
 }

@@ -4,17 +4,71 @@
 #include <string.h>
 
 #include "backends/cuda/locate.h"
+#include "base/diag.h"
+
+static bool is_other_image(const kn_cuda_file *file, const char *build_id)
+{
+    return strcmp(build_id, file->build_id) != 0 && strncmp(build_id, "noid:", 5) != 0;
+}
+
+static kiln_status say_replaced(const kn_cuda_file *file, kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "start the program again", file->path,
+                         "the library was replaced while this process was running");
+}
 
 static kiln_status check_image(const kn_cuda_file *file, const void *address, kiln_diag *diag)
 {
     char path[KN_CUDA_PATH];
     char build_id[KN_CUDA_ID];
     if (kn_module_of_address(address, path, sizeof(path), build_id, sizeof(build_id)) &&
-        strcmp(build_id, file->build_id) != 0 && strncmp(build_id, "noid:", 5) != 0) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "start the program again", file->path,
-                             "the library was replaced while this process was running");
+        is_other_image(file, build_id)) {
+        return say_replaced(file, diag);
     }
     return KILN_OK;
+}
+
+/* The image of a library that has no function to ask for. */
+typedef struct mapped_file {
+    const kn_cuda_file *file;
+    bool other;
+} mapped_file;
+
+static kn_module_choice choose_file(void *user, const char *path)
+{
+    const mapped_file *mapped = (const mapped_file *)user;
+    return strcmp(path, mapped->file->path) == 0 ? KN_MODULE_ITSELF : KN_MODULE_NO;
+}
+
+static void compare_image(void *user, const char *path, const char *build_id)
+{
+    mapped_file *mapped = (mapped_file *)user;
+    (void)path;
+    mapped->other = is_other_image(mapped->file, build_id);
+}
+
+static kiln_status open_builtins(kn_cuda *cuda, kiln_diag *diag)
+{
+    /* NVRTC opens its builtins by bare name; once mapped from its own directory that name finds
+     * them. */
+    const kn_cuda_file *file = &cuda->toolkit.builtins;
+    const char *const names[] = {file->path, NULL};
+    kiln_probe_outcome outcome = KILN_PROBE_FAILED;
+    mapped_file mapped = {file, false};
+    kiln_status status = kn_dylib_open(names, &cuda->builtins_lib, &outcome, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (!kn_module_select(choose_file, compare_image, &mapped)) {
+        status = kn_no_memory(diag, file->path);
+    } else if (mapped.other) {
+        status = say_replaced(file, diag);
+    }
+    if (status != KILN_OK) {
+        kn_dylib_close(cuda->builtins_lib);
+        cuda->builtins_lib = NULL;
+    }
+    return status;
 }
 
 static kiln_status open_bound(const kn_cuda_file *file, const kn_symbol *symbols, size_t count,
@@ -55,15 +109,9 @@ static kiln_status open_nvrtc(kn_cuda *cuda, kiln_diag *diag)
             diag, KILN_E_UNAVAILABLE, "install the builtins of the same version next to it",
             toolkit->nvrtc.path, "its %s was not found", kn_cuda_names.shown[KN_CUDA_BUILTINS]);
     }
-    if (cuda->builtins_lib == NULL) {
-        /* NVRTC opens its builtins by bare name; once mapped from its own directory that name finds
-         * them. */
-        const char *const names[] = {toolkit->builtins.path, NULL};
-        kiln_probe_outcome outcome = KILN_PROBE_FAILED;
-        kiln_status status = kn_dylib_open(names, &cuda->builtins_lib, &outcome, diag);
-        if (status != KILN_OK) {
-            return status;
-        }
+    kiln_status status = cuda->builtins_lib != NULL ? KILN_OK : open_builtins(cuda, diag);
+    if (status != KILN_OK) {
+        return status;
     }
     return open_bound(&toolkit->nvrtc, kn_cuda_nvrtc_symbols, kn_cuda_nvrtc_symbol_count,
                       (uint32_t)(toolkit->major * 1000 + toolkit->minor * 10), &cuda->nvrtc,

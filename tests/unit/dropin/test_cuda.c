@@ -1,7 +1,9 @@
 /* kiln/cuda.h on the fake NVRTC. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <kiln/cuda.h>
 
@@ -134,6 +136,83 @@ static void headers_in_memory_and_PTX(void **state)
     kiln_cache_destroy(cache);
 }
 
+/* What a variable of a mapped library holds; -1 where none is mapped from that file. */
+static int mapped_value(const char *path, const char *variable)
+{
+    int value = -1;
+    void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    if (library != NULL) {
+        const void *symbol = dlsym(library, variable);
+        assert_non_null(symbol);
+        memcpy(&value, symbol, sizeof(value));
+        assert_int_equal(dlclose(library), 0);
+    }
+    return value;
+}
+
+static void put_library(const char *variant, const char *name, const char *folder)
+{
+    char from[1024];
+    char fresh[1024];
+    char to[1024];
+    size_t size = 0;
+    (void)snprintf(from, sizeof(from), KILN_FAKECUDA_FOLDER "/%s/lib64/%s", variant, name);
+    (void)snprintf(fresh, sizeof(fresh), "%s/fresh", folder);
+    (void)snprintf(to, sizeof(to), "%s/%s", folder, name);
+    char *bytes = kt_file_read(from, &size);
+    assert_non_null(bytes);
+    kt_file_write(fresh, bytes, size);
+    assert_int_equal(rename(fresh, to), 0); /* as an installer does: the old file stays mapped */
+    free(bytes);
+}
+
+/* What was mapped for a compile serves the next ones of the cache; a toolkit that is installed in
+ * its place is noticed, each library of it. */
+static void K8_a_compiler_stays_open_until_it_is_exchanged(void **state)
+{
+    static const char *const options[] = {"-arch=sm_90"};
+    static const char nvrtc[] = "libnvrtc.so.13";
+    static const char builtins[] = "libnvrtc-builtins.so.13.0";
+    char *before = strdup(getenv("CUDA_PATH"));
+    char *toolkit = kt_path((const char *)*state, "exchanged");
+    char *folder = kt_path((const char *)*state, "exchanged/lib64");
+    char *nvrtc_path = kt_path(folder, nvrtc);
+    char *builtins_path = kt_path(folder, builtins);
+    kiln_header header = {"factor.h", "#define FACTOR 2\n", 17};
+    kiln_nvrtc_request request = request_for(options, 1);
+    request.headers = &header;
+    request.header_count = 1;
+    assert_int_equal(mkdir(toolkit, 0700), 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    put_library("toolkit", nvrtc, folder);
+    put_library("toolkit", builtins, folder);
+    assert_int_equal(setenv("CUDA_PATH", toolkit, 1), 0);
+    kiln_cache *cache = open_cache((const char *)*state, "kept");
+    compile(cache, &request, KILN_ORIGIN_COMPILED, false);
+    assert_int_equal(mapped_value(nvrtc_path, "fakenvrtc_salt"), 0);
+    compile(cache, &request, KILN_ORIGIN_MEMORY, false);
+    assert_int_equal(mapped_value(nvrtc_path, "fakenvrtc_salt"), 0);
+
+    put_library("toolkit_next", nvrtc, folder);
+    compile(cache, &request, KILN_ORIGIN_COMPILED, false);
+    assert_int_equal(mapped_value(nvrtc_path, "fakenvrtc_salt"), 1);
+    assert_int_equal(mapped_value(builtins_path, "fakenvrtc_builtins"), 1);
+    put_library("toolkit_next", builtins, folder);
+    compile(cache, &request, KILN_ORIGIN_COMPILED, false);
+    assert_int_equal(mapped_value(builtins_path, "fakenvrtc_builtins"), 2);
+    compile(cache, &request, KILN_ORIGIN_MEMORY, false);
+
+    kiln_cache_destroy(cache);
+    assert_int_equal(mapped_value(nvrtc_path, "fakenvrtc_salt"), -1);
+    assert_int_equal(mapped_value(builtins_path, "fakenvrtc_builtins"), -1);
+    assert_int_equal(setenv("CUDA_PATH", before, 1), 0);
+    free(builtins_path);
+    free(nvrtc_path);
+    free(folder);
+    free(toolkit);
+    free(before);
+}
+
 static void wrong_requests_are_refused(void **state)
 {
     static const char *const options[] = {"-DFACTOR=1"};
@@ -162,6 +241,7 @@ int main(void)
         cmocka_unit_test(K9_a_hit_gives_what_a_compile_gave),
         cmocka_unit_test(K9_long_name_expressions_keep_theirs),
         cmocka_unit_test(headers_in_memory_and_PTX),
+        cmocka_unit_test(K8_a_compiler_stays_open_until_it_is_exchanged),
         cmocka_unit_test(wrong_requests_are_refused),
     };
     return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
