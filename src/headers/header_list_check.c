@@ -144,14 +144,15 @@ static kiln_status check_rows(check *c, const kn_header_list_directory *row,
     return status;
 }
 
-/* True for one header, or for one absent place that is in the place's own directory. */
+/* True for one header or two, or for one absent place that is in the place's own directory. */
 static bool has_few_rows(const kn_header_list *list, const kn_header_list_directory *row)
 {
     if (row->first_header == 0) {
         return row->length == 0 &&
                (row->first_absent == 0 || list->absent[row->first_absent - 1].next == 0);
     }
-    return row->first_absent == 0 && list->headers[row->first_header - 1].place.next == 0;
+    const uint32_t second = list->headers[row->first_header - 1].place.next;
+    return row->first_absent == 0 && (second == 0 || list->headers[second - 1].place.next == 0);
 }
 
 static kiln_status check_folder(check *c, const kn_header_list_directory *row)

@@ -5,13 +5,12 @@
 
 #include "backends/cuda/instance.h"
 #include "base/diag.h"
-#include "sys/process.h"
 
 kiln_status kn_cuda_enter(const kn_gpu_device *opaque, int *out_before, kiln_diag *diag)
 {
     const kn_cuda_device *device = (const kn_cuda_device *)opaque;
     (void)out_before; /* the driver keeps a stack of contexts */
-    if (device->cuda->process != kn_process_id()) {
+    if (kn_fork_noticed(&device->cuda->guard)) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "create the runtime in the child", "cuda",
                              "CUDA was initialised before fork() and cannot be used in the child");
     }
@@ -103,7 +102,7 @@ void kn_cuda_device_close(void *opaque)
     if (device == NULL) {
         return;
     }
-    if (device->cuda->process == kn_process_id()) {
+    if (!kn_fork_noticed(&device->cuda->guard)) {
         (void)device->cuda->driver.cuDevicePrimaryCtxRelease_v2(device->base.ordinal);
     }
     free(device);

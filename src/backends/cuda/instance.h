@@ -11,6 +11,7 @@
 #include "gpu/gpu.h"
 #include "kiln/sys/backend.h"
 #include "sys/dylib.h"
+#include "sys/fork.h"
 #include "sys/thread.h"
 
 #define X(since, need, ret, name, args) ret(*name) args;
@@ -51,7 +52,7 @@ typedef struct kn_cuda_toolkit {
 
 typedef struct kn_cuda {
     const kiln_host *host;
-    uint32_t process; /* that called cuInit: a forked child must not use the driver */
+    kn_fork_guard guard; /* of cuInit: a forked child must not use the driver */
 
     kn_dylib *driver_lib;
     kn_cuda_driver driver; /* usable when driver_version > 0 */

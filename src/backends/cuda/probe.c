@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "sys/clock.h"
 #include "sys/file.h"
-#include "sys/process.h"
 
 static void answer_probe(kiln_probe_report *report, kiln_probe_outcome outcome, const char *fix,
                          const char *why)
@@ -212,7 +211,7 @@ kiln_status kn_cuda_open(const kiln_host *host, void **out_instance, kiln_probe_
     }
     const uint64_t start = kn_clock_now();
     cuda->host = host;
-    cuda->process = kn_process_id();
+    kn_fork_guard_init(&cuda->guard);
     kn_mutex_init(&cuda->lock);
     kn_text_put(report->backend, sizeof(report->backend), "cuda");
     if (host->compile_only) {
@@ -247,6 +246,7 @@ void kn_cuda_close(void *instance)
     kn_dylib_close(cuda->builtins_lib);
     kn_dylib_retire(cuda->driver_lib); /* it has threads and exit handlers from cuInit on */
     kn_mutex_deinit(&cuda->lock);
+    kn_fork_guard_deinit(&cuda->guard);
     free(cuda);
 }
 

@@ -101,6 +101,12 @@ typedef struct manner {
     bool below; /* memory is asked last */
 } manner;
 
+typedef struct question {
+    const kiln_key *key;
+    const char *target; /* NULL: not known */
+    manner how;
+} question;
+
 static kiln_blob *get_from_memory(kn_stack *stack, const kiln_key *key, bool note)
 {
     if (stack->memory == NULL) {
@@ -109,9 +115,50 @@ static kiln_blob *get_from_memory(kn_stack *stack, const kiln_key *key, bool not
     return note ? kn_mem_get_uncounted(stack->memory, key) : kn_mem_get(stack->memory, key);
 }
 
+static kiln_status get_from_tier(kn_stack *stack, size_t index, const question *q,
+                                 kiln_blob **out_blob, kiln_origin *out_origin)
+{
+    const kn_tier *tier = &stack->tiers[index];
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_status status = tier->ops->get(tier->self, q->key, q->target, out_blob, &diag);
+    if (status == KILN_OK) {
+        if (!q->how.note) {
+            count_stack_hit(stack, tier->ops->origin, *out_blob);
+        }
+        promote_blob(stack, q->key, *out_blob, index);
+        *out_origin = tier->ops->origin;
+        return KILN_OK;
+    }
+    if (status == KILN_E_CORRUPT) {
+        kn_stats_add(stack->stats, KN_COUNT_corrupt, 1);
+    } else if (status != KILN_MISS) {
+        kn_stats_add(stack->stats, KN_COUNT_io_errors, 1);
+        log_trouble(stack, index, READ, &diag);
+    }
+    kiln_diag_clear(&diag);
+    return KILN_MISS;
+}
+
+/* The tier that is asked before tier `at`, which lacks the entry: the one after it that stays. Else
+ * `at` itself. */
+static size_t find_first(const kn_stack *stack, size_t at, const question *q)
+{
+    const kn_tier *tier = &stack->tiers[at];
+    size_t lasting = at + 1;
+    if (tier->ops->lacks == NULL || q->target == NULL) {
+        return at;
+    }
+    while (lasting < stack->count && !(stack->tiers[lasting].ops->caps & KN_TIER_STAYS)) {
+        lasting++;
+    }
+    return lasting < stack->count && tier->ops->lacks(tier->self, q->key, q->target) ? lasting : at;
+}
+
 static kiln_status get_from_tiers(kn_stack *stack, const kiln_key *key, const char *target,
                                   manner how, kiln_blob **out_blob, kiln_origin *out_origin)
 {
+    const question q = {.key = key, .target = target, .how = how};
+    size_t asked = SIZE_MAX; /* out of turn */
     *out_origin = KILN_ORIGIN_NONE;
     *out_blob = how.below ? NULL : get_from_memory(stack, key, how.note);
     if (*out_blob != NULL) {
@@ -119,27 +166,19 @@ static kiln_status get_from_tiers(kn_stack *stack, const kiln_key *key, const ch
         return KILN_OK;
     }
     for (size_t i = 0; i < stack->count; i++) {
-        const kn_tier *tier = &stack->tiers[i];
-        if (tier->ops->caps & how.not_in) {
+        if ((stack->tiers[i].ops->caps & how.not_in) || i == asked) {
             continue;
         }
-        kiln_diag diag = KILN_DIAG_INIT;
-        kiln_status status = tier->ops->get(tier->self, key, target, out_blob, &diag);
-        if (status == KILN_OK) {
-            if (!how.note) {
-                count_stack_hit(stack, tier->ops->origin, *out_blob);
+        const size_t first = asked == SIZE_MAX ? find_first(stack, i, &q) : i;
+        if (first != i) {
+            asked = first;
+            if (get_from_tier(stack, first, &q, out_blob, out_origin) == KILN_OK) {
+                return KILN_OK;
             }
-            promote_blob(stack, key, *out_blob, i);
-            *out_origin = tier->ops->origin;
+        }
+        if (get_from_tier(stack, i, &q, out_blob, out_origin) == KILN_OK) {
             return KILN_OK;
         }
-        if (status == KILN_E_CORRUPT) {
-            kn_stats_add(stack->stats, KN_COUNT_corrupt, 1);
-        } else if (status != KILN_MISS) {
-            kn_stats_add(stack->stats, KN_COUNT_io_errors, 1);
-            log_trouble(stack, i, READ, &diag);
-        }
-        kiln_diag_clear(&diag);
     }
     return KILN_MISS;
 }

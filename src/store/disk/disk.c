@@ -158,6 +158,18 @@ static kiln_status add_target(void *user, const char *name)
     return KILN_OK;
 }
 
+kn_disk_target *kn_disk_need_target(kn_disk *disk, const char *name)
+{
+    kn_disk_target *target = find_target(disk, name);
+    if (target == NULL) {
+        kn_mutex_lock(&disk->mutex);
+        (void)add_target(disk, name);
+        kn_mutex_unlock(&disk->mutex);
+        target = find_target(disk, name);
+    }
+    return target;
+}
+
 /* Lists the targets again if their directory may have changed. A change in the same tick of the
  * file system's clock as the listing would not show: a directory that was young then is listed
  * again. */
@@ -286,9 +298,7 @@ static void hold_open(kn_disk *disk, const char *name, kn_disk_target *target)
     char path[KN_DISK_PATH];
     kn_held_folder *folder = NULL;
     if (target == NULL) {
-        kn_mutex_lock(&disk->mutex);
-        (void)add_target(disk, name);
-        kn_mutex_unlock(&disk->mutex);
+        (void)kn_disk_need_target(disk, name);
     } else if (atomic_fetch_add_explicit(&target->hits, 1, memory_order_relaxed) + 1 ==
                HITS_TO_HOLD) {
         kn_text_putf(path, sizeof path, "%s/v1/%.64s", disk->root, target->name);
@@ -451,6 +461,7 @@ static kiln_status disk_put(void *self, const kn_tier_put *what, kiln_diag *diag
     }
     bool made_new = false;
     status = publish_parts(disk, path, &parts, waits_for_disk(disk, what), &made_new, diag);
+    (void)atomic_fetch_add(&disk->puts, 1);
     /* What was there may have been evicted meanwhile, and is off the totals then. */
     replaces = replaces && !made_new;
     if (status == KILN_OK) {
@@ -508,6 +519,7 @@ const kn_tier_ops kn_disk_ops = {
     .origin = KILN_ORIGIN_DISK,
     .caps = KN_TIER_WRITES,
     .get = disk_get,
+    .lacks = kn_disk_lacks,
     .put = disk_put,
     .remove = disk_remove,
     .close = disk_close,
@@ -518,6 +530,7 @@ static const kn_tier_ops read_only_ops = {
     .origin = KILN_ORIGIN_DISK,
     .caps = 0,
     .get = disk_get,
+    .lacks = kn_disk_lacks,
     .close = disk_close,
 };
 

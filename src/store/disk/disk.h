@@ -14,8 +14,8 @@
  * last use is the file's mtime, moved at most once an hour.
  *
  * The functions are in disk.c, but for disk_root.c (the root, its space, what is pinned),
- * disk_evict.c (make_room), disk_janitor.c, disk_temporaries.c (sweep, count), disk_prune.c, and
- * disk_walk.c (walk, inspect, load, verify). */
+ * disk_lacks.c, disk_evict.c (make_room), disk_janitor.c, disk_temporaries.c (sweep, count),
+ * disk_prune.c, and disk_walk.c (walk, inspect, load, verify). */
 #ifndef KILN_STORE_DISK_H
 #define KILN_STORE_DISK_H
 
@@ -44,6 +44,11 @@ typedef struct kn_disk_target {
     _Atomic uint32_t hits;
     _Atomic(struct kn_held_folder *) folder; /* opened once; NULL: not yet */
     _Atomic bool stale;                      /* the path leads elsewhere by now */
+    /* Which of its 256 directories there were, for disk_lacks.c. */
+    _Atomic uint32_t asked;
+    _Atomic uint32_t listed_puts;  /* the disk's count of puts before they were listed */
+    _Atomic uint64_t listed_until; /* kn_clock_now; 0: they were not */
+    _Atomic uint64_t listed[4];
 } kn_disk_target;
 
 /* What is due is done in parallel with the puts; guarded by the disk's mutex. */
@@ -79,6 +84,7 @@ typedef struct kn_disk {
     int64_t listed_mtime_ns, listed_at_ns;
     uint64_t root_inode, root_device; /* of the directory that was claimed; 0: not yet seen */
     _Atomic uint32_t owner;           /* of that directory; UINT32_MAX: not yet seen */
+    _Atomic uint32_t puts;            /* of this object */
     kn_disk_janitor janitor;
 } kn_disk;
 
@@ -117,6 +123,13 @@ bool kn_disk_root_stands(kn_disk *disk);
 /* Only looks: it makes no root, and waits for no lock (then it says no). */
 bool kn_disk_is_root_ours(kn_disk *disk);
 kiln_status kn_disk_check_space(const kn_disk *disk, uint64_t coming, kiln_diag *diag);
+
+/* The row of a target, made where there is none yet; NULL without memory, or if it is not a name of
+ * a target. */
+kn_disk_target *kn_disk_need_target(kn_disk *disk, const char *name);
+/* See kn_tier_ops. Another process' entry is passed over for as long as that; this object's are
+ * not. */
+bool kn_disk_lacks(void *disk, const kiln_key *key, const char *target);
 
 /* Whether nothing lies in the root that kiln did not name. */
 bool kn_disk_is_root_all_ours(const kn_disk *disk);

@@ -14,6 +14,8 @@ enum {
     KN_TIER_FAR = 1u << 2, /* over the network: no place for notes of one machine; counts itself */
 };
 
+#define KN_TIER_LACKS_NS UINT64_C(100000000)
+
 typedef struct kn_tier_put {
     const kiln_key *key;
     const char *target;
@@ -32,6 +34,9 @@ typedef struct kn_tier_ops {
      */
     kiln_status (*get)(void *self, const kiln_key *key, const char *target, kiln_blob **out_blob,
                        kiln_diag *diag);
+    /* True if the tier had nothing like it a moment ago (KN_TIER_LACKS_NS), which it knows without
+     * looking: one that KN_TIER_STAYS is asked first then. `target` is known. May be NULL. */
+    bool (*lacks)(void *self, const kiln_key *key, const char *target);
     /* Stores or replaces. Any failure leaves what was there, or nothing. */
     kiln_status (*put)(void *self, const kn_tier_put *what, kiln_diag *diag);
     /* KILN_MISS if it was not there. */

@@ -14,6 +14,8 @@ typedef struct toy {
     char targets[ROOM][65];
     kiln_status get_fails, put_fails;
     int gets, puts, copies, closed;
+    bool lacks; /* all entries */
+    int lacks_asked;
     kn_mem *memory;   /* looked at in each put; NULL: not */
     int put_too_late; /* puts of what was in memory already */
 } toy;
@@ -34,6 +36,15 @@ static kiln_status toy_get(void *self, const kiln_key *key, const char *target,
         }
     }
     return KILN_MISS;
+}
+
+static bool toy_lacks(void *self, const kiln_key *key, const char *target)
+{
+    toy *t = self;
+    (void)key;
+    assert_non_null(target);
+    t->lacks_asked++;
+    return t->lacks;
 }
 
 static kiln_status toy_put(void *self, const kn_tier_put *what, kiln_diag *diag)
@@ -83,6 +94,17 @@ static const kn_tier_ops writable = {.name = "toy",
                                      .close = toy_close};
 static const kn_tier_ops read_only = {
     .name = "pack", .origin = KILN_ORIGIN_PACK, .get = toy_get, .close = toy_close};
+
+static const kn_tier_ops knowing = {.name = "toy",
+                                    .origin = KILN_ORIGIN_DISK,
+                                    .get = toy_get,
+                                    .lacks = toy_lacks,
+                                    .close = toy_close};
+static const kn_tier_ops lasting = {.name = "pack",
+                                    .origin = KILN_ORIGIN_PACK,
+                                    .caps = KN_TIER_STAYS,
+                                    .get = toy_get,
+                                    .close = toy_close};
 
 typedef struct fixture {
     kn_stack stack;
@@ -229,6 +251,52 @@ static void trouble_is_counted_and_passed_over(void **state)
     assert_int_equal(counter(f, KN_COUNT_puts), 1);
 }
 
+static kiln_origin get_with_target(fixture *f)
+{
+    kiln_blob *blob = NULL;
+    kiln_origin origin;
+    (void)kn_stack_get(&f->stack, &f->key, "test-target", &blob, &origin);
+    kiln_blob_release(blob);
+    (void)kn_mem_remove(f->stack.memory, &f->key);
+    return origin;
+}
+
+/* A pack's hit costs no look at the disk, which would have been asked first. */
+static void what_a_tier_lacks_is_looked_for_in_one_that_stays(void **state)
+{
+    fixture *f = *state;
+    f->stack.tiers[0].ops = &knowing;
+    f->stack.tiers[1].ops = &lasting;
+    give(f, &f->middle);
+    assert_int_equal(get_with_target(f), KILN_ORIGIN_PACK);
+    assert_int_equal(f->upper.gets, 1); /* it may have it */
+    f->upper.lacks = true;
+    assert_int_equal(get_with_target(f), KILN_ORIGIN_PACK);
+    assert_int_equal(f->upper.gets, 1);
+    assert_int_equal(f->upper.lacks_asked, 2);
+    assert_int_equal(counter(f, KN_COUNT_hits_pack), 2);
+    assert_int_equal(get(f), KILN_ORIGIN_PACK); /* without a target nothing is known */
+    assert_int_equal(f->upper.lacks_asked, 2);
+    assert_int_equal(f->upper.gets, 2);
+}
+
+/* It is asked later: a miss is a miss of all tiers, each asked once. */
+static void what_a_tier_lacks_is_looked_for_there_at_last(void **state)
+{
+    fixture *f = *state;
+    f->stack.tiers[0].ops = &knowing;
+    f->stack.tiers[1].ops = &lasting;
+    f->upper.lacks = true;
+    f->middle.get_fails = KILN_E_CORRUPT;
+    assert_int_equal(get_with_target(f), KILN_ORIGIN_NONE);
+    assert_int_equal(f->upper.gets + f->middle.gets + f->lower.gets, 3);
+    assert_int_equal(counter(f, KN_COUNT_corrupt), 1);
+    give(f, &f->upper); /* it has come meanwhile */
+    assert_int_equal(get_with_target(f), KILN_ORIGIN_DISK);
+    assert_int_equal(f->upper.gets, 2);
+    assert_int_equal(counter(f, KN_COUNT_hits_disk), 1);
+}
+
 static void there_is_an_end_of_tiers(void **state)
 {
     fixture *f = *state;
@@ -257,6 +325,8 @@ int main(void)
         WITH_STACK(puts_go_to_all_that_take_them_and_removal_too),
         WITH_STACK(memory_has_it_after_all_other_tiers),
         WITH_STACK(trouble_is_counted_and_passed_over),
+        WITH_STACK(what_a_tier_lacks_is_looked_for_in_one_that_stays),
+        WITH_STACK(what_a_tier_lacks_is_looked_for_there_at_last),
         WITH_STACK(there_is_an_end_of_tiers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,124 @@
+/* What the disk tier says of entries without a look: never that one is not there which this object
+ * has stored, and no longer than a moment of one that another has. */
+#include "unit/store/support.h"
+
+#include "key/recipe.h"
+#include "store/disk/disk.h"
+#include "store/format/blob.h"
+#include "sys/clock.h"
+
+enum { LEARNS = 8 }; /* questions, more than enough to make it list */
+
+typedef struct world {
+    kn_stats stats;
+    kn_disk *ours, *theirs;
+} world;
+
+static void open_world(world *w, const char *root)
+{
+    const kn_disk_options options = {
+        .root = root, .max_bytes = 1u << 30, .max_files = 1000, .min_free = UINT64_MAX};
+    kn_stats_init(&w->stats);
+    assert_int_equal(kn_disk_open(&options, &w->stats, &w->ours, NULL), KILN_OK);
+    assert_int_equal(kn_disk_open(&options, &w->stats, &w->theirs, NULL), KILN_OK);
+}
+
+static void close_world(world *w)
+{
+    kn_disk_close(w->ours);
+    kn_disk_close(w->theirs);
+    kn_stats_deinit(&w->stats);
+}
+
+static kiln_key key_of(const char *name)
+{
+    kiln_recipe *recipe = ks_recipe(name);
+    const kiln_key key = kiln_recipe_key(recipe);
+    kiln_recipe_destroy(recipe);
+    return key;
+}
+
+static void put(kn_disk *disk, const char *name)
+{
+    kiln_recipe *recipe = ks_recipe(name);
+    kiln_blob *blob = ks_blob(name);
+    const kiln_key key = kiln_recipe_key(recipe);
+    const kn_tier_put what = {
+        .key = &key, .target = "test-target", .recipe = kn_recipe_span(recipe), .blob = blob};
+    assert_int_equal(kn_disk_ops.put(disk, &what, NULL), KILN_OK);
+    kiln_blob_release(blob);
+    kiln_recipe_destroy(recipe);
+}
+
+static bool lacks(kn_disk *disk, const char *name)
+{
+    const kiln_key key = key_of(name);
+    return kn_disk_ops.lacks(disk, &key, "test-target");
+}
+
+static bool learn(kn_disk *disk, const char *name)
+{
+    bool all = true;
+    for (int i = 0; i < LEARNS; i++) {
+        all = lacks(disk, name) && all;
+    }
+    assert_false(all); /* not from the first question on */
+    return lacks(disk, name);
+}
+
+static void what_is_not_there_is_known_after_some_questions(void **state)
+{
+    world w;
+    char *root = kt_path(*state, "empty");
+    open_world(&w, root);
+    assert_true(learn(w.ours, "one"));
+    close_world(&w);
+    free(root);
+}
+
+static void what_is_there_is_never_lacked(void **state)
+{
+    world w;
+    char *root = kt_path(*state, "full");
+    open_world(&w, root);
+    put(w.theirs, "one");
+    assert_false(learn(w.ours, "one"));
+    close_world(&w);
+    free(root);
+}
+
+static void our_own_put_is_known_at_once(void **state)
+{
+    world w;
+    char *root = kt_path(*state, "own");
+    open_world(&w, root);
+    assert_true(learn(w.ours, "one"));
+    put(w.ours, "one");
+    assert_false(lacks(w.ours, "one"));
+    close_world(&w);
+    free(root);
+}
+
+static void anothers_put_is_known_a_moment_later(void **state)
+{
+    world w;
+    char *root = kt_path(*state, "others");
+    open_world(&w, root);
+    assert_true(learn(w.ours, "one"));
+    put(w.theirs, "one");
+    kn_clock_sleep(KN_TIER_LACKS_NS);
+    assert_false(lacks(w.ours, "one"));
+    close_world(&w);
+    free(root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_there_is_known_after_some_questions),
+        cmocka_unit_test(what_is_there_is_never_lacked),
+        cmocka_unit_test(our_own_put_is_known_at_once),
+        cmocka_unit_test(anothers_put_is_known_a_moment_later),
+    };
+    return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
+}
