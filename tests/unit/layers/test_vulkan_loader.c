@@ -13,7 +13,16 @@
 bool kn_find_core(const char *name, char *out_path, size_t size)
 {
     assert_string_equal(name, "libkiln-interpose.so");
-    return snprintf(out_path, size, "%s", "") == 0; /* dlopen(3) of an empty name */
+    return snprintf(out_path, size, "%s", "") == 0;
+}
+
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+
+/* glibc takes an empty name for the program, too; musl looks for a file. */
+void *__wrap_dlopen(const char *name, int flags)
+{
+    return __real_dlopen(name != NULL && name[0] != '\0' ? name : NULL, flags);
 }
 
 /* --- below the layer -------------------------------------------------------------------------- */
