@@ -24,7 +24,7 @@ function(kiln_test name label)
     if(KILN_MACHINE) # under QEMU: so are the programs that it starts
         list(APPEND preloaded kiln_emulated)
         list(GET CMAKE_CROSSCOMPILING_EMULATOR 0 emulator)
-        list(APPEND TEST_ENVIRONMENT KILN_EMULATOR=${emulator} KILN_SYSROOT=${CMAKE_SYSROOT})
+        list(APPEND TEST_ENVIRONMENT EMULATED_BY=${emulator} EMULATED_ROOT=${CMAKE_SYSROOT})
         math(EXPR TEST_TIMEOUT "${TEST_TIMEOUT} * 5")
     endif()
     if(preloaded)

@@ -1,8 +1,9 @@
 /* Preloaded into programs under QEMU: a program of the emulated machine that they start runs under
- * QEMU, too, where the kernel knows nothing of such programs. KILN_EMULATOR and KILN_SYSROOT say
- * how. */
+ * QEMU, too, where the kernel knows nothing of such programs. EMULATED_BY and EMULATED_ROOT say
+ * how. They are not called KILN_*: tests clear what is. */
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -29,16 +30,16 @@ static int is_foreign(const char *path)
     if (b >= 0) {
         (void)close(b);
     }
-    return same && getenv("KILN_EMULATOR") != NULL && getenv("KILN_SYSROOT") != NULL;
+    return same && getenv("EMULATED_BY") != NULL && getenv("EMULATED_ROOT") != NULL;
 }
 
 /* QEMU's own arguments before the program's. */
 static char **with_emulator(const char *path, char *const argv[], char *into[MAX_WORDS])
 {
     size_t used = 0;
-    into[used++] = getenv("KILN_EMULATOR");
+    into[used++] = getenv("EMULATED_BY");
     into[used++] = (char *)"-L";
-    into[used++] = getenv("KILN_SYSROOT");
+    into[used++] = getenv("EMULATED_ROOT");
     into[used++] = (char *)"-0";
     into[used++] = argv[0];
     into[used++] = (char *)path;
@@ -81,7 +82,7 @@ int execve(const char *path, char *const argv[], char *const envp[])
     char *all[MAX_WORDS];
     exec_call *next = NULL;
     *(void **)&next = find_next("execve");
-    return is_foreign(path) ? next(getenv("KILN_EMULATOR"), with_emulator(path, argv, all), envp)
+    return is_foreign(path) ? next(getenv("EMULATED_BY"), with_emulator(path, argv, all), envp)
                             : next(path, argv, without_preload(envp, all));
 }
 
@@ -100,14 +101,19 @@ int execvp(const char *file, char *const argv[])
                                      : next(file, argv, without_preload(environ, all));
 }
 
+/* QEMU makes a fork of the library's vfork: what the child says of a program that is not there does
+ * not reach its parent. */
 int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
     char *all[MAX_WORDS];
     spawn_call *next = NULL;
     *(void **)&next = find_next("posix_spawn");
+    if (access(path, X_OK) != 0) {
+        return errno;
+    }
     return is_foreign(path)
-               ? next(pid, getenv("KILN_EMULATOR"), actions, attributes,
+               ? next(pid, getenv("EMULATED_BY"), actions, attributes,
                       with_emulator(path, argv, all), envp)
                : next(pid, path, actions, attributes, argv, without_preload(envp, all));
 }

@@ -23,6 +23,12 @@ static inline bool kn_test_required(const char *need)
     return false;
 }
 
+/* Whether the tests run under QEMU, whose kernel is not all that the machine's is. */
+static inline bool kn_test_is_emulated(void)
+{
+    return getenv("EMULATED_BY") != NULL;
+}
+
 /* Ends the test program: exit 77 (skipped), or 1 when `need` is required. */
 static inline _Noreturn void kn_test_skip(const char *need, const char *reason)
 {

@@ -13,6 +13,7 @@
 
 #include "support/cmocka.h"
 #include "support/failalloc.h"
+#include "support/skip.h"
 #include "support/tmpdir.h"
 #include "sys/clock.h"
 
@@ -73,9 +74,11 @@ static void what_cannot_start_is_unavailable(void **state)
     assert_int_equal(diag.vendor_code, ENOENT);
     assert_non_null(strstr(diag.what, "/nowhere/cc"));
     assert_int_equal(r.exit_code, -1);
-    assert_int_equal(
-        kn_process_run(&(kn_process_request){.argv = sh, .folder = "/nowhere"}, &r, &diag),
-        KILN_E_UNAVAILABLE);
+    if (!kn_test_is_emulated()) { /* QEMU forks for vfork(2): the child's error gets lost */
+        assert_int_equal(
+            kn_process_run(&(kn_process_request){.argv = sh, .folder = "/nowhere"}, &r, &diag),
+            KILN_E_UNAVAILABLE);
+    }
     kiln_diag_clear(&diag);
 }
 

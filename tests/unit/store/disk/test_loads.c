@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "store/cache/cache.h"
+#include "support/skip.h"
 #include "sys/clock.h"
 #include "sys/thread.h"
 
@@ -239,6 +240,10 @@ static void a_forked_child_does_not_keep_its_parents_load(void **state)
 {
     int ends[2];
     pid_t child = 0;
+    if (kn_test_is_emulated()) {
+        print_message("SKIP: QEMU does not follow MADV_DONTFORK\n");
+        skip();
+    }
     make_root(*state);
     assert_int_equal(load(*state, "k", CRASHES), -SIGSEGV);
     assert_int_equal(pipe(ends), 0);
@@ -356,6 +361,11 @@ static void an_orderly_end_is_no_crash(void **state)
 /* What others do to the file costs the watching, and never the process. */
 static void a_file_that_is_cut_short_ends_nobody(void **state)
 {
+    if (kn_test_is_emulated()) {
+        print_message(
+            "SKIP: QEMU itself writes what a call of the system returns, and is killed\n");
+        skip();
+    }
     make_root(*state);
     kiln_cache *cache = ks_cache(*state);
     const kiln_key key = key_of("k");
