@@ -45,7 +45,9 @@ bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *wha
 void kn_cache_load_end(kiln_cache *cache, const kiln_key *key, const kn_load *load)
 {
     kn_loads *loads = atomic_load(&cache->loads);
-    if (loads != NULL) { /* it was there before the load, or there is nothing to end */
+    /* It was there before the load, or there is nothing to end. A driver that forks in a load and
+     * comes back in the child as well has marked it for the parent: the child has no such page. */
+    if (loads != NULL && !kn_fork_noticed(&cache->guard)) {
         kn_loads_end(loads, key, load);
     }
 }

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -277,6 +279,61 @@ static void a_forked_child_does_not_keep_its_parents_load(void **state)
     (void)close(ends[1]);
 }
 
+/* Where this process has the table mapped. */
+static unsigned char *find_table(void)
+{
+    char line[1024];
+    unsigned long at = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    while (at == 0 && fgets(line, sizeof(line), maps) != NULL) {
+        if (strstr(line, "/loads\n") != NULL) {
+            at = strtoul(line, NULL, 16);
+        }
+    }
+    assert_int_equal(fclose(maps), 0);
+    assert_true(at != 0);
+    return (unsigned char *)at; /* NOLINT(performance-no-int-to-ptr): as the system names it */
+}
+
+/* A driver forks in a load, and comes back in the child, too: what the child has put where its
+ * parent has the table stays as it is. */
+static void a_load_that_forked_does_not_end_in_the_child(void **state)
+{
+    enum { FILLER = 0xA5 };
+    if (kn_test_is_emulated()) {
+        print_message("SKIP: QEMU does not follow MADV_DONTFORK\n");
+        skip();
+    }
+    make_root(*state);
+    kiln_cache *cache = ks_cache(*state);
+    const kiln_key key = key_of("k");
+    kn_load one;
+    assert_true(kn_cache_load_begin(cache, &key, "k", &one));
+    unsigned char *table = find_table();
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const void *own = mmap(table, PAGE, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (own != table) {
+            _exit(9);
+        }
+        memset(table, FILLER, PAGE);
+        kn_cache_load_end(cache, &key, &one);
+        for (size_t i = 0; i < PAGE; i++) {
+            if (table[i] != FILLER) {
+                _exit(1);
+            }
+        }
+        _exit(0);
+    }
+    assert_int_equal(end_of(child), 0);
+    kn_cache_load_end(cache, &key, &one);
+    kiln_cache_destroy(cache);
+    assert_int_equal(load(*state, "k", ENDS), 0);
+}
+
 /* A root that is gone when the driver is opened, and back when the first binary is loaded. */
 static void preparing_makes_no_root_and_is_tried_again(void **state)
 {
@@ -462,6 +519,7 @@ int main(void)
         TEST(a_bar_ends_and_comes_back_for_longer),
         TEST(clear_forgets),
         TEST(a_forked_child_does_not_keep_its_parents_load),
+        TEST(a_load_that_forked_does_not_end_in_the_child),
         TEST(preparing_makes_no_root_and_is_tried_again),
         TEST(every_thread_has_a_load_of_its_own),
         TEST(an_orderly_end_is_no_crash),
