@@ -137,7 +137,7 @@ int kn_tool_memory_file(kn_span content)
     size_t written = 0;
     while (file >= 0 && written < content.length) {
         const ssize_t part = write(file, content.data + written, content.length - written);
-        if (part <= 0 && errno != EINTR) {
+        if (part == 0 || (part < 0 && errno != EINTR)) { /* errno is of a failure alone */
             (void)close(file);
             return -1;
         }
@@ -162,7 +162,7 @@ char *kn_tool_memory_read(int file, size_t *out_length)
     size_t have = 0;
     while (bytes != NULL && have < length) {
         const ssize_t part = pread(file, bytes + have, length - have, (off_t)have);
-        if (part <= 0 && errno != EINTR) {
+        if (part == 0 || (part < 0 && errno != EINTR)) { /* 0: it was cut meanwhile */
             free(bytes);
             return NULL;
         }
