@@ -190,8 +190,11 @@ static kiln_status start_helper(const exec_helpers *helpers, helper *one, kiln_d
                                directory != NULL && directory[0] == '/' ? directory : "/tmp");
     const int handle = report != NULL ? mkstemp(report) : -1;
     one->report = handle >= 0 ? fdopen(handle, "r") : NULL;
+    if (handle >= 0 && one->report == NULL) {
+        close_handle(handle);
+    }
     one->report_path = report != NULL ? strdup(report) : NULL;
-    const bool piped = handle >= 0 && make_pipe(asks) && make_pipe(answers);
+    const bool piped = one->report != NULL && make_pipe(asks) && make_pipe(answers);
     kiln_status status = piped ? spawn_helper(helpers, one, report, asks, answers, diag)
                                : kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set TMPDIR",
                                                "starting a helper", "%s", strerror(errno));
