@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 typedef int nvrtcResult;
-typedef struct _nvrtcProgram *nvrtcProgram;
+typedef void *nvrtcProgram;
 
 /* Seven words hold whatever the private function takes, none of which is looked at. */
 typedef nvrtcResult kn_nvrtc_private_fn(nvrtcProgram program, long a, long b, long c, long d,

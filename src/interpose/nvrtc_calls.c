@@ -1,69 +1,68 @@
-/* The functions that stand in for NVRTC's. Each answers from what is known where the arguments are
- * ordinary; everything else is put to the real library, so that its answer is the real one. */
-#include <stdlib.h>
+/* The functions that stand in for NVRTC's: what NVRTC has alone, and the table. */
 #include <string.h>
 
-#include "interpose/nvrtc_compile.h"
-#include "interpose/nvrtc_program.h"
+#include "interpose/nvrtc_facts.h"
+#include "interpose/nvrtc_kind.h"
+#include "interpose/rtc_calls.h"
+#include "interpose/rtc_compile.h"
 #include "interpose/session.h"
 #include "kiln/export.h"
 
-#define INTERNAL_ERROR 11 /* NVRTC_ERROR_INTERNAL_ERROR */
-#define OUT_OF_MEMORY 1   /* NVRTC_ERROR_OUT_OF_MEMORY */
+static const kn_rtc_calls *open_nvrtc(void);
 
-static const kn_nvrtc_real *library; /* set once, before the table is given out */
+/* Set once, before the table is given out. */
+static const kn_nvrtc_real *library;
+static kn_rtc_library nvrtc = {
+    .kind = &kn_nvrtc_kind, .open = open_nvrtc, .lock = {PTHREAD_MUTEX_INITIALIZER}};
 
-/* --- handing on ------------------------------------------------------------------------------- */
+/* --- the real library ------------------------------------------------------------------------- */
 
-/* The program with its lock held; NULL if the handle is not of this library. */
-static kn_nvrtc_program *lock_program(nvrtcProgram handle)
+static kn_rtc_calls real_calls;
+static pthread_once_t real_once = PTHREAD_ONCE_INIT;
+
+static void take_real_calls(void)
 {
-    kn_nvrtc_program *program = kn_nvrtc_program_of(handle);
-    if (program != NULL) {
-        kn_mutex_lock(&program->lock);
+    const kn_nvrtc_table *real = library->open();
+    if (real == NULL) {
+        return;
     }
-    return program;
+    real_calls =
+        (kn_rtc_calls){.version = real->nvrtcVersion,
+                       .create = real->nvrtcCreateProgram,
+                       .destroy = real->nvrtcDestroyProgram,
+                       .compile = real->nvrtcCompileProgram,
+                       .add_expression = real->nvrtcAddNameExpression,
+                       .get_lowered = real->nvrtcGetLoweredName,
+                       .set_callback = real->nvrtcSetFlowCallback,
+                       .pch_status = real->nvrtcGetPCHCreateStatus,
+                       .outputs = {
+                           [KN_RTC_LOG] = {real->nvrtcGetProgramLogSize, real->nvrtcGetProgramLog},
+                           [KN_RTC_PTX] = {real->nvrtcGetPTXSize, real->nvrtcGetPTX},
+                           [KN_RTC_CUBIN] = {real->nvrtcGetCUBINSize, real->nvrtcGetCUBIN},
+                           [KN_RTC_LTOIR] = {real->nvrtcGetLTOIRSize, real->nvrtcGetLTOIR},
+                           [KN_RTC_OPTIXIR] = {real->nvrtcGetOptiXIRSize, real->nvrtcGetOptiXIR},
+                           [KN_RTC_NVVM] = {real->nvrtcGetNVVMSize, real->nvrtcGetNVVM},
+                           [KN_RTC_TILEIR] = {real->nvrtcGetTileIRSize, real->nvrtcGetTileIR},
+                       }};
 }
 
-/* The real program behind a handle, as far as the caller has come; a handle that is not of this
- * library is handed on as it is. */
-static nvrtcProgram real_of(kn_nvrtc_program *program, nvrtcProgram handle, nvrtcResult *out_code)
+/* A library that cannot be opened is tried but once here, as the dynamic linker would. */
+static const kn_rtc_calls *open_nvrtc(void)
 {
-    *out_code = 0;
-    if (program == NULL) {
-        *out_code = library->open() != NULL ? 0 : INTERNAL_ERROR;
-        return handle;
-    }
-    *out_code = kn_nvrtc_program_catch_up(program);
-    return program->real;
+    (void)pthread_once(&real_once, take_real_calls);
+    return real_calls.create != NULL ? &real_calls : NULL;
 }
-
-#define HAND_ON(program, handle, function, ...)                                                    \
-    do {                                                                                           \
-        nvrtcResult code_ = 0;                                                                     \
-        const nvrtcProgram real_ = real_of(program, handle, &code_);                               \
-        if (code_ == 0) {                                                                          \
-            const kn_nvrtc_table *table_ = library->open();                                        \
-            code_ = table_->function != NULL ? table_->function(__VA_ARGS__) : INTERNAL_ERROR;     \
-        }                                                                                          \
-        if ((program) != NULL) {                                                                   \
-            kn_mutex_unlock(&(program)->lock);                                                     \
-        }                                                                                          \
-        return code_;                                                                              \
-    } while (0)
-
-/* --- the library ------------------------------------------------------------------------------ */
 
 static nvrtcResult call_version(int *major, int *minor)
 {
     kn_nvrtc_facts facts;
     if (major == NULL || minor == NULL) {
         const kn_nvrtc_table *real = library->open();
-        return real != NULL ? real->nvrtcVersion(major, minor) : INTERNAL_ERROR;
+        return real != NULL ? real->nvrtcVersion(major, minor) : KN_RTC_INTERNAL_ERROR;
     }
-    if (kn_nvrtc_facts_get(library, &facts) != 0) {
+    if (kn_nvrtc_facts_get(&nvrtc, library, &facts) != 0) {
         const kn_nvrtc_table *real = library->open();
-        return real != NULL ? real->nvrtcVersion(major, minor) : INTERNAL_ERROR;
+        return real != NULL ? real->nvrtcVersion(major, minor) : KN_RTC_INTERNAL_ERROR;
     }
     *major = facts.major;
     *minor = facts.minor;
@@ -75,9 +74,9 @@ static nvrtcResult call_num_archs(int *count)
     kn_nvrtc_facts facts;
     if (count == NULL) {
         const kn_nvrtc_table *real = library->open();
-        return real != NULL ? real->nvrtcGetNumSupportedArchs(count) : INTERNAL_ERROR;
+        return real != NULL ? real->nvrtcGetNumSupportedArchs(count) : KN_RTC_INTERNAL_ERROR;
     }
-    const nvrtcResult code = kn_nvrtc_facts_get(library, &facts);
+    const nvrtcResult code = kn_nvrtc_facts_get(&nvrtc, library, &facts);
     if (code == 0) {
         *count = facts.count;
     }
@@ -89,9 +88,9 @@ static nvrtcResult call_archs(int *archs)
     kn_nvrtc_facts facts;
     if (archs == NULL) {
         const kn_nvrtc_table *real = library->open();
-        return real != NULL ? real->nvrtcGetSupportedArchs(archs) : INTERNAL_ERROR;
+        return real != NULL ? real->nvrtcGetSupportedArchs(archs) : KN_RTC_INTERNAL_ERROR;
     }
-    const nvrtcResult code = kn_nvrtc_facts_get(library, &facts);
+    const nvrtcResult code = kn_nvrtc_facts_get(&nvrtc, library, &facts);
     if (code == 0) {
         memcpy(archs, facts.archs, (size_t)facts.count * sizeof(*archs));
     }
@@ -117,104 +116,58 @@ static const char *call_error_string(nvrtcResult result)
 
 /* --- programs --------------------------------------------------------------------------------- */
 
-static bool is_ordinary(const nvrtcProgram *program, const char *source, int header_count,
-                        const char *const *headers, const char *const *names)
-{
-    bool ordinary = program != NULL && source != NULL && header_count >= 0 &&
-                    (header_count == 0 || (headers != NULL && names != NULL));
-    for (int i = 0; ordinary && i < header_count; i++) {
-        ordinary = headers[i] != NULL && names[i] != NULL;
-    }
-    return ordinary;
-}
-
 static nvrtcResult call_create(nvrtcProgram *program, const char *source, const char *name,
                                int header_count, const char *const *headers,
                                const char *const *header_names)
 {
-    if (!is_ordinary(program, source, header_count, headers, header_names)) {
-        const kn_nvrtc_table *real = library->open();
-        return real != NULL ? real->nvrtcCreateProgram(program, source, name, header_count, headers,
-                                                       header_names)
-                            : INTERNAL_ERROR;
-    }
-    kn_nvrtc_program *made =
-        kn_nvrtc_program_create(library, source, name, header_count, headers, header_names);
-    if (made == NULL) {
-        return OUT_OF_MEMORY;
-    }
-    *program = (nvrtcProgram)(void *)made;
-    return 0;
+    return kn_rtc_call_create(&nvrtc, program, source, name, header_count, headers, header_names);
 }
 
 static nvrtcResult call_destroy(nvrtcProgram *program)
 {
-    kn_nvrtc_program *own = program != NULL ? kn_nvrtc_program_of(*program) : NULL;
-    if (own == NULL) {
-        const kn_nvrtc_table *real = library->open();
-        return real != NULL ? real->nvrtcDestroyProgram(program) : INTERNAL_ERROR;
-    }
-    kn_nvrtc_program_destroy(own);
-    *program = NULL;
-    return 0;
+    return kn_rtc_call_destroy(&nvrtc, program);
 }
 
 static nvrtcResult call_add_expression(nvrtcProgram handle, const char *expression)
 {
-    kn_nvrtc_program *program = lock_program(handle);
-    /* After a compile, and for what is not a text, the answer is an error of NVRTC's. */
-    if (program == NULL || program->plain || program->blob != NULL || program->real != NULL ||
-        expression == NULL) {
-        HAND_ON(program, handle, nvrtcAddNameExpression, real_, expression);
-    }
-    const bool added = kn_nvrtc_program_add_expression(program, expression);
-    kn_mutex_unlock(&program->lock);
-    return added ? 0 : OUT_OF_MEMORY;
+    return kn_rtc_call_add_expression(&nvrtc, handle, expression);
 }
 
 static nvrtcResult call_compile(nvrtcProgram handle, int option_count, const char *const *options)
 {
-    kn_nvrtc_program *program = lock_program(handle);
-    bool ordinary = program != NULL && option_count >= 0 && (option_count == 0 || options != NULL);
-    for (int i = 0; ordinary && i < option_count; i++) {
-        ordinary = options[i] != NULL;
-    }
-    if (!ordinary || program->plain) {
-        if (program != NULL) {
-            program->plain = true;
-            kn_nvrtc_program_forget(program);
-        }
-        HAND_ON(program, handle, nvrtcCompileProgram, real_, option_count, options);
-    }
-    const nvrtcResult code = kn_nvrtc_program_set_options(program, option_count, options)
-                                 ? kn_nvrtc_compile(program)
-                                 : OUT_OF_MEMORY;
-    kn_mutex_unlock(&program->lock);
-    return code;
+    return kn_rtc_call_compile(&nvrtc, handle, option_count, options);
 }
 
 static nvrtcResult call_lowered_name(nvrtcProgram handle, const char *expression,
                                      const char **lowered)
 {
-    kn_nvrtc_program *program = lock_program(handle);
-    for (size_t i = 0; program != NULL && program->blob != NULL && !program->plain &&
-                       expression != NULL && lowered != NULL && i < program->expression_count;
-         i++) {
-        if (strcmp(program->expressions[i], expression) == 0) {
-            *lowered = program->result.lowered[i].data;
-            kn_mutex_unlock(&program->lock);
-            return 0;
-        }
-    }
-    HAND_ON(program, handle, nvrtcGetLoweredName, real_, expression, lowered);
+    return kn_rtc_call_lowered(&nvrtc, handle, expression, lowered);
 }
+
+#define OUTPUT_CALLS(name, part)                                                                   \
+    static nvrtcResult call_size_##name(nvrtcProgram handle, size_t *size)                         \
+    {                                                                                              \
+        return kn_rtc_call_size(&nvrtc, handle, part, size);                                       \
+    }                                                                                              \
+    static nvrtcResult call_bytes_##name(nvrtcProgram handle, char *bytes)                         \
+    {                                                                                              \
+        return kn_rtc_call_bytes(&nvrtc, handle, part, bytes);                                     \
+    }
+OUTPUT_CALLS(ProgramLog, KN_RTC_LOG)
+OUTPUT_CALLS(PTX, KN_RTC_PTX)
+OUTPUT_CALLS(CUBIN, KN_RTC_CUBIN)
+OUTPUT_CALLS(LTOIR, KN_RTC_LTOIR)
+OUTPUT_CALLS(OptiXIR, KN_RTC_OPTIXIR)
+OUTPUT_CALLS(NVVM, KN_RTC_NVVM)
+OUTPUT_CALLS(TileIR, KN_RTC_TILEIR)
+#undef OUTPUT_CALLS
 
 static nvrtcResult call_flow_callback(nvrtcProgram handle, int (*callback)(void *, void *),
                                       void *payload)
 {
-    kn_nvrtc_program *program = lock_program(handle);
+    kn_rtc_program *program = kn_rtc_lock_program(handle);
     if (program == NULL || program->plain || program->real != NULL || callback == NULL) {
-        HAND_ON(program, handle, nvrtcSetFlowCallback, real_, callback, payload);
+        KN_RTC_HAND_ON(&nvrtc, program, handle, set_callback, real_, callback, payload);
     }
     /* It may stop a compile; on a hit there is none. */
     program->callback = callback;
@@ -225,66 +178,33 @@ static nvrtcResult call_flow_callback(nvrtcProgram handle, int (*callback)(void 
 
 static nvrtcResult call_private(nvrtcProgram handle, long a, long b, long c, long d, long e, long f)
 {
-    kn_nvrtc_program *program = lock_program(handle);
+    kn_rtc_program *program = kn_rtc_lock_program(handle);
+    nvrtcResult code = 0;
     if (program != NULL) {
         program->plain = true; /* it compiles; and what it takes is not known */
-        kn_nvrtc_program_forget(program);
+        kn_rtc_program_forget(program);
     }
-    kn_nvrtc_count_private(program);
-    HAND_ON(program, handle, __nvrtcCPEx, real_, a, b, c, d, e, f);
-}
-
-/* --- outputs ---------------------------------------------------------------------------------- */
-
-/* The output of a program that was found in the cache or compiled for it; NULL: ask the real one.
- */
-static const kn_nvrtc_output *find_output(const kn_nvrtc_program *program, unsigned part)
-{
-    const bool known = program != NULL && program->blob != NULL && !program->plain &&
-                       program->result.parts[part].known;
-    return known ? &program->result.parts[part] : NULL;
-}
-
-#define OUTPUT_CALLS(name, part)                                                                   \
-    static nvrtcResult call_size_##name(nvrtcProgram handle, size_t *size)                         \
-    {                                                                                              \
-        kn_nvrtc_program *program = lock_program(handle);                                          \
-        const kn_nvrtc_output *output = size != NULL ? find_output(program, part) : NULL;          \
-        if (output == NULL || output->code != 0) {                                                 \
-            HAND_ON(program, handle, nvrtcGet##name##Size, real_, size);                           \
-        }                                                                                          \
-        *size = output->bytes.length;                                                              \
-        kn_mutex_unlock(&program->lock);                                                           \
-        return 0;                                                                                  \
-    }                                                                                              \
-    static nvrtcResult call_bytes_##name(nvrtcProgram handle, char *bytes)                         \
-    {                                                                                              \
-        kn_nvrtc_program *program = lock_program(handle);                                          \
-        const kn_nvrtc_output *output = bytes != NULL ? find_output(program, part) : NULL;         \
-        if (output == NULL || output->code != 0 || output->bytes.length == 0) {                    \
-            HAND_ON(program, handle, nvrtcGet##name, real_, bytes);                                \
-        }                                                                                          \
-        memcpy(bytes, output->bytes.data, output->bytes.length);                                   \
-        kn_mutex_unlock(&program->lock);                                                           \
-        return 0;                                                                                  \
+    kn_rtc_count_bypass(&nvrtc,
+                        program != NULL ? kn_rtc_program_name(program) : kn_nvrtc_kind.unnamed,
+                        "__nvrtcCPEx: the source is encrypted");
+    void *const real = kn_rtc_real_of(&nvrtc, program, handle, &code);
+    if (code == 0) {
+        const kn_nvrtc_table *calls = library->open();
+        code = calls->__nvrtcCPEx != NULL ? calls->__nvrtcCPEx(real, a, b, c, d, e, f)
+                                          : KN_RTC_INTERNAL_ERROR;
     }
-OUTPUT_CALLS(ProgramLog, KN_NVRTC_LOG)
-OUTPUT_CALLS(PTX, KN_NVRTC_PTX)
-OUTPUT_CALLS(CUBIN, KN_NVRTC_CUBIN)
-OUTPUT_CALLS(LTOIR, KN_NVRTC_LTOIR)
-OUTPUT_CALLS(OptiXIR, KN_NVRTC_OPTIXIR)
-OUTPUT_CALLS(NVVM, KN_NVRTC_NVVM)
-OUTPUT_CALLS(TileIR, KN_NVRTC_TILEIR)
-#undef OUTPUT_CALLS
+    kn_rtc_unlock_program(program);
+    return code;
+}
 
 /* --- precompiled headers, bundled headers: the real library's business ------------------------ */
 
 static nvrtcResult call_pch_status(nvrtcProgram handle)
 {
-    kn_nvrtc_program *program = lock_program(handle);
-    const kn_nvrtc_output *output = find_output(program, KN_NVRTC_PCH);
+    kn_rtc_program *program = kn_rtc_lock_program(handle);
+    const kn_rtc_output *output = kn_rtc_find_output(program, KN_RTC_PCH);
     if (output == NULL) {
-        HAND_ON(program, handle, nvrtcGetPCHCreateStatus, real_);
+        KN_RTC_HAND_ON(&nvrtc, program, handle, pch_status, real_);
     }
     const nvrtcResult code = output->code;
     kn_mutex_unlock(&program->lock);
@@ -293,15 +213,24 @@ static nvrtcResult call_pch_status(nvrtcProgram handle)
 
 static nvrtcResult call_pch_required(nvrtcProgram handle, size_t *size)
 {
-    kn_nvrtc_program *program = lock_program(handle);
-    HAND_ON(program, handle, nvrtcGetPCHHeapSizeRequired, real_, size);
+    kn_rtc_program *program = kn_rtc_lock_program(handle);
+    nvrtcResult code = 0;
+    void *const real = kn_rtc_real_of(&nvrtc, program, handle, &code);
+    if (code == 0) {
+        const kn_nvrtc_table *calls = library->open();
+        code = calls->nvrtcGetPCHHeapSizeRequired != NULL
+                   ? calls->nvrtcGetPCHHeapSizeRequired(real, size)
+                   : KN_RTC_INTERNAL_ERROR;
+    }
+    kn_rtc_unlock_program(program);
+    return code;
 }
 
 #define LIBRARY_CALL(call, name, parameters, arguments)                                            \
     static nvrtcResult call parameters                                                             \
     {                                                                                              \
         const kn_nvrtc_table *real = library->open();                                              \
-        return real != NULL && real->name != NULL ? real->name arguments : INTERNAL_ERROR;         \
+        return real != NULL && real->name != NULL ? real->name arguments : KN_RTC_INTERNAL_ERROR;  \
     }
 LIBRARY_CALL(call_pch_size, nvrtcGetPCHHeapSize, (size_t * size), (size))
 LIBRARY_CALL(call_set_pch_size, nvrtcSetPCHHeapSize, (size_t size), (size))
@@ -354,6 +283,10 @@ static const kn_nvrtc_table table = {
 KILN_API const kn_nvrtc_table *kn_interpose_nvrtc(const kn_nvrtc_real *real);
 const kn_nvrtc_table *kn_interpose_nvrtc(const kn_nvrtc_real *real)
 {
+    if (library != NULL) {
+        return NULL; /* two major versions in one process: the second one goes without the cache */
+    }
     library = real;
+    nvrtc.path = real->path;
     return kn_session_cache() != NULL ? &table : NULL;
 }

@@ -1,27 +1,27 @@
-/* One nvrtcProgram of a caller: what it was made of, the result that stands for it, and the real
- * program behind it, which is made only when something is asked that the result cannot answer.
+/* One nvrtcProgram or hiprtcProgram of a caller: what it was made of, the result that stands for
+ * it, and the real program behind it, which is made only when something is asked that the result
+ * cannot answer.
  *
  *     new ──compile──► found: `result` answers, no real program
  *      │      └──────► compiled: a real program, and `result` of what it gave
  *      └─anything the cache does not know──► plain: every call goes to the real program
  *
  * Callers hold the program's lock; the functions below do not take it. */
-#ifndef KILN_INTERPOSE_NVRTC_PROGRAM_H
-#define KILN_INTERPOSE_NVRTC_PROGRAM_H
+#ifndef KILN_INTERPOSE_RTC_PROGRAM_H
+#define KILN_INTERPOSE_RTC_PROGRAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "interpose/nvrtc_api.h"
-#include "interpose/nvrtc_result.h"
+#include "interpose/rtc_library.h"
 #include "kiln/cache.h"
 #include "kiln/source.h"
 #include "sys/thread.h"
 
-typedef struct kn_nvrtc_program {
+typedef struct kn_rtc_program {
     uint64_t magic; /* distinguishes a program of this library's from anything else */
     kn_mutex lock;
-    const kn_nvrtc_real *library;
+    kn_rtc_library *library;
     char *text;
     char *name; /* NULL: none was given */
     kiln_header *headers;
@@ -36,46 +36,44 @@ typedef struct kn_nvrtc_program {
     void *callback_payload;
     bool plain;         /* the real program has the last word */
     bool real_compiled; /* the real program was compiled with `options` */
-    nvrtcProgram real;  /* NULL: not made yet */
+    void *real;         /* NULL: not made yet */
     kiln_blob *blob;    /* of `result`; NULL: there is none */
-    kn_nvrtc_result result;
+    kn_rtc_answer result;
     char *log; /* made for this program's name; NULL: the result's own */
-} kn_nvrtc_program;
+} kn_rtc_program;
 
-/* What NVRTC calls a source without a name. */
-#define KN_NVRTC_UNNAMED "default_program"
+/* The name that the library gives it where the caller has given none. */
+const char *kn_rtc_program_name(const kn_rtc_program *program);
 
 /* Copies what it is given. NULL when out of memory. */
-kn_nvrtc_program *kn_nvrtc_program_create(const kn_nvrtc_real *library, const char *text,
-                                          const char *name, int header_count,
-                                          const char *const *headers,
-                                          const char *const *header_names);
+kn_rtc_program *kn_rtc_program_create(kn_rtc_library *library, const char *text, const char *name,
+                                      int header_count, const char *const *headers,
+                                      const char *const *header_names);
 /* Destroys the real program, too. NULL is fine. */
-void kn_nvrtc_program_destroy(kn_nvrtc_program *program);
+void kn_rtc_program_destroy(kn_rtc_program *program);
 
 /* The program behind a handle; NULL if the handle is not this library's. */
-kn_nvrtc_program *kn_nvrtc_program_of(nvrtcProgram handle);
+kn_rtc_program *kn_rtc_program_of(void *handle);
 
-bool kn_nvrtc_program_add_expression(kn_nvrtc_program *program, const char *expression);
-bool kn_nvrtc_program_set_options(kn_nvrtc_program *program, int count, const char *const *options);
+bool kn_rtc_program_add_expression(kn_rtc_program *program, const char *expression);
+bool kn_rtc_program_set_options(kn_rtc_program *program, int count, const char *const *options);
 /* Forgets the result of an earlier compile. */
-void kn_nvrtc_program_forget(kn_nvrtc_program *program);
+void kn_rtc_program_forget(kn_rtc_program *program);
 /* Takes `blob` over. False if it is not a result of this program. */
-bool kn_nvrtc_program_take(kn_nvrtc_program *program, kiln_blob *blob);
+bool kn_rtc_program_take(kn_rtc_program *program, kiln_blob *blob);
 
 /* Makes the real program with everything that this one was given, without compiling it. The code is
  * the real library's. */
-nvrtcResult kn_nvrtc_program_make_real(kn_nvrtc_program *program);
+int kn_rtc_program_make_real(kn_rtc_program *program);
 /* Makes it, and compiles it if this one has been: from now on it answers like this one. */
-nvrtcResult kn_nvrtc_program_catch_up(kn_nvrtc_program *program);
+int kn_rtc_program_catch_up(kn_rtc_program *program);
 
 /* Compiles the real program with the options; made before. After a compile that fails NVRTC still
  * has outputs of the compile before: if the cache answered that one, both are compiled. `uncached`
- * keeps NVRTC from its own cache where it has one (kn_cuda_options_uncached). */
-nvrtcResult kn_nvrtc_program_compile_real(kn_nvrtc_program *program, bool uncached);
+ * keeps the library from its own cache where it has one. */
+int kn_rtc_program_compile_real(kn_rtc_program *program, bool uncached);
 
 /* Everything that the compiled real program gives, as the payload of an entry. */
-kiln_status kn_nvrtc_program_gather(kn_nvrtc_program *program, kiln_blob **out_blob,
-                                    kiln_diag *diag);
+kiln_status kn_rtc_program_gather(kn_rtc_program *program, kiln_blob **out_blob, kiln_diag *diag);
 
 #endif

@@ -1,5 +1,5 @@
-/* See nvrtc_result.h. This file opens nothing and knows no NVRTC. */
-#include "interpose/nvrtc_result.h"
+/* See rtc_answer.h. This file opens nothing and calls nobody. */
+#include "interpose/rtc_answer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { PART_HEADER = 16, MAX_LOWERED = 65536 };
 
-void kn_nvrtc_result_append(kn_strbuf *out, unsigned part, nvrtcResult code, kn_span bytes)
+void kn_rtc_answer_append(kn_strbuf *out, unsigned part, int code, kn_span bytes)
 {
     unsigned char header[PART_HEADER];
     kn_put_u32(header, part);
@@ -18,10 +18,9 @@ void kn_nvrtc_result_append(kn_strbuf *out, unsigned part, nvrtcResult code, kn_
     kn_strbuf_append(out, bytes.data, bytes.length);
 }
 
-static kiln_status take_part(kn_nvrtc_result *result, unsigned part, nvrtcResult code,
-                             kn_span bytes)
+static kiln_status take_part(kn_rtc_answer *result, unsigned part, int code, kn_span bytes)
 {
-    if (part == KN_NVRTC_LOWERED) {
+    if (part == KN_RTC_LOWERED) {
         const bool sound = bytes.length > 0 && bytes.data[bytes.length - 1] == '\0' &&
                            result->lowered_count < MAX_LOWERED;
         kn_span *grown = sound ? (kn_span *)realloc(result->lowered,
@@ -34,14 +33,14 @@ static kiln_status take_part(kn_nvrtc_result *result, unsigned part, nvrtcResult
         grown[result->lowered_count++] = bytes;
         return KILN_OK;
     }
-    if (part >= KN_NVRTC_PARTS || result->parts[part].known) {
+    if (part >= KN_RTC_PARTS || result->parts[part].known) {
         return KILN_E_CORRUPT;
     }
-    result->parts[part] = (kn_nvrtc_output){true, code, bytes};
+    result->parts[part] = (kn_rtc_output){true, code, bytes};
     return KILN_OK;
 }
 
-kiln_status kn_nvrtc_result_parse(kn_span payload, kn_nvrtc_result *out_result)
+kiln_status kn_rtc_answer_parse(kn_span payload, kn_rtc_answer *out_result)
 {
     kiln_status status = KILN_OK;
     const unsigned char *at = (const unsigned char *)payload.data;
@@ -52,18 +51,19 @@ kiln_status kn_nvrtc_result_parse(kn_span payload, kn_nvrtc_result *out_result)
             return KILN_E_CORRUPT;
         }
         const size_t length = (size_t)kn_get_u64(at + 8);
-        status = take_part(out_result, kn_get_u32(at), (nvrtcResult)kn_get_u32(at + 4),
+        status = take_part(out_result, kn_get_u32(at), (int)kn_get_u32(at + 4),
                            kn_span_of(at + PART_HEADER, length));
         at += PART_HEADER + length;
         left -= PART_HEADER + length;
     }
-    const bool whole = out_result->parts[KN_NVRTC_LOG].known &&
-                       out_result->parts[KN_NVRTC_PTX].known &&
-                       out_result->parts[KN_NVRTC_NAME].known;
+    const bool whole =
+        out_result->parts[KN_RTC_LOG].known &&
+        (out_result->parts[KN_RTC_PTX].known || out_result->parts[KN_RTC_CODE].known) &&
+        out_result->parts[KN_RTC_NAME].known;
     return status == KILN_OK && !whole ? KILN_E_CORRUPT : status;
 }
 
-void kn_nvrtc_result_deinit(kn_nvrtc_result *result)
+void kn_rtc_answer_deinit(kn_rtc_answer *result)
 {
     free(result->lowered);
     memset(result, 0, sizeof(*result));
@@ -71,21 +71,34 @@ void kn_nvrtc_result_deinit(kn_nvrtc_result *result)
 
 /* --- the name in a log ------------------------------------------------------------------------ */
 
+typedef bool is_name_fn(kn_span log, size_t at, kn_span name);
+
 /* "NAME(12): warning", at the start of a line, and `compilation of "NAME"`. */
-static bool is_the_name(kn_span log, size_t at, kn_span name)
+static bool is_name_of_nvrtc(kn_span log, size_t at, kn_span name)
 {
     const size_t end = at + name.length;
     const char before = at > 0 ? log.data[at - 1] : '\n';
     const char after = end < log.length ? log.data[end] : '\0';
-    return end <= log.length && memcmp(log.data + at, name.data, name.length) == 0 &&
-           ((before == '\n' && after == '(') || (before == '"' && after == '"'));
+    return (before == '\n' && after == '(') || (before == '"' && after == '"');
 }
 
-bool kn_nvrtc_log_rename(kn_span log, kn_span from, const char *to, kn_strbuf *out)
+/* "/tmp/comgr-1a2b3c/input/NAME:12:3: warning", where NAME has lost the slash that it begins with.
+ */
+static bool is_name_of_hiprtc(kn_span log, size_t at, kn_span name)
+{
+    static const char folder[] = "/input/";
+    const size_t length = sizeof(folder) - 1;
+    const size_t end = at + name.length;
+    return at >= length && memcmp(log.data + at - length, folder, length) == 0 &&
+           end < log.length && log.data[end] == ':';
+}
+
+static bool rename_where(kn_span log, kn_span from, const char *to, is_name_fn *is_name,
+                         kn_strbuf *out)
 {
     size_t copied = 0;
     for (size_t at = 0; from.length > 0 && at + from.length <= log.length; at++) {
-        if (is_the_name(log, at, from)) {
+        if (memcmp(log.data + at, from.data, from.length) == 0 && is_name(log, at, from)) {
             kn_strbuf_append(out, log.data + copied, at - copied);
             kn_strbuf_append_text(out, to);
             copied = at + from.length;
@@ -94,4 +107,17 @@ bool kn_nvrtc_log_rename(kn_span log, kn_span from, const char *to, kn_strbuf *o
     }
     kn_strbuf_append(out, log.data + copied, log.length - copied);
     return kn_strbuf_ok(out);
+}
+
+bool kn_rtc_rename_in_nvrtc_log(kn_span log, kn_span from, const char *to, kn_strbuf *out)
+{
+    return rename_where(log, from, to, is_name_of_nvrtc, out);
+}
+
+bool kn_rtc_rename_in_hiprtc_log(kn_span log, kn_span from, const char *to, kn_strbuf *out)
+{
+    while (from.length > 0 && from.data[0] == '/') {
+        from = kn_span_of(from.data + 1, from.length - 1);
+    }
+    return rename_where(log, from, to + strspn(to, "/"), is_name_of_hiprtc, out);
 }

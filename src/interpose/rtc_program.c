@@ -1,15 +1,12 @@
-/* See nvrtc_program.h. */
-#include "interpose/nvrtc_program.h"
+/* See rtc_program.h. */
+#include "interpose/rtc_program.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/options.h"
 #include "base/text.h"
 
 #define PROGRAM_MAGIC 0x6e76727463206b6eULL
-#define INTERNAL_ERROR 11 /* NVRTC_ERROR_INTERNAL_ERROR */
-#define OUT_OF_MEMORY 1   /* NVRTC_ERROR_OUT_OF_MEMORY */
 
 static void free_texts(char **texts, size_t count)
 {
@@ -19,7 +16,7 @@ static void free_texts(char **texts, size_t count)
     free((void *)texts);
 }
 
-static bool copy_headers(kn_nvrtc_program *program, int count, const char *const *headers,
+static bool copy_headers(kn_rtc_program *program, int count, const char *const *headers,
                          const char *const *names)
 {
     program->headers = (kiln_header *)calloc((size_t)count + 1, sizeof(*program->headers));
@@ -36,12 +33,11 @@ static bool copy_headers(kn_nvrtc_program *program, int count, const char *const
     return program->headers != NULL;
 }
 
-kn_nvrtc_program *kn_nvrtc_program_create(const kn_nvrtc_real *library, const char *text,
-                                          const char *name, int header_count,
-                                          const char *const *headers,
-                                          const char *const *header_names)
+kn_rtc_program *kn_rtc_program_create(kn_rtc_library *library, const char *text, const char *name,
+                                      int header_count, const char *const *headers,
+                                      const char *const *header_names)
 {
-    kn_nvrtc_program *program = (kn_nvrtc_program *)calloc(1, sizeof(*program));
+    kn_rtc_program *program = (kn_rtc_program *)calloc(1, sizeof(*program));
     if (program == NULL) {
         return NULL;
     }
@@ -52,22 +48,22 @@ kn_nvrtc_program *kn_nvrtc_program_create(const kn_nvrtc_real *library, const ch
     program->name = name != NULL ? kn_text_copy(name) : NULL;
     if (program->text == NULL || (name != NULL && program->name == NULL) ||
         !copy_headers(program, header_count, headers, header_names)) {
-        kn_nvrtc_program_destroy(program);
+        kn_rtc_program_destroy(program);
         return NULL;
     }
     return program;
 }
 
-void kn_nvrtc_program_destroy(kn_nvrtc_program *program)
+void kn_rtc_program_destroy(kn_rtc_program *program)
 {
     if (program == NULL) {
         return;
     }
-    const kn_nvrtc_table *real = program->real != NULL ? program->library->open() : NULL;
+    const kn_rtc_calls *real = program->real != NULL ? program->library->open() : NULL;
     if (real != NULL) {
-        (void)real->nvrtcDestroyProgram(&program->real);
+        (void)real->destroy(&program->real);
     }
-    kn_nvrtc_program_forget(program);
+    kn_rtc_program_forget(program);
     free_texts(program->options, program->option_count);
     free_texts(program->earlier, program->earlier_count);
     free_texts(program->expressions, program->expression_count);
@@ -83,13 +79,18 @@ void kn_nvrtc_program_destroy(kn_nvrtc_program *program)
     free(program);
 }
 
-kn_nvrtc_program *kn_nvrtc_program_of(nvrtcProgram handle)
+const char *kn_rtc_program_name(const kn_rtc_program *program)
 {
-    kn_nvrtc_program *program = (kn_nvrtc_program *)(void *)handle;
+    return program->name != NULL ? program->name : program->library->kind->unnamed;
+}
+
+kn_rtc_program *kn_rtc_program_of(void *handle)
+{
+    kn_rtc_program *program = (kn_rtc_program *)handle;
     return program != NULL && program->magic == PROGRAM_MAGIC ? program : NULL;
 }
 
-bool kn_nvrtc_program_add_expression(kn_nvrtc_program *program, const char *expression)
+bool kn_rtc_program_add_expression(kn_rtc_program *program, const char *expression)
 {
     char **grown = (char **)realloc((void *)program->expressions,
                                     (program->expression_count + 1) * sizeof(*grown));
@@ -101,7 +102,7 @@ bool kn_nvrtc_program_add_expression(kn_nvrtc_program *program, const char *expr
     return grown[program->expression_count] != NULL && ++program->expression_count > 0;
 }
 
-bool kn_nvrtc_program_set_options(kn_nvrtc_program *program, int count, const char *const *options)
+bool kn_rtc_program_set_options(kn_rtc_program *program, int count, const char *const *options)
 {
     char **copies = (char **)calloc((size_t)count + 1, sizeof(*copies));
     bool copied = copies != NULL;
@@ -127,9 +128,9 @@ bool kn_nvrtc_program_set_options(kn_nvrtc_program *program, int count, const ch
     return true;
 }
 
-void kn_nvrtc_program_forget(kn_nvrtc_program *program)
+void kn_rtc_program_forget(kn_rtc_program *program)
 {
-    kn_nvrtc_result_deinit(&program->result);
+    kn_rtc_answer_deinit(&program->result);
     kiln_blob_release(program->blob);
     program->blob = NULL;
     free(program->log);
@@ -137,40 +138,40 @@ void kn_nvrtc_program_forget(kn_nvrtc_program *program)
     program->real_compiled = false;
 }
 
-/* NVRTC's log names the source, and entries are shared by sources of all names. */
-static bool take_log(kn_nvrtc_program *program)
+/* The log names the source, and entries are shared by sources of all names. */
+static bool take_log(kn_rtc_program *program)
 {
-    const kn_span log = program->result.parts[KN_NVRTC_LOG].bytes;
-    const kn_span from = program->result.parts[KN_NVRTC_NAME].bytes;
-    const char *to = program->name != NULL ? program->name : KN_NVRTC_UNNAMED;
+    const kn_span log = program->result.parts[KN_RTC_LOG].bytes;
+    const kn_span from = program->result.parts[KN_RTC_NAME].bytes;
+    const char *to = kn_rtc_program_name(program);
     if (log.length <= 1 || kn_span_equal(from, kn_span_of_text(to))) {
         return true;
     }
     kn_strbuf text;
     kn_strbuf_init(&text, 0);
-    if (!kn_nvrtc_log_rename(log, from, to, &text)) {
+    if (!program->library->kind->rename_log(log, from, to, &text)) {
         kn_strbuf_deinit(&text);
         return false;
     }
     size_t length = 0;
     program->log = kn_strbuf_detach(&text, &length);
-    program->result.parts[KN_NVRTC_LOG].bytes = kn_span_of(program->log, length);
+    program->result.parts[KN_RTC_LOG].bytes = kn_span_of(program->log, length);
     return program->log != NULL;
 }
 
-bool kn_nvrtc_program_take(kn_nvrtc_program *program, kiln_blob *blob)
+bool kn_rtc_program_take(kn_rtc_program *program, kiln_blob *blob)
 {
-    kn_nvrtc_result_deinit(&program->result);
+    kn_rtc_answer_deinit(&program->result);
     free(program->log);
     program->log = NULL;
     kiln_blob_release(program->blob);
     program->blob = blob;
-    const bool taken = kn_nvrtc_result_parse(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)),
-                                             &program->result) == KILN_OK &&
+    const bool taken = kn_rtc_answer_parse(kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)),
+                                           &program->result) == KILN_OK &&
                        program->result.lowered_count == program->expression_count &&
                        take_log(program);
     if (!taken) {
-        kn_nvrtc_result_deinit(&program->result);
+        kn_rtc_answer_deinit(&program->result);
         kiln_blob_release(program->blob);
         program->blob = NULL;
     }
@@ -179,73 +180,65 @@ bool kn_nvrtc_program_take(kn_nvrtc_program *program, kiln_blob *blob)
 
 /* --- the real program ------------------------------------------------------------------------- */
 
-nvrtcResult kn_nvrtc_program_make_real(kn_nvrtc_program *program)
+int kn_rtc_program_make_real(kn_rtc_program *program)
 {
-    const kn_nvrtc_table *real = program->library->open();
+    const kn_rtc_calls *real = program->library->open();
     if (program->real != NULL) {
         return 0;
     }
     if (real == NULL) {
-        return INTERNAL_ERROR;
+        return KN_RTC_INTERNAL_ERROR;
     }
     const size_t count = program->header_count;
     const char **arrays = (const char **)calloc(2 * count + 1, sizeof(*arrays));
     if (arrays == NULL) {
-        return OUT_OF_MEMORY;
+        return KN_RTC_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
         arrays[i] = (const char *)program->headers[i].text;
         arrays[count + i] = program->headers[i].name;
     }
-    nvrtcResult code =
-        real->nvrtcCreateProgram(&program->real, program->text, program->name, (int)count,
-                                 count > 0 ? arrays : NULL, count > 0 ? arrays + count : NULL);
+    int code = real->create(&program->real, program->text, program->name, (int)count,
+                            count > 0 ? arrays : NULL, count > 0 ? arrays + count : NULL);
     for (size_t i = 0; code == 0 && i < program->expression_count; i++) {
-        code = real->nvrtcAddNameExpression(program->real, program->expressions[i]);
+        code = real->add_expression(program->real, program->expressions[i]);
     }
-    if (code == 0 && program->callback != NULL && real->nvrtcSetFlowCallback != NULL) {
-        code =
-            real->nvrtcSetFlowCallback(program->real, program->callback, program->callback_payload);
+    if (code == 0 && program->callback != NULL && real->set_callback != NULL) {
+        code = real->set_callback(program->real, program->callback, program->callback_payload);
     }
     free((void *)arrays);
     return code;
 }
 
-static const char *find_uncached(const kn_nvrtc_table *real)
-{
-    int major = 0;
-    int minor = 0;
-    return real->nvrtcVersion(&major, &minor) == 0 ? kn_cuda_options_uncached(major, minor) : NULL;
-}
-
 /* `first`, unless it is NULL, and the options. */
-static nvrtcResult compile_with(const kn_nvrtc_program *program, const char *first, char **options,
-                                size_t count)
+static int compile_with(const kn_rtc_program *program, const char *first, char **options,
+                        size_t count)
 {
-    const kn_nvrtc_table *real = program->library->open();
+    const kn_rtc_calls *real = program->library->open();
     const char **all = first != NULL ? (const char **)calloc(count + 1, sizeof(*all)) : NULL;
     if (all == NULL) {
-        return real->nvrtcCompileProgram(program->real, (int)count, (const char *const *)options);
+        return real->compile(program->real, (int)count, (const char *const *)options);
     }
     all[0] = first;
     for (size_t i = 0; i < count; i++) {
         all[i + 1] = options[i];
     }
-    const nvrtcResult code = real->nvrtcCompileProgram(program->real, (int)count + 1, all);
+    const int code = real->compile(program->real, (int)count + 1, all);
     free((void *)all);
     return code;
 }
 
-nvrtcResult kn_nvrtc_program_compile_real(kn_nvrtc_program *program, bool uncached)
+int kn_rtc_program_compile_real(kn_rtc_program *program, bool uncached)
 {
-    const char *first = uncached ? find_uncached(program->library->open()) : NULL;
-    const nvrtcResult code = compile_with(program, first, program->options, program->option_count);
+    const kn_rtc_library *library = program->library;
+    const char *first = uncached ? library->kind->uncached_option(library->open()) : NULL;
+    const int code = compile_with(program, first, program->options, program->option_count);
     if (code == 0 || program->earlier == NULL) {
         return code;
     }
-    (void)program->library->open()->nvrtcDestroyProgram(&program->real);
+    (void)program->library->open()->destroy(&program->real);
     program->real = NULL;
-    const nvrtcResult made = kn_nvrtc_program_make_real(program);
+    const int made = kn_rtc_program_make_real(program);
     if (made != 0) {
         return made;
     }
@@ -253,11 +246,11 @@ nvrtcResult kn_nvrtc_program_compile_real(kn_nvrtc_program *program, bool uncach
     return compile_with(program, first, program->options, program->option_count);
 }
 
-nvrtcResult kn_nvrtc_program_catch_up(kn_nvrtc_program *program)
+int kn_rtc_program_catch_up(kn_rtc_program *program)
 {
-    nvrtcResult code = kn_nvrtc_program_make_real(program);
+    int code = kn_rtc_program_make_real(program);
     if (code == 0 && program->blob != NULL && !program->real_compiled) {
-        code = kn_nvrtc_program_compile_real(program, false);
+        code = kn_rtc_program_compile_real(program, false);
         program->real_compiled = true;
     }
     return code;
@@ -265,74 +258,62 @@ nvrtcResult kn_nvrtc_program_catch_up(kn_nvrtc_program *program)
 
 /* --- what it gave ----------------------------------------------------------------------------- */
 
-typedef nvrtcResult size_fn(nvrtcProgram program, size_t *size);
-typedef nvrtcResult bytes_fn(nvrtcProgram program, char *bytes);
-
 /* False when out of memory. A size that is an error is an answer, too, and is kept. */
-static bool gather_output(const kn_nvrtc_program *program, unsigned part, size_fn *get_size,
-                          bytes_fn *get_bytes, kn_strbuf *out)
+static bool gather_output(const kn_rtc_program *program, unsigned part, const kn_rtc_calls *real,
+                          kn_strbuf *out)
 {
     size_t size = 0;
+    kn_rtc_size_fn *get_size = real->outputs[part].size;
+    kn_rtc_bytes_fn *get_bytes = real->outputs[part].bytes;
     if (get_size == NULL || get_bytes == NULL) {
         return true;
     }
-    const nvrtcResult code = get_size(program->real, &size);
+    const int code = get_size(program->real, &size);
     char *bytes = (char *)calloc(1, size + 1);
     if (bytes == NULL || (code == 0 && size > 0 && get_bytes(program->real, bytes) != 0)) {
         free(bytes);
         return false;
     }
-    kn_nvrtc_result_append(out, part, code, kn_span_of(bytes, code == 0 ? size : 0));
+    kn_rtc_answer_append(out, part, code, kn_span_of(bytes, code == 0 ? size : 0));
     free(bytes);
     return true;
 }
 
-static bool gather_lowered(const kn_nvrtc_program *program, const kn_nvrtc_table *real,
-                           kn_strbuf *out)
+static bool gather_lowered(const kn_rtc_program *program, const kn_rtc_calls *real, kn_strbuf *out)
 {
     for (size_t i = 0; i < program->expression_count; i++) {
         const char *lowered = NULL;
-        if (real->nvrtcGetLoweredName(program->real, program->expressions[i], &lowered) != 0 ||
+        if (real->get_lowered(program->real, program->expressions[i], &lowered) != 0 ||
             lowered == NULL) {
             return false;
         }
-        kn_nvrtc_result_append(out, KN_NVRTC_LOWERED, 0, kn_span_of(lowered, strlen(lowered) + 1));
+        kn_rtc_answer_append(out, KN_RTC_LOWERED, 0, kn_span_of(lowered, strlen(lowered) + 1));
     }
     return true;
 }
 
-kiln_status kn_nvrtc_program_gather(kn_nvrtc_program *program, kiln_blob **out_blob,
-                                    kiln_diag *diag)
+kiln_status kn_rtc_program_gather(kn_rtc_program *program, kiln_blob **out_blob, kiln_diag *diag)
 {
-    const kn_nvrtc_table *real = program->library->open();
-    const char *name = program->name != NULL ? program->name : KN_NVRTC_UNNAMED;
+    const kn_rtc_calls *real = program->library->open();
+    const char *name = kn_rtc_program_name(program);
     kn_strbuf payload;
     kn_strbuf_init(&payload, 0);
-    bool whole =
-        gather_output(program, KN_NVRTC_LOG, real->nvrtcGetProgramLogSize, real->nvrtcGetProgramLog,
-                      &payload) &&
-        gather_output(program, KN_NVRTC_PTX, real->nvrtcGetPTXSize, real->nvrtcGetPTX, &payload) &&
-        gather_output(program, KN_NVRTC_CUBIN, real->nvrtcGetCUBINSize, real->nvrtcGetCUBIN,
-                      &payload) &&
-        gather_output(program, KN_NVRTC_LTOIR, real->nvrtcGetLTOIRSize, real->nvrtcGetLTOIR,
-                      &payload) &&
-        gather_output(program, KN_NVRTC_OPTIXIR, real->nvrtcGetOptiXIRSize, real->nvrtcGetOptiXIR,
-                      &payload) &&
-        gather_output(program, KN_NVRTC_NVVM, real->nvrtcGetNVVMSize, real->nvrtcGetNVVM,
-                      &payload) &&
-        gather_output(program, KN_NVRTC_TILEIR, real->nvrtcGetTileIRSize, real->nvrtcGetTileIR,
-                      &payload) &&
-        gather_lowered(program, real, &payload);
-    if (real->nvrtcGetPCHCreateStatus != NULL) {
-        kn_nvrtc_result_append(&payload, KN_NVRTC_PCH, real->nvrtcGetPCHCreateStatus(program->real),
-                               kn_span_of(NULL, 0));
+    bool whole = true;
+    for (unsigned part = KN_RTC_LOG; part < KN_RTC_PARTS; part++) {
+        whole = whole && gather_output(program, part, real, &payload);
     }
-    kn_nvrtc_result_append(&payload, KN_NVRTC_NAME, 0, kn_span_of_text(name));
+    whole = whole && gather_lowered(program, real, &payload);
+    if (real->pch_status != NULL) {
+        kn_rtc_answer_append(&payload, KN_RTC_PCH, real->pch_status(program->real),
+                             kn_span_of(NULL, 0));
+    }
+    kn_rtc_answer_append(&payload, KN_RTC_NAME, 0, kn_span_of_text(name));
     whole = whole && kn_strbuf_ok(&payload);
     kiln_status status =
         whole ? kiln_blob_create(payload.data, payload.length, NULL, 0, out_blob, diag)
               : kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, name,
-                              "NVRTC compiled it but does not return all of the result");
+                              "%s compiled it but does not return all of the result",
+                              program->library->kind->name);
     kn_strbuf_deinit(&payload);
     return status;
 }

@@ -1,0 +1,15 @@
+/* One compile that a program asks NVRTC or hipRTC for: from the cache, or by the real library. */
+#ifndef KILN_INTERPOSE_RTC_COMPILE_H
+#define KILN_INTERPOSE_RTC_COMPILE_H
+
+#include "interpose/rtc_program.h"
+
+/* Compiles with the program's options. The code is what the library would have given. Whatever is
+ * wrong with the cache, the real library compiles. Blocks: disk, another's compile, the compiler.
+ */
+int kn_rtc_program_compile(kn_rtc_program *program);
+
+/* Counts a call that compiles and that no key describes. */
+void kn_rtc_count_bypass(const kn_rtc_library *library, const char *name, const char *reason);
+
+#endif
