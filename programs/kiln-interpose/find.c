@@ -17,7 +17,7 @@
 
 typedef struct search {
     char name[32];       /* libnvrtc.so.13 */
-    const char *package; /* of NVIDIA's older wheels: cuda_nvrtc */
+    const char *package; /* of NVIDIA's older wheels: cuda_nvrtc; NULL: of AMD's */
     char chosen[32];     /* the variable that kiln exec sets: KILN_NVRTC_13 */
     int major;
     struct stat self;
@@ -178,7 +178,7 @@ static bool try_wheels(search *s, const char *directory)
     static const char *const sites[] = {"/site-packages", "/dist-packages"};
     char below[64];
     for (size_t i = 0; i < 2; i++) {
-        const char *at = strstr(directory, sites[i]);
+        const char *at = s->package != NULL ? strstr(directory, sites[i]) : NULL;
         if (at == NULL) {
             continue;
         }
@@ -278,6 +278,12 @@ static bool try_defaults(search *s)
     return false;
 }
 
+static bool try_rocm(search *s)
+{
+    return try_environment(s, "ROCM_PATH", "/lib") || try_environment(s, "HIP_PATH", "/lib") ||
+           try_directory(s, "/opt/rocm", strlen("/opt/rocm"), "/lib");
+}
+
 static bool try_toolkits(search *s)
 {
     static const char *const below[] = {"/lib64", "/lib", "/targets/x86_64-linux/lib"};
@@ -285,6 +291,9 @@ static bool try_toolkits(search *s)
     snprintf(numbered, sizeof(numbered), "/usr/local/cuda-%d", s->major);
     if (try_environment(s, "CONDA_PREFIX", "/lib")) {
         return true;
+    }
+    if (s->package == NULL) {
+        return try_rocm(s);
     }
     for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
         if (try_environment(s, "CUDA_PATH", below[i]) ||
@@ -384,6 +393,14 @@ bool kn_find_nvjitlink(int major, const void *caller, char *out_path, size_t siz
     snprintf(s.name, sizeof(s.name), "libnvJitLink.so.%d", major);
     snprintf(s.chosen, sizeof(s.chosen), "KILN_NVJITLINK_%d", major);
     return find_library(&s, "KILN_NVJITLINK_LIBRARY", caller);
+}
+
+bool kn_find_hiprtc(int major, bool inside, const void *caller, char *out_path, size_t size)
+{
+    search s = {.major = major, .package = NULL, .out_path = out_path, .size = size};
+    snprintf(s.name, sizeof(s.name), "%s.so.%d", inside ? "libamdhip64" : "libhiprtc", major);
+    snprintf(s.chosen, sizeof(s.chosen), "KILN_%s_%d", inside ? "HIP" : "HIPRTC", major);
+    return find_library(&s, inside ? "KILN_HIP_LIBRARY" : "KILN_HIPRTC_LIBRARY", caller);
 }
 
 bool kn_find_core(const char *name, char *out_path, size_t size)

@@ -1,4 +1,4 @@
-/* Where NVIDIA's library lies that a caller would have got without kiln. Links libc alone. */
+/* Where the library lies that a caller would have got without kiln. Links libc alone. */
 #ifndef KILN_INTERPOSE_FIND_H
 #define KILN_INTERPOSE_FIND_H
 
@@ -17,6 +17,11 @@ bool kn_find_nvrtc(int major, const void *caller, char *out_path, size_t size);
 
 /* As kn_find_nvrtc for libnvJitLink.so.MAJOR, $KILN_NVJITLINK_LIBRARY and $KILN_NVJITLINK_MAJOR. */
 bool kn_find_nvjitlink(int major, const void *caller, char *out_path, size_t size);
+
+/* As kn_find_nvrtc for libhiprtc.so.MAJOR, $KILN_HIPRTC_LIBRARY and $KILN_HIPRTC_MAJOR; `inside`:
+ * for libamdhip64.so.MAJOR, $KILN_HIP_LIBRARY and $KILN_HIP_MAJOR. Instead of toolkits of CUDA's,
+ * those below $ROCM_PATH, $HIP_PATH and /opt/rocm. */
+bool kn_find_hiprtc(int major, bool inside, const void *caller, char *out_path, size_t size);
 
 /* The path of a file of kiln's two directories above this library. */
 bool kn_find_core(const char *name, char *out_path, size_t size);

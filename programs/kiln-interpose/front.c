@@ -4,10 +4,9 @@
  * the first call. */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "enter.h"
 #include "find.h"
 #include "interpose/nvrtc_api.h"
 
@@ -67,30 +66,13 @@ static const kn_nvrtc_table *open_real(void)
 
 /* --- the core --------------------------------------------------------------------------------- */
 
-/* The core lies next to the directory of this file: LIBEXEC/nvrtc/13/libnvrtc.so.13 and
- * LIBEXEC/libkiln-interpose.so. */
 static const kn_nvrtc_table *open_core(void)
 {
-    static const char name[] = "libkiln-interpose.so";
-    char path[KN_FIND_PATH];
     union {
         void *object;
         kn_interpose_nvrtc_fn *function;
-    } entry = {NULL};
-    if (!kn_find_core(name, path, sizeof(path))) {
-        return NULL;
-    }
-    void *core = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (core != NULL) {
-        entry.object = dlsym(core, KN_INTERPOSE_NVRTC);
-    }
+    } entry = {kn_enter_core(KN_INTERPOSE_NVRTC)};
     return entry.object != NULL ? entry.function(&front.about) : NULL;
-}
-
-static bool is_disabled(void)
-{
-    const char *value = getenv("KILN_DISABLE");
-    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
 static void choose_table(void)
@@ -100,7 +82,7 @@ static void choose_table(void)
         return;
     }
     front.about = (kn_nvrtc_real){front.path, KN_NVRTC_MAJOR, open_real};
-    front.table = is_disabled() ? NULL : open_core();
+    front.table = open_core();
     if (front.table == NULL) {
         front.table = open_real();
     }

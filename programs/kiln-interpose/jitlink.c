@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "enter.h"
 #include "find.h"
 #include "interpose/jitlink_api.h"
 
@@ -144,33 +145,22 @@ static const kn_jitlink_table plain = {plain_create,   plain_destroy,  plain_add
 
 static const kn_jitlink_table *open_link_core(void)
 {
-    static const char name[] = "libkiln-interpose.so";
-    char path[KN_FIND_PATH];
     union {
         void *object;
         kn_interpose_jitlink_fn *function;
-    } entry = {NULL};
-    if (!kn_find_core(name, path, sizeof(path))) {
-        return NULL;
-    }
-    void *core = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (core != NULL) {
-        entry.object = dlsym(core, KN_INTERPOSE_JITLINK);
-    }
+    } entry = {kn_enter_core(KN_INTERPOSE_JITLINK)};
     return entry.object != NULL ? entry.function(&front.about) : NULL;
 }
 
 static void choose_link_table(void)
 {
-    const char *disable = getenv("KILN_DISABLE");
-    const bool disabled = disable != NULL && disable[0] != '\0' && strcmp(disable, "0") != 0;
     front.table = &plain;
     if (!kn_find_nvjitlink(KN_JITLINK_MAJOR, front.caller, front.path, sizeof(front.path))) {
         front.path[0] = '\0';
         return;
     }
     front.about = (kn_jitlink_real){front.path, KN_JITLINK_MAJOR, open_real_link};
-    const kn_jitlink_table *core = disabled ? NULL : open_link_core();
+    const kn_jitlink_table *core = open_link_core();
     front.table = core != NULL ? core : &plain;
 }
 

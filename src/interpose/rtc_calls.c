@@ -163,22 +163,29 @@ int kn_rtc_call_size(kn_rtc_library *library, void *handle, kn_rtc_part part, si
 {
     kn_rtc_program *program = kn_rtc_lock_program(handle);
     const kn_rtc_output *output = size != NULL ? kn_rtc_find_output(program, part) : NULL;
-    if (output == NULL || output->code != 0) {
+    if (output == NULL || (output->code != 0 && !library->kind->plain_outputs)) {
         KN_RTC_HAND_ON(library, program, handle, outputs[part].size, real_, size);
     }
-    *size = output->bytes.length;
+    const int code = output->code;
+    if (code == 0) {
+        *size = output->bytes.length;
+    }
     kn_mutex_unlock(&program->lock);
-    return 0;
+    return code;
 }
 
 int kn_rtc_call_bytes(kn_rtc_library *library, void *handle, kn_rtc_part part, char *bytes)
 {
     kn_rtc_program *program = kn_rtc_lock_program(handle);
     const kn_rtc_output *output = bytes != NULL ? kn_rtc_find_output(program, part) : NULL;
-    if (output == NULL || output->code != 0 || output->bytes.length == 0) {
+    if (output == NULL ||
+        (!library->kind->plain_outputs && (output->code != 0 || output->bytes.length == 0))) {
         KN_RTC_HAND_ON(library, program, handle, outputs[part].bytes, real_, bytes);
     }
-    memcpy(bytes, output->bytes.data, output->bytes.length);
+    const int code = output->code;
+    if (output->bytes.length > 0) {
+        memcpy(bytes, output->bytes.data, output->bytes.length);
+    }
     kn_mutex_unlock(&program->lock);
-    return 0;
+    return code;
 }

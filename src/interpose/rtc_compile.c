@@ -60,6 +60,25 @@ static const char *find_change(const compile_call *call)
                : "the compiler was replaced while this process was running";
 }
 
+/* Why what the compile gave is this caller's alone; NULL if it may be stored. */
+static const char *find_refusal(const compile_call *call, const kiln_blob *blob)
+{
+    const kn_rtc_kind *kind = call->program->library->kind;
+    const kn_span payload = kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob));
+    kn_rtc_answer answer;
+    const char *why = NULL;
+    if (!kn_rtc_key_fits(call->key, call->program, payload)) {
+        return "the code holds the directory of its source's name";
+    }
+    if (kind->refuse != NULL) {
+        why = kn_rtc_answer_parse(payload, &answer) == KILN_OK
+                  ? kind->refuse(&call->key->options, &answer)
+                  : "its result cannot be read";
+        kn_rtc_answer_deinit(&answer);
+    }
+    return why;
+}
+
 static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     compile_call *call = (compile_call *)user;
@@ -83,11 +102,9 @@ static kiln_status compile_for_store(void *user, kiln_blob **out_blob, kiln_diag
     }
     kiln_blob *blob = NULL;
     const kiln_status status = kn_rtc_program_gather(program, &blob, diag);
-    if (status == KILN_OK &&
-        !kn_rtc_key_fits(call->key, program,
-                         kn_span_of(kiln_blob_data(blob), kiln_blob_size(blob)))) {
+    call->unkept = status == KILN_OK ? find_refusal(call, blob) : NULL;
+    if (call->unkept != NULL) {
         kiln_blob_release(blob);
-        call->unkept = "the code holds the directory of its source's name";
         return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, kn_rtc_program_name(program), "%s",
                              call->unkept);
     }

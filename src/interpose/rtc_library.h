@@ -54,6 +54,7 @@ typedef struct kn_rtc_kind kn_rtc_kind;
 typedef struct kn_rtc_library {
     const kn_rtc_kind *kind;
     const char *path; /* of its file */
+    void *state;      /* its kind's own */
     /* Opens it, once; NULL if it cannot be opened. Threads: any. */
     const kn_rtc_calls *(*open)(void);
     kn_mutex lock; /* below: the identity, once it is known */
@@ -87,6 +88,7 @@ struct kn_rtc_kind {
     bool recompiles;           /* a program may be compiled again */
     bool clears;               /* a program that is destroyed leaves NULL in its handle */
     bool takes_empty;          /* empty texts and names are ordinary */
+    bool plain_outputs;        /* asking for an output that is empty, or an error, is no error */
 
     /* KILN_E_UNAVAILABLE where the library's files cannot be read. */
     kiln_status (*find_identity)(const kn_rtc_library *library, kn_rtc_identity *out,
@@ -97,6 +99,8 @@ struct kn_rtc_kind {
     void (*read_options)(const char *const *options, size_t count, kn_rtc_options *out);
     /* What else the key depends on: variables. May be NULL. */
     kiln_status (*add_surroundings)(kiln_recipe *recipe, kiln_diag *diag);
+    /* Why what it made is not kept; NULL if it may be. May be NULL. */
+    const char *(*refuse)(const kn_rtc_options *options, const kn_rtc_answer *answer);
     /* The option that keeps it from a cache of its own; NULL: none, or it has none. */
     const char *(*uncached_option)(const kn_rtc_calls *real);
     /* A log as the same compile gives it for a source of another name. False without memory. */

@@ -25,7 +25,7 @@
 typedef enum kn_door {
     KN_DOOR_WALK = 1,   /* the key is that of a stage: kiln's own calls, the CUDA drop-in */
     KN_DOOR_OPENCL = 2, /* the OpenCL drop-in and layer: src/dropin/opencl_request.c */
-    KN_DOOR_NVRTC = 3,  /* kiln's libnvrtc: src/interpose/nvrtc_key.c */
+    KN_DOOR_NVRTC = 3,  /* kiln's libnvrtc: src/interpose/rtc_key.c */
 } kn_door;
 
 /* A text by its content: the name of a file below objects/. */

@@ -120,11 +120,28 @@ static kiln_status open_libraries(kn_hip *hip, kiln_diag *diag)
 
 typedef struct module_list {
     kn_strbuf modules, paths;
+    bool compilers_only;
 } module_list;
+
+/* Under another program, libstdc++ or zlib may be that program's own. */
+static bool is_compiler(const char *name)
+{
+    static const char *const prefixes[] = {"libhiprtc", "libamdhip64", "libamd_comgr",
+                                           "libLLVM",   "libclang",    "liblld"};
+    for (size_t i = 0; i < COUNT(prefixes); i++) {
+        if (kn_text_starts(name, prefixes[i])) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static void add_module(void *user, const char *path, const char *build_id)
 {
     module_list *list = (module_list *)user;
+    if (list->compilers_only && !is_compiler(kn_path_name(path))) {
+        return;
+    }
     kn_strbuf_printf(&list->modules, "%s %s\n", kn_path_name(path), build_id);
     kn_strbuf_printf(&list->paths, "%s\n", path);
 }
@@ -197,6 +214,7 @@ static kiln_status take_facts(kn_hip *hip, kiln_diag *diag)
     kiln_status status = KILN_E_NOMEM;
     kn_strbuf_init(&list.modules, 0);
     kn_strbuf_init(&list.paths, 0);
+    list.compilers_only = hip->compilers_only;
     kn_strbuf_init(&processors, 0);
     const bool listed = list_modules(hip, &list);
     list_processors(hip, &processors);

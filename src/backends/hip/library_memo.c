@@ -18,7 +18,7 @@ static bool name_memo(const kn_hip *hip, kn_strbuf *name)
 {
     static const char *const variables[] = {"LD_LIBRARY_PATH", "LD_PRELOAD"};
     kn_strbuf_init(name, 0);
-    kn_strbuf_printf(name, "hip:%s", hip->library);
+    kn_strbuf_printf(name, "%s:%s", hip->compilers_only ? "hiprtc" : "hip", hip->library);
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         const char *value = kn_env_get(variables[i]);
         kn_strbuf_printf(name, "|%s", value != NULL ? value : "");

@@ -64,12 +64,38 @@ static bool look_in(kn_hip *hip, const char *directory)
     return true;
 }
 
+bool kn_hip_locate_at(kn_hip *hip, const char *path)
+{
+    pick best[KINDS] = {{"", 0, 0}, {"", 0, 0}, {"libhiprtc-builtins.so.", 0, ANY}, {"", 0, 0}};
+    char directory[KN_HIP_PATH];
+    const size_t length = strlen(path);
+    const size_t name = strlen(kn_path_name(path));
+    if (length >= sizeof(hip->library) || name + 1 >= length) {
+        return false;
+    }
+    kn_text_put(hip->library, sizeof(hip->library), path);
+    kn_text_putf(directory, sizeof(directory), "%.*s", (int)(length - name - 1), path);
+    if (kn_file_list(directory, consider_name, best, NULL) == KILN_OK) {
+        (void)take_pick(directory, &best[BUILTINS], hip->builtins);
+    }
+    return true;
+}
+
 static bool look_under(kn_hip *hip, const char *variable)
 {
     const char *base = kn_env_get(variable);
     char path[KN_HIP_PATH];
     kn_text_putf(path, sizeof(path), "%s/lib", base != NULL ? base : "");
     return base != NULL && look_in(hip, path);
+}
+
+/* `kiln exec` puts a directory in front whose libhiprtc is kiln's, two below the core of that. */
+static bool is_of_kiln_exec(const char *directory)
+{
+    kn_file_facts facts;
+    char core[KN_HIP_PATH];
+    kn_text_putf(core, sizeof(core), "%s/../../libkiln-interpose.so", directory);
+    return kn_file_stat(core, true, &facts, NULL) == KILN_OK;
 }
 
 static bool look_on_library_path(kn_hip *hip)
@@ -81,7 +107,7 @@ static bool look_on_library_path(kn_hip *hip)
         if (length > 0 && length < sizeof(path)) {
             memcpy(path, list, length);
             path[length] = '\0';
-            if (look_in(hip, path)) {
+            if (!is_of_kiln_exec(path) && look_in(hip, path)) {
                 return true;
             }
         }

@@ -1,0 +1,11 @@
+/* What kiln's libraries in the place of others share: the way into the core. Links libc alone. */
+#ifndef KILN_INTERPOSE_ENTER_H
+#define KILN_INTERPOSE_ENTER_H
+
+#include <stdbool.h>
+
+/* The address of a function of the core's, which is opened; NULL if it cannot be, or if
+ * KILN_DISABLE is set. Threads: any. Blocks: disk. */
+void *kn_enter_core(const char *function);
+
+#endif
