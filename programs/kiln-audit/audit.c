@@ -2,8 +2,8 @@
  * `kiln doctor -- PROGRAM` start.
  *
  *   KILN_AUDIT_REPORT=FILE  gets a line for each library and process that compiles kernels
- *   KILN_AUDIT_SERVE=1      a program that opens NVRTC or nvJitLink by its absolute path gets
- *                           kiln's library, if it is the very one that kiln's library would call
+ *   KILN_AUDIT_SERVE=1      a program that opens NVRTC, nvJitLink or hipRTC by its absolute path
+ * gets kiln's library, if it is the very one that kiln's library would call
  *
  * The dynamic linker gives an auditor a C library of its own, so it links libc alone, allocates
  * nothing, and can fail without being noticed: then a name stays as it is. */
@@ -43,9 +43,10 @@ static bool starts_with(const char *text, const char *start)
 /* Libraries that compile, or load a compiler. */
 static bool is_compiler_library(const char *name)
 {
-    static const char *const names[] = {"libnvrtc.so",  "libnvJitLink.so", "libnvvm.so",
-                                        "libcuda.so",   "libhiprtc.so",    "libamdhip64.so",
-                                        "libOpenCL.so", "libvulkan.so",    "libze_loader.so"};
+    static const char *const names[] = {"libnvrtc.so",      "libnvJitLink.so", "libnvvm.so",
+                                        "libcuda.so",       "libhiprtc.so",    "libamdhip64.so",
+                                        "libOpenCL.so",     "libvulkan.so",    "libze_loader.so",
+                                        "libkiln-hiprtc.so"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (starts_with(name, names[i])) {
             return true;
@@ -103,7 +104,8 @@ typedef struct served_library {
 } served_library;
 
 static const served_library served[] = {{"libnvrtc", "nvrtc", "NVRTC"},
-                                        {"libnvJitLink", "nvjitlink", "NVJITLINK"}};
+                                        {"libnvJitLink", "nvjitlink", "NVJITLINK"},
+                                        {"libhiprtc", "hiprtc", "HIPRTC"}};
 
 /* The major version in "libnvrtc.so.13.0.48"; 0: it is not this library. */
 static int major_of(const served_library *library, const char *name)

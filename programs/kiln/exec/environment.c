@@ -12,8 +12,6 @@
 #include "exec/site.h"
 #include "kiln-interpose/find.h"
 
-static const int majors[EXEC_MAJORS] = {12, 13};
-
 static char *copy_text(cli_pool *pool, const char *text)
 {
     return pool_text(pool, text, strlen(text));
@@ -64,7 +62,7 @@ static char *find_libraries(cli_pool *pool, kiln_diag *diag)
     return NULL;
 }
 
-/* --- where the program's NVRTC lies ----------------------------------------------------------- */
+/* --- where the program's libraries lie -------------------------------------------------------- */
 
 static char *find_program(cli_pool *pool, const char *name)
 {
@@ -84,25 +82,57 @@ static char *find_program(cli_pool *pool, const char *name)
     return NULL;
 }
 
-/* One of NVIDIA's libraries that kiln stands in for. */
+/* One of the libraries that kiln stands in for. */
 typedef struct library_kind {
-    const char *stem, *folder, *package, *variable;
+    const char *stem, *folder, *variable;
+    const char *front;   /* the stem of kiln's, where it has another name */
+    const char *package; /* of NVIDIA's wheels; NULL: in none */
+    const char *prefix;  /* of the functions that kiln's must have all of; NULL: it is not asked */
+    const char *needed;  /* a function without which it is another library; NULL: none */
+    int first, last;     /* major versions */
     bool (*find)(int major, const void *caller, char *out_path, size_t size);
 } library_kind;
 
-static const library_kind nvrtc_kind = {"libnvrtc", "nvrtc", "cuda_nvrtc", "NVRTC", kn_find_nvrtc};
-static const library_kind jitlink_kind = {"libnvJitLink", "nvjitlink", "nvjitlink", "NVJITLINK",
-                                          kn_find_nvjitlink};
+static bool find_hiprtc_apart(int major, const void *caller, char *out_path, size_t size)
+{
+    return kn_find_hiprtc(major, false, caller, out_path, size);
+}
+
+static bool find_hiprtc_inside(int major, const void *caller, char *out_path, size_t size)
+{
+    return kn_find_hiprtc(major, true, caller, out_path, size);
+}
+
+/* A library that was found, and the one of kiln's that stands in for it. */
+typedef struct found_library {
+    int major;
+    const char *real, *front;
+} found_library;
+
+/* nvJitLink and hipRTC have new functions with their releases: one that kiln's library lacks is
+ * left alone. HIP's runtime has hipRTC's functions up to ROCm 6; kiln's library before it has them
+ * alone, and its own name. */
+static const library_kind kinds[] = {
+    {"libnvrtc", "nvrtc", "NVRTC", NULL, "cuda_nvrtc", NULL, NULL, 12, 13, kn_find_nvrtc},
+    {"libnvJitLink", "nvjitlink", "NVJITLINK", NULL, "nvjitlink", "nvJitLink", NULL, 12, 13,
+     kn_find_nvjitlink},
+    {"libhiprtc", "hiprtc", "HIPRTC", NULL, NULL, "hiprtc", NULL, 5, 7, find_hiprtc_apart},
+    {"libamdhip64", "hip", "HIP", "libkiln-hiprtc", NULL, "hiprtc", "hiprtcCreateProgram", 5, 6,
+     find_hiprtc_inside},
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), NVRTC_KIND = 0 };
 
 static char *find_real(cli_pool *pool, const library_kind *kind, const exec_sites *sites, int major)
 {
     char path[KN_FIND_PATH];
-    const char *const wheels[] = {
-        pool_format(pool, "nvidia/cu%d/lib/%s.so.%d", major, kind->stem, major),
-        pool_format(pool, "nvidia/%s/lib/%s.so.%d", kind->package, kind->stem, major)};
-    char *wheel = exec_site_find(pool, sites, wheels, 2);
-    if (wheel != NULL) {
-        return wheel;
+    if (kind->package != NULL) {
+        const char *const wheels[] = {
+            pool_format(pool, "nvidia/cu%d/lib/%s.so.%d", major, kind->stem, major),
+            pool_format(pool, "nvidia/%s/lib/%s.so.%d", kind->package, kind->stem, major)};
+        char *wheel = exec_site_find(pool, sites, wheels, 2);
+        if (wheel != NULL) {
+            return wheel;
+        }
     }
     return kind->find(major, NULL, path, sizeof(path)) ? copy_text(pool, path) : NULL;
 }
@@ -130,51 +160,81 @@ static bool add_list(cli_pool *pool, exec_environment *environment, const char *
                pool_format(pool, "%s%s%s", first, has_rest ? ":" : "", has_rest ? rest : ""));
 }
 
-/* The lists to preload and to search, kind by kind. */
+/* The lists to preload and to search, and the newest NVRTC, which cuDNN takes the path of. */
 typedef struct front_lists {
-    const char *preload, *path;
+    const char *preload, *path, *nvrtc;
 } front_lists;
 
-static bool add_front(cli_pool *pool, exec_environment *environment, const library_kind *kind,
-                      const exec_library *library, front_lists *lists)
+/* `element` behind the list. */
+static const char *append_element(cli_pool *pool, const char *list, const char *element)
 {
-    const char *comma = lists->preload[0] != '\0' ? ":" : "";
-    char *folder = copy_text(pool, library->front);
-    char *slash = folder != NULL ? strrchr(folder, '/') : NULL;
-    if (slash != NULL) {
-        *slash = '\0';
+    return pool_format(pool, "%s%s%s", list, list[0] != '\0' ? ":" : "", element);
+}
+
+static bool add_front(cli_pool *pool, exec_environment *environment, const library_kind *kind,
+                      const found_library *library, front_lists *lists)
+{
+    const char *folder = host_folder_of(pool, library->front);
+    if (folder == NULL) {
+        return false;
     }
-    lists->preload = pool_format(pool, "%s%s%s", lists->preload, comma, library->front);
-    lists->path = pool_format(pool, "%s%s%s", lists->path, comma, folder != NULL ? folder : "");
-    return slash != NULL && lists->preload != NULL && lists->path != NULL &&
+    lists->preload = append_element(pool, lists->preload, library->front);
+    if (kind->front == NULL) {
+        lists->path = append_element(pool, lists->path, folder);
+    }
+    if (kind == &kinds[NVRTC_KIND]) {
+        lists->nvrtc = library->front;
+    }
+    return lists->preload != NULL && lists->path != NULL &&
            exec_environment_add(environment,
                                 pool_format(pool, "KILN_%s_%d", kind->variable, library->major),
                                 library->real);
 }
 
-static bool add_fronts(cli_pool *pool, exec_environment *environment)
+/* Those that are installed: a name that the program could not have loaded must not appear because
+ * of kiln. */
+static bool find_library(cli_pool *pool, const library_kind *kind, const char *libraries,
+                         const exec_sites *sites, found_library *library)
 {
-    front_lists lists = {"", ""};
-    for (size_t i = 0; i < environment->nvrtc_count; i++) {
-        if (!add_front(pool, environment, &nvrtc_kind, &environment->nvrtc[i], &lists)) {
-            return false;
+    const char *stem = kind->front != NULL ? kind->front : kind->stem;
+    library->real = find_real(pool, kind, sites, library->major);
+    library->front = pool_format(pool, "%s/%s/%d/%s.so.%d", libraries, kind->folder, library->major,
+                                 stem, library->major);
+    return library->real != NULL && library->front != NULL && host_exists(library->front) &&
+           (kind->needed == NULL || exec_exports_have(library->real, kind->needed)) &&
+           (kind->prefix == NULL ||
+            exec_exports_cover(library->front, library->real, kind->prefix));
+}
+
+static bool find_fronts(cli_pool *pool, exec_environment *environment, const char *libraries,
+                        const exec_sites *sites, front_lists *lists)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        for (int major = kinds[i].first; major <= kinds[i].last; major++) {
+            found_library library = {.major = major};
+            if (find_library(pool, &kinds[i], libraries, sites, &library) &&
+                !add_front(pool, environment, &kinds[i], &library, lists)) {
+                return false;
+            }
         }
     }
-    for (size_t i = 0; i < environment->jitlink_count; i++) {
-        if (!add_front(pool, environment, &jitlink_kind, &environment->jitlink[i], &lists)) {
-            return false;
-        }
+    return true;
+}
+
+static bool add_fronts(cli_pool *pool, exec_environment *environment, const char *libraries,
+                       const exec_sites *sites)
+{
+    front_lists lists = {"", "", NULL};
+    if (!find_fronts(pool, environment, libraries, sites, &lists)) {
+        return false;
     }
     if (lists.preload[0] == '\0') {
         return true;
     }
-    const char *cudnn = environment->nvrtc_count > 0
-                            ? environment->nvrtc[environment->nvrtc_count - 1].front
-                            : NULL;
     return add_list(pool, environment, "LD_PRELOAD", lists.preload) &&
-           add_list(pool, environment, "LD_LIBRARY_PATH", lists.path) &&
-           (cudnn == NULL || getenv("CUDNN_NVRTC_OVERRIDE_PATH") != NULL ||
-            exec_environment_add(environment, "CUDNN_NVRTC_OVERRIDE_PATH", cudnn));
+           (lists.path[0] == '\0' || add_list(pool, environment, "LD_LIBRARY_PATH", lists.path)) &&
+           (lists.nvrtc == NULL || getenv("CUDNN_NVRTC_OVERRIDE_PATH") != NULL ||
+            exec_environment_add(environment, "CUDNN_NVRTC_OVERRIDE_PATH", lists.nvrtc));
 }
 
 /* ptxas by PATH only for a program that finds one there without kiln; Triton falls back on its own
@@ -286,24 +346,6 @@ static bool add_vulkan_layer(cli_pool *pool, exec_environment *environment, cons
                        "VK_LAYER_KILN_cache");
 }
 
-/* Those that are installed: a name that the program could not have loaded must not appear because
- * of kiln. nvJitLink has new functions with each release: one that kiln's lacks is left alone. */
-static size_t find_libraries_of(cli_pool *pool, const library_kind *kind, const char *libraries,
-                                const exec_sites *sites, exec_library found[EXEC_MAJORS])
-{
-    size_t count = 0;
-    for (size_t i = 0; i < EXEC_MAJORS; i++) {
-        const char *real = find_real(pool, kind, sites, majors[i]);
-        const char *front = pool_format(pool, "%s/%s/%d/%s.so.%d", libraries, kind->folder,
-                                        majors[i], kind->stem, majors[i]);
-        if (real != NULL && front != NULL && host_exists(front) &&
-            (kind != &jitlink_kind || exec_exports_cover(front, real, "nvJitLink"))) {
-            found[count++] = (exec_library){majors[i], real, front};
-        }
-    }
-    return count;
-}
-
 kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_environment *out,
                                   kiln_diag *diag)
 {
@@ -316,9 +358,7 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
     }
     out->libraries = libraries;
     const exec_sites sites = exec_sites_list(pool, file);
-    out->nvrtc_count = find_libraries_of(pool, &nvrtc_kind, libraries, &sites, out->nvrtc);
-    out->jitlink_count = find_libraries_of(pool, &jitlink_kind, libraries, &sites, out->jitlink);
-    return add_fronts(pool, out) && add_ptxas(pool, out, libraries, &sites) &&
+    return add_fronts(pool, out, libraries, &sites) && add_ptxas(pool, out, libraries, &sites) &&
                    add_opencl_layer(pool, out, libraries) && add_vulkan_layer(pool, out, libraries)
                ? KILN_OK
                : diag_no_memory(diag, "kiln exec");

@@ -5,25 +5,17 @@
 
 #include "cli/cmd.h"
 
-enum { EXEC_SETTINGS_MAX = 32, EXEC_MAJORS = 2 };
+enum { EXEC_SETTINGS_MAX = 48 };
 
 typedef struct exec_setting {
     const char *name, *value;
 } exec_setting;
 
-/* A library of NVIDIA's that was found, and the one of kiln's that stands in for it. */
-typedef struct exec_library {
-    int major;
-    const char *real, *front;
-} exec_library;
-
 typedef struct exec_environment {
     exec_setting settings[EXEC_SETTINGS_MAX];
     size_t count;
-    const char *program;   /* its file; NULL: not found */
-    const char *libraries; /* the directory of what kiln puts into programs */
-    exec_library nvrtc[EXEC_MAJORS], jitlink[EXEC_MAJORS]; /* for doctor */
-    size_t nvrtc_count, jitlink_count;
+    const char *program;      /* its file; NULL: not found */
+    const char *libraries;    /* the directory of what kiln puts into programs */
     const char *opencl_layer; /* NULL: not installed */
     const char *vulkan_layer; /* the directory of its manifest; NULL: not installed */
 } exec_environment;

@@ -113,6 +113,18 @@ static bool covers_table(const symbol_table *front, const symbol_table *real, co
     return true;
 }
 
+bool exec_exports_have(const char *real, const char *name)
+{
+    mapped_file file = {NULL, 0};
+    symbol_table table;
+    const bool has =
+        map_file(real, &file) && find_symbols(&file, &table) && has_export(&table, name);
+    if (file.bytes != NULL) {
+        (void)munmap((void *)(uintptr_t)file.bytes, file.size);
+    }
+    return has;
+}
+
 bool exec_exports_cover(const char *front, const char *real, const char *prefix)
 {
     mapped_file files[2] = {{NULL, 0}, {NULL, 0}};

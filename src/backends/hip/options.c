@@ -34,6 +34,7 @@ static const struct {
     option_kind kind;
     const char *reason; /* REFUSED, TARGET */
 } rows[] = {
+    {"", EXACT, NULL}, /* hipRTC drops it */
     {"-D", MACRO, NULL},
     {"-U", MACRO, NULL},
     {"-O0", EXACT, NULL},
@@ -121,6 +122,7 @@ static const struct {
     {"-M", REFUSED, writes},
     {"-o", REFUSED, writes},
     {"-ftime-trace", REFUSED, writes},
+    {"-fno-gpu-rdc", EXACT, NULL},
     {"-fgpu-rdc", REFUSED, bitcode},
     {"-emit-llvm", REFUSED, bitcode},
     {"-X", REFUSED, inner},

@@ -214,7 +214,14 @@ EXPORT int hiprtcVersion(int *major, int *minor)
 
 EXPORT const char *hiprtcGetErrorString(int result)
 {
-    return result == COMPILATION ? "HIPRTC_ERROR_COMPILATION" : "HIPRTC_ERROR_FAKE";
+    static const char *const texts[] = {"HIPRTC_SUCCESS",
+                                        "HIPRTC_ERROR_OUT_OF_MEMORY",
+                                        "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE",
+                                        "HIPRTC_ERROR_INVALID_INPUT",
+                                        "HIPRTC_ERROR_INVALID_PROGRAM",
+                                        "HIPRTC_ERROR_INVALID_OPTION",
+                                        "HIPRTC_ERROR_COMPILATION"};
+    return result >= 0 && result <= COMPILATION ? texts[result] : "HIPRTC_ERROR_FAKE";
 }
 
 EXPORT int hiprtcCreateProgram(program **out, const char *source, const char *name, int count,
@@ -234,8 +241,7 @@ EXPORT int hiprtcDestroyProgram(program **of)
 {
     hostcc_deinit(&(*of)->unit);
     free((*of)->code);
-    free(*of);
-    *of = NULL;
+    free(*of); /* and the caller's handle stays what it was, as AMD's leaves it */
     return SUCCESS;
 }
 

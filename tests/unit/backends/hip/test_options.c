@@ -64,7 +64,6 @@ static void K1_options_that_reach_for_files_bypass_the_cache(void **state)
         {"-D", "A -include"},
         {"-DA=\t1"},
         {"f.hip"},
-        {""},
         {"-"},
     };
     (void)state;
@@ -92,6 +91,7 @@ static void options_that_leave_files_alone_are_cached(void **state)
         {"-fgpu-flush-denormals-to-zero"},
         {"-munsafe-fp-atomics", "-mcumode", "-mwavefrontsize64"},
         {"-w", "-Wall", "-Wno-unused", "-Werror"},
+        {"-fno-gpu-rdc", ""},
         {"-g", "-gline-tables-only"},
     };
     (void)state;
