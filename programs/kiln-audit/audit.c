@@ -2,8 +2,9 @@
  * `kiln doctor -- PROGRAM` start.
  *
  *   KILN_AUDIT_REPORT=FILE  gets a line for each library and process that compiles kernels
- *   KILN_AUDIT_SERVE=1      a program that opens NVRTC, nvJitLink or hipRTC by its absolute path
- * gets kiln's library, if it is the very one that kiln's library would call
+ *   KILN_AUDIT_SERVE=1      a program that opens NVRTC, nvJitLink or hipRTC by its absolute
+ *                           path gets kiln's library, if it is the very one that kiln's
+ *                           library would call
  *
  * The dynamic linker gives an auditor a C library of its own, so it links libc alone, allocates
  * nothing, and can fail without being noticed: then a name stays as it is. */

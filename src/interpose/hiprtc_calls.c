@@ -63,7 +63,7 @@ static const kn_rtc_calls *open_hiprtc(place *of)
 
 /* --- calls that are hipRTC's alone ------------------------------------------------------------ */
 
-static hiprtcResult ask_version(place *of, int *major, int *minor)
+static hiprtcResult ask_hiprtc_version(place *of, int *major, int *minor)
 {
     kn_rtc_identity identity;
     if (major != NULL && minor != NULL &&
@@ -76,7 +76,7 @@ static hiprtcResult ask_version(place *of, int *major, int *minor)
 }
 
 /* hipRTC's texts for the codes that every version has; the rest are its own to give. */
-static const char *ask_error_string(place *of, hiprtcResult result)
+static const char *ask_hiprtc_error(place *of, hiprtcResult result)
 {
     static const char *const texts[] = {"HIPRTC_SUCCESS",
                                         "HIPRTC_ERROR_OUT_OF_MEMORY",
@@ -120,7 +120,7 @@ static void count_link(place *of)
              kn_rtc_call_bytes(&places[at].library, program, part, bytes))
 
 #define PLACE(at)                                                                                  \
-    FUNCTION(version, at, (int *major, int *minor), ask_version(&places[at], major, minor))        \
+    FUNCTION(version, at, (int *major, int *minor), ask_hiprtc_version(&places[at], major, minor)) \
     FUNCTION(create, at,                                                                           \
              (hiprtcProgram * program, const char *source, const char *name, int header_count,     \
               const char *const *headers, const char *const *header_names),                        \
@@ -158,7 +158,7 @@ static void count_link(place *of)
     }                                                                                              \
     static const char *error_string_##at(hiprtcResult result)                                      \
     {                                                                                              \
-        return ask_error_string(&places[at], result);                                              \
+        return ask_hiprtc_error(&places[at], result);                                              \
     }
 
 #define TABLE(at)                                                                                  \

@@ -88,7 +88,8 @@ static const char *target_of_option(const char *option)
 
 /* The directory that an option names; *index moves to the last element used. Clang takes "-I=dir"
  * for one below its root. */
-static const char *directory_of_option(const char *const *options, size_t count, size_t *index)
+static const char *directory_of_hiprtc_option(const char *const *options, size_t count,
+                                              size_t *index)
 {
     const char *option = options[*index];
     if (strcmp(option, "-I") == 0 && *index + 1 < count) {
@@ -149,7 +150,7 @@ static void read_hiprtc_options(const char *const *options, size_t count, kn_rtc
     for (size_t i = 0; i < count; i++) {
         const size_t first = i;
         const char *named = target_of_option(options[i]);
-        const char *directory = directory_of_option(options, count, &i);
+        const char *directory = directory_of_hiprtc_option(options, count, &i);
         const bool taken = directory != NULL && is_whole(directory);
         target = target != NULL ? target : named;
         if (taken) {

@@ -14,21 +14,6 @@
 #include "store/format/blob.h"
 #include "sys/clock.h"
 
-/* --- identity, once a process and library ----------------------------------------------------- */
-
-kiln_status kn_rtc_library_identify(kn_rtc_library *library, kn_rtc_identity *out, kiln_diag *diag)
-{
-    kiln_status status = KILN_OK;
-    kn_mutex_lock(&library->lock);
-    if (!library->known) {
-        status = library->kind->find_identity(library, &library->identity, diag);
-        library->known = status == KILN_OK;
-    }
-    *out = library->identity;
-    kn_mutex_unlock(&library->lock);
-    return status;
-}
-
 /* --- the real compile ------------------------------------------------------------------------- */
 
 /* From now on the real program answers. */

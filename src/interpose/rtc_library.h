@@ -88,7 +88,7 @@ struct kn_rtc_kind {
     bool recompiles;           /* a program may be compiled again */
     bool clears;               /* a program that is destroyed leaves NULL in its handle */
     bool takes_empty;          /* empty texts and names are ordinary */
-    bool plain_outputs;        /* asking for an output that is empty, or an error, is no error */
+    bool plain_outputs; /* an empty output is given, and an error repeated, without a compile */
 
     /* KILN_E_UNAVAILABLE where the library's files cannot be read. */
     kiln_status (*find_identity)(const kn_rtc_library *library, kn_rtc_identity *out,
@@ -107,7 +107,7 @@ struct kn_rtc_kind {
     bool (*rename_log)(kn_span log, kn_span from, const char *to, kn_strbuf *out);
 };
 
-/* Found at the first call, then remembered. */
+/* Found at the first call, then remembered. Threads: any. Blocks: disk. */
 kiln_status kn_rtc_library_identify(kn_rtc_library *library, kn_rtc_identity *out, kiln_diag *diag);
 
 #endif

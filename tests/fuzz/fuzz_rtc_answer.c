@@ -1,5 +1,5 @@
-/* Any bytes as the result of an NVRTC compile, and as a log that names its source: an end, in
- * bounds. */
+/* Any bytes as the result of a compile of NVRTC's or hipRTC's, and as a log that names its source:
+ * an end, in bounds. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const kn_span name = result.parts[KN_RTC_NAME].bytes;
         kn_strbuf out;
         kn_strbuf_init(&out, 0);
-        (void)kn_rtc_log_rename(log, name, "x.cu", &out);
+        (void)kn_rtc_rename_in_nvrtc_log(log, name, "x.cu", &out);
+        (void)kn_rtc_rename_in_hiprtc_log(log, name, "/x.hip", &out);
         kn_strbuf_deinit(&out);
     }
     kn_rtc_answer_deinit(&result);
