@@ -13,10 +13,8 @@
 #define EXPORT __attribute__((visibility("default")))
 #define NO_LIBRARY 11 /* HIPRTC_ERROR_INTERNAL_ERROR */
 
-#if KN_HIPRTC_IS_INSIDE
-#define PLACE KN_HIPRTC_INSIDE
-#else
-#define PLACE KN_HIPRTC_APART
+#ifndef KN_HIPRTC_IS_INSIDE
+#define KN_HIPRTC_IS_INSIDE 0
 #endif
 
 static struct {
@@ -72,12 +70,14 @@ static void choose_hiprtc_table(void)
         void *object;
         kn_interpose_hiprtc_fn *function;
     } entry = {NULL};
-    if (!kn_find_hiprtc(KN_HIPRTC_MAJOR, PLACE == KN_HIPRTC_INSIDE, front.caller, front.path,
+    if (!kn_find_hiprtc(KN_HIPRTC_MAJOR, KN_HIPRTC_IS_INSIDE != 0, front.caller, front.path,
                         sizeof(front.path))) {
         front.path[0] = '\0';
         return;
     }
-    front.about = (kn_hiprtc_real){front.path, PLACE, open_real_hiprtc};
+    front.about =
+        (kn_hiprtc_real){front.path, KN_HIPRTC_IS_INSIDE != 0 ? KN_HIPRTC_INSIDE : KN_HIPRTC_APART,
+                         open_real_hiprtc};
     entry.object = kn_enter_core(KN_INTERPOSE_HIPRTC);
     front.table = entry.object != NULL ? entry.function(&front.about) : NULL;
     if (front.table == NULL) {

@@ -1,6 +1,6 @@
 /* The functions that stand in for hipRTC's: the table, once for each place that hipRTC has. */
-#include <stdio.h>
-#include <string.h>
+#include <limits.h>
+#include <stdlib.h>
 
 #include "interpose/hiprtc_api.h"
 #include "interpose/hiprtc_kind.h"
@@ -63,12 +63,27 @@ static const kn_rtc_calls *open_hiprtc(place *of)
 
 /* --- calls that are hipRTC's alone ------------------------------------------------------------ */
 
+/* "9.0" */
+static bool read_version(const char *text, int *major, int *minor)
+{
+    char *end = NULL;
+    const long first = strtol(text, &end, 10);
+    const long second = *end == '.' ? strtol(end + 1, &end, 10) : -1;
+    const bool good =
+        second >= 0 && *end == '\0' && first >= 0 && first <= INT_MAX && second <= INT_MAX;
+    if (good) {
+        *major = (int)first;
+        *minor = (int)second;
+    }
+    return good;
+}
+
 static hiprtcResult ask_hiprtc_version(place *of, int *major, int *minor)
 {
     kn_rtc_identity identity;
     if (major != NULL && minor != NULL &&
         kn_rtc_library_identify(&of->library, &identity, NULL) == KILN_OK &&
-        sscanf(identity.fields[1].text, "%d.%d", major, minor) == 2) {
+        read_version(identity.fields[1].text, major, minor)) {
         return 0;
     }
     const kn_hiprtc_table *real = of->real->open();

@@ -123,7 +123,7 @@ static void name_target(const kn_rtc_options *options, char *out, size_t size)
 {
     static const char *const spellings[] = {"--gpu-architecture=", "-arch=", "-gpu-architecture="};
     kn_text_put(out, size, "cuda-default");
-    for (size_t i = 0; i < options->rest_count; i++) {
+    for (size_t i = 0; options->rest[i] != NULL; i++) { /* the list has room for an end */
         const char *value = NULL;
         for (size_t j = 0; j < sizeof(spellings) / sizeof(spellings[0]); j++) {
             if (kn_text_starts(options->rest[i], spellings[j])) {

@@ -95,7 +95,7 @@ struct kn_rtc_kind {
                                  kiln_diag *diag);
     /* True if the library that is mapped, and opened, is the one that the keys name. */
     bool (*identity_holds)(const kn_rtc_library *library, const kn_rtc_identity *identity);
-    /* `out` has room for all options in both lists. */
+    /* `out` has room for all options and a NULL in both lists, which are all NULL. */
     void (*read_options)(const char *const *options, size_t count, kn_rtc_options *out);
     /* What else the key depends on: variables. May be NULL. */
     kiln_status (*add_surroundings)(kiln_recipe *recipe, kiln_diag *diag);
