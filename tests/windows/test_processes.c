@@ -57,8 +57,32 @@ static int child_hold(const char *path)
     return 0;
 }
 
+/* Notes its number in a file, and stays. */
+static int child_linger(const char *path)
+{
+    char text[32];
+    const int size = snprintf(text, sizeof text, "%lu.", GetCurrentProcessId());
+    kt_file_write(path, text, (size_t)size);
+    Sleep(INFINITE);
+    return 0;
+}
+
+/* Waits for a child that lingers. */
+static int child_wait(const char *path)
+{
+    kn_process_result result = run_again("linger", path, NULL, HANG_MS);
+    kn_process_result_deinit(&result);
+    return 0;
+}
+
 static int child(int argc, char **argv)
 {
+    if (strcmp(argv[1], "linger") == 0 && argc == 3) {
+        return child_linger(argv[2]);
+    }
+    if (strcmp(argv[1], "wait") == 0 && argc == 3) {
+        return child_wait(argv[2]);
+    }
     if (strcmp(argv[1], "echo") == 0) {
         return child_echo(argc, argv);
     }
@@ -208,6 +232,45 @@ static void a_lock_ends_with_its_process(void **state)
     free(path);
 }
 
+/* The number in the file, when all of it is there. */
+static DWORD wait_for_number(const char *path)
+{
+    for (uint64_t start = kn_clock_now(); kn_clock_now() - start < HANG_MS * UINT64_C(1000000);) {
+        char *text = kt_file_exists(path) ? kt_file_read(path, NULL) : NULL;
+        const DWORD number =
+            text != NULL && strchr(text, '.') != NULL ? (DWORD)strtoul(text, NULL, 10) : 0;
+        free(text);
+        if (number != 0) {
+            return number;
+        }
+        Sleep(10);
+    }
+    return 0;
+}
+
+/* However this process ends, Ctrl-C among the ways: a compiler that nobody waits for is gone. */
+static void a_child_ends_with_its_parent(void **state)
+{
+    STARTUPINFOA start = {.cb = sizeof start};
+    PROCESS_INFORMATION parent = {0};
+    char line[2048];
+    char *path = kt_path(*state, "number"), *own = kn_paths_own_module();
+    (void)snprintf(line, sizeof line, "\"%s\" wait \"%s\"", own, path);
+    assert_true(CreateProcessA(NULL, line, NULL, NULL, FALSE, 0, NULL, NULL, &start, &parent));
+    HANDLE child = OpenProcess(SYNCHRONIZE | PROCESS_TERMINATE, FALSE, wait_for_number(path));
+    assert_non_null(child);
+    assert_int_equal(WaitForSingleObject(child, 0), WAIT_TIMEOUT);
+    assert_true(TerminateProcess(parent.hProcess, 9));
+    const DWORD ended = WaitForSingleObject(child, HANG_MS / 4);
+    (void)TerminateProcess(child, 1); /* or it would stay */
+    assert_int_equal(ended, WAIT_OBJECT_0);
+    (void)CloseHandle(child);
+    (void)CloseHandle(parent.hThread);
+    (void)CloseHandle(parent.hProcess);
+    free(own);
+    free(path);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -225,6 +288,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(locks_exclude_each_other, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_lock_ends_with_its_process, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(a_child_ends_with_its_parent, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,21 @@ static bool open_pipe(HANDLE *out_reading, HANDLE *out_writing)
 
 /* ---- starting ---- */
 
+/* A job that ends with its last handle, which is ours alone: however this process ends, the child
+ * and what that has started go with it. NULL: there is none. */
+static HANDLE make_job(void)
+{
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {
+        .BasicLimitInformation = {.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE}};
+    HANDLE job = CreateJobObjectW(NULL, NULL);
+    if (job != NULL && SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits,
+                                               sizeof limits) == 0) {
+        (void)CloseHandle(job);
+        job = NULL;
+    }
+    return job;
+}
+
 /* 0 or the error. The child begins to run as part of its job. */
 static DWORD create_child(child *c, const kn_command *command)
 {
@@ -124,7 +139,7 @@ static DWORD create_child(child *c, const kn_command *command)
         error = GetLastError();
     } else {
         /* Without a job the limit ends the child alone. */
-        c->job = CreateJobObjectW(NULL, NULL);
+        c->job = make_job();
         if (c->job != NULL && AssignProcessToJobObject(c->job, made.hProcess) == 0) {
             close_child_handle(&c->job);
         }
