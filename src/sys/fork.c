@@ -44,17 +44,33 @@ static void drop_page(_Atomic uint32_t *page)
 
 #endif
 
-static _Atomic uint32_t *mark_of(kn_fork_guard *guard)
+static uint64_t join_mark(uint32_t process, uint32_t mark)
 {
-    return guard->mark != NULL ? guard->mark : &guard->plain;
+    return (uint64_t)process << 32 | mark;
+}
+
+static uint32_t read_mark(kn_fork_guard *guard)
+{
+    return guard->mark != NULL ? atomic_load(guard->mark) : (uint32_t)atomic_load(&guard->plain);
+}
+
+static bool change_mark(kn_fork_guard *guard, uint32_t from, uint32_t to)
+{
+    if (guard->mark != NULL) {
+        return atomic_compare_exchange_strong(guard->mark, &from, to);
+    }
+    const uint32_t self = kn_process_id();
+    uint64_t old = join_mark(self, from);
+    return atomic_compare_exchange_strong(&guard->plain, &old, join_mark(self, to));
 }
 
 void kn_fork_guard_init(kn_fork_guard *guard)
 {
     guard->mark = make_page();
-    atomic_init(&guard->plain, KN_FORK_HOME);
-    atomic_init(&guard->maker, kn_process_id());
-    atomic_store(mark_of(guard), KN_FORK_HOME);
+    atomic_init(&guard->plain, join_mark(kn_process_id(), KN_FORK_HOME));
+    if (guard->mark != NULL) {
+        atomic_store(guard->mark, KN_FORK_HOME);
+    }
 }
 
 void kn_fork_guard_deinit(kn_fork_guard *guard)
@@ -67,22 +83,22 @@ void kn_fork_guard_deinit(kn_fork_guard *guard)
 
 bool kn_fork_guard_differs(kn_fork_guard *guard)
 {
-    uint32_t maker = atomic_load(&guard->maker);
-    uint32_t self = kn_process_id();
-    if (maker != self && atomic_compare_exchange_strong(&guard->maker, &maker, self)) {
-        atomic_store(&guard->plain, KN_FORK_CHILD);
+    const uint32_t self = kn_process_id();
+    uint64_t plain = atomic_load(&guard->plain);
+    while ((uint32_t)(plain >> 32) != self) {
+        if (atomic_compare_exchange_weak(&guard->plain, &plain, join_mark(self, KN_FORK_CHILD))) {
+            return true;
+        }
     }
-    return atomic_load(&guard->plain) != KN_FORK_HOME;
+    return (uint32_t)plain != KN_FORK_HOME;
 }
 
 bool kn_fork_renew(kn_fork_guard *guard)
 {
-    _Atomic uint32_t *mark = mark_of(guard);
-    uint32_t state = KN_FORK_CHILD;
-    if (atomic_compare_exchange_strong(mark, &state, KN_FORK_RENEWING)) {
+    if (change_mark(guard, KN_FORK_CHILD, KN_FORK_RENEWING)) {
         return true;
     }
-    while (atomic_load(mark) == KN_FORK_RENEWING) {
+    while (read_mark(guard) == KN_FORK_RENEWING) {
         kn_clock_sleep(100000);
     }
     return false;
@@ -90,6 +106,5 @@ bool kn_fork_renew(kn_fork_guard *guard)
 
 void kn_fork_renewed(kn_fork_guard *guard)
 {
-    atomic_store(&guard->maker, kn_process_id());
-    atomic_store_explicit(mark_of(guard), KN_FORK_HOME, memory_order_release);
+    (void)change_mark(guard, KN_FORK_RENEWING, KN_FORK_HOME);
 }

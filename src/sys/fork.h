@@ -8,12 +8,14 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct kn_fork_guard {
     _Atomic uint32_t *mark; /* NULL: compare process ids */
-    _Atomic uint32_t maker; /* process id */
-    _Atomic uint32_t plain; /* the mark where there is no page */
+    /* Where there is no page: the process id and the mark. They are one word, so that no thread of
+     * a child sees its own process with the mark of the parent. */
+    _Atomic uint64_t plain;
 } kn_fork_guard;
 
 enum { KN_FORK_CHILD = 0, KN_FORK_RENEWING = 1, KN_FORK_HOME = 2 };
