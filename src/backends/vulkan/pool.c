@@ -26,6 +26,7 @@ typedef struct kn_vk_block {
     char *mapped;
     range *free_ranges; /* sorted by offset, never adjacent */
     size_t free_count, free_capacity;
+    size_t taken; /* pieces that are in use: they keep at most one more free range apart */
 } kn_vk_block;
 
 struct kn_vk_pool {
@@ -141,34 +142,37 @@ static kiln_status create_block(kn_vk_pool *pool, uint32_t type, VkDeviceSize si
     return KILN_OK;
 }
 
-static bool reserve_range(kn_vk_block *block)
+/* Room for the free ranges that one more piece in use can keep apart. */
+static bool reserve_ranges(kn_vk_block *block)
 {
-    if (block->free_count < block->free_capacity) {
+    const size_t needed = block->taken + 2;
+    if (needed <= block->free_capacity) {
         return true;
     }
-    const size_t capacity = block->free_capacity > 0 ? 2 * block->free_capacity : 8;
-    range *grown = (range *)realloc(block->free_ranges, capacity * sizeof(range));
+    range *grown = (range *)realloc(block->free_ranges, 2 * needed * sizeof(range));
     if (grown == NULL) {
         return false;
     }
     block->free_ranges = grown;
-    block->free_capacity = capacity;
+    block->free_capacity = 2 * needed;
     return true;
 }
 
-/* Cuts `size` bytes at `alignment` out of a free range. There is room for one more range in the
- * list afterwards, so that giving the bytes back cannot fail. */
+/* Cuts `size` bytes at `alignment` out of a free range. There is room for all free ranges that may
+ * come of it, so that giving the bytes back cannot fail. */
 static bool cut_range(kn_vk_block *block, VkDeviceSize size, VkDeviceSize alignment,
                       VkDeviceSize *out_offset)
 {
+    if (!reserve_ranges(block)) {
+        return false;
+    }
     for (size_t i = 0; i < block->free_count; i++) {
         range *r = &block->free_ranges[i];
         const VkDeviceSize start = (r->offset + alignment - 1) / alignment * alignment;
         const VkDeviceSize end = r->offset + r->size;
-        if (start >= end || end - start < size || !reserve_range(block)) {
+        if (start >= end || end - start < size) {
             continue;
         }
-        r = &block->free_ranges[i];
         const range after = {start + size, end - start - size};
         r->size = start - r->offset;
         if (after.size > 0 && r->size > 0) {
@@ -182,7 +186,8 @@ static bool cut_range(kn_vk_block *block, VkDeviceSize size, VkDeviceSize alignm
             block->free_count--;
         }
         *out_offset = start;
-        return reserve_range(block);
+        block->taken++;
+        return true;
     }
     return false;
 }
@@ -205,12 +210,12 @@ static void give_back(kn_vk_block *block, VkDeviceSize offset, VkDeviceSize size
     } else if (joins_after) {
         ranges[i].offset = offset;
         ranges[i].size += size;
-    } else if (reserve_range(block)) {
-        ranges = block->free_ranges;
+    } else {
         memmove(ranges + i + 1, ranges + i, (block->free_count - i) * sizeof(range));
         ranges[i] = (range){offset, size};
         block->free_count++;
     }
+    block->taken--;
 }
 
 static VkDeviceSize next_block_size(const kn_vk_pool *pool, uint32_t type, VkDeviceSize size)
