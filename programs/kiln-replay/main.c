@@ -1,6 +1,6 @@
 /* kiln-replay: makes recorded calls, one after another, asked on standard input and answered on
  * standard output (docs/formats.md, "Calls of a recording"). It is a program like any other: what
- * stands under its NVRTC stores what it compiles.
+ * stands under its NVRTC or hipRTC stores what it compiles.
  *
  * A call is u32 length and as many bytes of strings, each with its NUL; an answer u32 length, the
  * code in decimal, NUL, the compiler's log. Ends with its input; exit 0, or 1 where that is not
@@ -15,40 +15,83 @@
 
 enum { CALL_MAX = 512 << 20, LIST_MAX = 1 << 20, NO_LIBRARY = 1000 };
 
-typedef struct _nvrtcProgram *nvrtcProgram;
-
-typedef struct nvrtc_table {
-    int (*create)(nvrtcProgram *, const char *, const char *, int, const char *const *,
+/* NVRTC's calls, or hipRTC's, which are the same. */
+typedef struct rtc_table {
+    int (*create)(void **, const char *, const char *, int, const char *const *,
                   const char *const *);
-    int (*add_expression)(nvrtcProgram, const char *);
-    int (*compile)(nvrtcProgram, int, const char *const *);
-    int (*log_size)(nvrtcProgram, size_t *);
-    int (*log)(nvrtcProgram, char *);
-    int (*destroy)(nvrtcProgram *);
-} nvrtc_table;
+    int (*add_expression)(void *, const char *);
+    int (*compile)(void *, int, const char *const *);
+    int (*log_size)(void *, size_t *);
+    int (*log)(void *, char *);
+    int (*destroy)(void **);
+} rtc_table;
+
+enum { LIBRARIES_MAX = 6 };
+
+/* A compiler by the first string of a call. */
+typedef struct rtc_kind {
+    const char *name, *prefix;
+    const char
+        *libraries[LIBRARIES_MAX]; /* in the order in which they are tried: the newest first */
+    const char *absent;
+    bool tried, there;
+    rtc_table table;
+} rtc_kind;
+
+/* What a program called in HIP's runtime is kiln's library before it: the runtime itself would
+ * answer by its own handle. Where the place that was recorded has no compiler the other one has. */
+#define APART "libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5"
+#define INSIDE "libkiln-hiprtc.so.6", "libkiln-hiprtc.so.5"
+static const char no_hiprtc[] =
+    "there is no libhiprtc.so.5 to .7, nor a libamdhip64.so.5 or .6 with hipRTC in it";
+static rtc_kind rtc_kinds[] = {
+    {.name = "nvrtc",
+     .prefix = "nvrtc",
+     .libraries = {"libnvrtc.so.13", "libnvrtc.so.12"},
+     .absent = "there is no libnvrtc.so.13 nor .12"},
+    {.name = "hiprtc", .prefix = "hiprtc", .libraries = {APART, INSIDE}, .absent = no_hiprtc},
+    {.name = "hiprtc-runtime",
+     .prefix = "hiprtc",
+     .libraries = {INSIDE, APART},
+     .absent = no_hiprtc},
+};
 
 /* --- the library ------------------------------------------------------------------------------ */
 
-static bool find_function(void *library, const char *name, void *out)
+static bool find_function(void *library, const char *prefix, const char *name, void *out)
 {
-    void *address = dlsym(library, name);
+    char symbol[64];
+    (void)snprintf(symbol, sizeof(symbol), "%s%s", prefix, name);
+    void *address = dlsym(library, symbol);
     memcpy(out, &address, sizeof(address));
     return address != NULL;
 }
 
-/* The newest there is. */
-static bool open_nvrtc(nvrtc_table *out)
+static bool open_library(const rtc_kind *kind, rtc_table *out)
 {
-    void *library = dlopen("libnvrtc.so.13", RTLD_NOW);
-    if (library == NULL) {
-        library = dlopen("libnvrtc.so.12", RTLD_NOW);
+    void *library = NULL;
+    for (size_t i = 0; library == NULL && i < LIBRARIES_MAX && kind->libraries[i] != NULL; i++) {
+        library = dlopen(kind->libraries[i], RTLD_NOW);
     }
-    return library != NULL && find_function(library, "nvrtcCreateProgram", &out->create) &&
-           find_function(library, "nvrtcAddNameExpression", &out->add_expression) &&
-           find_function(library, "nvrtcCompileProgram", &out->compile) &&
-           find_function(library, "nvrtcGetProgramLogSize", &out->log_size) &&
-           find_function(library, "nvrtcGetProgramLog", &out->log) &&
-           find_function(library, "nvrtcDestroyProgram", &out->destroy);
+    return library != NULL && find_function(library, kind->prefix, "CreateProgram", &out->create) &&
+           find_function(library, kind->prefix, "AddNameExpression", &out->add_expression) &&
+           find_function(library, kind->prefix, "CompileProgram", &out->compile) &&
+           find_function(library, kind->prefix, "GetProgramLogSize", &out->log_size) &&
+           find_function(library, kind->prefix, "GetProgramLog", &out->log) &&
+           find_function(library, kind->prefix, "DestroyProgram", &out->destroy);
+}
+
+static rtc_kind *find_rtc_kind(const char *name)
+{
+    for (size_t i = 0; i < sizeof(rtc_kinds) / sizeof(rtc_kinds[0]); i++) {
+        rtc_kind *kind = &rtc_kinds[i];
+        if (strcmp(kind->name, name) == 0) {
+            kind->there = kind->tried ? kind->there : open_library(kind, &kind->table);
+            kind->tried = true;
+            return kind;
+        }
+    }
+    return NULL;
 }
 
 /* --- input and output ------------------------------------------------------------------------- */
@@ -113,15 +156,15 @@ static const char **take_strings(call_reader *from, size_t each, size_t *out_cou
     return list;
 }
 
-typedef struct nvrtc_call {
+typedef struct rtc_call {
     const char *tree, *folder, *name, *text;
     const char **headers; /* name, text, name, text */
     const char **expressions, **options;
     size_t header_count, expression_count, option_count;
-} nvrtc_call;
+} rtc_call;
 
 /* What the compiler finds by a relative path lies where the program's current directory was. */
-static bool enter_folder(const nvrtc_call *call)
+static bool enter_folder(const rtc_call *call)
 {
     char path[8192];
     const int length = snprintf(path, sizeof(path), "%s%s/", call->tree, call->folder);
@@ -129,14 +172,14 @@ static bool enter_folder(const nvrtc_call *call)
            (chdir(path) == 0 || chdir(call->tree) == 0);
 }
 
-static bool answer_with_log(const nvrtc_table *nvrtc, nvrtcProgram program, int code)
+static bool answer_with_log(const rtc_table *rtc, void *program, int code)
 {
     size_t size = 0;
     char *log = NULL;
-    if (code != 0 && nvrtc->log_size(program, &size) == 0 && size > 0) {
+    if (code != 0 && rtc->log_size(program, &size) == 0 && size > 0) {
         log = calloc(1, size + 1);
     }
-    if (log != NULL && nvrtc->log(program, log) != 0) {
+    if (log != NULL && rtc->log(program, log) != 0) {
         log[0] = '\0';
     }
     const bool answered = write_answer(code, log != NULL ? log : "");
@@ -144,9 +187,9 @@ static bool answer_with_log(const nvrtc_table *nvrtc, nvrtcProgram program, int 
     return answered;
 }
 
-static bool compile_call(const nvrtc_table *nvrtc, const nvrtc_call *call)
+static bool compile_call(const rtc_table *rtc, const rtc_call *call)
 {
-    nvrtcProgram program = NULL;
+    void *program = NULL;
     const size_t count = call->header_count;
     const char **split = calloc(2 * count + 1, sizeof(*split));
     if (split == NULL) {
@@ -156,27 +199,27 @@ static bool compile_call(const nvrtc_table *nvrtc, const nvrtc_call *call)
         split[i] = call->headers[2 * i + 1];
         split[count + i] = call->headers[2 * i];
     }
-    int code = nvrtc->create(&program, call->text, call->name[0] != '\0' ? call->name : NULL,
-                             (int)count, split, split + count);
+    int code = rtc->create(&program, call->text, call->name[0] != '\0' ? call->name : NULL,
+                           (int)count, split, split + count);
     if (code != 0) {
         free(split);
-        return write_answer(code, "nvrtcCreateProgram failed");
+        return write_answer(code, "the program could not be created");
     }
     for (size_t i = 0; code == 0 && i < call->expression_count; i++) {
-        code = nvrtc->add_expression(program, call->expressions[i]);
+        code = rtc->add_expression(program, call->expressions[i]);
     }
     if (code == 0) {
-        code = nvrtc->compile(program, (int)call->option_count, call->options);
+        code = rtc->compile(program, (int)call->option_count, call->options);
     }
-    const bool answered = answer_with_log(nvrtc, program, code);
-    (void)nvrtc->destroy(&program);
+    const bool answered = answer_with_log(rtc, program, code);
+    (void)rtc->destroy(&program);
     free(split);
     return answered;
 }
 
-static bool make_nvrtc(const nvrtc_table *nvrtc, call_reader *from)
+static bool make_program(const rtc_table *rtc, call_reader *from)
 {
-    nvrtc_call call = {.tree = take_string(from)};
+    rtc_call call = {.tree = take_string(from)};
     call.folder = take_string(from);
     call.name = take_string(from);
     call.text = take_string(from);
@@ -187,7 +230,7 @@ static bool make_nvrtc(const nvrtc_table *nvrtc, call_reader *from)
     if (good && !enter_folder(&call)) {
         good = write_answer(NO_LIBRARY, "its directory cannot be entered");
     } else if (good) {
-        good = compile_call(nvrtc, &call);
+        good = compile_call(rtc, &call);
     }
     free(call.headers);
     free(call.expressions);
@@ -195,27 +238,25 @@ static bool make_nvrtc(const nvrtc_table *nvrtc, call_reader *from)
     return good;
 }
 
-static bool make_call(const nvrtc_table *nvrtc, char *bytes, size_t size)
+static bool make_call(char *bytes, size_t size)
 {
     call_reader from = {.at = bytes, .end = bytes + size};
-    if (strcmp(take_string(&from), "nvrtc") != 0) {
+    const rtc_kind *kind = find_rtc_kind(take_string(&from));
+    if (kind == NULL) {
         return write_answer(NO_LIBRARY, "calls of this kind are not known");
     }
-    return nvrtc != NULL ? make_nvrtc(nvrtc, &from)
-                         : write_answer(NO_LIBRARY, "there is no libnvrtc.so.13 nor .12");
+    return kind->there ? make_program(&kind->table, &from) : write_answer(NO_LIBRARY, kind->absent);
 }
 
 int main(void)
 {
-    nvrtc_table table;
-    const nvrtc_table *nvrtc = open_nvrtc(&table) ? &table : NULL;
     unsigned char head[4];
     bool good = true;
     while (good && read_whole(head, sizeof(head))) {
         const size_t size = length_of(head);
         char *bytes = size <= CALL_MAX ? malloc(size + 1) : NULL;
         good = bytes != NULL && read_whole(bytes, size);
-        good = good && make_call(nvrtc, bytes, size);
+        good = good && make_call(bytes, size);
         free(bytes);
     }
     return good ? 0 : 1;

@@ -23,7 +23,10 @@ static const kn_rtc_calls *open_inside(void);
 static place places[KN_HIPRTC_PLACES] = {
     {.library = {.kind = &kn_hiprtc_kind, .open = open_apart, .lock = {PTHREAD_MUTEX_INITIALIZER}},
      .lock = {PTHREAD_MUTEX_INITIALIZER}},
-    {.library = {.kind = &kn_hiprtc_kind, .open = open_inside, .lock = {PTHREAD_MUTEX_INITIALIZER}},
+    {.library = {.kind = &kn_hiprtc_kind,
+                 .open = open_inside,
+                 .recorded = KN_RECORDED_RUNTIME,
+                 .lock = {PTHREAD_MUTEX_INITIALIZER}},
      .lock = {PTHREAD_MUTEX_INITIALIZER}}};
 
 /* --- the real library ------------------------------------------------------------------------- */

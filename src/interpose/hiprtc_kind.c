@@ -114,7 +114,7 @@ static void judge_options(const char *const *options, size_t count, kn_rtc_optio
     out->names = out->names || facts.names;
 }
 
-/* Where an entry is kept: by the processor, without its settings. */
+/* Where an entry is kept: by the processor, without its settings. A recording has them all. */
 static void name_hiprtc_target(const char *target, kn_rtc_options *out)
 {
     const size_t length = strcspn(target, ":");
@@ -122,6 +122,7 @@ static void name_hiprtc_target(const char *target, kn_rtc_options *out)
                       strspn(target, "abcdefghijklmnopqrstuvwxyz0123456789-") >= length;
     kn_text_putf(out->target, sizeof(out->target), "hip-%.*s", good ? (int)length : 7,
                  good ? target : "default");
+    kn_text_put(out->arch, sizeof(out->arch), target);
 }
 
 /* Variables with which the compiler writes files, or other logs. */
@@ -224,6 +225,8 @@ const kn_rtc_kind kn_hiprtc_kind = {
     .stage = "hiprtc.program",
     .revision = 1,
     .language = KILN_LANG_HIP,
+    .door = KN_DOOR_HIPRTC,
+    .record_prefix = "hip",
     .plain_outputs = true,
     .find_identity = find_hiprtc_identity,
     .identity_holds = hiprtc_identity_holds,

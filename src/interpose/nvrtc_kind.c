@@ -119,10 +119,10 @@ static const char *find_flag_variable(void)
 }
 
 /* Where an entry is kept: by the architecture, so that one can be pruned. */
-static void name_target(const kn_rtc_options *options, char *out, size_t size)
+static void name_target(kn_rtc_options *options)
 {
     static const char *const spellings[] = {"--gpu-architecture=", "-arch=", "-gpu-architecture="};
-    kn_text_put(out, size, "cuda-default");
+    kn_text_put(options->target, sizeof(options->target), "cuda-default");
     for (size_t i = 0; options->rest[i] != NULL; i++) { /* the list has room for an end */
         const char *value = NULL;
         for (size_t j = 0; j < sizeof(spellings) / sizeof(spellings[0]); j++) {
@@ -137,8 +137,9 @@ static void name_target(const kn_rtc_options *options, char *out, size_t size)
         }
         if (value != NULL &&
             strspn(value, "abcdefghijklmnopqrstuvwxyz_0123456789") == strlen(value) &&
-            strlen(value) + 6 < size) {
-            kn_text_putf(out, size, "cuda-%s", value);
+            strlen(value) + 6 < sizeof(options->target)) {
+            kn_text_putf(options->target, sizeof(options->target), "cuda-%s", value);
+            kn_text_put(options->arch, sizeof(options->arch), value);
         }
     }
 }
@@ -169,7 +170,7 @@ static void read_nvrtc_options(const char *const *options, size_t count, kn_rtc_
             out->rest[out->rest_count++] = options[i];
         }
     }
-    name_target(out, out->target, sizeof(out->target));
+    name_target(out);
     kn_cuda_options_read(out->rest, out->rest_count, &facts);
     out->bypass = find_flag_variable();
     out->bypass = out->bypass != NULL ? out->bypass : facts.reason;
@@ -193,6 +194,7 @@ const kn_rtc_kind kn_nvrtc_kind = {
     .stage = "nvrtc.program",
     .revision = 1,
     .language = KILN_LANG_CUDA,
+    .door = KN_DOOR_NVRTC,
     .record_prefix = "cuda",
     .is_complete = true,
     .recompiles = true,

@@ -134,8 +134,7 @@ static int keep_real(const compile_call *call, kiln_cache *cache)
     return 0;
 }
 
-/* What the program was made of, for the cache's recording. The entry's directory is called after
- * the architecture that the options name. */
+/* What the program was made of, for the cache's recording. */
 static void record_program(const kn_rtc_program *program, kiln_cache *cache, const kn_rtc_key *key,
                            uint64_t compile_ns)
 {
@@ -143,13 +142,12 @@ static void record_program(const kn_rtc_program *program, kiln_cache *cache, con
     char target[64];
     kn_draft draft;
     const kiln_key name = kiln_recipe_key(key->recipe);
-    if (kind->record_prefix == NULL || !kn_draft_begin(&draft, cache, &name)) {
+    if (!kn_draft_begin(&draft, cache, &name)) {
         return;
     }
-    const char *arch = kn_recipe_target(key->recipe) + strlen(kind->record_prefix) + 1;
-    kn_text_putf(target, sizeof(target), "%s:%s", kind->record_prefix,
-                 strcmp(arch, "default") != 0 ? arch : "");
-    draft.program.door = KN_DOOR_NVRTC;
+    kn_text_putf(target, sizeof(target), "%s:%s", kind->record_prefix, key->options.arch);
+    draft.program.door = kind->door;
+    draft.program.flags = program->library->recorded;
     draft.program.language = kind->language;
     draft.program.name = program->name;
     draft.program.options = (const char *const *)program->options;

@@ -13,6 +13,7 @@
 #include "interpose/rtc_answer.h"
 #include "kiln/cache.h"
 #include "kiln/source.h"
+#include "record/request.h"
 #include "sys/thread.h"
 
 /* Codes that both have, with the same numbers. */
@@ -53,8 +54,9 @@ typedef struct kn_rtc_kind kn_rtc_kind;
 /* One real library of a process. */
 typedef struct kn_rtc_library {
     const kn_rtc_kind *kind;
-    const char *path; /* of its file */
-    void *state;      /* its kind's own */
+    const char *path;  /* of its file */
+    void *state;       /* its kind's own */
+    uint32_t recorded; /* flags of a program that is recorded */
     /* Opens it, once; NULL if it cannot be opened. Threads: any. */
     const kn_rtc_calls *(*open)(void);
     kn_mutex lock; /* below: the identity, once it is known */
@@ -69,6 +71,7 @@ typedef struct kn_rtc_options {
     const char **directories;
     size_t directory_count;
     char target[64];    /* where an entry is kept: by the architecture, so that one can be pruned */
+    char arch[64];      /* that a recording names: the option's value; "": no option names one */
     const char *bypass; /* why the compile bypasses the cache; NULL if it need not */
     bool beside;        /* "x.h" is searched in the directory of the source's name */
     bool not_beside;    /* ... and of no header's either */
@@ -83,7 +86,8 @@ struct kn_rtc_kind {
     const char *stage;
     uint32_t revision;
     kiln_language language;
-    const char *record_prefix; /* of a recording's target: "cuda"; NULL: it is not recorded */
+    kn_door door;
+    const char *record_prefix; /* of a recording's target: "cuda" */
     bool is_complete;          /* it searches headers in no directory but those it is given */
     bool recompiles;           /* a program may be compiled again */
     bool clears;               /* a program that is destroyed leaves NULL in its handle */

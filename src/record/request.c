@@ -304,7 +304,7 @@ static void take_head(reader *from, kn_recorded *program)
     }
     program->language = kiln_language_parse(language);
     program->door = (kn_door)door;
-    if (door < KN_DOOR_WALK || door > KN_DOOR_NVRTC) {
+    if (door < KN_DOOR_WALK || door > KN_DOOR_HIPRTC) {
         from->why = "it came through a door that this kiln does not know";
     } else if (program->language == KILN_LANG_NONE) {
         from->why = "it is in a language that this kiln does not know";

@@ -26,6 +26,7 @@ typedef enum kn_door {
     KN_DOOR_WALK = 1,   /* the key is that of a stage: kiln's own calls, the CUDA drop-in */
     KN_DOOR_OPENCL = 2, /* the OpenCL drop-in and layer: src/dropin/opencl_request.c */
     KN_DOOR_NVRTC = 3,  /* kiln's libnvrtc: src/interpose/rtc_key.c */
+    KN_DOOR_HIPRTC = 4, /* kiln's libhiprtc and libkiln-hiprtc: the same */
 } kn_door;
 
 /* A text by its content: the name of a file below objects/. */
@@ -63,6 +64,7 @@ enum {
     KN_RECORDED_DROPIN = 1u << 1,  /* walk: it came through a drop-in, which places no source */
     KN_RECORDED_LAYER = 1u << 2,   /* opencl: it came through the layer, whose entries are others */
     KN_RECORDED_COMPILE = 1u << 3, /* opencl: compiled only, to be linked later */
+    KN_RECORDED_RUNTIME = 1u << 4, /* hiprtc: it called the hipRTC that is in HIP's runtime */
 };
 
 typedef struct kn_recorded {
@@ -75,11 +77,11 @@ typedef struct kn_recorded {
     size_t text_count;
     const kiln_define *defines;
     size_t define_count;
-    const char *const *options; /* nvrtc: all of them, one for one, -I among them */
+    const char *const *options; /* nvrtc, hiprtc: all of them, one for one, -I among them */
     size_t option_count;
     const char *const *include_dirs; /* as they were given, without the source's own directory */
     size_t include_dir_count;
-    const char *const *entries; /* kernels; nvrtc: name expressions */
+    const char *const *entries; /* kernels; nvrtc, hiprtc: name expressions */
     size_t entry_count;
     const char *link_options; /* opencl; never NULL */
     const kn_recorded_file *files;
@@ -99,8 +101,8 @@ typedef struct kn_recorded_use {
     uint8_t program[KN_DIGEST_SIZE];
     /* "BACKEND:NAME". Where the backend compiles for names, what kiln_compile takes: "cuda:sm_90",
      * "cpu:x86-64-v3", "vulkan:spirv". Else the device's kiln_device_info.target:
-     * "opencl:opencl-pocl-cpu". Of the nvrtc door the option's value, "cuda:compute_75"; "cuda:" if
-     * no option names one. */
+     * "opencl:opencl-pocl-cpu". Of the nvrtc and hiprtc doors the option's value,
+     * "cuda:compute_75", "hip:gfx90a:xnack-"; "cuda:" if no option names one. */
     const char *target;
     int64_t first_ns;    /* the first use, since 1970 */
     uint64_t compile_ns; /* what the compile took; 0: it is not known */

@@ -8,7 +8,19 @@
 #include "base/diag.h"
 #include "base/text.h"
 
-static const char replaying[] = "replaying an NVRTC program";
+static const char replaying[] = "replaying a program's calls";
+
+/* What a compiler's options look like. Lists end with NULL. */
+typedef struct call_kind {
+    kn_door door;
+    const char *name;     /* the first string of a call */
+    const char *runtime;  /* ... of a program that called the compiler in HIP's runtime */
+    const char *language; /* in messages */
+    const char *prefix;   /* of targets */
+    const char *folder_words[3], *arch_words[3];       /* options with their value in the next */
+    const char *folder_prefixes[5], *arch_prefixes[4]; /* and with it in the same */
+    const char *(*choose)(const char *recorded, const char *asked, char *room, size_t size);
+} call_kind;
 
 static void append_string(kn_strbuf *out, const char *text)
 {
@@ -30,7 +42,7 @@ static bool is_specific(const char *architecture)
     return length > 0 && isalpha((unsigned char)architecture[length - 1]) != 0;
 }
 
-/* What the option is to say in the place of `recorded`: the same kind of code, for another
+/* What NVRTC's option is to say in the place of `recorded`: the same kind of code, for another
  * architecture. NULL: it is not for it. */
 static const char *choose_architecture(const char *recorded, const char *asked, char *room,
                                        size_t size)
@@ -50,6 +62,50 @@ static const char *choose_architecture(const char *recorded, const char *asked, 
     return kn_text_starts(asked, "compute_") ? asked : NULL;
 }
 
+/* hipRTC takes any processor, with settings or without. */
+static const char *choose_processor(const char *recorded, const char *asked, char *room,
+                                    size_t size)
+{
+    (void)room, (void)size;
+    return recorded[0] != '\0' && kn_text_starts(asked, "gfx") ? asked : NULL;
+}
+
+static const call_kind call_kinds[] = {
+    {.door = KN_DOOR_NVRTC,
+     .name = "nvrtc",
+     .language = "CUDA",
+     .prefix = "cuda:",
+     .folder_words = {"-I", "--include-path"},
+     .arch_words = {"-arch", "--gpu-architecture"},
+     .folder_prefixes = {"--include-path=", "-include-path=", "-I=", "-I"},
+     .arch_prefixes = {"--gpu-architecture=", "-gpu-architecture=", "-arch="},
+     .choose = choose_architecture},
+    {.door = KN_DOOR_HIPRTC,
+     .name = "hiprtc",
+     .runtime = "hiprtc-runtime",
+     .language = "HIP",
+     .prefix = "hip:",
+     .folder_words = {"-I"},
+     .folder_prefixes = {"-I"},
+     .arch_prefixes = {"--offload-arch=", "--gpu-architecture="},
+     .choose = choose_processor},
+};
+
+static const call_kind *find_call_kind(kn_door door)
+{
+    for (size_t i = 0; i < sizeof(call_kinds) / sizeof(call_kinds[0]); i++) {
+        if (call_kinds[i].door == door) {
+            return &call_kinds[i];
+        }
+    }
+    return NULL;
+}
+
+bool kn_replay_by_call(kn_door door)
+{
+    return find_call_kind(door) != NULL;
+}
+
 static kiln_status refuse_target(const char *recorded, const char *asked, kiln_diag *diag)
 {
     const bool none = recorded[0] == '\0';
@@ -58,9 +114,10 @@ static kiln_status refuse_target(const char *recorded, const char *asked, kiln_d
         none ? "its options name no architecture" : "it is for one alone: ", recorded);
 }
 
-/* --- NVRTC's options -------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 typedef struct option_walk {
+    const call_kind *kind;
     const kn_replay_program *program;
     const char *recorded, *wanted; /* architectures */
     bool folder_next, arch_next;
@@ -80,9 +137,9 @@ static bool append_placed(option_walk *walk, const char *before, const char *fol
 }
 
 /* The part of an option before its value; 0: it is another option. */
-static size_t prefix_of(const char *option, const char *const *prefixes, size_t count)
+static size_t prefix_of(const char *option, const char *const *prefixes)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; prefixes[i] != NULL; i++) {
         if (kn_text_starts(option, prefixes[i])) {
             return strlen(prefixes[i]);
         }
@@ -90,10 +147,19 @@ static size_t prefix_of(const char *option, const char *const *prefixes, size_t 
     return 0;
 }
 
+static bool is_listed(const char *option, const char *const *words)
+{
+    for (size_t i = 0; words[i] != NULL; i++) {
+        if (strcmp(option, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool append_option(option_walk *walk, const char *option)
 {
-    static const char *const folders[] = {"--include-path=", "-include-path=", "-I=", "-I"};
-    static const char *const archs[] = {"--gpu-architecture=", "-gpu-architecture=", "-arch="};
+    const call_kind *kind = walk->kind;
     char before[32];
     if (walk->folder_next || walk->arch_next) {
         const bool folder = walk->folder_next;
@@ -104,10 +170,10 @@ static bool append_option(option_walk *walk, const char *option)
         append_string(walk->out, strcmp(option, walk->recorded) == 0 ? walk->wanted : option);
         return true;
     }
-    walk->folder_next = strcmp(option, "-I") == 0 || strcmp(option, "--include-path") == 0;
-    walk->arch_next = strcmp(option, "-arch") == 0 || strcmp(option, "--gpu-architecture") == 0;
-    const size_t folder = walk->folder_next ? 0 : prefix_of(option, folders, 4);
-    const size_t arch = prefix_of(option, archs, 3);
+    walk->folder_next = is_listed(option, kind->folder_words);
+    walk->arch_next = is_listed(option, kind->arch_words);
+    const size_t folder = walk->folder_next ? 0 : prefix_of(option, kind->folder_prefixes);
+    const size_t arch = prefix_of(option, kind->arch_prefixes);
     kn_text_putf(before, sizeof(before), "%.*s", (int)(folder + arch), option);
     if (folder > 0) {
         return append_placed(walk, before, option + folder);
@@ -123,11 +189,13 @@ static bool append_option(option_walk *walk, const char *option)
 
 /* --- the call --------------------------------------------------------------------------------- */
 
-static bool append_nvrtc(const kn_replay_program *program, option_walk *walk)
+static bool append_call(const kn_replay_program *program, option_walk *walk)
 {
     const kn_recorded *recorded = &program->recorded;
+    const bool runtime =
+        walk->kind->runtime != NULL && (recorded->flags & KN_RECORDED_RUNTIME) != 0;
     kn_strbuf *out = walk->out;
-    append_string(out, "nvrtc");
+    append_string(out, runtime ? walk->kind->runtime : walk->kind->name);
     append_string(out, program->tree);
     append_string(out, recorded->folder);
     append_string(out, program->name != NULL ? program->name : "");
@@ -153,20 +221,22 @@ kiln_status kn_replay_call(const kn_replay_program *program, const char *recorde
                            const char *target, kn_strbuf *out, kiln_diag *diag)
 {
     char room[64];
-    const char *prefix = "cuda:";
-    if (program->recorded.door != KN_DOOR_NVRTC) {
+    const call_kind *kind = find_call_kind(program->recorded.door);
+    if (kind == NULL) {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, "replaying calls",
                              "calls of this kind are not replayed");
     }
     target = target != NULL ? target : recorded_target;
-    if (!kn_text_starts(target, prefix) || !kn_text_starts(recorded_target, prefix)) {
-        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, target, "CUDA is not for it");
+    if (!kn_text_starts(target, kind->prefix) || !kn_text_starts(recorded_target, kind->prefix)) {
+        return kiln_diag_set(diag, KILN_E_UNSUPPORTED, NULL, target, "%s is not for it",
+                             kind->language);
     }
-    const char *recorded = recorded_target + strlen(prefix);
-    const char *wanted = choose_architecture(recorded, target + strlen(prefix), room, sizeof(room));
+    const char *recorded = recorded_target + strlen(kind->prefix);
+    const char *wanted = kind->choose(recorded, target + strlen(kind->prefix), room, sizeof(room));
     if (wanted == NULL) {
         return refuse_target(recorded, target, diag);
     }
-    option_walk walk = {.program = program, .recorded = recorded, .wanted = wanted, .out = out};
-    return append_nvrtc(program, &walk) ? KILN_OK : kn_no_memory(diag, replaying);
+    option_walk walk = {
+        .kind = kind, .program = program, .recorded = recorded, .wanted = wanted, .out = out};
+    return append_call(program, &walk) ? KILN_OK : kn_no_memory(diag, replaying);
 }

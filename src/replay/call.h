@@ -5,6 +5,9 @@
 
 #include "replay/program.h"
 
+/* Whether programs of that door are replayed so. */
+bool kn_replay_by_call(kn_door door);
+
 /* Appends the call. `recorded_target` is the use's; `target` (NULL: that one) is another.
  * KILN_E_UNSUPPORTED where the program is not for it, KILN_E_NOMEM. */
 kiln_status kn_replay_call(const kn_replay_program *program, const char *recorded_target,

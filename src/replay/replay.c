@@ -45,7 +45,7 @@ static const char opening[] = "opening a recording";
 
 static const char *door_name(kn_door door)
 {
-    static const char *const names[] = {"", "walk", "opencl", "nvrtc"};
+    static const char *const names[] = {"", "walk", "opencl", "nvrtc", "hiprtc"};
     return names[door];
 }
 
@@ -175,7 +175,7 @@ static kiln_status list_use(kiln_recording *recording, size_t place)
         .target = use->target,
         .door = door_name(row->door),
         .language = row->language,
-        .way = row->door == KN_DOOR_NVRTC ? KILN_REPLAY_CALL : KILN_REPLAY_COMPILE,
+        .way = kn_replay_by_call(row->door) ? KILN_REPLAY_CALL : KILN_REPLAY_COMPILE,
         .program = row->same,
         .key = use->key,
         .first_ns = use->first_ns,

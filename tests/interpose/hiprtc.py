@@ -134,6 +134,34 @@ def check_linked(suite):
     print(f"ok: linked: cold {dict(cold)}, warm {dict(warm)}; doctor {[row['answers'] for row in rows]}")
 
 
+def warm(suite, recording, cache, *arguments):
+    told = json.loads(suite.start([KILN, "warm", recording, "--json", *arguments], KILN_CACHE_DIR=cache))
+    assert (told["failed"], told["skipped"]) == (0, 0), told
+    return told
+
+
+def check_recorded(suite):
+    """What a program compiled, compiled again in another cache: for what was recorded, and for another processor."""
+    recording, again, other = (str(suite.root / name) for name in ("recording", "again", "other"))
+    plain = suite.linked()
+    expect(plain, suite.linked(KILN, "exec", "--record", recording, "--", KILN_CACHE_DIR=str(suite.root / "first")),
+           "recorded")
+    made = suite.origins()["compiled"]
+    told = warm(suite, recording, again)
+    assert told["compiled"] == made >= 5, (told, made)
+    assert {row["key"] for row in told["kernels"]} == {"recorded"}, told
+    expect(plain, suite.linked(KILN, "exec", "--", KILN_CACHE_DIR=again), "found after kiln warm")
+    found = suite.origins()
+    assert found["compiled"] == 0 and found["disk"] >= made, (found, made)
+    told = warm(suite, recording, other, "--target", "hip:gfx90a,hip:gfx1030")
+    assert told["compiled"] == 2 * made, (told, made)
+    variables = {"KILN_CACHE_DIR": other, "CLIENT_ARCH": "gfx1030"}
+    suite.linked(KILN, "exec", "--", **variables)
+    found = suite.origins()
+    assert found["compiled"] == 0 and found["disk"] >= made, (found, made)
+    print(f"ok: a recording of {made} programs, compiled again for two processors")
+
+
 def check_opened(suite, wanted):
     """By its path hipRTC is what it is, but for --audit where it is a library of its own; by its name it is kiln's."""
     cache = {"KILN_CACHE_DIR": str(suite.root / "opened")}
@@ -160,6 +188,7 @@ def main():
         check_cache(suite, wanted)
         check_failures(suite, wanted)
         check_linked(suite)
+        check_recorded(suite)
         check_opened(suite, wanted)
 
 

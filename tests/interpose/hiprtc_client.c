@@ -1,7 +1,8 @@
 /* hiprtc_client LIBRARY [CASE ...]: hipRTC's calls in the orders in which callers make them, and
  * all that came back, a line an answer. It knows nothing of kiln: the same transcript must come of
  * hipRTC itself and of the library that stands in for it. LIBRARY is opened; built with
- * CLIENT_IS_LINKED the program is linked with hipRTC instead, and LIBRARY is not looked at. */
+ * CLIENT_IS_LINKED the program is linked with hipRTC instead, and LIBRARY is not looked at.
+ * $CLIENT_ARCH is another processor than gfx90a. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -47,7 +48,7 @@ static struct {
 } rtc;
 
 static const char kernel[] = "extern \"C\" __global__ void k(int *a) { *a = 1; }\n";
-static const char arch[] = "--offload-arch=gfx90a";
+static char arch[64] = "--offload-arch=gfx90a";
 
 /* --- what came back --------------------------------------------------------------------------- */
 
@@ -337,6 +338,9 @@ static void bind(void *library, const char *name, void *member)
 
 int main(int count, char **arguments)
 {
+    if (getenv("CLIENT_ARCH") != NULL) {
+        (void)snprintf(arch, sizeof(arch), "--offload-arch=%s", getenv("CLIENT_ARCH"));
+    }
 #ifdef CLIENT_IS_LINKED
 #define X(type, name, parameters) rtc.name = name;
     CALLS(X)

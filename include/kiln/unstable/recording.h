@@ -35,7 +35,7 @@ typedef struct kiln_recorded_use {
     size_t struct_size;
     const char *name;   /* of the source, "" if it has none */
     const char *target; /* "cuda:sm_90", "opencl:opencl-pocl-cpu" */
-    const char *door;   /* "walk", "opencl", "nvrtc": whose call it was */
+    const char *door;   /* "walk", "opencl", "nvrtc", "hiprtc": whose call it was */
     kiln_language language;
     kiln_replay_way way;
     size_t program; /* equal for uses of one program, whatever its toolchain's headers were */

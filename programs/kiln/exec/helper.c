@@ -325,8 +325,9 @@ static kiln_status read_outcome(const helper *one, const char *name, exec_answer
     return kiln_key_parse(fields[FIELD_KEY], &out->key, diag);
 }
 
-static kiln_status judge_answer(const helper *one, const char *name, const char *answer,
-                                size_t size, exec_answer *out, kiln_diag *diag)
+/* `compiler` is a call's first string. */
+static kiln_status judge_answer(const helper *one, const char *compiler, const char *name,
+                                const char *answer, size_t size, exec_answer *out, kiln_diag *diag)
 {
     uint64_t code = 0;
     const size_t digits = strlen(answer);
@@ -340,7 +341,8 @@ static kiln_status judge_answer(const helper *one, const char *name, const char 
     if (code != 0) {
         exec_answer dropped;
         (void)read_outcome(one, name, &dropped, NULL); /* its line */
-        (void)kiln_diag_set(diag, KILN_E_COMPILE, NULL, name, "NVRTC returned %llu",
+        (void)kiln_diag_set(diag, KILN_E_COMPILE, NULL, name, "%s returned %llu",
+                            strcmp(compiler, "nvrtc") == 0 ? "NVRTC" : "hipRTC",
                             (unsigned long long)code);
         kiln_diag_set_log(diag, log, strlen(log));
         return KILN_E_COMPILE;
@@ -373,7 +375,7 @@ kiln_status exec_helpers_call(exec_helpers *helpers, const char *name, const cha
         status = kiln_diag_set(diag, KILN_E_INTERNAL, NULL, name,
                                "the compiler's process ended without an answer");
     } else if (status == KILN_OK) {
-        status = judge_answer(one, name, answer, answer_size, out_answer, diag);
+        status = judge_answer(one, bytes, name, answer, answer_size, out_answer, diag);
     }
     free(answer);
     give_helper_back(helpers, one);

@@ -301,8 +301,8 @@ static const char *string_at(const char *bytes, size_t size, size_t index)
     return at < bytes + size ? at : "(none)";
 }
 
-static void record_nvrtc(const char *root, const char *const *options, size_t count,
-                         const char *target)
+static void record_call(const char *root, kn_door door, uint32_t flags, const char *const *options,
+                        size_t count, const char *target)
 {
     static const char *const expressions[] = {"f<int>"};
     const kiln_key key = {{(uint8_t)strlen(target)}};
@@ -311,8 +311,9 @@ static void record_nvrtc(const char *root, const char *const *options, size_t co
         .text = put_text(root, "kernel"), .options = "", .headers = &header, .header_count = 1};
     const kn_recorded_file file = {.path = "/usr/x/a.h", .content = put_text(root, "a")};
     kn_recorded program = KN_RECORDED_INIT;
-    program.door = KN_DOOR_NVRTC;
-    program.language = KILN_LANG_CUDA;
+    program.door = door;
+    program.flags = flags;
+    program.language = door == KN_DOOR_NVRTC ? KILN_LANG_CUDA : KILN_LANG_HIP;
     program.name = "/tmp/odd/kernel.cu";
     program.folder = "/srv/app";
     program.texts = &text;
@@ -324,6 +325,51 @@ static void record_nvrtc(const char *root, const char *const *options, size_t co
     program.files = &file;
     program.file_count = 1;
     record_program(root, &program, &key, target);
+}
+
+static void record_nvrtc(const char *root, const char *const *options, size_t count,
+                         const char *target)
+{
+    record_call(root, KN_DOOR_NVRTC, 0, options, count, target);
+}
+
+static void expect_call(kiln_recording *recording, size_t index, const char *target,
+                        const char *kind, const char *const options[3])
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    assert_int_equal(kiln_recording_call(recording, index, target, &bytes, &size, NULL), KILN_OK);
+    assert_string_equal(string_at(bytes, size, 0), kind);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(string_at(bytes, size, 11 + i), options[i]);
+    }
+    free(bytes);
+}
+
+/* hipRTC has one spelling of each, and takes any processor in the place of the recorded one. */
+static void a_call_of_hiprtc_is_for_any_processor(void **state)
+{
+    static const char *const options[] = {"--offload-arch=gfx90a:xnack-", "-DARCH=gfx90a", "-O3"};
+    static const char *const other[] = {"--offload-arch=gfx942", "-DARCH=gfx90a", "-O3"};
+    kiln_recording *recording = NULL;
+    char *bytes = NULL;
+    size_t size = 0;
+    assert_int_equal(kn_recording_prepare(*state, NULL), KILN_OK);
+    record_call(*state, KN_DOOR_HIPRTC, 0, options, 3, "hip:gfx90a:xnack-");
+    record_call(*state, KN_DOOR_HIPRTC, KN_RECORDED_RUNTIME, other, 3, "hip:gfx942");
+    assert_int_equal(kiln_recording_open(*state, &recording, NULL), KILN_OK);
+    assert_int_equal(kiln_recording_count(recording), 2);
+    const size_t first = strcmp(kiln_recording_use(recording, 0)->target, "hip:gfx942") == 0;
+    assert_int_equal(kiln_recording_use(recording, first)->way, KILN_REPLAY_CALL);
+    assert_string_equal(kiln_recording_use(recording, first)->door, "hiprtc");
+    expect_call(recording, first, NULL, "hiprtc", options);
+    expect_call(recording, first, "hip:gfx942", "hiprtc", other);
+    expect_call(recording, 1 - first, NULL, "hiprtc-runtime", other);
+    assert_int_equal(kiln_recording_call(recording, first, "hip:native", &bytes, &size, NULL),
+                     KILN_E_UNSUPPORTED);
+    assert_int_equal(kiln_recording_call(recording, first, "cuda:sm_90", &bytes, &size, NULL),
+                     KILN_E_UNSUPPORTED);
+    kiln_recording_close(recording);
 }
 
 static void a_call_of_nvrtc_is_written_with_its_paths_and_architecture(void **state)
@@ -416,6 +462,7 @@ int main(void)
         TEST(a_glsl_program_is_compiled_again_by_its_key),
         TEST(a_cuda_program_is_compiled_again_by_its_key),
         TEST(an_opencl_call_is_compiled_again_by_its_key),
+        TEST(a_call_of_hiprtc_is_for_any_processor),
         TEST(a_call_of_nvrtc_is_written_with_its_paths_and_architecture),
         TEST(code_for_one_architecture_alone_is_for_no_other),
         TEST(a_program_whose_text_is_gone_says_so),
