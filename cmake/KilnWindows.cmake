@@ -1,8 +1,8 @@
 # What the Windows build takes from elsewhere. Debian has these libraries for its own systems only:
 # they are built from Debian's sources, which scripts/fetch_sources.sh puts into KILN_SOURCES, under
 # the names that pkg-config gives them in the other build. SHA-256 is the system's (CNG).
-set(KILN_SOURCES ${PROJECT_SOURCE_DIR}/build/sources CACHE PATH "Sources of zstd, xxhash, jansson and cmocka")
-if(NOT EXISTS ${KILN_SOURCES}/jansson)
+set(KILN_SOURCES ${PROJECT_SOURCE_DIR}/build/sources CACHE PATH "Sources of the libraries")
+if(NOT EXISTS ${KILN_SOURCES}/curl) # the last one that is fetched
     message(FATAL_ERROR "no sources in ${KILN_SOURCES}: run scripts/fetch_sources.sh ${KILN_SOURCES}")
 endif()
 
@@ -14,6 +14,15 @@ function(kiln_foreign_library name directory)
     target_include_directories(kiln_${name} SYSTEM PUBLIC ${directory})
     string(TOUPPER ${name} upper)
     add_library(PkgConfig::KILN_${upper} ALIAS kiln_${name})
+endfunction()
+
+# kiln_windows_module(TARGET): a DLL next to libkiln.dll that needs nothing but DLLs of Windows itself, and
+# exports what is marked alone.
+function(kiln_windows_module target)
+    target_compile_definitions(${target} PRIVATE KILN_BUILDING KILN_SHARED)
+    target_link_options(${target} PRIVATE -static -Wl,--gc-sections)
+    set_target_properties(${target} PROPERTIES PREFIX lib)
+    kiln_libexec(${target})
 endfunction()
 
 set(zstd ${KILN_SOURCES}/zstd/lib)
@@ -57,6 +66,29 @@ function(kiln_jansson)
     target_link_libraries(kiln_jansson PUBLIC advapi32)
 endfunction()
 kiln_jansson()
+
+# Ed25519, of the module that signs alone: portable C, of which the linker takes what is called.
+function(kiln_libsodium)
+    set(directory ${KILN_SOURCES}/libsodium/src/libsodium)
+    file(GLOB_RECURSE files RELATIVE ${directory} ${directory}/*.c)
+    kiln_foreign_library(sodium ${directory} ${files})
+    file(STRINGS ${KILN_SOURCES}/libsodium/configure.ac lines REGEX "^(AC_INIT|SODIUM_LIBRARY_VERSION_M)")
+    string(REGEX MATCH "AC_INIT\\(\\[libsodium\\],\\[([0-9.]+)\\]" found "${lines}")
+    set(VERSION ${CMAKE_MATCH_1})
+    foreach(part MAJOR MINOR)
+        string(REGEX MATCH "SODIUM_LIBRARY_VERSION_${part}=([0-9]+)" found "${lines}")
+        set(SODIUM_LIBRARY_VERSION_${part} ${CMAKE_MATCH_1})
+    endforeach()
+    set(made ${PROJECT_BINARY_DIR}/libsodium)
+    configure_file(${directory}/include/sodium/version.h.in ${made}/sodium/version.h @ONLY)
+    configure_file(${directory}/include/sodium/export.h ${made}/sodium/export.h COPYONLY) # which that includes
+    target_include_directories(kiln_sodium SYSTEM PUBLIC ${directory}/include ${made})
+    target_include_directories(kiln_sodium PRIVATE ${directory}/include/sodium ${made}/sodium)
+    target_compile_definitions(kiln_sodium PUBLIC SODIUM_STATIC
+        PRIVATE CONFIGURED NATIVE_LITTLE_ENDIAN HAVE_TI_MODE)
+    target_compile_options(kiln_sodium PRIVATE -ffunction-sections -fdata-sections)
+endfunction()
+kiln_libsodium()
 
 # The headers of the APIs say nothing of the system. They lie among those of this machine's own
 # libraries, which must not be seen: links to their directories alone.

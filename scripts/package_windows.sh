@@ -42,7 +42,7 @@ git ls-files -- kernels docs README.md | grep -v -e '^docs/man/' -e '^docs/decis
     cp "$file" "$tree/share/$file"
 done
 cp LICENSE "$tree/LICENSE.txt"
-for library in zstd xxhash jansson; do
+for library in zstd xxhash jansson libsodium; do
     cp "build/sources/$library/LICENSE" "$tree/licenses/$library.txt"
 done
 (cd "$out" && find "$name" -exec touch -h -d "@$epoch" {} + && find "$name" -type f | LC_ALL=C sort >list &&

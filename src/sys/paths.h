@@ -31,7 +31,14 @@ char *kn_paths_own_program(void);
  * installation has it, or in its build tree; malloc'ed, or NULL. */
 char *kn_paths_helper(const char *name);
 
-/* One of kiln's own modules (libkiln-redis.so), found in the same places; malloc'ed, or NULL. */
+/* The file of a module: KN_MODULE_FILE("redis"). */
+#ifdef _WIN32
+#define KN_MODULE_FILE(name) "libkiln-" name ".dll"
+#else
+#define KN_MODULE_FILE(name) "libkiln-" name ".so"
+#endif
+
+/* One of kiln's own modules by its file, found in the same places; malloc'ed, or NULL. */
 char *kn_paths_module(const char *name);
 
 /* A program by name on $PATH, absolute; malloc'ed, or NULL. */

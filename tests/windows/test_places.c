@@ -10,6 +10,7 @@
 #include "support/tmpdir.h"
 #include "sys/env.h"
 #include "sys/file.h"
+#include "sys/guarded.h"
 #include "sys/map_file.h"
 #include "sys/paths.h"
 #include "sys/process.h"
@@ -63,25 +64,76 @@ static void variables_are_utf8(void **state)
     assert_null(kn_env_get("KILN_TEST_VALUE"));
 }
 
-/* Gives everybody the right to write. */
-static void open_to_everybody(const char *path)
+/* Gives everybody these rights, besides those that are given. */
+static void allow_everybody(const char *path, DWORD rights, DWORD inheritance)
 {
-    EXPLICIT_ACCESSW entry = {.grfAccessPermissions = GENERIC_ALL,
+    EXPLICIT_ACCESSW entry = {.grfAccessPermissions = rights,
                               .grfAccessMode = GRANT_ACCESS,
-                              .grfInheritance = NO_INHERITANCE};
+                              .grfInheritance = inheritance};
     BYTE everybody[SECURITY_MAX_SID_SIZE];
     DWORD size = sizeof everybody;
-    PACL list = NULL;
+    PACL before = NULL, list = NULL;
+    PSECURITY_DESCRIPTOR whole = NULL;
     wchar_t *wide = kn_wide_path(path);
+    assert_int_equal(GetNamedSecurityInfoW(wide, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION, NULL,
+                                           NULL, &before, NULL, &whole),
+                     ERROR_SUCCESS);
     assert_true(CreateWellKnownSid(WinWorldSid, NULL, everybody, &size));
     entry.Trustee.TrusteeForm = TRUSTEE_IS_SID;
     entry.Trustee.ptstrName = (wchar_t *)(void *)everybody;
-    assert_int_equal(SetEntriesInAclW(1, &entry, NULL, &list), ERROR_SUCCESS);
-    assert_int_equal(SetNamedSecurityInfoW(wide, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION, NULL,
-                                           NULL, list, NULL),
-                     ERROR_SUCCESS);
+    assert_int_equal(SetEntriesInAclW(1, &entry, before, &list), ERROR_SUCCESS);
+    assert_int_equal(
+        SetNamedSecurityInfoW(wide, SE_FILE_OBJECT,
+                              DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION, NULL,
+                              NULL, list, NULL),
+        ERROR_SUCCESS);
     (void)LocalFree(list);
+    (void)LocalFree(whole);
     free(wide);
+}
+
+static void open_to_everybody(const char *path)
+{
+    allow_everybody(path, GENERIC_ALL, NO_INHERITANCE);
+}
+
+static kn_exposure exposure_of(const char *path)
+{
+    void *data = NULL;
+    size_t size = 0;
+    kn_exposure exposure = KN_EXPOSED_TO_NOBODY;
+    assert_int_equal(kn_guarded_read(path, 64, &data, &size, &exposure, NULL), KILN_OK);
+    assert_int_equal(size, 6);
+    assert_string_equal(data, "secret");
+    free(data);
+    return exposure;
+}
+
+/* Whatever its directory hands down. */
+static void a_secret_is_read_by_nobody_else(void **state)
+{
+    void *data = NULL;
+    size_t size = 0;
+    kn_exposure exposure = KN_EXPOSED_TO_NOBODY;
+    char *folder = kt_path(*state, "public"), *path = kt_path(folder, "key");
+    assert_int_equal(kn_file_make_folder(folder, NULL), KILN_OK);
+    allow_everybody(folder, GENERIC_ALL, SUB_CONTAINERS_AND_OBJECTS_INHERIT);
+    assert_int_equal(kn_guarded_read(path, 64, &data, &size, &exposure, NULL), KILN_MISS);
+    assert_int_equal(kn_guarded_make(path, "secret", 6, NULL), KILN_OK);
+    assert_int_equal(exposure_of(path), KN_EXPOSED_TO_NOBODY);
+    assert_int_equal(kn_guarded_make(path, "other", 5, NULL), KILN_E_IO);
+    assert_int_equal(exposure_of(path), KN_EXPOSED_TO_NOBODY);
+    assert_int_equal(kn_guarded_read(path, 5, &data, &size, &exposure, NULL), KILN_E_INVALID);
+    assert_int_equal(kn_guarded_read(folder, 64, &data, &size, &exposure, NULL), KILN_E_INVALID);
+    free(path);
+    path = kt_path(*state, "key"); /* Wine gives the other one what its directory hands down */
+    assert_int_equal(kn_guarded_make(path, "secret", 6, NULL), KILN_OK);
+    allow_everybody(path, GENERIC_READ, NO_INHERITANCE);
+    assert_int_equal(exposure_of(path), KN_EXPOSED_TO_READERS);
+    open_to_everybody(path);
+    assert_int_equal(exposure_of(path), KN_EXPOSED_TO_WRITERS);
+    free(folder);
+    free(path);
 }
 
 static void S1_a_root_that_others_may_write_is_refused(void **state)
@@ -146,6 +198,8 @@ int main(void)
         cmocka_unit_test(the_root_is_the_users_own),
         cmocka_unit_test(variables_are_utf8),
         cmocka_unit_test_setup_teardown(S1_a_root_that_others_may_write_is_refused, kt_tmpdir_setup,
+                                        kt_tmpdir_teardown),
+        cmocka_unit_test_setup_teardown(a_secret_is_read_by_nobody_else, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test_setup_teardown(a_pack_that_everybody_may_write_is_refused, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),

@@ -47,8 +47,8 @@ kiln_status kiln_pack_sign(const void *data, size_t size, char out_text[KILN_PAC
     if (status == KILN_OK) {
         status = kn_signer_sign(trust.signer, &key, stand_in_span(), &public_key, signature);
         if (status != KILN_OK) {
-            status = kiln_diag_set(diag, status, NULL, "a pack's signature",
-                                   "OpenSSL could not make it");
+            status =
+                kiln_diag_set(diag, status, NULL, "a pack's signature", "it could not be made");
         }
     }
     if (status == KILN_OK) {

@@ -24,8 +24,9 @@
 static const struct {
     const char *scheme, *module;
 } schemes[] = {
-    {"redis", "libkiln-redis.so"}, {"rediss", "libkiln-redis.so"}, {"http", "libkiln-http.so"},
-    {"https", "libkiln-http.so"},  {"s3", "libkiln-http.so"},
+    {"redis", KN_MODULE_FILE("redis")}, {"rediss", KN_MODULE_FILE("redis")},
+    {"http", KN_MODULE_FILE("http")},   {"https", KN_MODULE_FILE("http")},
+    {"s3", KN_MODULE_FILE("http")},
 };
 
 static const char *module_for(const char *scheme)

@@ -1,4 +1,4 @@
-/* Signs and verifies through the module libkiln-sign.so. This file must not know what an entry
+/* Signs and verifies through the module libkiln-sign. This file must not know what an entry
  * looks like. */
 #include "store/remote/sign.h"
 
@@ -10,12 +10,11 @@
 #include "key/digest.h"
 #include "sys/dylib.h"
 #include "sys/file.h"
+#include "sys/guarded.h"
 #include "sys/paths.h"
-#include "sys/publish.h"
 
-#define MODULE_NAME "libkiln-sign.so"
+#define MODULE_NAME KN_MODULE_FILE("sign")
 #define KEY_FILE_LIMIT ((size_t)16 << 10)
-#define MAY_OTHERS_READ 077u
 
 static const char context[] = "kiln-entry-signature 1\n";
 #define CONTEXT_SIZE (sizeof context - 1)
@@ -82,17 +81,17 @@ static kiln_status load_private(const char *path, const kn_sign_ops **out_ops, v
 {
     void *data = NULL;
     size_t size = 0;
-    kn_file_facts facts;
+    kn_exposure exposure;
     *out_key = NULL;
-    kiln_status status = kn_file_read(path, KEY_FILE_LIMIT, false, &data, &size, &facts, diag);
+    kiln_status status = kn_guarded_read(path, KEY_FILE_LIMIT, &data, &size, &exposure, diag);
     if (status != KILN_OK) {
         return kiln_diag_set(diag, status == KILN_E_NOMEM ? status : KILN_E_INVALID,
                              "make one with kiln key generate", path,
                              "the signing key cannot be read");
     }
-    if (facts.mode & MAY_OTHERS_READ) {
+    if (exposure != KN_EXPOSED_TO_NOBODY) {
         free(data);
-        return kiln_diag_set(diag, KILN_E_INVALID, "run chmod 600 on it", path,
+        return kiln_diag_set(diag, KILN_E_INVALID, KN_GUARDED_HIDE, path,
                              "others may read or change this signing key");
     }
     status = open_module(path, out_ops, diag);
@@ -105,21 +104,6 @@ static kiln_status load_private(const char *path, const kn_sign_ops **out_ops, v
         status = kiln_diag_set(diag, KILN_E_INVALID, "make one with kiln key generate", path,
                                "it is not an Ed25519 private key in PEM without a password");
     }
-    return status;
-}
-
-static kiln_status publish_key(const char *path, const char *data, size_t size, kiln_diag *diag)
-{
-    kn_publish publish;
-    char *folder = kn_path_folder(path);
-    kiln_status status = folder != NULL ? kn_publish_begin_unnamed(&publish, folder, path, diag)
-                                        : kn_no_memory(diag, path);
-    if (status == KILN_OK) {
-        kn_publish_write(&publish, data, size);
-        kn_publish_insist(&publish);
-        status = kn_publish_commit(&publish, true, diag);
-    }
-    free(folder);
     return status;
 }
 
@@ -139,9 +123,9 @@ kiln_status kn_sign_generate(const char *path, kn_public_key *out_public, kiln_d
         return status;
     }
     status = ops->make(pem, &size, out_public->bytes)
-                 ? publish_key(path, pem, size, diag)
+                 ? kn_guarded_make(path, pem, size, diag)
                  : kiln_diag_set(diag, KILN_E_INTERNAL, NULL, "making a key",
-                                 "OpenSSL could not make a key");
+                                 "the key could not be made");
     ops->wipe(pem, sizeof pem);
     return status;
 }
@@ -164,16 +148,16 @@ static kiln_status load_trusted(kn_signer *signer, const char *path, kiln_diag *
 {
     void *data = NULL;
     size_t size = 0, line = 0;
-    kn_file_facts facts;
-    kiln_status status = kn_file_read(path, KN_TRUSTED_FILE, false, &data, &size, &facts, diag);
+    kn_exposure exposure;
+    kiln_status status = kn_guarded_read(path, KN_TRUSTED_FILE, &data, &size, &exposure, diag);
     if (status != KILN_OK) {
         return kiln_diag_set(diag, status == KILN_E_NOMEM ? status : KILN_E_INVALID,
                              "kiln key show prints such a line", path,
                              "the list of trusted keys cannot be read");
     }
-    if (facts.mode & 022u) {
+    if (exposure == KN_EXPOSED_TO_WRITERS) {
         free(data);
-        return kiln_diag_set(diag, KILN_E_INVALID, "run chmod go-w on it", path,
+        return kiln_diag_set(diag, KILN_E_INVALID, KN_GUARDED_LOCK, path,
                              "others may write to this list of trusted keys");
     }
     bool good = kn_trusted_parse(kn_span_of(data, size), signer->trusted, KN_TRUSTED_MAX,

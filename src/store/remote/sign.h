@@ -4,8 +4,8 @@
  * What is signed is the entry's key and the SHA-256 of the entry file, under a header that nothing
  * else is signed with: a signature cannot be moved to another key, nor to other bytes.
  *
- * The functions are in sign.c, which opens the module libkiln-sign.so where there is a key, or in
- * sign_none.c where there is no such module. */
+ * The functions are in sign.c, which opens the module libkiln-sign.so (Windows: .dll) where there
+ * is a key. */
 #ifndef KILN_STORE_SIGN_H
 #define KILN_STORE_SIGN_H
 

@@ -1,4 +1,4 @@
-/* What the module libkiln-sign.so does for sign.c: Ed25519, and keys in PEM. It is opened where a
+/* What the module libkiln-sign does for sign.c: Ed25519, and keys in PEM. It is opened where a
  * key is configured, never otherwise: a cryptographic library costs a process more to load than a
  * warm start takes.
  *

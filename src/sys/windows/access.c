@@ -16,6 +16,7 @@
 #define WRITE_RIGHTS                                                                               \
     (FILE_WRITE_DATA | FILE_APPEND_DATA | FILE_DELETE_CHILD | WRITE_DAC | WRITE_OWNER |            \
      GENERIC_WRITE | GENERIC_ALL)
+#define READ_RIGHTS (FILE_READ_DATA | GENERIC_READ)
 
 /* A SID with its largest size, as the system's calls want it. */
 typedef struct sid {
@@ -84,8 +85,8 @@ static void put_name(PSID who, char *out_who)
     free(text);
 }
 
-/* The first account of the list that may write and is nobody of ours, or NULL. */
-static PSID find_writer(ACL *list, PSID own)
+/* The first account of the list that has one of `rights` and is nobody of ours, or NULL. */
+static PSID find_stranger(ACL *list, PSID own, DWORD rights)
 {
     for (WORD i = 0; i < list->AceCount; i++) {
         void *at = NULL;
@@ -95,7 +96,7 @@ static PSID find_writer(ACL *list, PSID own)
         ACCESS_ALLOWED_ACE *ace = at;
         /* Denials give nothing; what is for heirs only is not for this one. */
         if (ace->Header.AceType == ACCESS_ALLOWED_ACE_TYPE &&
-            (ace->Header.AceFlags & INHERIT_ONLY_ACE) == 0 && (ace->Mask & WRITE_RIGHTS) != 0 &&
+            (ace->Header.AceFlags & INHERIT_ONLY_ACE) == 0 && (ace->Mask & rights) != 0 &&
             !is_trusted((PSID)&ace->SidStart, own)) {
             return (PSID)&ace->SidStart;
         }
@@ -103,7 +104,7 @@ static PSID find_writer(ACL *list, PSID own)
     return NULL;
 }
 
-kn_access kn_access_of(HANDLE handle, char out_who[WHO_SIZE])
+static kn_access judge_handle(HANDLE handle, bool secret, char out_who[WHO_SIZE])
 {
     sid own;
     PSID owner = NULL;
@@ -117,7 +118,8 @@ kn_access kn_access_of(HANDLE handle, char out_who[WHO_SIZE])
                                           &owner, NULL, &list, NULL, &whole) != ERROR_SUCCESS) {
         return KN_ACCESS_UNKNOWN;
     }
-    PSID writer = list != NULL ? find_writer(list, own.u.bytes) : NULL;
+    PSID writer = list != NULL ? find_stranger(list, own.u.bytes, WRITE_RIGHTS) : NULL;
+    PSID reader = list != NULL && secret ? find_stranger(list, own.u.bytes, READ_RIGHTS) : NULL;
     if (owner == NULL || list == NULL) {
         access = KN_ACCESS_UNPROTECTED;
     } else if (!is_trusted(owner, own.u.bytes)) {
@@ -126,9 +128,39 @@ kn_access kn_access_of(HANDLE handle, char out_who[WHO_SIZE])
     } else if (writer != NULL) {
         put_name(writer, out_who);
         access = KN_ACCESS_OTHERS_WRITE;
+    } else if (reader != NULL) {
+        put_name(reader, out_who);
+        access = KN_ACCESS_OTHERS_READ;
     }
     (void)LocalFree(whole);
     return access;
+}
+
+kn_access kn_access_of(HANDLE handle, char out_who[WHO_SIZE])
+{
+    return judge_handle(handle, false, out_who);
+}
+
+kn_access kn_access_of_secret(HANDLE handle, char out_who[WHO_SIZE])
+{
+    return judge_handle(handle, true, out_who);
+}
+
+bool kn_access_make_private(SECURITY_ATTRIBUTES *out_attributes)
+{
+    sid own;
+    wchar_t text[256];
+    wchar_t *number = NULL;
+    *out_attributes = (SECURITY_ATTRIBUTES){.nLength = sizeof *out_attributes};
+    if (!own_sid(&own) || ConvertSidToStringSidW(own.u.bytes, &number) == 0) {
+        return false;
+    }
+    /* Nothing is inherited; the user has all rights, and nobody else any. */
+    int length = swprintf(text, sizeof text / sizeof *text, L"D:P(A;;FA;;;%ls)", number);
+    (void)LocalFree(number);
+    return length > 0 &&
+           ConvertStringSecurityDescriptorToSecurityDescriptorW(
+               text, SDDL_REVISION_1, &out_attributes->lpSecurityDescriptor, NULL) != 0;
 }
 
 void kn_access_user(char *text, size_t size)

@@ -3,6 +3,8 @@
 
 #include <windows.h>
 
+#include <aclapi.h>
+
 #include "support/cmocka.h"
 #include "sys/file.h"
 #include "sys/windows/wide.h"
@@ -90,12 +92,29 @@ int utimensat(int folder, const char *path, const struct timespec times[2], int 
 
 /* ---- what Windows has not, or not so ---- */
 
+/* Of all modes, that all may read. */
 int kt_chmod(const char *path, int mode)
 {
-    (void)path;
-    (void)mode;
-    skip();
-    return -1;
+    BYTE everybody[SECURITY_MAX_SID_SIZE];
+    DWORD size = sizeof everybody;
+    PACL list = NULL;
+    EXPLICIT_ACCESSW entry = {.grfAccessPermissions = GENERIC_READ,
+                              .grfAccessMode = GRANT_ACCESS,
+                              .grfInheritance = NO_INHERITANCE};
+    if (mode != 0644) {
+        skip();
+        return -1;
+    }
+    wchar_t *wide = kn_wide_path(path);
+    entry.Trustee.TrusteeForm = TRUSTEE_IS_SID;
+    entry.Trustee.ptstrName = (wchar_t *)(void *)everybody;
+    bool good = wide != NULL && CreateWellKnownSid(WinWorldSid, NULL, everybody, &size) != 0 &&
+                SetEntriesInAclW(1, &entry, NULL, &list) == ERROR_SUCCESS &&
+                SetNamedSecurityInfoW(wide, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION, NULL, NULL,
+                                      list, NULL) == ERROR_SUCCESS;
+    (void)LocalFree(list);
+    free(wide);
+    return good ? 0 : -1;
 }
 
 int kt_system(const char *command)

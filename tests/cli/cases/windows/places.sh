@@ -30,6 +30,5 @@ t exec -- notepad.exe
 t doctor -- notepad.exe
 t push oci://registry/name:tag
 t pull oci://registry/name:tag
-t key generate key.pem
 # A reader that goes away is not a finding.
 "$KILN" help | head -n 1

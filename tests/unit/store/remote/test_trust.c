@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "key/recipe.h"
 #include "store/remote/trust.h"
+#include "sys/paths.h"
 
 static const kn_unpacking nowhere;
 enum { SEAL_PUBLIC = 16, SEAL_SIGNATURE = 48 };
@@ -263,12 +264,13 @@ static void a_module_that_is_none_is_an_error(void **state)
     char line[2 * KN_PUBLIC_KEY + 16] = "kiln-ed25519 ", *list = kt_path(f->folder, "keys");
     memset(line + 13, 'a', 2 * (size_t)KN_PUBLIC_KEY);
     kt_file_write(list, line, strlen(line));
-    char *module = kt_path(f->folder, "libkiln-sign.so"), *fresh = kt_path(f->folder, "fresh.pem");
+    char *module = kt_path(f->folder, KN_MODULE_FILE("sign")),
+         *fresh = kt_path(f->folder, "fresh.pem");
     char *before = kn_text_copy(getenv("KILN_LIBEXEC"));
     kt_file_write(module, junk, strlen(junk));
     assert_int_equal(setenv("KILN_LIBEXEC", f->folder, 1), 0);
     assert_int_equal(kn_signer_create(f->own, NULL, &signer, &diag), KILN_E_UNAVAILABLE);
-    assert_non_null(strstr(diag.what, "libkiln-sign.so"));
+    assert_non_null(strstr(diag.what, KN_MODULE_FILE("sign")));
     kiln_diag_clear(&diag);
     assert_int_equal(kn_signer_create(NULL, list, &signer, NULL), KILN_E_UNAVAILABLE);
     assert_null(signer);

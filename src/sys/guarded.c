@@ -1,0 +1,40 @@
+/* Small files that others must keep away from; see guarded.h. The permission bits say it. */
+#include "sys/guarded.h"
+
+#include <stdlib.h>
+
+#include "sys/fail.h"
+#include "sys/file.h"
+#include "sys/publish.h"
+
+#define OTHERS_WRITE 022u
+#define OTHERS_ANYTHING 077u
+
+kiln_status kn_guarded_read(const char *path, size_t limit, void **out_data, size_t *out_size,
+                            kn_exposure *out_exposure, kiln_diag *diag)
+{
+    kn_file_facts facts;
+    *out_exposure = KN_EXPOSED_TO_WRITERS;
+    kiln_status status = kn_file_read(path, limit, false, out_data, out_size, &facts, diag);
+    if (status == KILN_OK) {
+        *out_exposure = (facts.mode & OTHERS_WRITE) != 0      ? KN_EXPOSED_TO_WRITERS
+                        : (facts.mode & OTHERS_ANYTHING) != 0 ? KN_EXPOSED_TO_READERS
+                                                              : KN_EXPOSED_TO_NOBODY;
+    }
+    return status;
+}
+
+kiln_status kn_guarded_make(const char *path, const void *data, size_t size, kiln_diag *diag)
+{
+    kn_publish publish;
+    char *folder = kn_path_folder(path);
+    kiln_status status = folder != NULL ? kn_publish_begin_unnamed(&publish, folder, path, diag)
+                                        : kn_fail_nomem(diag, "cannot make", path);
+    if (status == KILN_OK) {
+        kn_publish_write(&publish, data, size);
+        kn_publish_insist(&publish);
+        status = kn_publish_commit(&publish, true, diag);
+    }
+    free(folder);
+    return status;
+}
