@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""process.py BUILD [--rounds N] [--count] [--states warm,cold] [BACKEND...]: from exec to the first result.
+"""process.py BUILD [--rounds N] [--count] [--states warm,cold] [--old BUILD] [BACKEND...]: from exec to the first result.
 
 A 64 x 64 matrix product by a program of some twenty lines on libkiln, by `kiln run`, and by the vendor's
 own calls without kiln (a binary in a file where it is warm, the vendor's compiler where it is cold). Each
 sample is a process, the ways take turns, medians with smallest and largest. `result`: until the number is
-on standard output; `process`: until the process has gone; `processor`: of the process and its children.
+on standard output; `process`: until the process has gone; `processor`: of the process and its children, `to the
+result` without what comes after it (closing, and binaries that are read late; `kiln run` does not say).
 Warm: kiln's cache, and the driver's own, as earlier starts of that way left them. Cold: all empty.
 `--count` counts millions of instructions of user space instead, by valgrind's cachegrind; cold those of children, too.
-BUILD is a build directory, or a tree of scripts/gpu_tree.sh."""
+BUILD is a build directory, or a tree of scripts/gpu_tree.sh; with `--old` the libkiln of another one takes its turn, too."""
 import argparse
 import os
 import re
@@ -47,7 +48,8 @@ def read_to_end(end):
 
 
 def start(command, env):
-    """(ms until the first line, ms until the end, ms of processor time); ends this program when it fails."""
+    """(ms until the first line, ms until the end, ms of processor time, and until the result, 0: unknown); ends this
+    program when it fails."""
     read, write = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, write, 1)]
     before = time.perf_counter()
@@ -58,7 +60,9 @@ def start(command, env):
     after = time.perf_counter()
     if status != 0:
         raise RuntimeError(f"{' '.join(command)}: exit {os.waitstatus_to_exitcode(status)}: {text[-300:]}")
-    return ((first or after) - before) * 1e3, (after - before) * 1e3, (usage.ru_utime + usage.ru_stime) * 1e3
+    told = re.search(r"^processor ([0-9.]+)$", text, re.MULTILINE)
+    return ((first or after) - before) * 1e3, (after - before) * 1e3, (usage.ru_utime + usage.ru_stime) * 1e3, \
+        float(told.group(1)) if told else 0.0
 
 
 def count(command, env, children):
@@ -74,12 +78,18 @@ def count(command, env, children):
         return sum(counted)
 
 
+def program_on_libkiln(build):
+    tree = (build / "bin" / "by_kiln").exists()
+    return str(build / ("bin" if tree else "bench") / "by_kiln")
+
+
 class Bench:
-    def __init__(self, build, work):
+    def __init__(self, build, work, old=None):
         self.work = work
         tree = (build / "bin" / "by_kiln").exists()
+        self.old = program_on_libkiln(old) if old else None
         self.kiln = str(build / ("bin" if tree else "programs/kiln") / "kiln")
-        self.by_kiln = str(build / ("bin" if tree else "bench") / "by_kiln")
+        self.by_kiln = program_on_libkiln(build)
         self.by_hand = str(build / ("bin" if tree else "bench") / "by_hand")
         libexec = build / ("" if tree else "programs") / "libexec" / "kiln"
         self.libraries = {"vulkan": str(libexec / "libkiln-shaderc.so"), "cuda": os.environ.get("NVRTC", "")}
@@ -95,7 +105,10 @@ class Bench:
         hand = [self.by_hand, backend, state, kernel if state == "cold" and backend == "cuda" else binary]
         if self.libraries.get(backend):
             hand.append(self.libraries[backend])
-        return {"by hand": hand, "libkiln": [self.by_kiln, backend, kernel, entry], "kiln run": run}
+        ways = {"by hand": hand, "libkiln": [self.by_kiln, backend, kernel, entry], "kiln run": run}
+        if self.old:
+            ways["libkiln, old"] = [self.old, backend, kernel, entry]
+        return ways
 
     def prepare(self, backend):
         """kiln's caches filled, and the binary that is loaded by hand."""
@@ -137,7 +150,8 @@ def times(bench, backend, state, rounds):
         columns = list(zip(*rows))
         ratios = [f"{statistics.median(column) / base[i]:.2f}" for i, column in enumerate(columns)]
         print(f"| {backend} | {state} | {way} | {middle(columns[0])} | {ratios[0]} | {middle(columns[1])} | {ratios[1]} | "
-              f"{middle(columns[2])} | {ratios[2]} |", flush=True)
+              f"{middle(columns[2])} | {ratios[2]} | " +
+              (f"{middle(columns[3])} | {ratios[3]} |" if columns[3][0] else "- | - |"), flush=True)
 
 
 def counts(bench, backend, state):
@@ -157,15 +171,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--states", default="warm,cold")
     parser.add_argument("--count", action="store_true")
+    parser.add_argument("--old", type=Path)
     options = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as work:
-        bench = Bench(options.build.resolve(), Path(work))
+        bench = Bench(options.build.resolve(), Path(work), options.old.resolve() if options.old else None)
         print(f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, "
               f"{options.rounds} rounds, ms, medians (smallest to largest)\n")
         print("| backend | state | way | instructions, millions | of by hand |\n| --- | --- | --- | ---: | ---: |"
               if options.count else
-              "| backend | state | way | result | of by hand | process | of by hand | processor | of by hand |\n"
-              "| --- | --- | --- | --- | ---: | --- | ---: | --- | ---: |")
+              "| backend | state | way | result | of by hand | process | of by hand | processor | of by hand | "
+              "to the result | of by hand |\n| --- | --- | --- | --- | ---: | --- | ---: | --- | ---: | --- | ---: |")
         for backend in options.backends or ["cpu", "opencl", "vulkan", "opengl"]:
             try:
                 bench.prepare(backend)

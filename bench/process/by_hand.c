@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/process/by_hand.h"
+#include "bench/process/processor.h"
 #include "bench/warm.h"
 
 static bool start_warm(const char *backend, const char *path)
@@ -42,5 +43,6 @@ int main(int argc, char **argv)
         done = start_cold(argv[1], argv[3], argc > 4 ? argv[4] : NULL);
     }
     (void)fflush(stdout);
+    print_processor_time();
     return done ? 0 : 1;
 }

@@ -1,9 +1,12 @@
 /* by_kiln BACKEND FILE ENTRY: the program of some twenty lines that `process.py` starts: one kernel
- * in a file, a 64 x 64 matrix product of ones, its first number on standard output. */
+ * in a file, a 64 x 64 matrix product of ones, its first number on standard output, and in the
+ * second line the processor time that it took until then. */
 #include <kiln/kiln.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "bench/process/processor.h"
 
 enum { SIZE = 64, GROUP = 8, TEXT = 65536 };
 
@@ -76,6 +79,7 @@ int main(int argc, char **argv)
     need(kiln_queue_read(queue, args[2].buffer, 0, product, sizeof(product), &diag), &diag);
     printf("%g\n", (double)product[0]);
     (void)fflush(stdout);
+    print_processor_time();
     for (int i = 0; i < 3; i++) {
         kiln_buffer_destroy(args[i].buffer);
     }
