@@ -266,7 +266,7 @@ kiln_status kn_listing_add(kiln_runtime *runtime, const kiln_backend *backend, s
     if (driver == NULL) {
         return kn_no_memory(diag, creating);
     }
-    status = kn_probe_open(runtime, backend, driver, &report, NULL);
+    status = kn_probe_open(runtime, backend, true, driver, &report, NULL);
     kn_listing_add_report(runtime, &report);
     if (status != KILN_OK) {
         tell_unusable(backend, &report);
@@ -412,7 +412,7 @@ kn_driver *kn_runtime_driver(kiln_runtime *runtime, const char *name, kiln_diag 
         driver = (kn_driver *)calloc(1, sizeof(*driver));
         if (driver == NULL) {
             (void)kn_no_memory(diag, creating);
-        } else if (kn_probe_open(runtime, backend, driver, &report, diag) == KILN_OK) {
+        } else if (kn_probe_open(runtime, backend, false, driver, &report, diag) == KILN_OK) {
             atomic_store(&driver->awake, true);
             runtime->drivers[runtime->driver_count++] = driver;
         } else {

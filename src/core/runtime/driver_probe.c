@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/runtime/isolate.h"
 #include "core/runtime/probe_ahead.h"
+#include "core/runtime/probe_turn.h"
 #include "core/runtime/recall.h"
 #include "core/runtime/runtime.h"
 #include "hal/registry.h"
@@ -20,11 +21,7 @@ static kiln_status ask_child(kiln_runtime *runtime, const kiln_backend *backend,
 {
     kiln_status status = KILN_OK;
     if (!kn_ahead_take(runtime, backend, &status, report, driver->left_out)) {
-        const uint64_t start = kn_trace_begin(runtime->trace);
-        status = kn_isolate_probe(backend->name, runtime->backend_path, runtime->probe_ms, report,
-                                  driver->left_out, diag);
-        kn_trace_end(runtime->trace, start, "probe in a child",
-                     &(kn_trace_about){.what = backend->name});
+        status = kn_turn_probe(runtime, backend, report, driver->left_out, diag);
     }
     if (status != KILN_OK) {
         /* Without a helper program there is no child to ask; the caller still wants an answer. */
@@ -49,12 +46,12 @@ static kiln_status ask_child(kiln_runtime *runtime, const kiln_backend *backend,
 /* A driver that is remembered as well is opened; one that is remembered as bad is not; one that has
  * not been seen yet, and that others made, has to show itself in a child first. Where nothing can
  * be remembered that would be so at every start, and is done only on request. */
-static kiln_status probe_and_open(kiln_runtime *runtime, const kiln_backend *backend,
+static kiln_status probe_and_open(kiln_runtime *runtime, const kiln_backend *backend, bool unknown,
                                   kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
 {
     kn_recall known;
     memset(&known, 0, sizeof(known));
-    const bool remembered = !runtime->fresh_probe && !runtime->isolate_probe &&
+    const bool remembered = !unknown && !runtime->fresh_probe && !runtime->isolate_probe &&
                             kn_recall_get(runtime->cache, backend, &known);
     kiln_status status = KILN_OK;
     if (remembered && known.status != KILN_OK) {
@@ -72,11 +69,11 @@ static kiln_status probe_and_open(kiln_runtime *runtime, const kiln_backend *bac
                              : status;
 }
 
-kiln_status kn_probe_open(kiln_runtime *runtime, const kiln_backend *backend, kn_driver *driver,
-                          kiln_probe_report *report, kiln_diag *diag)
+kiln_status kn_probe_open(kiln_runtime *runtime, const kiln_backend *backend, bool unknown,
+                          kn_driver *driver, kiln_probe_report *report, kiln_diag *diag)
 {
     const uint64_t start = kn_trace_begin(runtime->trace);
-    kiln_status status = probe_and_open(runtime, backend, driver, report, diag);
+    kiln_status status = probe_and_open(runtime, backend, unknown, driver, report, diag);
     kn_trace_end(runtime->trace, start, "probe",
                  &(kn_trace_about){.what = backend->name,
                                    .detail = kiln_probe_outcome_name(report->outcome)});

@@ -259,6 +259,13 @@ static bool part_drivers(parting *p, kiln_probe_report *report)
     return goes_on;
 }
 
+uint64_t kn_isolate_longest_ns(uint32_t limit_ms)
+{
+    const uint64_t limit_ns = (limit_ms != 0 ? limit_ms : DEFAULT_LIMIT_MS) * NS_PER_MS;
+    /* The first child, those that find the bad driver, and what killing the last one takes. */
+    return (2 + MOST_LIMITS) * limit_ns;
+}
+
 kiln_status kn_isolate_probe(const char *backend, const char *backend_path, uint32_t limit_ms,
                              kiln_probe_report *out_report, char left_out[KN_LEFT_OUT_SIZE],
                              kiln_diag *diag)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/runtime/isolate.h"
+#include "core/runtime/probe_turn.h"
 #include "core/runtime/recall.h"
 #include "sys/thread.h"
 
@@ -45,19 +45,18 @@ static bool is_remembered(const kiln_runtime *runtime, const kiln_backend *backe
 static void ask_one(void *user)
 {
     kn_child_answer *answer = (kn_child_answer *)user;
-    const kiln_runtime *runtime = answer->runtime;
-    const uint64_t start = kn_trace_begin(runtime->trace);
-    answer->status = kn_isolate_probe(answer->backend->name, runtime->backend_path,
-                                      runtime->probe_ms, &answer->report, answer->left_out, NULL);
-    kn_trace_end(runtime->trace, start, "probe in a child",
-                 &(kn_trace_about){.what = answer->backend->name});
+    answer->status =
+        kn_turn_probe(answer->runtime, answer->backend, &answer->report, answer->left_out, NULL);
 }
 
 /* Less than two are asked when their turn comes. */
 static void ask_all(kiln_runtime *runtime, kn_ahead *ahead)
 {
-    kn_child_answer *answers = (kn_child_answer *)calloc(ahead->count + 1, sizeof(*answers));
     size_t count = 0;
+    if (ahead->count < 2) {
+        return;
+    }
+    kn_child_answer *answers = (kn_child_answer *)calloc(ahead->count + 1, sizeof(*answers));
     for (size_t i = 0; answers != NULL && i < ahead->count; i++) {
         const kiln_backend *backend = ahead->backends[i];
         if (kn_ahead_wants_child(runtime, backend, is_remembered(runtime, backend))) {

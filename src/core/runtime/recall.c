@@ -3,6 +3,8 @@
  *
  *     checksum over the rest | magic, size of the rest | SHA-256 of who made it | when |
  *     status, what was left out, report | devices | "path\0facts\0" of every mapped file
+ *
+ * A child's word is a record without devices and files, marked as one.
  */
 #include "core/runtime/recall.h"
 
@@ -26,6 +28,7 @@
 #define DEVICES_MAX 256u
 #define FILES_MAX 4096u
 #define LIFE_NS (INT64_C(86400) * 1000000000)
+#define WORD_LIFE_NS (INT64_C(30) * 1000000000)
 #define MAGIC UINT64_C(0x0131424f52504e4b) /* "KNPROB1\1" */
 
 typedef struct record {
@@ -37,7 +40,7 @@ typedef struct record {
     uint32_t status;
     uint32_t device_count;
     uint32_t file_count;
-    uint32_t unused;
+    uint32_t word; /* 1: a child's, nobody has opened it yet */
     char left_out[KN_LEFT_OUT_SIZE];
     kiln_probe_report report;
 } record;
@@ -55,7 +58,7 @@ static void own_build_id(char *id, size_t size)
     }
 }
 
-static bool make_digest(const kiln_backend *backend, uint8_t maker[KN_DIGEST_SIZE])
+bool kn_recall_key(const kiln_backend *backend, uint8_t out_key[KN_DIGEST_SIZE])
 {
     char id[160] = "";
     kn_strbuf text;
@@ -66,7 +69,7 @@ static bool make_digest(const kiln_backend *backend, uint8_t maker[KN_DIGEST_SIZ
                      kn_apart_is_preloaded(backend->name) ? " preloaded" : "");
     kn_surroundings_describe(&text, backend->basis);
     const bool good =
-        kn_strbuf_ok(&text) && kn_digest_of(kn_strbuf_text(&text), text.length, maker);
+        kn_strbuf_ok(&text) && kn_digest_of(kn_strbuf_text(&text), text.length, out_key);
     kn_strbuf_deinit(&text);
     return good;
 }
@@ -159,27 +162,38 @@ static bool is_sound(const char *bytes, size_t size, const uint8_t maker[KN_DIGE
     const int64_t age = kn_clock_wall() - out->made_ns;
     return out->magic == MAGIC && out->size == size &&
            memcmp(out->checksum, checksum, sizeof(checksum)) == 0 &&
-           memcmp(out->maker, maker, KN_DIGEST_SIZE) == 0 && age >= 0 && age < LIFE_NS &&
-           out->device_count <= DEVICES_MAX && out->file_count <= FILES_MAX &&
+           memcmp(out->maker, maker, KN_DIGEST_SIZE) == 0 && age >= 0 &&
+           age < (out->word == 0 ? LIFE_NS : WORD_LIFE_NS) && out->device_count <= DEVICES_MAX &&
+           out->file_count <= FILES_MAX &&
            out->device_count * sizeof(kn_recalled_device) <= size - sizeof(*out);
+}
+
+/* What a record says of the backend: a child's word, or what is remembered. */
+static void take_report(const record *head, kiln_probe_report *out_report,
+                        char left_out[KN_LEFT_OUT_SIZE])
+{
+    *out_report = head->report;
+    memcpy(left_out, head->left_out, KN_LEFT_OUT_SIZE);
+    left_out[KN_LEFT_OUT_SIZE - 1] = '\0';
+}
+
+static bool record_files_hold(const char *bytes, size_t size, const record *head)
+{
+    const size_t device_bytes = head->device_count * sizeof(kn_recalled_device);
+    return files_hold(bytes + sizeof(*head) + device_bytes, bytes + size, head->file_count);
 }
 
 static bool read_record(const char *bytes, size_t size, const uint8_t maker[KN_DIGEST_SIZE],
                         kn_recall *out_recall)
 {
     record head;
-    if (!is_sound(bytes, size, maker, &head)) {
+    if (!is_sound(bytes, size, maker, &head) || head.word != 0 ||
+        !record_files_hold(bytes, size, &head)) {
         return false;
     }
     const size_t device_bytes = head.device_count * sizeof(kn_recalled_device);
-    const char *files = bytes + sizeof(head) + device_bytes;
-    if (!files_hold(files, bytes + size, head.file_count)) {
-        return false;
-    }
     out_recall->status = (kiln_status)head.status;
-    out_recall->report = head.report;
-    memcpy(out_recall->left_out, head.left_out, sizeof(head.left_out));
-    out_recall->left_out[sizeof(head.left_out) - 1] = '\0';
+    take_report(&head, &out_recall->report, out_recall->left_out);
     out_recall->report.remembered = true;
     out_recall->report.probe_ns = 0;
     out_recall->device_count = head.device_count;
@@ -196,7 +210,8 @@ bool kn_recall_get(const kiln_cache *cache, const kiln_backend *backend, kn_reca
     void *bytes = NULL;
     size_t size = 0;
     memset(out_recall, 0, sizeof(*out_recall));
-    if (backend->basis == NULL || *kiln_cache_root(cache) == '\0' || !make_digest(backend, maker)) {
+    if (backend->basis == NULL || *kiln_cache_root(cache) == '\0' ||
+        !kn_recall_key(backend, maker)) {
         return false;
     }
     char *path = slot_path(cache, backend, maker);
@@ -232,12 +247,28 @@ static void write_record(const kiln_cache *cache, const kiln_backend *backend,
 }
 
 /* What a person or the system may put right without a file changing is asked again each time. */
+static bool outcome_lasts(kiln_probe_outcome outcome)
+{
+    return outcome != KILN_PROBE_NO_PERMISSION && outcome != KILN_PROBE_FAILED &&
+           outcome != KILN_PROBE_SKIPPED;
+}
+
 static bool recall_lasts(const kn_recall *recall)
 {
-    const kiln_probe_outcome outcome = recall->report.outcome;
     return recall->status == KILN_OK ||
-           (recall->status != KILN_E_NOMEM && outcome != KILN_PROBE_NO_PERMISSION &&
-            outcome != KILN_PROBE_FAILED && outcome != KILN_PROBE_SKIPPED);
+           (recall->status != KILN_E_NOMEM && outcome_lasts(recall->report.outcome));
+}
+
+static void seal_record(record *head, kn_strbuf *bytes)
+{
+    head->magic = MAGIC;
+    head->made_ns = kn_clock_wall();
+    head->size = bytes->length;
+    memcpy(bytes->data, head, sizeof(*head));
+    const kn_span covered =
+        kn_span_of(bytes->data + KN_CHECKSUM_SIZE, bytes->length - KN_CHECKSUM_SIZE);
+    kn_checksum(&covered, 1, head->checksum);
+    memcpy(bytes->data, head->checksum, KN_CHECKSUM_SIZE);
 }
 
 void kn_recall_put(const kiln_cache *cache, const kiln_backend *backend, const kn_recall *recall)
@@ -249,8 +280,6 @@ void kn_recall_put(const kiln_cache *cache, const kiln_backend *backend, const k
         return;
     }
     memset(&head, 0, sizeof(head));
-    head.magic = MAGIC;
-    head.made_ns = kn_clock_wall();
     head.status = (uint32_t)recall->status;
     head.device_count = recall->device_count;
     kn_text_put(head.left_out, sizeof(head.left_out), recall->left_out);
@@ -259,13 +288,8 @@ void kn_recall_put(const kiln_cache *cache, const kiln_backend *backend, const k
     kn_strbuf_append(&bytes, &head, sizeof(head));
     kn_strbuf_append(&bytes, recall->devices, recall->device_count * sizeof(kn_recalled_device));
     head.file_count = add_mapped(&bytes);
-    if (head.file_count < FILES_MAX && make_digest(backend, head.maker) && kn_strbuf_ok(&bytes)) {
-        head.size = bytes.length;
-        memcpy(bytes.data, &head, sizeof(head));
-        const kn_span covered =
-            kn_span_of(bytes.data + KN_CHECKSUM_SIZE, bytes.length - KN_CHECKSUM_SIZE);
-        kn_checksum(&covered, 1, head.checksum);
-        memcpy(bytes.data, head.checksum, KN_CHECKSUM_SIZE);
+    if (head.file_count < FILES_MAX && kn_recall_key(backend, head.maker) && kn_strbuf_ok(&bytes)) {
+        seal_record(&head, &bytes);
         write_record(cache, backend, head.maker, &bytes);
     }
     kn_strbuf_deinit(&bytes);
@@ -274,11 +298,57 @@ void kn_recall_put(const kiln_cache *cache, const kiln_backend *backend, const k
 void kn_recall_forget(const kiln_cache *cache, const kiln_backend *backend)
 {
     uint8_t maker[KN_DIGEST_SIZE];
-    if (kn_recall_works(cache, backend) && make_digest(backend, maker)) {
+    if (kn_recall_works(cache, backend) && kn_recall_key(backend, maker)) {
         char *path = slot_path(cache, backend, maker);
         if (path != NULL) {
             (void)kn_file_remove(path, NULL);
         }
         free(path);
     }
+}
+
+/* --- a child's word --------------------------------------------------------------------------- */
+
+void kn_recall_put_word(const kiln_cache *cache, const kiln_backend *backend,
+                        const uint8_t key[KN_DIGEST_SIZE], const kiln_probe_report *report,
+                        const char left_out[KN_LEFT_OUT_SIZE])
+{
+    record head;
+    kn_strbuf bytes;
+    if (!kn_recall_works(cache, backend)) {
+        return;
+    }
+    memset(&head, 0, sizeof(head));
+    head.word = 1;
+    head.report = *report;
+    memcpy(head.maker, key, KN_DIGEST_SIZE);
+    kn_text_put(head.left_out, sizeof(head.left_out), left_out);
+    kn_strbuf_init(&bytes, RECORD_MAX);
+    kn_strbuf_append(&bytes, &head, sizeof(head));
+    if (kn_strbuf_ok(&bytes)) {
+        seal_record(&head, &bytes);
+        write_record(cache, backend, key, &bytes);
+    }
+    kn_strbuf_deinit(&bytes);
+}
+
+bool kn_recall_get_word(const kiln_cache *cache, const kiln_backend *backend,
+                        const uint8_t key[KN_DIGEST_SIZE], bool lasting,
+                        kiln_probe_report *out_report, char left_out[KN_LEFT_OUT_SIZE])
+{
+    record head;
+    void *bytes = NULL;
+    size_t size = 0;
+    char *path = slot_path(cache, backend, key);
+    const bool known = path != NULL &&
+                       kn_file_read(path, RECORD_MAX, true, &bytes, &size, NULL, NULL) == KILN_OK &&
+                       is_sound((const char *)bytes, size, key, &head) &&
+                       record_files_hold((const char *)bytes, size, &head) &&
+                       (!lasting || outcome_lasts(head.report.outcome));
+    if (known) {
+        take_report(&head, out_report, left_out);
+    }
+    free(bytes);
+    free(path);
+    return known;
 }

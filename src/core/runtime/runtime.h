@@ -89,9 +89,10 @@ kn_driver *kn_runtime_driver(kiln_runtime *runtime, const char *name, kiln_diag 
 kiln_status kn_driver_wake(kiln_runtime *runtime, kn_driver *driver, kiln_diag *diag);
 
 /* Probes one backend, in a child first if the runtime wants that or if it loads a driver that has
- * not been seen before, and opens it; the report is filled in every case. */
-kiln_status kn_probe_open(kiln_runtime *runtime, const kiln_backend *backend, kn_driver *driver,
-                          kiln_probe_report *report, kiln_diag *diag);
+ * not been seen before, and opens it; the report is filled in every case. `unknown`: the caller has
+ * looked, and it is not remembered. */
+kiln_status kn_probe_open(kiln_runtime *runtime, const kiln_backend *backend, bool unknown,
+                          kn_driver *driver, kiln_probe_report *report, kiln_diag *diag);
 
 /* --- what is listed (device_listing.c) -------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  * The functions are in cache.c, but for cache_options.c (the defaults), cache_exit.c (enlist,
  * delist), contains.c (glance, reread, count), cache_admin.c (need_disk, drop), pins.c
  * (flush_rarely, stamp), misses.c (count_miss), bypass.c (count_bypass), load_watch.c
- * (load_begin, load_end) and get_or_compile.c (get_or_make). */
+ * (load_begin, load_end), get_or_compile.c (get_or_make) and turn.c (turn_begin, turn_end). */
 #ifndef KILN_STORE_CACHE_H
 #define KILN_STORE_CACHE_H
 
@@ -159,6 +159,25 @@ typedef struct kn_cache_maker {
 kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
                                  const kn_cache_maker *maker, kiln_blob **out_blob,
                                  kiln_origin *out_origin, kiln_diag *diag);
+
+/* A turn at work that many processes need at the same time, and whose result they find by looking:
+ *
+ *     if (kn_cache_turn_begin(cache, key, deadline, look, user, &turn)) {
+ *         ... work, and put the result where `look` finds it
+ *         kn_cache_turn_end(&turn);
+ *     }
+ *
+ * False: `look` has found what another did. Who cannot wait, or has waited until the deadline,
+ * works as well. Blocks: others' work. */
+typedef kn_flight_look kn_turn_look;
+typedef struct kn_turn {
+    kiln_cache *cache;
+    kn_flight *flight;
+    kn_flight_seat *seat; /* NULL: nobody waits for it */
+} kn_turn;
+bool kn_cache_turn_begin(kiln_cache *cache, const uint8_t key[KN_FLIGHT_KEY_SIZE],
+                         uint64_t deadline_ns, kn_turn_look *look, void *user, kn_turn *out_turn);
+void kn_cache_turn_end(kn_turn *turn);
 
 /* Counts a miss and its reason, as far as it is known without searching: of what was dropped
  * before, and, by its `recipe` (empty: only the key is known), of what has kin in the store. */

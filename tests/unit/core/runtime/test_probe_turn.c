@@ -1,0 +1,279 @@
+/* First starts that name their backend: how many children are started, by one process and by many
+ * at once, and that what a child does wrong is an error here and nothing worse. The helper of these
+ * tests is a script, which notes that it was started, and then does what the test wants. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sys/thread.h"
+#include "unit/core/rig.h"
+
+enum { CROWD = 8 };
+
+static const char *const variables[] = {"KILN_TEST_TURN", NULL};
+static const char *const places[] = {NULL};
+static const kiln_probe_basis foreign_basis = {variables, places, true};
+static kiln_backend foreign;
+static atomic_uint opens;
+
+static kiln_status foreign_open(const kiln_host *host, void **out_instance,
+                                kiln_probe_report *report, kiln_diag *diag)
+{
+    (void)atomic_fetch_add(&opens, 1u);
+    return kn_fake_open(host, out_instance, report, diag);
+}
+
+static int register_foreign(void **state)
+{
+    (void)state;
+    foreign = kn_backend_fake;
+    foreign.name = "foreign";
+    foreign.open = foreign_open;
+    foreign.basis = &foreign_basis;
+    foreign.caps &= ~(uint32_t)KILN_CAP_COMPILE_OFFLINE;
+    return kiln_backend_register(&foreign, NULL) == KILN_OK ? 0 : -1;
+}
+
+#define READY "printf 'outcome=ready\\nbackend=foreign\\ndevices=2\\nns=1\\nend\\n'\n"
+
+static void make_helper(const rig *r, const char *does)
+{
+    char script[1024];
+    char *helper = kt_path(r->folder, "kiln-probe");
+    const int length = snprintf(script, sizeof(script),
+                                "#!/bin/sh\nhere=${0%%/*}\necho \"$1\" >>\"$here/started\"\n"
+                                "echo probing\n%s",
+                                does);
+    assert_true(length > 0 && (size_t)length < sizeof(script));
+    kt_file_write(helper, script, (size_t)length);
+    assert_int_equal(chmod(helper, 0700), 0);
+    free(helper);
+}
+
+static unsigned children(const rig *r)
+{
+    unsigned count = 0;
+    char *path = kt_path(r->folder, "started");
+    if (kt_file_exists(path)) {
+        size_t size = 0;
+        char *text = kt_file_read(path, &size);
+        for (size_t i = 0; i < size; i++) {
+            count += text[i] == '\n';
+        }
+        free(text);
+    }
+    free(path);
+    return count;
+}
+
+static int setup(void **state)
+{
+    int result = rig_setup(state);
+    rig *r = *state;
+    (void)setenv("KILN_LIBEXEC", r->folder, 1);
+    atomic_store(&opens, 0);
+    return result;
+}
+
+/* One process as far as the disk knows: a cache object and a runtime of its own. */
+typedef struct start {
+    const rig *r;
+    kiln_cache *cache;
+    kiln_runtime *runtime;
+    kiln_status status;
+    kiln_diag why;
+} start;
+
+static void begin_start(start *s, const rig *r, uint32_t probe_ms, bool fresh)
+{
+    kiln_cache_options cache_options;
+    kiln_runtime_options options;
+    char *root = kt_path(r->folder, "cache");
+    *s = (start){.r = r, .why = KILN_DIAG_INIT};
+    RIG_OK(kiln_cache_options_init(&cache_options, &diag));
+    cache_options.root = root;
+    cache_options.no_fsync = true;
+    RIG_OK(kiln_cache_create(&cache_options, &s->cache, &diag));
+    RIG_OK(kiln_runtime_options_init(&options, &diag));
+    options.backend = "foreign";
+    options.strict = true;
+    options.cache = s->cache;
+    options.probe_ms = probe_ms;
+    options.fresh_probe = fresh;
+    s->status = kiln_runtime_create(&options, &s->runtime, &s->why);
+    free(root);
+}
+
+static void end_start(start *s)
+{
+    kiln_runtime_destroy(s->runtime);
+    kiln_cache_destroy(s->cache);
+    kiln_diag_clear(&s->why);
+}
+
+static kiln_status start_alone(const rig *r, uint32_t probe_ms, char *why, size_t size)
+{
+    start s;
+    begin_start(&s, r, probe_ms, false);
+    kiln_status status = s.status;
+    (void)snprintf(why, size, "%s", s.why.why);
+    end_start(&s);
+    return status;
+}
+
+/* --- one process ------------------------------------------------------------------------------ */
+
+static void a_named_start_asks_one_child_and_the_next_none(void **state)
+{
+    const rig *r = *state;
+    char why[1024];
+    make_helper(r, READY);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
+        assert_int_equal(children(r), 1);
+        assert_int_equal(atomic_load(&opens), i + 1);
+    }
+}
+
+/* The host never opens it, the first time no more than later. */
+static void P1_a_named_driver_that_crashes_is_an_error(void **state)
+{
+    const rig *r = *state;
+    char why[1024];
+    make_helper(r, "kill -SEGV $$\n");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_E_UNAVAILABLE);
+        assert_non_null(strstr(why, "crashed its process with SIGSEGV"));
+        assert_int_equal(atomic_load(&opens), 0);
+    }
+}
+
+/* It has said that all is well, and crashes as its process ends: so would the host's. */
+static void P1_a_named_driver_that_crashes_in_its_end_is_an_error(void **state)
+{
+    const rig *r = *state;
+    char why[1024];
+    make_helper(r, READY "kill -SEGV $$\n");
+    assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(why, "crashed"));
+    assert_int_equal(atomic_load(&opens), 0);
+}
+
+static void P2_a_named_driver_that_hangs_is_an_error(void **state)
+{
+    const rig *r = *state;
+    char why[1024];
+    make_helper(r, "exec sleep 600\n");
+    assert_int_equal(start_alone(r, 300, why, sizeof(why)), KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(why, "did not answer within 300 ms"));
+    assert_int_equal(atomic_load(&opens), 0);
+}
+
+/* --- many at once ----------------------------------------------------------------------------- */
+
+static void run_start(void *user)
+{
+    start *s = user;
+    begin_start(s, s->r, 0, false);
+}
+
+/* All starts, and how many of them have a device. */
+static unsigned run_crowd(const rig *r, const char *expected_why)
+{
+    static start crowd[CROWD];
+    kn_thread *threads[CROWD] = {NULL};
+    unsigned good = 0;
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = (start){.r = r};
+        RIG_OK(kn_thread_start(run_start, &crowd[i], &threads[i], &diag));
+    }
+    for (int i = 0; i < CROWD; i++) {
+        kn_thread_join(threads[i]);
+        good += crowd[i].status == KILN_OK;
+        if (expected_why != NULL) {
+            assert_non_null(strstr(crowd[i].why.why, expected_why));
+        }
+    }
+    for (int i = 0; i < CROWD; i++) {
+        end_start(&crowd[i]);
+    }
+    return good;
+}
+
+static void a_crowd_asks_one_child(void **state)
+{
+    const rig *r = *state;
+    make_helper(r, "sleep 0.2\n" READY);
+    assert_int_equal(run_crowd(r, NULL), CROWD);
+    assert_int_equal(children(r), 1);
+    assert_int_equal(atomic_load(&opens), CROWD);
+}
+
+static void P1_a_crowd_asks_one_child_of_a_driver_that_crashes(void **state)
+{
+    const rig *r = *state;
+    make_helper(r, "sleep 0.2\nkill -SEGV $$\n");
+    assert_int_equal(run_crowd(r, "crashed its process"), 0);
+    assert_int_equal(children(r), 1);
+    assert_int_equal(atomic_load(&opens), 0);
+}
+
+/* --- who does not listen ---------------------------------------------------------------------- */
+
+/* What may be put right at any moment is believed by those alone who waited for it. */
+static void what_may_be_put_right_is_asked_again(void **state)
+{
+    const rig *r = *state;
+    char why[1024];
+    make_helper(r, "printf 'outcome=no permission\\nbackend=foreign\\nwhy=not yours\\nend\\n'\n");
+    assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(why, "not yours"));
+    const unsigned first = children(r);
+    make_helper(r, READY);
+    assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
+    assert_true(children(r) > first);
+}
+
+static void a_fresh_probe_asks_a_child_of_its_own(void **state)
+{
+    const rig *r = *state;
+    start s;
+    make_helper(r, READY);
+    for (unsigned i = 1; i <= 2; i++) {
+        begin_start(&s, r, 0, true);
+        assert_int_equal(s.status, KILN_OK);
+        end_start(&s);
+        assert_int_equal(children(r), i);
+    }
+}
+
+/* Other surroundings are another driver: the word that was just given is not about it. */
+static void a_word_holds_for_its_surroundings_alone(void **state)
+{
+    const rig *r = *state;
+    char why[1024];
+    make_helper(r, "[ -z \"$KILN_TEST_TURN\" ] || kill -SEGV $$\n" READY);
+    assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
+    assert_int_equal(setenv("KILN_TEST_TURN", "1", 1), 0);
+    assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_E_UNAVAILABLE);
+    assert_int_equal(children(r), 2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, rig_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_named_start_asks_one_child_and_the_next_none),
+        TEST(P1_a_named_driver_that_crashes_is_an_error),
+        TEST(P1_a_named_driver_that_crashes_in_its_end_is_an_error),
+        TEST(P2_a_named_driver_that_hangs_is_an_error),
+        TEST(a_crowd_asks_one_child),
+        TEST(P1_a_crowd_asks_one_child_of_a_driver_that_crashes),
+        TEST(what_may_be_put_right_is_asked_again),
+        TEST(a_fresh_probe_asks_a_child_of_its_own),
+        TEST(a_word_holds_for_its_surroundings_alone),
+    };
+    return cmocka_run_group_tests(tests, register_foreign, NULL);
+}
