@@ -1,13 +1,13 @@
-/* Which libraries a program of the compiler's loads: the system's loader says so. */
+/* Which libraries a program of the compiler's loads: the system's loader says so, where the program
+ * needs more than the C library. */
 #include <string.h>
 
+#include "backends/cpu/object.h"
 #include "backends/cpu/toolchain.h"
 #include "base/text.h"
-#include "sys/process.h"
+#include "sys/paths.h"
 
 const char kn_cpu_null_device[] = "/dev/null";
-
-#define ASK_LIMIT_NS ((uint64_t)10 * 1000000000u)
 
 /* libc's own libraries do not make code. */
 static bool is_system_library(const char *name)
@@ -22,19 +22,28 @@ static bool is_system_library(const char *name)
     return false;
 }
 
-/* Printed by the system's loader: "name => path (address)". */
-bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *folder)
+static bool is_system(void *user, const char *name)
 {
-    const char *const argv[] = {path, NULL};
-    const char *const environment[] = {"LC_ALL=C", "LANGUAGE=C", "LD_TRACE_LOADED_OBJECTS=1", NULL};
-    const kn_process_request request = {
-        .argv = argv, .environment = environment, .folder = folder, .limit_ns = ASK_LIMIT_NS};
-    kn_process_result result = {0};
-    bool ok = true;
-    if (kn_process_run(&request, &result, NULL) != KILN_OK) {
-        return false;
-    }
-    char *text = result.out;
+    (void)user;
+    return is_system_library(name);
+}
+
+bool kn_cpu_libraries_question(const char *path, cpu_ask *out_ask)
+{
+    kn_file *file = NULL;
+    *out_ask = (cpu_ask){.argv = {path, NULL}, .variable = "LD_TRACE_LOADED_OBJECTS=1"};
+    /* Many need the C library alone, which the file says. */
+    const bool nothing = kn_file_open(path, false, &file, NULL) == KILN_OK &&
+                         kn_cpu_object_each_needed(file, is_system, NULL);
+    kn_file_close(file);
+    return !nothing;
+}
+
+/* Printed by the system's loader: "name => path (address)". */
+bool kn_cpu_libraries_take(cpu_toolchain *toolchain, cpu_ask *ask)
+{
+    bool ok = ask->status == KILN_OK;
+    char *text = ask->result.out;
     char *line = NULL;
     while (ok && (line = kn_cpu_next_line(&text)) != NULL) {
         char *library = strstr(line, "=> /");
@@ -49,6 +58,17 @@ bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char
         ok = is_system_library(name) ||
              kn_cpu_toolchain_add(toolchain, name, library, false, &dynamic);
     }
-    kn_process_result_deinit(&result);
+    return ok;
+}
+
+bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *folder)
+{
+    cpu_ask ask;
+    if (!kn_cpu_libraries_question(path, &ask)) {
+        return true;
+    }
+    kn_cpu_ask_together(folder, &ask, 1);
+    const bool ok = kn_cpu_libraries_take(toolchain, &ask);
+    kn_cpu_asks_deinit(&ask, 1);
     return ok;
 }

@@ -93,3 +93,17 @@ bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char
     free(data);
     return ok;
 }
+
+bool kn_cpu_libraries_question(const char *path, cpu_ask *out_ask)
+{
+    (void)path;
+    *out_ask = (cpu_ask){.argv = {NULL}};
+    return false;
+}
+
+bool kn_cpu_libraries_take(cpu_toolchain *toolchain, cpu_ask *ask)
+{
+    (void)toolchain;
+    (void)ask;
+    return true;
+}

@@ -1,7 +1,7 @@
 /* The system's object files, as far as the cpu backend needs them: is this a shared object for that
  * machine, which kernels does it export, how is one asked for, and what identifies a program file.
- * object.c reads ELF, object_pe.c DLLs of Windows, identify.c any file. All read bytes with bounds
- * and trust nothing. */
+ * object.c and needed.c read ELF, object_pe.c DLLs of Windows, identify.c any file. All read bytes
+ * with bounds and trust nothing. */
 #ifndef KILN_BACKENDS_CPU_OBJECT_H
 #define KILN_BACKENDS_CPU_OBJECT_H
 
@@ -29,6 +29,11 @@ const char *kn_cpu_object_flag_for(const char *version);
 
 /* The build id of an open file, where its format has one. `out_dynamic` as below. */
 bool kn_cpu_object_build_id(kn_file *file, char *id, size_t id_size, bool *out_dynamic);
+
+/* Calls `take` for each library that an ELF file names, until that is false. False as well if the
+ * file does not say it in a way that is understood: the system's loader has to be asked then. */
+typedef bool cpu_needed_fn(void *user, const char *name);
+bool kn_cpu_object_each_needed(kn_file *file, cpu_needed_fn *take, void *user);
 
 /* What a program or library file is: "build-id:<hex>:<size>", or "xxh3:<hex>:<size>" of its bytes
  * where it has none. False if it cannot be read. `out_dynamic` marks an ELF program that the

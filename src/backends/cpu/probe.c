@@ -1,5 +1,6 @@
 /* Asks a compiler what it is: its -v output, where its programs lie, and which libraries those
- * load. Runs a dozen short child processes, only when nothing that is remembered still holds. */
+ * load. Runs eight short child processes, those at once that need nothing of one another, only when
+ * nothing that is remembered still holds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,25 +8,25 @@
 #include "backends/cpu/workdir.h"
 #include "base/text.h"
 #include "sys/paths.h"
-#include "sys/process.h"
 
-#define ASK_LIMIT_NS ((uint64_t)10 * 1000000000u)
+/* The programs of a compiler, in the order in which the key names them. */
+enum { CC1, COLLECT2, AS, LD, PROGRAMS };
+static const char *const program_names[PROGRAMS] = {"cc1", "collect2", "as", "ld"};
+
+/* A program that the loader was asked about before it was added. */
+typedef struct load {
+    char *path; /* malloc'ed; NULL: none */
+    kn_file_facts facts;
+    cpu_ask ask;
+} load;
 
 typedef struct question {
     const char *compiler;
     cpu_toolchain *toolchain;
-    char *folder; /* where the children run: programs may leave files */
+    char *folder;             /* where the children run: programs may leave files */
+    char *programs[PROGRAMS]; /* what the compiler calls them by, malloc'ed; NULL: no answer */
+    load loads[PROGRAMS];
 } question;
-
-static kiln_status ask_compiler(const question *q, const char *const *argv,
-                                const char *extra_environment, kn_process_result *out_result,
-                                kiln_diag *diag)
-{
-    const char *const environment[] = {"LC_ALL=C", "LANGUAGE=C", extra_environment, NULL};
-    const kn_process_request request = {
-        .argv = argv, .environment = environment, .folder = q->folder, .limit_ns = ASK_LIMIT_NS};
-    return kn_process_run(&request, out_result, diag);
-}
 
 char *kn_cpu_next_line(char **text)
 {
@@ -62,12 +63,25 @@ static bool add_folder(char **list, size_t *count, const char *path)
 }
 
 /* A file that takes part, with the libraries it loads. */
-static bool add_file(const question *q, const char *name, const char *path, bool on_path);
+static bool add_file(question *q, const char *name, const char *path, bool on_path);
 /* A program by the name or path under which the compiler would start it; fine if there is none. */
-static bool add_program(const question *q, const char *name, const char *path);
+static bool add_program(question *q, const char *name, const char *called);
+
+/* " /usr/lib/gcc/x86_64-linux-gnu/12/cc1 -E -quiet ...": gcc prints what it runs. */
+static bool read_command(question *q, const char *line)
+{
+    static const char name[] = "/cc1";
+    const size_t length = strcspn(line + 1, " ");
+    if (q->programs[CC1] != NULL || line[0] != ' ' || line[1] != '/' || length < sizeof(name) ||
+        memcmp(line + 1 + length - (sizeof(name) - 1), name, sizeof(name) - 1) != 0) {
+        return true;
+    }
+    q->programs[CC1] = kn_text_copy_n(line + 1, length);
+    return q->programs[CC1] != NULL;
+}
 
 /* One line of -v before the search list. */
-static bool read_fact(const question *q, char *line)
+static bool read_fact(question *q, char *line)
 {
     static const char absent[] = "ignoring nonexistent directory \"";
     /* Files with options: clang's, which some distributions install, and gcc's. */
@@ -100,12 +114,12 @@ static bool read_fact(const question *q, char *line)
         toolchain->version = kn_text_copy(line);
         return toolchain->version != NULL;
     }
-    return true;
+    return read_command(q, line);
 }
 
 /* Reads -v: facts, then two lists of directories, of which the second is for <headers>. A directory
  * given relative to the current one cannot be followed from elsewhere. */
-static bool read_answer(const question *q, char *text)
+static bool read_answer(question *q, char *text)
 {
     char *line = NULL;
     bool listing = false;
@@ -129,7 +143,20 @@ static bool read_answer(const question *q, char *text)
     return ended && q->toolchain->version != NULL && q->toolchain->machine != NULL;
 }
 
-static bool add_file(const question *q, const char *name, const char *path, bool on_path)
+/* The loader's answer is of the file that was added, and of no other at its path. */
+static bool add_libraries(question *q, const cpu_tool *tool)
+{
+    for (size_t i = 0; i < PROGRAMS; i++) {
+        load *asked = &q->loads[i];
+        if (asked->path != NULL && strcmp(asked->path, tool->path) == 0 &&
+            kn_cpu_same_file(&asked->facts, &tool->facts)) {
+            return kn_cpu_libraries_take(q->toolchain, &asked->ask);
+        }
+    }
+    return kn_cpu_libraries_add(q->toolchain, tool->path, q->folder);
+}
+
+static bool add_file(question *q, const char *name, const char *path, bool on_path)
 {
     const size_t before = q->toolchain->tool_count;
     bool dynamic = false;
@@ -137,39 +164,119 @@ static bool add_file(const question *q, const char *name, const char *path, bool
         return false;
     }
     return q->toolchain->tool_count == before || !dynamic ||
-           kn_cpu_libraries_add(q->toolchain, path, q->folder);
+           add_libraries(q, &q->toolchain->tools[before]);
 }
 
-static bool add_program(const question *q, const char *name, const char *path)
+/* The path of a program that is called by `name`, malloc'ed; NULL: it is not there. One found by
+ * its name is checked by that later: it is the name which is looked up. */
+static char *find_program(const char *name, bool *out_on_path)
 {
-    if (kn_path_is_absolute(path)) {
-        kn_file_facts facts;
-        return kn_file_stat(path, true, &facts, NULL) != KILN_OK || add_file(q, name, path, false);
+    kn_file_facts facts;
+    *out_on_path = !kn_path_is_absolute(name);
+    if (!*out_on_path) {
+        return kn_file_stat(name, true, &facts, NULL) == KILN_OK ? kn_text_copy(name) : NULL;
     }
-    char *found = strchr(path, '/') == NULL ? kn_paths_find_program(path) : NULL;
-    /* Checked by `path` later: that is the name which is looked up. */
-    const bool ok = found == NULL || add_file(q, path, found, true);
-    free(found);
+    return strchr(name, '/') == NULL ? kn_paths_find_program(name) : NULL;
+}
+
+static bool add_program(question *q, const char *name, const char *called)
+{
+    bool on_path = false;
+    char *path = find_program(called, &on_path);
+    const bool ok = path == NULL || add_file(q, on_path ? called : name, path, on_path);
+    free(path);
     return ok;
 }
+
+/* --- programs --------------------------------------------------------------------------------- */
+
+enum { OPTION_SIZE = 64 };
 
 /* Where the compiler finds one of its programs. */
-static bool ask_program(const question *q, const char *name)
+static void ask_for_program(const question *q, int program, char option[OPTION_SIZE], cpu_ask *out)
 {
-    char option[64];
-    kn_text_putf(option, sizeof(option), "-print-prog-name=%s", name);
-    const char *const argv[] = {q->compiler, option, NULL};
-    kn_process_result result = {0};
-    bool ok = ask_compiler(q, argv, NULL, &result, NULL) == KILN_OK;
-    char *text = result.out;
+    kn_text_putf(option, OPTION_SIZE, "-print-prog-name=%s", program_names[program]);
+    *out = (cpu_ask){.argv = {q->compiler, option, NULL}};
+}
+
+/* False where it could not be asked. */
+static bool take_program(question *q, int program, const cpu_ask *ask)
+{
+    char *text = ask->result.out;
     char *line = kn_cpu_next_line(&text);
-    if (ok && result.exit_code == 0 && line != NULL) {
+    if (ask->status == KILN_OK && ask->result.exit_code == 0 && line != NULL) {
         trim_line(line);
-        ok = add_program(q, name, line);
+        q->programs[program] = kn_text_copy(line);
+        return q->programs[program] != NULL;
     }
-    kn_process_result_deinit(&result);
+    return ask->status == KILN_OK;
+}
+
+/* Who does not say what it runs is asked. */
+static bool find_cc1(question *q)
+{
+    char option[OPTION_SIZE];
+    cpu_ask ask;
+    if (q->programs[CC1] != NULL) {
+        return true;
+    }
+    ask_for_program(q, CC1, option, &ask);
+    kn_cpu_ask_together(q->folder, &ask, 1);
+    const bool ok = take_program(q, CC1, &ask);
+    kn_cpu_asks_deinit(&ask, 1);
     return ok;
 }
+
+/* What the programs load, asked for all of them at once. */
+static void ask_for_libraries(question *q)
+{
+    cpu_ask asks[PROGRAMS];
+    size_t whose[PROGRAMS];
+    size_t count = 0;
+    for (size_t i = 0; i < PROGRAMS; i++) {
+        bool on_path = false;
+        load *asked = &q->loads[i];
+        char *path = q->programs[i] != NULL ? find_program(q->programs[i], &on_path) : NULL;
+        /* Facts first, as of every file. */
+        if (path != NULL && kn_file_stat(path, true, &asked->facts, NULL) == KILN_OK &&
+            kn_cpu_libraries_question(path, &asks[count])) {
+            asked->path = path;
+            whose[count++] = i;
+        } else {
+            free(path);
+        }
+    }
+    kn_cpu_ask_together(q->folder, asks, count);
+    for (size_t i = 0; i < count; i++) {
+        q->loads[whose[i]].ask = asks[i];
+    }
+}
+
+static bool add_programs(question *q)
+{
+    bool ok = find_cc1(q);
+    if (ok) {
+        ask_for_libraries(q);
+    }
+    for (size_t i = 0; ok && i < PROGRAMS; i++) {
+        ok = q->programs[i] == NULL || add_program(q, program_names[i], q->programs[i]);
+    }
+    return ok;
+}
+
+static void question_deinit(question *q)
+{
+    for (size_t i = 0; i < PROGRAMS; i++) {
+        if (q->loads[i].path != NULL) {
+            kn_cpu_asks_deinit(&q->loads[i].ask, 1);
+        }
+        free(q->loads[i].path);
+        free(q->programs[i]);
+    }
+    kn_cpu_workdir_remove(q->folder);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static kiln_status no_answer(const char *compiler, const kn_process_result *result, kiln_diag *diag)
 {
@@ -182,37 +289,51 @@ static kiln_status no_answer(const char *compiler, const kn_process_result *resu
                          "%s -v does not print what gcc and clang print", compiler);
 }
 
+/* What it is, and all that needs no answer to that. */
+enum { VERSION, FIRST_PROGRAM, DRIVER = FIRST_PROGRAM + PROGRAMS - COLLECT2, ASKS };
+
+static kiln_status ask_compiler(question *q, bool driver_is_dynamic, kiln_diag *diag)
+{
+    char options[PROGRAMS][OPTION_SIZE];
+    cpu_ask asks[ASKS];
+    asks[VERSION] = (cpu_ask){.argv = {q->compiler, "-v", "-E", "-x", "c", kn_cpu_null_device, "-o",
+                                       kn_cpu_null_device, NULL},
+                              .diag = diag};
+    for (int i = COLLECT2; i < PROGRAMS; i++) {
+        ask_for_program(q, i, options[i], &asks[FIRST_PROGRAM + i - COLLECT2]);
+    }
+    const bool loads = driver_is_dynamic && kn_cpu_libraries_question(q->compiler, &asks[DRIVER]);
+    const size_t count = loads ? ASKS : DRIVER;
+    kn_cpu_ask_together(q->folder, asks, count);
+    kiln_status status = asks[VERSION].status;
+    if (status == KILN_OK) {
+        bool ok = !loads || kn_cpu_libraries_take(q->toolchain, &asks[DRIVER]);
+        ok = ok && asks[VERSION].result.exit_code == 0 && read_answer(q, asks[VERSION].result.err);
+        for (int i = COLLECT2; ok && i < PROGRAMS; i++) {
+            ok = take_program(q, i, &asks[FIRST_PROGRAM + i - COLLECT2]);
+        }
+        if (!ok || !add_programs(q)) {
+            status = no_answer(q->compiler, &asks[VERSION].result, diag);
+        }
+    }
+    kn_cpu_asks_deinit(asks, count);
+    return status;
+}
+
 kiln_status kn_cpu_toolchain_probe(const char *path, cpu_toolchain *toolchain, kiln_diag *diag)
 {
-    static const char *const programs[] = {"cc1", "collect2", "as", "ld"};
-    const char *const argv[] = {
-        path, "-v", "-E", "-x", "c", kn_cpu_null_device, "-o", kn_cpu_null_device, NULL};
-    question q = {path, toolchain, NULL};
-    kn_process_result result = {0};
+    question q = {.compiler = path, .toolchain = toolchain};
+    bool dynamic = false;
     kiln_status status = kn_cpu_workdir_create(&q.folder, diag);
-    bool ok = false;
-
     if (status != KILN_OK) {
         return status;
     }
-    if (!add_file(&q, "driver", path, false)) {
+    if (!kn_cpu_toolchain_add(toolchain, "driver", path, false, &dynamic)) {
         status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, "set KILN_CC to a compiler",
                                "identifying the C compiler", "%s cannot be read", path);
-        goto cleanup;
+    } else {
+        status = ask_compiler(&q, dynamic, diag);
     }
-    status = ask_compiler(&q, argv, NULL, &result, diag);
-    if (status != KILN_OK) {
-        goto cleanup;
-    }
-    ok = result.exit_code == 0 && read_answer(&q, result.err);
-    for (size_t i = 0; ok && i < sizeof(programs) / sizeof(programs[0]); i++) {
-        ok = ask_program(&q, programs[i]);
-    }
-    if (!ok) {
-        status = no_answer(path, &result, diag);
-    }
-cleanup:
-    kn_process_result_deinit(&result);
-    kn_cpu_workdir_remove(q.folder);
+    question_deinit(&q);
     return status;
 }

@@ -157,7 +157,7 @@ bool kn_cpu_toolchain_add(cpu_toolchain *toolchain, const char *name, const char
     return true;
 }
 
-static bool same_file(const kn_file_facts *a, const kn_file_facts *b)
+bool kn_cpu_same_file(const kn_file_facts *a, const kn_file_facts *b)
 {
     return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns &&
            a->inode == b->inode && a->device == b->device;
@@ -170,13 +170,13 @@ static bool holds_on_path(const cpu_tool *tool, const path_walk *walk)
         const kn_program *program = &walk->programs[i];
         if (strcmp(program->name, tool->name) == 0) {
             return program->path != NULL && strcmp(program->path, tool->path) == 0 &&
-                   same_file(&program->facts, &tool->facts);
+                   kn_cpu_same_file(&program->facts, &tool->facts);
         }
     }
     kn_program program = {.name = tool->name};
     kn_paths_find_programs(&program, 1);
     const bool same = program.path != NULL && strcmp(program.path, tool->path) == 0 &&
-                      same_file(&program.facts, &tool->facts);
+                      kn_cpu_same_file(&program.facts, &tool->facts);
     free(program.path);
     return same;
 }
@@ -187,11 +187,11 @@ static bool holds_at_its_path(const cpu_tool *tool, const path_walk *walk)
     for (size_t i = 0; i < walk->count; i++) {
         const kn_program *program = &walk->programs[i];
         if (program->path != NULL && strcmp(program->path, tool->path) == 0) {
-            return same_file(&program->facts, &tool->facts);
+            return kn_cpu_same_file(&program->facts, &tool->facts);
         }
     }
     return kn_file_stat(tool->path, true, &facts, NULL) == KILN_OK &&
-           same_file(&facts, &tool->facts);
+           kn_cpu_same_file(&facts, &tool->facts);
 }
 
 /* The walk is of this moment. */

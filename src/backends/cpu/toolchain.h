@@ -11,6 +11,7 @@
 
 #include "kiln/sys/backend.h"
 
+#include "backends/cpu/ask.h"
 #include "base/strbuf.h"
 #include "sys/file.h"
 #include "sys/processor.h"
@@ -77,6 +78,13 @@ bool kn_cpu_toolchain_add(cpu_toolchain *toolchain, const char *name, const char
 /* Adds the libraries that the program at `path` loads, the system's own apart (libraries.c, on
  * Windows libraries_pe.c); children run in `folder`. */
 bool kn_cpu_libraries_add(cpu_toolchain *toolchain, const char *path, const char *folder);
+/* The same in two steps, of which the first can be taken for several programs at once: the question
+ * that the system's loader answers (false: it need not be asked, there are none), and the answer,
+ * which is changed. */
+bool kn_cpu_libraries_question(const char *path, cpu_ask *out_ask);
+bool kn_cpu_libraries_take(cpu_toolchain *toolchain, cpu_ask *ask);
+/* Whether a file has not been changed or replaced between two looks at it. */
+bool kn_cpu_same_file(const kn_file_facts *a, const kn_file_facts *b);
 /* An empty file, by the name that the compiler knows. */
 extern const char kn_cpu_null_device[];
 /* Cuts the next line off `*text`; NULL at the end. */

@@ -1,0 +1,158 @@
+/* What finding out about a compiler takes: which children are started, that those which need
+ * nothing of one another run at once, and which programs the system's loader need not be asked
+ * about. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "support/tmpdir.h"
+#include "unit/backends/cpu/rig.h"
+
+static int forget(void **state)
+{
+    unsetenv("KILN_CC");
+    return kt_tmpdir_teardown(state);
+}
+
+static unsigned lines_in(const char *folder, const char *name)
+{
+    size_t size = 0;
+    unsigned count = 0;
+    char *path = kt_path(folder, name);
+    char *text = kt_file_read(path, &size);
+    for (size_t i = 0; i < size; i++) {
+        count += text[i] == '\n';
+    }
+    free(text);
+    free(path);
+    return count;
+}
+
+/* Each of the four waits until all have come, for ten seconds at most. */
+static void the_compiler_is_asked_at_once(void **state)
+{
+    static const char script[] = "#!/bin/sh\n"
+                                 "here=${0%/*} turns=0\n"
+                                 "echo \"$1\" >>\"$here/asked\"\n"
+                                 "until [ \"$(grep -c . \"$here/asked\")\" -ge 4 ]; do\n"
+                                 "    sleep 0.02\n"
+                                 "    turns=$((turns + 1))\n"
+                                 "    [ $turns -lt 500 ] || exit 1\n"
+                                 "done\n"
+                                 "exec gcc \"$@\"\n";
+    char *folder = *state;
+    rig r;
+    if (system("command -v gcc >/dev/null") != 0) { /* NOLINT(cert-env33-c) */
+        skip();
+        return;
+    }
+    char *path = rig_script(folder, "waiting", script);
+    setenv("KILN_CC", path, 1);
+    rig_open(&r, NULL);
+    char *identity = rig_identity(&r, &r.target);
+    assert_non_null(strstr(identity, "tool=cc1 ")); /* which -v names, and nobody asks for */
+    assert_non_null(strstr(identity, "tool=collect2 "));
+    assert_non_null(strstr(identity, "tool=as "));
+    assert_non_null(strstr(identity, "tool=ld "));
+    assert_int_equal(lines_in(folder, "asked"), 4);
+    free(identity);
+    rig_close(&r);
+    free(path);
+}
+
+/* It says nowhere what it runs. */
+static void a_compiler_without_commands_is_asked_for_cc1(void **state)
+{
+    static const char script[] = "#!/bin/sh\n"
+                                 "echo \"$1\" >>\"${0%/*}/asked\"\n"
+                                 "[ \"$1\" = -v ] || exec gcc \"$@\"\n"
+                                 "gcc \"$@\" 2>&1 | grep -v '/cc1 ' >&2\n";
+    char *folder = *state;
+    rig r;
+    if (system("command -v gcc >/dev/null") != 0) { /* NOLINT(cert-env33-c) */
+        skip();
+        return;
+    }
+    char *path = rig_script(folder, "silent", script);
+    setenv("KILN_CC", path, 1);
+    rig_open(&r, NULL);
+    char *identity = rig_identity(&r, &r.target);
+    assert_non_null(strstr(identity, "tool=cc1 "));
+    assert_int_equal(lines_in(folder, "asked"), 5);
+    free(identity);
+    rig_close(&r);
+    free(path);
+}
+
+/* --- what a program loads --------------------------------------------------------------------- */
+
+static bool loader_is_asked(const char *path)
+{
+    cpu_ask ask;
+    return kn_cpu_libraries_question(path, &ask);
+}
+
+static char *build_program(const char *folder, const char *name, const char *options)
+{
+    char command[1024];
+    char *path = kt_path(folder, name);
+    kn_text_putf(command, sizeof(command), "echo 'int main(void){return 0;}' | cc -x c - -o %s %s",
+                 path, options);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
+    return path;
+}
+
+static void the_loader_is_asked_where_more_than_the_C_library_is_needed(void **state)
+{
+    const char *folder = *state;
+    char *plain = build_program(folder, "plain", "");
+    char *more = build_program(folder, "more", "-Wl,--no-as-needed -lcmocka");
+    char *filter = build_program(folder, "filter", "-Wl,-z,now -Wl,--audit=libaudit.so");
+    assert_false(loader_is_asked(plain));
+    assert_true(loader_is_asked(more));
+    assert_true(loader_is_asked(filter));
+    free(filter);
+    free(more);
+    free(plain);
+}
+
+/* What cannot be read is asked for. */
+static void a_damaged_program_is_asked_about(void **state)
+{
+    const char *folder = *state;
+    size_t size = 0;
+    char *plain = build_program(folder, "plain", "");
+    char *cut = kt_path(folder, "cut");
+    char *bytes = kt_file_read(plain, &size);
+    for (size_t keep = 0; keep < 1024 && keep < size; keep += 17) {
+        kt_file_write(cut, bytes, keep);
+        assert_true(loader_is_asked(cut));
+    }
+    bytes[32] = bytes[33] = bytes[34] = (char)0xff; /* where the segments are */
+    kt_file_write(cut, bytes, size);
+    assert_true(loader_is_asked(cut));
+    assert_true(loader_is_asked("/nonexistent"));
+    free(bytes);
+    free(cut);
+    free(plain);
+}
+
+int main(void)
+{
+#define F(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, forget)
+    const struct CMUnitTest tests[] = {
+        F(the_compiler_is_asked_at_once),
+        F(a_compiler_without_commands_is_asked_for_cc1),
+        F(the_loader_is_asked_where_more_than_the_C_library_is_needed),
+        F(a_damaged_program_is_asked_about),
+    };
+    unsetenv("KILN_CC");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
