@@ -18,7 +18,8 @@
  *        the current directory, the first on the search path.
  *   <x> as above without the includer's directory.
  *   include_next: every dir of the path that has the name counts.
- *   An include dir that is also a system dir keeps the system dir's place only.
+ *   An include dir that is also a system dir keeps the system dir's place only, with gcc and clang;
+ *        NVRTC, which gets both as include dirs, searches it twice (dirs_in_order).
  *
  * A source without includes costs one scan of its text and nothing else.
  * The name of a computed include is evaluated (macro_expand.h): all that it may be is looked for.
@@ -68,6 +69,7 @@ typedef struct kn_closure_request {
     size_t implied_count;
     const char *const *system_dirs; /* searched after the include dirs; all of them, in order */
     size_t system_dir_count;
+    bool dirs_in_order; /* an include dir that is also a system dir is searched where it stands */
     /* include_dirs and system_dirs are all that the compiler searches: an include that is not
      * there must be in a branch not taken if the compile succeeds. Else such an include bypasses
      * the cache, unless ships_header says that it comes with the toolchain. */

@@ -22,7 +22,8 @@ static kiln_status find_skipped(kn_include_path *path)
 {
     const kn_closure_request *request = path->request;
     const kiln_source *source = request->source;
-    if (request->system_dir_count == 0 || source->include_dir_count == 0) {
+    if (request->dirs_in_order || request->system_dir_count == 0 ||
+        source->include_dir_count == 0) {
         return KILN_OK;
     }
     kn_file_facts *system = calloc(request->system_dir_count, sizeof *system);

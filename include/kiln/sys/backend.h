@@ -63,6 +63,8 @@ enum {
     KILN_CAP_NO_DEVICES = 1u << 23,    /* it compiles and lists no device: `device` may be NULL */
     KILN_CAP_COMPILE_APART = 1u << 24, /* with compile_only its driver stays closed */
     KILN_CAP_LENT_ARTIFACT = 1u << 25, /* uses a load request's `stays` */
+    KILN_CAP_DIRS_IN_ORDER = 1u << 26, /* its compiler searches an include dir that is also a
+                                          system_include_dir where it stands, too */
     /* Without ANY_THREAD: stages, identify, system_include_dir, ships_header, uncacheable_option,
      * option_effects and implied_include may come from any thread all the same; they report what is
      * known and touch no context. */

@@ -53,7 +53,7 @@ const kiln_backend kn_backend_cuda = {
             KILN_CAP_REFLECT | KILN_CAP_BUFFER_OFFSET | KILN_CAP_SEARCH_KNOWN |
             KILN_CAP_PRECOMPILE | KILN_CAP_COOPERATIVE | KILN_CAP_CLUSTERS |
             KILN_CAP_OPTION_EFFECTS | KILN_CAP_NATIVE_MEMORY | KILN_CAP_NATIVE_QUEUE |
-            KILN_CAP_COMPILE_APART,
+            KILN_CAP_COMPILE_APART | KILN_CAP_DIRS_IN_ORDER,
     .compiler = &compiler_ops,
     .device = &device_ops,
     .open = kn_cuda_open,

@@ -75,6 +75,7 @@ static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *di
         .implied_count = implied_count,
         .system_dirs = system_dirs,
         .system_dir_count = count,
+        .dirs_in_order = kn_instance_can(in, KILN_CAP_DIRS_IN_ORDER),
         .search_path_complete = kn_instance_can(in, KILN_CAP_SEARCH_KNOWN),
         .ships_header = ships_header,
         .user = build,

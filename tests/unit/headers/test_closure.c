@@ -283,6 +283,25 @@ static void an_include_dir_that_is_a_system_dir_comes_last(void **state)
     assert_true(cw_same(before, cw_find_good(w)));
 }
 
+/* NVRTC gets the system dirs as include dirs, and takes sys/a.h. */
+static void K1_an_include_dir_keeps_its_place_where_the_compiler_says_so(void **state)
+{
+    world *w = *state;
+    cw_add_dir(w, "sys");
+    cw_add_dir(w, "inc");
+    cw_add_system(w, "sys");
+    w->request.dirs_in_order = true;
+    cw_add_cache(w);
+    cw_set_source(w, "#include <a.h>\n");
+    cw_write_text(w, "sys/a.h", "1");
+    cw_write_text(w, "inc/a.h", "1");
+    const answer before = cw_find_good(w);
+    cw_write_text(w, "inc/a.h", "2"); /* nobody reads it */
+    assert_true(cw_same(before, cw_find_good(w)));
+    cw_write_text(w, "sys/a.h", "2");
+    assert_false(cw_same(before, cw_find_good(w)));
+}
+
 /* --- headers in memory ------------------------------------------------------------------------ */
 
 static void K1_headers_in_memory_change_the_key(void **state)
@@ -504,6 +523,7 @@ int main(void)
         T(absolute_names_are_followed),
         T(K1_include_next_counts_every_dir_that_has_it),
         T(an_include_dir_that_is_a_system_dir_comes_last),
+        T(K1_an_include_dir_keeps_its_place_where_the_compiler_says_so),
         T(K1_headers_in_memory_change_the_key),
         T(K1_whatever_a_header_in_memory_may_reach_counts),
         T(K1_a_header_in_memory_and_a_file_of_its_name_both_count),

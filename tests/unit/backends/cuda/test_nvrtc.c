@@ -353,6 +353,41 @@ static void K5_what_code_says_of_its_file_is_in_the_key(void **state)
     free(root);
 }
 
+/* NVRTC gets the toolkit's own directory as an include dir: given as one besides, it is searched
+ * twice, and hides what stands after it. */
+static void K1_the_toolkits_directory_is_searched_where_it_stands(void **state)
+{
+    static const char text[] =
+        "#include <math_constants.h>\n"
+        "extern \"C\" __global__ void k(float *x) { x[0] = CUDART_INF_F; }\n";
+    static kn_cuda_toolkit toolkit;
+    char *root = kt_path((const char *)*state, "order");
+    char *folder = kt_path((const char *)*state, "ordered");
+    char *a = kt_path(folder, "A");
+    kiln_blob *first = NULL;
+    kiln_blob *second = NULL;
+    kn_cuda_toolkit_find(&toolkit);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(symlink(toolkit.include[0], a), 0);
+    write_header(folder, "B/math_constants.h", "#define CUDART_INF_F 111\n");
+    open_on(root);
+    assert_int_equal(compile_in(folder, text, "k.cu", NULL, 0, &first), KILN_ORIGIN_COMPILED);
+    write_header(folder, "B/math_constants.h", "#define CUDART_INF_F 222\n"); /* nobody reads it */
+    assert_int_not_equal(compile_in(folder, text, "k.cu", NULL, 0, &second), KILN_ORIGIN_COMPILED);
+    kiln_blob_release(second);
+    /* Without A the other one is read. */
+    assert_int_equal(unlink(a), 0);
+    assert_int_equal(compile_in(folder, text, "k.cu", NULL, 0, &second), KILN_ORIGIN_COMPILED);
+    assert_int_not_equal(
+        memcmp(kiln_blob_data(first), kiln_blob_data(second), kiln_blob_size(first)), 0);
+    kiln_blob_release(first);
+    kiln_blob_release(second);
+    close_all();
+    free(a);
+    free(folder);
+    free(root);
+}
+
 /* NVRTC drops blanks and a "=" that are part of a directory's name. */
 static void K1_odd_names_of_folders_are_kept(void **state)
 {
@@ -462,6 +497,7 @@ int main(void)
         cmocka_unit_test(a_binary_that_was_cut_off_is_seen),
         cmocka_unit_test(K1_the_current_folder_is_not_searched),
         cmocka_unit_test(K1_no_source_include_finds_no_header_beside),
+        cmocka_unit_test(K1_the_toolkits_directory_is_searched_where_it_stands),
         cmocka_unit_test(K1_odd_names_of_folders_are_kept),
         cmocka_unit_test(K5_what_code_says_of_its_file_is_in_the_key),
         cmocka_unit_test(a_precompiled_header_changes_no_byte),
