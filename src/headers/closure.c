@@ -285,21 +285,38 @@ static bool looks_on_disk(const kn_closure_request *request)
            request->system_dir_count > 0;
 }
 
-static kiln_status find_closure(closure *c, kiln_diag *diag)
+/* A list that is kept under the recipe of one source was written after its text had been scanned:
+ * the text names files, and nothing in it stops the scan. So lists are asked first, where the text
+ * has the look of one that includes something. */
+static bool asks_lists_first(const closure *c)
+{
+    return c->request.list_vouches && c->request.cache != NULL && looks_on_disk(&c->request) &&
+           kn_closure_may_include(c->request.source);
+}
+
+static kiln_status scan_source(closure *c)
 {
     kn_closure *view = &c->view;
-    const kiln_source *source = c->request.source;
-    if (!is_text(source->language)) {
-        return KILN_OK;
-    }
-    kiln_status status = kn_closure_glance(source, &c->has_includes, &c->has_names, view->reason,
-                                           sizeof view->reason);
-    if (status != KILN_OK || view->reason[0] != '\0' || !c->has_includes) {
-        return status == KILN_E_NOMEM ? kn_no_memory(diag, KN_FOLLOWING) : status;
-    }
-    status = kn_include_path_init(&c->path, &c->request);
+    bool names = false;
+    view->source_scanned = true;
+    kiln_status status = kn_closure_glance(c->request.source, &c->has_includes, &names,
+                                           view->reason, sizeof view->reason);
+    c->has_names = c->has_names || names;
+    return status;
+}
+
+static bool has_headers(const closure *c)
+{
+    return c->view.reason[0] == '\0' && c->has_includes;
+}
+
+/* A list that holds, or is taken as true; KILN_MISS: there is none. */
+static kiln_status find_list(closure *c, kiln_diag *diag)
+{
+    kn_closure *view = &c->view;
+    kiln_status status = kn_include_path_init(&c->path, &c->request);
     if (status != KILN_OK) {
-        return kn_no_memory(diag, KN_FOLLOWING);
+        return status;
     }
     c->has_path = true;
     if (looks_on_disk(&c->request)) {
@@ -307,22 +324,61 @@ static kiln_status find_closure(closure *c, kiln_diag *diag)
     }
     if (find_in_packs(c)) {
         view->from_list = true;
-        count_lookup(c);
         return KILN_OK;
     }
     status = load_list(c, diag);
     view->assumed = status == KILN_OK && look_meanwhile(c);
-    if (view->assumed) {
-        return KILN_OK;
-    }
-    if (status == KILN_OK) {
+    if (status == KILN_OK && !view->assumed) {
         status = check_list(c, KN_LOOK_CONTENT);
         view->from_list = status == KILN_OK;
     }
-    if (status == KILN_MISS) {
-        status = find_anew(c);
+    return status;
+}
+
+/* The text has it that there is nothing to follow, whatever a list says. */
+static kiln_status drop_list(closure *c)
+{
+    kiln_status status = kn_closure_settle(&c->view);
+    kn_header_list_deinit(&c->list);
+    c->view.from_list = c->view.save_pays = c->is_kept = false;
+    return status == KILN_E_NOMEM ? status : KILN_OK;
+}
+
+/* A list says of all its texts together whether one mentions the name of its file: then the source
+ * is scanned as well, to know of its own. */
+static kiln_status follow_includes(closure *c, kiln_diag *diag)
+{
+    kn_closure *view = &c->view;
+    const bool ahead = asks_lists_first(c);
+    kiln_status status = ahead ? KILN_OK : scan_source(c);
+    c->has_includes = c->has_includes || ahead;
+    if (status != KILN_OK || !has_headers(c)) {
+        return status;
     }
-    count_lookup(c);
+    status = find_list(c, diag);
+    if (ahead && (status == KILN_MISS || (status == KILN_OK && c->list.names_seen))) {
+        const kiln_status scanned = scan_source(c);
+        if (scanned != KILN_OK || !has_headers(c)) {
+            status = drop_list(c);
+            return scanned != KILN_OK ? scanned : status;
+        }
+    }
+    status = status == KILN_MISS ? find_anew(c) : status;
+    if (!view->assumed) {
+        count_lookup(c);
+    }
+    return status;
+}
+
+static kiln_status find_closure(closure *c, kiln_diag *diag)
+{
+    kn_closure *view = &c->view;
+    const kiln_source *source = c->request.source;
+    if (!is_text(source->language)) {
+        return KILN_OK;
+    }
+    kn_closure_glance_options(source, &c->has_names, view->reason, sizeof view->reason);
+    kiln_status status = view->reason[0] == '\0' ? follow_includes(c, diag) : KILN_OK;
     return status == KILN_E_NOMEM ? kn_no_memory(diag, KN_FOLLOWING) : status;
 }
 

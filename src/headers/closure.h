@@ -21,7 +21,8 @@
  *   An include dir that is also a system dir keeps the system dir's place only, with gcc and clang;
  *        NVRTC, which gets both as include dirs, searches it twice (dirs_in_order).
  *
- * A source without includes costs one scan of its text and nothing else.
+ * A source without includes costs one scan of its text and nothing else; one with a header list that
+ * vouches for it (list_vouches) is not scanned.
  * The name of a computed include is evaluated (macro_expand.h): all that it may be is looked for.
  *
  * What a closure says in a key, and the files and places that it names, are in closure_key.c.
@@ -80,6 +81,8 @@ typedef struct kn_closure_request {
     /* Everything but headers: source text, options, defines, toolchain and target identity. Used
      * during kn_closure_find only; its key finds the header list. May be NULL without a cache. */
     const kiln_recipe *first;
+    bool list_vouches; /* `first` has the text of this source and of no other: a list that is kept
+                          under it says that the text was scanned */
     /* Digests of headers that other closures of this process have read; NULL: none. It outlives the
      * closure. */
     kn_header_memo *memo;
@@ -96,6 +99,7 @@ typedef struct kn_closure {
     size_t headers;       /* files reached, headers in memory included */
     size_t files_read;    /* opened and read during kn_closure_find */
     size_t files_statted; /* looked for, found or not */
+    bool source_scanned;  /* the text of the source was read: no list vouches for it */
     bool from_list;       /* the headers came from a stored list that still holds */
     bool save_pays;       /* kn_closure_save has something to write */
     bool assumed;         /* kn_closure_settle has yet to be asked */

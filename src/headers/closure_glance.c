@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "headers/characters.h"
 #include "headers/include_scan.h"
 #include "sys/file.h"
 
@@ -98,22 +99,44 @@ static const char *find_word(const kiln_source *source)
     return why;
 }
 
-kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, bool *out_names,
-                              char *reason, size_t reason_size)
+void kn_closure_glance_options(const kiln_source *source, bool *out_names, char *reason,
+                               size_t reason_size)
 {
-    *out_includes = false;
     *out_names = options_mention_names(source);
     const char *word = find_word(source);
     if (word != NULL) {
         kn_text_putf(reason, reason_size, "%s in a define or an option", word);
-        return KILN_OK;
     }
+}
+
+bool kn_closure_may_include(const kiln_source *source)
+{
+    static const char word[] = "include";
+    const size_t size = sizeof word - 1;
+    const kn_span text = kn_span_of(source->text, source->length);
+    const char *p = text.data, *end = p + text.length;
+    while (p < end && (p = memchr(p, '#', (size_t)(end - p))) != NULL) {
+        p++;
+        while (p < end && is_blank((unsigned char)*p)) {
+            p++;
+        }
+        if ((size_t)(end - p) >= size && memcmp(p, word, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, bool *out_names,
+                              char *reason, size_t reason_size)
+{
     kn_scan_stop stop;
     const kn_scan_macros macros = {.computed = glance_computed};
+    *out_includes = false;
     kiln_status status = kn_include_scan_macros(kn_span_of(source->text, source->length),
                                                 kn_closure_raw_strings(source), note_any, &macros,
                                                 out_includes, &stop);
-    *out_names = *out_names || stop.names;
+    *out_names = stop.names;
     if (status == KILN_OK && stop.why != NULL) {
         kn_text_putf(reason, reason_size, "%s:%zu: %s",
                      source->name != NULL ? kn_path_name(source->name) : "source", stop.line,

@@ -1,6 +1,6 @@
 /* Follows every include of a source, breadth first, and writes down what it found as a header list.
  *
- * The last two are in closure_glance.c. */
+ * The last four are in closure_glance.c. */
 #ifndef KILN_HEADERS_CLOSURE_WALK_H
 #define KILN_HEADERS_CLOSURE_WALK_H
 
@@ -18,9 +18,14 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, char *r
 /* Whether the language certainly has raw string literals. */
 bool kn_closure_raw_strings(const kiln_source *source);
 
-/* Scans the source alone: whether it names any file at all, whether it or an option mentions the
+/* Scans the text of the source alone: whether it names any file at all, whether it mentions the
  * name of its own file, and `reason` as above. */
 kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, bool *out_names,
                               char *reason, size_t reason_size);
+/* The same of what stands next to the text, its definitions and options. */
+void kn_closure_glance_options(const kiln_source *source, bool *out_names, char *reason,
+                               size_t reason_size);
+/* Whether the text may name a file, by a search for the word: it is not read. */
+bool kn_closure_may_include(const kiln_source *source);
 
 #endif

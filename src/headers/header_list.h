@@ -16,7 +16,9 @@
 #include "kiln/status.h"
 #include "sys/file.h"
 
-#define KN_MANIFEST_VERSION 4u
+/* Raised with the bytes, and when a scan finds more or stops where it went on: a source whose list
+ * holds is not scanned again. */
+#define KN_MANIFEST_VERSION 5u
 #define KN_MANIFEST_MAX_ROWS 500000u
 
 typedef enum kn_place_base {

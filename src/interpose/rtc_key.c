@@ -71,6 +71,7 @@ static kiln_status add_headers(kn_rtc_key *key, kiln_cache *cache, const kn_rtc_
         .search_path_complete = program->library->kind->is_complete,
         .cache = cache,
         .first = key->recipe,
+        .list_vouches = true,
         .memo = kn_session_headers(),
     };
     kiln_status status = kn_closure_find(&request, &key->closure, diag);

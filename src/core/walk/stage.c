@@ -81,6 +81,7 @@ static kiln_status add_headers(kn_build *build, kn_stage_run *run, kiln_diag *di
         .user = build,
         .cache = build->cache,
         .first = run->recipe,
+        .list_vouches = true,
         .memo = build->driver->headers,
         .assume = build->assume,
     };

@@ -57,6 +57,7 @@ int cw_setup(void **state)
     w->source.name = "kernel.c";
     w->request.source = &w->source;
     w->request.folder = w->folder;
+    w->request.list_vouches = true; /* cw_first_recipe() has the text */
     *state = w;
     return 0;
 }
