@@ -91,6 +91,20 @@ void kn_text_putf(char *field, size_t field_size, const char *format, ...)
     }
 }
 
+void kn_text_put_number(char *field, size_t field_size, const char *before, uint64_t value)
+{
+    char digits[21];
+    size_t first = sizeof(digits) - 1;
+    digits[first] = '\0';
+    do {
+        digits[--first] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    kn_text_put(field, field_size, before);
+    const size_t used = strlen(field);
+    kn_text_put(field + used, field_size - used, digits + first);
+}
+
 void kn_text_flatten(char *line)
 {
     for (char *p = line; *p != '\0'; p++) {

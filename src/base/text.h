@@ -15,6 +15,8 @@ void *kn_bytes_copy(const void *data, size_t size);
 
 /* Copies into a fixed field, cut at a UTF-8 boundary, always terminated. */
 void kn_text_put(char *field, size_t field_size, const char *text);
+/* The same of a text with a number after it, which takes less time than a format. */
+void kn_text_put_number(char *field, size_t field_size, const char *before, uint64_t value);
 void kn_text_putf(char *field, size_t field_size, const char *format, ...) KILN_PRINTF(3, 4);
 
 /* Makes one line of it: control characters, line breaks among them, become blanks. */

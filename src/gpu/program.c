@@ -11,7 +11,7 @@ static bool copy_lowered(kn_gpu_program *program, const kiln_load_request *reque
 {
     const kn_gpu_device *device = program->device;
     char fact[32];
-    kn_text_putf(fact, sizeof(fact), "%s%zu", device->vendor->fact_of_names, entry);
+    kn_text_put_number(fact, sizeof(fact), device->vendor->fact_of_names, entry);
     for (size_t i = 0; i < request->artifact_count; i++) {
         size_t size = 0;
         const char *name =

@@ -14,6 +14,11 @@
  * the parsed forms below. */
 const char *kn_env_get(const char *name);
 
+/* Whether any variable's name may begin with these two characters and one of `third`. False spares
+ * asking for each of those that do, every one of which would look through them all; true says
+ * nothing. */
+bool kn_env_may_have(const char prefix[2], const char *third);
+
 /* Each leaves *out alone when the variable is unset. KILN_E_INVALID on a malformed value.
  * bool: 1/0, true/false, yes/no, on/off. size: a number with K, M, G or T. */
 kiln_status kn_env_bool(const char *name, bool *out, kiln_diag *diag);

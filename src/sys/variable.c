@@ -16,6 +16,17 @@ const char *kn_env_get(const char *name)
 #endif
 }
 
+bool kn_env_may_have(const char prefix[2], const char *third)
+{
+    for (char **at = environ; at != NULL && *at != NULL; at++) {
+        const char *name = *at;
+        if (name[0] == prefix[0] && name[1] == prefix[1] && strchr(third, name[2]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void kn_env_each(kn_env_visit *visit, void *user)
 {
     for (char **at = environ; at != NULL && *at != NULL; at++) {

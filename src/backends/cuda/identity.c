@@ -7,6 +7,14 @@
 #include "base/text.h"
 #include "sys/env.h"
 
+/* NVRTC_, NVVM_ and NV_, with which every variable that NVRTC reads begins; the NVIDIA_ of every
+ * container does not. */
+static bool has_variables(void)
+{
+    static const char begin[] = "NV";
+    return kn_env_may_have(begin, "RV_");
+}
+
 static void identify_compiler(const kn_cuda *cuda, const kn_cuda_target *wanted,
                               const kiln_identity *identity)
 {
@@ -14,15 +22,22 @@ static void identify_compiler(const kn_cuda *cuda, const kn_cuda_target *wanted,
     identity->text(identity->sink, "nvrtc", cuda->toolkit.nvrtc.build_id);
     identity->text(identity->sink, "nvrtc-builtins", cuda->toolkit.builtins.build_id);
     identity->text(identity->sink, "nvjitlink", cuda->toolkit.nvjitlink.build_id);
-    kn_text_putf(text, sizeof(text), "%d.%d", cuda->toolkit.major, cuda->toolkit.minor);
+    kn_text_put_number(text, sizeof(text), "", (uint64_t)cuda->toolkit.major);
+    const size_t major = strlen(text);
+    kn_text_put_number(text + major, sizeof(text) - major, ".", (uint64_t)cuda->toolkit.minor);
     identity->text(identity->sink, "nvrtc-version", text);
-    kn_text_putf(text, sizeof(text), "%s_%d%.1s", wanted->exact ? "sm" : "compute", wanted->arch,
-                 wanted->suffix != '\0' ? &wanted->suffix : "");
+    kn_text_put_number(text, sizeof(text), wanted->exact ? "sm_" : "compute_",
+                       (uint64_t)wanted->arch);
+    const size_t arch = strlen(text);
+    text[arch] = wanted->suffix;
+    text[arch + 1] = '\0';
     identity->text(identity->sink, "arch", text);
-    identity->env(identity->sink, "NVRTC_PREPEND_FLAGS");
-    identity->env(identity->sink, "NVRTC_APPEND_FLAGS");
-    identity->env(identity->sink, "NVVM_IR_VER_CHK");
-    identity->env(identity->sink, "NV_NVVM_VERSION");
+    if (has_variables()) {
+        identity->env(identity->sink, "NVRTC_PREPEND_FLAGS");
+        identity->env(identity->sink, "NVRTC_APPEND_FLAGS");
+        identity->env(identity->sink, "NVVM_IR_VER_CHK");
+        identity->env(identity->sink, "NV_NVVM_VERSION");
+    }
 }
 
 kiln_status kn_cuda_identify(void *instance, const kiln_stage *stage, const kiln_target *target,
@@ -76,6 +91,9 @@ static const char *const option_variables[] = {"NVRTC_PREPEND_FLAGS", "NVRTC_APP
 static void read_options(const kiln_source *source, kn_cuda_option_facts *out)
 {
     kn_cuda_options_read(source->options, source->option_count, out);
+    if (!has_variables()) {
+        return;
+    }
     for (size_t i = 0; i < sizeof(option_variables) / sizeof(option_variables[0]); i++) {
         const char *text = kn_env_get(option_variables[i]);
         kn_cuda_option_facts facts = {NULL, false, false};

@@ -65,6 +65,17 @@ static void a_field_is_cut_between_characters(void **state)
     char untouched = 'Z';
     kn_text_put(&untouched, 0, "abc");
     kn_text_putf(&untouched, 0, "%s", "abc");
+    char number[24];
+    kn_text_put_number(number, sizeof number, "sm_", 90);
+    assert_string_equal(number, "sm_90");
+    kn_text_put_number(number, sizeof number, "", 0);
+    assert_string_equal(number, "0");
+    kn_text_put_number(number, sizeof number, "", UINT64_MAX);
+    assert_string_equal(number, "18446744073709551615");
+    kn_text_put_number(number, 4, "sm_", 90);
+    assert_string_equal(number, "sm_");
+    kn_text_put_number(number, 5, "sm_", 90);
+    assert_string_equal(number, "sm_9");
     assert_int_equal(untouched, 'Z');
 
     char own[8] = "abcdef";

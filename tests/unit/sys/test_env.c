@@ -84,6 +84,19 @@ static void a_malformed_value_names_the_variable(void **state)
     kiln_diag_clear(&diag);
 }
 
+static void what_begins_so_is_known(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("ZQ_ONE", "1", 1), 0);
+    assert_true(kn_env_may_have("ZQ", "x_"));
+#ifndef _WIN32 /* where it says true of all */
+    assert_false(kn_env_may_have("ZQ", "xO"));
+    assert_false(kn_env_may_have("QZ", "_"));
+    assert_int_equal(unsetenv("ZQ_ONE"), 0);
+    assert_false(kn_env_may_have("ZQ", "x_"));
+#endif
+}
+
 /* A library that splits a list where it lies. */
 static void a_value_that_was_cut_is_mended(void **state)
 {
@@ -115,6 +128,7 @@ int main(void)
         cmocka_unit_test(flags_have_eight_words),
         cmocka_unit_test(numbers_keep_their_range),
         cmocka_unit_test(a_malformed_value_names_the_variable),
+        cmocka_unit_test(what_begins_so_is_known),
         cmocka_unit_test(a_value_that_was_cut_is_mended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
