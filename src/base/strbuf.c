@@ -29,6 +29,13 @@ void kn_strbuf_clear(kn_strbuf *buffer)
     }
 }
 
+/* Room for `size` more bytes and the NUL is there, and within the limit. */
+static bool has_room(const kn_strbuf *buffer, size_t size)
+{
+    return !buffer->failed && size < buffer->capacity - buffer->length &&
+           size <= buffer->limit - buffer->length;
+}
+
 /* Makes room for `size` more bytes and the NUL, or sets the failure. */
 static bool reserve_bytes(kn_strbuf *buffer, size_t size)
 {
@@ -70,7 +77,7 @@ void kn_strbuf_reserve(kn_strbuf *buffer, size_t size)
 
 void kn_strbuf_append(kn_strbuf *buffer, const void *data, size_t size)
 {
-    if (size == 0 || !reserve_bytes(buffer, size)) {
+    if (size == 0 || (!has_room(buffer, size) && !reserve_bytes(buffer, size))) {
         return;
     }
     memcpy(buffer->data + buffer->length, data, size);
@@ -85,7 +92,11 @@ void kn_strbuf_append_text(kn_strbuf *buffer, const char *text)
 
 void kn_strbuf_append_char(kn_strbuf *buffer, char c)
 {
-    kn_strbuf_append(buffer, &c, 1);
+    if (!has_room(buffer, 1) && !reserve_bytes(buffer, 1)) {
+        return;
+    }
+    buffer->data[buffer->length++] = c;
+    buffer->data[buffer->length] = '\0';
 }
 
 void kn_strbuf_append_u64(kn_strbuf *buffer, uint64_t value)

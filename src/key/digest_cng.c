@@ -2,7 +2,6 @@
  * is digested. */
 #include "key/digest.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <windef.h>
@@ -19,23 +18,29 @@ typedef struct context {
     bool begun; /* something is in it */
 } context;
 
+_Static_assert(sizeof(context) <= sizeof(((kn_digest *)0)->context), "the context is too small");
+
+static context *hash_of_digest(kn_digest *digest)
+{
+    return (context *)(void *)digest->context;
+}
+
 bool kn_digest_init(kn_digest *digest)
 {
-    context *made = (context *)calloc(1, sizeof(*made));
-    digest->context = made;
-    digest->failed = made == NULL || BCryptCreateHash(BCRYPT_SHA256_ALG_HANDLE, &made->hash, NULL,
-                                                      0, NULL, 0, BCRYPT_HASH_REUSABLE_FLAG) != 0;
-    return !digest->failed;
+    context *own = hash_of_digest(digest);
+    *own = (context){NULL, false};
+    digest->ready = BCryptCreateHash(BCRYPT_SHA256_ALG_HANDLE, &own->hash, NULL, 0, NULL, 0,
+                                     BCRYPT_HASH_REUSABLE_FLAG) == 0;
+    digest->failed = !digest->ready;
+    return digest->ready;
 }
 
 void kn_digest_deinit(kn_digest *digest)
 {
-    context *old = (context *)digest->context;
-    if (old != NULL && old->hash != NULL) {
-        (void)BCryptDestroyHash(old->hash);
+    if (digest->ready) {
+        (void)BCryptDestroyHash(hash_of_digest(digest)->hash);
     }
-    free(old);
-    digest->context = NULL;
+    digest->ready = false;
     digest->failed = true;
 }
 
@@ -49,14 +54,13 @@ static bool finish_digest(context *digest, uint8_t out[KN_DIGEST_SIZE])
 void kn_digest_begin(kn_digest *digest)
 {
     uint8_t unused[KN_DIGEST_SIZE];
-    context *own = (context *)digest->context;
-    digest->failed =
-        own == NULL || own->hash == NULL || (own->begun && !finish_digest(own, unused));
+    context *own = hash_of_digest(digest);
+    digest->failed = !digest->ready || (own->begun && !finish_digest(own, unused));
 }
 
 void kn_digest_update(kn_digest *digest, const void *data, size_t size)
 {
-    context *own = (context *)digest->context;
+    context *own = hash_of_digest(digest);
     const unsigned char *from = data;
     while (!digest->failed && size != 0) {
         size_t part = size < MAX_UPDATE ? size : MAX_UPDATE;
@@ -71,10 +75,22 @@ void kn_digest_update(kn_digest *digest, const void *data, size_t size)
 bool kn_digest_finish(kn_digest *digest, uint8_t out[KN_DIGEST_SIZE])
 {
     if (!digest->failed) {
-        digest->failed = !finish_digest((context *)digest->context, out);
+        digest->failed = !finish_digest(hash_of_digest(digest), out);
     }
     if (digest->failed) {
         memset(out, 0, KN_DIGEST_SIZE);
     }
     return !digest->failed;
+}
+
+bool kn_digest_peek(const kn_digest *digest, uint8_t out[KN_DIGEST_SIZE])
+{
+    const context *own = (const context *)(const void *)digest->context;
+    kn_digest copy = {.ready = false, .failed = true};
+    context *made = hash_of_digest(&copy);
+    copy.ready = !digest->failed && BCryptDuplicateHash(own->hash, &made->hash, NULL, 0, 0) == 0;
+    copy.failed = !copy.ready;
+    const bool good = kn_digest_finish(&copy, out);
+    kn_digest_deinit(&copy);
+    return good;
 }

@@ -21,7 +21,9 @@ enum { KEY_STALE, KEY_BUSY, KEY_READY };
 
 struct kiln_recipe {
     kn_strbuf text;
-    kn_digest digest;
+    kn_digest digest;  /* of one field's bytes */
+    kn_digest running; /* of the text up to `digested`: a key that is asked for again goes on */
+    size_t digested;
     char target[MAX_NAME + 1];
     bool has_target;
     bool failed;
@@ -60,16 +62,42 @@ static kiln_status bad_name(kiln_diag *diag, const char *kind, const char *name)
 
 /* --- writing fields --------------------------------------------------------------------------- */
 
+/* Whether none of eight bytes is to be escaped; each term has a byte's top bit where one is, and
+ * perhaps that of the byte next to it. */
+static bool is_plain_word(const char *text)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    const uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+    const uint64_t rubout = word ^ ones * 0x7f;
+    const uint64_t odd =
+        word | (word - ones * 0x20) | (quote - ones) | (backslash - ones) | (rubout - ones);
+    return (odd & tops) == 0;
+}
+
+/* The first character from `at` on that is to be escaped, or the end. */
+static size_t find_odd(const char *text, size_t at, size_t length)
+{
+    for (;;) {
+        while (length - at >= sizeof(uint64_t) && is_plain_word(text + at)) {
+            at += sizeof(uint64_t);
+        }
+        const unsigned char c = at < length ? (unsigned char)text[at] : 0;
+        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\') {
+            return at;
+        }
+        at++;
+    }
+}
+
 static void append_quoted(kn_strbuf *out, const char *text, size_t length)
 {
     static const char digits[] = "0123456789abcdef";
     kn_strbuf_append_char(out, '"');
     size_t plain = 0;
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = find_odd(text, 0, length); i < length; i = find_odd(text, i + 1, length)) {
         unsigned char c = (unsigned char)text[i];
-        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
-            continue;
-        }
         char escape[4] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
         size_t size = 4;
         if (c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r') {
@@ -153,6 +181,7 @@ void kiln_recipe_destroy(kiln_recipe *recipe)
     if (recipe != NULL) {
         kn_strbuf_deinit(&recipe->text);
         kn_digest_deinit(&recipe->digest);
+        kn_digest_deinit(&recipe->running);
         free(recipe);
     }
 }
@@ -217,6 +246,18 @@ kiln_status kiln_recipe_set_target(kiln_recipe *recipe, const char *target, kiln
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+/* Most recipes are asked twice: before the headers are in them, and after. */
+static bool make_key(kiln_recipe *recipe)
+{
+    if (recipe->failed || (!recipe->running.ready && !kn_digest_init(&recipe->running))) {
+        return false;
+    }
+    kn_digest_update(&recipe->running, kn_strbuf_text(&recipe->text) + recipe->digested,
+                     recipe->text.length - recipe->digested);
+    recipe->digested = recipe->text.length;
+    return kn_digest_peek(&recipe->running, recipe->key.bytes);
+}
+
 kiln_key kiln_recipe_key(const kiln_recipe *recipe)
 {
     /* A cached value, not a change that a caller can see. */
@@ -229,9 +270,7 @@ kiln_key kiln_recipe_key(const kiln_recipe *recipe)
         /* Another thread needs well under a millisecond for a recipe's text: spin. */
         if (state == KEY_STALE &&
             atomic_compare_exchange_weak(&self->key_state, &state, KEY_BUSY)) {
-            bool made = !self->failed && kn_digest_bytes(&self->digest, kn_strbuf_text(&self->text),
-                                                         self->text.length, self->key.bytes);
-            if (!made) {
+            if (!make_key(self)) {
                 self->failed = true;
                 memset(&self->key, 0, sizeof self->key);
             }

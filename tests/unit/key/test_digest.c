@@ -49,10 +49,28 @@ static void pieces_and_reuse_change_nothing(void **state)
     kn_digest_deinit(&digest);
 }
 
+static void a_look_at_a_digest_does_not_end_it(void **state)
+{
+    (void)state;
+    char data[300];
+    uint8_t looked[KN_DIGEST_SIZE], whole[KN_DIGEST_SIZE];
+    memset(data, 'x', sizeof data);
+    kn_digest digest;
+    assert_true(kn_digest_init(&digest));
+    for (size_t length = 0; length <= sizeof data; length++) {
+        assert_true(kn_digest_peek(&digest, looked));
+        assert_true(kn_digest_of(data, length, whole));
+        assert_memory_equal(looked, whole, sizeof whole);
+        kn_digest_update(&digest, "x", 1);
+    }
+    kn_digest_deinit(&digest);
+    assert_false(kn_digest_peek(&digest, looked));
+}
+
 static void a_dead_digest_gives_zeros_and_says_so(void **state)
 {
     (void)state;
-    kn_digest digest = {NULL, true};
+    kn_digest digest = {.failed = true};
     uint8_t out[KN_DIGEST_SIZE], zero[KN_DIGEST_SIZE] = {0};
     memset(out, 0xaa, sizeof out);
     assert_false(kn_digest_bytes(&digest, "abc", 3, out));
@@ -64,6 +82,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_vectors),
         cmocka_unit_test(pieces_and_reuse_change_nothing),
+        cmocka_unit_test(a_look_at_a_digest_does_not_end_it),
         cmocka_unit_test(a_dead_digest_gives_zeros_and_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,6 +188,63 @@ static void the_key_follows_the_fields(void **state)
     kiln_recipe_destroy(recipe);
 }
 
+/* Asked after each field or once at the end, it is that of the text. */
+static void a_key_that_was_asked_for_before_is_no_other(void **state)
+{
+    (void)state;
+    kiln_recipe *recipe = start();
+    char value[201];
+    memset(value, 'v', sizeof value);
+    for (size_t i = 0; i < 20; i++) {
+        uint8_t digest[KN_DIGEST_SIZE];
+        assert_int_equal(kiln_recipe_add_text(recipe, "o", value, i * 10, NULL), KILN_OK);
+        const kn_span span = kn_recipe_span(recipe);
+        assert_true(kn_digest_of(span.data, span.length, digest));
+        assert_memory_equal(kiln_recipe_key(recipe).bytes, digest, sizeof digest);
+        assert_int_equal(kiln_recipe_add_bytes(recipe, "b", value, i, NULL), KILN_OK);
+    }
+    kiln_recipe_destroy(recipe);
+}
+
+/* What a field of one byte among plain ones must look like. */
+static size_t quote_byte(unsigned char c, char out[8])
+{
+    static const char named[] = "\"\\\n\t\r", letters[] = "\"\\ntr";
+    const char *at = c != 0 ? strchr(named, c) : NULL;
+    if (at != NULL) {
+        return (size_t)snprintf(out, 8, "\\%c", letters[at - named]);
+    }
+    return (size_t)(c >= 0x20 && c < 0x7f ? snprintf(out, 8, "%c", c)
+                                          : snprintf(out, 8, "\\x%02x", c));
+}
+
+static void every_byte_is_quoted_wherever_it_stands(void **state)
+{
+    (void)state;
+    enum { LENGTH = 19 };
+    for (unsigned c = 0; c < 256; c++) {
+        for (size_t at = 0; at < LENGTH; at++) {
+            char value[LENGTH], expected[2 * LENGTH + 32] = "o text \"", quoted[8];
+            memset(value, 'p', sizeof value);
+            value[at] = (char)c;
+            size_t used = strlen(expected);
+            memset(expected + used, 'p', at);
+            used += at;
+            const size_t size = quote_byte((unsigned char)c, quoted);
+            memcpy(expected + used, quoted, size);
+            used += size;
+            memset(expected + used, 'p', LENGTH - at - 1);
+            used += LENGTH - at - 1;
+            memcpy(expected + used, "\"\n", 3);
+            kiln_recipe *recipe = start();
+            const size_t before = strlen(kiln_recipe_text(recipe));
+            assert_int_equal(kiln_recipe_add_text(recipe, "o", value, LENGTH, NULL), KILN_OK);
+            assert_string_equal(kiln_recipe_text(recipe) + before, expected);
+            kiln_recipe_destroy(recipe);
+        }
+    }
+}
+
 static void sources_are_not_kept_readable(void **state)
 {
     (void)state;
@@ -334,6 +391,8 @@ int main(void)
         cmocka_unit_test(stage_revision_and_target_are_part_of_the_key),
         cmocka_unit_test(the_text_is_readable_and_proves_the_key),
         cmocka_unit_test(the_key_follows_the_fields),
+        cmocka_unit_test(a_key_that_was_asked_for_before_is_no_other),
+        cmocka_unit_test(every_byte_is_quoted_wherever_it_stands),
         cmocka_unit_test(sources_are_not_kept_readable),
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(fields_can_be_read_back),
