@@ -90,6 +90,27 @@ function(kiln_libsodium)
 endfunction()
 kiln_libsodium()
 
+# HTTP and TLS, of the remotes' modules: libcurl with Windows' own TLS, without what kiln does not ask for.
+# Its own header for Windows stands in for a configuration.
+function(kiln_libcurl)
+    set(directory ${KILN_SOURCES}/curl/lib)
+    file(GLOB files RELATIVE ${directory} ${directory}/*.c ${directory}/vauth/*.c ${directory}/vquic/*.c
+        ${directory}/vtls/*.c)
+    kiln_foreign_library(curl ${directory} ${files})
+    target_include_directories(kiln_curl SYSTEM PUBLIC ${KILN_SOURCES}/curl/include)
+    target_compile_definitions(kiln_curl PUBLIC CURL_STATICLIB PRIVATE BUILDING_LIBCURL _UNICODE HTTP_ONLY
+        USE_SCHANNEL USE_WINDOWS_SSPI CURL_DISABLE_COOKIES CURL_DISABLE_DOH CURL_DISABLE_ALTSVC CURL_DISABLE_HSTS
+        CURL_DISABLE_FORM_API CURL_DISABLE_MIME CURL_DISABLE_NTLM CURL_DISABLE_GETOPTIONS)
+    target_compile_options(kiln_curl PRIVATE -ffunction-sections -fdata-sections)
+    target_link_libraries(kiln_curl PUBLIC ws2_32 crypt32 bcrypt advapi32)
+endfunction()
+kiln_libcurl()
+
+# Redis' framing alone: what hiredis has of sockets is not built.
+kiln_foreign_library(hiredis ${KILN_SOURCES}/hiredis alloc.c hiredis.c read.c sds.c)
+target_include_directories(kiln_hiredis SYSTEM PUBLIC ${KILN_SOURCES})
+target_compile_options(kiln_hiredis PRIVATE -ffunction-sections -fdata-sections)
+
 # The headers of the APIs say nothing of the system. They lie among those of this machine's own
 # libraries, which must not be seen: links to their directories alone.
 set(KILN_API_HEADERS ${PROJECT_BINARY_DIR}/headers)

@@ -45,6 +45,11 @@ cp LICENSE "$tree/LICENSE.txt"
 for library in zstd xxhash jansson libsodium; do
     cp "build/sources/$library/LICENSE" "$tree/licenses/$library.txt"
 done
+for library in curl hiredis; do
+    cp "build/sources/$library/COPYING" "$tree/licenses/$library.txt"
+done
+runtime=/usr/share/doc/mingw-w64-common/copyright # of the C library and its threads, in the modules
+[ ! -e "$runtime" ] || cp "$runtime" "$tree/licenses/mingw-w64.txt"
 (cd "$out" && find "$name" -exec touch -h -d "@$epoch" {} + && find "$name" -type f | LC_ALL=C sort >list &&
     TZ=UTC cmake -E tar cf "$name.zip" --format=zip --files-from=list && rm list)
 rm -rf "$tree"
@@ -68,6 +73,10 @@ printf 'kernel twice x:floats\nx = x 2 *\n' >twice.fake
 run bin/kiln.exe compile twice.fake -b fake >/dev/null || fail "kiln compile"
 run bin/kiln.exe ls | grep -q '2 entries' || fail "kiln ls"
 run bin/kiln.exe doctor -b fake | grep -q 'fake *ready' || fail "kiln doctor, which starts kiln-probe"
+run bin/kiln.exe key generate key.pem | grep -q '^kiln-ed25519 ' || fail "kiln key, which opens libkiln-sign.dll"
+for scheme in http redis; do
+    run bin/kiln.exe remote check "$scheme://127.0.0.1:1/" | grep -q "onnect to server" || fail "the module for $scheme"
+done
 x86_64-w64-mingw32-gcc-posix -std=c17 -DKILN_SHARED -Iinclude "$source_dir/tests/windows/program.c" lib/libkiln.dll.a \
     -o bin/program.exe
 run bin/program.exe >program.out || {

@@ -13,7 +13,8 @@
 
 #include <curl/curl.h>
 
-#define SLICE_MS 50
+#include "transfer.h"
+
 #define URL_ROOM 2048
 #define FIRST_ROOM ((size_t)64 << 10)
 
@@ -33,19 +34,6 @@ typedef struct body {
     size_t size, room, limit;
     bool too_large, no_memory;
 } body;
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
-static kiln_status fail_call(kiln_remote_call *call, kiln_status status, const char *why)
-{
-    (void)snprintf(call->why, sizeof call->why, "%s", why);
-    return status;
-}
 
 static size_t take_body(char *data, size_t one, size_t count, void *user)
 {
@@ -148,14 +136,14 @@ static kiln_status http_connect(const kiln_remote_server *server, kiln_remote_ca
     *out_connection = NULL;
     connection *c = calloc(1, sizeof *c);
     if (c == NULL) {
-        return fail_call(call, KILN_E_NOMEM, "out of memory");
+        return transfer_fail(call, KILN_E_NOMEM, "out of memory");
     }
     c->server = server;
     c->easy = curl_easy_init();
     c->multi = curl_multi_init();
     if (c->easy == NULL || c->multi == NULL || !make_base(c)) {
         http_disconnect(c);
-        return fail_call(call, KILN_E_UNAVAILABLE, "libcurl could not be initialized");
+        return transfer_fail(call, KILN_E_UNAVAILABLE, "libcurl could not be initialized");
     }
     *out_connection = c;
     return KILN_OK;
@@ -165,7 +153,7 @@ kiln_status http_connect_local(const char *path, const kiln_remote_server *serve
                                kiln_remote_call *call, void **out_connection)
 {
     kiln_status status = http_connect(server, call, out_connection);
-    if (status == KILN_OK) {
+    if (status == KILN_OK && *out_connection != NULL) {
         ((connection *)*out_connection)->local_path = path;
     }
     return status;
@@ -248,14 +236,7 @@ static bool set_up(connection *c, const kiln_remote_call *call, const char *url,
     c->date_s = 0;
     c->detail[0] = '\0';
     (void)curl_easy_setopt(c->easy, CURLOPT_ERRORBUFFER, c->detail);
-    if (s->ca_file[0] != '\0') {
-        (void)curl_easy_setopt(c->easy, CURLOPT_CAINFO, s->ca_file);
-    }
-    if (s->cert_file[0] != '\0') {
-        (void)curl_easy_setopt(c->easy, CURLOPT_SSLCERT, s->cert_file);
-        (void)curl_easy_setopt(c->easy, CURLOPT_SSLKEY,
-                               s->key_file[0] != '\0' ? s->key_file : s->cert_file);
-    }
+    transfer_set_tls(c->easy, s);
     if (c->local_path != NULL) {
         (void)curl_easy_setopt(c->easy, CURLOPT_UNIX_SOCKET_PATH, c->local_path);
     }
@@ -274,67 +255,38 @@ static kiln_status meaning_of(const connection *c, CURLcode code, const body *an
     switch (code) {
     case CURLE_OK:
         return KILN_OK;
-    case CURLE_OPERATION_TIMEDOUT:
-        return fail_call(call, KILN_E_TIMEOUT, "the server did not answer in time");
     case CURLE_WRITE_ERROR:
         if (answer->no_memory) {
-            return fail_call(call, KILN_E_NOMEM, "out of memory");
+            return transfer_fail(call, KILN_E_NOMEM, "out of memory");
         }
-        return fail_call(call, KILN_E_CORRUPT, "the response is larger than max-bytes");
+        return transfer_fail(call, KILN_E_CORRUPT, "the response is larger than max-bytes");
     case CURLE_FILESIZE_EXCEEDED: /* it says so itself, before it comes */
-        return fail_call(call, KILN_E_UNSUPPORTED, "the response is larger than max-bytes");
+        return transfer_fail(call, KILN_E_UNSUPPORTED, "the response is larger than max-bytes");
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_PARTIAL_FILE:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING:
     case CURLE_HTTP2:
-        return fail_call(call, KILN_E_CORRUPT, curl_easy_strerror(code));
-    case CURLE_OUT_OF_MEMORY:
-        return fail_call(call, KILN_E_NOMEM, "out of memory");
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_SSL_CERTPROBLEM:
-    case CURLE_SSL_CACERT_BADFILE:
-        /* Only the detail says what is wrong with the certificate. */
-        return fail_call(call, KILN_E_UNAVAILABLE,
-                         c->detail[0] != '\0' ? c->detail : curl_easy_strerror(code));
+        return transfer_fail(call, KILN_E_CORRUPT, curl_easy_strerror(code));
     default:
-        return fail_call(call, KILN_E_UNAVAILABLE, curl_easy_strerror(code));
+        return transfer_meaning(code, c->detail, call);
     }
 }
 
-/* Runs what is set up, heeding `stop`. */
+/* Runs what is set up. */
 static kiln_status perform_request(connection *c, kiln_remote_call *call, const body *answer,
                                    long *out_code)
 {
-    kiln_status status = KILN_E_UNAVAILABLE;
-    int running = 1;
+    CURLcode code = CURLE_OK;
     *out_code = 0;
     if (curl_multi_add_handle(c->multi, c->easy) != CURLM_OK) {
-        return fail_call(call, KILN_E_UNAVAILABLE, "libcurl could not be initialized");
+        return transfer_fail(call, KILN_E_UNAVAILABLE, "libcurl could not be initialized");
     }
-    uint64_t deadline = now_ms() + call->limit_ms + SLICE_MS; /* libcurl's own comes first */
-    while (running != 0) {
-        if (call->stop != NULL && call->stop(call->user)) {
-            status = KILN_E_CANCELLED;
-            goto cleanup;
-        }
-        if (now_ms() > deadline) {
-            status = fail_call(call, KILN_E_TIMEOUT, "the server did not answer in time");
-            goto cleanup;
-        }
-        if (curl_multi_perform(c->multi, &running) != CURLM_OK ||
-            (running != 0 && curl_multi_poll(c->multi, NULL, 0, SLICE_MS, NULL) != CURLM_OK)) {
-            goto cleanup;
-        }
-    }
-    int left = 0;
-    const CURLMsg *message = curl_multi_info_read(c->multi, &left);
-    if (message != NULL && message->msg == CURLMSG_DONE) {
-        status = meaning_of(c, message->data.result, answer, call);
+    kiln_status status = transfer_run(c->multi, c->easy, call, &code);
+    if (status == KILN_OK) {
+        status = meaning_of(c, code, answer, call);
         (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, out_code);
     }
-cleanup:
     (void)curl_multi_remove_handle(c->multi, c->easy);
     return status;
 }
@@ -369,7 +321,7 @@ static kiln_status send_request(connection *c, kiln_remote_call *call, const cha
     put_url(c, name, url, sizeof url);
     if (!set_up(c, call, url, answer, &headers)) {
         curl_slist_free_all(headers);
-        return fail_call(call, KILN_E_NOMEM, "out of memory");
+        return transfer_fail(call, KILN_E_NOMEM, "out of memory");
     }
     if (strcmp(method, "GET") == 0) {
         const uint64_t most = c->server->max_bytes;
@@ -439,7 +391,7 @@ static kiln_status http_get(void *self, kiln_remote_call *call, const char *name
         return status;
     }
     return code == 404 || code == 410 ? KILN_MISS
-           : code == 200              ? fail_call(call, KILN_E_CORRUPT, "the response is empty")
+           : code == 200              ? transfer_fail(call, KILN_E_CORRUPT, "the response is empty")
                                       : refuse_status(call, code);
 }
 

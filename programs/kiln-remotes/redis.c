@@ -207,14 +207,9 @@ static connection *make_connection(const kiln_remote_server *server, wire *w)
     return c;
 }
 
-void *redis_over(int socket, const kiln_remote_server *server)
+void *redis_over(struct wire *w, const kiln_remote_server *server)
 {
-    wire *w = wire_over(socket);
-    connection *c = w != NULL ? make_connection(server, w) : NULL;
-    if (c == NULL) {
-        free(w);
-    }
-    return c;
+    return make_connection(server, w);
 }
 
 static kiln_status log_in(connection *c, uint64_t deadline, kiln_remote_call *call)

@@ -6,8 +6,9 @@
 
 KILN_API const kiln_remote_module_ops *kiln_remote_module(void);
 
-/* A connection over a socket that is connected and logged in; it is taken over. NULL: no memory,
- * and the socket is the caller's. */
-void *redis_over(int socket, const kiln_remote_server *server);
+/* A connection over a wire that is connected and logged in; it is taken over. NULL: no memory, and
+ * the wire is the caller's. */
+struct wire;
+void *redis_over(struct wire *w, const kiln_remote_server *server);
 
 #endif

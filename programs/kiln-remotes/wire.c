@@ -1,5 +1,5 @@
 /* Sockets with deadlines. This file must not know what is said over them. */
-#include "wire.h"
+#include "wire_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>

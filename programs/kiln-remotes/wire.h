@@ -3,7 +3,9 @@
  * newer versions.
  *
  * The socket never blocks: every wait is a poll of at most 50 ms, so that the limit of a request
- * holds however slowly a server answers, and a request to stop is noticed. */
+ * holds however slowly a server answers, and a request to stop is noticed.
+ *
+ * wire.c has sockets and OpenSSL, windows/wire.c leaves both to libcurl. */
 #ifndef KILN_REMOTES_WIRE_H
 #define KILN_REMOTES_WIRE_H
 
@@ -21,8 +23,6 @@ kiln_status wire_fail(kiln_remote_call *call, kiln_status status, const char *wh
  * KILN_E_UNAVAILABLE, KILN_E_TIMEOUT, KILN_E_CANCELLED, KILN_E_NOMEM. */
 kiln_status wire_connect(const kiln_remote_server *server, uint16_t port, bool tls,
                          uint64_t deadline, kiln_remote_call *call, wire **out_wire);
-/* Over a socket that is connected, and is taken over when that works. NULL: no memory. */
-wire *wire_over(int socket);
 void wire_close(wire *w);
 
 /* All of it. */
@@ -31,28 +31,5 @@ kiln_status wire_send(wire *w, const void *data, size_t size, uint64_t deadline,
 /* One byte or more. KILN_E_UNAVAILABLE when the server closed the connection. */
 kiln_status wire_receive(wire *w, void *data, size_t room, size_t *out_size, uint64_t deadline,
                          kiln_remote_call *call);
-
-/* --- between wire.c and wire_tls.c ------------------------------------------------------------ */
-
-struct ssl_st;
-struct ssl_ctx_st;
-
-struct wire {
-    int socket;
-    struct ssl_ctx_st *context;
-    struct ssl_st *tls; /* NULL: plain */
-};
-
-kiln_status wire_plain_send(wire *w, const void *data, size_t size, uint64_t deadline,
-                            kiln_remote_call *call);
-kiln_status wire_plain_receive(wire *w, void *data, size_t room, size_t *out_size,
-                               uint64_t deadline, kiln_remote_call *call);
-kiln_status wire_tls_start(wire *w, const kiln_remote_server *server, uint64_t deadline,
-                           kiln_remote_call *call);
-kiln_status wire_tls_send(wire *w, const void *data, size_t size, uint64_t deadline,
-                          kiln_remote_call *call);
-kiln_status wire_tls_receive(wire *w, void *data, size_t room, size_t *out_size, uint64_t deadline,
-                             kiln_remote_call *call);
-void wire_tls_end(wire *w);
 
 #endif

@@ -2,7 +2,7 @@
  * bytes do, with the same deadlines and without SIGPIPE.
  *
  * A server is who it says it is, or there is no connection: there is no option to turn that off. */
-#include "wire.h"
+#include "wire_socket.h"
 
 #include <stdio.h>
 

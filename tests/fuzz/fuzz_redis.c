@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "programs/kiln-remotes/redis.h"
+#include "programs/kiln-remotes/wire_socket.h"
 
 #include "fuzz/remote_ask.h"
 
@@ -54,9 +55,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 || size > MOST || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
         return 0;
     }
-    void *connection = redis_over(ends[0], &server);
+    wire *w = wire_over(ends[0]);
+    if (w == NULL) {
+        abort();
+    }
+    void *connection = redis_over(w, &server);
     if (connection == NULL) {
-        (void)close(ends[0]);
+        wire_close(w);
     } else if (write(ends[1], data + 1, size - 1) == (ssize_t)size - 1) {
         (void)shutdown(ends[1], SHUT_WR);
         /* Twice: the second answer is what the first one left over. */
