@@ -35,6 +35,23 @@ static void invoke_on_worker(void *user, void (*run)(void *call), void *call)
     kn_worker_call((kn_worker *)user, run, call);
 }
 
+/* A driver that compiles on the worker allocates megabytes there, in small pieces. glibc gives each
+ * thread but the first a heap that grows page by page, with a call of the system for each: two
+ * thousand of them for llvmpipe's first program, a twentieth of a start. What a heap has grown to
+ * once it grows to again without them; its memory is given back. */
+static void reserve_heap(void *user)
+{
+    enum { BLOCKS = 96, BLOCK_SIZE = 120 << 10 }; /* smaller than what is mapped by itself */
+    void *blocks[BLOCKS];
+    (void)user;
+    for (size_t i = 0; i < BLOCKS; i++) {
+        blocks[i] = malloc(BLOCK_SIZE);
+    }
+    for (size_t i = 0; i < BLOCKS; i++) { /* the last one gives all of it back at once */
+        free(blocks[i]);
+    }
+}
+
 typedef struct opening {
     kn_driver *driver;
     kiln_probe_report *report;
@@ -95,6 +112,7 @@ static kiln_status open_backend(kn_driver *driver, const kiln_backend *backend,
         }
         driver->in.invoke = invoke_on_worker;
         driver->in.invoke_user = driver->worker;
+        kn_worker_call(driver->worker, reserve_heap, NULL);
     }
     driver->headers = kn_header_memo_create();
     kiln_diag own = KILN_DIAG_INIT;
