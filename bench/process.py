@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""process.py BUILD [--rounds N] [--count] [--states warm,cold] [--old BUILD] [BACKEND...]: from exec to the first result.
+"""process.py BUILD [--rounds N] [--count] [--states warm,cold] [--crowd N] [--old BUILD] [BACKEND...]: from exec to the
+first result.
 
 A 64 x 64 matrix product by a program of some twenty lines on libkiln, by `kiln run`, and by the vendor's
 own calls without kiln (a binary in a file where it is warm, the vendor's compiler where it is cold). Each
@@ -8,6 +9,7 @@ on standard output; `process`: until the process has gone; `processor`: of the p
 result` without what comes after it (closing, and binaries that are read late; `kiln run` does not say).
 Warm: kiln's cache, and the driver's own, as earlier starts of that way left them. Cold: all empty.
 `--count` counts millions of instructions of user space instead, by valgrind's cachegrind; cold those of children, too.
+`--crowd N`: N processes on libkiln at once, cold, with one cache, and one alone, taking turns.
 BUILD is a build directory, or a tree of scripts/gpu_tree.sh; with `--old` the libkiln of another one takes its turn, too."""
 import argparse
 import os
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -106,6 +109,8 @@ class Bench:
         if self.libraries.get(backend):
             hand.append(self.libraries[backend])
         ways = {"by hand": hand, "libkiln": [self.by_kiln, backend, kernel, entry], "kiln run": run}
+        if state == "cold" and backend != "cpu":
+            ways["libkiln, KILN_TRUST"] = ["/usr/bin/env", f"KILN_TRUST={backend}", self.by_kiln, backend, kernel, entry]
         if self.old:
             ways["libkiln, old"] = [self.old, backend, kernel, entry]
         return ways
@@ -164,6 +169,25 @@ def counts(bench, backend, state):
         print(f"| {backend} | {state} | {way} | {millions:.2f} | {millions / base:.3f} |", flush=True)
 
 
+def crowds(bench, backend, rounds, size):
+    """One alone and `size` at once, cold: until the last has its result, and the processor time of all."""
+    ways = {way: command for way, command in bench.ways(backend, "cold").items() if way.startswith("libkiln")}
+    alone, samples = {way: [] for way in ways}, {way: [] for way in ways}
+    for _ in range(rounds):
+        for way in ways:
+            alone[way].append(bench.once(backend, "cold", way, start))
+            with ThreadPoolExecutor(size) as pool:
+                many = bench.once(backend, "cold", way, lambda command, env: list(
+                    pool.map(lambda _: start(command, env), range(size))))
+            cost = sorted(sample[2] for sample in many)
+            samples[way].append((max(sample[0] for sample in many), sum(cost), statistics.median(cost)))
+    for way, rows in samples.items():
+        slowest, total, each = zip(*rows)
+        one = [sample[0] for sample in alone[way]]
+        print(f"| {backend} | {way} | {middle(one)} | {middle(slowest)} | {statistics.median(slowest) / statistics.median(one):.2f} | "
+              f"{middle([sample[2] for sample in alone[way]])} | {middle(total)} | {middle(each)} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
@@ -172,17 +196,23 @@ def main():
     parser.add_argument("--states", default="warm,cold")
     parser.add_argument("--count", action="store_true")
     parser.add_argument("--old", type=Path)
+    parser.add_argument("--crowd", type=int, default=0)
     options = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as work:
         bench = Bench(options.build.resolve(), Path(work), options.old.resolve() if options.old else None)
         print(f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, "
               f"{options.rounds} rounds, ms, medians (smallest to largest)\n")
-        print("| backend | state | way | instructions, millions | of by hand |\n| --- | --- | --- | ---: | ---: |"
+        print(f"| backend | way | one alone, to its result | the last of {options.crowd} | of one alone | processor, one | of all | "
+              "the middle one |\n| --- | --- | --- | --- | ---: | --- | --- | --- |" if options.crowd else
+              "| backend | state | way | instructions, millions | of by hand |\n| --- | --- | --- | ---: | ---: |"
               if options.count else
               "| backend | state | way | result | of by hand | process | of by hand | processor | of by hand | "
               "to the result | of by hand |\n| --- | --- | --- | --- | ---: | --- | ---: | --- | ---: | --- | ---: |")
         for backend in options.backends or ["cpu", "opencl", "vulkan", "opengl"]:
             try:
+                if options.crowd:
+                    crowds(bench, backend, options.rounds, options.crowd)
+                    continue
                 bench.prepare(backend)
                 for state in options.states.split(","):
                     if options.count:
