@@ -1,5 +1,6 @@
 /* Which libraries a program of the compiler's loads: the system's loader says so, where the program
  * needs more than the C library. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/object.h"
@@ -31,11 +32,14 @@ static bool is_system(void *user, const char *name)
 bool kn_cpu_libraries_question(const char *path, cpu_ask *out_ask)
 {
     kn_file *file = NULL;
+    char *resolved = kn_path_resolve(path); /* compilers are links, often */
     *out_ask = (cpu_ask){.argv = {path, NULL}, .variable = "LD_TRACE_LOADED_OBJECTS=1"};
     /* Many need the C library alone, which the file says. */
-    const bool nothing = kn_file_open(path, false, &file, NULL) == KILN_OK &&
+    const bool nothing = resolved != NULL &&
+                         kn_file_open(resolved, false, &file, NULL) == KILN_OK &&
                          kn_cpu_object_each_needed(file, is_system, NULL);
     kn_file_close(file);
+    free(resolved);
     return !nothing;
 }
 

@@ -115,9 +115,13 @@ static void the_loader_is_asked_where_more_than_the_C_library_is_needed(void **s
     char *plain = build_program(folder, "plain", "");
     char *more = build_program(folder, "more", "-Wl,--no-as-needed -lcmocka");
     char *filter = build_program(folder, "filter", "-Wl,-z,now -Wl,--audit=libaudit.so");
+    char *link = kt_path(folder, "link");
+    assert_int_equal(symlink(plain, link), 0);
     assert_false(loader_is_asked(plain));
+    assert_false(loader_is_asked(link));
     assert_true(loader_is_asked(more));
     assert_true(loader_is_asked(filter));
+    free(link);
     free(filter);
     free(more);
     free(plain);
