@@ -13,6 +13,7 @@
 #include "core/runtime/runtime.h"
 #include "hal/registry.h"
 #include "sized/sized.h"
+#include "store/cache/cache.h"
 #include "sys/env.h"
 
 /* Asks the helper program. KILN_OK: go on and open it here; else the report says why not. */
@@ -43,6 +44,30 @@ static kiln_status ask_child(kiln_runtime *runtime, const kiln_backend *backend,
     return KILN_OK;
 }
 
+/* A driver that the caller trusts is opened without a child's look, and marked while it is: if the
+ * process does not live to see the end of that, the next one asks a child. */
+typedef struct unseen_opening {
+    bool begun;
+    kiln_key key;
+    kn_load load;
+} unseen_opening;
+
+static bool begin_unseen(kiln_runtime *runtime, const kiln_backend *backend, unseen_opening *unseen)
+{
+    if (!kn_ahead_trusts(runtime, backend) || !kn_recall_key(backend, unseen->key.bytes)) {
+        return false;
+    }
+    unseen->begun = true;
+    const bool ended = kn_cache_open_begin(runtime->cache, &unseen->key, &unseen->load);
+    if (!ended) {
+        kn_log(KILN_LOG_WARN,
+               "%s: the last process that opened its driver unseen did not live to see the end of "
+               "that; a child process looks at it first",
+               backend->name);
+    }
+    return ended;
+}
+
 /* A driver that is remembered as well is opened; one that is remembered as bad is not; one that has
  * not been seen yet, and that others made, has to show itself in a child first. Where nothing can
  * be remembered that would be so at every start, and is done only on request. */
@@ -53,20 +78,30 @@ static kiln_status probe_and_open(kiln_runtime *runtime, const kiln_backend *bac
     memset(&known, 0, sizeof(known));
     const bool remembered = !unknown && !runtime->fresh_probe && !runtime->isolate_probe &&
                             kn_recall_get(runtime->cache, backend, &known);
+    unseen_opening unseen = {.begun = false};
     kiln_status status = KILN_OK;
     if (remembered && known.status != KILN_OK) {
         *report = known.report;
         status =
             kiln_diag_set(diag, KILN_E_UNAVAILABLE, report->fix, backend->name, "%s", report->why);
-    } else if (kn_ahead_wants_child(runtime, backend, remembered)) {
+    } else if (kn_ahead_wants_child(runtime, backend, remembered) &&
+               !begin_unseen(runtime, backend, &unseen)) {
         status = ask_child(runtime, backend, driver, report, diag);
     }
     if (remembered) {
         kn_text_put(driver->left_out, sizeof(driver->left_out), known.left_out);
     }
     kn_recall_deinit(&known);
-    return status == KILN_OK ? kn_driver_open(driver, backend, runtime->cache, report, diag)
-                             : status;
+    const bool opened = status == KILN_OK;
+    if (opened) {
+        status = kn_driver_open(driver, backend, runtime->cache, report, diag);
+    }
+    if (unseen.begun && opened) {
+        kn_cache_load_end(runtime->cache, &unseen.key, &unseen.load);
+    } else if (unseen.begun) {
+        kn_cache_load_cancel(runtime->cache, &unseen.load);
+    }
+    return status;
 }
 
 kiln_status kn_probe_open(kiln_runtime *runtime, const kiln_backend *backend, bool unknown,

@@ -33,6 +33,7 @@ static const option_row rows[] = {
     ROW("KILN_TRACE", OPTION_TEXT, trace),
     ROW("KILN_UNTUNED", OPTION_BOOL, untuned),
     ROW("KILN_FRESH_PROBE", OPTION_BOOL, fresh_probe),
+    ROW("KILN_TRUST", OPTION_TEXT, trust),
 };
 
 /* `options` holds usable defaults in any case. */
@@ -60,6 +61,7 @@ static kiln_status read_environment(kiln_runtime_options *options, kiln_diag *di
         if (first != KILN_OK) {
             options->backend = NULL;
             options->backend_path = NULL;
+            options->trust = NULL;
         }
     }
     return first;
@@ -83,13 +85,21 @@ static const char *origin_of(const option_row *row, const char *value)
     return set == value ? row->variable : row->field;
 }
 
+static kiln_status check_names(const option_row *row, const char *names, kiln_diag *diag)
+{
+    if (names == NULL || kn_request_sound(names)) {
+        return KILN_OK;
+    }
+    return kiln_diag_set(diag, KILN_E_INVALID, "give names like opencl,cpu", origin_of(row, names),
+                         "\"%s\" is not a comma-separated list of backend names", names);
+}
+
 kiln_status kn_options_check(const kiln_runtime_options *options, kiln_diag *diag)
 {
-    if (options->backend != NULL && !kn_request_sound(options->backend)) {
-        return kiln_diag_set(diag, KILN_E_INVALID, "give names like opencl,cpu",
-                             origin_of(&rows[0], options->backend),
-                             "\"%s\" is not a comma-separated list of backend names",
-                             options->backend);
+    kiln_status status = check_names(&rows[0], options->backend, diag);
+    status = status == KILN_OK ? check_names(&rows[7], options->trust, diag) : status;
+    if (status != KILN_OK) {
+        return status;
     }
     const char *path = options->backend_path;
     while (path != NULL && *path != '\0') {

@@ -3,7 +3,8 @@
  * The functions are in cache.c, but for cache_options.c (the defaults), cache_exit.c (enlist,
  * delist), contains.c (glance, reread, count), cache_admin.c (need_disk, drop), pins.c
  * (flush_rarely, stamp), misses.c (count_miss), bypass.c (count_bypass), load_watch.c
- * (load_begin, load_end), get_or_compile.c (get_or_make) and turn.c (turn_begin, turn_end). */
+ * (load_begin, open_begin, load_end, load_cancel), get_or_compile.c (get_or_make) and turn.c
+ * (turn_begin, turn_end). */
 #ifndef KILN_STORE_CACHE_H
 #define KILN_STORE_CACHE_H
 
@@ -135,6 +136,11 @@ kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *dia
 bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *what,
                          kn_load *out_load);
 void kn_cache_load_end(kiln_cache *cache, const kiln_key *key, const kn_load *load);
+/* The same around a driver that is opened unseen, under a key for what surrounds it. False: an
+ * earlier opening did not end. In either case load_end comes after it, or load_cancel where it was
+ * not opened: then nothing that is known of it changes. */
+bool kn_cache_open_begin(kiln_cache *cache, const kiln_key *key, kn_load *out_load);
+void kn_cache_load_cancel(kiln_cache *cache, const kn_load *load);
 /* Opens the table that loads are noted in, for a caller who can see them coming: it takes 60 us,
  * which nobody notices next to a driver that is being opened. The first load does it otherwise. */
 void kn_cache_load_prepare(kiln_cache *cache);

@@ -42,6 +42,23 @@ bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *wha
     return false;
 }
 
+bool kn_cache_open_begin(kiln_cache *cache, const kiln_key *key, kn_load *out_load)
+{
+    *out_load = (kn_load){.cell = 0};
+    kn_cache_check_fork(cache);
+    kn_loads *loads = atomic_load(&cache->loads);
+    loads = loads != NULL ? loads : open_loads(cache, false);
+    return loads == NULL || (kn_loads_begin(loads, key, out_load) && !out_load->suspect);
+}
+
+void kn_cache_load_cancel(kiln_cache *cache, const kn_load *load)
+{
+    kn_loads *loads = atomic_load(&cache->loads);
+    if (loads != NULL && !kn_fork_noticed(&cache->guard)) {
+        kn_loads_cancel(loads, load);
+    }
+}
+
 void kn_cache_load_end(kiln_cache *cache, const kiln_key *key, const kn_load *load)
 {
     kn_loads *loads = atomic_load(&cache->loads);

@@ -285,14 +285,20 @@ void kn_loads_end(kn_loads *loads, const kiln_key *key, const kn_load *load)
 {
     if (kn_shared_page_is_ready(loads->words)) {
         note_ended(loads, short_key(key));
-        if (load->cell != 0) {
-            kn_shared_word *cell = cell_at(loads->words, loads->slot, load->cell - 1);
-            atomic_store_explicit(&cell[CELL_KEY], 0, memory_order_release);
-        }
     }
-    if (load->cell != 0) {
-        atomic_store(&loads->threads[load->cell - 1], 0);
+    kn_loads_cancel(loads, load);
+}
+
+void kn_loads_cancel(kn_loads *loads, const kn_load *load)
+{
+    if (load->cell == 0) {
+        return;
     }
+    if (kn_shared_page_is_ready(loads->words)) {
+        kn_shared_word *cell = cell_at(loads->words, loads->slot, load->cell - 1);
+        atomic_store_explicit(&cell[CELL_KEY], 0, memory_order_release);
+    }
+    atomic_store(&loads->threads[load->cell - 1], 0);
 }
 
 void kn_loads_leave(kn_loads *loads)

@@ -34,6 +34,9 @@ typedef struct kn_load {
 bool kn_loads_begin(kn_loads *loads, const kiln_key *key, kn_load *out_load);
 void kn_loads_end(kn_loads *loads, const kiln_key *key, const kn_load *load);
 
+/* It was not loaded after all: what is known of it stays as it is. */
+void kn_loads_cancel(kn_loads *loads, const kn_load *load);
+
 /* The process ends in order: what other threads are loading now is not a driver's fault. */
 void kn_loads_leave(kn_loads *loads);
 

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sys/thread.h"
 #include "unit/core/rig.h"
@@ -17,11 +20,17 @@ static const char *const places[] = {NULL};
 static const kiln_probe_basis foreign_basis = {variables, places, true};
 static kiln_backend foreign;
 static atomic_uint opens;
+static bool opening_crashes;
+static const char *trusted; /* what the next starts trust */
 
 static kiln_status foreign_open(const kiln_host *host, void **out_instance,
                                 kiln_probe_report *report, kiln_diag *diag)
 {
     (void)atomic_fetch_add(&opens, 1u);
+    if (opening_crashes) {
+        (void)signal(SIGSEGV, SIG_DFL); /* whatever the test's runner has set */
+        (void)raise(SIGSEGV);
+    }
     return kn_fake_open(host, out_instance, report, diag);
 }
 
@@ -74,6 +83,8 @@ static int setup(void **state)
     rig *r = *state;
     (void)setenv("KILN_LIBEXEC", r->folder, 1);
     atomic_store(&opens, 0);
+    opening_crashes = false;
+    trusted = NULL;
     return result;
 }
 
@@ -102,6 +113,7 @@ static void begin_start(start *s, const rig *r, uint32_t probe_ms, bool fresh)
     options.cache = s->cache;
     options.probe_ms = probe_ms;
     options.fresh_probe = fresh;
+    options.trust = trusted;
     s->status = kiln_runtime_create(&options, &s->runtime, &s->why);
     free(root);
 }
@@ -261,6 +273,86 @@ static void a_word_holds_for_its_surroundings_alone(void **state)
     assert_int_equal(children(r), 2);
 }
 
+/* --- who trusts ------------------------------------------------------------------------------- */
+
+static void a_trusted_driver_is_opened_without_a_child(void **state)
+{
+    const rig *r = *state;
+    char why[1024];
+    make_helper(r, "kill -SEGV $$\n");
+    trusted = "cuda,foreign";
+    for (unsigned i = 1; i <= 2; i++) {
+        assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
+        assert_int_equal(children(r), 0);
+        assert_int_equal(atomic_load(&opens), i);
+    }
+}
+
+static void trust_in_another_is_not_trust_in_this(void **state)
+{
+    const rig *r = *state;
+    char why[1024];
+    make_helper(r, READY);
+    trusted = "cuda,vulkan";
+    assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
+    assert_int_equal(children(r), 1);
+}
+
+/* A process that trusts, and is taken along. */
+static void crash_in_an_opening(const rig *r)
+{
+    const pid_t child = fork();
+    int status = 0;
+    assert_true(child >= 0);
+    if (child == 0) {
+        char why[1024];
+        const struct rlimit none = {0, 0};
+        (void)setrlimit(RLIMIT_CORE, &none);
+        opening_crashes = true;
+        (void)start_alone(r, 0, why, sizeof(why));
+        _exit(9);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+/* As it would by hand, and no more than that: the next start asks a child. */
+static void P1_a_trusted_driver_takes_one_process_along(void **state)
+{
+    const rig *r = *state;
+    char why[1024];
+    make_helper(r, "kill -SEGV $$\n");
+    trusted = "foreign";
+    crash_in_an_opening(r);
+    assert_int_equal(children(r), 0);
+    for (unsigned i = 1; i <= 2; i++) { /* a strict request asks again before it fails */
+        assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_E_UNAVAILABLE);
+        assert_non_null(strstr(why, "crashed its process with SIGSEGV"));
+        assert_int_equal(atomic_load(&opens), 0);
+        assert_int_equal(children(r), i);
+    }
+}
+
+/* One that was killed for another reason is trusted again when it has been opened once. */
+static void what_a_child_finds_good_is_trusted_again(void **state)
+{
+    const rig *r = *state;
+    char why[1024];
+    make_helper(r, READY);
+    trusted = "foreign";
+    crash_in_an_opening(r);
+    assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
+    assert_int_equal(children(r), 1);
+    assert_int_equal(atomic_load(&opens), 1);
+    char *root = kt_path(r->folder, "cache");
+    char *probes = kt_path(root, "probes");
+    kt_tmpdir_remove(probes); /* as if it had never been remembered */
+    free(root);
+    assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
+    assert_int_equal(children(r), 1);
+    assert_int_equal(atomic_load(&opens), 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, rig_teardown)
@@ -274,6 +366,10 @@ int main(void)
         TEST(what_may_be_put_right_is_asked_again),
         TEST(a_fresh_probe_asks_a_child_of_its_own),
         TEST(a_word_holds_for_its_surroundings_alone),
+        TEST(a_trusted_driver_is_opened_without_a_child),
+        TEST(trust_in_another_is_not_trust_in_this),
+        TEST(P1_a_trusted_driver_takes_one_process_along),
+        TEST(what_a_child_finds_good_is_trusted_again),
     };
     return cmocka_run_group_tests(tests, register_foreign, NULL);
 }
