@@ -16,6 +16,7 @@ enum {
     ERRORS_LIMIT = 64,      /* a lost context may answer for ever */
     FORMAT_MESA = 0x875F,
     MESA_HEADER = 32,
+    MESA_LENGTH = 24,
     CONTEXT_LOST = 0x0507,
 };
 
@@ -234,10 +235,16 @@ bool kn_gl_binary_is_sound(const kn_gl_facts *facts, uint32_t format, const void
     if (format != FORMAT_MESA) {
         return true;
     }
-    /* Version 0, a digest of driver and device, the size of what follows, its checksum. */
-    const unsigned char *bytes = (const unsigned char *)data;
-    return size > MESA_HEADER && kn_get_u32(bytes) == 0 &&
-           kn_get_u32(bytes + 24) <= size - MESA_HEADER;
+    if (size <= MESA_HEADER) {
+        return false;
+    }
+    /* Version 0, a digest of driver and device, the size of what follows, its checksum: numbers in
+     * this machine's byte order. */
+    uint32_t version = 0;
+    uint32_t length = 0;
+    memcpy(&version, data, sizeof(version));
+    memcpy(&length, (const unsigned char *)data + MESA_LENGTH, sizeof(length));
+    return version == 0 && length <= size - MESA_HEADER;
 }
 
 kiln_status kn_gl_load_binary(const kn_gl_api *gl, const kn_gl_facts *facts, GLuint program,

@@ -82,14 +82,32 @@ static uint32_t length_at(const reader *r, size_t at)
     return r->words[at] >> 16;
 }
 
-/* A literal string inside an instruction, cut to the field; false if it is not terminated there. */
-static bool read_string(const reader *r, size_t at, size_t end, char *field, size_t field_size)
+/* The lowest eight bits of a word are the first octet of a string, whatever the machine's byte
+ * order is. */
+static char octet_at(const reader *r, size_t at, size_t index)
 {
-    const char *text = (const char *)(r->words + at);
-    const size_t room = (end - at) * 4;
-    if (at >= end || memchr(text, '\0', room) == NULL) {
+    return (char)(r->words[at + index / 4] >> (8 * (index % 4)) & 0xff);
+}
+
+/* A literal string inside an instruction, cut to the field; false if it is not terminated there. */
+static bool read_string(const reader *r, size_t at, size_t end, char *field, size_t field_size,
+                        bool *out_cut)
+{
+    const size_t room = at < end ? (end - at) * 4 : 0;
+    size_t length = 0;
+    while (length < room && octet_at(r, at, length) != '\0') {
+        length++;
+    }
+    if (length == room) {
         return false;
     }
+    char text[KN_SPIRV_ENTRY_NAME + 1]; /* longer than any field, which cuts it */
+    *out_cut = length >= field_size;
+    length = length < sizeof(text) ? length : sizeof(text) - 1;
+    for (size_t i = 0; i < length; i++) {
+        text[i] = octet_at(r, at, i);
+    }
+    text[length] = '\0';
     kn_text_put(field, field_size, text);
     return true;
 }
@@ -155,10 +173,11 @@ static kiln_status note_entry(const reader *r, size_t at, uint32_t length, kn_sp
     }
     kn_spirv_entry *entry = &module->entries[module->entry_count];
     entry->id = r->words[at + 2];
-    if (!read_string(r, at + 3, at + length, entry->name, sizeof(entry->name))) {
+    bool cut = false;
+    if (!read_string(r, at + 3, at + length, entry->name, sizeof(entry->name), &cut)) {
         return refuse_module(r, "an entry point's name is damaged");
     }
-    if (strlen((const char *)(r->words + at + 3)) >= sizeof(entry->name)) {
+    if (cut) {
         return refuse_module(r, "an entry point's name is longer than 255 bytes");
     }
     module->entry_count++;
@@ -254,7 +273,8 @@ static uint32_t type_size(const reader *r, uint32_t id, char *name, size_t name_
 static void find_name(const reader *r, uint32_t id, char *field, size_t field_size)
 {
     const size_t at = id < r->bound ? r->ids[id].name_at : 0;
-    if (at == 0 || !read_string(r, at + 2, at + length_at(r, at), field, field_size)) {
+    bool cut = false; /* a message's name may be */
+    if (at == 0 || !read_string(r, at + 2, at + length_at(r, at), field, field_size, &cut)) {
         field[0] = '\0';
     }
 }
@@ -262,13 +282,14 @@ static void find_name(const reader *r, uint32_t id, char *field, size_t field_si
 /* Offset and name of a struct's member, which have instructions of their own. */
 static void find_member(const reader *r, uint32_t id, uint32_t index, kn_spirv_member *member)
 {
+    bool cut = false; /* a message's name may be */
     for (size_t at = HEADER_WORDS; at < r->count; at += length_at(r, at)) {
         const uint32_t length = length_at(r, at);
         if (length < 4 || r->words[at + 1] != id || r->words[at + 2] != index) {
             continue;
         }
         if (opcode_at(r, at) == OP_MEMBER_NAME) {
-            (void)read_string(r, at + 3, at + length, member->name, sizeof(member->name));
+            (void)read_string(r, at + 3, at + length, member->name, sizeof(member->name), &cut);
         } else if (opcode_at(r, at) == OP_MEMBER_DECORATE && length >= 5 &&
                    r->words[at + 3] == DECORATION_OFFSET) {
             member->offset = r->words[at + 4];

@@ -4,17 +4,23 @@
 #include <string.h>
 
 #include "backends/vulkan/spirv.h"
+#include "base/checked.h"
 #include "support/cmocka.h"
 #include "support/tmpdir.h"
 
 static char *module;
 static size_t module_size;
 
+/* The file has the byte order of the machine that made it; a driver takes its own machine's. */
 static int load(void **state)
 {
     (void)state;
     module = kt_file_read(KILN_SPIRV_MODULE, &module_size);
     assert_non_null(module);
+    for (size_t at = 0; at + 4 <= module_size; at += 4) {
+        const uint32_t word = kn_get_u32(module + at);
+        memcpy(module + at, &word, sizeof(word));
+    }
     return 0;
 }
 
@@ -114,7 +120,9 @@ static void put(words *w, uint32_t opcode, size_t count, const uint32_t *operand
 static void put_entry(words *w, uint32_t id, const char *name)
 {
     uint32_t operands[130] = {5, id};
-    memcpy(&operands[2], name, strlen(name));
+    for (size_t i = 0; name[i] != '\0'; i++) { /* the first octet is a word's lowest */
+        operands[2 + i / 4] |= (uint32_t)(unsigned char)name[i] << (8 * (i % 4));
+    }
     put(w, 15, 3 + strlen(name) / 4, operands);
 }
 
