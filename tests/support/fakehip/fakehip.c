@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "support/fakecuda/fakecuda.h"
 #include "support/lies.h"
 
@@ -356,22 +357,20 @@ HIP int hipEventElapsedTime(float *ms, CUevent start, CUevent stop)
 HIP int hipModuleLoadData(CUmodule *module, const void *image)
 {
     const unsigned char *bytes = image;
-    uint64_t at = 0;
-    uint64_t size = 0;
-    uint32_t flags = 0;
-    memcpy(&at, bytes + 40, sizeof(at));
-    memcpy(&flags, bytes + 48, sizeof(flags));
+    const uint64_t at = kn_get_u64(bytes + 40);
+    const uint32_t flags = kn_get_u32(bytes + 48);
     if (memcmp(bytes, "\177ELF", 4) != 0 || bytes[18] != 224 ||
         (flags & 0xff) != devices[current].mach || memcmp(bytes + at, "KHIP", 4) != 0) {
         return INVALID_KERNEL_FILE;
     }
-    memcpy(&size, bytes + at + 8, sizeof(size));
+    const uint64_t size = kn_get_u64(bytes + at + 8);
     char *copy = malloc(size + 16);
     if (copy == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     memcpy(copy, bytes + at, size + 16);
     memcpy(copy, "KCUB", 4);
+    memcpy(copy + 8, &size, sizeof(size)); /* as fakecuda.c reads it */
     begin();
     const int result = end(cuModuleLoadDataEx(module, copy, 0, NULL, NULL));
     free(copy);

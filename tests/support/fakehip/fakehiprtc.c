@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "backends/hip/processor.h"
+#include "base/checked.h"
 #include "support/fakecuda/hostcc.h"
 #include "support/lies.h"
 
@@ -140,16 +141,6 @@ static void put_kernels(bytes *to, const hostcc *unit)
 
 /* --- the code object -------------------------------------------------------------------------- */
 
-static void put_u32(unsigned char *to, uint32_t value)
-{
-    memcpy(to, &value, sizeof(value));
-}
-
-static void put_u64(unsigned char *to, uint64_t value)
-{
-    memcpy(to, &value, sizeof(value));
-}
-
 static uint32_t flags_of(const char *arch)
 {
     char processor[32];
@@ -171,10 +162,11 @@ static void make_code(program *of, const char *arch)
     char target[128];
     bytes made = {NULL, 0, 0};
     const uint64_t size = of->unit.object_size;
+    unsigned char length[8];
     memcpy(head, magic, sizeof(magic));
     head[18] = 224;
     head[32] = 64;
-    put_u32(head + 48, flags_of(arch));
+    kn_put_u32(head + 48, flags_of(arch));
     head[54] = 56;
     head[56] = 1;
     head[58] = 64;
@@ -190,14 +182,15 @@ static void make_code(program *of, const char *arch)
     put_kernels(&made, &of->unit);
     put_text(&made, "amdhsa.target");
     put_text(&made, target);
-    put_u32(made.data + HEADERS + 4, (uint32_t)(made.size - HEADERS - NOTE));
+    kn_put_u32(made.data + HEADERS + 4, (uint32_t)(made.size - HEADERS - NOTE));
     while (made.size % 8 != 0) {
         put(&made, "", 1);
     }
-    put_u64(made.data + 64 + 32, made.size - HEADERS);
-    put_u64(made.data + 40, made.size);
+    kn_put_u64(made.data + 64 + 32, made.size - HEADERS);
+    kn_put_u64(made.data + 40, made.size);
     put(&made, "KHIP\0\0\0\0", 8);
-    put(&made, &size, sizeof(size));
+    kn_put_u64(length, size);
+    put(&made, length, sizeof(length));
     put(&made, of->unit.object + HOSTCC_ROOM, size);
     of->code = (char *)made.data;
     of->code_size = made.size;

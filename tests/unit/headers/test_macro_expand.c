@@ -64,6 +64,7 @@ static kiln_status collect(void *user, kn_span name, bool quoted)
     return KILN_OK;
 }
 
+/* `doubt` of a name that varies begins with "*". */
 static void expect_as(bed *b, const char *text, const char *names, const char *doubt)
 {
     kn_strbuf found;
@@ -72,7 +73,11 @@ static void expect_as(bed *b, const char *text, const char *names, const char *d
     assert_int_equal(
         kn_macros_names(&b->macros, kn_span_of_text(text), b->trusted, collect, &found, &why),
         KILN_OK);
-    assert_string_equal(why.why, doubt);
+    if (doubt[0] == '*' && strlen(why.why) >= strlen(doubt + 1)) {
+        assert_string_equal(why.why + strlen(why.why) - strlen(doubt + 1), doubt + 1);
+    } else {
+        assert_string_equal(why.why, doubt);
+    }
     if (names != NULL) {
         assert_string_equal(kn_strbuf_text(&found), names);
     }
@@ -282,7 +287,8 @@ static void what_grows_without_end_is_a_doubt(void **state)
         strncat(options, more, sizeof options - strlen(options) - 1);
     }
     give_words(b, options);
-    expect_doubt(b, "X(A19)", "it takes too much memory");
+    /* Which step meets the limit depends on the machine's alignment of memory. */
+    expect_doubt(b, "X(A19)", "* takes too much memory");
     give_words(b, "-DI(x)=x");
     kn_strbuf deep;
     kn_strbuf_init(&deep, 0);

@@ -128,15 +128,20 @@ static void P5_a_missing_dependency_is_no_missing_library(void **state)
 
 static void P5_the_wrong_kind_of_file_is_named(void **state)
 {
-    unsigned char header[64] = {0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, EV_CURRENT};
+    union {
+        unsigned char bytes[64];
+        uint16_t fields[32]; /* in this machine's byte order: [8] the type, [9] the machine */
+    } header = {{0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, EV_CURRENT}};
     char *path = kt_path(*state, "libkiln-toy.so");
     const char *const names[] = {path, NULL};
     const char *const bare[] = {"libkiln-toy.so", NULL};
     kiln_diag diag = KILN_DIAG_INIT;
+    header.fields[8] = 1;
+    header.bytes[EI_DATA] = header.bytes[16] == 1 ? ELFDATA2LSB : ELFDATA2MSB;
     if (sizeof(void *) == 4) {
-        header[EI_CLASS] = ELFCLASS64;
+        header.bytes[EI_CLASS] = ELFCLASS64;
     }
-    kt_file_write(path, header, sizeof header);
+    kt_file_write(path, header.bytes, sizeof header);
     assert_int_equal(refuse(names, &diag), KILN_PROBE_LIBRARY_UNUSABLE);
     assert_says(&diag, path);
     assert_says(&diag, "32-bit");
@@ -146,10 +151,10 @@ static void P5_the_wrong_kind_of_file_is_named(void **state)
     assert_says(&diag, path);
     (void)unsetenv("LD_LIBRARY_PATH");
 
-    header[EI_CLASS] = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
-    header[16] = ET_DYN;
-    header[18] = EM_S390;
-    kt_file_write(path, header, sizeof header);
+    header.bytes[EI_CLASS] = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
+    header.fields[8] = ET_DYN;
+    header.fields[9] = EM_SPARCV9;
+    kt_file_write(path, header.bytes, sizeof header);
     assert_int_equal(refuse(names, &diag), KILN_PROBE_LIBRARY_UNUSABLE);
     assert_says(&diag, "another kind of processor");
 
