@@ -294,9 +294,12 @@ static kiln_status check_object(const job *j, const void *data, size_t size, kil
                              "include <kiln_kernel.h> and define one with KILN_KERNEL(name, ...)",
                              what, "the source has no kernel");
     }
-    if (!kn_cpu_toolchain_holds(j->toolchain)) {
+    const char *changed = kn_cpu_toolchain_change(j->toolchain);
+    if (changed != NULL) {
         return kiln_diag_set(diag, KILN_E_BUSY, "build again", what,
-                             "the C compiler was replaced during the compile");
+                             "the C compiler was replaced during the compile, or does not see the "
+                             "files that this process sees: %s",
+                             changed);
     }
     return KILN_OK;
 }

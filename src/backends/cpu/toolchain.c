@@ -194,31 +194,36 @@ static bool holds_at_its_path(const cpu_tool *tool, const path_walk *walk)
            kn_cpu_same_file(&facts, &tool->facts);
 }
 
-/* The walk is of this moment. */
-static bool toolchain_holds(const cpu_toolchain *toolchain, const path_walk *walk)
+/* The path of what is another now than it was; NULL: all is the same. The walk is of this moment. */
+static const char *find_toolchain_change(const cpu_toolchain *toolchain, const path_walk *walk)
 {
     for (size_t i = 0; i < toolchain->tool_count; i++) {
         const cpu_tool *tool = &toolchain->tools[i];
         if (!(tool->on_path ? holds_on_path(tool, walk) : holds_at_its_path(tool, walk))) {
-            return false;
+            return tool->path;
         }
     }
     for (size_t i = 0; i < toolchain->absent_count; i++) {
         kn_file_facts facts;
         if (kn_file_stat(toolchain->absent[i], true, &facts, NULL) != KILN_MISS) {
-            return false;
+            return toolchain->absent[i];
         }
     }
-    return true;
+    return NULL;
 }
 
-bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain)
+static bool toolchain_holds(const cpu_toolchain *toolchain, const path_walk *walk)
+{
+    return find_toolchain_change(toolchain, walk) == NULL;
+}
+
+const char *kn_cpu_toolchain_change(const cpu_toolchain *toolchain)
 {
     path_walk walk;
     path_walk_init(&walk, "", false);
-    const bool same = toolchain_holds(toolchain, &walk);
+    const char *changed = find_toolchain_change(toolchain, &walk);
     path_walk_deinit(&walk);
-    return same;
+    return changed;
 }
 
 void kn_cpu_tools_init(cpu_tools *tools, const kiln_host *host)

@@ -65,8 +65,9 @@ kiln_status kn_cpu_toolchain_get(cpu_tools *tools, const cpu_toolchain **out_too
 /* Reads the memo of an earlier process, if there is one; asks nobody and checks nothing. For when
  * the device is opened: each build checks it all the same. */
 void kn_cpu_toolchain_recall(cpu_tools *tools);
-/* True if nothing it was made from has changed. A few microseconds. */
-bool kn_cpu_toolchain_holds(const cpu_toolchain *toolchain);
+/* The path of what is not as it was when the toolchain was asked; NULL: nothing has changed. A few
+ * microseconds. */
+const char *kn_cpu_toolchain_change(const cpu_toolchain *toolchain);
 
 /* --- made of several parts: toolchain.c, probe.c (asks), toolchain_memo.c (text form) --------- */
 
