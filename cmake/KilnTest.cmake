@@ -7,11 +7,22 @@ if(NOT WIN32) # which makes its own
     pkg_check_modules(KILN_CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 endif()
 
-# kiln_emulate(NAME ...): the programs that these tests start run under QEMU, too, as they do themselves.
+# kiln_emulate(NAME ...): the programs that these tests start run under QEMU, too, as they do themselves. "cc" is the
+# cross compiler, which runs outside of it.
 set(KILN_EMULATED "")
 if(KILN_MACHINE)
+    set(tools ${PROJECT_BINARY_DIR}/tools)
+    file(MAKE_DIRECTORY ${tools})
+    foreach(row cc:gcc gcc:gcc c++:g++ g++:g++ as:as ld:ld)
+        string(REPLACE ":" ";" row ${row})
+        list(GET row 0 name)
+        list(GET row 1 program)
+        find_program(KILN_TOOL_${program} ${CMAKE_LIBRARY_ARCHITECTURE}-${program} REQUIRED)
+        file(CREATE_LINK ${KILN_TOOL_${program}} ${tools}/${name} SYMBOLIC)
+    endforeach()
     list(GET CMAKE_CROSSCOMPILING_EMULATOR 0 emulator)
-    set(KILN_EMULATED EMULATED_BY=${emulator} EMULATED_ROOT=${CMAKE_SYSROOT})
+    set(KILN_EMULATED EMULATED_BY=${emulator} EMULATED_ROOT=${KILN_EMULATED_ROOT}
+        "PATH=${tools}:$ENV{PATH}")
 endif()
 function(kiln_emulate)
     foreach(name ${ARGN})

@@ -19,4 +19,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
 set(ENV{PKG_CONFIG_LIBDIR}
     ${CMAKE_SYSROOT}/usr/lib/${machine}-linux-gnu/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
-set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/qemu-${machine}-static -L ${CMAKE_SYSROOT})
+set(KILN_EMULATED_ROOT ${CMAKE_SYSROOT}.run)
+set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/qemu-${machine}-static -L ${KILN_EMULATED_ROOT})

@@ -1,6 +1,6 @@
 #!/bin/sh
 # fetch_sysroot.sh ARCHITECTURE DIRECTORY: unpacks what kiln is built with on another architecture of
-# Debian's (arm64, s390x) into DIRECTORY. The packages are those of this machine's release, checked by apt's
+# Debian's (arm64, s390x) into DIRECTORY, and what its programs run with into DIRECTORY.run. The packages are those of this machine's release, checked by apt's
 # signatures; nothing is installed, and apt's own lists and architectures are left alone.
 set -eu
 [ $# -eq 2 ] || { echo "usage: $0 ARCHITECTURE DIRECTORY" >&2; exit 2; }
@@ -42,5 +42,11 @@ for package in "$work"/cache/archives/*.deb; do
 done
 # Programs, documents and settings of another machine are not looked for.
 rm -rf "$work/root/usr/bin" "$work/root/usr/sbin" "$work/root/bin" "$work/root/sbin" "$work/root/etc" "$work/root/usr/share/doc"
-rm -rf "$place"
+rm -rf "$place" "$place.run"
+# QEMU shows a process the files of a directory in the place of those of the same path. Headers are not among them:
+# the cross compiler, which runs outside of QEMU, would read other ones than kiln inside sees. Links in the place of
+# directories would not do: their targets hide what the machine has there.
+mkdir -p "$place.run/usr"
+cp -al "$work/root/lib" "$place.run/"
+cp -al "$work/root/usr/lib" "$work/root/usr/share" "$place.run/usr/"
 mv "$work/root" "$place"

@@ -1,5 +1,6 @@
 #include "unit/backends/cpu/rig.h"
 
+#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -193,4 +194,19 @@ char *rig_script(const char *folder, const char *name, const char *text)
     kt_file_write(path, text, strlen(text));
     assert_int_equal(chmod(path, 0755), 0);
     return path;
+}
+
+size_t rig_loaded_size(const kn_artifact *artifact)
+{
+    const unsigned char *data = artifact->base.data;
+    Elf64_Ehdr header;
+    Elf64_Phdr program;
+    size_t end = 0;
+    memcpy(&header, data, sizeof(header));
+    for (size_t i = 0; i < header.e_phnum; i++) {
+        memcpy(&program, data + header.e_phoff + i * sizeof(program), sizeof(program));
+        const size_t own = program.p_offset + program.p_filesz;
+        end = program.p_type == PT_LOAD && own > end ? own : end;
+    }
+    return end;
 }
