@@ -31,7 +31,7 @@ file(GLOB zstd_files RELATIVE ${zstd} ${zstd}/common/*.c ${zstd}/compress/*.c ${
 kiln_foreign_library(zstd ${zstd} ${zstd_files})
 target_compile_definitions(kiln_zstd PRIVATE ZSTD_DISABLE_ASM)
 
-kiln_foreign_library(xxhash ${KILN_SOURCES}/xxhash xxhash.c)
+set(KILN_XXHASH_INCLUDE_DIRS ${KILN_SOURCES}/xxhash)
 
 kiln_foreign_library(cmocka ${KILN_SOURCES}/cmocka/src cmocka.c)
 target_include_directories(kiln_cmocka SYSTEM PUBLIC ${KILN_SOURCES}/cmocka/include)

@@ -23,7 +23,7 @@ for program in "$tree"/bin/* "$tree"/libexec/kiln/*; do
     ldd "$program" | awk '/=> \// { print $1, $3 }'
 done | sort -u | while read -r name path; do
     case $name in
-    libxxhash* | libzstd* | libjansson* | libnettle* | libcmocka*) cp -L "$path" "$tree/lib/$name" ;;
+    libzstd* | libjansson* | libnettle* | libcmocka*) cp -L "$path" "$tree/lib/$name" ;;
     esac
 done
 # A remote, for benchmarks: hiredis goes next to the client, Redis itself with all that it links.

@@ -147,13 +147,16 @@ static void x86_names(kn_processor *processor)
     }
 }
 
-bool kn_processor_has_avx512f(void)
+kn_vectors kn_processor_vectors(void)
 {
 #ifdef KN_LIBC_ASKED
-    return CPU_FEATURE_ACTIVE(AVX512F);
+    const bool has_512 = CPU_FEATURE_ACTIVE(AVX512F);
+    const bool has_256 = CPU_FEATURE_ACTIVE(AVX2);
 #else
-    return __builtin_cpu_supports("avx512f");
+    const bool has_512 = __builtin_cpu_supports("avx512f");
+    const bool has_256 = __builtin_cpu_supports("avx2");
 #endif
+    return has_512 ? KN_VECTORS_512 : has_256 ? KN_VECTORS_256 : KN_VECTORS_PLAIN;
 }
 
 void kn_processor_describe(kn_processor *out_processor)

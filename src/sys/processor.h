@@ -75,7 +75,14 @@ uint64_t kn_processor_memory(void);
 
 void kn_processor_describe(kn_processor *out_processor);
 
-/* Cheap: for code that chooses by it at each call. On x86-64 only. */
-bool kn_processor_has_avx512f(void);
+/* The widest vectors that code may use here. Cheap: for code that chooses by it at each call. On
+ * x86-64 only. */
+typedef enum kn_vectors {
+    KN_VECTORS_PLAIN, /* what each processor of the architecture has */
+    KN_VECTORS_256,   /* AVX2 */
+    KN_VECTORS_512,   /* AVX-512F */
+} kn_vectors;
+
+kn_vectors kn_processor_vectors(void);
 
 #endif

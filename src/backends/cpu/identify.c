@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "backends/cpu/object.h"

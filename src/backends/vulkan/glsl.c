@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "backends/vulkan/glsl_version.h"

@@ -1,43 +1,28 @@
-/* XXH3-128 through libxxhash, by its run-time dispatch where the library has one: the plain entry
- * point is the SSE2 build, three times slower than what the processor can do. Entries that lie in
- * one piece, which is every one that is read, go through a build of our own for the widest vectors.
- */
-#define XXH_STATIC_LINKING_ONLY
+/* XXH3-128 by the build for the widest vectors that the processor has: the plain one, which is SSE2
+ * on x86-64, takes three times as long as the processor needs. */
 #include "store/format/checksum.h"
 
-#ifdef KILN_XXH_DISPATCH
-#include <xxh_x86dispatch.h>
-#else
-#include <xxhash.h>
-#define XXH3_128bits_dispatch XXH3_128bits
-#define XXH3_128bits_update_dispatch XXH3_128bits_update
-#endif
-
+#include "store/format/checksum_build.h"
 #include "sys/processor.h"
+
+void kn_checksum_plain(const kn_span *parts, size_t count, unsigned char out[KN_CHECKSUM_SIZE])
+{
+    checksum_here(parts, count, out);
+}
 
 void kn_checksum(const kn_span *parts, size_t count, unsigned char out[KN_CHECKSUM_SIZE])
 {
-    XXH128_hash_t hash;
-#ifdef KILN_XXH_AVX512
-    if (count == 1 && kn_processor_has_avx512f()) {
-        kn_checksum_avx512(parts[0].data, parts[0].length, out);
+#ifdef KILN_CHECKSUM_X86
+    switch (kn_processor_vectors()) {
+    case KN_VECTORS_512:
+        kn_checksum_avx512(parts, count, out);
         return;
+    case KN_VECTORS_256:
+        kn_checksum_avx2(parts, count, out);
+        return;
+    case KN_VECTORS_PLAIN:
+        break;
     }
 #endif
-    if (count == 1) {
-        hash = XXH3_128bits_dispatch(parts[0].data, parts[0].length);
-    } else {
-        XXH3_state_t state;
-        /* Neither call fails with a valid state and valid pointers. */
-        (void)XXH3_128bits_reset(&state);
-        for (size_t i = 0; i < count; i++) {
-            if (parts[i].length > 0) {
-                (void)XXH3_128bits_update_dispatch(&state, parts[i].data, parts[i].length);
-            }
-        }
-        hash = XXH3_128bits_digest(&state);
-    }
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, hash);
-    memcpy(out, canonical.digest, KN_CHECKSUM_SIZE);
+    kn_checksum_plain(parts, count, out);
 }
