@@ -52,8 +52,9 @@ static void create_instance(kn_vk *vk, kiln_probe_report *report)
     const VkApplicationInfo application = {
         .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
         .pEngineName = "kiln",
-        /* 1.1 is the floor; a newer instance offers what newer devices have. */
-        .apiVersion = vk->api_version < VK_API_VERSION_1_3 ? vk->api_version : VK_API_VERSION_1_3,
+        /* The newest that is made use of; a loader from 1.1 on takes any, and is asked later which
+           it is. */
+        .apiVersion = VK_API_VERSION_1_3,
     };
     const VkInstanceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
@@ -106,6 +107,23 @@ static void list_devices(kn_vk *vk, kiln_probe_report *report)
                  vk->device_count == 1 ? "" : "s");
 }
 
+/* Asked after the instance is there: the loader reads its layers' manifests for the answer, in 800
+ * KB that it frees again, and glibc then takes the instance's own 800 KB from the heap, cleared. */
+static bool ask_loader_version(kn_vk *vk, kiln_probe_report *report)
+{
+    if (vk->fn.vkEnumerateInstanceVersion(&vk->api_version) != VK_SUCCESS ||
+        vk->api_version < VK_API_VERSION_1_1) {
+        answer_probe(report, KILN_PROBE_DRIVER_TOO_OLD,
+                     "install a Vulkan loader of version 1.1 or newer",
+                     "the loader offers Vulkan 1.0 only");
+        return false;
+    }
+    kn_text_putf(report->version, sizeof(report->version), "%u.%u.%u",
+                 VK_API_VERSION_MAJOR(vk->api_version), VK_API_VERSION_MINOR(vk->api_version),
+                 VK_API_VERSION_PATCH(vk->api_version));
+    return true;
+}
+
 static void open_loader(kn_vk *vk, kiln_probe_report *report)
 {
     kiln_diag diag = KILN_DIAG_INIT;
@@ -131,16 +149,6 @@ static void open_loader(kn_vk *vk, kiln_probe_report *report)
                      "install a Vulkan loader of version 1.1 or newer", why);
         return;
     }
-    if (vk->fn.vkEnumerateInstanceVersion(&vk->api_version) != VK_SUCCESS ||
-        vk->api_version < VK_API_VERSION_1_1) {
-        answer_probe(report, KILN_PROBE_DRIVER_TOO_OLD,
-                     "install a Vulkan loader of version 1.1 or newer",
-                     "the loader offers Vulkan 1.0 only");
-        return;
-    }
-    kn_text_putf(report->version, sizeof(report->version), "%u.%u.%u",
-                 VK_API_VERSION_MAJOR(vk->api_version), VK_API_VERSION_MINOR(vk->api_version),
-                 VK_API_VERSION_PATCH(vk->api_version));
     create_instance(vk, report);
     if (vk->instance == VK_NULL_HANDLE) {
         return;
@@ -150,7 +158,9 @@ static void open_loader(kn_vk *vk, kiln_probe_report *report)
         answer_probe(report, KILN_PROBE_SYMBOL_MISSING, "install a Vulkan 1.1 driver", missing);
         return;
     }
-    list_devices(vk, report);
+    if (ask_loader_version(vk, report)) {
+        list_devices(vk, report);
+    }
 }
 
 kiln_status kn_vk_open(const kiln_host *host, void **out_instance, kiln_probe_report *report,
