@@ -32,11 +32,10 @@ static void work_on(cpu_pool_job *job, uint32_t worker)
 
 static void worker_main(void *user)
 {
-    cpu_pool *pool = (cpu_pool *)user;
+    const cpu_pool_worker *self = (const cpu_pool_worker *)user;
+    cpu_pool *pool = self->pool;
     uint64_t seen = 0;
     kn_mutex_lock(&pool->mutex);
-    const uint32_t worker = ++pool->busy; /* number 0 is the caller */
-    kn_cond_signal(&pool->idle);
     for (;;) {
         while (!pool->ending && (pool->job == NULL || pool->generation == seen)) {
             kn_cond_wait(&pool->work, &pool->mutex);
@@ -48,7 +47,7 @@ static void worker_main(void *user)
         seen = pool->generation;
         pool->busy++;
         kn_mutex_unlock(&pool->mutex);
-        work_on(job, worker);
+        work_on(job, self->number);
         kn_mutex_lock(&pool->mutex);
         if (--pool->busy == 0) {
             kn_cond_signal(&pool->idle);
@@ -57,27 +56,20 @@ static void worker_main(void *user)
     kn_mutex_unlock(&pool->mutex);
 }
 
-/* Under `turn`. Each thread takes its number (from `busy`) before the next one starts; fewer
- * threads than wanted are fine. */
+/* Under `turn`. Nobody waits until they run: one that comes late misses this job. Fewer threads
+ * than wanted are fine. */
 static void start_threads(cpu_pool *pool)
 {
     pool->tried = true;
-    if (pool->wanted == 0) {
-        return;
-    }
-    pool->threads = (kn_thread **)calloc(pool->wanted, sizeof(kn_thread *));
-    kn_mutex_lock(&pool->mutex);
-    while (pool->threads != NULL && pool->started < pool->wanted) {
-        if (kn_thread_start(worker_main, pool, &pool->threads[pool->started], NULL) != KILN_OK) {
+    pool->workers = (cpu_pool_worker *)calloc(pool->wanted, sizeof(*pool->workers));
+    while (pool->workers != NULL && pool->started < pool->wanted) {
+        cpu_pool_worker *worker = &pool->workers[pool->started];
+        *worker = (cpu_pool_worker){.pool = pool, .number = pool->started + 1};
+        if (kn_thread_start(worker_main, worker, &worker->thread, NULL) != KILN_OK) {
             break;
         }
         pool->started++;
-        while (pool->busy < pool->started) {
-            kn_cond_wait(&pool->idle, &pool->mutex);
-        }
     }
-    pool->busy = 0;
-    kn_mutex_unlock(&pool->mutex);
 }
 
 void kn_cpu_pool_run(cpu_pool *pool, cpu_piece_fn *run, void *user, size_t total)
@@ -122,9 +114,9 @@ void kn_cpu_pool_deinit(cpu_pool *pool)
     kn_cond_broadcast(&pool->work);
     kn_mutex_unlock(&pool->mutex);
     for (uint32_t i = 0; i < pool->started; i++) {
-        kn_thread_join(pool->threads[i]);
+        kn_thread_join(pool->workers[i].thread);
     }
-    free(pool->threads);
+    free(pool->workers);
     kn_cond_deinit(&pool->idle);
     kn_cond_deinit(&pool->work);
     kn_mutex_deinit(&pool->mutex);

@@ -23,6 +23,12 @@ typedef struct cpu_pool_job {
     atomic_size_t taken; /* pieces given out */
 } cpu_pool_job;
 
+typedef struct cpu_pool_worker {
+    struct cpu_pool *pool;
+    uint32_t number; /* 0 is the caller's */
+    kn_thread *thread;
+} cpu_pool_worker;
+
 typedef struct cpu_pool {
     kn_mutex turn; /* one job at a time */
     kn_mutex mutex;
@@ -35,7 +41,7 @@ typedef struct cpu_pool {
     uint32_t started;
     bool tried;
     bool ending;
-    kn_thread **threads;
+    cpu_pool_worker *workers;
 } cpu_pool;
 
 void kn_cpu_pool_init(cpu_pool *pool, uint32_t processors);
