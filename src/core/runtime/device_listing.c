@@ -16,8 +16,8 @@ static const char creating[] = "creating a runtime"; /* what fails without memor
 kiln_probe_report *kn_listing_report(kiln_runtime *runtime, const char *backend)
 {
     for (size_t i = 0; i < runtime->report_count; i++) {
-        if (strcmp(runtime->reports[i].backend, backend) == 0) {
-            return &runtime->reports[i];
+        if (strcmp(runtime->reports[i]->backend, backend) == 0) {
+            return runtime->reports[i];
         }
     }
     return NULL;
@@ -27,7 +27,9 @@ void kn_listing_add_report(kiln_runtime *runtime, const kiln_probe_report *repor
 {
     kiln_probe_report *at = kn_listing_report(runtime, report->backend);
     if (at == NULL && runtime->report_count < KN_REPORTS_MAX) {
-        at = &runtime->reports[runtime->report_count++];
+        at = (kiln_probe_report *)calloc(1, sizeof(*at));
+        runtime->reports[runtime->report_count] = at;
+        runtime->report_count += at != NULL; /* one that finds no room is left out */
     }
     if (at != NULL) {
         *at = *report;

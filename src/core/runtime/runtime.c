@@ -139,7 +139,7 @@ static kiln_status settle_unmet(kiln_runtime *runtime, kiln_diag *diag)
     kiln_status status = kiln_runtime_select(runtime, NULL, 0, &device, &why);
     runtime->strict = strict;
     for (size_t i = 0; i < runtime->report_count; i++) {
-        const kiln_probe_report *report = &runtime->reports[i];
+        const kiln_probe_report *report = runtime->reports[i];
         size_t used = strlen(why.why);
         if (report->outcome != KILN_PROBE_READY &&
             kn_request_position(runtime->backend, report->backend) != SIZE_MAX) {
@@ -338,6 +338,9 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
     kn_cond_deinit(&runtime->adopted);
     kn_mutex_deinit(&runtime->drivers_mutex);
     kn_mutex_deinit(&runtime->mutex);
+    for (size_t i = 0; i < runtime->report_count; i++) {
+        free(runtime->reports[i]);
+    }
     free(runtime->summary);
     free(runtime->backend_path);
     free(runtime->trust);
@@ -386,7 +389,7 @@ size_t kiln_runtime_report_count(const kiln_runtime *runtime)
 
 const kiln_probe_report *kiln_runtime_report(const kiln_runtime *runtime, size_t index)
 {
-    return index < runtime->report_count ? &runtime->reports[index] : NULL;
+    return index < runtime->report_count ? runtime->reports[index] : NULL;
 }
 
 size_t kiln_runtime_device_count(const kiln_runtime *runtime)

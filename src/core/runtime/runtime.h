@@ -53,7 +53,7 @@ struct kiln_runtime {
     kn_mutex drivers_mutex; /* opening one later, for kiln_compile */
     kn_driver *drivers[KN_DRIVERS_MAX];
     size_t driver_count;
-    kiln_probe_report reports[KN_REPORTS_MAX];
+    kiln_probe_report *reports[KN_REPORTS_MAX]; /* 2 KB each, and most runtimes have one or two */
     size_t report_count;
     struct kn_ahead *ahead; /* while backends are listed: probe_ahead.h */
     kiln_device **devices;  /* best first */

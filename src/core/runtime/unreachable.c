@@ -316,7 +316,7 @@ static kiln_status run_search(search *s)
     kiln_cache *cache = s->runtime->cache;
     kiln_status status = kn_cache_need_disk(cache, !s->options.dry_run, s->diag);
     for (size_t i = 0; i < s->runtime->report_count && status == KILN_OK; i++) {
-        status = add_backend(s, &s->runtime->reports[i]);
+        status = add_backend(s, s->runtime->reports[i]);
     }
     if (status == KILN_OK) {
         status = kiln_cache_walk(cache, NULL, take_key, s, s->diag);
