@@ -252,11 +252,24 @@ static data_number initial_element(const data_init *init, data_type type, size_t
     }
 }
 
+/* Writes the first element to all the others. */
+static void repeat_first(data_type type, size_t count, void *data)
+{
+    const size_t size = types[type].size;
+    for (size_t done = 1; done < count;) {
+        const size_t more = done < count - done ? done : count - done;
+        memcpy((unsigned char *)data + done * size, data, more * size);
+        done += more;
+    }
+}
+
 kiln_status data_generate(const data_init *init, data_type type, size_t count, void *data,
                           kiln_diag *diag)
 {
+    const bool alike = init->kind != DATA_RANGE && init->kind != DATA_RANDOM;
+    const size_t different = alike && count > 0 ? 1 : count;
     uint64_t state = init->seed;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < different; i++) {
         data_number number = initial_element(init, type, i, &state);
         if (!data_put(type, data, i, number)) {
             return kiln_diag_set(diag, KILN_E_INVALID, NULL, "initial values",
@@ -264,6 +277,7 @@ kiln_status data_generate(const data_init *init, data_type type, size_t count, v
                                  i);
         }
     }
+    repeat_first(type, alike ? count : 0, data);
     return KILN_OK;
 }
 

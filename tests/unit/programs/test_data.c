@@ -80,6 +80,29 @@ static void numbers_are_read_strictly(void **state)
     }
 }
 
+static void filled_values_are_all_there(void **state)
+{
+    enum { MOST = 1000, GUARD = 0x5A };
+    static const size_t counts[] = {0, 1, 2, 3, 7, MOST};
+    const data_init inits[] = {{.kind = DATA_ZERO}, {.kind = DATA_FILL, .a = data_of_integer(3)}};
+    unsigned char values[MOST * 8 + 1];
+    (void)state;
+    for (unsigned type = 0; type < DATA_TYPE_COUNT; type++) {
+        for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+            for (size_t k = 0; k < 2; k++) {
+                const size_t end = counts[n] * data_type_size((data_type)type);
+                memset(values, GUARD, sizeof(values));
+                assert_int_equal(data_generate(&inits[k], (data_type)type, counts[n], values, NULL),
+                                 KILN_OK);
+                for (size_t i = 0; i < counts[n]; i++) {
+                    assert_true(data_get((data_type)type, values, i) == (k == 0 ? 0.0 : 3.0));
+                }
+                assert_int_equal(values[end], GUARD);
+            }
+        }
+    }
+}
+
 static void generated_values_stay_the_same(void **state)
 {
     (void)state;
@@ -160,6 +183,7 @@ int main(void)
         cmocka_unit_test(halves_are_rounded_to_even),
         cmocka_unit_test(types_hold_what_they_can),
         cmocka_unit_test(numbers_are_read_strictly),
+        cmocka_unit_test(filled_values_are_all_there),
         cmocka_unit_test(generated_values_stay_the_same),
         cmocka_unit_test(random_integers_reach_both_ends),
         cmocka_unit_test(what_does_not_fit_is_refused),
