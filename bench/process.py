@@ -8,9 +8,10 @@ sample is a process, the ways take turns, medians with smallest and largest. `re
 on standard output; `process`: until the process has gone; `processor`: of the process and its children, `to the
 result` without what comes after it (closing, and binaries that are read late; `kiln run` does not say).
 Warm: kiln's cache, and the driver's own, as earlier starts of that way left them. Cold: all empty.
+Each program launches once, and destroys what it made before it ends.
 `--count` counts millions of instructions of user space instead, by valgrind's cachegrind; cold those of children, too.
 `--crowd N`: N processes on libkiln at once, cold, with one cache, and one alone, taking turns.
-BUILD is a build directory, or a tree of scripts/gpu_tree.sh; with `--old` the libkiln of another one takes its turn, too."""
+BUILD is a build directory, or a tree of scripts/gpu_tree.sh; with `--old` libkiln and `kiln` of another one take turns, too."""
 import argparse
 import os
 import re
@@ -86,12 +87,18 @@ def program_on_libkiln(build):
     return str(build / ("bin" if tree else "bench") / "by_kiln")
 
 
+def the_command(build):
+    tree = (build / "bin" / "by_kiln").exists()
+    return str(build / ("bin" if tree else "programs/kiln") / "kiln")
+
+
 class Bench:
     def __init__(self, build, work, old=None):
         self.work = work
         tree = (build / "bin" / "by_kiln").exists()
         self.old = program_on_libkiln(old) if old else None
-        self.kiln = str(build / ("bin" if tree else "programs/kiln") / "kiln")
+        self.old_kiln = the_command(old) if old else None
+        self.kiln = the_command(build)
         self.by_kiln = program_on_libkiln(build)
         self.by_hand = str(build / ("bin" if tree else "bench") / "by_hand")
         libexec = build / ("" if tree else "programs") / "libexec" / "kiln"
@@ -102,7 +109,7 @@ class Bench:
         entry = "main" if backend in ("vulkan", "opengl") else "matmul"
         binary = str(self.work / f"{backend}.bin")
         run = [self.kiln, "run", kernel, "-b", backend, "--strict", "--entry", entry, "--global", "64x64",
-               "--local", "8x8", "-n", "1", "--no-check"]
+               "--local", "8x8", "-n", "0", "--no-check"]
         for arg in ("in:f32:4096=fill:1", "in:f32:4096=fill:1", "out:f32:4096", "value:i32=64"):
             run += ["--arg", arg]
         hand = [self.by_hand, backend, state, kernel if state == "cold" and backend == "cuda" else binary]
@@ -113,6 +120,7 @@ class Bench:
             ways["libkiln, KILN_TRUST"] = ["/usr/bin/env", f"KILN_TRUST={backend}", self.by_kiln, backend, kernel, entry]
         if self.old:
             ways["libkiln, old"] = [self.old, backend, kernel, entry]
+            ways["kiln run, old"] = [self.old_kiln, *run[1:]]
         return ways
 
     def prepare(self, backend):

@@ -19,6 +19,10 @@ extern const char warm_glsl_text[];
 bool warm_vulkan_by_hand(const char *path);
 bool warm_opengl_by_hand(const char *path);
 bool warm_opengl_export(const char *path);
+/* Destroy what the last of them has made, as a program on kiln does. */
+void warm_opencl_destroy(void);
+void warm_vulkan_destroy(void);
+void warm_opengl_destroy(void);
 
 /* From source by the driver's own calls, and with kiln_opencl_build_program in their place; print
  * the same. Vulkan's source is the SPIR-V in `path`.spv. */

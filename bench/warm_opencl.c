@@ -33,7 +33,12 @@ const char warm_opencl_text[] =
     X(clSetKernelArg)                                                                              \
     X(clCreateBuffer)                                                                              \
     X(clEnqueueNDRangeKernel)                                                                      \
-    X(clEnqueueReadBuffer)
+    X(clEnqueueReadBuffer)                                                                         \
+    X(clReleaseMemObject)                                                                          \
+    X(clReleaseKernel)                                                                             \
+    X(clReleaseProgram)                                                                            \
+    X(clReleaseCommandQueue)                                                                       \
+    X(clReleaseContext)
 
 static struct {
 #define X(name) __typeof__(&name) name;
@@ -58,6 +63,28 @@ static bool open_library(void)
     return whole;
 }
 
+/* What warm_opencl_destroy releases. */
+static struct {
+    cl_context context;
+    cl_command_queue queue;
+    cl_program program;
+    cl_mem x, y, z;
+    cl_kernel kernel;
+} made;
+
+void warm_opencl_destroy(void)
+{
+    if (made.kernel != NULL) {
+        (void)cl.clReleaseKernel(made.kernel);
+        (void)cl.clReleaseMemObject(made.x);
+        (void)cl.clReleaseMemObject(made.y);
+        (void)cl.clReleaseMemObject(made.z);
+        (void)cl.clReleaseProgram(made.program);
+        (void)cl.clReleaseCommandQueue(made.queue);
+        (void)cl.clReleaseContext(made.context);
+    }
+}
+
 /* The launch and the copy back; true if the result came. */
 static bool first_result(cl_context context, cl_command_queue queue, cl_program program)
 {
@@ -65,20 +92,25 @@ static bool first_result(cl_context context, cl_command_queue queue, cl_program 
     static float c[WARM_SIZE * WARM_SIZE];
     cl_int error = CL_SUCCESS;
     const cl_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR;
-    cl_mem x = cl.clCreateBuffer(context, flags, sizeof(a), a, &error);
-    cl_mem y = cl.clCreateBuffer(context, flags, sizeof(a), a, &error);
-    cl_mem z = cl.clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof(c), NULL, &error);
-    cl_kernel kernel = cl.clCreateKernel(program, "matmul", &error);
+    made.context = context;
+    made.queue = queue;
+    made.program = program;
+    made.x = cl.clCreateBuffer(context, flags, sizeof(a), a, &error);
+    made.y = cl.clCreateBuffer(context, flags, sizeof(a), a, &error);
+    made.z = cl.clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof(c), NULL, &error);
+    made.kernel = cl.clCreateKernel(program, "matmul", &error);
     const cl_int n = WARM_SIZE;
     const size_t global[2] = {WARM_SIZE, WARM_SIZE};
     const size_t local[2] = {WARM_GROUP, WARM_GROUP};
-    return error == CL_SUCCESS && cl.clSetKernelArg(kernel, 0, sizeof(x), &x) == CL_SUCCESS &&
-           cl.clSetKernelArg(kernel, 1, sizeof(y), &y) == CL_SUCCESS &&
-           cl.clSetKernelArg(kernel, 2, sizeof(z), &z) == CL_SUCCESS &&
-           cl.clSetKernelArg(kernel, 3, sizeof(n), &n) == CL_SUCCESS &&
-           cl.clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, NULL) ==
+    return error == CL_SUCCESS &&
+           cl.clSetKernelArg(made.kernel, 0, sizeof(made.x), &made.x) == CL_SUCCESS &&
+           cl.clSetKernelArg(made.kernel, 1, sizeof(made.y), &made.y) == CL_SUCCESS &&
+           cl.clSetKernelArg(made.kernel, 2, sizeof(made.z), &made.z) == CL_SUCCESS &&
+           cl.clSetKernelArg(made.kernel, 3, sizeof(n), &n) == CL_SUCCESS &&
+           cl.clEnqueueNDRangeKernel(queue, made.kernel, 2, NULL, global, local, 0, NULL, NULL) ==
                CL_SUCCESS &&
-           cl.clEnqueueReadBuffer(queue, z, CL_TRUE, 0, sizeof(c), c, 0, NULL, NULL) == CL_SUCCESS;
+           cl.clEnqueueReadBuffer(queue, made.z, CL_TRUE, 0, sizeof(c), c, 0, NULL, NULL) ==
+               CL_SUCCESS;
 }
 
 typedef struct ready {

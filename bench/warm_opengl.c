@@ -47,6 +47,8 @@ static const char text[] =
     X(PFNGLBUFFERDATAPROC, glBufferData)                                                           \
     X(PFNGLGETBUFFERSUBDATAPROC, glGetBufferSubData)                                               \
     X(PFNGLDISPATCHCOMPUTEPROC, glDispatchCompute)                                                 \
+    X(PFNGLDELETEBUFFERSPROC, glDeleteBuffers)                                                     \
+    X(PFNGLDELETEPROGRAMPROC, glDeleteProgram)                                                     \
     X(PFNGLMEMORYBARRIERPROC, glMemoryBarrier)
 
 static struct {
@@ -54,6 +56,17 @@ static struct {
     CALLS(X)
 #undef X
 } gl;
+
+/* What is destroyed at the end, and how. */
+static struct {
+    PFNEGLMAKECURRENTPROC make_current;
+    PFNEGLDESTROYCONTEXTPROC destroy_context;
+    PFNEGLRELEASETHREADPROC release_thread;
+    EGLDisplay display;
+    EGLContext context;
+    GLuint program;
+    GLuint buffers[3];
+} at;
 
 #define EGL(type, name)                                                                            \
     type name = NULL;                                                                              \
@@ -85,6 +98,8 @@ static bool make_ready(void)
     EGL(PFNEGLBINDAPIPROC, eglBindAPI)
     EGL(PFNEGLCREATECONTEXTPROC, eglCreateContext)
     EGL(PFNEGLMAKECURRENTPROC, eglMakeCurrent)
+    EGL(PFNEGLDESTROYCONTEXTPROC, eglDestroyContext)
+    EGL(PFNEGLRELEASETHREADPROC, eglReleaseThread)
     PFNEGLQUERYDEVICESEXTPROC query =
         (PFNEGLQUERYDEVICESEXTPROC)eglGetProcAddress("eglQueryDevicesEXT");
     PFNEGLGETPLATFORMDISPLAYEXTPROC display_of =
@@ -99,8 +114,13 @@ static bool make_ready(void)
             EGLContext context = eglCreateContext(display, NULL, EGL_NO_CONTEXT, wanted);
             current = context != EGL_NO_CONTEXT &&
                       eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context);
+            at.display = display;
+            at.context = context;
         }
     }
+    at.make_current = eglMakeCurrent;
+    at.destroy_context = eglDestroyContext;
+    at.release_thread = eglReleaseThread;
 #define X(type, name)                                                                              \
     gl.name = (type)eglGetProcAddress(#name);                                                      \
     current = current && gl.name != NULL;
@@ -147,14 +167,27 @@ bool warm_opengl_export(const char *path)
     return written;
 }
 
+/* The displays are the process's. */
+void warm_opengl_destroy(void)
+{
+    if (at.context == EGL_NO_CONTEXT) {
+        return;
+    }
+    gl.glDeleteBuffers(3, at.buffers);
+    gl.glDeleteProgram(at.program);
+    (void)at.make_current(at.display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+    (void)at.destroy_context(at.display, at.context);
+    (void)at.release_thread();
+}
+
 static bool first_result(GLuint program)
 {
     static float a[WARM_SIZE * WARM_SIZE];
     static float c[WARM_SIZE * WARM_SIZE];
-    GLuint buffers[3];
-    gl.glGenBuffers(3, buffers);
+    at.program = program;
+    gl.glGenBuffers(3, at.buffers);
     for (GLuint i = 0; i < 3; i++) {
-        gl.glBindBufferBase(GL_SHADER_STORAGE_BUFFER, i, buffers[i]);
+        gl.glBindBufferBase(GL_SHADER_STORAGE_BUFFER, i, at.buffers[i]);
         gl.glBufferData(GL_SHADER_STORAGE_BUFFER, sizeof(a), i < 2 ? a : NULL, GL_DYNAMIC_DRAW);
     }
     c[0] = -1;

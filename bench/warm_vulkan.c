@@ -57,7 +57,18 @@ const char warm_glsl_text[] =
     X(vkCmdDispatch)                                                                               \
     X(vkEndCommandBuffer)                                                                          \
     X(vkQueueSubmit)                                                                               \
-    X(vkQueueWaitIdle)
+    X(vkQueueWaitIdle)                                                                             \
+    X(vkDestroyDescriptorPool)                                                                     \
+    X(vkDestroyBuffer)                                                                             \
+    X(vkFreeMemory)                                                                                \
+    X(vkDestroyPipeline)                                                                           \
+    X(vkDestroyShaderModule)                                                                       \
+    X(vkDestroyPipelineCache)                                                                      \
+    X(vkDestroyPipelineLayout)                                                                     \
+    X(vkDestroyDescriptorSetLayout)                                                                \
+    X(vkDestroyCommandPool)                                                                        \
+    X(vkDestroyDevice)                                                                             \
+    X(vkDestroyInstance)
 
 static struct {
 #define X(name) PFN_##name name;
@@ -68,11 +79,43 @@ static struct {
 enum { BYTES = WARM_SIZE * WARM_SIZE * sizeof(float) };
 
 typedef struct ready {
+    VkInstance instance;
     VkPhysicalDevice physical;
     VkDevice device;
     VkQueue queue;
+    VkCommandPool pool;
     VkCommandBuffer commands;
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout layout;
+    VkPipelineCache cache;
+    VkShaderModule module;
+    VkPipeline pipeline;
+    VkBuffer buffers[3];
+    VkDeviceMemory memory;
+    VkDescriptorPool sets;
 } ready;
+
+static ready last; /* what measure made */
+
+void warm_vulkan_destroy(void)
+{
+    const ready *r = &last;
+    if (r->device != VK_NULL_HANDLE) {
+        vk.vkDestroyDescriptorPool(r->device, r->sets, NULL);
+        for (int i = 0; i < 3; i++) {
+            vk.vkDestroyBuffer(r->device, r->buffers[i], NULL);
+        }
+        vk.vkFreeMemory(r->device, r->memory, NULL);
+        vk.vkDestroyPipeline(r->device, r->pipeline, NULL);
+        vk.vkDestroyShaderModule(r->device, r->module, NULL);
+        vk.vkDestroyPipelineCache(r->device, r->cache, NULL);
+        vk.vkDestroyPipelineLayout(r->device, r->layout, NULL);
+        vk.vkDestroyDescriptorSetLayout(r->device, r->set_layout, NULL);
+        vk.vkDestroyCommandPool(r->device, r->pool, NULL);
+        vk.vkDestroyDevice(r->device, NULL);
+        vk.vkDestroyInstance(r->instance, NULL);
+    }
+}
 
 static bool open_library(void)
 {
@@ -103,11 +146,9 @@ static bool make_ready(ready *r)
                                        .queueCreateInfoCount = 1,
                                        .pQueueCreateInfos = &queue};
     VkQueueFamilyProperties families[32];
-    VkInstance instance = VK_NULL_HANDLE;
-    VkCommandPool pool = VK_NULL_HANDLE;
     uint32_t count = 1, family_count = 32;
-    if (vk.vkCreateInstance(&info, NULL, &instance) != VK_SUCCESS ||
-        vk.vkEnumeratePhysicalDevices(instance, &count, &r->physical) < 0 || count == 0) {
+    if (vk.vkCreateInstance(&info, NULL, &r->instance) != VK_SUCCESS ||
+        vk.vkEnumeratePhysicalDevices(r->instance, &count, &r->physical) < 0 || count == 0) {
         return false;
     }
     vk.vkGetPhysicalDeviceQueueFamilyProperties(r->physical, &family_count, families);
@@ -122,24 +163,21 @@ static bool make_ready(ready *r)
     vk.vkGetDeviceQueue(r->device, queue.queueFamilyIndex, 0, &r->queue);
     const VkCommandPoolCreateInfo pool_info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                                .queueFamilyIndex = queue.queueFamilyIndex};
-    if (vk.vkCreateCommandPool(r->device, &pool_info, NULL, &pool) != VK_SUCCESS) {
+    if (vk.vkCreateCommandPool(r->device, &pool_info, NULL, &r->pool) != VK_SUCCESS) {
         return false;
     }
     const VkCommandBufferAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = pool,
+        .commandPool = r->pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1};
     return vk.vkAllocateCommandBuffers(r->device, &allocate, &r->commands) == VK_SUCCESS;
 }
 
-static bool make_pipeline(const ready *r, const void *code, size_t code_size, const void *data,
-                          size_t size, VkDescriptorSetLayout *set, VkPipelineLayout *layout,
-                          VkPipeline *pipeline)
+static bool make_pipeline(ready *r, const void *code, size_t code_size, const void *data,
+                          size_t size)
 {
     VkDescriptorSetLayoutBinding bindings[3];
-    VkPipelineCache cache = VK_NULL_HANDLE;
-    VkShaderModule module = VK_NULL_HANDLE;
     for (uint32_t i = 0; i < 3; i++) {
         bindings[i] = (VkDescriptorSetLayoutBinding){i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1,
                                                      VK_SHADER_STAGE_COMPUTE_BIT, NULL};
@@ -152,7 +190,7 @@ static bool make_pipeline(const ready *r, const void *code, size_t code_size, co
     const VkPipelineLayoutCreateInfo layout_info = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
         .setLayoutCount = 1,
-        .pSetLayouts = set,
+        .pSetLayouts = &r->set_layout,
         .pushConstantRangeCount = 1,
         .pPushConstantRanges = &range};
     const VkPipelineCacheCreateInfo cache_info = {.sType =
@@ -163,20 +201,21 @@ static bool make_pipeline(const ready *r, const void *code, size_t code_size, co
                                                       VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                                   .codeSize = code_size,
                                                   .pCode = (const uint32_t *)code};
-    if (vk.vkCreateDescriptorSetLayout(r->device, &set_info, NULL, set) != VK_SUCCESS ||
-        vk.vkCreatePipelineLayout(r->device, &layout_info, NULL, layout) != VK_SUCCESS ||
-        vk.vkCreatePipelineCache(r->device, &cache_info, NULL, &cache) != VK_SUCCESS ||
-        vk.vkCreateShaderModule(r->device, &module_info, NULL, &module) != VK_SUCCESS) {
+    if (vk.vkCreateDescriptorSetLayout(r->device, &set_info, NULL, &r->set_layout) != VK_SUCCESS ||
+        vk.vkCreatePipelineLayout(r->device, &layout_info, NULL, &r->layout) != VK_SUCCESS ||
+        vk.vkCreatePipelineCache(r->device, &cache_info, NULL, &r->cache) != VK_SUCCESS ||
+        vk.vkCreateShaderModule(r->device, &module_info, NULL, &r->module) != VK_SUCCESS) {
         return false;
     }
     const VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                  .module = module,
+                  .module = r->module,
                   .pName = "main"},
-        .layout = *layout};
-    return vk.vkCreateComputePipelines(r->device, cache, 1, &info, NULL, pipeline) == VK_SUCCESS;
+        .layout = r->layout};
+    return vk.vkCreateComputePipelines(r->device, r->cache, 1, &info, NULL, &r->pipeline) ==
+           VK_SUCCESS;
 }
 
 static uint32_t mappable_memory(const ready *r, uint32_t allowed)
@@ -193,18 +232,17 @@ static uint32_t mappable_memory(const ready *r, uint32_t allowed)
     return i;
 }
 
-static bool make_buffers(const ready *r, VkBuffer *buffers, void **mapped)
+static bool make_buffers(ready *r, void **mapped)
 {
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                      .size = BYTES,
                                      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
     VkMemoryRequirements needs = {0};
-    VkDeviceMemory memory = VK_NULL_HANDLE;
     for (int i = 0; i < 3; i++) {
-        if (vk.vkCreateBuffer(r->device, &info, NULL, &buffers[i]) != VK_SUCCESS) {
+        if (vk.vkCreateBuffer(r->device, &info, NULL, &r->buffers[i]) != VK_SUCCESS) {
             return false;
         }
-        vk.vkGetBufferMemoryRequirements(r->device, buffers[i], &needs);
+        vk.vkGetBufferMemoryRequirements(r->device, r->buffers[i], &needs);
     }
     const VkDeviceSize step =
         (needs.size + needs.alignment - 1) / needs.alignment * needs.alignment;
@@ -212,40 +250,38 @@ static bool make_buffers(const ready *r, VkBuffer *buffers, void **mapped)
                                            .allocationSize = 3 * step,
                                            .memoryTypeIndex =
                                                mappable_memory(r, needs.memoryTypeBits)};
-    if (vk.vkAllocateMemory(r->device, &allocate, NULL, &memory) != VK_SUCCESS ||
-        vk.vkMapMemory(r->device, memory, 0, VK_WHOLE_SIZE, 0, mapped) != VK_SUCCESS) {
+    if (vk.vkAllocateMemory(r->device, &allocate, NULL, &r->memory) != VK_SUCCESS ||
+        vk.vkMapMemory(r->device, r->memory, 0, VK_WHOLE_SIZE, 0, mapped) != VK_SUCCESS) {
         return false;
     }
     for (uint32_t i = 0; i < 3; i++) {
-        (void)vk.vkBindBufferMemory(r->device, buffers[i], memory, i * step);
+        (void)vk.vkBindBufferMemory(r->device, r->buffers[i], r->memory, i * step);
     }
     memset(*mapped, 0, (size_t)(3 * step));
     return true;
 }
 
-static bool make_set(const ready *r, const VkBuffer *buffers, VkDescriptorSetLayout layout,
-                     VkDescriptorSet *set)
+static bool make_set(ready *r, VkDescriptorSet *set)
 {
     const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 3};
     const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                              .maxSets = 1,
                                              .poolSizeCount = 1,
                                              .pPoolSizes = &size};
-    VkDescriptorPool pool = VK_NULL_HANDLE;
     VkDescriptorBufferInfo places[3];
-    if (vk.vkCreateDescriptorPool(r->device, &info, NULL, &pool) != VK_SUCCESS) {
+    if (vk.vkCreateDescriptorPool(r->device, &info, NULL, &r->sets) != VK_SUCCESS) {
         return false;
     }
     const VkDescriptorSetAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-        .descriptorPool = pool,
+        .descriptorPool = r->sets,
         .descriptorSetCount = 1,
-        .pSetLayouts = &layout};
+        .pSetLayouts = &r->set_layout};
     if (vk.vkAllocateDescriptorSets(r->device, &allocate, set) != VK_SUCCESS) {
         return false;
     }
     for (int i = 0; i < 3; i++) {
-        places[i] = (VkDescriptorBufferInfo){buffers[i], 0, VK_WHOLE_SIZE};
+        places[i] = (VkDescriptorBufferInfo){r->buffers[i], 0, VK_WHOLE_SIZE};
     }
     const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                         .dstSet = *set,
@@ -256,22 +292,20 @@ static bool make_set(const ready *r, const VkBuffer *buffers, VkDescriptorSetLay
     return true;
 }
 
-static bool run(const ready *r, VkPipeline pipeline, VkPipelineLayout layout,
-                VkDescriptorSetLayout set_layout)
+static bool run(ready *r)
 {
-    VkBuffer buffers[3];
     void *mapped = NULL;
     VkDescriptorSet set = VK_NULL_HANDLE;
     const int n = WARM_SIZE;
     const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    if (!make_buffers(r, buffers, &mapped) || !make_set(r, buffers, set_layout, &set) ||
+    if (!make_buffers(r, &mapped) || !make_set(r, &set) ||
         vk.vkBeginCommandBuffer(r->commands, &begin) != VK_SUCCESS) {
         return false;
     }
-    vk.vkCmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-    vk.vkCmdBindDescriptorSets(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
-                               NULL);
-    vk.vkCmdPushConstants(r->commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(n), &n);
+    vk.vkCmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, r->pipeline);
+    vk.vkCmdBindDescriptorSets(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, r->layout, 0, 1, &set,
+                               0, NULL);
+    vk.vkCmdPushConstants(r->commands, r->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(n), &n);
     vk.vkCmdDispatch(r->commands, WARM_SIZE / WARM_GROUP, WARM_SIZE / WARM_GROUP, 1);
     (void)vk.vkEndCommandBuffer(r->commands);
     const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
@@ -289,13 +323,10 @@ static bool run(const ready *r, VkPipeline pipeline, VkPipelineLayout layout,
 /* With a library the SPIR-V is made by it, else it is in `path`.spv. */
 static bool measure(const char *path, bool with_data, const char *library)
 {
-    ready r = {0};
-    VkDescriptorSetLayout set = VK_NULL_HANDLE;
-    VkPipelineLayout layout = VK_NULL_HANDLE;
-    VkPipeline pipeline = VK_NULL_HANDLE;
+    ready *r = &last;
     char code_path[600];
     size_t size = 0, code_size = 0;
-    if (!open_library() || !make_ready(&r)) {
+    if (!open_library() || !make_ready(r)) {
         return false;
     }
     const double start = bench_now();
@@ -304,11 +335,11 @@ static bool measure(const char *path, bool with_data, const char *library)
     unsigned char *code = library != NULL ? warm_shaderc_compile(library, &code_size)
                                           : bench_read(code_path, &code_size);
     const bool made = (data != NULL || !with_data) && code != NULL &&
-                      make_pipeline(&r, code, code_size, data, size, &set, &layout, &pipeline);
+                      make_pipeline(r, code, code_size, data, size);
     const double loaded = bench_now();
     free(data);
     free(code);
-    if (!made || !run(&r, pipeline, layout, set)) {
+    if (!made || !run(r)) {
         return false;
     }
     printf("%.3f %.3f\n", (loaded - start) * 1e6, (bench_now() - start) * 1e6);

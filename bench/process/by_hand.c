@@ -26,6 +26,17 @@ static bool start_cold(const char *backend, const char *path, const char *librar
                                             : by_hand_cpu_cold(path);
 }
 
+static void destroy_all(const char *backend)
+{
+    if (strcmp(backend, "opencl") == 0) {
+        warm_opencl_destroy();
+    } else if (strcmp(backend, "vulkan") == 0) {
+        warm_vulkan_destroy();
+    } else if (strcmp(backend, "opengl") == 0) {
+        warm_opengl_destroy();
+    }
+}
+
 int main(int argc, char **argv)
 {
     bool done = false;
@@ -44,5 +55,6 @@ int main(int argc, char **argv)
     }
     (void)fflush(stdout);
     print_processor_time();
+    destroy_all(argv[1]);
     return done ? 0 : 1;
 }
