@@ -1,7 +1,7 @@
 /* An engine of many kernels: generated variants of the example kernels, in a fresh process, until
- * all are loaded from kiln's disk tier and from a pack, next to as many binaries read from files
- * and loaded by the driver's own calls: time, peak memory, open files; and how the store alone
- * grows.
+ * all are loaded from kiln's disk tier and from a pack, one after the other and by kiln_warm_start,
+ * next to as many binaries read from files and loaded by the driver's own calls, in one thread and
+ * in one a processor: time, peak memory, open files; and how the store alone grows.
  *
  *     bench_thousand [store | opencl|cuda COUNT [RUNS]]     default: opencl 200, then the store
  *
@@ -11,6 +11,7 @@
 #include <kiln/kiln.h>
 #include <kiln/unstable/compile.h>
 #include <kiln/unstable/pack.h>
+#include <kiln/unstable/warm.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench/bench.h"
@@ -205,10 +207,10 @@ static int open_files(void)
 }
 
 /* Prints "load ms, kiln's own ms, peak MB, files opened, compiles, processor ms". */
-static void print_load(double start, double cpu, double own, int files, uint64_t compiles)
+static void print_load(double start, double worked, double own, int files, uint64_t compiles)
 {
     struct rusage usage;
-    const double took = bench_now() - start, worked = bench_own() - cpu;
+    const double took = bench_now() - start;
     (void)getrusage(RUSAGE_SELF, &usage);
     printf("%.3f %.3f %.3f %d %llu %.3f\n", took * 1e3, own, (double)usage.ru_maxrss / 1024,
            open_files() - files, (unsigned long long)compiles, worked * 1e3);
@@ -236,31 +238,101 @@ static int child_kiln(const char *backend, int count)
         const kiln_build_info *info = kiln_program_info(program);
         own += (double)(info->total_ns - info->load_ns - info->compile_ns) / 1e6;
     }
-    print_load(start, cpu, own, files,
+    print_load(start, bench_own() - cpu, own, files,
                kiln_cache_counter(kiln_runtime_cache(runtime), KILN_COUNTER_COMPILES));
     _Exit(0); /* the programs are nobody's: what is left is the process's */
 }
 
-static int child_hand(const char *backend, const char *folder, int count)
+/* All of them by kiln_warm_start, one job a processor; processor time is the whole process's. */
+static int child_warm(const char *backend, int count)
 {
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_runtime *runtime = open_on(backend);
+    kiln_device *device = kiln_runtime_device(runtime, 0);
+    kiln_buffer *ready = NULL;
+    kiln_warm *warm = NULL;
+    kiln_warm_state state = {.struct_size = sizeof(state)};
+    const kiln_warm_options options = {.struct_size = sizeof(options), .in_order = true};
+    if (kiln_buffer_create(device, 4, &ready, &diag) != KILN_OK) {
+        return refuse("device", &diag);
+    }
+    variant *all = make_all(backend, count);
+    kiln_warm_item *items = calloc((size_t)count, sizeof(*items));
+    for (int i = 0; i < count && items != NULL; i++) {
+        items[i] = (kiln_warm_item){&all[i].source, 1};
+    }
+    const int files = open_files();
+    const clock_t cpu = clock();
+    const double start = bench_now();
+    if (kiln_warm_start(device, items, (size_t)count, &options, &warm, &diag) != KILN_OK) {
+        return refuse("warm", &diag);
+    }
+    kiln_warm_wait(warm);
+    const double took = (double)(clock() - cpu) / CLOCKS_PER_SEC;
+    if (kiln_warm_progress(warm, &state, &diag) != KILN_OK || state.built != (size_t)count) {
+        return refuse("warm", &diag);
+    }
+    print_load(start, took, 0, files, state.compiled);
+    _Exit(0);
+}
+
+typedef struct handful {
+    const char *backend, *folder;
+    const variant *all;
+    int count;
+    atomic_int next, failed;
+} handful;
+
+static void *load_some(void *user)
+{
+    handful *h = user;
+    bool good = thousand_hand_enter(h->backend);
+    for (int i = atomic_fetch_add(&h->next, 1); good && i < h->count;
+         i = atomic_fetch_add(&h->next, 1)) {
+        char path[700];
+        size_t size = 0;
+        (void)snprintf(path, sizeof(path), "%s/%04d.bin", h->folder, i);
+        unsigned char *binary = bench_read(path, &size);
+        good = binary != NULL && thousand_hand_load(h->backend, binary, size, h->all[i].entry);
+        free(binary);
+        if (!good) {
+            (void)fprintf(stderr, "bench_thousand: %s does not load\n", path);
+        }
+    }
+    if (!good) {
+        atomic_store(&h->failed, 1);
+    }
+    return NULL;
+}
+
+/* In this thread, or with `crowd` in one a processor. */
+static int child_hand(const char *backend, const char *folder, int count, bool crowd)
+{
+    pthread_t threads[THREADS];
     if (!thousand_hand_open(backend)) {
         return 1;
     }
     const int files = open_files();
-    variant *all = make_all(backend, count); /* its memory counts for both */
+    handful h = {backend, folder, make_all(backend, count), count, 0, 0}; /* counts for both */
+    const long processors = crowd ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
+    int started = 0;
+    const clock_t process = clock();
     const double cpu = bench_own(), start = bench_now();
-    for (int i = 0; i < count; i++) {
-        char path[700];
-        size_t size = 0;
-        (void)snprintf(path, sizeof(path), "%s/%04d.bin", folder, i);
-        unsigned char *binary = bench_read(path, &size);
-        if (binary == NULL || !thousand_hand_load(backend, binary, size, all[i].entry)) {
-            (void)fprintf(stderr, "bench_thousand: %s does not load\n", path);
-            return 1;
-        }
-        free(binary);
+    while (started < processors && started < THREADS &&
+           pthread_create(&threads[started], NULL, load_some, &h) == 0) {
+        started++;
     }
-    print_load(start, cpu, 0, files, 0);
+    if (started == 0) {
+        (void)load_some(&h);
+    }
+    for (int i = 0; i < started; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    if (atomic_load(&h.failed) != 0) {
+        return 1;
+    }
+    print_load(start, crowd ? (double)(clock() - process) / CLOCKS_PER_SEC : bench_own() - cpu, 0,
+               files, 0);
     _Exit(0);
 }
 
@@ -316,11 +388,14 @@ static int measure(const char *self, const char *root, const char *backend, cons
         {.name = "kiln, from disk", .what = "kiln"},
         {.name = "kiln, from a pack", .what = "kiln", .pack = true, .kept = true},
         {.name = "kiln, first start from a pack", .what = "kiln", .pack = true},
+        {.name = "by hand, in all processors", .what = "crowd"},
+        {.name = "kiln_warm_start, from disk", .what = "warm"},
+        {.name = "kiln_warm_start, from a pack", .what = "warm", .pack = true, .kept = true},
         {.name = "old kiln, from disk", .what = "kiln", .old = true},
         {.name = "old kiln, from a pack", .what = "kiln", .pack = true, .kept = true, .old = true},
         {.name = "old kiln, first start from a pack", .what = "kiln", .pack = true, .old = true}};
     const char *old = getenv("OLD");
-    const size_t number = old != NULL ? sizeof(arms) / sizeof(arms[0]) : 4;
+    const size_t number = old != NULL ? sizeof(arms) / sizeof(arms[0]) : 7;
     double values[BENCH_MAX_VALUES];
     char *argv[] = {(char *)(uintptr_t)self,    "fill",
                     (char *)(uintptr_t)backend, (char *)(uintptr_t)root,
@@ -364,10 +439,12 @@ static int run_child(int argc, char **argv)
     if (strcmp(argv[1], "store") == 0) {
         return thousand_store_child(argv[2], argv[3], count);
     }
-    return strcmp(argv[1], "fill") == 0   ? child_fill(argv[2], argv[3], count)
-           : strcmp(argv[1], "kiln") == 0 ? child_kiln(argv[2], count)
-           : strcmp(argv[1], "hand") == 0 ? child_hand(argv[2], argv[3], count)
-                                          : -1;
+    return strcmp(argv[1], "fill") == 0    ? child_fill(argv[2], argv[3], count)
+           : strcmp(argv[1], "kiln") == 0  ? child_kiln(argv[2], count)
+           : strcmp(argv[1], "warm") == 0  ? child_warm(argv[2], count)
+           : strcmp(argv[1], "hand") == 0  ? child_hand(argv[2], argv[3], count, false)
+           : strcmp(argv[1], "crowd") == 0 ? child_hand(argv[2], argv[3], count, true)
+                                           : -1;
 }
 
 /* What is asked of a parent; a child's arguments that are none must not begin another parent. */

@@ -36,6 +36,7 @@ static struct {
 #define X(name, parameters) CUresult(*name) parameters;
     CUDA(X)
 #undef X
+    CUcontext context;
 } cu;
 
 static bool open_opencl(void)
@@ -64,7 +65,6 @@ static bool open_cuda(void)
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     void *symbol = NULL;
     CUdevice device = 0;
-    CUcontext context = NULL;
     bool whole = library != NULL;
 #define X(name, parameters)                                                                        \
     symbol = whole ? dlsym(library, #name) : NULL;                                                 \
@@ -73,13 +73,17 @@ static bool open_cuda(void)
     CUDA(X)
 #undef X
     return whole && cu.cuInit(0) == CUDA_SUCCESS && cu.cuDeviceGet(&device, 0) == CUDA_SUCCESS &&
-           cu.cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS &&
-           cu.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
+           cu.cuDevicePrimaryCtxRetain(&cu.context, device) == CUDA_SUCCESS;
 }
 
 bool thousand_hand_open(const char *backend)
 {
     return strcmp(backend, "cuda") == 0 ? open_cuda() : open_opencl();
+}
+
+bool thousand_hand_enter(const char *backend)
+{
+    return strcmp(backend, "cuda") != 0 || cu.cuCtxPushCurrent_v2(cu.context) == CUDA_SUCCESS;
 }
 
 static bool load_opencl(const void *binary, size_t size, const char *entry)
