@@ -33,32 +33,43 @@ static inline bool is_comment(const char *p, const char *end)
     return *p == '/' && p + 1 < end && (p[1] == '/' || p[1] == '*');
 }
 
-/* One bit a character: a set is asked several times for every byte of every header. */
-typedef struct char_set {
-    uint64_t bits[4];
-} char_set;
+enum {
+    CLASS_WORD = 1,  /* letters, digits, '_', '$', and all bytes of UTF-8's longer forms */
+    CLASS_DULL = 2,  /* blanks, digits and punctuation that mean nothing here: all of ASCII but
+                        letters, '_', '$', line ends, NUL and " # % ' . / and the backslash */
+    CLASS_LINE = 4,  /* all but line ends and the backslash */
+    CLASS_PLAIN = 8, /* all but CR and the backslash, which may mean something else than they are */
+};
 
-/* Letters, digits, '_', '$', and all bytes of UTF-8's longer forms. */
-static const char_set word_set = {
-    {0x03FF001000000000u, 0x07FFFFFE87FFFFFEu, 0xFFFFFFFFFFFFFFFFu, 0xFFFFFFFFFFFFFFFFu}};
-/* Blanks, digits and punctuation that mean nothing here: all of ASCII but letters, '_', '$', line
- * ends, NUL and " # % ' . / and the backslash. */
-static const char_set dull_set = {{0xFFFF3F4300001A00u, 0x7800000168000001u, 0, 0}};
+/* Several bits a character: one is asked for several times for every byte of every header. */
+static const uint8_t char_classes[256] = {
+    12, 12, 12, 12, 12, 12, 12, 12, 12, 14, 8,  14, 14, 0,  12, 12, 12, 12, 12, 12, 12, 12, 12, 12,
+    12, 12, 12, 12, 12, 12, 12, 12, 14, 14, 12, 12, 13, 12, 14, 12, 14, 14, 14, 14, 14, 14, 12, 12,
+    15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 14, 14, 14, 14, 14, 14, 14, 13, 13, 13, 13, 13, 13, 13,
+    13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 14, 0,  14, 14, 13,
+    14, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13,
+    13, 13, 13, 14, 14, 14, 14, 12, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13,
+    13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13,
+    13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13,
+    13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13,
+    13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13,
+    13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13,
+};
 
-static inline bool in_set(const char_set *set, unsigned char c)
+static inline bool in_class(unsigned char c, unsigned classes)
 {
-    return (set->bits[c >> 6] >> (c & 63) & 1) != 0;
+    return (char_classes[c] & classes) != 0;
 }
 
 static inline bool is_word(int c)
 {
-    return c >= 0 && in_set(&word_set, (unsigned char)c);
+    return c >= 0 && in_class((unsigned char)c, CLASS_WORD);
 }
 
-/* The first character from p on that is not in the set. */
-static inline const char *skip_set(const char *p, const char *end, const char_set *set)
+/* The first character from p on that is not in the class. */
+static inline const char *skip_class(const char *p, const char *end, unsigned classes)
 {
-    while (p < end && in_set(set, (unsigned char)*p)) {
+    while (p < end && in_class((unsigned char)*p, classes)) {
         p++;
     }
     return p;
@@ -68,7 +79,7 @@ static inline const char *skip_set(const char *p, const char *end, const char_se
  * something else is left to be read as one. */
 static inline const char *skip_dull(const char *from, const char *end)
 {
-    const char *p = skip_set(from, end, &dull_set);
+    const char *p = skip_class(from, end, CLASS_DULL);
     if (p < end && (is_word((unsigned char)*p) || *p == '.' || *p == '\'' || *p == '\\')) {
         while (p > from && is_digit((unsigned char)p[-1])) {
             p--;

@@ -21,9 +21,9 @@
  *   An include dir that is also a system dir keeps the system dir's place only, with gcc and clang;
  *        NVRTC, which gets both as include dirs, searches it twice (dirs_in_order).
  *
- * A source without includes costs one scan of its text and nothing else; one with a header list that
- * vouches for it (list_vouches) is not scanned.
- * The name of a computed include is evaluated (macro_expand.h): all that it may be is looked for.
+ * A source without includes costs one scan of its text and nothing else; one with a header list
+ * that vouches for it (list_vouches) is not scanned. The name of a computed include is evaluated
+ * (macro_expand.h): all that it may be is looked for.
  *
  * What a closure says in a key, and the files and places that it names, are in closure_key.c.
  *

@@ -83,7 +83,7 @@ static bool copy_line(scanner *s, line *out, bool nested)
             c = copy_literal(s, out, c);
             continue;
         }
-        const char *end = skip_set(s->p, s->end, &word_set);
+        const char *end = skip_class(s->p, s->end, CLASS_WORD);
         if (end > s->p) {
             add_text(out, s->p, (size_t)(end - s->p));
             s->p = end;
@@ -113,7 +113,7 @@ void kn_include_scan_definition(scanner *s, bool is_define)
     }
     line text;
     (void)copy_line(s, &text, false);
-    const char *end = skip_set(text.text, text.text + text.length, &word_set);
+    const char *end = skip_class(text.text, text.text + text.length, CLASS_WORD);
     const kn_span name = kn_span_of(text.text, (size_t)(end - text.text));
     const kn_span rest = kn_span_of(text.fits ? end : NULL, text.length - name.length);
     if (name.length > 0) {

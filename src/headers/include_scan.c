@@ -279,7 +279,7 @@ static void read_reserved(scanner *s, const char *word)
 
 static void read_identifier(scanner *s)
 {
-    const char *end = skip_set(s->p, s->end, &word_set);
+    const char *end = skip_class(s->p, s->end, CLASS_WORD);
     if ((end == s->end || *end != '\\') && !is_notable(s->p, (size_t)(end - s->p)) &&
         !wraps_probe(s->p, (size_t)(end - s->p))) {
         s->p = end;

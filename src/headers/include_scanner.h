@@ -60,6 +60,9 @@ static inline size_t splice_length(scanner *s)
 /* The next character, or -1 at the end; p is left on it. */
 static inline int peek_character(scanner *s)
 {
+    if (s->p < s->end && in_class((unsigned char)*s->p, CLASS_PLAIN)) {
+        return (unsigned char)*s->p;
+    }
     while (s->p < s->end && *s->p == '\\') {
         size_t splice = splice_length(s);
         if (splice == 0) {
@@ -88,9 +91,7 @@ static inline bool scan_goes_on(const scanner *s)
 static inline void skip_line(scanner *s)
 {
     for (int c = peek_character(s); c >= 0 && !is_newline(c); c = next_character(s)) {
-        while (s->p + 1 < s->end && s->p[1] != '\n' && s->p[1] != '\r' && s->p[1] != '\\') {
-            s->p++;
-        }
+        s->p = skip_class(s->p + 1, s->end, CLASS_LINE) - 1;
     }
 }
 

@@ -124,7 +124,7 @@ static kn_token_kind read_token(reader *r)
         return KN_TOKEN_NUMBER;
     }
     if (is_word(c)) {
-        r->p = skip_set(r->p, r->end, &word_set);
+        r->p = skip_class(r->p, r->end, CLASS_WORD);
         return KN_TOKEN_WORD;
     }
     if (c == '"') {

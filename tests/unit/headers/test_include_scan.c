@@ -1,6 +1,7 @@
 /* What the scanner sees and does not see. Each text is next to the list of includes it must give,
  * written as q"x" (quoted), a<x> (angle), n (next), p (probe), or next to the reason it stops.
  */
+#include "headers/characters.h"
 #include "headers/include_scan.h"
 
 #include <setjmp.h>
@@ -230,9 +231,26 @@ static void words_in_options_are_found(void **state)
     assert_string_equal(kn_include_scan_words(kn_span_of_text("-DT=__TIME__")), "__TIME__");
 }
 
+/* The table says what its names say. */
+static void each_character_is_in_its_classes(void **state)
+{
+    static const char dull[] = "\t\v\f !&()*+,-:;<=>?@[]^`{|}~0123456789";
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        const bool word = letter || is_digit(c) || c == '_' || c == '$' || c >= 0x80;
+        const bool end = is_newline(c);
+        assert_int_equal(in_class((unsigned char)c, CLASS_WORD), word);
+        assert_int_equal(in_class((unsigned char)c, CLASS_DULL), c != 0 && strchr(dull, c) != NULL);
+        assert_int_equal(in_class((unsigned char)c, CLASS_LINE), !end && c != '\\');
+        assert_int_equal(in_class((unsigned char)c, CLASS_PLAIN), c != '\r' && c != '\\');
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_character_is_in_its_classes),
         cmocka_unit_test(plain_includes_are_found),
         cmocka_unit_test(line_ends_and_splices_are_understood),
         cmocka_unit_test(K1_where_compilers_differ_each_reading_counts),
