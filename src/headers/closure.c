@@ -24,6 +24,10 @@
 /* Rows of a header list from which on a thread of its own takes less time than it saves. */
 #define ASSUMED_ROWS 100u
 
+/* Headers of a packed list from which on a list of this machine pays: writing one takes as long as
+ * reading a hundred headers, and reading it as long as reading one. */
+#define PACKED_HEADERS 16u
+
 /* --- lists in the cache ----------------------------------------------------------------------- */
 
 /* A list is kept twice. "kiln.manifest" has the stamps of this machine's files and stays here;
@@ -93,6 +97,7 @@ static kiln_status get_list(closure *c, kiln_blob **out_blob, kiln_diag *diag)
         if (status == KILN_OK) {
             const kiln_key key = kiln_recipe_key(c->shared);
             status = kn_cache_glance(c->request.cache, &key, c->target, true, out_blob, &origin);
+            c->packed = status == KILN_OK && origin == KILN_ORIGIN_PACK;
         }
     }
     return status;
@@ -170,7 +175,8 @@ static kiln_status check_list(closure *c, kn_list_look look)
 {
     bool pays = false;
     kiln_status status = kn_header_list_check(&c->path, &c->list, look, &pays);
-    c->view.save_pays = c->view.save_pays || (pays && c->is_kept);
+    pays = pays && c->is_kept && (!c->packed || c->list.header_count >= PACKED_HEADERS);
+    c->view.save_pays = c->view.save_pays || pays;
     return status;
 }
 

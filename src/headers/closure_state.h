@@ -25,6 +25,7 @@ typedef struct closure {
     kiln_recipe *shared; /* that of the list which other machines can use; NULL likewise */
     kiln_key first;      /* what both are made of: of request.first, while that lasts */
     char target[KN_NAME_SIZE];
+    bool packed;        /* the header list came from a pack, and may again at the next start */
     bool anew;          /* the headers were found by a walk: the shared list is new as well */
     kn_thread *looker;  /* checks the header list while the caller goes on; NULL: nobody does */
     kiln_status looked; /* what it found */
