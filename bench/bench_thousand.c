@@ -5,8 +5,8 @@
  *
  *     bench_thousand [store | opencl|cuda COUNT [RUNS]]     default: opencl 200, then the store
  *
- * OLD=PROGRAM: a bench_thousand of another state takes turns with this one, on the same entries.
- * KILN_BENCH_KERNELS names the directory `kernels` where it is not that of the build. */
+ * OLD=PROGRAM: a bench_thousand of another state takes turns with this one, on what it stored
+ * itself. KILN_BENCH_KERNELS names the directory `kernels` where it is not that of the build. */
 #include <dirent.h>
 #include <kiln/kiln.h>
 #include <kiln/unstable/compile.h>
@@ -353,13 +353,25 @@ static void use_cache(const char *root, const arm *a, int run)
     if (a->pack) {
         (void)snprintf(path, sizeof(path), "%s/all.kpack", root);
         (void)setenv("KILN_PACKS", path, 1);
-        (void)snprintf(path, sizeof(path), "%s/beside-%s%d", root, a->old ? "old-" : "",
-                       a->kept ? -1 : run);
+        (void)snprintf(path, sizeof(path), "%s/beside-%d", root, a->kept ? -1 : run);
     } else {
         (void)unsetenv("KILN_PACKS");
         (void)snprintf(path, sizeof(path), "%s/cache", root);
     }
     (void)setenv("KILN_CACHE_DIR", path, 1);
+}
+
+/* Milliseconds; below 0 if the backend is not here. */
+static double fill_folder(const char *program, const char *backend, const char *folder,
+                          const char *count)
+{
+    static const arm none = {.what = "fill"};
+    double values[BENCH_MAX_VALUES];
+    char *argv[] = {(char *)(uintptr_t)program, "fill",
+                    (char *)(uintptr_t)backend, (char *)(uintptr_t)folder,
+                    (char *)(uintptr_t)count,   NULL};
+    use_cache(folder, &none, 0);
+    return bench_child(argv, values) == 1 ? values[0] : -1;
 }
 
 static void print_arms(const char *backend, const char *count, const arm *arms, size_t number)
@@ -397,20 +409,25 @@ static int measure(const char *self, const char *root, const char *backend, cons
     const char *old = getenv("OLD");
     const size_t number = old != NULL ? sizeof(arms) / sizeof(arms[0]) : 7;
     double values[BENCH_MAX_VALUES];
-    char *argv[] = {(char *)(uintptr_t)self,    "fill",
-                    (char *)(uintptr_t)backend, (char *)(uintptr_t)root,
-                    (char *)(uintptr_t)count,   NULL};
-    use_cache(root, &arms[0], 0);
-    if (bench_child(argv, values) != 1) {
+    char before[600];
+    (void)snprintf(before, sizeof(before), "%s/old", root);
+    const double took = fill_folder(self, backend, root, count);
+    if (took < 0 || (old != NULL &&
+                     (mkdir(before, 0700) != 0 || fill_folder(old, backend, before, count) < 0))) {
         printf("%s: not here, or not filled: see above\n", backend);
         return 1;
     }
-    printf("%s kernels for %s compiled and stored in %.0f ms\n\n", count, backend, values[0]);
+    printf("%s kernels for %s compiled and stored in %.0f ms\n\n", count, backend, took);
     for (int run = -1; run < runs; run++) { /* the first reads the files into the page cache */
         for (size_t i = 0; i < number; i++) {
-            use_cache(root, &arms[i], run + 1);
-            argv[0] = (char *)(uintptr_t)(arms[i].old ? old : self);
-            argv[1] = (char *)(uintptr_t)arms[i].what;
+            const char *folder = arms[i].old ? before : root;
+            char *argv[] = {(char *)(uintptr_t)(arms[i].old ? old : self),
+                            (char *)(uintptr_t)arms[i].what,
+                            (char *)(uintptr_t)backend,
+                            (char *)(uintptr_t)folder,
+                            (char *)(uintptr_t)count,
+                            NULL};
+            use_cache(folder, &arms[i], run + 1);
             if (bench_child(argv, values) != 6) {
                 (void)fprintf(stderr, "bench_thousand: %s failed\n", arms[i].name);
                 return 1;
