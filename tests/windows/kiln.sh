@@ -9,7 +9,7 @@ export WINEDEBUG=-all
 export WINEDLLOVERRIDES='mscoree,mshtml,winemenubuilder.exe,vulkan-1='
 export LC_ALL=C.UTF-8 # how Wine reads arguments and names
 for name in KILN_CACHE_DIR KILN_PACKS KILN_TRACE KILN_RECORD KILN_LIBEXEC KILN_SIGNING_KEY KILN_TRUSTED_KEYS \
-    XDG_CACHE_HOME CUDA_PATH FAKENVRTC_LOG; do
+    XDG_CACHE_HOME CUDA_PATH HIP_PATH ROCM_PATH FAKENVRTC_LOG; do
     value=
     eval "value=\${$name:-}"
     case $value in

@@ -28,9 +28,15 @@ static const kiln_device_ops device_ops = {
 
 static const char *const basis_variables[] = {"ROCM_PATH", "HIP_*", "HSA_*",  "ROCR_*",
                                               "GPU_*",     "AMD_*", "CUDA_*", NULL};
-static const char *const basis_places[] = {
-    "/dev/kfd",      "/dev/dxg",       "/dev/dri",      "/sys/module/amdgpu/version",
-    "/opt/rocm/lib", "$ROCM_PATH/lib", "$HIP_PATH/lib", NULL};
+static const char *const basis_places[] = {"/dev/kfd",
+                                           "/dev/dxg",
+                                           "/dev/dri",
+                                           "/sys/module/amdgpu/version",
+                                           "/opt/rocm/lib",
+                                           "$ROCM_PATH/lib",
+                                           "$HIP_PATH/lib",
+                                           "$HIP_PATH/bin",
+                                           NULL};
 static const kiln_probe_basis basis = {basis_variables, basis_places, true};
 
 const kiln_backend kn_backend_hip = {

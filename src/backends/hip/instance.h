@@ -116,6 +116,7 @@ typedef struct kn_hip {
     kn_hip_listed devices[KN_HIP_MAX_DEVICES];
     char library[KN_HIP_PATH];  /* hipRTC's file */
     char builtins[KN_HIP_PATH]; /* its headers' library next to it, or "" */
+    char compiler[KN_HIP_PATH]; /* the compiler's next to it, where that must be opened first */
     bool compilers_only;        /* the facts name the libraries that compile, and not all */
     kn_mutex lock;              /* all below; held over a compile, which is not parallel anyway */
     kn_hip_facts facts;         /* modules is NULL as long as they are unknown */
@@ -131,10 +132,10 @@ typedef struct kn_hip_target {
     char sramecc, xnack;
 } kn_hip_target;
 
-/* locate.c: fills hip->library, hip->builtins and hip->runtime; false if there is no hipRTC. */
+/* places.c: fills hip->library, hip->builtins and hip->runtime; false if there is no hipRTC. */
 bool kn_hip_locate(kn_hip *hip);
 
-/* The same for the library at `path`; false where that is too long. */
+/* locate.c: the same for the library at `path`; false where that is too long. */
 bool kn_hip_locate_at(kn_hip *hip, const char *path);
 
 /* probe.c */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/hip/instance.h"
+#include "backends/hip/locate.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/elf.h"
@@ -58,7 +58,7 @@ typedef struct found_comgr {
 
 static bool is_comgr(const char *path)
 {
-    return kn_text_starts(kn_path_name(path), "libamd_comgr.so");
+    return kn_text_starts(kn_path_name(path), kn_hip_names.comgr);
 }
 
 static kn_module_choice choose_comgr(void *user, const char *path)
@@ -86,11 +86,10 @@ static kiln_status open_comgr(kn_hip *hip, kiln_diag *diag)
     }
     (void)kn_module_select(choose_comgr, take_comgr, &found);
     if (found.count != 1) {
-        return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                             found.count == 0 ? "install libamd_comgr of the same ROCm release"
-                                              : "use one ROCm release in a process",
-                             hip->library, "%zu libraries named libamd_comgr are mapped, not one",
-                             found.count);
+        return kiln_diag_set(
+            diag, KILN_E_UNAVAILABLE,
+            found.count == 0 ? kn_hip_names.no_comgr : "use one ROCm release in a process",
+            hip->library, "%zu libraries of the compiler (comgr) are mapped, not one", found.count);
     }
     kiln_status status = open_path(found.path, &hip->comgr_lib, diag);
     return status == KILN_OK ? kn_dylib_bind(hip->comgr_lib, comgr_symbols, COUNT(comgr_symbols), 0,
@@ -101,7 +100,11 @@ static kiln_status open_comgr(kn_hip *hip, kiln_diag *diag)
 static kiln_status open_libraries(kn_hip *hip, kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
-    if (hip->builtins[0] != '\0') {
+    kn_dylib *compiler = NULL;
+    if (hip->compiler[0] != '\0') { /* for the same reason as the next one */
+        status = open_path(hip->compiler, &compiler, diag);
+    }
+    if (status == KILN_OK && hip->builtins[0] != '\0') {
         /* hipRTC opens it by its bare name; once mapped from its own directory, that name finds it.
          */
         status = open_path(hip->builtins, &hip->builtins_lib, diag);
@@ -113,7 +116,9 @@ static kiln_status open_libraries(kn_hip *hip, kiln_diag *diag)
         status = kn_dylib_bind(hip->hiprtc_lib, hiprtc_symbols, COUNT(hiprtc_symbols), 0,
                                &hip->hiprtc, diag);
     }
-    return status == KILN_OK ? open_comgr(hip, diag) : status;
+    status = status == KILN_OK ? open_comgr(hip, diag) : status;
+    kn_dylib_close(compiler);
+    return status;
 }
 
 /* --- what they are ---------------------------------------------------------------------------- */

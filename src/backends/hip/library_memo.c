@@ -4,22 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/hip/instance.h"
+#include "backends/hip/locate.h"
 #include "base/text.h"
 #include "sys/env.h"
 #include "sys/file.h"
 
 static const char first_line[] = "kiln hip 1";
-/* Decides, with the files themselves, which libraries a name finds. */
-static const char loader_cache[] = "/etc/ld.so.cache";
-
 /* The loader finds the libraries that hipRTC needs by these, too. False without memory. */
 static bool name_memo(const kn_hip *hip, kn_strbuf *name)
 {
-    static const char *const variables[] = {"LD_LIBRARY_PATH", "LD_PRELOAD"};
+    const char *const *variables = kn_hip_names.loader_variables;
     kn_strbuf_init(name, 0);
     kn_strbuf_printf(name, "%s:%s", hip->compilers_only ? "hiprtc" : "hip", hip->library);
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+    for (size_t i = 0; variables[i] != NULL; i++) {
         const char *value = kn_env_get(variables[i]);
         kn_strbuf_printf(name, "|%s", value != NULL ? value : "");
     }
@@ -79,7 +76,7 @@ void kn_hip_memo_keep(const kn_hip *hip, const kn_hip_facts *facts, const char *
     kn_strbuf_printf(&text, "%s\nversion %s\n", first_line, facts->version);
     if (add_lines(&text, "module", facts->modules) &&
         add_lines(&text, "processor", facts->processors) && add_lines(&text, NULL, paths) &&
-        add_lines(&text, NULL, loader_cache)) {
+        add_lines(&text, NULL, kn_hip_names.loader_cache)) {
         kn_strbuf_append_text(&text, "end\n");
         if (kn_strbuf_ok(&text)) {
             hip->host->memo_put(hip->host->memo, kn_strbuf_text(&name), text.data, text.length);
@@ -94,7 +91,11 @@ static bool is_same_file(const char *line)
 {
     char now[160];
     kn_file_facts facts;
-    const char *path = strchr(line, '/');
+    const char *path = line;
+    for (int numbers = 0; path != NULL && numbers < 5; numbers++) {
+        path = strchr(path, ' ');
+        path = path != NULL ? path + 1 : NULL;
+    }
     if (path == NULL || kn_file_stat(path, true, &facts, NULL) != KILN_OK) {
         return false;
     }

@@ -3,14 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/hip/instance.h"
+#include "backends/hip/locate.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/clock.h"
 #include "sys/process.h"
-
-static const char install[] = "install ROCm's hipRTC (Debian: libamdhip64-5), or set ROCM_PATH to "
-                              "the directory above its lib";
 
 /* What nothing runs on still compiles. */
 static void add_compiler(kiln_probe_report *report)
@@ -53,10 +50,10 @@ kiln_status kn_hip_open(const kiln_host *host, void **out_instance, kiln_probe_r
         look_for_devices(hip, report);
     } else {
         report->outcome = KILN_PROBE_LIBRARY_MISSING;
-        kn_text_put(report->why, sizeof(report->why),
-                    "no libhiprtc.so, and no libamdhip64.so.5 with hipRTC in it");
-        kn_text_put(report->fix, sizeof(report->fix), install);
-        status = kiln_diag_set(diag, KILN_E_UNAVAILABLE, install, "hip", "%s", report->why);
+        kn_text_put(report->why, sizeof(report->why), kn_hip_names.missing);
+        kn_text_put(report->fix, sizeof(report->fix), kn_hip_names.install);
+        status =
+            kiln_diag_set(diag, KILN_E_UNAVAILABLE, kn_hip_names.install, "hip", "%s", report->why);
     }
     report->probe_ns = kn_clock_now() - start;
     if (status != KILN_OK) {

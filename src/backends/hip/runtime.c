@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/hip/instance.h"
+#include "backends/hip/locate.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/file.h"
@@ -182,7 +182,7 @@ void kn_hip_runtime_open(kn_hip *hip, kiln_probe_report *report)
     kiln_diag diag = KILN_DIAG_INIT;
     if (hip->runtime[0] == '\0') {
         answer_probe(report, KILN_PROBE_LIBRARY_MISSING, "install the HIP runtime of that release",
-                     "there is no libamdhip64.so.N next to hipRTC");
+                     kn_hip_names.no_runtime);
         return;
     }
     if (kn_dylib_open(names, &hip->runtime_lib, &outcome, &diag) != KILN_OK) {
