@@ -3,7 +3,8 @@
 
 off, on  time from a ready context to the first result, cold and warm, driver's cache off or on, each
          sample a fresh process, the ways taking turns; medians of 10
-warm     kiln's warm start against the bare CUBIN alone, 31 fresh processes each, taking turns
+warm     kiln's warm start against the bare CUBIN alone, 31 fresh processes each, taking turns, and where kiln's
+         time goes; with OLD=program, the first_result of another state takes turns as well
 cold     kiln's cold start against plain NVRTC, loaded before the clock starts and after, on (a) and (b), 15
          fresh processes each, taking turns
 ten      ten different kernels with the same heavy headers, compiled cold: kiln against plain NVRTC
@@ -43,17 +44,24 @@ def environment(folder, driver_cache):
     return env
 
 
-def sample(way, kernel, folder, driver_cache):
+def sample(way, kernel, folder, driver_cache, program=PROGRAM, parts=None):
+    """Milliseconds; `parts` gets kiln's key, lookup, load and total, each in a list."""
     path = HERE / "kernels" / f"{kernel}.cu"
     if way in PYTHON_WAYS:
         command = [sys.executable, HERE / "first_result.py", way, path]
     else:
-        command = [PROGRAM, way, path, f"{folder}/../{kernel}.cubin"]
-    done = subprocess.run([str(part) for part in command], env=environment(folder, driver_cache),
+        command = [program, way, path, f"{folder}/../{kernel}.cubin"]
+    env = environment(folder, driver_cache)
+    if parts is not None:
+        env["DETAILS"] = "1"
+    done = subprocess.run([str(part) for part in command], env=env,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
     if done.returncode != 0:
         gone[way] = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["failed"]
         return None
+    words = done.stderr.split()
+    for name in ("key", "lookup", "load", "total") if parts is not None and "key" in words else ():
+        parts.setdefault(name, []).append(float(words[words.index(name) + 1]))
     return float(done.stdout.split()[-1])
 
 
@@ -118,24 +126,33 @@ def first_results(work, driver_cache):
 
 
 def warm_starts(work):
-    """The ratio that the goal of 1.2 is about: one cache for all, filled before."""
-    folder = make(work, "warm")
+    """The ratio that the goal of 1.2 is about: one cache for each state, filled before."""
+    old = os.environ.get("OLD")
+    states = {"bare": ("bare", PROGRAM, make(work, "bare")), "kiln": ("kiln", PROGRAM, make(work, "warm")),
+              **({"old kiln": ("kiln", Path(old), make(work, "warm-old"))} if old else {})}
     print("\nwarm start against the bare CUBIN, ms, medians of 31 fresh processes (quartiles), driver's cache off")
     for kernel, text in KERNELS.items():
-        cubin = f"{folder}/../{kernel}.cubin"
+        cubin = f"{work}/{kernel}.cubin"
         subprocess.run([str(PROGRAM), "save", str(HERE / "kernels" / f"{kernel}.cu"), cubin], check=True)
         for _ in range(2):
-            sample("kiln", kernel, folder, False)
-        took = {"bare": [], "kiln": []}
-        for _ in range(31):
-            for way, values in took.items():
-                values.append(sample(way, kernel, folder, False))
+            for way, program, folder in states.values():
+                sample(way, kernel, folder, False, program)
+        took = {name: [] for name in states}
+        parts = {name: {} for name in states}
+        for number in range(31):
+            for name in list(states)[::1 if number % 2 == 0 else -1]:
+                way, program, folder = states[name]
+                took[name].append(sample(way, kernel, folder, False, program, parts[name]))
         details[f"warm {kernel}"] = took
         row = f"{text:16}"
         for way, values in took.items():
             low, middle, high = statistics.quantiles(values, n=4)
             row += f"{way} {middle:7.3f} ({low:.3f}-{high:.3f})  "
         print(f"{row}kiln / bare {statistics.median(took['kiln']) / statistics.median(took['bare']):.2f}  (goal 1.2)")
+        for name, values in parts.items():
+            medians = ", ".join(f"{part} {statistics.median(numbers):.3f}" for part, numbers in values.items())
+            if medians:
+                print(f"{'':16}{name} in kiln_program_build, medians: {medians}")
 
 
 def ten_kernels(work):
