@@ -92,12 +92,18 @@ def the_command(build):
     return str(build / ("bin" if tree else "programs/kiln") / "kiln")
 
 
+def with_its_libraries(build, program):
+    """The command; a tree's programs find the libraries of the other tree by the environment."""
+    return ["/usr/bin/env", f"LD_LIBRARY_PATH={build}/lib", f"KILN_LIBEXEC={build}/libexec/kiln", program] \
+        if (build / "bin" / "by_kiln").exists() else [program]
+
+
 class Bench:
     def __init__(self, build, work, old=None):
         self.work = work
         tree = (build / "bin" / "by_kiln").exists()
-        self.old = program_on_libkiln(old) if old else None
-        self.old_kiln = the_command(old) if old else None
+        self.old = with_its_libraries(old, program_on_libkiln(old)) if old else None
+        self.old_kiln = with_its_libraries(old, the_command(old)) if old else None
         self.kiln = the_command(build)
         self.by_kiln = program_on_libkiln(build)
         self.by_hand = str(build / ("bin" if tree else "bench") / "by_hand")
@@ -117,10 +123,10 @@ class Bench:
             hand.append(self.libraries[backend])
         ways = {"by hand": hand, "libkiln": [self.by_kiln, backend, kernel, entry], "kiln run": run}
         if state == "cold" and backend != "cpu":
-            ways["libkiln, KILN_TRUST"] = ["/usr/bin/env", f"KILN_TRUST={backend}", self.by_kiln, backend, kernel, entry]
+            ways["libkiln, KILN_SKIP_PROBE"] = ["/usr/bin/env", f"KILN_SKIP_PROBE={backend}", self.by_kiln, backend, kernel, entry]
         if self.old:
-            ways["libkiln, old"] = [self.old, backend, kernel, entry]
-            ways["kiln run, old"] = [self.old_kiln, *run[1:]]
+            ways["libkiln, old"] = [*self.old, backend, kernel, entry]
+            ways["kiln run, old"] = [*self.old_kiln, *run[1:]]
         return ways
 
     def prepare(self, backend):

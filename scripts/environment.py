@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """environment.py [--update]: docs/guide/environment.md names every environment variable that the code
-reads, and none besides; docs/man/kiln-environment.7 says the same. --update writes the man page."""
+reads, once each, and none besides; docs/man/kiln-environment.7 says the same. --update writes the man page."""
 import re
 import sys
 from pathlib import Path
@@ -79,6 +79,9 @@ def main():
            for name in sorted(code.keys() - told)]
     known = code.keys() | {"XDG_CACHE_HOME", "TMPDIR", "CUDA_PATH"}
     bad += [f"docs/guide/environment.md: nothing reads {name}" for name in sorted(told - known)]
+    defined = [name for section, cells in rows() if section != "In keys" for name in re.findall(r"`(\w+)`", cells[0])]
+    bad += [f"docs/guide/environment.md: {name} has {defined.count(name)} rows: a variable has one meaning"
+            for name in sorted({name for name in defined if defined.count(name) > 1})]
     if "--update" in sys.argv:
         MANUAL.write_text(manual(), encoding="utf-8")
     elif not MANUAL.exists() or MANUAL.read_text(encoding="utf-8") != manual():

@@ -49,10 +49,10 @@ typedef struct kiln_runtime_options {
     bool compile_only; /* for kiln_compile alone: a backend that compiles without a device is what
                           was asked for even where there is none (NVRTC without a GPU) */
     bool fresh_probe;  /* KILN_FRESH_PROBE: probe every backend, whatever is remembered of them */
-    /* KILN_TRUST: backends ("cuda,vulkan") whose drivers are opened here unseen, as a program
+    /* KILN_SKIP_PROBE: backends ("cuda,vulkan") whose drivers are opened here unseen, as a program
      * without kiln opens them: a first start saves the child process, and a driver that crashes
      * takes the program with it, once (docs/warming.md); NULL: none */
-    const char *trust;
+    const char *skip_probe;
 } kiln_runtime_options;
 
 /* Fills `options` with defaults, then with what the environment says. The library learns how large
@@ -73,7 +73,7 @@ static inline KILN_MUST_CHECK kiln_status kiln_runtime_options_init(kiln_runtime
  * found is remembered in the cache's directory: as long as the drivers are the same, the next start
  * opens the best device's backend alone, and the others when one of their devices is first used
  * (docs/warming.md). A driver that is seen for the first time is looked at in a child process, so
- * that one that crashes or hangs is left out and reported; options->trust names the exceptions.
+ * that one that crashes or hangs is left out and reported; options->skip_probe names exceptions.
  * Threads: any.   Blocks: drivers, disk.
  * Owns: *out_runtime is yours, kiln_runtime_destroy().
  * Fails: KILN_E_INVALID (options or environment; strict, and no backend has a name that was asked

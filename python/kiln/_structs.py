@@ -221,7 +221,7 @@ class RuntimeOptions(ctypes.Structure):
         ("untuned", c_bool),
         ("compile_only", c_bool),
         ("fresh_probe", c_bool),
-        ("trust", c_char_p),
+        ("skip_probe", c_char_p),
     ]
 
 

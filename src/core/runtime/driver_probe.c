@@ -44,8 +44,8 @@ static kiln_status ask_child(kiln_runtime *runtime, const kiln_backend *backend,
     return KILN_OK;
 }
 
-/* A driver that the caller trusts is opened without a child's look, and marked while it is: if the
- * process does not live to see the end of that, the next one asks a child. */
+/* A driver whose probe the caller skips is opened without a child's look, and marked while it is:
+ * if the process does not live to see the end of that, the next one asks a child. */
 typedef struct unseen_opening {
     bool begun;
     kiln_key key;
@@ -54,7 +54,7 @@ typedef struct unseen_opening {
 
 static bool begin_unseen(kiln_runtime *runtime, const kiln_backend *backend, unseen_opening *unseen)
 {
-    if (!kn_ahead_trusts(runtime, backend) || !kn_recall_key(backend, unseen->key.bytes)) {
+    if (!kn_ahead_skips(runtime, backend) || !kn_recall_key(backend, unseen->key.bytes)) {
         return false;
     }
     unseen->begun = true;

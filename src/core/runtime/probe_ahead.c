@@ -31,10 +31,10 @@ bool kn_ahead_wants_child(const kiln_runtime *runtime, const kiln_backend *backe
            (!remembered && kn_recall_works(runtime->cache, backend) && backend->basis->foreign);
 }
 
-bool kn_ahead_trusts(const kiln_runtime *runtime, const kiln_backend *backend)
+bool kn_ahead_skips(const kiln_runtime *runtime, const kiln_backend *backend)
 {
-    return !runtime->isolate_probe && !runtime->fresh_probe && runtime->trust != NULL &&
-           kn_request_position(runtime->trust, backend->name) != SIZE_MAX;
+    return !runtime->isolate_probe && !runtime->fresh_probe && runtime->skip_probe != NULL &&
+           kn_request_position(runtime->skip_probe, backend->name) != SIZE_MAX;
 }
 
 static bool is_remembered(const kiln_runtime *runtime, const kiln_backend *backend)
@@ -65,7 +65,7 @@ static void ask_all(kiln_runtime *runtime, kn_ahead *ahead)
     kn_child_answer *answers = (kn_child_answer *)calloc(ahead->count + 1, sizeof(*answers));
     for (size_t i = 0; answers != NULL && i < ahead->count; i++) {
         const kiln_backend *backend = ahead->backends[i];
-        if (!kn_ahead_trusts(runtime, backend) &&
+        if (!kn_ahead_skips(runtime, backend) &&
             kn_ahead_wants_child(runtime, backend, is_remembered(runtime, backend))) {
             answers[count++] = (kn_child_answer){.runtime = runtime, .backend = backend};
         }

@@ -27,7 +27,7 @@ bool kn_ahead_wants_child(const kiln_runtime *runtime, const kiln_backend *backe
                           bool remembered);
 
 /* Whether it is opened without a child's look all the same, unless an opening did not end. */
-bool kn_ahead_trusts(const kiln_runtime *runtime, const kiln_backend *backend);
+bool kn_ahead_skips(const kiln_runtime *runtime, const kiln_backend *backend);
 
 /* What the child of `backend` says: kn_isolate_probe's status, report and `left_out`. The first
  * call asks for all of runtime->ahead. False: nothing was asked ahead for this one. Blocks: child

@@ -175,9 +175,9 @@ static kiln_status copy_options(kiln_runtime *runtime, const kiln_runtime_option
     runtime->device = options->device != NULL ? kn_text_copy(options->device) : NULL;
     runtime->backend_path =
         options->backend_path != NULL ? kn_text_copy(options->backend_path) : NULL;
-    runtime->trust = options->trust != NULL ? kn_text_copy(options->trust) : NULL;
+    runtime->skip_probe = options->skip_probe != NULL ? kn_text_copy(options->skip_probe) : NULL;
     if ((options->backend != NULL && runtime->backend == NULL) ||
-        (options->trust != NULL && runtime->trust == NULL) ||
+        (options->skip_probe != NULL && runtime->skip_probe == NULL) ||
         (options->device != NULL && runtime->device == NULL) ||
         (options->backend_path != NULL && runtime->backend_path == NULL)) {
         return kn_no_memory(diag, "creating a runtime");
@@ -343,7 +343,7 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
     }
     free(runtime->summary);
     free(runtime->backend_path);
-    free(runtime->trust);
+    free(runtime->skip_probe);
     free(runtime->target);
     free(runtime->device);
     free(runtime->backend);

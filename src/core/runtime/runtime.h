@@ -38,7 +38,7 @@ struct kiln_runtime {
     bool strict;
     bool isolate_probe;
     bool fresh_probe; /* nothing remembered is looked at */
-    char *trust;      /* backends that no child looks at first, or NULL */
+    char *skip_probe; /* backends that no child looks at first, or NULL */
     bool recalled;    /* something in the lists is from memory */
     bool listed;      /* the lists are in the caller's hands: they change no more */
     bool compile_only;

@@ -33,7 +33,7 @@ static const option_row rows[] = {
     ROW("KILN_TRACE", OPTION_TEXT, trace),
     ROW("KILN_UNTUNED", OPTION_BOOL, untuned),
     ROW("KILN_FRESH_PROBE", OPTION_BOOL, fresh_probe),
-    ROW("KILN_TRUST", OPTION_TEXT, trust),
+    ROW("KILN_SKIP_PROBE", OPTION_TEXT, skip_probe),
 };
 
 /* `options` holds usable defaults in any case. */
@@ -61,7 +61,7 @@ static kiln_status read_environment(kiln_runtime_options *options, kiln_diag *di
         if (first != KILN_OK) {
             options->backend = NULL;
             options->backend_path = NULL;
-            options->trust = NULL;
+            options->skip_probe = NULL;
         }
     }
     return first;
@@ -85,6 +85,16 @@ static const char *origin_of(const option_row *row, const char *value)
     return set == value ? row->variable : row->field;
 }
 
+static const option_row *row_at(size_t offset)
+{
+    size_t i = sizeof(rows) / sizeof(rows[0]) - 1;
+    while (i > 0 && rows[i].offset != offset) {
+        i--;
+    }
+    return &rows[i];
+}
+#define ROW_OF(field) row_at(offsetof(kiln_runtime_options, field))
+
 static kiln_status check_names(const option_row *row, const char *names, kiln_diag *diag)
 {
     if (names == NULL || kn_request_sound(names)) {
@@ -96,8 +106,9 @@ static kiln_status check_names(const option_row *row, const char *names, kiln_di
 
 kiln_status kn_options_check(const kiln_runtime_options *options, kiln_diag *diag)
 {
-    kiln_status status = check_names(&rows[0], options->backend, diag);
-    status = status == KILN_OK ? check_names(&rows[7], options->trust, diag) : status;
+    kiln_status status = check_names(ROW_OF(backend), options->backend, diag);
+    status =
+        status == KILN_OK ? check_names(ROW_OF(skip_probe), options->skip_probe, diag) : status;
     if (status != KILN_OK) {
         return status;
     }
@@ -107,7 +118,7 @@ kiln_status kn_options_check(const kiln_runtime_options *options, kiln_diag *dia
             return kiln_diag_set(diag, KILN_E_INVALID,
                                  "use absolute paths, with \"" KN_PATH_LIST_SEPARATOR
                                  "\" in between",
-                                 origin_of(&rows[2], options->backend_path),
+                                 origin_of(ROW_OF(backend_path), options->backend_path),
                                  "\"%s\" is not a list of absolute paths", options->backend_path);
         }
         path += strcspn(path, KN_PATH_LIST_SEPARATOR);

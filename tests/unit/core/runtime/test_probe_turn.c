@@ -21,7 +21,7 @@ static const kiln_probe_basis foreign_basis = {variables, places, true};
 static kiln_backend foreign;
 static atomic_uint opens;
 static bool opening_crashes;
-static const char *trusted; /* what the next starts trust */
+static const char *skipped; /* whose probe the next starts skip */
 
 static kiln_status foreign_open(const kiln_host *host, void **out_instance,
                                 kiln_probe_report *report, kiln_diag *diag)
@@ -84,7 +84,7 @@ static int setup(void **state)
     (void)setenv("KILN_LIBEXEC", r->folder, 1);
     atomic_store(&opens, 0);
     opening_crashes = false;
-    trusted = NULL;
+    skipped = NULL;
     return result;
 }
 
@@ -113,7 +113,7 @@ static void begin_start(start *s, const rig *r, uint32_t probe_ms, bool fresh)
     options.cache = s->cache;
     options.probe_ms = probe_ms;
     options.fresh_probe = fresh;
-    options.trust = trusted;
+    options.skip_probe = skipped;
     s->status = kiln_runtime_create(&options, &s->runtime, &s->why);
     free(root);
 }
@@ -273,14 +273,14 @@ static void a_word_holds_for_its_surroundings_alone(void **state)
     assert_int_equal(children(r), 2);
 }
 
-/* --- who trusts ------------------------------------------------------------------------------- */
+/* --- who skips -------------------------------------------------------------------------------- */
 
-static void a_trusted_driver_is_opened_without_a_child(void **state)
+static void a_skipped_probe_starts_no_child(void **state)
 {
     const rig *r = *state;
     char why[1024];
     make_helper(r, "kill -SEGV $$\n");
-    trusted = "cuda,foreign";
+    skipped = "cuda,foreign";
     for (unsigned i = 1; i <= 2; i++) {
         assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
         assert_int_equal(children(r), 0);
@@ -288,17 +288,17 @@ static void a_trusted_driver_is_opened_without_a_child(void **state)
     }
 }
 
-static void trust_in_another_is_not_trust_in_this(void **state)
+static void a_skipped_probe_of_another_is_not_this_one(void **state)
 {
     const rig *r = *state;
     char why[1024];
     make_helper(r, READY);
-    trusted = "cuda,vulkan";
+    skipped = "cuda,vulkan";
     assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
     assert_int_equal(children(r), 1);
 }
 
-/* A process that trusts, and is taken along. */
+/* A process that skips the probe, and is taken along. */
 static void crash_in_an_opening(const rig *r)
 {
     const pid_t child = fork();
@@ -317,12 +317,12 @@ static void crash_in_an_opening(const rig *r)
 }
 
 /* As it would by hand, and no more than that: the next start asks a child. */
-static void P1_a_trusted_driver_takes_one_process_along(void **state)
+static void P1_a_driver_whose_probe_is_skipped_takes_one_process_along(void **state)
 {
     const rig *r = *state;
     char why[1024];
     make_helper(r, "kill -SEGV $$\n");
-    trusted = "foreign";
+    skipped = "foreign";
     crash_in_an_opening(r);
     assert_int_equal(children(r), 0);
     for (unsigned i = 1; i <= 2; i++) { /* a strict request asks again before it fails */
@@ -333,13 +333,13 @@ static void P1_a_trusted_driver_takes_one_process_along(void **state)
     }
 }
 
-/* One that was killed for another reason is trusted again when it has been opened once. */
-static void what_a_child_finds_good_is_trusted_again(void **state)
+/* One that was killed for another reason needs no child again when it has been opened once. */
+static void what_a_child_finds_good_is_skipped_again(void **state)
 {
     const rig *r = *state;
     char why[1024];
     make_helper(r, READY);
-    trusted = "foreign";
+    skipped = "foreign";
     crash_in_an_opening(r);
     assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
     assert_int_equal(children(r), 1);
@@ -351,6 +351,18 @@ static void what_a_child_finds_good_is_trusted_again(void **state)
     assert_int_equal(start_alone(r, 0, why, sizeof(why)), KILN_OK);
     assert_int_equal(children(r), 1);
     assert_int_equal(atomic_load(&opens), 2);
+}
+
+static void a_malformed_list_names_its_variable(void **state)
+{
+    kiln_runtime_options options;
+    kiln_diag diag = KILN_DIAG_INIT;
+    (void)state;
+    assert_int_equal(setenv("KILN_SKIP_PROBE", "cuda vulkan", 1), 0);
+    assert_int_equal(kiln_runtime_options_init(&options, &diag), KILN_E_INVALID);
+    assert_non_null(strstr(diag.what, "KILN_SKIP_PROBE"));
+    assert_null(options.skip_probe);
+    kiln_diag_clear(&diag);
 }
 
 int main(void)
@@ -366,10 +378,11 @@ int main(void)
         TEST(what_may_be_put_right_is_asked_again),
         TEST(a_fresh_probe_asks_a_child_of_its_own),
         TEST(a_word_holds_for_its_surroundings_alone),
-        TEST(a_trusted_driver_is_opened_without_a_child),
-        TEST(trust_in_another_is_not_trust_in_this),
-        TEST(P1_a_trusted_driver_takes_one_process_along),
-        TEST(what_a_child_finds_good_is_trusted_again),
+        TEST(a_skipped_probe_starts_no_child),
+        TEST(a_skipped_probe_of_another_is_not_this_one),
+        TEST(P1_a_driver_whose_probe_is_skipped_takes_one_process_along),
+        TEST(what_a_child_finds_good_is_skipped_again),
+        TEST(a_malformed_list_names_its_variable),
     };
     return cmocka_run_group_tests(tests, register_foreign, NULL);
 }
