@@ -133,6 +133,12 @@ typedef struct kiln_host {
     void (*memo_put)(void *memo, const char *name, const void *data, size_t size);
     /* Nothing will run: a backend that compiles without its driver need not open it. */
     bool compile_only;
+    /* Around work whose memo other processes need at the same time, and after a memo_get that gave
+     * none. KILN_OK: the work is this process's, and after its memo_put comes memo_leave.
+     * KILN_MISS: another has done it meanwhile, and memo_get has it. Waits for the other, half a
+     * minute at most. NULL where nobody waits. */
+    kiln_status (*memo_enter)(void *memo, const char *name, void **out_turn);
+    void (*memo_leave)(void *memo, void *turn);
 } kiln_host;
 
 /* --- compiler --------------------------------------------------------------------------------- */

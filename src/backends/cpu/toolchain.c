@@ -288,27 +288,48 @@ static void remember_toolchain(const kiln_host *host, const cpu_toolchain *toolc
     kn_strbuf_deinit(&text);
 }
 
-/* Under the mutex: makes `current` an answer to `question`. */
+static kiln_status ask_toolchain(cpu_tools *tools, const char *path, const char *question,
+                                 cpu_toolchain **out_found, kiln_diag *diag)
+{
+    cpu_toolchain *found = kn_cpu_toolchain_create(question);
+    if (found == NULL) {
+        return kn_no_memory(diag, "finding the C compiler");
+    }
+    tools->asked++;
+    kiln_status status = kn_cpu_toolchain_probe(path, found, diag);
+    if (status != KILN_OK) {
+        kn_cpu_toolchain_destroy(found);
+        return status;
+    }
+    remember_toolchain(tools->host, found);
+    *out_found = found;
+    return KILN_OK;
+}
+
+/* Under the mutex: makes `current` an answer to `question`. Of processes that need one at the same
+ * time one asks the compiler. */
 static kiln_status renew_tools(cpu_tools *tools, const char *path, const char *question,
                                const path_walk *walk, kiln_diag *diag)
 {
-    cpu_toolchain *found = remembered_toolchain(tools->host, question, walk);
-    if (found == NULL) {
-        found = kn_cpu_toolchain_create(question);
-        if (found == NULL) {
-            return kn_no_memory(diag, "finding the C compiler");
-        }
-        tools->asked++;
-        kiln_status status = kn_cpu_toolchain_probe(path, found, diag);
-        if (status != KILN_OK) {
-            kn_cpu_toolchain_destroy(found);
-            return status;
-        }
-        remember_toolchain(tools->host, found);
+    const kiln_host *host = tools->host;
+    void *turn = NULL;
+    kiln_status status = KILN_OK;
+    cpu_toolchain *found = remembered_toolchain(host, question, walk);
+    const bool shared = found == NULL && host->memo_enter != NULL;
+    if (shared && host->memo_enter(host->memo, question, &turn) == KILN_MISS) {
+        found = remembered_toolchain(host, question, walk);
     }
-    found->older = tools->current;
-    tools->current = found;
-    return KILN_OK;
+    if (found == NULL) {
+        status = ask_toolchain(tools, path, question, &found, diag);
+    }
+    if (turn != NULL) {
+        host->memo_leave(host->memo, turn);
+    }
+    if (status == KILN_OK) {
+        found->older = tools->current;
+        tools->current = found;
+    }
+    return status;
 }
 
 void kn_cpu_toolchain_recall(cpu_tools *tools)

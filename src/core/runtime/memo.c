@@ -12,6 +12,9 @@
 #include "hal/artifact.h"
 #include "key/recipe.h"
 #include "store/cache/cache.h"
+#include "sys/clock.h"
+
+#define LONGEST_WAIT_NS (UINT64_C(30) * 1000000000)
 
 static kiln_status make_recipe(const char *name, kiln_recipe **out_recipe)
 {
@@ -62,6 +65,62 @@ static void memo_put(void *memo, const char *name, const void *data, size_t size
     kiln_recipe_destroy(recipe);
 }
 
+/* A turn at what a memo saves. */
+typedef struct memo_turn {
+    kn_turn turn;
+    kiln_cache *cache;
+    kiln_recipe *recipe;
+    kiln_key key;
+} memo_turn;
+
+static void memo_turn_destroy(memo_turn *turn)
+{
+    if (turn != NULL) {
+        kiln_recipe_destroy(turn->recipe);
+        free(turn);
+    }
+}
+
+static bool is_memo_there(void *user)
+{
+    const memo_turn *turn = (const memo_turn *)user;
+    kiln_blob *blob = NULL;
+    kiln_origin origin = KILN_ORIGIN_NONE;
+    const bool there = kn_cache_glance(turn->cache, &turn->key, kn_recipe_target(turn->recipe),
+                                       false, &blob, &origin) == KILN_OK;
+    kiln_blob_release(blob);
+    return there;
+}
+
+static kiln_status memo_enter(void *memo, const char *name, void **out_turn)
+{
+    memo_turn *turn = (memo_turn *)calloc(1, sizeof(*turn));
+    *out_turn = NULL;
+    if (turn == NULL || make_recipe(name, &turn->recipe) != KILN_OK) {
+        memo_turn_destroy(turn);
+        return KILN_OK; /* nobody waits for this one */
+    }
+    turn->cache = (kiln_cache *)memo;
+    turn->key = kiln_recipe_key(turn->recipe);
+    if (!kn_cache_turn_begin(turn->cache, turn->key.bytes, kn_clock_now() + LONGEST_WAIT_NS,
+                             is_memo_there, turn, &turn->turn)) {
+        memo_turn_destroy(turn);
+        return KILN_MISS;
+    }
+    *out_turn = turn;
+    return KILN_OK;
+}
+
+static void memo_leave(void *memo, void *turn)
+{
+    memo_turn *own = (memo_turn *)turn;
+    (void)memo;
+    if (own != NULL) {
+        kn_cache_turn_end(&own->turn);
+    }
+    memo_turn_destroy(own);
+}
+
 void kn_memo_host(struct kiln_cache *cache, kiln_host *out_host)
 {
     *out_host = kn_host;
@@ -69,5 +128,7 @@ void kn_memo_host(struct kiln_cache *cache, kiln_host *out_host)
         out_host->memo = cache;
         out_host->memo_get = memo_get;
         out_host->memo_put = memo_put;
+        out_host->memo_enter = memo_enter;
+        out_host->memo_leave = memo_leave;
     }
 }
