@@ -129,6 +129,8 @@ def named(text):
 def run(root, *command, **variables):
     env = {k: v for k, v in os.environ.items() if not k.startswith("KILN_")}
     env.update({"KILN_CACHE_DIR": str(root / "cache"), **variables})
+    if env.get("KILN_NVRTC_LIBRARY") == FAKE_NVRTC:  # which opens its builtins by name
+        env["LD_LIBRARY_PATH"] = os.path.dirname(FAKE_NVRTC)
     done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=250)
     if done.returncode != 0:
         sys.exit(f"{command} ended with {done.returncode}: {done.stdout[-1500:]} {done.stderr[-1500:]}")

@@ -80,7 +80,9 @@ class World:
     def start(self, program, *arguments, **variables):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("KILN_", "NVRTC_", "LD_"))}
         env.update(KILN_CACHE_DIR=str(self.root / "cache"), FAKENVRTC_LOG=str(self.log), KILN_LIBEXEC=LIBEXEC,
-                   KILN_NVRTC_LIBRARY=str(self.toolkit / "libnvrtc.so.13"))
+                   KILN_NVRTC_LIBRARY=str(self.toolkit / "libnvrtc.so.13"),
+                   LD_LIBRARY_PATH=str(self.toolkit),  # for NVRTC's builtins
+                   PYTHONWARNINGS="ignore::DeprecationWarning")  # of Python 3.12 and later, at fork()
         env.update(variables)
         return subprocess.Popen([KILN, "exec", "--", sys.executable, "-c", program, *arguments], env=env,
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -66,7 +66,8 @@ class World:
     def environment(self, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("KILN_", "LD_", "NVRTC_", "SLURM_"))}
         env.update(PATH=f"{self.bin}:{os.environ['PATH']}", FAKENVRTC_LOG=str(self.log), KILN_LIBEXEC=LIBEXEC,
-                   KILN_NVRTC_LIBRARY=NVRTC, KILN_LOG="warn", TEST_ROOT=str(self.root), HOME=str(self.root / "home"))
+                   KILN_NVRTC_LIBRARY=NVRTC, KILN_LOG="warn", TEST_ROOT=str(self.root), HOME=str(self.root / "home"),
+                   LD_LIBRARY_PATH=os.path.dirname(NVRTC))  # for NVRTC's builtins
         env.update(more)
         return env
 

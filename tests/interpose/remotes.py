@@ -79,6 +79,8 @@ def run_host(root, name, remote, has_entry, **more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("KILN_")}
     env.update(KILN_CACHE_DIR=str(root / name), KILN_REMOTE=remote, KILN_NVRTC_LIBRARY=NVRTC, KILN_LIBEXEC=LIBEXEC,
                KILN_LOG="warn", **more)
+    # NVRTC opens its builtins by name.
+    env["LD_LIBRARY_PATH"] = ":".join(filter(None, (more.get("LD_LIBRARY_PATH"), os.path.dirname(NVRTC))))
     host = subprocess.Popen([KILN, "exec", "--", str(root / "host")], env=env, stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     said = host.stdout.readline()

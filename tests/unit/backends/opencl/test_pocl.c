@@ -315,6 +315,8 @@ static void too_much_local_memory_is_refused(void **state)
     rig_ok(rig_load(&shared, &source, &artifact, &programs[1], &diag), &diag);
     void *buffer = rig_buffer(&shared, 64);
     for (int i = 0; i < 2; i++) {
+        kn_opencl_program *program = (kn_opencl_program *)programs[i];
+        const bool is_told = kn_opencl_kernel_find(&program->kernels, "fixed")->fixed_local > 0;
         kiln_sys_arg args[] = {{.kind = KILN_ARG_BUFFER, .buffer = buffer},
                                {.kind = KILN_ARG_LOCAL, .size = (size_t)info.local_bytes * 2}};
         kiln_sys_launch launch = {.program = programs[i],
@@ -323,9 +325,11 @@ static void too_much_local_memory_is_refused(void **state)
                                   .global = {64, 1, 1},
                                   .args = args,
                                   .arg_count = 1};
-        assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag),
-                         KILN_E_INVALID);
-        assert_non_null(strstr(diag.why, "bytes of work-group memory"));
+        if (is_told) { /* PoCL 6 says 0, and then ends the process */
+            assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag),
+                             KILN_E_INVALID);
+            assert_non_null(strstr(diag.why, "bytes of work-group memory"));
+        }
         launch.entry = "given";
         launch.arg_count = 2;
         assert_int_equal(device()->queue_launch(shared.queue, &launch, NULL, &diag),
