@@ -73,7 +73,7 @@ def graft(native):
         if changed:
             up = "../" * len(path.relative_to(native).parts[:-1])
             run("patchelf", "--set-rpath", f"$ORIGIN/{up}libexec/kiln:$ORIGIN/{up}lib", path)
-    return licences | {"libzstd1", "libxxhash-dev", "libnettle8", "libssl-dev"}
+    return licences | {"libzstd1", "libxxhash-dev", "nettle-dev", "libssl-dev"}
 
 
 def numbers(text):
