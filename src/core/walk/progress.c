@@ -1,4 +1,5 @@
-/* The ticker: a thread that lives only as long as the slow work, and only if a caller listens. */
+/* The ticker: a thread that lives only as long as the slow work, and only if a caller listens. A
+ * hit starts none. */
 #include "core/walk/progress.h"
 
 #include <string.h>
@@ -41,14 +42,30 @@ void kn_ticker_start(kn_ticker *ticker, const kiln_build_options *options, const
     kn_text_putf(ticker->what, sizeof(ticker->what), "%s (%s)", name, stage);
     kn_mutex_init(&ticker->mutex);
     kn_cond_init(&ticker->cond);
-    /* Without a thread there are no ticks, and nothing else is lost. */
-    (void)kn_thread_start(ticker_main, ticker, &ticker->thread, NULL);
+}
+
+/* Under the mutex. Without a thread there are no ticks, and nothing else is lost. */
+static void start_ticking(kn_ticker *ticker)
+{
+    if (ticker->thread == NULL) {
+        (void)kn_thread_start(ticker_main, ticker, &ticker->thread, NULL);
+    }
+}
+
+void kn_ticker_wait(kn_ticker *ticker)
+{
+    if (ticker != NULL && ticker->progress != NULL) {
+        kn_mutex_lock(&ticker->mutex);
+        start_ticking(ticker);
+        kn_mutex_unlock(&ticker->mutex);
+    }
 }
 
 void kn_ticker_compile(kn_ticker *ticker)
 {
     if (ticker != NULL && ticker->progress != NULL) {
         kn_mutex_lock(&ticker->mutex);
+        start_ticking(ticker);
         ticker->progress(ticker->user, ticker->what, 0.0);
         kn_mutex_unlock(&ticker->mutex);
     }

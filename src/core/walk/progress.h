@@ -17,10 +17,13 @@ typedef struct kn_ticker {
     kn_thread *thread;
 } kn_ticker;
 
-/* Start and stop frame slow work; without a callback in `options` both do nothing. */
+/* Start and stop frame what may become slow; without a callback in `options` all of these do
+ * nothing. */
 void kn_ticker_start(kn_ticker *ticker, const kiln_build_options *options, const char *stage,
                      const char *name);
-/* A compile starts now: reported at once. `ticker` may be NULL. */
+/* A wait for another's compile may follow: from here on there are ticks. `ticker` may be NULL. */
+void kn_ticker_wait(kn_ticker *ticker);
+/* A compile starts now: reported at once, and ticks follow. `ticker` may be NULL. */
 void kn_ticker_compile(kn_ticker *ticker);
 void kn_ticker_stop(kn_ticker *ticker);
 

@@ -396,6 +396,14 @@ static kiln_status get_only(kn_build *build, size_t index, kiln_diag *diag)
     return status;
 }
 
+/* Waits for whoever else makes it, with ticks; false where nothing is left to do. */
+static bool claim_flight(const compile_call *call, kn_fetch *fetch, kiln_status *out_status,
+                         kiln_diag *diag)
+{
+    kn_ticker_wait(call->ticker);
+    return kn_fetch_claim(fetch, out_status, diag);
+}
+
 /* THE STORE'S PART OF THE WALK: lookup, flight, compile, publish. */
 static kiln_status look_up_or_compile(compile_call *call, kiln_diag *diag)
 {
@@ -403,7 +411,8 @@ static kiln_status look_up_or_compile(compile_call *call, kiln_diag *diag)
     kn_fetch fetch;
     kiln_status status = kn_fetch_begin(&fetch, call->build->cache, run->recipe, diag);
     /* lookup: memory, disk, packs, remotes; flight: one of all threads, processes and hosts */
-    if (status == KILN_OK && !kn_fetch_look_up(&fetch) && kn_fetch_claim(&fetch, &status, diag)) {
+    if (status == KILN_OK && !kn_fetch_look_up(&fetch) &&
+        claim_flight(call, &fetch, &status, diag)) {
         if (fetch.seat != NULL && is_made(call)) {
             status = kiln_diag_set(&fetch.why, KILN_E_CANCELLED, NULL, "compiling",
                                    "another thread has made it and stores it later");

@@ -1,4 +1,5 @@
 /* Captures after a launch, and the ticker that reports slow work. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +117,7 @@ static void U1_slow_work_is_told_of_once_a_second(void **state)
     kn_ticker ticker;
     kiln_build_options options = {.struct_size = sizeof(options), .progress = tell, .user = &t};
     kn_ticker_start(&ticker, &options, "stage", "big.fake");
+    assert_null(ticker.thread); /* nothing is slow yet, and a hit ends here */
     kn_ticker_compile(&ticker);
     assert_int_equal(t.starts, 1);
     kn_clock_sleep(1200000000ull);
@@ -127,18 +129,42 @@ static void U1_slow_work_is_told_of_once_a_second(void **state)
     options.progress = NULL;
     kn_ticker_start(&ticker, &options, "stage", "big.fake");
     assert_null(ticker.thread);
+    kn_ticker_wait(&ticker);
     kn_ticker_compile(&ticker);
+    assert_null(ticker.thread);
     kn_ticker_stop(&ticker);
+}
+
+static void count_tick(void *user, const char *what, double seconds)
+{
+    (void)what;
+    atomic_fetch_add((atomic_int *)user, seconds > 0.0 ? 1 : 1000);
+}
+
+static void a_wait_for_anothers_compile_ticks_too(void **state)
+{
+    (void)state;
+    atomic_int ticks = 0;
+    kn_ticker ticker;
+    kiln_build_options options = {
+        .struct_size = sizeof(options), .progress = count_tick, .user = &ticks};
+    kn_ticker_start(&ticker, &options, "stage", "big.fake");
+    kn_ticker_wait(&ticker);
+    kn_ticker_wait(&ticker); /* again, when the leader had nothing to share */
+    while (atomic_load(&ticks) == 0) {
+        kn_clock_sleep(10000000ull);
+    }
+    kn_ticker_stop(&ticker);
+    assert_in_range(atomic_load(&ticks), 1, 999); /* no compile was reported */
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_capture_replaces_the_entry),
-        TEST(a_capture_does_not_delay_the_launch),
-        TEST(a_capture_that_fails_harms_nobody),
-        TEST(U1_slow_work_is_told_of_once_a_second),
+        TEST(a_capture_replaces_the_entry),          TEST(a_capture_does_not_delay_the_launch),
+        TEST(a_capture_that_fails_harms_nobody),     TEST(U1_slow_work_is_told_of_once_a_second),
+        TEST(a_wait_for_anothers_compile_ticks_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
