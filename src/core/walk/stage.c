@@ -396,7 +396,7 @@ static kiln_status get_only(kn_build *build, size_t index, kiln_diag *diag)
     return status;
 }
 
-/* Waits for whoever else makes it, with ticks; false where nothing is left to do. */
+/* Waits, with ticks, for a thread or process that makes it already; false where nothing is left. */
 static bool claim_flight(const compile_call *call, kn_fetch *fetch, kiln_status *out_status,
                          kiln_diag *diag)
 {
