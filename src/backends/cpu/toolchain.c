@@ -194,7 +194,8 @@ static bool holds_at_its_path(const cpu_tool *tool, const path_walk *walk)
            kn_cpu_same_file(&facts, &tool->facts);
 }
 
-/* The path of what is another now than it was; NULL: all is the same. The walk is of this moment. */
+/* The path of what is another now than it was; NULL: all is the same. The walk is of this moment.
+ */
 static const char *find_toolchain_change(const cpu_toolchain *toolchain, const path_walk *walk)
 {
     for (size_t i = 0; i < toolchain->tool_count; i++) {
