@@ -37,7 +37,7 @@ static void invoke_on_worker(void *user, void (*run)(void *call), void *call)
 
 /* A driver that compiles on the worker allocates megabytes there, in small pieces. glibc gives each
  * thread but the first a heap that grows page by page, with a call of the system for each: two
- * thousand of them for llvmpipe's first program, a twentieth of a start. What a heap has grown to
+ * thousand of them for llvmpipe's first program, a thirtieth of a start. What a heap has grown to
  * once it grows to again without them; its memory is given back. */
 static void reserve_heap(void *user)
 {
