@@ -439,6 +439,9 @@ void kn_listing_clear(kiln_runtime *runtime)
         free(runtime->drivers[i]);
     }
     runtime->driver_count = 0;
+    for (size_t i = 0; i < runtime->report_count; i++) {
+        free(runtime->reports[i]);
+    }
     runtime->report_count = 0;
     runtime->recalled = false;
 }

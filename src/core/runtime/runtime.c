@@ -338,9 +338,6 @@ void kiln_runtime_destroy(kiln_runtime *runtime)
     kn_cond_deinit(&runtime->adopted);
     kn_mutex_deinit(&runtime->drivers_mutex);
     kn_mutex_deinit(&runtime->mutex);
-    for (size_t i = 0; i < runtime->report_count; i++) {
-        free(runtime->reports[i]);
-    }
     free(runtime->summary);
     free(runtime->backend_path);
     free(runtime->skip_probe);
