@@ -1,8 +1,6 @@
 /* The OpenCL layer on a driver that knows which of its handles are alive: what threads, several
  * devices, IL, callbacks and a cache at fault make of it. The driver has lost nothing, and was
  * never called with a handle that it had not given or no longer knew. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "dropin/opencl_kept.h"
 #include "interpose/session.h"
 #include "layers/opencl/build.h"
+#include "support/cmocka.h"
 #include "support/strictcl/session.h"
 #include "support/strictcl/strictcl.h"
 #include "support/tmpdir.h"
@@ -221,7 +218,7 @@ static size_t read_binary_of(cl_program program, unsigned char out[1024])
         cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, &used),
         CL_SUCCESS);
     assert_int_equal(used, sizeof(size));
-    assert_in_range(size, 1, 1024);
+    assert_between(size, 1, 1024);
     assert_int_equal(
         cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(list), (void *)list, &used),
         CL_SUCCESS);

@@ -116,7 +116,7 @@ static void the_same_text_is_kept_once(void **state)
     char large[4096];
     memset(large, 'x', sizeof large);
     assert_int_equal(kn_object_put(root, large, sizeof large, &a, &written, NULL), KILN_OK);
-    assert_in_range(written, 1, 200); /* packed */
+    assert_between(written, 1, 200); /* packed */
     assert_int_equal(kn_object_put(root, large, sizeof large, &b, &written, NULL), KILN_OK);
     assert_int_equal(written, 0);
     assert_memory_equal(a.digest, b.digest, sizeof a.digest);
@@ -259,7 +259,7 @@ static void a_use_is_found_and_touched(void **state)
     const kiln_key key = key_of("key"), other = key_of("other");
     record(root, "key", "cuda:sm_90", 1);
     assert_true(kn_object_has_use(root, &key, &age));
-    assert_in_range(age, 0, 60);
+    assert_true(age <= 60);
     assert_true(kn_object_stamp_use(root, &key));
     assert_false(kn_object_has_use(root, &other, NULL));
     assert_false(kn_object_stamp_use(root, &other));
