@@ -132,7 +132,8 @@ typedef struct kn_hip_target {
     char sramecc, xnack;
 } kn_hip_target;
 
-/* places.c: fills hip->library, hip->builtins and hip->runtime; false if there is no hipRTC. */
+/* places.c, places_windows.c: fills hip->library, hip->builtins and hip->runtime; false if there is
+ * no hipRTC. */
 bool kn_hip_locate(kn_hip *hip);
 
 /* locate.c: the same for the library at `path`; false where that is too long. */

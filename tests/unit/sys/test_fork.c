@@ -32,8 +32,11 @@ static void init_without_page(kn_fork_guard *guard)
 
 static int see_in_child(kn_fork_guard *guard)
 {
-    if (!kn_fork_noticed(guard) || !kn_fork_noticed(guard)) {
+    if (!kn_fork_noticed(guard)) {
         return 1;
+    }
+    if (!kn_fork_noticed(guard)) { /* noticing it changes nothing */
+        return 4;
     }
     if (!kn_fork_renew(guard)) {
         return 2;
