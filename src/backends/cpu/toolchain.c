@@ -318,7 +318,10 @@ static kiln_status renew_tools(cpu_tools *tools, const char *path, const char *q
     cpu_toolchain *found = remembered_toolchain(host, question, walk);
     const bool shared = found == NULL && host->memo_enter != NULL;
     if (shared && host->memo_enter(host->memo, question, &turn) == KILN_MISS) {
-        found = remembered_toolchain(host, question, walk);
+        path_walk again; /* the other one is from before the wait */
+        path_walk_init(&again, walk->programs[0].name, walk->count == 1);
+        found = remembered_toolchain(host, question, &again);
+        path_walk_deinit(&again);
     }
     if (found == NULL) {
         status = ask_toolchain(tools, path, question, &found, diag);
