@@ -129,6 +129,20 @@ bool kt_file_exists(const char *path)
     return lstat(path, &facts) == 0;
 }
 
+unsigned kt_file_lines(const char *path)
+{
+    unsigned count = 0;
+    if (kt_file_exists(path)) {
+        size_t size = 0;
+        char *text = kt_file_read(path, &size);
+        for (size_t i = 0; i < size; i++) {
+            count += text[i] == '\n';
+        }
+        free(text);
+    }
+    return count;
+}
+
 size_t kt_file_count(const char *folder)
 {
     size_t count = 0;

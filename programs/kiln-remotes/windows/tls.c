@@ -115,8 +115,8 @@ static int check_server(void *user, char *remote_ip, char *local_ip, int remote_
 void transfer_set_tls(CURL *easy, const kiln_remote_server *server)
 {
     (void)curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    /* Schannel asks whether a certificate was taken back. That nobody answers is no reason to
-     * refuse it: authorities of one's own have no place to ask. */
+    /* Schannel asks whether a certificate was revoked. One whose authority does not answer is
+     * accepted: private authorities often have no such service. */
     (void)curl_easy_setopt(easy, CURLOPT_SSL_OPTIONS, (long)CURLSSLOPT_REVOKE_BEST_EFFORT);
     if (server->ca_file[0] != '\0') {
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, server->ca_file);

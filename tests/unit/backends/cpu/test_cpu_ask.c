@@ -24,14 +24,8 @@ static int forget(void **state)
 
 static unsigned lines_in(const char *folder, const char *name)
 {
-    size_t size = 0;
-    unsigned count = 0;
     char *path = kt_path(folder, name);
-    char *text = kt_file_read(path, &size);
-    for (size_t i = 0; i < size; i++) {
-        count += text[i] == '\n';
-    }
-    free(text);
+    const unsigned count = kt_file_lines(path);
     free(path);
     return count;
 }

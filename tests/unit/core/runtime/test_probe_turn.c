@@ -63,16 +63,8 @@ static void make_helper(const rig *r, const char *does)
 
 static unsigned children(const rig *r)
 {
-    unsigned count = 0;
     char *path = kt_path(r->folder, "started");
-    if (kt_file_exists(path)) {
-        size_t size = 0;
-        char *text = kt_file_read(path, &size);
-        for (size_t i = 0; i < size; i++) {
-            count += text[i] == '\n';
-        }
-        free(text);
-    }
+    const unsigned count = kt_file_lines(path);
     free(path);
     return count;
 }
