@@ -1,6 +1,7 @@
 /* The functions that stand in for NVRTC's: what NVRTC has alone, and the table. */
 #include <string.h>
 
+#include "backends/cuda/nvrtc_process.h"
 #include "interpose/nvrtc_facts.h"
 #include "interpose/nvrtc_kind.h"
 #include "interpose/rtc_calls.h"
@@ -20,8 +21,16 @@ static kn_rtc_library nvrtc = {
 static kn_rtc_calls real_calls;
 static pthread_once_t real_once = PTHREAD_ONCE_INIT;
 
+static nvrtcResult compile_real(void *program, int option_count, const char *const *options)
+{
+    kn_nvrtc_process_compiling(options,
+                               option_count > 0 && options != NULL ? (size_t)option_count : 0);
+    return library->open()->nvrtcCompileProgram(program, option_count, options);
+}
+
 static void take_real_calls(void)
 {
+    kn_nvrtc_process_loading();
     const kn_nvrtc_table *real = library->open();
     if (real == NULL) {
         return;
@@ -30,7 +39,7 @@ static void take_real_calls(void)
         (kn_rtc_calls){.version = real->nvrtcVersion,
                        .create = real->nvrtcCreateProgram,
                        .destroy = real->nvrtcDestroyProgram,
-                       .compile = real->nvrtcCompileProgram,
+                       .compile = compile_real,
                        .add_expression = real->nvrtcAddNameExpression,
                        .get_lowered = real->nvrtcGetLoweredName,
                        .set_callback = real->nvrtcSetFlowCallback,

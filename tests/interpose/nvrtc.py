@@ -101,6 +101,24 @@ class Suite:
         print(f"ok: {when}: {len(got)} cases equal")
 
 
+def check_process_state(suite):
+    """What NVRTC remembers for its process reaches no other process through the cache."""
+    own = {"KILN_CACHE_DIR": str(suite.root / "state")}
+    spoilt = suite.run(suite.real, "after_restrict")
+    fresh = suite.run(suite.real, "one_that_reads")
+    suite.expect(spoilt, suite.run(suite.front, "after_restrict", **own), "after -restrict")
+    suite.expect(fresh, suite.run(suite.front, "one_that_reads", **own), "in a process without -restrict")
+    suite.expect(spoilt, suite.run(suite.front, "after_restrict", **own), "after -restrict, the others cached")
+    variable = {"NV_NVVM_VERSION": "nvvm-latest"}
+    other = suite.run(suite.real, "one_that_reads", **variable)
+    suite.expect(other, suite.run(suite.front, "one_that_reads", **own, **variable), "with NV_NVVM_VERSION")
+    if suite.origins() != {"bypassed": 1}:
+        sys.exit(f"with NV_NVVM_VERSION: {suite.origins()}")
+    suite.expect(fresh, suite.run(suite.front, "one_that_reads", **own), "and without it again")
+    if suite.origins() != {"disk": 1}:
+        sys.exit(f"without NV_NVVM_VERSION: {suite.origins()}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as root:
         suite = Suite(root)
@@ -158,6 +176,12 @@ def main():
         suite.expect(changed, suite.run(suite.front, "includes"), "after an edit")
         value.write_text("#define VALUE 1\n")
         suite.expect(wanted, suite.run(suite.front, "includes"), "after the edit was undone")
+        (suite.work / "sub/value.h").write_text("#define VALUE 6\n")
+        blanks = suite.run(suite.real, "blanks_around_a_directory")
+        if blanks == {name: wanted[name] for name in blanks}:
+            sys.exit("the test's header in sub does not matter")
+        suite.expect(blanks, suite.run(suite.front, "blanks_around_a_directory"), "an edit behind a blank")
+        check_process_state(suite)
 
 
 main()

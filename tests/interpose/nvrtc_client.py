@@ -169,6 +169,21 @@ def includes(directory="."):
 
 
 @case
+def blanks_around_a_directory():
+    return [compiled("#include <value.h>\n__device__ int v = VALUE;", "-arch=sm_90", *options)
+            for options in (("-I sub",), ("-Isub ",), ("-I", " sub"), ("-I", "sub\t"),
+                            ("--include-path= sub",), ("--include-path=sub\n",))]
+
+
+READS = "__global__ void k(float *a, const float *b) { a[0] = a[1] + b[%d]; }"
+
+
+@case
+def one_that_reads():
+    return compiled(READS % 1, "-arch=sm_90")
+
+
+@case
 def headers_in_memory():
     headers = [("value.h", "#define VALUE 71"), ("deep/more.h", '#include "value.h"')]
     return [compiled(f'#include "{name}"\n__device__ int v = VALUE;', "-arch=sm_90",
@@ -380,6 +395,12 @@ def each_option():
                               "-arch=compute_90" if "lto" in option or "optix" in option or
                               "link-time" in option else "-arch=sm_90", name="option.cu")]
             for option in OPTIONS]
+
+
+@case
+def after_restrict():
+    """Last: NVRTC 13.0 compiles all that follows as with the option."""
+    return [compiled(READS % 2, "-restrict", "-arch=sm_90"), one_that_reads()]
 
 
 for chosen in sys.argv[2:] or CASES:

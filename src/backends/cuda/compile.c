@@ -7,6 +7,7 @@
 
 #include "backends/cuda/helper.h"
 #include "backends/cuda/locate.h"
+#include "backends/cuda/nvrtc_process.h"
 #include "backends/cuda/options.h"
 #include "base/diag.h"
 #include "base/strbuf.h"
@@ -333,6 +334,7 @@ static kiln_status compile_unit(kn_cuda *cuda, const kiln_compile_request *reque
     nvrtcProgram program = NULL;
     kn_cuda_answer answer;
     kiln_status status = KILN_MISS;
+    kn_nvrtc_process_compiling(unit->options, (size_t)unit->option_count);
     if (kn_cuda_helper_wanted(cuda, request)) {
         status = kn_cuda_helper_compile(cuda, unit, request->precompile, &answer);
     }

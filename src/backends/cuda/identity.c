@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/cuda/instance.h"
+#include "backends/cuda/nvrtc_process.h"
 #include "backends/cuda/options.h"
 #include "base/text.h"
 #include "sys/env.h"
@@ -111,7 +112,8 @@ const char *kn_cuda_uncacheable_option(void *instance, const kiln_source *source
     kn_cuda_option_facts facts;
     (void)instance;
     read_options(source, &facts);
-    return facts.reason;
+    return facts.reason != NULL ? facts.reason
+                                : kn_nvrtc_process_reason(source->options, source->option_count);
 }
 
 uint32_t kn_cuda_option_effects(void *instance, const kiln_source *source)

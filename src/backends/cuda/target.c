@@ -116,10 +116,10 @@ const kiln_stage *kn_cuda_stages(void *instance, const kiln_target *target, kiln
                                  size_t *out_count)
 {
     static const kiln_stage to_cubin[] = {
-        {"cuda.cubin", 3, KILN_LANG_CUBIN, true, false, false},
+        {"cuda.cubin", 4, KILN_LANG_CUBIN, true, false, false},
     };
     static const kiln_stage to_ptx[] = {
-        {"cuda.ptx", 3, KILN_LANG_PTX, true, true, false},
+        {"cuda.ptx", 4, KILN_LANG_PTX, true, true, false},
         {"cuda.jit", 1, KILN_LANG_CUBIN, false, false, true},
     };
     static const kiln_stage from_ptx[] = {
