@@ -99,6 +99,17 @@ def check_cache(suite, wanted):
     print(f"ok: cold {dict(cold)}, warm {dict(warm)}")
 
 
+def check_variables(suite, wanted):
+    """LLD writes LLD_VERSION into the code: what is compiled with it is nobody else's."""
+    one = ["machine_code"]
+    other = suite.run(REAL, *one, LLD_VERSION="another")
+    assert KIND == "fake" or other["machine_code"] != wanted["machine_code"], "the variable does not matter"
+    expect(other, suite.run(suite.front, *one, LLD_VERSION="another"), "with LLD_VERSION")
+    assert set(suite.origins()) == {"bypassed"}, suite.origins()
+    expect(wanted, suite.run(suite.front, *one), "and without it again")
+    assert "bypassed" not in suite.origins(), suite.origins()
+
+
 def check_failures(suite, wanted):
     few = ["machine_code", "name_expressions"]
     for when, variables in (("disabled", {"KILN_DISABLE": "1"}),
@@ -186,6 +197,7 @@ def main():
         suite = Suite(root)
         wanted = suite.run(REAL, *suite.cases)
         check_cache(suite, wanted)
+        check_variables(suite, wanted)
         check_failures(suite, wanted)
         check_linked(suite)
         check_recorded(suite)
