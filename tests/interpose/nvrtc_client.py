@@ -175,6 +175,17 @@ def blanks_around_a_directory():
                             ("--include-path= sub",), ("--include-path=sub\n",))]
 
 
+@case
+def a_source_that_asks_for_itself():
+    """To NVRTC the source is a header of its own name."""
+    texts = [f"#if __has_include({name})\n__device__ int v = 1;\n#else\n__device__ int v;\n#endif"
+             for name in ('"t.cu"', "<t.cu>", '"default_program"', '"sub/t.cu"')]
+    texts.append('#ifndef ONCE\n#define ONCE\n#include "value.h"\n#ifdef VALUE\n__device__ int v = VALUE;\n'
+                 "#else\n__device__ int w;\n#endif\n#endif")
+    return [compiled(text, "-arch=sm_90", name=name)
+            for text in texts for name in ("t.cu", "u.cu", None, "sub/t.cu", "value.h")]
+
+
 READS = "__global__ void k(float *a, const float *b) { a[0] = a[1] + b[%d]; }"
 
 
