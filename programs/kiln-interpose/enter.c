@@ -1,4 +1,4 @@
-/* See enter.h. The core lies next to the directory of this library: LIBEXEC/nvrtc/13/libnvrtc.so.13
+/* See enter.h. The core lies two directories above this library: LIBEXEC/nvrtc/13/libnvrtc.so.13
  * and LIBEXEC/libkiln-interpose.so. */
 #include "enter.h"
 
@@ -17,7 +17,7 @@ static bool is_disabled(void)
 void *kn_enter_core(const char *function)
 {
     char path[KN_FIND_PATH];
-    if (is_disabled() || !kn_find_core("libkiln-interpose.so", path, sizeof(path))) {
+    if (is_disabled() || !kn_find_core(KN_INTERPOSE_CORE, path, sizeof(path))) {
         return NULL;
     }
     void *core = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -27,12 +27,33 @@ typedef struct search {
 
 /* --- one place -------------------------------------------------------------------------------- */
 
-/* False for this library itself, under whichever name and link. */
+/* The core of the kiln that a library belongs to, which lies two directories above it. */
+static bool name_core(const char *path, const char *name, char *out_path, size_t size)
+{
+    char resolved[PATH_MAX];
+    if (realpath(path, resolved) == NULL) {
+        return false;
+    }
+    for (int i = 0; i < 3; i++) {
+        char *slash = strrchr(resolved, '/');
+        if (slash == NULL) {
+            return false;
+        }
+        *slash = '\0';
+    }
+    return (size_t)snprintf(out_path, size, "%s/%s", resolved, name) < size &&
+           access(out_path, R_OK) == 0;
+}
+
+/* False for this library itself, under whichever name and link, and for those of any kiln's: in a
+ * wheel, which has no links, what is preloaded is a copy. */
 static bool try_file(const search *s, const char *path)
 {
+    char core[KN_FIND_PATH];
     struct stat facts;
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) &&
-           (facts.st_dev != s->self.st_dev || facts.st_ino != s->self.st_ino);
+           (facts.st_dev != s->self.st_dev || facts.st_ino != s->self.st_ino) &&
+           !name_core(path, KN_INTERPOSE_CORE, core, sizeof(core));
 }
 
 static bool try_directory(search *s, const char *directory, size_t length, const char *below)
@@ -407,16 +428,5 @@ bool kn_find_core(const char *name, char *out_path, size_t size)
 {
     struct stat facts;
     char path[KN_FIND_PATH];
-    if (!find_self(path, sizeof(path), &facts)) {
-        return false;
-    }
-    for (int i = 0; i < 3; i++) {
-        char *slash = strrchr(path, '/');
-        if (slash == NULL) {
-            return false;
-        }
-        *slash = '\0';
-    }
-    return (size_t)snprintf(out_path, size, "%s/%s", path, name) < size &&
-           access(out_path, R_OK) == 0;
+    return find_self(path, sizeof(path), &facts) && name_core(path, name, out_path, size);
 }

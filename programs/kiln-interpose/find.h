@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 #define KN_FIND_PATH 4096
+#define KN_INTERPOSE_CORE "libkiln-interpose.so"
 
-/* Finds libnvrtc.so.MAJOR as the loader would for the code at `caller`, this library left out:
+/* Finds libnvrtc.so.MAJOR as the loader would for the code at `caller`, kiln's own left out:
  * $KILN_NVRTC_LIBRARY; one that is mapped already, as a second dlopen(3) would get; the RPATH of
  * the caller and of the program; for a module of a Python package, the NVIDIA wheels next to it;
  * $LD_LIBRARY_PATH; the caller's RUNPATH; $KILN_NVRTC_MAJOR, which `kiln exec` sets; the loader's

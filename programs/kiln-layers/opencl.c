@@ -33,7 +33,7 @@ static void open_layer_core(void)
         void *object;
         kn_interpose_opencl_fn *function;
     } entry = {NULL};
-    void *core = kn_find_core("libkiln-interpose.so", path, sizeof(path))
+    void *core = kn_find_core(KN_INTERPOSE_CORE, path, sizeof(path))
                      ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
                      : NULL;
     if (core != NULL) {

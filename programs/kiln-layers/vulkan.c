@@ -80,7 +80,7 @@ static void open_vulkan_core(void)
         void *object;
         kn_interpose_vulkan_fn *function;
     } entry = {NULL};
-    void *core = !is_vulkan_disabled() && kn_find_core("libkiln-interpose.so", path, sizeof(path))
+    void *core = !is_vulkan_disabled() && kn_find_core(KN_INTERPOSE_CORE, path, sizeof(path))
                      ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
                      : NULL;
     if (core != NULL) {

@@ -46,25 +46,9 @@ static kn_module_choice choose_code(void *user, const char *path)
     return KN_MODULE_NO;
 }
 
-static char *kernel_names(const kn_opencl_api *api, cl_program program)
-{
-    size_t size = 0;
-    if (api->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) != CL_SUCCESS ||
-        size == 0) {
-        return NULL;
-    }
-    char *names = calloc(1, size + 1);
-    if (names != NULL &&
-        api->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, size, names, NULL) != CL_SUCCESS) {
-        free(names);
-        names = NULL;
-    }
-    return names;
-}
-
 uint64_t kn_opencl_worth_cost(const kn_opencl_api *api, cl_program program, size_t kernels)
 {
-    char *names = kernel_names(api, program);
+    char *names = kn_opencl_program_names(api, program);
     launched_search search = {.names = names};
     const bool known = names != NULL && kn_module_select(choose_code, NULL, &search);
     free(names);

@@ -9,6 +9,7 @@
 #include "cli/diag.h"
 #include "cli/host.h"
 #include "exec/exports.h"
+#include "exec/preload.h"
 #include "exec/site.h"
 #include "kiln-interpose/find.h"
 
@@ -50,7 +51,7 @@ static char *find_libraries(cli_pool *pool, kiln_diag *diag)
     for (size_t i = 0; i <= sizeof(library_places) / sizeof(*library_places); i++) {
         char *place = i > 0 && own != NULL ? join_path(pool, own, library_places[i - 1]) : NULL;
         char *library = i == 0 ? (named != NULL ? copy_text(pool, named) : NULL) : place;
-        char *core = library != NULL ? join_path(pool, library, "libkiln-interpose.so") : NULL;
+        char *core = library != NULL ? join_path(pool, library, KN_INTERPOSE_CORE) : NULL;
         char resolved[PATH_MAX];
         if (core != NULL && host_exists(core) && realpath(library, resolved) != NULL) {
             return check_directory(pool, resolved, diag);
@@ -58,7 +59,7 @@ static char *find_libraries(cli_pool *pool, kiln_diag *diag)
     }
     (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                         "install the whole package kiln, or set KILN_LIBEXEC to its directory",
-                        "kiln exec", "libkiln-interpose.so is not next to this command");
+                        "kiln exec", KN_INTERPOSE_CORE " is not next to this command");
     return NULL;
 }
 
@@ -148,6 +149,16 @@ bool exec_environment_add(exec_environment *environment, const char *name, const
     return true;
 }
 
+bool exec_environment_append(cli_pool *pool, exec_environment *environment, const char *name,
+                             const char *list, const char *last)
+{
+    const bool listed = list != NULL && list[0] != '\0';
+    return (listed && strstr(list, last) != NULL) ||
+           exec_environment_add(
+               environment, name,
+               pool_format(pool, "%s%s%s", listed ? list : "", listed ? ":" : "", last));
+}
+
 /* `first` in front of what the variable holds. */
 static bool add_list(cli_pool *pool, exec_environment *environment, const char *name,
                      const char *first)
@@ -178,7 +189,8 @@ static bool add_front(cli_pool *pool, exec_environment *environment, const libra
     if (folder == NULL) {
         return false;
     }
-    lists->preload = append_element(pool, lists->preload, library->front);
+    const char *path = exec_preload_path(pool, environment->libraries, library->front);
+    lists->preload = path != NULL ? append_element(pool, lists->preload, path) : NULL;
     if (kind->front == NULL) {
         lists->path = append_element(pool, lists->path, folder);
     }
@@ -231,7 +243,7 @@ static bool add_fronts(cli_pool *pool, exec_environment *environment, const char
     if (lists.preload[0] == '\0') {
         return true;
     }
-    return add_list(pool, environment, "LD_PRELOAD", lists.preload) &&
+    return exec_preload_add(pool, environment, lists.preload) &&
            (lists.path[0] == '\0' || add_list(pool, environment, "LD_LIBRARY_PATH", lists.path)) &&
            (lists.nvrtc == NULL || getenv("CUDNN_NVRTC_OVERRIDE_PATH") != NULL ||
             exec_environment_add(environment, "CUDNN_NVRTC_OVERRIDE_PATH", lists.nvrtc));
@@ -269,17 +281,6 @@ static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char 
     return added;
 }
 
-/* `last` after what the variable holds, its `list`, unless it has it. */
-static bool append_list(cli_pool *pool, exec_environment *environment, const char *name,
-                        const char *list, const char *last)
-{
-    const bool listed = list != NULL && list[0] != '\0';
-    return (listed && strstr(list, last) != NULL) ||
-           exec_environment_add(
-               environment, name,
-               pool_format(pool, "%s%s%s", listed ? list : "", listed ? ":" : "", last));
-}
-
 /* OpenCL's loaders open layers one after another, and a later one stands above an earlier one. A
  * loader that is not there does not read the list. */
 #define OPENCL_LAYER "libkiln-opencl.so"
@@ -291,7 +292,8 @@ static bool add_opencl_layer(cli_pool *pool, exec_environment *environment, cons
         return layer != NULL;
     }
     environment->opencl_layer = layer;
-    return append_list(pool, environment, "OPENCL_LAYERS", getenv("OPENCL_LAYERS"), layer);
+    return exec_environment_append(pool, environment, "OPENCL_LAYERS", getenv("OPENCL_LAYERS"),
+                                   layer);
 }
 
 /* `list` without its elements that are files of this name. NULL: out of memory. */
@@ -340,10 +342,10 @@ static bool add_vulkan_layer(cli_pool *pool, exec_environment *environment, cons
     }
     environment->vulkan_layer = directory;
     const char *name = has_only ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
-    return append_list(pool, environment, name, has_only ? only : getenv("VK_ADD_LAYER_PATH"),
-                       directory) &&
-           append_list(pool, environment, "VK_INSTANCE_LAYERS", getenv("VK_INSTANCE_LAYERS"),
-                       "VK_LAYER_KILN_cache");
+    return exec_environment_append(pool, environment, name,
+                                   has_only ? only : getenv("VK_ADD_LAYER_PATH"), directory) &&
+           exec_environment_append(pool, environment, "VK_INSTANCE_LAYERS",
+                                   getenv("VK_INSTANCE_LAYERS"), "VK_LAYER_KILN_cache");
 }
 
 kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_environment *out,

@@ -286,6 +286,9 @@ static kiln_status keep_binary(const build *b, cl_program program, kiln_artifact
     size_t size = 0;
     kiln_diag reason = KILN_DIAG_INIT;
     kiln_status status = kn_pocl_check_linker(b->unit->takes_linker, &reason);
+    if (status == KILN_OK && b->unit->is_pocl) {
+        status = kn_pocl_check_names(b->site.api, program, &reason);
+    }
     if (status == KILN_OK) {
         status = kn_opencl_read_binary(&b->site, program, &data, &size, &reason);
     }

@@ -75,11 +75,19 @@ void kn_layer_walk_deinit(kn_layer_walk *walk)
 static kiln_status read_built(const kn_layer_walk *walk, kiln_blob **out_blob, kiln_diag *diag)
 {
     const kn_opencl_request *request = &walk->request;
-    return walk->compile_only
-               ? kn_opencl_make_unit_answers(&request->site, request->wish, walk->program, out_blob,
-                                             diag)
-               : kn_opencl_make_answered(&request->site, request->wish, request->unit.is_pocl,
-                                         walk->program, out_blob, diag);
+    const kiln_key key = kiln_recipe_key(request->recipe);
+    kn_cache_work work;
+    if (!kn_cache_work_begin(request->cache, &key, what, &work)) {
+        return KILN_MISS;
+    }
+    const kiln_status status =
+        walk->compile_only
+            ? kn_opencl_make_unit_answers(&request->site, request->wish, walk->program, out_blob,
+                                          diag)
+            : kn_opencl_make_answered(&request->site, request->wish, request->unit.is_pocl,
+                                      walk->program, out_blob, diag);
+    kn_cache_work_end(request->cache, &work);
+    return status;
 }
 
 static kiln_status ask_driver(void *user, kiln_blob **out_blob, kiln_diag *diag)
