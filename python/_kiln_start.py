@@ -1,90 +1,81 @@
 """What a Python does at its start under `kiln exec`: adapters go in when what they adapt to is imported.
 
-`kiln.pth` imports this module where ``KILN_PYTHON`` is set, and only there. Nothing is imported early: a finder waits for three
-modules, and leaves `sys.meta_path` as it was for all others.
+`kiln.pth` imports this module where ``KILN_PYTHON`` is set, and only there. Every Python under `kiln exec` pays for what is
+imported here, so that is nothing that Python has not imported itself: a finder waits for three modules. Nothing is put into
+the environment, which children inherit that may not have kiln.
 """
 
-from __future__ import annotations
-
-import importlib
-import importlib.abc
-import importlib.machinery
 import os
 import sys
-from types import ModuleType
-from typing import Any, Callable, Optional, Sequence
 
+MYPY = False  # what type checkers take for true
+if MYPY:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any, Optional, Sequence
 
-def _inductor(module: ModuleType) -> None:
-    importlib.import_module("kiln.inductor").install(module)
-
-
-def _triton(module: ModuleType) -> None:
-    # Triton imports what the variable names, and fails where it cannot: it is set when that is there.
-    importlib.import_module("kiln.triton")
-    os.environ.setdefault("TRITON_CACHE_MANAGER", "kiln.triton:CacheManager")
-    importlib.import_module("kiln._triton_key").install(module)
-
-
-def _jax(module: ModuleType) -> None:
-    importlib.import_module("kiln.jax").install(module)
-
-
-_HOOKS: dict[str, Callable[[ModuleType], None]] = {
-    "torch._inductor.remote_cache": _inductor,
-    "jax._src.compilation_cache": _jax,
-    "triton.runtime.cache": _triton,
+#: The adapters by the module that each waits for.
+_HOOKS = {
+    "torch._inductor.remote_cache": "kiln.inductor",
+    "jax._src.compilation_cache": "kiln.jax",
+    "triton.runtime.cache": "kiln.triton",
 }
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     """The module's own loader, and then the adapter."""
 
-    def __init__(self, loader: Any, name: str) -> None:
-        self._loader, self._name = loader, name
+    def __init__(self, loader: "Any", adapter: str) -> None:
+        self._loader, self._adapter = loader, adapter
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> "Any":
         return getattr(self._loader, name)
 
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Optional[ModuleType]:
-        created: Optional[ModuleType] = self._loader.create_module(spec)
+    def create_module(self, spec: "ModuleSpec") -> "Optional[ModuleType]":
+        created: "Optional[ModuleType]" = self._loader.create_module(spec)
         return created
 
-    def exec_module(self, module: ModuleType) -> None:
+    def exec_module(self, module: "ModuleType") -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         try:
-            _HOOKS[self._name](module)
+            __import__(self._adapter)
+            sys.modules[self._adapter].install(module)
         except Exception as error:  # the program goes on as if kiln were not there
             import logging
 
-            logging.getLogger("kiln").warning("kiln: cannot adapt %s: %s", self._name, error)
+            logging.getLogger("kiln").warning("kiln: cannot adapt %s: %s", module.__name__, error)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
+    """Leaves what is found to the finders after it, and what is not waited for alone."""
+
     def find_spec(
-        self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
-        if name not in _HOOKS:
+        self, name: str, path: "Optional[Sequence[str]]" = None, target: "Optional[ModuleType]" = None
+    ) -> "Optional[ModuleSpec]":
+        adapter = _HOOKS.get(name)
+        if adapter is None:
             return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, name)
-        return spec
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            spec: "Optional[ModuleSpec]" = find(name, path, target) if find is not None and finder is not self else None
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    loader: "Any" = _Loader(spec.loader, adapter)
+                    spec.loader = loader
+                return spec
+        return None
 
 
 def start() -> None:
-    """Sets the variables that adapters are switched on by, and waits for the modules."""
+    """Waits for the modules."""
     if os.environ.get("KILN_DISABLE", "") not in ("", "0"):
         return
-    for name in (
-        "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE",
-        "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
-        "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE",
-        "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE",
-    ):
-        os.environ.setdefault(name, "1")
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+        waiting: "Any" = _Finder()
+        sys.meta_path.insert(0, waiting)
 
 
 start()
