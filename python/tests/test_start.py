@@ -93,7 +93,8 @@ def test_without_libkiln_nothing_is_switched_on(tritons: Path) -> None:
     place = tritons.parent / "broken"
     (place / "kiln").mkdir(parents=True)
     (place / "kiln/__init__.py").write_text("raise ImportError('no libkiln')\n")
-    (place / "_kiln_start.py").write_text((PACKAGE / "_kiln_start.py").read_text())
+    for name in ("_kiln_start.py", "_kiln_adapt.py"):
+        (place / name).write_text((PACKAGE / name).read_text())
     ran = run(tritons, PTH + TELL, place, KILN_PYTHON="1")
     assert ran.stdout.strip() == ALONE and ran.stderr.count("no libkiln") == 3
 
