@@ -110,7 +110,7 @@ def collect(tree, stage):
     shutil.rmtree(stage, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__", "native")
     shutil.copytree(ROOT / "python/kiln", stage / "kiln", ignore=ignored)
-    for name in ("kiln.pth", "_kiln_start.py"):
+    for name in ("kiln.pth", "_kiln_adapt.py", "_kiln_command.py", "_kiln_start.py"):
         shutil.copyfile(ROOT / "python" / name, stage / name)
     native = stage / "kiln/native"
     for name in KEPT:
@@ -159,7 +159,7 @@ def main():
         shutil.copyfile(f"/usr/share/doc/{package}/copyright", stage / info / "licenses" / f"{package}.txt")
     (stage / info / "METADATA").write_text(metadata(version), encoding="utf-8")
     (stage / info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: kiln\nRoot-Is-Purelib: false\nTag: {tag}\n")
-    (stage / info / "entry_points.txt").write_text("[console_scripts]\nkiln = kiln.__main__:main\n")
+    (stage / info / "entry_points.txt").write_text("[console_scripts]\nkiln = _kiln_command:main\n")
     wheel = out / f"kiln-{version}-{tag}.whl"
     write(wheel, stage, info, int(sys.argv[3]) if len(sys.argv) > 3 else 9)
     print(f"{wheel}  {wheel.stat().st_size / 1e6:.1f} MB")

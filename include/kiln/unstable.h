@@ -6,6 +6,7 @@
 #define KILN_UNSTABLE_H
 
 #include "kiln/unstable/admin.h"
+#include "kiln/unstable/binding.h"
 #include "kiln/unstable/compile.h"
 #include "kiln/unstable/executor.h"
 #include "kiln/unstable/explain.h"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
 from typing import Any, Optional
 
@@ -23,6 +24,11 @@ def say_once(what: str, error: BaseException) -> None:
     if what not in _said:
         _said.add(what)
         log.warning("%s: %s; the program goes on without kiln's cache", what, error)
+
+
+def version_of(package: str) -> str:
+    """The version of a package that has been imported, for a message: ``"torch 2.11.0"``."""
+    return f"{package} {getattr(sys.modules.get(package), '__version__', '(unknown version)')}"
 
 
 def _report(what: str, origin: str, began: int, spared: int, name: str) -> None:

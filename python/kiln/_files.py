@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import hashlib
 import os
 import shutil
@@ -13,20 +14,29 @@ from pathlib import Path
 from typing import Optional
 
 _lock = threading.Lock()
-_place: Optional[str] = None
-_owner = 0
+#: The directory of this process in each that was asked for.
+_places: dict[str, str] = {}
 
 
-def _directory() -> str:
-    global _place, _owner
+def _forget() -> None:
+    """In a child: it may outlive its parent, whose files go with it; and a thread that held the lock is not in it."""
+    global _lock
+    _lock = threading.Lock()
+    _places.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def _directory(root: str) -> str:
     with _lock:
-        # A forked child may outlive its parent, whose files go with it.
-        if _place is None or _owner != os.getpid():
-            _remove_abandoned()
-            _place = tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-")
-            _owner = os.getpid()
-            atexit.register(_remove, _place, _owner)
-        return _place
+        if root not in _places:
+            if os.statvfs(root).f_flag & os.ST_NOEXEC:
+                raise OSError(errno.EACCES, "mounted without exec, and some files are libraries", root)
+            _remove_abandoned(root)
+            _places[root] = tempfile.mkdtemp(prefix=f"{_prefix()}{os.getpid()}-", dir=root)
+            atexit.register(_remove, _places[root], os.getpid())
+        return _places[root]
 
 
 def _prefix() -> str:
@@ -44,9 +54,9 @@ def _remove(place: str, owner: int) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _remove_abandoned() -> None:
+def _remove_abandoned(root: str) -> None:
     """Of processes that were killed."""
-    root, mine = tempfile.gettempdir(), _prefix()
+    mine = _prefix()
     try:
         names = [name for name in os.listdir(root) if name.startswith(mine)]
     except OSError:
@@ -66,12 +76,24 @@ def _is_own_directory(path: str) -> bool:
     return facts.st_uid == os.getuid() and os.path.isdir(path) and not os.path.islink(path)
 
 
-def materialise(name: str, data: bytes) -> str:
-    """The path of a file of that name with these bytes.
+def materialise(name: str, data: bytes, *others: str) -> str:
+    """The path of a file of that name with these bytes: in the directory for temporary files, or in the first of `others`
+    that takes it.
 
-    The same content has the same path, so what one compile wrote is never seen with another's.
+    The same content has the same path, so what one compile wrote is never seen with another's. Raises what the first
+    directory raised.
     """
-    place = os.path.join(_directory(), hashlib.sha256(data).hexdigest()[:32])
+    first: Optional[OSError] = None
+    for root in ("", *others):
+        try:
+            return _write(root or tempfile.gettempdir(), name, data)
+        except OSError as error:
+            first = first or error
+    raise first or OSError(errno.ENOENT, "no directory for temporary files")
+
+
+def _write(root: str, name: str, data: bytes) -> str:
+    place = os.path.join(_directory(root), hashlib.sha256(data).hexdigest()[:32])
     path = os.path.join(place, name)
     if not os.path.exists(path):
         os.makedirs(place, exist_ok=True)

@@ -7,7 +7,7 @@ import itertools
 from typing import Any, Callable, Optional
 
 from kiln import _structs as s
-from kiln._library import encode, lib
+from kiln._library import lib
 from kiln.blob import Blob, as_bytes
 from kiln.errors import E_CANCELLED, E_COMPILE, OK, Error, InvalidError, check
 
@@ -49,6 +49,11 @@ def _blob_of(result: Any) -> Blob:
     return Blob(as_bytes(result, "a compile's result"))
 
 
+def _plain(text: str) -> bytes:
+    """A text of anybody's, whole to its end as C sees it."""
+    return text.replace("\0", " ").encode("utf-8", "replace")
+
+
 def _report(diag: Any, status: int, error: BaseException) -> int:
     if not diag:
         return status
@@ -56,8 +61,8 @@ def _report(diag: Any, status: int, error: BaseException) -> int:
         what, why, fix = error.what, error.why, error.fix
     else:
         what, why, fix = "compile in Python", f"{type(error).__name__}: {error}", ""
-    lib.kiln_diag_set(diag, status, encode(fix), encode(what), b"%s", encode(why))
-    log = encode(getattr(error, "log", "") if isinstance(error, Error) else "") or b""
+    lib.kiln_diag_set(diag, status, _plain(fix), _plain(what), b"%s", _plain(why))
+    log = _plain(error.log if isinstance(error, Error) else "")
     if log:
         lib.kiln_diag_set_log(diag, log, len(log))
     return status

@@ -5,31 +5,40 @@ from __future__ import annotations
 import atexit
 import itertools
 import sys
-import threading
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NoReturn
 
+from kiln._library import lib
 from kiln.errors import InvalidError
 
 _live: weakref.WeakSet[Handle] = weakref.WeakSet()
 _numbers = itertools.count()
 
 
-class Handle:
+class Unique:
+    """Owns what one object can own: a copy would free it twice, or close it under the original."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"cannot copy or pickle kiln.{type(self).__name__}")
+
+
+class Handle(Unique):
     """Owns one object of the library's.
 
     A call of the library stands between ``with handle as pointer:``, and so another thread that closes it meanwhile destroys
     nothing that is in use: the last call to end does. `needs` are handles that must be destroyed later than this one,
-    which is a user of them for as long as it lives.
+    which is a user of them for as long as it lives. There is no lock, which a fork could leave behind locked.
     """
 
-    __slots__ = ("__weakref__", "_destroy", "_lock", "_name", "_needs", "_number", "_pointer", "_users", "closed")
+    __slots__ = ("__weakref__", "_destroy", "_name", "_needs", "_number", "_owned", "_pointer", "_users", "closed")
 
     def __init__(self, name: str, pointer: int, destroy: Callable[[Any], None], *needs: Handle) -> None:
         self._name, self._pointer, self._destroy = name, pointer, destroy
         self._users: list[None] = []  # append and pop are atomic
-        self._lock = threading.Lock()
+        self._owned = [pointer] if pointer else []  # who pops it destroys it
         self.closed = False
         self._needs = needs
         for need in needs:
@@ -46,9 +55,9 @@ class Handle:
 
     def __exit__(
         self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._users.pop()
         if self.closed and not self._users:
@@ -61,12 +70,14 @@ class Handle:
             self._end()
 
     def _end(self) -> None:
-        with self._lock:
-            pointer, self._pointer = self._pointer, 0
-        if pointer:
-            self._destroy(pointer)
-            for need in self._needs:
-                need.__exit__(None, None, None)
+        try:
+            pointer = self._owned.pop()
+        except IndexError:  # another thread was first
+            return
+        self._pointer = 0
+        self._destroy(pointer)
+        for need in self._needs:
+            need.__exit__(None, None, None)
 
     def __del__(self) -> None:
         # While the interpreter goes, threads may still be inside the library: the process frees it all.
@@ -77,7 +88,10 @@ class Handle:
 @atexit.register
 def _close_all() -> None:
     # What is newer may need what is older. A cache that is destroyed waits for its uploads, which would be lost. One that
-    # a daemon thread is still using is left alone.
+    # a daemon thread, or a tensor of others', is still using stays open, and waits for its uploads all the same.
     for handle in sorted(_live, key=lambda handle: handle._number, reverse=True):
         if not handle._users:
             handle.close()
+        elif handle._name == "cache" and not handle.closed:
+            with handle as cache:
+                lib.kiln_cache_flush(cache)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from ctypes import POINTER, c_bool, c_char_p, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ QUICK: dict[str, tuple[Any, list[Any]]] = {
     "kiln_key_parse": (c_int, [c_char_p, _KEY, _DIAG]),
     "kiln_recipe_create": (c_int, [c_char_p, c_uint32, _OUT, _DIAG]),
     "kiln_recipe_destroy": (None, [c_void_p]),
+    "kiln_recipe_copy": (c_int, [c_void_p, _OUT, _DIAG]),
     "kiln_recipe_add_text": (c_int, [c_void_p, c_char_p, c_char_p, c_size_t, _DIAG]),
     "kiln_recipe_add_bytes": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t, _DIAG]),
     "kiln_recipe_add_u64": (c_int, [c_void_p, c_char_p, c_uint64, _DIAG]),
@@ -100,6 +102,11 @@ BLOCKING: dict[str, tuple[Any, list[Any]]] = {
         c_int,
         [c_void_p, c_void_p, s.CompileFn, c_void_p, _OUT, POINTER(c_int), _DIAG],
     ),
+    "kiln_cache_get_or_compile_interruptible": (
+        c_int,
+        [c_void_p, c_void_p, s.CompileFn, s.InterruptedFn, c_void_p, _OUT, POINTER(c_int), _DIAG],
+    ),
+    "kiln_cache_flush": (None, [c_void_p]),
     "kiln_cache_totals": (c_int, [c_void_p, POINTER(c_uint64), c_size_t, _DIAG]),
     "kiln_cache_prune": (c_int, [c_void_p, POINTER(s.PruneOptions), POINTER(s.PruneResult), _DIAG]),
     "kiln_cache_clear": (c_int, [c_void_p, POINTER(s.PruneResult), _DIAG]),
@@ -185,25 +192,60 @@ class _Functions:
 lib = _Functions()
 
 
-# One ctypes type for memory of every length: to make a type for each costs more than a lookup does. Nothing is read
-# beyond the slice that is handed out.
-_Window = c_uint8 * (2**62)
+# What a view gives as its `obj` must not be a way to write to an entry.
+if sys.version_info >= (3, 12):
+    _READ = 0x100  # PyBUF_READ
+    _view_memory = ctypes.pythonapi.PyMemoryView_FromMemory
+    _view_memory.restype, _view_memory.argtypes = ctypes.py_object, [c_void_p, ctypes.c_ssize_t, c_int]
 
+    class _Window:
+        __slots__ = ("_memory", "_owner")
 
-def view(address: int, size: int, owner: object) -> memoryview:
-    """A read-only view of foreign memory that keeps `owner` alive as long as anyone looks at it."""
-    if size == 0:
-        return memoryview(b"")
-    window = _Window.from_address(address)
-    setattr(window, "_owner", owner)
-    return memoryview(window).cast("B")[:size].toreadonly()
+        def __init__(self, address: int, size: int, owner: object) -> None:
+            self._memory, self._owner = _view_memory(address, size, _READ), owner
+
+        def __buffer__(self, flags: int) -> memoryview:
+            view: memoryview = self._memory
+            return view
+
+    def view(address: int, size: int, owner: object) -> memoryview:
+        """A read-only view of foreign memory that keeps `owner` alive as long as anyone looks at it."""
+        return memoryview(_Window(address, size, owner) if size else b"")
+
+else:
+
+    class _Window(c_uint8 * (2**62)):  # type: ignore[misc]
+        # One ctypes type for memory of every length: to make a type for each costs more than a lookup does. Nothing is
+        # read beyond the slice that is handed out. Before Python 3.12 no other type has a buffer at an address.
+
+        def __setitem__(self, index: Any, value: Any) -> None:
+            raise TypeError("the memory of a kiln entry is read-only")
+
+        def __getitem__(self, index: Any) -> Any:
+            raise TypeError("read an entry through the view that kiln gave")
+
+    def view(address: int, size: int, owner: object) -> memoryview:
+        """A read-only view of foreign memory that keeps `owner` alive as long as anyone looks at it."""
+        if size == 0:
+            return memoryview(b"")
+        window = _Window.from_address(address)
+        window._owner = owner
+        return memoryview(window).cast("B")[:size].toreadonly()
 
 
 def encode(text: str | bytes | os.PathLike[str] | None) -> bytes | None:
-    """A path or a text as C takes it; None stays None."""
-    if text is None or isinstance(text, bytes):
-        return text
-    return os.fsencode(text) if isinstance(text, os.PathLike) else text.encode("utf-8", "surrogateescape")
+    """A path or a text as C takes it; None stays None. C would take a text with a NUL for a shorter one."""
+    if text is None:
+        return None
+    if isinstance(text, os.PathLike):
+        encoded = os.fsencode(text)
+    else:
+        encoded = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+    if 0 in encoded:
+        from kiln.errors import InvalidError
+
+        raise InvalidError("pass a text to libkiln", f"{text!r:.80} has a NUL in it", "remove it")
+    return encoded
 
 
 def decode(text: bytes | None) -> str:

@@ -347,6 +347,7 @@ class ProbeReport(ctypes.Structure):
 
 
 CompileFn = CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), POINTER(Diag))
+InterruptedFn = CFUNCTYPE(c_bool, c_void_p)
 EntryFn = CFUNCTYPE(c_int, c_void_p, POINTER(EntryInfo))
 ExplanationFn = CFUNCTYPE(c_int, c_void_p, POINTER(Explanation))
 HeaderFn = CFUNCTYPE(c_int, c_void_p, c_char_p)

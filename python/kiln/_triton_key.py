@@ -14,12 +14,18 @@ import sys
 import time
 from typing import Any, Callable, Optional
 
-from kiln._entries import Entries
+from kiln._entries import say_once
+from kiln.cache import default_cache
+from kiln.errors import Error
+from kiln.recipe import Recipe
 
 #: A file system's clock ticks in milliseconds, on some in two seconds.
 _SETTLED_NS = 4_000_000_000
 _FILES_MAX = 100_000
-_ENTRIES = Entries("cpu.triton.files", "triton")
+
+
+class _Changed(Exception):
+    """The files changed while they were read."""
 
 
 def look(root: str) -> Optional[str]:
@@ -49,15 +55,22 @@ def remembered(own: Callable[[], str], root: str) -> Callable[[], str]:
     @functools.lru_cache(maxsize=None)
     def triton_key() -> str:
         seen = look(root)
-        if seen is None:
-            return own()
-        blob = _ENTRIES.get(key=seen, name="triton's own files")
-        if blob is not None:
-            return bytes(blob).decode()
-        answer = own()
-        if look(root) == seen:  # nothing changed while it was read
-            _ENTRIES.put(answer.encode(), key=seen, name="triton's own files")
-        return answer
+        answers: list[str] = []
+
+        def read() -> bytes:
+            answers.append(own())
+            if look(root) != seen:
+                raise _Changed()
+            return answers[0].encode()
+
+        try:
+            # A stage that begins with kiln. is a note about this machine: no remote is asked for it, none is sent it.
+            recipe = Recipe("kiln.triton-files", 1, target="triton", key=seen or "")
+            return bytes(default_cache().get_or_compile(recipe, read)).decode() if seen is not None else own()
+        except (_Changed, Error, OSError) as error:
+            if not isinstance(error, _Changed):
+                say_once("remembering the digest of Triton's files", error)
+            return answers[0] if answers else own()
 
     setattr(triton_key, "_kiln", True)
     return triton_key

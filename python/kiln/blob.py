@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Union
+from typing import Any, NoReturn, Union
 
 from kiln import _structs as s
 from kiln._library import decode, lib, view
@@ -70,6 +70,17 @@ class Blob:
         pointer = getattr(self, "_pointer", 0)
         if pointer:
             self._release(pointer)
+
+    def __copy__(self) -> Blob:
+        copied = Blob._of(lib.kiln_blob_retain(self._pointer), 0)
+        copied.origin = self.origin
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Blob:
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("cannot pickle kiln.Blob (pickle bytes(blob))")
 
     @property
     def data(self) -> memoryview:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from kiln import _dlpack as d
 from kiln import _structs as s
-from kiln._handle import Handle
+from kiln._handle import Handle, Unique
 from kiln._library import lib
+from kiln._numbers import u64
 from kiln.errors import Error, InvalidError, check
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from kiln.runtime import Device
 
 
-class Buffer:
+class Buffer(Unique):
     """Device memory; made by `Device.buffer`, or over an array of others' by `Device.wrap`.
 
     Other libraries take it as it is: ``numpy.from_dlpack(buffer)`` on the processor, ``torch.from_dlpack(buffer)`` and
@@ -40,6 +41,7 @@ class Buffer:
         shape: Optional[Sequence[int]] = None,
         taken: Optional[d.Taken] = None,
     ) -> None:
+        size = u64("the size of a buffer", size)
         self.device, self.size, self.dtype = device, size, dtype
         self.shape: tuple[int, ...] = tuple(shape) if shape is not None else (size // dtype.size,)
         count = dtype.size

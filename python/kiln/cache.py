@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, 
 
 from kiln import _flight, stats
 from kiln import _structs as s
-from kiln._handle import Handle
+from kiln._handle import Handle, Unique
 from kiln._library import decode, encode, lib
+from kiln._numbers import U64_MAX, u32, u32_units, u64, u64_units
 from kiln._walk import Entry, walk
 from kiln.blob import Blob, as_bytes
 from kiln.errors import MISS, InvalidError, check
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     import asyncio
 
 _DISABLED, _RECACHE, _READONLY, _NO_DISK = 1, 2, 4, 8
-_NO_FLOOR = _NO_LIMIT = (1 << 64) - 1
+_NO_FLOOR = _NO_LIMIT = U64_MAX
 
 
-class Cache:
+class Cache(Unique):
     """A cache of compiled code, in memory and on disk, behind packs and in front of remotes.
 
     A problem of the cache never fails a compile: a full, read-only, damaged or slow store is logged, counted, and worked
@@ -110,22 +111,23 @@ class Cache:
         for flag, wanted in ((_DISABLED, disabled), (_RECACHE, recache), (_READONLY, readonly), (_NO_DISK, not disk or None)):
             if wanted is not None:
                 options.flags = options.flags | flag if wanted else options.flags & ~flag
-        options.disk_max_bytes = disk_max_bytes or options.disk_max_bytes
-        options.disk_max_files = disk_max_files
-        options.memory_max_bytes, options.memory_max_count = memory_max_bytes, memory_max_count
+        options.disk_max_bytes = u64("disk_max_bytes", disk_max_bytes) or options.disk_max_bytes
+        options.disk_max_files = u64("disk_max_files", disk_max_files)
+        options.memory_max_bytes = u64("memory_max_bytes", memory_max_bytes)
+        options.memory_max_count = u32("memory_max_count", memory_max_count)
         if disk_min_free is not None:
-            options.disk_min_free = disk_min_free or _NO_FLOOR
-        options.disk_max_age_s = max(1, round(max_age)) if max_age else options.disk_max_age_s
-        options.wait_ms = max(1, round(wait * 1000)) if wait else 0
+            options.disk_min_free = u64("disk_min_free", disk_min_free) or _NO_FLOOR
+        options.disk_max_age_s = u64_units("max_age", max_age, 1) or options.disk_max_age_s
+        options.wait_ms = u32_units("wait", wait, 1000)
         if fsync is not None:
             options.no_fsync = not fsync
         if packs is not None:
-            options.packs = b":".join(os.fsencode(os.path.abspath(pack)) for pack in packs)
+            options.packs = _joined("packs", [os.fsencode(os.path.abspath(pack)) for pack in packs], os.pathsep.encode())
         if remotes is not None:
-            options.remote = " ".join(remotes).encode()
+            options.remote = _joined("remotes", [remote.encode() for remote in remotes], b" ")
         if record is not None:
             options.record = encode(os.path.abspath(record))
-        options.record_max_bytes = record_max_bytes or options.record_max_bytes
+        options.record_max_bytes = u64("record_max_bytes", record_max_bytes) or options.record_max_bytes
         check(lib.kiln_cache_create(ctypes.byref(options), ctypes.byref(out), ctypes.byref(diag)), diag)
         self._handle = Handle("cache", out.value or 0, lib.kiln_cache_destroy)
 
@@ -211,11 +213,12 @@ class Cache:
         InvalidError
             The payload is empty, or a field could not be added to the recipe.
         """
+        took = u64_units("compile_seconds", compile_seconds, 1_000_000_000)
         blob = data if isinstance(data, Blob) and len(as_bytes(facts, "facts")) == 0 else Blob(data, facts)
         diag = s.Diag()
         with self._handle as cache:
             status = lib.kiln_cache_put(
-                cache, recipe._pointer, blob._pointer, round(compile_seconds * 1e9), ctypes.byref(diag)
+                cache, recipe._pointer, blob._pointer, took, ctypes.byref(diag)
             )
         check(status, diag)
         return blob
@@ -331,7 +334,7 @@ class Cache:
     def trim(self, target_bytes: int = 0) -> None:
         """Evicts from memory until at most `target_bytes` are held; what is on disk stays there."""
         with self._handle as cache:
-            lib.kiln_cache_trim(cache, target_bytes)
+            lib.kiln_cache_trim(cache, u64("target_bytes", target_bytes))
 
     def pin(self, what: Union[Recipe, Key, str, bytes]) -> bool:
         """Keeps an entry in memory and on disk until `unpin`, or the cache's end; False if no tier has it."""
@@ -371,8 +374,8 @@ class Cache:
         UnavailableError, UnsupportedError, StorageError
             There is no disk tier; it is read-only; or it failed.
         """
-        options = s.PruneOptions(ctypes.sizeof(s.PruneOptions), round(max_age * 1e9))
-        options.max_bytes = _NO_LIMIT if max_bytes is None else max_bytes
+        options = s.PruneOptions(ctypes.sizeof(s.PruneOptions), u64_units("max_age", max_age, 1_000_000_000))
+        options.max_bytes = _NO_LIMIT if max_bytes is None else u64("max_bytes", max_bytes)
         options.target = encode(target)
         result, diag = s.PruneResult(ctypes.sizeof(s.PruneResult)), s.Diag()
         with self._handle as cache:
@@ -434,6 +437,16 @@ class Cache:
         """The entries on disk, in no order; of one target only if it is given."""
         with self._handle as cache:
             return iter(walk(cache, target))
+
+
+def _joined(name: str, items: list[bytes], separator: bytes) -> bytes:
+    """A list as C takes it; what would be two items there is refused."""
+    apart = separator.decode()
+    for item in items:
+        if separator in item or (apart == " " and len(item.split()) != 1):
+            why = f"{os.fsdecode(item)!r} is empty or has {apart!r} in it, which separates the items of the list"
+            raise InvalidError(f"take {name}", why, f"give each without {apart!r}")
+    return encode(separator.join(items)) or b""
 
 
 async def _awaited(result: Awaitable[Any]) -> Any:

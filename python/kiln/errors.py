@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 from typing import Any
 
 from kiln import _structs as s
@@ -88,15 +89,23 @@ class CorruptError(Error):
 
 
 class StorageError(Error, OSError):
-    """Input or output failed; `vendor_code` is the errno."""
+    """Input or output failed; `errno` is the system's number (also `vendor_code`), None if there is none."""
 
     status = "KILN_E_IO"
 
+    def __init__(self, what: str = "", why: str = "", fix: str = "", log: str = "", vendor_code: int = 0) -> None:
+        super().__init__(what, why, fix, log, vendor_code)
+        self.errno, self.strerror = vendor_code or None, why
+
 
 class TimeLimitError(Error, TimeoutError):
-    """A time limit was reached."""
+    """A time limit was reached; `errno` is ``ETIMEDOUT``."""
 
     status = "KILN_E_TIMEOUT"
+
+    def __init__(self, what: str = "", why: str = "", fix: str = "", log: str = "", vendor_code: int = 0) -> None:
+        super().__init__(what, why, fix, log, vendor_code)
+        self.errno, self.strerror = errno.ETIMEDOUT, why
 
 
 class CancelledError(Error):

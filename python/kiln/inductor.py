@@ -1,9 +1,11 @@
-"""torch.compile's remote caches in kiln's tiers: FX graphs, AOTAutograd, autotuning, profiles of Dynamo.
+"""torch.compile's remote caches in kiln's tiers: FX graphs, AOTAutograd, autotuning.
 
 Inductor looks into its remote caches after its directory, and fills both. `install` puts kiln where it has Redis::
 
     import kiln.inductor
     kiln.inductor.install()        # before torch.compile; `kiln exec` does it by itself
+
+Profiles of Dynamo have no place here: their key is the name of a job, and an entry of kiln's never changes.
 
 An entry holds pickles and source code, which run on the host: it is not taken from a remote that nobody signed
 (docs/security.md).
@@ -12,28 +14,17 @@ An entry holds pickles and source code, which run on the host: it is not taken f
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from typing import Any, Optional
 
-from kiln._entries import Entries
+from kiln._entries import Entries, say_once, version_of
 
-#: The classes of Inductor's that have a backend of their own.
-CACHES = (
-    "RemoteFxGraphCache",
-    "RemoteAOTAutogradCache",
-    "RemoteAutotuneCache",
-    "RemoteBundledAutotuneCache",
-    "RemoteDynamoPGOCache",
-)
-
-#: What switches them on, unless the user said otherwise.
-SWITCHES = (
-    "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE",
-    "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
-    "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE",
-    "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE",
-)
+#: The classes of Inductor's that have a backend of their own, and what switches each on: a module, and its attribute.
+CACHES = {
+    "RemoteFxGraphCache": ("torch._inductor.config", "fx_graph_remote_cache"),
+    "RemoteAOTAutogradCache": ("torch._functorch.config", "enable_remote_autograd_cache"),
+    "RemoteAutotuneCache": ("torch._inductor.config", "autotune_remote_cache"),
+    "RemoteBundledAutotuneCache": ("torch._inductor.config", "bundled_autotune_remote_cache"),
+}
 
 _ENTRIES = Entries("cpu.inductor", "inductor")
 
@@ -65,23 +56,25 @@ def install(module: Any = None) -> None:
 
     Notes
     -----
-    Where a backend of the user's is set (``backend_override_cls``), it stays. The switches are variables of the
-    environment, which torch reads when it is imported: call this before ``import torch``, or set them.
+    Where a backend of the user's is set (``backend_override_cls``), it stays, and its cache is not switched on. Only this
+    process is switched: a child process may have no kiln, and would look for a server of Redis.
     """
-    switch_on()
     module = module or importlib.import_module("torch._inductor.remote_cache")
-    for name in CACHES:
-        cache = getattr(module, name, None)
-        if cache is not None and cache.backend_override_cls is None:
+    for name, switch in CACHES.items():
+        cache: Any = getattr(module, name, None)
+        if not hasattr(cache, "backend_override_cls"):
+            why = f"{version_of('torch')} has no {name} with a backend that can be replaced"
+            say_once(f"adapting Inductor's {name}", LookupError(why))
+        elif cache.backend_override_cls is None:
             cache.backend_override_cls = staticmethod(backend)
+            _switch_on(*switch)
 
 
-def switch_on() -> None:
-    """Sets the variables of `SWITCHES` that are not set; of a torch that has been imported, its configuration."""
-    for name in SWITCHES:
-        os.environ.setdefault(name, "1")
-    config = sys.modules.get("torch._inductor.config")
-    if config is not None:
-        for name in ("fx_graph_remote_cache", "autotune_remote_cache", "bundled_autotune_remote_cache"):
-            if getattr(config, name, False) is None:
-                setattr(config, name, True)
+def _switch_on(module: str, name: str) -> None:
+    """Where nobody has decided: None in the configuration, as without a variable."""
+    try:
+        config = importlib.import_module(module)
+        if getattr(config, name) is None:
+            setattr(config, name, True)
+    except (ImportError, AttributeError) as error:
+        say_once(f"switching on {module}.{name} of {version_of('torch')}", error)

@@ -16,13 +16,15 @@ import os
 from pathlib import Path
 from typing import Any, Optional
 
-from kiln._entries import Entries
+from kiln._entries import Entries, say_once, version_of
 
 _ENTRIES = Entries("cpu.jax", "jax")
 
 
 class CompilationCache:
-    """JAX's ``CacheInterface`` on kiln, in front of the cache that the program would have.
+    """A cache as JAX's ``CacheInterface`` wants it, in front of the cache that the program would have.
+
+    `install` puts one there that is of JAX's class as well.
 
     Parameters
     ----------
@@ -62,14 +64,32 @@ class CompilationCache:
             self._own.clear()
 
 
+def _class_of(module: Any) -> Any:
+    """`CompilationCache` as a subclass of the ``CacheInterface`` that a module of JAX's has, if it has one; None if that wants
+    more than kiln knows."""
+    interface = getattr(module, "CacheInterface", None)
+    if not isinstance(interface, type):
+        return CompilationCache
+    members = {"__module__": __name__, "__doc__": CompilationCache.__doc__}
+    made = type(interface)("CompilationCache", (CompilationCache, interface), members)
+    missing = ", ".join(sorted(getattr(made, "__abstractmethods__", ())))
+    if missing:
+        say_once("adapting JAX", LookupError(f"the caches of {version_of('jax')} have {missing}, which kiln's do not"))
+        return None
+    return made
+
+
 def _directory() -> str:
-    """Where XLA keeps what it writes by itself, next to a cache in a directory."""
+    """What JAX is told to be the directory where the program names none. Nothing is written there."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(root, "kiln-jax")
 
 
 def install(module: Any = None, config: Any = None, *, min_compile_seconds: Optional[float] = None) -> None:
     """Puts kiln where JAX opens its compilation cache, and switches that on.
+
+    With ``jax_compilation_cache_check_contents`` JAX compares what is compiled with what its cache has: kiln is out of the
+    way then.
 
     Parameters
     ----------
@@ -85,15 +105,28 @@ def install(module: Any = None, config: Any = None, *, min_compile_seconds: Opti
     named: Optional[str] = getattr(config, "jax_compilation_cache_dir", None)
     make = module.get_file_cache
     if not getattr(make, "_kiln", False):
+        made = _class_of(module)
+        if made is None:
+            return
 
         def get_file_cache(path: str) -> Any:
             # A directory that the program did not name is not made.
-            own = make(path) if named or path != _directory() else None
-            return CompilationCache(own[0] if own is not None else None, path), path
+            ours = not named and path == _directory()
+            if _checks_contents(config):
+                return None if ours else make(path)
+            own = None if ours else make(path)
+            return made(own[0] if own is not None else None, path), path
 
         get_file_cache._kiln = True  # type: ignore[attr-defined]
         module.get_file_cache = get_file_cache
-    if not named:
+    if not named and not _checks_contents(config):
+        # XLA would keep files of its own below the directory, and fail where it cannot make it.
+        if hasattr(config, "jax_persistent_cache_enable_xla_caches"):
+            config.update("jax_persistent_cache_enable_xla_caches", "")
         config.update("jax_compilation_cache_dir", _directory())
     if min_compile_seconds is not None:
         config.update("jax_persistent_cache_min_compile_time_secs", min_compile_seconds)
+
+
+def _checks_contents(config: Any) -> bool:
+    return bool(getattr(config, "jax_compilation_cache_check_contents", False))

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
 from kiln import _dlpack as d
 from kiln import _structs as s
 from kiln._arrays import Memory
-from kiln._handle import Handle
+from kiln._handle import Handle, Unique
 from kiln._library import encode, lib
+from kiln._numbers import u32, u64
 from kiln.buffer import Buffer
 from kiln.errors import InvalidError, check
 from kiln.program import BUFFER, LOCAL, VALUE, Param, Program
@@ -44,7 +45,7 @@ class Local:
     size: int
 
 
-class Event:
+class Event(Unique):
     """A launch that can be waited for; made by `Queue.launch_event`."""
 
     def __init__(self, pointer: int, queue: Handle) -> None:
@@ -67,7 +68,7 @@ class Event:
         return out.value / 1e9
 
 
-class Queue:
+class Queue(Unique):
     """What is put in runs in that order; made by `Device.queue`. Threads that share one agree on the order."""
 
     def __init__(self, device: Device, stream: Any = None) -> None:
@@ -76,7 +77,7 @@ class Queue:
             if stream is None:
                 status = lib.kiln_queue_create(device._pointer, ctypes.byref(out), ctypes.byref(diag))
             else:
-                number = _stream_number(stream)
+                number = u64("a stream", _stream_number(stream))
                 status = lib.kiln_queue_wrap(device._pointer, number, ctypes.byref(out), ctypes.byref(diag))
         check(status, diag)
         self.device, self._owner = device, stream
@@ -122,7 +123,7 @@ class Queue:
         InvalidError
             The array, or its range in the buffer.
         """
-        diag = s.Diag()
+        diag, offset = s.Diag(), u64("offset", offset)
         self._before([buffer])
         with Memory(data) as memory, self._handle as queue, buffer._handle as target:
             status = lib.kiln_queue_write(queue, target, offset, memory.address, memory.size, ctypes.byref(diag))
@@ -131,7 +132,7 @@ class Queue:
 
     def read(self, buffer: Buffer, data: Any, offset: int = 0) -> None:
         """Copies from a buffer into a writable array of the host, as many bytes as that has; arguments as of `write`."""
-        diag = s.Diag()
+        diag, offset = s.Diag(), u64("offset", offset)
         self._before([buffer])
         with Memory(data, writable=True) as memory, self._handle as queue, buffer._handle as origin:
             status = lib.kiln_queue_read(queue, origin, offset, memory.address, memory.size, ctypes.byref(diag))
@@ -139,8 +140,8 @@ class Queue:
 
     def fill(self, buffer: Buffer, pattern: bytes, offset: int = 0, size: Optional[int] = None) -> None:
         """Repeats a pattern of 1, 2, 4, 8 or 16 bytes over `size` bytes (default: to the end)."""
-        diag = s.Diag()
-        length = buffer.size - offset if size is None else size
+        diag, offset = s.Diag(), u64("offset", offset)
+        length = u64("size", buffer.size - offset if size is None else size)
         self._before([buffer])
         with self._handle as queue, buffer._handle as target:
             status = lib.kiln_queue_fill(queue, target, offset, pattern, len(pattern), length, ctypes.byref(diag))
@@ -149,7 +150,8 @@ class Queue:
 
     def copy(self, origin: Buffer, target: Buffer, size: int, from_offset: int = 0, to_offset: int = 0) -> None:
         """Copies between two buffers of the device, in queue order; sizes and offsets in bytes."""
-        diag = s.Diag()
+        diag, size = s.Diag(), u64("size", size)
+        from_offset, to_offset = u64("from_offset", from_offset), u64("to_offset", to_offset)
         self._before([origin, target])
         with self._handle as queue, origin._handle as first, target._handle as second:
             status = lib.kiln_queue_copy(queue, first, from_offset, second, to_offset, size, ctypes.byref(diag))
@@ -223,11 +225,12 @@ class Queue:
         sizes = _sizes(shape)
         launch = s.Launch(ctypes.sizeof(s.Launch), len(sizes))
         launch.global_[: len(sizes)] = sizes
-        for array, wanted in ((launch.local, _sizes(local)), (launch.offset, _sizes(offset)), (launch.cluster, cluster)):
-            array[: len(wanted)] = list(wanted)
+        groups = [u32("cluster", length) for length in _sizes(cluster)]
+        for array, wanted in ((launch.local, _sizes(local)), (launch.offset, _sizes(offset)), (launch.cluster, groups)):
+            array[: len(wanted)] = wanted
         launch.args = (s.Arg * len(packed))(*(arg for arg, _ in packed))
         launch.arg_count = len(packed)
-        launch.shared_bytes, launch.cooperative = shared_bytes, cooperative
+        launch.shared_bytes, launch.cooperative = u32("shared_bytes", shared_bytes), cooperative
         diag = s.Diag()
         with contextlib.ExitStack() as held:
             queue, loaded, *_ = [held.enter_context(one) for one in (self._handle, program._handle, *buffers)]
@@ -312,7 +315,7 @@ def _sizes(shape: Shape) -> list[int]:
     sizes = list(shape) if isinstance(shape, Sequence) else [shape]
     if len(sizes) > 3:
         raise InvalidError("launch a kernel", f"its shape has {len(sizes)} dimensions", "give one to three")
-    return sizes
+    return [u64("a shape", length) for length in sizes]
 
 
 def _pack(value: Any, param: Optional[Param], entry: str, index: int) -> tuple[s.Arg, Any]:
@@ -320,7 +323,7 @@ def _pack(value: Any, param: Optional[Param], entry: str, index: int) -> tuple[s
     if isinstance(value, Buffer):
         return s.Arg(BUFFER, value._handle._pointer, 0, None, 0), value
     if isinstance(value, Local):
-        return s.Arg(LOCAL, None, 0, None, value.size), value
+        return s.Arg(LOCAL, None, 0, None, u64("the size of a Local", value.size)), value
     data = _value_bytes(value, param, entry, index)
     kept = ctypes.create_string_buffer(data, len(data))
     return s.Arg(VALUE, None, 0, ctypes.addressof(kept), len(data)), kept

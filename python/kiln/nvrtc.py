@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Iterable, Mapping, Optional, Union
 
 from kiln import _structs as s
+from kiln._handle import Unique
 from kiln._library import decode, encode, lib, view
 from kiln.blob import _ORIGINS
 from kiln.cache import Cache, default_cache
@@ -15,7 +16,7 @@ from kiln.source import headers as header_structs
 from kiln.source import strings
 
 
-class _Owner:
+class _Owner(Unique):
     def __init__(self, pointer: int) -> None:
         self._pointer = pointer
         self._destroy = lib.kiln_nvrtc_result_destroy

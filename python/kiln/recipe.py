@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import sys
-from typing import Any, Optional, Union
+from typing import Any, NoReturn, Optional, Union
 
 from kiln import _structs as s
 from kiln._library import decode, encode, lib
+from kiln._numbers import u32
 from kiln.blob import Bytes
 from kiln.errors import InvalidError, check
 
@@ -67,6 +69,9 @@ class Key:
     def __hash__(self) -> int:
         return hash(bytes(self))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Key, (bytes(self),)
+
 
 class Recipe:
     """Everything that decides the output of one compile, field by field.
@@ -104,22 +109,39 @@ class Recipe:
     option text "-g"
     """
 
-    __slots__ = ("__weakref__", "_destroy", "_pointer")
+    __slots__ = ("__weakref__", "_destroy", "_pointer", "_whole")
 
     def __init__(self, stage: str, revision: int = 1, *, target: Optional[str] = None, **fields: Field) -> None:
         diag, out = s.Diag(), ctypes.c_void_p()
-        self._pointer = 0
-        self._destroy = lib.kiln_recipe_destroy
-        check(lib.kiln_recipe_create(encode(stage), revision, ctypes.byref(out), ctypes.byref(diag)), diag)
-        self._pointer = out.value or 0
+        number = u32("the revision of a recipe", revision)
+        check(lib.kiln_recipe_create(encode(stage), number, ctypes.byref(out), ctypes.byref(diag)), diag)
+        self._own(out.value or 0, True)
         if target is not None:
             check(lib.kiln_recipe_set_target(self._pointer, encode(target), ctypes.byref(diag)), diag)
         for name, value in fields.items():
-            self._add(name.encode(), value, diag)
+            self._add(name, value, diag)
+
+    def _own(self, pointer: int, whole: bool) -> None:
+        self._pointer, self._destroy = pointer, lib.kiln_recipe_destroy
+        self._whole = whole  # no field is missing
 
     def __del__(self) -> None:
-        if self._pointer:
-            self._destroy(self._pointer)
+        pointer = getattr(self, "_pointer", 0)  # what could not be created has none
+        if pointer:
+            self._destroy(pointer)
+
+    def __copy__(self) -> Recipe:
+        diag, out = s.Diag(), ctypes.c_void_p()
+        check(lib.kiln_recipe_copy(self._pointer, ctypes.byref(out), ctypes.byref(diag)), diag)
+        copied = Recipe.__new__(type(self))
+        copied._own(out.value or 0, self._whole)
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Recipe:
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("cannot pickle kiln.Recipe")
 
     def add(self, name: str, value: Field) -> Recipe:
         """Adds one field, or one for each item of a list.
@@ -130,7 +152,8 @@ class Recipe:
             1 to 64 letters, digits, ``.``, ``-``, ``_``; it may repeat.
         value : str, bytes-like, int, or a list of these
             Text and numbers stay readable in `text`; text over 4 KiB, and bytes, are kept there as length and SHA-256.
-            A number is between 0 and 2**64 - 1; truth values are 0 and 1.
+            A number is between 0 and 2**64 - 1; truth values are 0 and 1. A list that is empty or has lists in it is one
+            field, so that ``[["a"], ["b"]]`` differs from ``[["a", "b"]]``.
 
         Returns
         -------
@@ -142,10 +165,21 @@ class Recipe:
         InvalidError
             The name, or the type of the value. The cache refuses the recipe from then on.
         """
-        self._add(name.encode(), value, s.Diag())
+        self._add(name, value, s.Diag())
         return self
 
-    def _add(self, name: bytes, value: Field, diag: s.Diag) -> None:
+    def _add(self, name: str, value: Field, diag: s.Diag) -> None:
+        try:
+            self._add_fields(encode(name) or b"", _framed(value), diag)
+        except BaseException:
+            # The library refuses a field without a name, and from then on the cache the recipe: without this field it
+            # would describe something else.
+            self._whole = False
+            lib.kiln_recipe_add_u64(self._pointer, b"", 0, ctypes.byref(diag))
+            lib.kiln_diag_clear(ctypes.byref(diag))
+            raise
+
+    def _add_fields(self, name: bytes, value: Field, diag: s.Diag) -> None:
         if isinstance(value, str):
             text = value.encode("utf-8", "surrogatepass")
             status = lib.kiln_recipe_add_text(self._pointer, name, text, len(text), ctypes.byref(diag))
@@ -156,17 +190,10 @@ class Recipe:
             status = lib.kiln_recipe_add_bytes(self._pointer, name, data, len(data), ctypes.byref(diag))
         elif isinstance(value, (list, tuple)):
             for item in value:
-                self._add(name, item, diag)
+                self._add_fields(name, item, diag)
             return
         else:
-            # The library refuses a field without a name, and from then on the cache the recipe: without this field it
-            # would describe something else.
-            lib.kiln_recipe_add_u64(self._pointer, b"", 0, ctypes.byref(diag))
-            raise InvalidError(
-                f"add the field {decode(name)} to a recipe",
-                f"{value!r:.80} is not text, bytes, or a number of 64 bits",
-                "give it as text",
-            )
+            raise _refusal(value)
         check(status, diag)
 
     @property
@@ -181,6 +208,38 @@ class Recipe:
 
     def __repr__(self) -> str:
         return f"<kiln.Recipe {self.key}>"
+
+
+#: Begins the text of what is framed. A plain text that begins so is framed as well, and so none looks like a list.
+_FRAME = "kiln list "
+
+
+def _framed(value: Field) -> Field:
+    """The value as fields: itself, or one text for a list whose items alone do not tell it from others."""
+    if isinstance(value, (list, tuple)):
+        if value and not any(isinstance(item, (list, tuple)) for item in value):
+            return [_framed(item) for item in value]
+    elif not isinstance(value, str) or not value.startswith(_FRAME):
+        return value
+    return _FRAME + json.dumps(_tagged(value), separators=(",", ":"))
+
+
+def _tagged(value: Any) -> Any:
+    """What JSON says of a value, each type in its own way; what no field can be is left to fail."""
+    if isinstance(value, (list, tuple)):
+        return [_tagged(item) for item in value]
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and 0 <= value < 1 << 64:
+        return int(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"bytes": bytes(value).hex()}
+    raise _refusal(value)
+
+
+def _refusal(value: Any) -> InvalidError:
+    why = f"{value!r:.80} is not text, bytes, or a number of 64 bits"
+    return InvalidError("add a field to a recipe", why, "give it as text")
 
 
 def key_of(what: Union[Recipe, Key, str, bytes]) -> Key:

@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence, Union
 
 from kiln import _structs as s
 from kiln._dlpack import BYTES, LEGACY, REACHED, described, parse_dtype, take
-from kiln._handle import Handle
+from kiln._handle import Handle, Unique
 from kiln._library import decode, encode, lib
 from kiln.blob import Blob
 from kiln.buffer import Buffer
@@ -199,7 +199,7 @@ class Device:
         return f"<kiln.Device {self.backend}:{self.index} {self.name!r}>"
 
 
-class Runtime:
+class Runtime(Unique):
     r"""Lists devices, builds programs through the cache, and launches kernels.
 
     Parameters

@@ -83,8 +83,8 @@ class Source:
             raise InvalidError("take a source", f"{self.language!r} is not a language that kiln knows", "see kiln.Source")
         text = self.text.encode() if isinstance(self.text, str) else bytes(self.text)
         out = s.Source(ctypes.sizeof(s.Source), number, encode(self.name) or None, text, len(text))
-        defines = [(name, None if value is None else str(value).encode()) for name, value in self.defines.items()]
-        out.defines = (s.Define * len(defines))(*(s.Define(name.encode(), value) for name, value in defines))
+        defines = [(name, None if value is None else str(value)) for name, value in self.defines.items()]
+        out.defines = (s.Define * len(defines))(*(s.Define(encode(name), encode(value)) for name, value in defines))
         out.define_count = len(defines)
         out.options, out.option_count = strings(self.options)
         out.include_dirs, out.include_dir_count = strings(self.include_dirs)
@@ -101,7 +101,10 @@ def strings(texts: Iterable[Union[str, bytes]]) -> tuple[Any, int]:
 
 def headers(texts: Optional[Mapping[str, Union[str, bytes]]]) -> tuple[Any, int]:
     """Headers in memory as C takes them."""
-    encoded = [(name.encode(), encode(text) or b"") for name, text in (texts or {}).items()]
+    encoded = [
+        (encode(name), text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text))
+        for name, text in (texts or {}).items()
+    ]
     return (s.Header * len(encoded))(*(s.Header(name, text, len(text)) for name, text in encoded)), len(encoded)
 
 

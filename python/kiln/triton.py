@@ -1,21 +1,26 @@
 """Triton's kernels in kiln's cache: ``TRITON_CACHE_MANAGER=kiln.triton:CacheManager``.
 
-Nothing in the program changes. A compile's files are one entry, published as a whole: no process sees half of one
-compile, or a mixture of two. Triton wants paths; they lead to files of this process alone, in the directory for
-temporary files, so that no other process can take them away.
+Nothing in the program changes; `kiln exec` needs no variable. A compile's files are one entry, published as a whole: no
+process sees half of one compile, or a mixture of two. Triton wants paths; they lead to files of this process alone, in
+the directory for temporary files or below the cache's, so that no other process can take them away. Where neither can
+be used, Triton's own manager writes them.
 
 ``TRITON_CACHE_DIR`` is not written to, but for Inductor, which looks there for a kernel's binary by itself.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Optional
 
+from kiln import _triton_key
 from kiln._bundle import pack, unpack
-from kiln._entries import Entries, say_once
+from kiln._entries import Entries, say_once, version_of
 from kiln._files import materialise
+from kiln.cache import default_cache
+from kiln.errors import Error
 
 if TYPE_CHECKING:
     _Manager = object
@@ -51,16 +56,16 @@ class CacheManager(_Manager):
     override, dump : bool, optional
         For ``TRITON_KERNEL_OVERRIDE`` and ``TRITON_KERNEL_DUMP``, whose directories people look into: Triton's own manager
         serves them.
+    **more
+        What a newer Triton asks for: its own manager serves that, too.
     """
 
-    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
+    def __init__(self, key: str, override: bool = False, dump: bool = False, **more: Any) -> None:
         self.key = key
         self._written: dict[str, bytes] = {}
         self._own: Any = None
-        if override or dump:
-            from triton.runtime.cache import FileCacheManager
-
-            self._own = FileCacheManager(key, override=override, dump=dump)
+        if override or dump or more:
+            self._own = _own_manager()(key, override=override, dump=dump, **more)
 
     def has_file(self, filename: str) -> bool:
         """Whether `get_file` would find it."""
@@ -72,20 +77,28 @@ class CacheManager(_Manager):
             own: Optional[str] = self._own.get_file(filename)
             return own
         if filename in self._written:
-            return materialise(filename, self._written[filename])
+            return self._place(filename, self._written[filename])
         blob = _FILES.get(key=self.key, name=filename)
-        return None if blob is None else materialise(filename, bytes(blob))
+        return None if blob is None else self._place(filename, bytes(blob))
 
-    def put(self, data: Any, filename: str, binary: bool = True) -> str:
-        """Takes a file, and gives its path."""
+    def put(self, data: Any, filename: str, binary: bool = True, **more: Any) -> str:
+        """Takes a file, and gives its path. What a newer Triton says besides is for its own manager."""
         if self._own is not None:
-            return str(self._own.put(data, filename, binary=binary))
+            return str(self._own.put(data, filename, binary=binary, **more))
         encoded = data if isinstance(data, bytes) else str(data).encode()
         self._written[filename] = encoded
         # What a compile puts one after the other is stored when it is whole, as a group.
         if _extension(filename) not in _DEVICE or filename.endswith(".autotune.json"):
             _FILES.put(encoded, key=self.key, name=filename)
-        return materialise(filename, encoded)
+        return self._place(filename, encoded)
+
+    def _place(self, filename: str, data: bytes) -> str:
+        """The path of a file with these bytes: of kiln's, else of Triton's own manager, which raises what it raises alone."""
+        try:
+            return materialise(filename, data, _root())
+        except OSError as error:
+            say_once("writing a file for Triton", error)
+            return str(_own_manager()(self.key).put(data, filename, binary=True))
 
     def get_group(self, filename: str) -> Optional[dict[str, str]]:
         """The paths of a compile's files by their names, or None on a miss."""
@@ -97,8 +110,8 @@ class CacheManager(_Manager):
             files = unpack(blob.data) if blob is not None else None
             if files:
                 _mirror(self.key, files)
-                return {name: materialise(name, data) for name, data in files.items()}
-        return _from_inductor(self.key, filename)
+                return {name: self._place(name, data) for name, data in files.items()}
+        return {name: self._place(name, data) for name, data in _from_inductor(self.key, filename).items()} or None
 
     def put_group(self, filename: str, group: dict[str, str]) -> str:
         """Publishes the files that were put, as one."""
@@ -108,7 +121,21 @@ class CacheManager(_Manager):
         if len(files) == len(group):
             _groups_of(files).put(pack(files), key=self.key, name=filename)
             _mirror(self.key, files)
-        return materialise(f"__grp__{filename}", b"{}")
+        return self._place(f"__grp__{filename}", b"{}")
+
+
+def _own_manager() -> Any:
+    from triton.runtime.cache import FileCacheManager
+
+    return FileCacheManager
+
+
+def _root() -> str:
+    """The cache's directory, ``""`` if there is none."""
+    try:
+        return default_cache().root
+    except (Error, OSError):
+        return ""
 
 
 class Remote(_Backend):
@@ -157,11 +184,11 @@ def _mirror(key: str, files: dict[str, bytes]) -> None:
         say_once(f"writing {place}", error)
 
 
-def _from_inductor(key: str, filename: str) -> Optional[dict[str, str]]:
-    """What Inductor's bundler unpacked there from an entry of its own."""
+def _from_inductor(key: str, filename: str) -> dict[str, bytes]:
+    """What Inductor's bundler unpacked there from an entry of its own; empty where there is nothing."""
     place = _inductor_directory(key)
     if place is None or not os.path.exists(os.path.join(place, filename)):
-        return None
+        return {}
     try:
         names = [name for name in os.listdir(place) if _extension(name) in _DEVICE and not name.startswith("__grp__")]
         files = {}
@@ -169,7 +196,35 @@ def _from_inductor(key: str, filename: str) -> Optional[dict[str, str]]:
             with open(os.path.join(place, name), "rb") as file:
                 files[name] = file.read()
     except OSError:
-        return None
-    if _extension(filename) != "json" or not any(_extension(name) in ("cubin", "hsaco") for name in files):
-        return None
-    return {name: materialise(name, data) for name, data in files.items()}
+        return {}
+    whole = _extension(filename) == "json" and any(_extension(name) in ("cubin", "hsaco") for name in files)
+    return files if whole else {}
+
+
+# --- under kiln exec ----------------------------------------------------------------------------------------------
+
+
+def install(module: Any = None) -> None:
+    """Puts `CacheManager` where Triton looks for its manager; one that the user chose stays.
+
+    Parameters
+    ----------
+    module : module, optional
+        ``triton.runtime.cache``. Default: imported.
+
+    Notes
+    -----
+    No variable is set: a child process may have no kiln, and would fail on it.
+    """
+    module = module or importlib.import_module("triton.runtime.cache")
+    _triton_key.install(module)
+    if os.environ.get("TRITON_CACHE_MANAGER"):
+        return
+    knobs = getattr(sys.modules.get("triton.knobs"), "cache", None)
+    if hasattr(type(knobs), "manager_class"):
+        if knobs.manager_class is None:
+            knobs.manager_class = CacheManager
+    elif hasattr(module, "__cache_cls"):  # before Triton 3.4
+        setattr(module, "__cache_cls", CacheManager)
+    else:
+        say_once("adapting Triton", LookupError(f"{version_of('triton')} has no place for a cache manager that kiln knows"))

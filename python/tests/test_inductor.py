@@ -12,7 +12,24 @@ from typing import Any, Iterator
 import pytest
 
 import kiln
-from kiln import inductor
+from kiln import _entries, inductor
+
+
+class ConfigModule(types.ModuleType):
+    """As torch.utils._config_module: what is not configured cannot be read or set."""
+
+    _config: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return vars(self)["_config"][name]
+        except KeyError:
+            raise AttributeError(f"{self.__name__}.{name} does not exist") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._config:
+            raise AttributeError(f"{self.__name__}.{name} does not exist")
+        self._config[name] = value
 
 
 def remote_cache_module() -> types.ModuleType:
@@ -49,7 +66,7 @@ def remote_cache_module() -> types.ModuleType:
             self.backend.put(self._format.format(key=key), bytes(json.dumps(value), "ascii"))
 
     vars(module).update(RemoteCacheBackend=RemoteCacheBackend)
-    for name in inductor.CACHES:
+    for name in (*inductor.CACHES, "RemoteDynamoPGOCache"):
         setattr(module, name, type(name, (RedisRemoteCache,), {}))
     return module
 
@@ -57,13 +74,26 @@ def remote_cache_module() -> types.ModuleType:
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
     made = remote_cache_module()
-    for name in inductor.SWITCHES:
-        monkeypatch.setenv(name, "restored afterwards")
-        monkeypatch.delenv(name)
+    _entries._said.clear()
+    before = torchs_variables()
+    for place in ("torch._inductor.config", "torch._functorch.config"):
+        config = ConfigModule(place)
+        vars(config)["_config"] = {name: None for where, name in inductor.CACHES.values() if where == place}
+        monkeypatch.setitem(sys.modules, place, config)
+    monkeypatch.setitem(sys.modules, "torch._functorch", types.ModuleType("torch._functorch"))
     monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
     monkeypatch.setitem(sys.modules, "torch._inductor", types.ModuleType("torch._inductor"))
     monkeypatch.setitem(sys.modules, made.__name__, made)
     yield made
+    assert torchs_variables() == before  # children inherit them, who may have no kiln
+
+
+def torchs_variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("TORCH")}
+
+
+def switches() -> list[Any]:
+    return [getattr(sys.modules[place], name) for place, name in inductor.CACHES.values()]
 
 
 def test_what_is_put_is_found(module: Any) -> None:
@@ -84,18 +114,32 @@ def test_the_users_word_counts(module: Any) -> None:
         pass
 
     module.RemoteFxGraphCache.backend_override_cls = Mine
-    os.environ["TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE"] = "0"
+    sys.modules["torch._inductor.config"].autotune_remote_cache = False  # type: ignore[attr-defined]
     inductor.install(module)
     assert module.RemoteFxGraphCache.backend_override_cls is Mine
-    assert [os.environ[name] for name in inductor.SWITCHES] == ["1", "1", "0", "1"]
+    assert switches() == [None, True, False, True]  # Mine is the user's to switch on
 
 
-def test_an_imported_configuration_is_switched_on(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = types.ModuleType("torch._inductor.config")
-    vars(config).update(fx_graph_remote_cache=None, autotune_remote_cache=False)
-    monkeypatch.setitem(sys.modules, config.__name__, config)
+def test_profiles_of_dynamo_are_left_alone(module: Any) -> None:
+    """Their key is the name of a job: the first profile would be everybody's for ever."""
     inductor.install(module)
-    assert (vars(config)["fx_graph_remote_cache"], vars(config)["autotune_remote_cache"]) == (True, False)
+    assert module.RemoteDynamoPGOCache.backend_override_cls is None
+
+
+def test_a_class_that_is_missing_is_said_once_and_not_switched_on(
+    module: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Inductor would look for a Redis."""
+    sys.modules["torch"].__version__ = "9.9"  # type: ignore[attr-defined]
+    del module.RemoteAutotuneCache
+    del sys.modules["torch._functorch.config"]._config["enable_remote_autograd_cache"]
+    for _ in range(2):
+        inductor.install(module)
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2 and all("torch 9.9" in line for line in said), said
+    assert "enable_remote_autograd_cache" in said[0] and "RemoteAutotuneCache" in said[1]
+    config = sys.modules["torch._inductor.config"]
+    assert (config.fx_graph_remote_cache, config.autotune_remote_cache) == (True, None)
 
 
 def test_a_broken_cache_is_a_miss(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from conftest import PACKAGE
 from triton_compile import compile_kernel, load_kernel
 
 import kiln
-from kiln import _files, _triton_key, triton
+from kiln import _entries, _files, _triton_key, triton
 
 def test_a_group_is_found_by_the_next_process(python: Callable[..., str], home: Path) -> None:
     compile_kernel(triton.CacheManager("KEY"), "add", "first")
@@ -89,13 +90,94 @@ print(place)
 
 
 def test_files_of_killed_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     gone, alive = tmp_path / f"{_files._prefix()}4999999-x", tmp_path / f"{_files._prefix()}1-x"
     elsewhere = tmp_path / f"kiln-{os.getuid()}-0123456789ab-4999999-x"  # another machine's, or container's
     for place in (gone, alive, elsewhere):
         place.mkdir()
-    _files._remove_abandoned()
+    _files._remove_abandoned(str(tmp_path))
     assert not gone.exists() and alive.exists() and elsewhere.exists()
+
+
+class OwnManager:
+    """As Triton's FileCacheManager."""
+
+    def __init__(self, key: str, override: bool = False, dump: bool = False, **more: Any) -> None:
+        self._place, self.more = Path(os.environ["TRITON_CACHE_DIR"]) / key, more
+        self._place.mkdir(parents=True, exist_ok=True)
+
+    def put(self, data: Any, filename: str, binary: bool = True, **more: Any) -> str:
+        self.more.update(more)
+        path = self._place / filename
+        path.write_bytes(data if isinstance(data, bytes) else str(data).encode())
+        return str(path)
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where Triton's own manager writes."""
+    module = types.ModuleType("triton.runtime.cache")
+    module.FileCacheManager = OwnManager  # type: ignore[attr-defined]
+    for name in ("triton", "triton.runtime"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "own"))
+    monkeypatch.setattr(_files, "_places", {})
+    monkeypatch.setattr(_entries, "_said", set())
+    return tmp_path / "own"
+
+
+@pytest.mark.parametrize("wrong", ["gone", "a file", "noexec"])
+def test_where_temporary_files_cannot_be(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Below the cache's directory, then; a library in a directory mounted noexec would not be mapped."""
+    place, root = tmp_path / "temporary", kiln.default_cache().root
+    if wrong != "gone":
+        place.touch() if wrong == "a file" else place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    told = os.statvfs
+
+    def statvfs(path: Any) -> Any:
+        facts = told(path)
+        if wrong == "noexec" and str(path).startswith(str(place)):
+            return types.SimpleNamespace(f_flag=facts.f_flag | os.ST_NOEXEC)
+        return facts
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    group = compile_kernel(triton.CacheManager("KEY"), "add", "me")
+    assert load_kernel(group) == {"me"} and not caplog.records
+    assert all(path.startswith(root) for path in group.values()) and not own.exists()
+    # They are no entries, and in nobody's way.
+    cache = kiln.default_cache()
+    assert len(list(cache.entries())) == 1 and cache.prune(max_bytes=0).entries_removed == 1
+    assert load_kernel(group) == {"me"}
+    _files._remove(os.path.dirname(os.path.dirname(group["add.cubin"])), os.getpid())
+    assert not [name for name in os.listdir(root) if name.startswith(_files._prefix())]
+
+
+def test_where_no_files_can_be_tritons_own_manager_writes(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    monkeypatch.setenv("KILN_CACHE_DIR", "/proc/no-such-place")
+    for name in ("add", "sub"):
+        group = compile_kernel(triton.CacheManager("KEY"), name, "me")
+        assert load_kernel(group) == {"me"} and all(Path(path).parent == own / "KEY" for path in group.values())
+    # What is found in memory has to be written, too.
+    assert load_kernel(compile_kernel(triton.CacheManager("KEY"), "add", "again")) == {"me"}
+    assert [record.getMessage() for record in caplog.records if "writing a file" in record.getMessage()].__len__() == 1
+    own.chmod(0o500)
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/proc/no-such-place")
+    with pytest.raises(OSError):  # as Triton alone
+        triton.CacheManager("KEY").put(b"code", "mul.cubin")
+
+
+def test_what_a_newer_triton_asks_for(own: Path) -> None:
+    assert Path(triton.CacheManager("KEY").put(b"code", "add.cubin", binary=True, durable=True)).read_bytes() == b"code"
+    manager = triton.CacheManager("KEY", scope="rank")  # nothing that kiln knows of
+    assert manager._own.more == {"scope": "rank"}
+    assert Path(manager.put(b"code", "add.cubin", durable=True)).parent == own / "KEY"
+    assert manager._own.more == {"scope": "rank", "durable": True}
 
 
 def test_a_broken_cache_fails_no_compile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,6 +343,24 @@ def test_tritons_files_are_read_once(sources: Path) -> None:
     (sources / "runtime/__pycache__").mkdir()
     (sources / "runtime/__pycache__/cache.pyc").write_text("bytecode")
     assert asked(sources) == (first, False)
+
+
+def test_tritons_digest_stays_on_this_machine(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is of sizes, times and inodes: of use to nobody else. No server is asked, or sent anything."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        monkeypatch.setenv("KILN_REMOTE", f"redis://127.0.0.1:{server.getsockname()[1]}/?timeout=50&upload-timeout=50&flush=50")
+        asked(sources)
+        assert not asked(sources)[1]
+        assert kiln.default_cache().stats()["note_hits"] == 1
+        kiln.default_cache().close()
+        with pytest.raises(BlockingIOError):
+            server.accept()
+        triton._FILES.get(key="KEY", name="launcher.so")
+        if not kiln.default_cache().stats()["remote_errors"] + kiln.default_cache().stats()["remote_timeouts"]:
+            pytest.skip("no module for Redis")
+        server.settimeout(30)
+        server.accept()[0].close()  # so one would have been seen
 
 
 @pytest.mark.parametrize("change", ["content", "replaced", "added", "gone", "linked"])

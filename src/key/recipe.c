@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/binding.h>
+
 #include "base/diag.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -173,6 +175,26 @@ kiln_status kiln_recipe_create(const char *stage, uint32_t revision, kiln_recipe
         return status;
     }
     *out_recipe = recipe;
+    return KILN_OK;
+}
+
+kiln_status kiln_recipe_copy(const kiln_recipe *recipe, kiln_recipe **out_recipe, kiln_diag *diag)
+{
+    *out_recipe = NULL;
+    kiln_recipe *copy = calloc(1, sizeof *copy);
+    if (copy == NULL) {
+        return kn_no_memory(diag, "copying a recipe");
+    }
+    kn_strbuf_init(&copy->text, MAX_TEXT);
+    kn_strbuf_append(&copy->text, kn_strbuf_text(&recipe->text), recipe->text.length);
+    if (!kn_strbuf_ok(&copy->text) || !kn_digest_init(&copy->digest)) {
+        kiln_recipe_destroy(copy);
+        return kn_no_memory(diag, "copying a recipe");
+    }
+    kn_text_put(copy->target, sizeof copy->target, recipe->target);
+    copy->has_target = recipe->has_target;
+    copy->failed = recipe->failed;
+    *out_recipe = copy;
     return KILN_OK;
 }
 

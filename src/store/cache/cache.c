@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kiln/unstable/binding.h>
+
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -433,6 +435,15 @@ void kiln_cache_destroy(kiln_cache *cache)
     free(cache->recording);
     free(cache->root);
     free(cache);
+}
+
+void kiln_cache_flush(kiln_cache *cache)
+{
+    kn_cache_check_fork(cache);
+    kn_remotes_flush(cache->remotes);
+    if (kn_cache_root_stands(cache)) {
+        (void)kn_stats_flush(cache->stats, KN_CACHE_PATIENCE, NULL, NULL);
+    }
 }
 
 const char *kiln_cache_root(const kiln_cache *cache)

@@ -170,6 +170,7 @@ void kn_cache_stamp(kiln_cache *cache, bool now);
 typedef struct kn_cache_maker {
     kiln_compile_fn *compile;
     bool (*made)(void *user);
+    bool (*interrupted)(void *user); /* kiln/unstable/binding.h */
     void *user;
 } kn_cache_maker;
 kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <kiln/unstable/binding.h>
+
 #include "base/diag.h"
 #include "base/log.h"
 #include "key/recipe.h"
@@ -11,6 +13,7 @@
 #include "sys/clock.h"
 
 #define MS UINT64_C(1000000)
+#define ASK_EVERY (200 * MS) /* whether a wait is interrupted */
 
 /* --- the steps in their order ----------------------------------------------------------------- */
 
@@ -20,6 +23,8 @@ kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
 {
     kn_fetch fetch;
     kiln_status status = kn_fetch_begin(&fetch, cache, recipe, diag);
+    fetch.interrupted = maker->interrupted;
+    fetch.user = maker->user;
     if (status == KILN_OK && !kn_fetch_look_up(&fetch) && kn_fetch_claim(&fetch, &status, diag)) {
         if (fetch.seat != NULL && maker->made != NULL && maker->made(maker->user)) {
             status = kiln_diag_set(&fetch.why, KILN_E_CANCELLED, NULL, "compiling",
@@ -45,6 +50,15 @@ kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *reci
     return kn_cache_get_or_make(cache, recipe, &maker, out_blob, out_origin, diag);
 }
 
+kiln_status kiln_cache_get_or_compile_interruptible(
+    kiln_cache *cache, const kiln_recipe *recipe, kiln_compile_fn *compile,
+    kiln_interrupted_fn *interrupted, void *user, kiln_blob **out_blob, kiln_origin *out_origin,
+    kiln_diag *diag)
+{
+    const kn_cache_maker maker = {.compile = compile, .interrupted = interrupted, .user = user};
+    return kn_cache_get_or_make(cache, recipe, &maker, out_blob, out_origin, diag);
+}
+
 /* --- lookup ----------------------------------------------------------------------------------- */
 
 static bool has_flag(const kn_fetch *f, uint32_t flags)
@@ -66,6 +80,8 @@ kiln_status kn_fetch_begin(kn_fetch *fetch, kiln_cache *cache, const kiln_recipe
     f->key = kiln_recipe_key(recipe); /* the last that can break a recipe */
     f->blob = NULL;
     f->origin = KILN_ORIGIN_NONE;
+    f->interrupted = NULL;
+    f->cut = false;
     if (!kn_recipe_ok(recipe)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
                              "looking an entry up", "a field of the recipe could not be added");
@@ -97,6 +113,34 @@ static bool find_near(void *user)
                              &f->origin) == KILN_OK;
 }
 
+/* A wait ends where the caller wants it to; `cut` tells that from a result. */
+static bool is_cut(kn_fetch *f)
+{
+    const uint64_t now = kn_clock_now();
+    if (f->interrupted != NULL && !f->cut && now - f->asked >= ASK_EVERY) {
+        f->asked = now;
+        f->cut = f->interrupted(f->user);
+    }
+    return f->cut;
+}
+
+static bool look_near_in_wait(void *user)
+{
+    return is_cut(user) || find_near(user);
+}
+
+static bool look_in_wait(void *user)
+{
+    return is_cut(user) || find_anywhere(user);
+}
+
+static kiln_status cut_short(kn_fetch *f, kiln_diag *diag)
+{
+    f->cut = true;
+    return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "waiting for another compile of the same",
+                         "the wait was interrupted");
+}
+
 bool kn_fetch_look_up(kn_fetch *fetch)
 {
     if (has_flag(fetch, KILN_CACHE_DISABLED | KILN_CACHE_RECACHE) || !find_anywhere(fetch)) {
@@ -110,14 +154,32 @@ bool kn_fetch_look_up(kn_fetch *fetch)
 
 /* --- flight: threads, then processes, then hosts ---------------------------------------------- */
 
+/* In turns that are short enough to ask between them. KILN_MISS: the leader left without an
+ * outcome, and one of its followers takes the lead. */
+static kn_flight_role enter_in_turns(kn_fetch *f, void **out_result, kiln_status *out_status,
+                                     kiln_diag *diag)
+{
+    for (;;) {
+        const uint64_t soon = kn_clock_now() + ASK_EVERY;
+        const bool whole = f->interrupted == NULL || f->deadline <= soon;
+        const kn_flight_role role =
+            kn_flight_enter(f->flight, f->key.bytes, whole ? f->deadline : soon, &f->seat,
+                            out_result, out_status, diag);
+        if (role == KN_FLIGHT_FOLLOWER && *out_status == KILN_MISS) {
+            kiln_diag_clear(diag);
+        } else if (role != KN_FLIGHT_TIMED_OUT || whole || is_cut(f)) {
+            return role;
+        }
+    }
+}
+
 /* False where another thread's result, or its failure, will do. */
 static bool enter_flight(kn_fetch *f, kiln_status *out_status, kiln_diag *diag)
 {
     void *result = NULL;
     kn_stats *stats = f->cache->stats;
     f->flight = f->cache->flight;
-    switch (kn_flight_enter(f->flight, f->key.bytes, f->deadline, &f->seat, &result, out_status,
-                            diag)) {
+    switch (enter_in_turns(f, &result, out_status, diag)) {
     case KN_FLIGHT_FOLLOWER:
         f->blob = result;
         if (*out_status == KILN_OK) {
@@ -127,6 +189,10 @@ static bool enter_flight(kn_fetch *f, kiln_status *out_status, kiln_diag *diag)
         }
         return false;
     case KN_FLIGHT_TIMED_OUT:
+        if (f->cut) {
+            *out_status = cut_short(f, diag);
+            return false;
+        }
         kn_stats_add(stats, KN_COUNT_wait_timeouts, 1);
         break;
     case KN_FLIGHT_ALONE:
@@ -147,7 +213,7 @@ static bool found_after_processes(kn_fetch *f)
     /* No lock file is made below a root that was exchanged for a stranger's. */
     const kiln_status locked =
         kn_cache_root_stands(cache)
-            ? kn_flight_lock(f->flight, f->seat, f->deadline, find_near, f, &wait)
+            ? kn_flight_lock(f->flight, f->seat, f->deadline, look_near_in_wait, f, &wait)
             : KILN_E_UNSUPPORTED;
     f->alone = locked == KILN_OK;
     if (locked == KILN_E_IO && kn_cache_writes(cache)) {
@@ -175,7 +241,7 @@ static bool found_after_hosts(kn_fetch *f)
         return false;
     }
     const kiln_status leased =
-        kn_remotes_lease(remotes, &f->key, f->alone, f->deadline, find_anywhere, f);
+        kn_remotes_lease(remotes, &f->key, f->alone, f->deadline, look_in_wait, f);
     f->leased = leased == KILN_OK;
     if (leased == KILN_E_TIMEOUT) {
         kn_stats_add(f->cache->stats, KN_COUNT_wait_timeouts, 1);
@@ -204,12 +270,15 @@ bool kn_fetch_claim(kn_fetch *fetch, kiln_status *out_status, kiln_diag *diag)
     if (has_flag(f, KILN_CACHE_DISABLED)) {
         return true;
     }
-    f->deadline = kn_clock_now() + (uint64_t)f->cache->options.wait_ms * MS;
+    f->asked = kn_clock_now();
+    f->deadline = f->asked + (uint64_t)f->cache->options.wait_ms * MS;
     if (!enter_flight(f, out_status, diag)) {
         return false;
     }
     if (f->seat != NULL && (found_after_processes(f) || found_after_hosts(f))) {
-        leave_flight(f, KILN_OK);
+        const bool found = f->blob != NULL;
+        leave_flight(f, found ? KILN_OK : KILN_MISS);
+        *out_status = found ? KILN_OK : cut_short(f, diag);
         return false;
     }
     return true;

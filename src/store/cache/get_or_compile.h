@@ -14,6 +14,8 @@
 #ifndef KILN_STORE_GET_OR_COMPILE_H
 #define KILN_STORE_GET_OR_COMPILE_H
 
+#include <kiln/unstable/binding.h>
+
 #include "store/cache/cache.h"
 
 typedef struct kn_fetch {
@@ -22,6 +24,10 @@ typedef struct kn_fetch {
     kiln_key key;
     kiln_blob *blob; /* the answer: the caller's own, NULL without one */
     kiln_origin origin;
+    kiln_interrupted_fn *interrupted; /* NULL: a wait lasts as long as it must */
+    void *user;                       /* of `interrupted` */
+    uint64_t asked;                   /* when, by kn_clock_now */
+    bool cut;                         /* its answer */
     /* Of who has the claim: */
     kn_flight *flight;
     kn_flight_seat *seat; /* NULL: nobody waits for what comes of it */

@@ -195,6 +195,13 @@ void kn_remotes_destroy(kn_remotes *remotes)
     }
 }
 
+void kn_remotes_flush(kn_remotes *remotes)
+{
+    for (size_t i = 0; remotes != NULL && i < remotes->count; i++) {
+        kn_remote_flush(remotes->list[i]);
+    }
+}
+
 void kn_remotes_finish(kn_remotes *remotes)
 {
     const uint64_t started = kn_clock_now();

@@ -28,6 +28,8 @@ kn_tier kn_remotes_tier(const kn_remotes *remotes, size_t index);
 void kn_remotes_given(kn_remotes *remotes, size_t count, bool taken);
 /* After the stack is gone. */
 void kn_remotes_destroy(kn_remotes *remotes);
+/* Waits for uploads of each, and goes on. */
+void kn_remotes_flush(kn_remotes *remotes);
 /* The end: waits for uploads once, for all remotes together at most the longest `flush`. */
 void kn_remotes_finish(kn_remotes *remotes);
 
