@@ -44,6 +44,7 @@ patchelf --set-rpath "\$ORIGIN/../lib" "$tree/bin/kiln"
 for library in "$tree"/lib/*.so.*; do
     [ -L "$library" ] || patchelf --set-rpath "\$ORIGIN" "$library"
 done
+python3 tests/device/same_path.py --build-tracers "$tree/trace"
 mkdir -p "$tree/programs/kiln"
 ln -s ../../bin/kiln "$tree/programs/kiln/kiln" # where scripts/demo.py looks
 pwd >"$tree/source"

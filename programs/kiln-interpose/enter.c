@@ -3,6 +3,7 @@
 #include "enter.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,4 +23,12 @@ void *kn_enter_core(const char *function)
     }
     void *core = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     return core != NULL ? dlsym(core, function) : NULL;
+}
+
+void kn_enter_caller(const void *_Atomic *first, const void *caller)
+{
+    const void *none = NULL;
+    if (atomic_load_explicit(first, memory_order_relaxed) == NULL) {
+        (void)atomic_compare_exchange_strong(first, &none, caller);
+    }
 }

@@ -8,4 +8,8 @@
  * KILN_DISABLE is set. Threads: any. Blocks: disk. */
 void *kn_enter_core(const char *function);
 
+/* Notes the code that called first in *first, for which the real library is then looked for. Any of
+ * several first callers will do. Threads: any. */
+void kn_enter_caller(const void *_Atomic *first, const void *caller);
+
 #endif

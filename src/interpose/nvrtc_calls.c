@@ -185,27 +185,6 @@ static nvrtcResult call_flow_callback(nvrtcProgram handle, int (*callback)(void 
     return 0;
 }
 
-static nvrtcResult call_private(nvrtcProgram handle, long a, long b, long c, long d, long e, long f)
-{
-    kn_rtc_program *program = kn_rtc_lock_program(handle);
-    nvrtcResult code = 0;
-    if (program != NULL) {
-        program->plain = true; /* it compiles; and what it takes is not known */
-        kn_rtc_program_forget(program);
-    }
-    kn_rtc_count_bypass(&nvrtc,
-                        program != NULL ? kn_rtc_program_name(program) : kn_nvrtc_kind.unnamed,
-                        "__nvrtcCPEx: the source is encrypted");
-    void *const real = kn_rtc_real_of(&nvrtc, program, handle, &code);
-    if (code == 0) {
-        const kn_nvrtc_table *calls = library->open();
-        code = calls->__nvrtcCPEx != NULL ? calls->__nvrtcCPEx(real, a, b, c, d, e, f)
-                                          : KN_RTC_INTERNAL_ERROR;
-    }
-    kn_rtc_unlock_program(program);
-    return code;
-}
-
 /* --- precompiled headers, bundled headers: the real library's business ------------------------ */
 
 static nvrtcResult call_pch_status(nvrtcProgram handle)
@@ -286,7 +265,6 @@ static const kn_nvrtc_table table = {
     .nvrtcGetBundledHeadersInfo = call_headers_info,
     .nvrtcRemoveBundledHeaders = call_remove_headers,
     .nvrtcGetErrorString = call_error_string,
-    .__nvrtcCPEx = call_private,
 };
 
 KILN_API const kn_nvrtc_table *kn_interpose_nvrtc(const kn_nvrtc_real *real);

@@ -90,7 +90,7 @@ static bool nvrtc_identity_holds(const kn_rtc_library *library, const kn_rtc_ide
 /* The directory that an option names; *index moves to the last element used. */
 static const char *directory_of_option(const char *const *options, size_t count, size_t *index)
 {
-    static const char *const joined[] = {"--include-path=", "-include-path=", "-I=", "-I"};
+    static const char *const joined[] = {"--include-path=", "-I=", "-I"};
     const char *option = options[*index];
     if (strcmp(option, "-I") == 0 || strcmp(option, "--include-path") == 0) {
         *index += *index + 1 < count;

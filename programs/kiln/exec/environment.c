@@ -88,7 +88,7 @@ typedef struct library_kind {
     const char *stem, *folder, *variable;
     const char *front;   /* the stem of kiln's, where it has another name */
     const char *package; /* of NVIDIA's wheels; NULL: in none */
-    const char *prefix;  /* of the functions that kiln's must have all of; NULL: it is not asked */
+    const char *prefix;  /* of the functions that kiln's must have all of */
     const char *needed;  /* a function without which it is another library; NULL: none */
     int first, last;     /* major versions */
     bool (*find)(int major, const void *caller, char *out_path, size_t size);
@@ -110,18 +110,18 @@ typedef struct found_library {
     const char *real, *front;
 } found_library;
 
-/* nvJitLink and hipRTC have new functions with their releases: one that kiln's library lacks is
- * left alone. HIP's runtime has hipRTC's functions up to ROCm 6; kiln's library before it has them
- * alone, and its own name. */
+/* Each has new functions with its releases, documented or not: a library with one that kiln's lacks
+ * is left alone. HIP's runtime has hipRTC's functions up to ROCm 6; kiln's library before it has
+ * them alone, and its own name. */
 static const library_kind kinds[] = {
-    {"libnvrtc", "nvrtc", "NVRTC", NULL, "cuda_nvrtc", NULL, NULL, 12, 13, kn_find_nvrtc},
+    {"libnvrtc", "nvrtc", "NVRTC", NULL, "cuda_nvrtc", "nvrtc", NULL, 12, 13, kn_find_nvrtc},
     {"libnvJitLink", "nvjitlink", "NVJITLINK", NULL, "nvjitlink", "nvJitLink", NULL, 12, 13,
      kn_find_nvjitlink},
     {"libhiprtc", "hiprtc", "HIPRTC", NULL, NULL, "hiprtc", NULL, 5, 7, find_hiprtc_apart},
     {"libamdhip64", "hip", "HIP", "libkiln-hiprtc", NULL, "hiprtc", "hiprtcCreateProgram", 5, 6,
      find_hiprtc_inside},
 };
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), NVRTC_KIND = 0 };
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static char *find_real(cli_pool *pool, const library_kind *kind, const exec_sites *sites, int major)
 {
@@ -171,9 +171,9 @@ static bool add_list(cli_pool *pool, exec_environment *environment, const char *
                pool_format(pool, "%s%s%s", first, has_rest ? ":" : "", has_rest ? rest : ""));
 }
 
-/* The lists to preload and to search, and the newest NVRTC, which cuDNN takes the path of. */
+/* The lists to preload and to search. */
 typedef struct front_lists {
-    const char *preload, *path, *nvrtc;
+    const char *preload, *path;
 } front_lists;
 
 /* `element` behind the list. */
@@ -194,9 +194,6 @@ static bool add_front(cli_pool *pool, exec_environment *environment, const libra
     if (kind->front == NULL) {
         lists->path = append_element(pool, lists->path, folder);
     }
-    if (kind == &kinds[NVRTC_KIND]) {
-        lists->nvrtc = library->front;
-    }
     return lists->preload != NULL && lists->path != NULL &&
            exec_environment_add(environment,
                                 pool_format(pool, "KILN_%s_%d", kind->variable, library->major),
@@ -214,8 +211,7 @@ static bool find_library(cli_pool *pool, const library_kind *kind, const char *l
                                  stem, library->major);
     return library->real != NULL && library->front != NULL && host_exists(library->front) &&
            (kind->needed == NULL || exec_exports_have(library->real, kind->needed)) &&
-           (kind->prefix == NULL ||
-            exec_exports_cover(library->front, library->real, kind->prefix));
+           exec_exports_cover(library->front, library->real, kind->prefix);
 }
 
 static bool find_fronts(cli_pool *pool, exec_environment *environment, const char *libraries,
@@ -236,7 +232,7 @@ static bool find_fronts(cli_pool *pool, exec_environment *environment, const cha
 static bool add_fronts(cli_pool *pool, exec_environment *environment, const char *libraries,
                        const exec_sites *sites)
 {
-    front_lists lists = {"", "", NULL};
+    front_lists lists = {"", ""};
     if (!find_fronts(pool, environment, libraries, sites, &lists)) {
         return false;
     }
@@ -244,9 +240,7 @@ static bool add_fronts(cli_pool *pool, exec_environment *environment, const char
         return true;
     }
     return exec_preload_add(pool, environment, lists.preload) &&
-           (lists.path[0] == '\0' || add_list(pool, environment, "LD_LIBRARY_PATH", lists.path)) &&
-           (lists.nvrtc == NULL || getenv("CUDNN_NVRTC_OVERRIDE_PATH") != NULL ||
-            exec_environment_add(environment, "CUDNN_NVRTC_OVERRIDE_PATH", lists.nvrtc));
+           (lists.path[0] == '\0' || add_list(pool, environment, "LD_LIBRARY_PATH", lists.path));
 }
 
 /* ptxas by PATH only for a program that finds one there without kiln; Triton falls back on its own
