@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "dropin/vulkan_data.h"
 #include "sized/sized.h"
 #include "sys/clock.h"
@@ -272,7 +273,7 @@ kiln_status kiln_vulkan_create_compute_pipelines(kiln_cache *cache,
                              "%zu pipelines, or a list is missing", count);
     }
     memset(out_pipelines, 0, count * sizeof(VkPipeline));
-    kiln_status status = request_init(&r, cache, device, "vulkan.pipelines", diag);
+    kiln_status status = request_init(&r, cache, device, kn_stage_vulkan_pipelines, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -295,7 +296,7 @@ static kiln_status named_request(request *r, kiln_cache *cache, const kiln_vulka
         return kiln_diag_set(diag, KILN_E_INVALID, "name it after your program", "a pipeline cache",
                              "it has no name");
     }
-    kiln_status status = request_init(r, cache, device, "vulkan.pipeline-cache", diag);
+    kiln_status status = request_init(r, cache, device, kn_stage_vulkan_pipeline_cache, diag);
     if (status != KILN_OK) {
         return status;
     }

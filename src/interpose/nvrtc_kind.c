@@ -6,6 +6,7 @@
 
 #include "backends/cuda/options.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "sys/dylib.h"
 #include "sys/elf.h"
@@ -191,7 +192,7 @@ const kn_rtc_kind kn_nvrtc_kind = {
     .what = "nvrtc",
     .name = "NVRTC",
     .unnamed = "default_program",
-    .stage = "nvrtc.program",
+    .stage = kn_stage_nvrtc_program,
     .revision = 1,
     .language = KILN_LANG_CUDA,
     .door = KN_DOOR_NVRTC,
