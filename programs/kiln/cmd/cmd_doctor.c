@@ -328,11 +328,12 @@ static void print_variables(cli_pool *pool)
         if (value == NULL) {
             continue;
         }
-        out_print(stdout, "%s  %s=", any ? "" : "\nEnvironment\n", variables[i]);
+        (void)fputs(any ? "" : "\nEnvironment\n", stdout);
+        out_print(stdout, "  %s=", variables[i]);
         if (strcmp(variables[i], "KILN_REMOTE") == 0) {
             print_urls(value);
         } else {
-            out_write(stdout, value);
+            out_print(stdout, "%s", value);
         }
         (void)putchar('\n');
         any = true;
