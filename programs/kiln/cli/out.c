@@ -250,8 +250,8 @@ static void replace_char(char *text, char from, char to)
     }
 }
 
-/* Line breaks of the format are kept, those of the values are not: a path may have one. To tell
- * them apart the format's are another control character meanwhile, one that no value has. */
+/* Line breaks of the format are kept, those of the values are not: a path may have one. The
+ * format's are another control character meanwhile, one that no value has. */
 static char *format_lines(const char *format, va_list args)
 {
     char *marked = strdup(format), *text = NULL;

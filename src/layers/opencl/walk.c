@@ -119,7 +119,7 @@ static kn_span answers_of(const kiln_blob *blob)
 
 typedef enum hit_outcome {
     HIT_LOADED,
-    HIT_UNSOUND, /* the entry is no program's */
+    HIT_UNSOUND, /* the entry was not made for a program */
     HIT_BARRED,  /* processes died of it (kn_cache_load_begin): it stays, and is not loaded */
     HIT_REFUSED, /* by the driver */
 } hit_outcome;

@@ -494,7 +494,7 @@ static void a_binary_that_two_processes_died_of_stays_and_is_not_loaded(void **s
     kt_tmpdir_remove(root);
 }
 
-/* What something else has put under a program's key is no refusal of the driver's. */
+/* What something else has put under a program's key is not a refusal by the driver. */
 static void answers_that_are_not_sound_are_made_again(void **state)
 {
     char *root = kt_tmpdir_create();

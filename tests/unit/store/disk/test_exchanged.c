@@ -180,7 +180,7 @@ static void S6_a_root_that_comes_later_has_an_owner(void **state)
 enum { FINE, NOT_FOUND, DAMAGED, NO_NAMESPACE };
 
 /* In a process of its own, which enters a user namespace: the owner of each file is another number
- * from then on, and once more when the namespace has a map. */
+ * from then on, and again when the namespace has a map. */
 static int read_in_namespace(const char *root)
 {
     ks_compile compile = {0};
@@ -225,7 +225,7 @@ static void E14_entries_are_good_in_a_user_namespace(void **state)
     assert_int_equal(WEXITSTATUS(status), FINE);
 }
 
-/* A file of somebody else's in a root that is ours is damage, as ever. */
+/* A file of another user's in a root that is ours is damage. */
 static void S6_a_strangers_file_is_not_an_entry(void **state)
 {
     const world *w = *state;
