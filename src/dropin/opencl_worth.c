@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "dropin/opencl_budget.h"
 #include "key/recipe.h"
@@ -67,7 +68,7 @@ static kiln_recipe *create_note(const kiln_recipe *recipe)
     char text[KILN_KEY_TEXT_SIZE];
     kiln_recipe *note = NULL;
     kiln_key_format(&key, text);
-    kiln_status status = kiln_recipe_create("kiln.unread", NOTE_VERSION, &note, NULL);
+    kiln_status status = kiln_recipe_create(kn_stage_kiln_unread, NOTE_VERSION, &note, NULL);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(note, kn_recipe_target(recipe), NULL);
     }

@@ -7,6 +7,7 @@
 #include "backends/cuda/nvrtc_process.h"
 #include "backends/cuda/options.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "sys/dylib.h"
 #include "sys/elf.h"
@@ -205,7 +206,7 @@ const kn_rtc_kind kn_nvrtc_kind = {
     .what = "nvrtc",
     .name = "NVRTC",
     .unnamed = "default_program",
-    .stage = "nvrtc.program",
+    .stage = kn_stage_nvrtc_program,
     .revision = 2,
     .language = KILN_LANG_CUDA,
     .door = KN_DOOR_NVRTC,

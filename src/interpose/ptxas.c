@@ -15,6 +15,7 @@
 #include <kiln/unstable/admin.h>
 
 #include "base/checked.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "interpose/parts.h"
 #include "interpose/ptx_files.h"
@@ -26,7 +27,6 @@
 #include "sys/env.h"
 #include "sys/file.h"
 
-#define STAGE "ptxas.cubin"
 #define STAGE_REVISION 1u
 enum { INPUT_LIMIT = 256 << 20, EXIT_NOT_FOUND = 127 };
 enum { PART_CODE = 0, PART_OUT = 1, PART_ERRORS = 2, PART_NAME = 3, PART_TIMES = 4 };
@@ -365,7 +365,8 @@ static bool make_recipe(ptxas_call *call, kiln_cache *cache)
                     "ptxas: the real one is not an ELF program");
         return false;
     }
-    kiln_status status = kiln_recipe_create(STAGE, STAGE_REVISION, &call->recipe, &diag);
+    kiln_status status =
+        kiln_recipe_create(kn_stage_ptxas_cubin, STAGE_REVISION, &call->recipe, &diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(call->recipe, call->line.target, &diag);
     }

@@ -252,6 +252,7 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
     out_print(stdout, "  usage     %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n",
               hits, counters[KILN_COUNTER_MISSES], saved);
     print_bypasses(pool, findings);
+    bypasses_print_refused("  ", counters);
     if (counters[KILN_COUNTER_UNENDED] > 0) {
         out_print(stdout,
                   "  unended   %" PRIu64 " %s rebuilt because loading %s did not end: update that "
@@ -327,11 +328,12 @@ static void print_variables(cli_pool *pool)
         if (value == NULL) {
             continue;
         }
-        out_print(stdout, "%s  %s=", any ? "" : "\nEnvironment\n", variables[i]);
+        (void)fputs(any ? "" : "\nEnvironment\n", stdout);
+        out_print(stdout, "  %s=", variables[i]);
         if (strcmp(variables[i], "KILN_REMOTE") == 0) {
             print_urls(value);
         } else {
-            out_write(stdout, value);
+            out_print(stdout, "%s", value);
         }
         (void)putchar('\n');
         any = true;

@@ -75,7 +75,8 @@ static char *find_program(cli_pool *pool, const char *name)
     while (list != NULL && *list != '\0') {
         const size_t length = strcspn(list, ":");
         char *path = pool_format(pool, "%.*s/%s", (int)length, list, name);
-        if (path != NULL && length > 0 && access(path, X_OK) == 0) {
+        /* A directory may be searched, and cannot be run: execvp passes it over. */
+        if (path != NULL && length > 0 && access(path, X_OK) == 0 && !host_is_folder(path)) {
             return path; /* a link of a virtual environment is not followed: its wheels are there */
         }
         list += length + (list[length] != '\0');

@@ -122,8 +122,8 @@ void exec_report_print(const exec_report *report, cli_pool *pool, FILE *file)
                       time_of(pool, report->compile_ns + report->bypass_ns));
     }
     for (size_t i = 0; i < report->reason_count; i++) {
-        (void)fprintf(file, "kiln: bypassed (%" PRIu64 ", %s): %s\n", report->reasons[i].count,
-                      time_of(pool, report->reasons[i].took_ns), report->reasons[i].text);
+        out_print(file, "kiln: bypassed (%" PRIu64 ", %s): %s\n", report->reasons[i].count,
+                  time_of(pool, report->reasons[i].took_ns), report->reasons[i].text);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "backends/cuda/nvrtc_process.h"
 #include "backends/cuda/options.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "sys/file.h"
@@ -402,7 +403,7 @@ kiln_status kn_cuda_compile(void *instance, const kiln_compile_request *request,
 {
     kn_cuda *cuda = (kn_cuda *)instance;
     (void)out_live;
-    if (strcmp(request->stage->name, "cuda.jit") == 0) {
+    if (strcmp(request->stage->name, kn_stage_cuda_jit) == 0) {
         return kn_cuda_jit(cuda, request, artifact, diag);
     }
     return compile_source(cuda, request, artifact, diag);

@@ -5,6 +5,7 @@
 #include "backends/cuda/instance.h"
 #include "backends/cuda/nvrtc_process.h"
 #include "backends/cuda/options.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "sys/env.h"
 
@@ -48,7 +49,7 @@ kiln_status kn_cuda_identify(void *instance, const kiln_stage *stage, const kiln
     const kn_cuda_target *wanted = (const kn_cuda_target *)target->handle;
     char text[32];
     (void)diag;
-    if (strcmp(stage->name, "cuda.jit") != 0) {
+    if (strcmp(stage->name, kn_stage_cuda_jit) != 0) {
         identify_compiler(cuda, wanted, identity);
         return KILN_OK;
     }

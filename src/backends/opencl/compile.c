@@ -8,12 +8,13 @@
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
 #include "base/checked.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "sys/env.h"
 #include "sys/file.h"
 
 static const kiln_stage binary_stage = {
-    .name = "opencl.binary",
+    .name = kn_stage_opencl_binary,
     .revision = 3,
     .output = KILN_LANG_NONE,
     .takes_source = true,

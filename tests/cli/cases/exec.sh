@@ -33,6 +33,9 @@ PYTHONDONTWRITEBYTECODE=1 "$KILN" exec --stats -- env/bin/python3 2>&1
 export PYTHONPATH="$PWD/site"
 "$KILN" exec --stats -- env/bin/python3 2>&1
 "$KILN" exec --stats -- env/bin/torchrun 2>&1
+# A directory of that name is passed over, as by the system.
+mkdir -p folders/torchrun
+PATH="$PWD/folders:$PWD/env/bin:$PATH" "$KILN" exec --stats -- torchrun 2>&1
 "$KILN" doctor -- env/bin/python3 2>&1 | sed -n '/^Python/,$p'
 echo "-- elsewhere, written, and no Python"
 PYTHONPYCACHEPREFIX=/tmp "$KILN" exec --stats -- env/bin/python3 2>&1
