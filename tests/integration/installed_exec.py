@@ -159,6 +159,8 @@ def an_opencl_client_hits(world):
         driver.mkdir()
         _, report = world.exec(*command, POCL_CACHE_DIR=driver)
         if report["hits"] > 0:
+            said = world.run(world.kiln, "exec", "--", *command, POCL_CACHE_DIR=driver, KILN_LOG="debug").stderr
+            assert "kiln: debug: opencl: " in said, said
             return None
         assert report["compiled"] > 0, report
     raise AssertionError(report)
