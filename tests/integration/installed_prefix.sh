@@ -9,17 +9,17 @@ trap 'rm -rf "$folder"' EXIT
 unset KILN_LIBEXEC
 python3 "$script" --collect "$build" "$folder/parts"
 cmake --install "$build" --prefix "$folder/elsewhere" >/dev/null
-mv "$folder/elsewhere" "$folder/usr"
+mv "$folder/elsewhere" "$folder/moved"
 echo "== installed to a prefix, and moved"
-python3 "$script" "$folder/usr/bin/kiln" "$folder/parts"
+python3 "$script" "$folder/moved/bin/kiln" "$folder/parts"
 
 echo "== as in a package"
 system=$folder/package/lib/machine-linux-gnu
 mkdir -p "$folder/package/bin" "$system"
-cp -a "$folder/usr/bin/kiln" "$folder/package/bin/"
-find "$folder/usr" -name 'libkiln.so.0*' -exec cp -a {} "$system/" \;
-cp -a "$folder/usr/libexec/kiln" "$system/kiln"
-rm -rf "$folder/usr"
+cp -a "$folder/moved/bin/kiln" "$folder/package/bin/"
+find "$folder/moved" -name 'libkiln.so.0*' -exec cp -a {} "$system/" \;
+cp -a "$folder/moved/libexec/kiln" "$system/kiln"
+rm -rf "$folder/moved"
 patchelf --remove-rpath "$folder/package/bin/kiln"
 LD_LIBRARY_PATH=$system python3 "$script" "$folder/package/bin/kiln" "$folder/parts" an_nvrtc_client_hits a_ptxas_hits \
     a_vulkan_client_hits a_broken_core_is_out_of_the_way
