@@ -252,6 +252,9 @@ def a_broken_core_is_out_of_the_way(world):
     found = json.loads(done.stdout)
     assert {row["answers"] for row in found["compilers"]} == {"not kiln"}, found
     assert found["troubles"][0]["what"] == "core", found
+    said = subprocess.run([world.kiln, "doctor", "-b", "cpu"], env=world.environment(), capture_output=True,
+                          text=True, check=False).stdout
+    assert "Backends" in said and "Programs under kiln exec" not in said, said
 
 
 def what_is_off_is_said(world):

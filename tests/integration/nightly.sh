@@ -13,7 +13,7 @@ case $* in
 "test musl") echo "skipped: musl: no musl-gcc" ;;
 "test arm64") echo "skipped: arm64: no sysroot: E: unable to fetch" ;;
 "test s390x") echo "skipped: some_test: SKIP no device" ;;
-"package deb") echo "dev: missing packages: debhelper " && exit 2 ;;
+"package deb") echo "dev: missing packages: debhelper" && exit 2 ;;
 "package wheel") echo "the compiler's words" && exit 1 ;;
 esac
 END
@@ -28,7 +28,7 @@ run() {
 }
 
 cat >"$folder/expected" <<'END'
-skipped deb: missing packages: debhelper 
+skipped deb: missing packages: debhelper
 failed  wheel: the compiler's words (status 1, see build/nightly/wheel.log)
 failed  arm64: no sysroot: E: unable to fetch
 ok      s390x

@@ -275,3 +275,38 @@ exit_code doctor_program_run(const cmd_context *context, const opt_list *argumen
     }
     return code;
 }
+
+/* --- any program ------------------------------------------------------------------------------ */
+
+/* A build that has no libraries for programs misses none. */
+static void examine_core(cli_pool *pool, exec_report *report)
+{
+    memset(report, 0, sizeof(*report));
+#ifdef KILN_HAS_INTERPOSE
+    exec_environment environment;
+    kiln_diag diag = KILN_DIAG_INIT;
+    (void)exec_environment_make(pool, NULL, &environment, &diag);
+    exec_trouble_find_core(&environment, &diag, report);
+    kiln_diag_clear(&diag);
+#else
+    (void)pool;
+#endif
+}
+
+void doctor_program_print_troubles(cli_pool *pool)
+{
+    exec_report report;
+    examine_core(pool, &report);
+    for (size_t i = 0; i < report.trouble_count; i++) {
+        const exec_trouble *trouble = &report.troubles[i];
+        out_print(stdout, "\nPrograms under kiln exec\n  off       %s\n            fix: %s\n",
+                  trouble->reason, exec_trouble_fix(trouble));
+    }
+}
+
+json_t *doctor_program_troubles_json(cli_pool *pool)
+{
+    exec_report report;
+    examine_core(pool, &report);
+    return exec_report_troubles_json(&report);
+}

@@ -11,13 +11,8 @@
 #include "kiln-interpose/enter.h"
 #include "kiln-interpose/find.h"
 
-bool exec_trouble_is_disabled(void)
-{
-    return kn_is_disabled();
-}
-
 /* It stays loaded: this process ends soon. */
-bool exec_trouble_try_core(const char *libraries, char *out_reason, size_t size)
+static bool try_core(const char *libraries, exec_trouble *trouble)
 {
     char path[KN_FIND_PATH];
     const int length = snprintf(path, sizeof(path), "%s/" KN_CORE, libraries);
@@ -25,9 +20,27 @@ bool exec_trouble_try_core(const char *libraries, char *out_reason, size_t size)
         length > 0 && (size_t)length < sizeof(path) && dlopen(path, RTLD_NOW | RTLD_LOCAL) != NULL;
     if (!loaded) {
         const char *reason = dlerror();
-        (void)snprintf(out_reason, size, "%s", reason != NULL ? reason : "its path is too long");
+        (void)snprintf(trouble->object, sizeof(trouble->object), "%s", KN_CORE);
+        (void)snprintf(trouble->reason, sizeof(trouble->reason), "%s",
+                       reason != NULL ? reason : "its path is too long");
     }
     return loaded;
+}
+
+void exec_trouble_find_core(const exec_environment *environment, const kiln_diag *missing,
+                            exec_report *report)
+{
+    exec_trouble trouble = {.what = "core"};
+    if (kn_is_disabled()) {
+        exec_report_add_trouble(
+            report, &(exec_trouble){.what = "disabled", .reason = "KILN_DISABLE is set"});
+    } else if (environment->libraries == NULL) {
+        (void)snprintf(trouble.reason, sizeof(trouble.reason), "%.*s",
+                       (int)sizeof(trouble.reason) - 1, missing->why);
+        exec_report_add_trouble(report, &trouble);
+    } else if (!try_core(environment->libraries, &trouble)) {
+        exec_report_add_trouble(report, &trouble);
+    }
 }
 
 /* As the program's processes open it. */
@@ -56,25 +69,12 @@ static void look_at_cache(exec_report *report)
 void exec_trouble_find(const exec_environment *environment, const kiln_diag *missing,
                        exec_report *report)
 {
-    exec_trouble trouble = {.what = "core"};
     kiln_log_set(NULL, NULL, KILN_LOG_OFF); /* the report says it */
-    if (kn_is_disabled()) {
-        exec_report_add_trouble(
-            report, &(exec_trouble){.what = "disabled", .reason = "KILN_DISABLE is set"});
-        return;
-    }
     if (exec_report_asked(report) > 0) {
         return; /* what is wrong was reported */
     }
-    if (environment->libraries == NULL) {
-        (void)snprintf(trouble.reason, sizeof(trouble.reason), "%.*s",
-                       (int)sizeof(trouble.reason) - 1, missing->why);
-        exec_report_add_trouble(report, &trouble);
-    } else if (!exec_trouble_try_core(environment->libraries, trouble.reason,
-                                      sizeof(trouble.reason))) {
-        (void)snprintf(trouble.object, sizeof(trouble.object), "%s", KN_CORE);
-        exec_report_add_trouble(report, &trouble);
-    } else if (exec_report_trouble(report, "cache") == NULL) {
+    exec_trouble_find_core(environment, missing, report);
+    if (report->trouble_count == 0) {
         look_at_cache(report);
     }
 }

@@ -6,13 +6,14 @@
 #include "exec/environment.h"
 #include "exec/report.h"
 
-/* Adds to `report`. `missing` says why the environment has no libraries; else it is not looked at.
- * From then on nothing is logged on standard error, unless KILN_LOG asks for it. Blocks: disk. */
+/* Adds to `report` what keeps kiln's libraries from working: KILN_DISABLE, or a core that cannot be
+ * loaded. `missing` says why the environment has no libraries; else it is not looked at. Blocks:
+ * disk. */
+void exec_trouble_find_core(const exec_environment *environment, const kiln_diag *missing,
+                            exec_report *report);
+/* The same for a program that has ended, and a cache that is off or only read. From then on nothing
+ * is logged on standard error, unless KILN_LOG asks for it. Blocks: disk. */
 void exec_trouble_find(const exec_environment *environment, const kiln_diag *missing,
                        exec_report *report);
-/* Whether KILN_DISABLE takes kiln out. */
-bool exec_trouble_is_disabled(void);
-/* Whether kiln's core can be loaded from the directory; false with the reason. Blocks: disk. */
-bool exec_trouble_try_core(const char *libraries, char *out_reason, size_t size);
 
 #endif

@@ -23,6 +23,7 @@ KILN_DISABLE=1 t exec --stats -- true
 KILN_NO_CACHE=1 t exec --stats -- true
 KILN_READONLY=1 t exec --stats -- true
 KILN_CACHE_DIR=/proc/nowhere t exec --stats -- true
+KILN_DISABLE=1 "$KILN" doctor --backend fake | sed -n '/kiln exec/,/fix/p'
 KILN_NO_CACHE=1 "$KILN" exec --report report.json -- true
 sed -n '/troubles/,$p' report.json
 "$KILN" exec --stats -- sh -c 'printf "nvrtc\tbypassed\t7000000\t0\tk.cu\ta reason\nnonsense\n" >>"$KILN_EXEC_REPORT"' 2>&1
