@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <kiln/unstable/admin.h>
+
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "sys/env.h"
@@ -26,37 +28,6 @@ static void drop_line(void *user, kiln_log_level level, const char *line)
     (void)line;
 }
 
-static void open_session(void)
-{
-    const char *level = kn_env_get("KILN_LOG");
-    if (level == NULL || level[0] == '\0') {
-        kiln_log_set(drop_line, NULL, KILN_LOG_ERROR);
-    }
-    kiln_diag diag = KILN_DIAG_INIT;
-    const char *report = kn_env_get("KILN_EXEC_REPORT");
-    if (report != NULL && report[0] == '/') {
-        session.report = open(report, O_WRONLY | O_APPEND | O_CLOEXEC);
-    }
-    if (kiln_cache_create(NULL, &session.cache, &diag) != KILN_OK) {
-        kn_log_diag(KILN_LOG_WARN, "opening the cache", &diag);
-        session.cache = NULL;
-    }
-    kiln_diag_clear(&diag);
-    session.headers = kn_header_memo_create();
-}
-
-kn_header_memo *kn_session_headers(void)
-{
-    pthread_once(&session.once, open_session);
-    return session.headers;
-}
-
-kiln_cache *kn_session_cache(void)
-{
-    pthread_once(&session.once, open_session);
-    return session.cache;
-}
-
 /* A field may hold anything but what ends it. */
 static void append_field(kn_strbuf *line, const char *text)
 {
@@ -66,9 +37,8 @@ static void append_field(kn_strbuf *line, const char *text)
     }
 }
 
-void kn_session_report(const kn_session_event *event)
+static void write_line(const kn_session_event *event)
 {
-    pthread_once(&session.once, open_session);
     if (session.report < 0) {
         return;
     }
@@ -91,4 +61,70 @@ void kn_session_report(const kn_session_event *event)
         (void)written;
     }
     kn_strbuf_deinit(&line);
+}
+
+/* A cache that is off, or only read, is a line of the report. */
+static void report_cache(const kiln_cache *cache, const kiln_diag *failure)
+{
+    char text[sizeof(failure->what) + sizeof(failure->why) + sizeof(failure->fix) + 8];
+    kiln_cache_options asked = {0};
+    const char *root = cache != NULL ? kiln_cache_root(cache) : "";
+    const char *reason = cache != NULL ? kiln_cache_disk_reason(cache) : text;
+    if (cache == NULL) {
+        (void)kiln_diag_format(failure, text, sizeof(text));
+    } else if (reason[0] == '\0' && kiln_cache_options_init(&asked, NULL) == KILN_OK &&
+               (asked.flags & KILN_CACHE_READONLY) != 0) {
+        reason = "KILN_READONLY is set";
+    }
+    if (reason[0] != '\0') {
+        write_line(&(kn_session_event){.what = "cache",
+                                       .origin = root[0] != '\0' ? "read-only" : "off",
+                                       .name = root,
+                                       .reason = reason});
+    }
+}
+
+static void open_session(void)
+{
+    const char *level = kn_env_get("KILN_LOG");
+    if (level == NULL || level[0] == '\0') {
+        kiln_log_set(drop_line, NULL, KILN_LOG_ERROR);
+    }
+    kiln_diag diag = KILN_DIAG_INIT;
+    const char *report = kn_env_get("KILN_EXEC_REPORT");
+    if (report != NULL && report[0] == '/') {
+        session.report = open(report, O_WRONLY | O_APPEND | O_CLOEXEC);
+    }
+    if (kiln_cache_create(NULL, &session.cache, &diag) != KILN_OK) {
+        kn_log_diag(KILN_LOG_WARN, "opening the cache", &diag);
+        session.cache = NULL;
+    }
+    if (session.report >= 0) {
+        report_cache(session.cache, &diag);
+    }
+    kiln_diag_clear(&diag);
+    session.headers = kn_header_memo_create();
+}
+
+kn_header_memo *kn_session_headers(void)
+{
+    pthread_once(&session.once, open_session);
+    return session.headers;
+}
+
+kiln_cache *kn_session_cache(void)
+{
+    pthread_once(&session.once, open_session);
+    return session.cache;
+}
+
+void kn_session_report(const kn_session_event *event)
+{
+    const bool has_reason = event->reason != NULL && event->reason[0] != '\0';
+    pthread_once(&session.once, open_session);
+    kn_log(KILN_LOG_DEBUG, "%s: %s: %s%s%s (%.1f ms)", event->what,
+           event->name != NULL && event->name[0] != '\0' ? event->name : "a program without a name",
+           event->origin, has_reason ? ": " : "", has_reason ? event->reason : "",
+           (double)event->took_ns / 1e6);
+    write_line(event);
 }

@@ -47,6 +47,7 @@ class World:
             sys.exit(SKIP)
         assert done.returncode == 0, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
         rows = [line.split("\t") for line in report.read_text().splitlines()]
+        rows = [row for row in rows if row[0] not in ("core", "cache")]  # why kiln can do nothing
         assert all(row[0] == "opencl" for row in rows), rows
         return neutral(done.stdout), [row[1] for row in rows], [row[5] for row in rows]
 
@@ -269,7 +270,7 @@ def a_list_is_cut_at_a_colon(world):
     env = world.variables(KILN_LIBEXEC=str(libexec))
     done = subprocess.run([KILN, "exec", "--", "sh", "-c", "echo layers=$OPENCL_LAYERS"], env=env,
                           capture_output=True, text=True, check=True)
-    assert done.stdout == "layers=\n" and "without a colon" in done.stderr, done
+    assert done.stdout == "layers=\n" and "without a blank or a colon" in done.stderr, done
     done = subprocess.run([KILN, "exec", "--print"], env=env, capture_output=True, text=True)
     assert done.returncode != 0 and not done.stdout, done
 

@@ -361,7 +361,7 @@ static json_t *backends_json(const doctor_findings *findings)
     return backends;
 }
 
-static bool print_doctor_json(const doctor_findings *findings)
+static bool print_doctor_json(cli_pool *pool, const doctor_findings *findings)
 {
     json_t *root = json_object();
     json_t *cache = json_object();
@@ -398,6 +398,7 @@ static bool print_doctor_json(const doctor_findings *findings)
     out_json_set(&root, "cache", cache);
     out_json_set(&root, "packs", doctor_packs_json(&findings->packs));
     out_json_set(&root, "driver_caches", drivers);
+    out_json_set(&root, "troubles", doctor_program_troubles_json(pool));
     return out_json(stdout, root);
 }
 
@@ -408,6 +409,7 @@ static bool print_doctor_text(cli_pool *pool, const doctor_findings *findings)
         !print_drivers(pool, findings)) {
         return false;
     }
+    doctor_program_print_troubles(pool);
     print_python(pool);
     print_variables(pool);
     return true;
@@ -439,7 +441,7 @@ static exit_code run_doctor(const cmd_context *context, void *fields, const opt_
         code = cmd_fail_as(context, EXIT_CACHE, &diag);
     } else {
         examine_drivers(context, findings);
-        bool good = options->session.json ? print_doctor_json(findings)
+        bool good = options->session.json ? print_doctor_json(context->pool, findings)
                                           : print_doctor_text(context->pool, findings);
         code = !findings->disk && findings->wanted ? EXIT_CACHE : EXIT_FINE;
         code = findings->ready == 0 ? EXIT_UNAVAILABLE : code;

@@ -1,6 +1,7 @@
 /* See environment.h. */
 #include "exec/environment.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,12 @@ static char *copy_text(cli_pool *pool, const char *text)
 
 /* --- where kiln's libraries lie --------------------------------------------------------------- */
 
-/* Seen from the directory of this program. */
-static const char *const library_places[] = {"../libexec/kiln", "../lib/kiln",
-                                             "../../libexec/kiln"};
+/* Seen from the directory of this program, and from that of libkiln.so, which is the system's in a
+ * package of a distribution. */
+static const char *const places_of_program[] = {"../libexec/kiln", "../lib/kiln",
+                                                "../../libexec/kiln", NULL};
+static const char *const places_of_library[] = {"kiln", "../libexec/kiln", "../../libexec/kiln",
+                                                NULL};
 
 static char *join_path(cli_pool *pool, const char *directory, const char *name)
 {
@@ -32,39 +36,66 @@ static char *join_path(cli_pool *pool, const char *directory, const char *name)
 /* NULL where the directory's name would fall apart in the lists that it goes into. */
 static char *check_directory(cli_pool *pool, const char *directory, kiln_diag *diag)
 {
-    if (strchr(directory, ':') == NULL) {
+    if (strpbrk(directory, ": ") == NULL) {
         return copy_text(pool, directory);
     }
     (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                        "install kiln in a directory without a colon in its name", "kiln exec",
-                        "%s: OPENCL_LAYERS and LD_PRELOAD are cut at a colon", directory);
+                        "install kiln in a directory without a blank or a colon in its name",
+                        "kiln exec", "%s: LD_PRELOAD is cut there, and OPENCL_LAYERS at a colon",
+                        directory);
     return NULL;
+}
+
+/* `directory` without links, if the core lies in it. NULL: it does not. */
+static char *take_directory(cli_pool *pool, const char *directory)
+{
+    char resolved[PATH_MAX];
+    const char *core = directory != NULL ? join_path(pool, directory, KN_CORE) : NULL;
+    return core != NULL && host_exists(core) && realpath(directory, resolved) != NULL
+               ? copy_text(pool, resolved)
+               : NULL;
+}
+
+static char *take_place(cli_pool *pool, const char *file, const char *const *places)
+{
+    char *found = NULL;
+    const char *folder = file != NULL ? host_folder_of(pool, file) : NULL;
+    for (size_t i = 0; folder != NULL && found == NULL && places[i] != NULL; i++) {
+        found = take_directory(pool, join_path(pool, folder, places[i]));
+    }
+    return found;
+}
+
+static const char *find_own_library(void)
+{
+    Dl_info info;
+    const void *address = dlsym(RTLD_DEFAULT, "kiln_version");
+    return address != NULL && dladdr(address, &info) != 0 ? info.dli_fname : NULL;
 }
 
 static char *find_libraries(cli_pool *pool, kiln_diag *diag)
 {
     char self[PATH_MAX];
-    const char *named = getenv("KILN_LIBEXEC");
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char library[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[length > 0 ? length : 0] = '\0';
-    const char *own = host_folder_of(pool, self);
-    for (size_t i = 0; i <= sizeof(library_places) / sizeof(*library_places); i++) {
-        char *place = i > 0 && own != NULL ? join_path(pool, own, library_places[i - 1]) : NULL;
-        char *library = i == 0 ? (named != NULL ? copy_text(pool, named) : NULL) : place;
-        char *core = library != NULL ? join_path(pool, library, KN_INTERPOSE_CORE) : NULL;
-        char resolved[PATH_MAX];
-        if (core != NULL && host_exists(core) && realpath(library, resolved) != NULL) {
-            return check_directory(pool, resolved, diag);
-        }
+    const char *own = find_own_library();
+    const bool resolved = own != NULL && realpath(own, library) != NULL;
+    char *found = take_directory(pool, getenv("KILN_LIBEXEC"));
+    found = found != NULL ? found : take_place(pool, self, places_of_program);
+    found = found != NULL ? found : take_place(pool, resolved ? library : NULL, places_of_library);
+    if (found != NULL) {
+        return check_directory(pool, found, diag);
     }
     (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                         "install the whole package kiln, or set KILN_LIBEXEC to its directory",
-                        "kiln exec", KN_INTERPOSE_CORE " is not next to this command");
+                        "kiln exec", KN_CORE " is not next to this command");
     return NULL;
 }
 
 /* --- where the program's libraries lie -------------------------------------------------------- */
 
+/* As execvp(3) finds it, kiln's own ptxas left out. */
 static char *find_program(cli_pool *pool, const char *name)
 {
     const char *list = getenv("PATH");
@@ -76,7 +107,8 @@ static char *find_program(cli_pool *pool, const char *name)
         const size_t length = strcspn(list, ":");
         char *path = pool_format(pool, "%.*s/%s", (int)length, list, name);
         /* A directory may be searched, and cannot be run: execvp passes it over. */
-        if (path != NULL && length > 0 && access(path, X_OK) == 0 && !host_is_folder(path)) {
+        if (path != NULL && length > 0 && access(path, X_OK) == 0 && !host_is_folder(path) &&
+            !kn_find_is_shim(path)) {
             return path; /* a link of a virtual environment is not followed: its wheels are there */
         }
         list += length + (list[length] != '\0');
@@ -266,7 +298,8 @@ static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char 
     }
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
         const char *named = getenv(variables[i]);
-        if (named != NULL && named[0] != '\0') {
+        /* Under a `kiln exec` it is kiln's, and what the user named is kept already. */
+        if (named != NULL && named[0] != '\0' && !kn_find_is_shim(named)) {
             added = added && exec_environment_add(environment, kept[i], named);
         }
         added =

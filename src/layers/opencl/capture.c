@@ -113,6 +113,11 @@ void kn_layer_capture_program(kn_layer_program *program)
         }
         store_finished(program, cache, expected);
     } else if (expected > 0) {
+        kn_log(
+            KILN_LOG_DEBUG,
+            "opencl: a program of %zu kernels is not stored yet: PoCL would compile them for %.0f "
+            "ms, and its builds have cost %.0f ms (a later start stores it)",
+            kernels, (double)expected / 1e6, (double)build->built_ns / 1e6);
         kn_opencl_worth_note(cache, build->recipe, build->built_ns);
     }
     kiln_recipe_destroy(build->recipe);

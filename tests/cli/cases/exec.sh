@@ -15,6 +15,17 @@ cat report.json
 t exec --report /no/such/place/report.json -- true
 # What other processes write is not trusted to be whole.
 "$KILN" exec --stats -- sh -c 'printf "nvrtc\tdisk\t1000\t5001000\tk.cu\t\nnvrtc\tdisk\tx" >>"$KILN_EXEC_REPORT"' 2>&1
+# Why it can do nothing, by what the libraries wrote or by what this process finds.
+"$KILN" exec --stats -- sh -c 'printf "core\toff\t0\t0\t/k/core.so\tlibx.so: not there\ncore\toff\t0\t0\t/k/core.so\tagain\n" >>"$KILN_EXEC_REPORT"' 2>&1
+"$KILN" exec --stats -- sh -c 'printf "cache\tread-only\t0\t0\t/c\ta reason\nnvrtc\tdisk\t1000\t5001000\tk.cu\t\n" >>"$KILN_EXEC_REPORT"' 2>&1
+"$KILN" exec --stats -- sh -c 'printf "cache\tread-only\t0\t0\t/c\ta reason\nnvrtc\tcompiled\t1000\t0\tk.cu\t\n" >>"$KILN_EXEC_REPORT"' 2>&1
+KILN_DISABLE=1 t exec --stats -- true
+KILN_NO_CACHE=1 t exec --stats -- true
+KILN_READONLY=1 t exec --stats -- true
+KILN_CACHE_DIR=/proc/nowhere t exec --stats -- true
+KILN_DISABLE=1 "$KILN" doctor --backend fake | sed -n '/kiln exec/,/fix/p'
+KILN_NO_CACHE=1 "$KILN" exec --report report.json -- true
+sed -n '/troubles/,$p' report.json
 "$KILN" exec --stats -- sh -c 'printf "nvrtc\tbypassed\t7000000\t0\tk.cu\ta reason\nnonsense\n" >>"$KILN_EXEC_REPORT"' 2>&1
 # The switch of Python's adapters, and the word for a Python that compiles all it imports at every start.
 "$KILN" exec -- sh -c 'echo "KILN_PYTHON=${KILN_PYTHON-unset}"'
