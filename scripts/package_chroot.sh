@@ -9,12 +9,13 @@ debs=$(cd "${1:-build/deb}" && pwd)
 root=${KILN_CHROOT:-$(mktemp -d)}
 [ -n "${KILN_CHROOT:-}" ] || chmod 755 "$root" # mktemp's 0700 would keep the user out of his own /
 cleanup() {
-    umount "$root/proc" 2>/dev/null || true
+    umount "$root/proc" "$root/sys" 2>/dev/null || true
     [ -n "${KILN_CHROOT:-}" ] || rm -rf --one-file-system "$root"
 }
 trap cleanup EXIT
 [ -d "$root/etc/apt" ] || debootstrap --variant=minbase bookworm "$root" >"$debs/debootstrap.log"
 mount -t proc proc "$root/proc"
+mount -t sysfs -o ro sys "$root/sys" # PoCL asks it for the processors
 mkdir -p "$root/kiln"
 rm -rf "$root"/kiln/*
 find "$debs" -maxdepth 1 -name '*.deb' ! -name '*dbgsym*' -exec cp {} "$root/kiln/" \;
@@ -36,10 +37,11 @@ inside sh -c 'id tester >/dev/null 2>&1 || useradd --create-home tester'
 inside su tester -c 'sh /kiln/smoke'
 echo "== programs under kiln exec"
 inside su tester -c 'cd && python3 /kiln/tree/tests/integration/installed_exec.py /usr/bin/kiln /kiln/parts'
-for page in README.md $(cd docs/guide && ls ./*.md); do
-    case $page in README.md) page=/kiln/tree/README.md ;; *) page=/kiln/tree/docs/guide/$page ;; esac
-    echo "== $page"
-    inside su tester -c "cd && python3 /kiln/tree/tests/integration/guide.py /usr $page"
+pages=$(sed -n 's/^ *foreach(page \([^)]*\))$/\1/p' tests/integration/CMakeLists.txt)
+# shellcheck disable=SC2086 # a list of pages
+for page in README $(printf 'docs/guide/%s ' $pages); do
+    echo "== $page.md"
+    inside su tester -c "cd && python3 /kiln/tree/tests/integration/guide.py /usr /kiln/tree/$page.md"
 done
 echo "== removed"
 inside sh -c 'apt-get -qy purge kiln libkiln-dev libkiln0 libkiln0-shaderc libkiln0-remotes python3-kiln' >>"$debs/chroot.log" 2>&1

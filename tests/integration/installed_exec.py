@@ -151,6 +151,7 @@ def an_opencl_client_hits(world):
                            errors="replace", check=False, env=world.environment(POCL_CACHE_DIR=world.root))
     if plain.returncode == 77:
         return "no OpenCL device"
+    assert plain.returncode == 0, (plain.returncode, plain.stderr)
     for start in range(4):
         driver = world.root / f"pocl{start}"
         driver.mkdir()

@@ -120,7 +120,9 @@ static kiln_status probe_backends(const cmd_context *context, const doctor_optio
         if (findings->report_count == MAX_BACKENDS) {
             break;
         }
-        status = probe_one(context, options, name, findings, diag);
+        if (strcmp(name, "fake") != 0) { /* for tests of kiln itself */
+            status = probe_one(context, options, name, findings, diag);
+        }
         name = kiln_backend_name(i + 1);
     }
     console_progress_end(context->console);

@@ -60,3 +60,5 @@ unset PYTHONPATH
 # The user's lists stay behind kiln's.
 LD_LIBRARY_PATH=/mine "$KILN" exec -- sh -c 'case $LD_LIBRARY_PATH in */mine) echo kept ;; *) echo "lost: $LD_LIBRARY_PATH" ;; esac'
 KILN_LIBEXEC=/no/such/place "$KILN" exec --print >/dev/null
+# What is for tests of kiln alone is examined when it is named.
+"$KILN" doctor 2>/dev/null | sed -n '/^  fake/p; /^Cache/p'
