@@ -8,19 +8,23 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, Optional, Union
 
-from kiln import _flight, stats
+from kiln import _flight
 from kiln import _structs as s
 from kiln._handle import Handle, Unique
 from kiln._library import decode, encode, lib
 from kiln._numbers import U64_MAX, u32, u32_units, u64, u64_units
-from kiln._walk import Entry, walk
 from kiln.blob import Blob, as_bytes
 from kiln.errors import MISS, InvalidError, check
-from kiln.explain import Explanation, collect
 from kiln.recipe import Key, Recipe, key_of
 
 if TYPE_CHECKING:
     import asyncio
+
+    from kiln._walk import Entry
+    from kiln.explain import Explanation
+    from kiln.stats import Pruned
+
+# Adapters import this module at every start of a program: what people ask for is imported when they do.
 
 _DISABLED, _RECACHE, _READONLY, _NO_DISK = 1, 2, 4, 8
 _NO_FLOOR = _NO_LIMIT = U64_MAX
@@ -67,8 +71,8 @@ class Cache(Unique):
     Notes
     -----
     What is not given is as the environment (``KILN_CACHE_DIR``, ``KILN_REMOTE``, ...) says. Any thread may use a cache, and a
-    child after ``fork()``. While it waits or reads the GIL is free. A wait for another process cannot be interrupted
-    before it ends; `wait` limits it.
+    child after ``fork()``. While it waits or reads the GIL is free. On the main thread a signal whose handler raises ends a
+    wait for another thread's, process's or machine's compile; `wait` limits it.
 
     Examples
     --------
@@ -190,7 +194,10 @@ class Cache(Unique):
         return Blob._of(out.value or 0, origin.value)
 
     def put(self, recipe: Recipe, data: Any, facts: Any = b"", *, compile_seconds: float = 0) -> Blob:
-        """Stores a payload under its recipe, replacing what is there.
+        """Stores a payload under its recipe, in memory and on disk in place of what is there, and in remotes that lack it.
+
+        Put only what the recipe decides. What a remote, a pack or another process has under the recipe stays what it is:
+        a payload that changes under one recipe is read in its old and in its new form.
 
         Parameters
         ----------
@@ -243,15 +250,18 @@ class Cache(Unique):
         ------
         Exception
             What `compile` raised. It is never stored; threads that waited for it get a `CompileError` that says the same.
+        KeyboardInterrupt
+            Or what else a handler of a signal raised during a wait for another thread, process or machine.
         """
         flight, out, origin, diag = _flight.Flight(compile), ctypes.c_void_p(), ctypes.c_int(), s.Diag()
         number = _flight.depart(flight)
         try:
             with self._handle as cache:
-                status = lib.kiln_cache_get_or_compile(
+                status = lib.kiln_cache_get_or_compile_interruptible(
                     cache,
                     recipe._pointer,
                     _flight.run,
+                    _flight.question(flight),
                     number,
                     ctypes.byref(out),
                     ctypes.byref(origin),
@@ -352,7 +362,7 @@ class Cache(Unique):
 
     def prune(
         self, *, max_age: float = 0, max_bytes: Optional[int] = None, target: Optional[str] = None
-    ) -> stats.Pruned:
+    ) -> Pruned:
         """Removes entries on disk.
 
         Parameters
@@ -374,6 +384,8 @@ class Cache(Unique):
         UnavailableError, UnsupportedError, StorageError
             There is no disk tier; it is read-only; or it failed.
         """
+        from kiln.stats import pruned
+
         options = s.PruneOptions(ctypes.sizeof(s.PruneOptions), u64_units("max_age", max_age, 1_000_000_000))
         options.max_bytes = _NO_LIMIT if max_bytes is None else u64("max_bytes", max_bytes)
         options.target = encode(target)
@@ -381,25 +393,31 @@ class Cache(Unique):
         with self._handle as cache:
             status = lib.kiln_cache_prune(cache, ctypes.byref(options), ctypes.byref(result), ctypes.byref(diag))
         check(status, diag)
-        return stats.pruned(result)
+        return pruned(result)
 
-    def clear(self) -> stats.Pruned:
-        """Removes every entry on disk and in memory; raises as `prune`."""
+    def clear(self) -> Pruned:
+        """Removes every entry on disk and in memory. Raises the same errors as `prune`."""
+        from kiln.stats import pruned
+
         result, diag = s.PruneResult(ctypes.sizeof(s.PruneResult)), s.Diag()
         with self._handle as cache:
             status = lib.kiln_cache_clear(cache, ctypes.byref(result), ctypes.byref(diag))
         check(status, diag)
-        return stats.pruned(result)
+        return pruned(result)
 
     # --- looking at it ----------------------------------------------------------------------------------------
 
     def stats(self) -> dict[str, int]:
         """The counters of this object, by name (``"hits_disk"``); `kiln.stats.counters` has their units."""
+        from kiln import stats
+
         with self._handle as cache:
             return stats.own(cache, list(stats.counter_names()))
 
     def totals(self) -> dict[str, int]:
         """The counters of all processes that used the directory since it was made; zeros without a disk tier."""
+        from kiln import stats
+
         names, diag = list(stats.counter_names()), s.Diag()
         values = stats.totals_buffer(names)
         with self._handle as cache:
@@ -422,6 +440,8 @@ class Cache(Unique):
         Explanation
             Its ``why``, and the fields that differ.
         """
+        from kiln.explain import collect
+
         with self._handle as cache:
             if isinstance(what, Recipe):
                 recipe = what._pointer
@@ -435,6 +455,8 @@ class Cache(Unique):
 
     def entries(self, target: Optional[str] = None) -> Iterator[Entry]:
         """The entries on disk, in no order; of one target only if it is given."""
+        from kiln._walk import walk
+
         with self._handle as cache:
             return iter(walk(cache, target))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import sys
 from typing import Any, NoReturn, Optional, Union
 
@@ -221,6 +220,8 @@ def _framed(value: Field) -> Field:
             return [_framed(item) for item in value]
     elif not isinstance(value, str) or not value.startswith(_FRAME):
         return value
+    import json  # seldom wanted, and slow to import
+
     return _FRAME + json.dumps(_tagged(value), separators=(",", ":"))
 
 

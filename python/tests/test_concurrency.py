@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -222,3 +223,97 @@ def test_a_cancelled_wait_leaves_the_compile(cache: kiln.Cache) -> None:
         assert bytes(await cache.get_or_compile_async(recipe("a"), lambda: b"B")) == b"A"
 
     asyncio.run(main())
+
+
+# --- signals -------------------------------------------------------------------------------------------------------
+
+HOLDS = """
+import sys, kiln
+
+def compile():
+    print("compiling", flush=True)
+    sys.stdin.readline()
+    return b"A"
+
+with kiln.Cache(sys.argv[1]) as cache:
+    cache.get_or_compile(kiln.Recipe("test.flight", 1, source="a"), compile)
+"""
+
+WAITS = """
+import signal, sys, threading, kiln
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+handled = []
+signal.signal(signal.SIGUSR1, lambda number, frame: handled.append(number) or print("handled", flush=True))
+with kiln.Cache(sys.argv[1]) as cache:
+    recipe = kiln.Recipe("test.flight", 1, source="a")
+    results = []
+    if sys.argv[2] == "with a thread":
+        def late():
+            import time
+            time.sleep(0.3)  # the main thread leads by then, most likely: either order is to work
+            results.append(bytes(cache.get_or_compile(recipe, lambda: b"B")))
+        thread = threading.Thread(target=late)
+        thread.start()
+    try:
+        print("waits", flush=True)
+        cache.get_or_compile(recipe, lambda: b"C")
+    except KeyboardInterrupt:
+        print("interrupted", *handled, flush=True)
+    assert cache.stats()["compiles"] == 0
+    if sys.argv[2] == "with a thread":
+        thread.join()
+        print(results[0].decode(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("more", ["alone", "with a thread"])
+def test_a_wait_for_another_process_ends_with_a_signal(tmp_path: Path, home: Path, more: str) -> None:
+    """Ctrl-C came when the other process had ended. Other signals are handled, and the wait goes on; a thread that waits
+    behind the interrupted one takes its place."""
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    pipes: dict[str, Any] = {"env": environment, "text": True, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", HOLDS, str(tmp_path / "cache")], **pipes) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == "compiling\n"
+        with subprocess.Popen([sys.executable, "-c", WAITS, str(tmp_path / "cache"), more], **pipes) as waiter:
+            try:
+                assert waiter.stdout is not None and waiter.stdout.readline() == "waits\n"
+                waiter.send_signal(signal.SIGUSR1)
+                assert waiter.stdout.readline() == "handled\n"
+                time.sleep(1)  # it is in its wait by then, most likely; sooner is as good
+                waiter.send_signal(signal.SIGINT)
+                assert waiter.stdout.readline() == f"interrupted {int(signal.SIGUSR1)}\n"  # while the holder holds
+                holder.communicate("go\n", timeout=60)
+                assert waiter.communicate(timeout=60)[0] == ("A\n" if more == "with a thread" else "")
+                assert (holder.returncode, waiter.returncode) == (0, 0)
+            finally:
+                waiter.kill()
+                holder.kill()
+
+
+def test_a_wait_for_another_thread_ends_with_a_signal(python: Callable[..., str], tmp_path: Path) -> None:
+    program = """
+import os, signal, sys, threading, kiln
+signal.signal(signal.SIGINT, signal.default_int_handler)
+cache, recipe = kiln.Cache(sys.argv[1]), kiln.Recipe("test.flight", 1, source="a")
+compiling, go_on = threading.Event(), threading.Event()
+
+def compile():
+    compiling.set()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    go_on.wait()
+    return b"A"
+
+thread = threading.Thread(target=lambda: cache.get_or_compile(recipe, compile))
+thread.start()
+compiling.wait()
+try:
+    cache.get_or_compile(recipe, lambda: b"B")
+    print("not interrupted")
+except KeyboardInterrupt:
+    print("interrupted")
+go_on.set()
+thread.join()
+print(bytes(cache.get(recipe)).decode())
+"""
+    assert python(program, tmp_path).split() == ["interrupted", "A"]
