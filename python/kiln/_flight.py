@@ -114,7 +114,7 @@ def _ask() -> Generator[bool, int, None]:
 _asker = _ask()
 next(_asker)
 _interrupted = s.InterruptedFn(_asker.send)
-_never = s.InterruptedFn()
+_never = s.InterruptedFn(0)
 
 
 def question(flight: Flight) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import os
 import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, Optional, Union
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, Optional, TypeVar, Union
 
 from kiln import _flight
 from kiln import _structs as s
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from kiln.stats import Pruned
 
 # Adapters import this module at every start of a program: what people ask for is imported when they do.
+
+_T = TypeVar("_T")
+#: The keys whose compiles this code is a part of.
+_inside: contextvars.ContextVar[tuple[bytes, ...]] = contextvars.ContextVar("kiln.inside", default=())
 
 _DISABLED, _RECACHE, _READONLY, _NO_DISK = 1, 2, 4, 8
 _NO_FLOOR = _NO_LIMIT = U64_MAX
@@ -134,6 +139,7 @@ class Cache(Unique):
         options.record_max_bytes = u64("record_max_bytes", record_max_bytes) or options.record_max_bytes
         check(lib.kiln_cache_create(ctypes.byref(options), ctypes.byref(out), ctypes.byref(diag)), diag)
         self._handle = Handle("cache", out.value or 0, lib.kiln_cache_destroy)
+        self._awaited: dict[tuple[int, asyncio.AbstractEventLoop, bytes], asyncio.Future[Blob]] = {}
 
     # --- lifetime ---------------------------------------------------------------------------------------------
 
@@ -276,14 +282,15 @@ class Cache(Unique):
     async def get_or_compile_async(
         self, recipe: Recipe, compile: Callable[[], Union[Any, Awaitable[Any]]]
     ) -> Blob:
-        """`get_or_compile` that is awaited: it waits, reads and compiles on a thread of its own.
+        """`get_or_compile` that is awaited: it waits, reads and compiles on a thread, one for all of a loop that await a key.
 
         Parameters
         ----------
         recipe : Recipe
             All that decides the result; it must not change meanwhile.
         compile : callable or coroutine function
-            A function runs on that thread; a coroutine function runs in the loop that awaits.
+            A function runs on that thread; a coroutine function runs in the loop that awaits. Either sees the context
+            variables of its caller.
 
         Returns
         -------
@@ -303,21 +310,35 @@ class Cache(Unique):
 
         loop = asyncio.get_running_loop()
 
+        place = (os.getpid(), loop, bytes(recipe.key))
+
         def in_thread() -> Any:
+            _inside.set((*_inside.get(), place[2]))  # in this call's own context
             result = compile()
             if isinstance(result, Awaitable):
                 return asyncio.run_coroutine_threadsafe(_awaited(result), loop).result()
             return result
 
-        blob: Blob = await _on_thread(loop, lambda: self.get_or_compile(recipe, in_thread))
-        return blob
+        # A compile that awaits its own key would wait for itself.
+        shares = recipe._whole and place[2] not in _inside.get()
+        future = self._awaited.get(place) if shares else None
+        if future is not None:
+            blob = (await asyncio.shield(future)).__copy__()
+            blob.origin = "shared" if blob.origin == "compiled" else blob.origin
+            return blob
+        future = _on_thread(loop, lambda: self.get_or_compile(recipe, in_thread))
+        if shares:
+            for gone in [other for other in list(self._awaited) if other[1].is_closed()]:
+                self._awaited.pop(gone, None)
+            self._awaited[place] = future
+            future.add_done_callback(lambda _: self._awaited.pop(place, None))
+        return await asyncio.shield(future)
 
     async def get_async(self, what: Union[Recipe, Key, str, bytes]) -> Optional[Blob]:
         """`get` that is awaited: it reads on a thread of its own."""
         import asyncio
 
-        blob: Optional[Blob] = await _on_thread(asyncio.get_running_loop(), lambda: self.get(what))
-        return blob
+        return await _on_thread(asyncio.get_running_loop(), lambda: self.get(what))
 
     def contains(self, keys: Iterable[Union[Recipe, Key, str, bytes]]) -> list[bool]:
         """Whether a lookup would find each of `keys`, without reading, counting or compiling anything."""
@@ -475,10 +496,13 @@ async def _awaited(result: Awaitable[Any]) -> Any:
     return await result
 
 
-async def _on_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], Any]) -> Any:
+def _on_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], _T]) -> asyncio.Future[_T]:
+    """What a call gives, which runs on a thread of its own and in this context."""
     # Not the loop's executor: a compile may itself await the cache, and threads that wait for it must never be as many
     # as there are.
-    future: asyncio.Future[Any] = loop.create_future()
+    future: asyncio.Future[_T] = loop.create_future()
+    # Nobody may be left to ask what went wrong.
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def settle(result: Any, error: Optional[BaseException]) -> None:
         if future.cancelled():
@@ -499,12 +523,21 @@ async def _on_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], Any]) -
         except RuntimeError:  # the loop was closed meanwhile: nobody awaits any more
             pass
 
-    threading.Thread(target=run, name="kiln", daemon=True).start()
-    return await future
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="kiln", daemon=True).start()
+    return future
 
 
 _default: Optional[Cache] = None
 _default_lock = threading.Lock()
+
+
+def _replace_lock() -> None:
+    """In a child: the thread that held the lock is not in it."""
+    global _default_lock
+    _default_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_replace_lock)
 
 
 def default_cache() -> Cache:
