@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import os
 import threading
 import time
 from pathlib import Path
@@ -78,9 +79,9 @@ def test_pending_uploads_are_waited_for(
 ) -> None:
     """One live capsule left the cache open, and its uploads were lost."""
     url, stored = server
-    python(PUTS + IN_USE[used], tmp_path / "cache", url)
-    if not stored:
+    if not Path(os.environ.get("KILN_LIBEXEC", ""), "libkiln-http.so").exists():
         pytest.skip("no module for HTTP")
+    python(PUTS + IN_USE[used], tmp_path / "cache", url)
     assert len(set(stored)) == 4
 
 
