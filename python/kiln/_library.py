@@ -245,12 +245,12 @@ else:
 
 def encode(text: str | bytes | os.PathLike[str] | None) -> bytes | None:
     """A path or a text as C takes it; None stays None. C would take a text with a NUL for a shorter one."""
-    if text is None:
+    if isinstance(text, str):
+        encoded = text.encode("utf-8", "surrogateescape")
+    elif text is None:
         return None
-    if isinstance(text, os.PathLike):
-        encoded = os.fsencode(text)
     else:
-        encoded = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        encoded = text if isinstance(text, bytes) else os.fsencode(text)
     if 0 in encoded:
         from kiln.errors import InvalidError
 
