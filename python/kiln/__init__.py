@@ -17,8 +17,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from kiln._library import decode as _decode
-from kiln._library import lib as _lib
+from kiln._library import VERSION as __version__
 from kiln.blob import Blob
 from kiln.cache import Cache, default_cache
 from kiln.errors import (
@@ -37,10 +36,7 @@ from kiln.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from kiln.explain import Difference, Explanation
 from kiln.recipe import Key, Recipe
-
-__version__: str = _decode(_lib.kiln_version())
 
 __all__ = [
     "Blob",
@@ -70,6 +66,8 @@ __all__ = [
 _LAZY = {
     "Buffer": "kiln.runtime",
     "Device": "kiln.runtime",
+    "Difference": "kiln.explain",
+    "Explanation": "kiln.explain",
     "Program": "kiln.runtime",
     "Queue": "kiln.runtime",
     "Runtime": "kiln.runtime",
@@ -81,6 +79,8 @@ _LAZY = {
 if TYPE_CHECKING:
     from kiln import nvrtc as nvrtc
     from kiln import opencl as opencl
+    from kiln.explain import Difference as Difference
+    from kiln.explain import Explanation as Explanation
     from kiln.runtime import Buffer as Buffer
     from kiln.runtime import Device as Device
     from kiln.runtime import Program as Program
@@ -95,3 +95,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'kiln' has no attribute {name!r}")
     module = importlib.import_module(_LAZY[name])
     return module if name in ("nvrtc", "opencl") else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

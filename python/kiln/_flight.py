@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from typing import Any, Callable, Optional
+import threading
+from typing import Any, Callable, Generator, Optional
 
 from kiln import _structs as s
 from kiln._library import lib
@@ -26,6 +27,8 @@ class Flight:
 
 
 _flights: dict[int, Flight] = {}
+#: Those of the main thread, which runs the handlers of signals, the innermost last.
+_asking: list[Flight] = []
 _numbers = itertools.count(1)
 
 
@@ -38,7 +41,9 @@ def depart(flight: Flight) -> int:
 
 def arrive(number: int) -> None:
     """Forgets the flight."""
-    del _flights[number]
+    flight = _flights.pop(number)
+    if flight in _asking:
+        _asking.remove(flight)
 
 
 def _blob_of(result: Any) -> Blob:
@@ -82,6 +87,43 @@ def _run(user: int, out_blob: Any, diag: Any) -> int:
 
 
 run = s.CompileFn(_run)
+
+_check_signals = ctypes.pythonapi.PyErr_CheckSignals
+_check_signals.restype, _check_signals.argtypes = ctypes.c_int, []
+
+
+def _ask() -> Generator[bool, int, None]:
+    """Runs the handlers of signals that came while the library was at work; what one raises ends the flight.
+
+    A generator, for it is resumed inside its ``try``: a function may be interrupted before it comes to one, and what is raised
+    there is lost in C.
+    """
+    answer = False
+    while True:
+        try:
+            yield answer
+            answer = False
+            _check_signals()
+        except GeneratorExit:  # the interpreter ends
+            return
+        except BaseException as error:  # it must not cross C; the caller gets it from the flight
+            answer = True
+            _asking[-1].error = error
+
+
+_asker = _ask()
+next(_asker)
+_interrupted = s.InterruptedFn(_asker.send)
+_never = s.InterruptedFn(0)
+
+
+def question(flight: Flight) -> Any:
+    """What the library asks while the flight waits; NULL off the main thread, and in a handler that `_ask` is running. A daemon
+    thread that asked would be ended inside the library when the interpreter goes."""
+    if threading.current_thread() is not threading.main_thread() or _asker.gi_running:
+        return _never
+    _asking.append(flight)
+    return _interrupted
 
 
 def finish(flight: Flight, status: int, diag: s.Diag) -> None:

@@ -11,13 +11,15 @@ import ctypes
 import os
 import sys
 from ctypes import POINTER, c_bool, c_char_p, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
-from pathlib import Path
 from typing import Any
 
 from kiln import _structs as s
 
+#: Of this package. It calls functions that are promised for one minor version alone, and ctypes does not ask for one.
+VERSION = "0.1.0"
+
 #: What the wheel brings: ``lib``, ``libexec``, ``bin``. Debian's package has none; the system's are used there.
-NATIVE = Path(__file__).resolve().parent / "native"
+NATIVE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "native")
 
 _DIAG = POINTER(s.Diag)
 _OUT = POINTER(c_void_p)
@@ -153,8 +155,8 @@ _SONAME = "libkiln.so.0"
 
 
 def _candidates() -> list[str]:
-    own = NATIVE / "lib" / _SONAME
-    return [str(own)] if own.exists() else [_SONAME]
+    own = os.path.join(NATIVE, "lib", _SONAME)
+    return [own] if os.path.exists(own) else [_SONAME]
 
 
 def _open() -> tuple[ctypes.CDLL, ctypes.PyDLL]:
@@ -191,6 +193,14 @@ class _Functions:
 
 
 lib = _Functions()
+
+
+def _refuse_another_version() -> None:
+    told = decode(lib.kiln_version())
+    if told.split(".")[:2] != VERSION.split(".")[:2]:
+        raise ImportError(
+            f"kiln: the Python package is {VERSION}, and the libkiln that was loaded is {told} (install the same version of both)"
+        )
 
 
 # What a view gives as its `obj` must not be a way to write to an entry.
@@ -236,12 +246,12 @@ else:
 
 def encode(text: str | bytes | os.PathLike[str] | None) -> bytes | None:
     """A path or a text as C takes it; None stays None. C would take a text with a NUL for a shorter one."""
-    if text is None:
+    if isinstance(text, str):
+        encoded = text.encode("utf-8", "surrogateescape")
+    elif text is None:
         return None
-    if isinstance(text, os.PathLike):
-        encoded = os.fsencode(text)
     else:
-        encoded = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        encoded = text if isinstance(text, bytes) else os.fsencode(text)
     if 0 in encoded:
         from kiln.errors import InvalidError
 
@@ -252,3 +262,6 @@ def encode(text: str | bytes | os.PathLike[str] | None) -> bytes | None:
 def decode(text: bytes | None) -> str:
     """A text of C's."""
     return text.decode("utf-8", "replace") if text is not None else ""
+
+
+_refuse_another_version()

@@ -12,6 +12,8 @@ _U32_MAX, U64_MAX = (1 << 32) - 1, (1 << 64) - 1
 
 
 def _unsigned(name: str, value: Any, most: int) -> int:
+    if type(value) is int and 0 <= value <= most:
+        return value
     try:
         number = operator.index(value)
     except TypeError:

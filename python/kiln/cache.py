@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import os
 import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, Optional, Union
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, Optional, TypeVar, Union
 
-from kiln import _flight, stats
+from kiln import _flight
 from kiln import _structs as s
 from kiln._handle import Handle, Unique
 from kiln._library import decode, encode, lib
 from kiln._numbers import U64_MAX, u32, u32_units, u64, u64_units
-from kiln._walk import Entry, walk
 from kiln.blob import Blob, as_bytes
 from kiln.errors import MISS, InvalidError, check
-from kiln.explain import Explanation, collect
 from kiln.recipe import Key, Recipe, key_of
 
 if TYPE_CHECKING:
     import asyncio
+
+    from kiln._walk import Entry
+    from kiln.explain import Explanation
+    from kiln.stats import Pruned
+
+# Adapters import this module at every start of a program: what people ask for is imported when they do.
+
+_T = TypeVar("_T")
+#: The keys whose compiles this code is a part of.
+_inside: contextvars.ContextVar[tuple[bytes, ...]] = contextvars.ContextVar("kiln.inside", default=())
 
 _DISABLED, _RECACHE, _READONLY, _NO_DISK = 1, 2, 4, 8
 _NO_FLOOR = _NO_LIMIT = U64_MAX
@@ -67,8 +76,8 @@ class Cache(Unique):
     Notes
     -----
     What is not given is as the environment (``KILN_CACHE_DIR``, ``KILN_REMOTE``, ...) says. Any thread may use a cache, and a
-    child after ``fork()``. While it waits or reads the GIL is free. A wait for another process cannot be interrupted
-    before it ends; `wait` limits it.
+    child after ``fork()``. While it waits or reads the GIL is free. On the main thread a signal whose handler raises ends a
+    wait for another thread's, process's or machine's compile; `wait` limits it.
 
     Examples
     --------
@@ -130,6 +139,7 @@ class Cache(Unique):
         options.record_max_bytes = u64("record_max_bytes", record_max_bytes) or options.record_max_bytes
         check(lib.kiln_cache_create(ctypes.byref(options), ctypes.byref(out), ctypes.byref(diag)), diag)
         self._handle = Handle("cache", out.value or 0, lib.kiln_cache_destroy)
+        self._awaited: dict[tuple[int, asyncio.AbstractEventLoop, bytes], asyncio.Future[Blob]] = {}
 
     # --- lifetime ---------------------------------------------------------------------------------------------
 
@@ -190,7 +200,10 @@ class Cache(Unique):
         return Blob._of(out.value or 0, origin.value)
 
     def put(self, recipe: Recipe, data: Any, facts: Any = b"", *, compile_seconds: float = 0) -> Blob:
-        """Stores a payload under its recipe, replacing what is there.
+        """Stores a payload under its recipe, in memory and on disk in place of what is there, and in remotes that lack it.
+
+        Put only what the recipe decides. What a remote, a pack or another process has under the recipe stays what it is:
+        a payload that changes under one recipe is read in its old and in its new form.
 
         Parameters
         ----------
@@ -243,15 +256,18 @@ class Cache(Unique):
         ------
         Exception
             What `compile` raised. It is never stored; threads that waited for it get a `CompileError` that says the same.
+        KeyboardInterrupt
+            Or what else a handler of a signal raised during a wait for another thread, process or machine.
         """
         flight, out, origin, diag = _flight.Flight(compile), ctypes.c_void_p(), ctypes.c_int(), s.Diag()
         number = _flight.depart(flight)
         try:
             with self._handle as cache:
-                status = lib.kiln_cache_get_or_compile(
+                status = lib.kiln_cache_get_or_compile_interruptible(
                     cache,
                     recipe._pointer,
                     _flight.run,
+                    _flight.question(flight),
                     number,
                     ctypes.byref(out),
                     ctypes.byref(origin),
@@ -266,14 +282,15 @@ class Cache(Unique):
     async def get_or_compile_async(
         self, recipe: Recipe, compile: Callable[[], Union[Any, Awaitable[Any]]]
     ) -> Blob:
-        """`get_or_compile` that is awaited: it waits, reads and compiles on a thread of its own.
+        """`get_or_compile` that is awaited: it waits, reads and compiles on a thread, one for all of a loop that await a key.
 
         Parameters
         ----------
         recipe : Recipe
             All that decides the result; it must not change meanwhile.
         compile : callable or coroutine function
-            A function runs on that thread; a coroutine function runs in the loop that awaits.
+            A function runs on that thread; a coroutine function runs in the loop that awaits. Either sees the context
+            variables of its caller.
 
         Returns
         -------
@@ -293,21 +310,35 @@ class Cache(Unique):
 
         loop = asyncio.get_running_loop()
 
+        place = (os.getpid(), loop, bytes(recipe.key))
+
         def in_thread() -> Any:
+            _inside.set((*_inside.get(), place[2]))  # in this call's own context
             result = compile()
             if isinstance(result, Awaitable):
                 return asyncio.run_coroutine_threadsafe(_awaited(result), loop).result()
             return result
 
-        blob: Blob = await _on_thread(loop, lambda: self.get_or_compile(recipe, in_thread))
-        return blob
+        # A compile that awaits its own key would wait for itself.
+        shares = recipe._whole and place[2] not in _inside.get()
+        future = self._awaited.get(place) if shares else None
+        if future is not None:
+            blob = (await asyncio.shield(future)).__copy__()
+            blob.origin = "shared" if blob.origin == "compiled" else blob.origin
+            return blob
+        future = _on_thread(loop, lambda: self.get_or_compile(recipe, in_thread))
+        if shares:
+            for gone in [other for other in list(self._awaited) if other[1].is_closed()]:
+                self._awaited.pop(gone, None)
+            self._awaited[place] = future
+            future.add_done_callback(lambda _: self._awaited.pop(place, None))
+        return await asyncio.shield(future)
 
     async def get_async(self, what: Union[Recipe, Key, str, bytes]) -> Optional[Blob]:
         """`get` that is awaited: it reads on a thread of its own."""
         import asyncio
 
-        blob: Optional[Blob] = await _on_thread(asyncio.get_running_loop(), lambda: self.get(what))
-        return blob
+        return await _on_thread(asyncio.get_running_loop(), lambda: self.get(what))
 
     def contains(self, keys: Iterable[Union[Recipe, Key, str, bytes]]) -> list[bool]:
         """Whether a lookup would find each of `keys`, without reading, counting or compiling anything."""
@@ -352,7 +383,7 @@ class Cache(Unique):
 
     def prune(
         self, *, max_age: float = 0, max_bytes: Optional[int] = None, target: Optional[str] = None
-    ) -> stats.Pruned:
+    ) -> Pruned:
         """Removes entries on disk.
 
         Parameters
@@ -374,6 +405,8 @@ class Cache(Unique):
         UnavailableError, UnsupportedError, StorageError
             There is no disk tier; it is read-only; or it failed.
         """
+        from kiln.stats import pruned
+
         options = s.PruneOptions(ctypes.sizeof(s.PruneOptions), u64_units("max_age", max_age, 1_000_000_000))
         options.max_bytes = _NO_LIMIT if max_bytes is None else u64("max_bytes", max_bytes)
         options.target = encode(target)
@@ -381,25 +414,31 @@ class Cache(Unique):
         with self._handle as cache:
             status = lib.kiln_cache_prune(cache, ctypes.byref(options), ctypes.byref(result), ctypes.byref(diag))
         check(status, diag)
-        return stats.pruned(result)
+        return pruned(result)
 
-    def clear(self) -> stats.Pruned:
-        """Removes every entry on disk and in memory; raises as `prune`."""
+    def clear(self) -> Pruned:
+        """Removes every entry on disk and in memory. Raises the same errors as `prune`."""
+        from kiln.stats import pruned
+
         result, diag = s.PruneResult(ctypes.sizeof(s.PruneResult)), s.Diag()
         with self._handle as cache:
             status = lib.kiln_cache_clear(cache, ctypes.byref(result), ctypes.byref(diag))
         check(status, diag)
-        return stats.pruned(result)
+        return pruned(result)
 
     # --- looking at it ----------------------------------------------------------------------------------------
 
     def stats(self) -> dict[str, int]:
         """The counters of this object, by name (``"hits_disk"``); `kiln.stats.counters` has their units."""
+        from kiln import stats
+
         with self._handle as cache:
             return stats.own(cache, list(stats.counter_names()))
 
     def totals(self) -> dict[str, int]:
         """The counters of all processes that used the directory since it was made; zeros without a disk tier."""
+        from kiln import stats
+
         names, diag = list(stats.counter_names()), s.Diag()
         values = stats.totals_buffer(names)
         with self._handle as cache:
@@ -422,6 +461,8 @@ class Cache(Unique):
         Explanation
             Its ``why``, and the fields that differ.
         """
+        from kiln.explain import collect
+
         with self._handle as cache:
             if isinstance(what, Recipe):
                 recipe = what._pointer
@@ -435,6 +476,8 @@ class Cache(Unique):
 
     def entries(self, target: Optional[str] = None) -> Iterator[Entry]:
         """The entries on disk, in no order; of one target only if it is given."""
+        from kiln._walk import walk
+
         with self._handle as cache:
             return iter(walk(cache, target))
 
@@ -453,10 +496,13 @@ async def _awaited(result: Awaitable[Any]) -> Any:
     return await result
 
 
-async def _on_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], Any]) -> Any:
+def _on_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], _T]) -> asyncio.Future[_T]:
+    """What a call gives, which runs on a thread of its own and in this context."""
     # Not the loop's executor: a compile may itself await the cache, and threads that wait for it must never be as many
     # as there are.
-    future: asyncio.Future[Any] = loop.create_future()
+    future: asyncio.Future[_T] = loop.create_future()
+    # Nobody may be left to ask what went wrong.
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def settle(result: Any, error: Optional[BaseException]) -> None:
         if future.cancelled():
@@ -477,12 +523,21 @@ async def _on_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], Any]) -
         except RuntimeError:  # the loop was closed meanwhile: nobody awaits any more
             pass
 
-    threading.Thread(target=run, name="kiln", daemon=True).start()
-    return await future
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="kiln", daemon=True).start()
+    return future
 
 
 _default: Optional[Cache] = None
 _default_lock = threading.Lock()
+
+
+def _replace_lock() -> None:
+    """In a child: the thread that held the lock is not in it."""
+    global _default_lock
+    _default_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_replace_lock)
 
 
 def default_cache() -> Cache:

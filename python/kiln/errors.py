@@ -95,7 +95,9 @@ class StorageError(Error, OSError):
 
     def __init__(self, what: str = "", why: str = "", fix: str = "", log: str = "", vendor_code: int = 0) -> None:
         super().__init__(what, why, fix, log, vendor_code)
-        self.errno, self.strerror = vendor_code or None, why
+        self.strerror = why
+        if vendor_code:
+            self.errno = vendor_code
 
 
 class TimeLimitError(Error, TimeoutError):

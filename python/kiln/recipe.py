@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import sys
 from typing import Any, NoReturn, Optional, Union
 
@@ -185,7 +184,9 @@ class Recipe:
 
     def _add(self, name: str, value: Field, diag: s.Diag) -> None:
         try:
-            self._add_fields(encode(name) or b"", _framed(value), diag)
+            if isinstance(value, (list, tuple, str)):
+                value = _framed(value)
+            self._add_fields(encode(name) or b"", value, diag)
         except BaseException:
             # The library refuses a field without a name, and from then on the cache the recipe: without this field it
             # would describe something else.
@@ -231,11 +232,15 @@ _FRAME = "kiln list "
 
 def _framed(value: Field) -> Field:
     """The value as fields: itself, or one text for a list whose items alone do not tell it from others."""
-    if isinstance(value, (list, tuple)):
-        if value and not any(isinstance(item, (list, tuple)) for item in value):
-            return [_framed(item) for item in value]
-    elif not isinstance(value, str) or not value.startswith(_FRAME):
+    if isinstance(value, str):
+        if not value.startswith(_FRAME):
+            return value
+    elif not isinstance(value, (list, tuple)):
         return value
+    elif value and not any(isinstance(item, (list, tuple)) for item in value):
+        return [_framed(item) for item in value]
+    import json  # seldom wanted, and slow to import
+
     return _FRAME + json.dumps(_tagged(value), separators=(",", ":"))
 
 

@@ -220,7 +220,7 @@ def install(module: Any = None) -> None:
     _triton_key.install(module)
     if os.environ.get("TRITON_CACHE_MANAGER"):
         return
-    knobs = getattr(sys.modules.get("triton.knobs"), "cache", None)
+    knobs: Any = getattr(sys.modules.get("triton.knobs"), "cache", None)
     if hasattr(type(knobs), "manager_class"):
         if knobs.manager_class is None:
             knobs.manager_class = CacheManager

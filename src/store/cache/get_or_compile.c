@@ -15,7 +15,41 @@
 #define MS UINT64_C(1000000)
 #define ASK_EVERY (200 * MS) /* whether a wait is interrupted */
 
+/* --- interruptions ---------------------------------------------------------------------------- */
+
+/* A call ends where the caller wants it to; `cut` tells that from a result. */
+static bool ask(kn_fetch *f)
+{
+    f->cut = f->cut || (f->interrupted != NULL && f->interrupted(f->user));
+    f->asked = kn_clock_now();
+    return f->cut;
+}
+
+static bool is_cut(kn_fetch *f)
+{
+    return f->cut || (kn_clock_now() - f->asked >= ASK_EVERY && ask(f));
+}
+
+static kiln_status cut_short(kn_fetch *f, kiln_diag *diag)
+{
+    f->cut = true;
+    return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "compiling", "the caller interrupted it");
+}
+
 /* --- the steps in their order ----------------------------------------------------------------- */
+
+static kiln_status make_blob(kn_fetch *f, const kn_cache_maker *maker)
+{
+    if (f->seat != NULL && maker->made != NULL && maker->made(maker->user)) {
+        return kiln_diag_set(&f->why, KILN_E_CANCELLED, NULL, "compiling",
+                             "another thread has made it and stores it later");
+    }
+    if (ask(f)) {
+        return cut_short(f, &f->why);
+    }
+    kn_fetch_start(f);
+    return maker->compile(maker->user, &f->blob, &f->why);
+}
 
 kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
                                  const kn_cache_maker *maker, kiln_blob **out_blob,
@@ -26,14 +60,7 @@ kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
     fetch.interrupted = maker->interrupted;
     fetch.user = maker->user;
     if (status == KILN_OK && !kn_fetch_look_up(&fetch) && kn_fetch_claim(&fetch, &status, diag)) {
-        if (fetch.seat != NULL && maker->made != NULL && maker->made(maker->user)) {
-            status = kiln_diag_set(&fetch.why, KILN_E_CANCELLED, NULL, "compiling",
-                                   "another thread has made it and stores it later");
-        } else {
-            kn_fetch_start(&fetch);
-            status = maker->compile(maker->user, &fetch.blob, &fetch.why);
-        }
-        status = kn_fetch_publish(&fetch, status, diag);
+        status = kn_fetch_publish(&fetch, make_blob(&fetch, maker), diag);
     }
     *out_blob = fetch.blob;
     if (out_origin != NULL) {
@@ -50,10 +77,11 @@ kiln_status kiln_cache_get_or_compile(kiln_cache *cache, const kiln_recipe *reci
     return kn_cache_get_or_make(cache, recipe, &maker, out_blob, out_origin, diag);
 }
 
-kiln_status kiln_cache_get_or_compile_interruptible(
-    kiln_cache *cache, const kiln_recipe *recipe, kiln_compile_fn *compile,
-    kiln_interrupted_fn *interrupted, void *user, kiln_blob **out_blob, kiln_origin *out_origin,
-    kiln_diag *diag)
+kiln_status kiln_cache_get_or_compile_interruptible(kiln_cache *cache, const kiln_recipe *recipe,
+                                                    kiln_compile_fn *compile,
+                                                    kiln_interrupted_fn *interrupted, void *user,
+                                                    kiln_blob **out_blob, kiln_origin *out_origin,
+                                                    kiln_diag *diag)
 {
     const kn_cache_maker maker = {.compile = compile, .interrupted = interrupted, .user = user};
     return kn_cache_get_or_make(cache, recipe, &maker, out_blob, out_origin, diag);
@@ -81,6 +109,7 @@ kiln_status kn_fetch_begin(kn_fetch *fetch, kiln_cache *cache, const kiln_recipe
     f->blob = NULL;
     f->origin = KILN_ORIGIN_NONE;
     f->interrupted = NULL;
+    f->asked = 0;
     f->cut = false;
     if (!kn_recipe_ok(recipe)) {
         return kiln_diag_set(diag, KILN_E_INVALID, "check what kiln_recipe_add_* returns",
@@ -113,17 +142,6 @@ static bool find_near(void *user)
                              &f->origin) == KILN_OK;
 }
 
-/* A wait ends where the caller wants it to; `cut` tells that from a result. */
-static bool is_cut(kn_fetch *f)
-{
-    const uint64_t now = kn_clock_now();
-    if (f->interrupted != NULL && !f->cut && now - f->asked >= ASK_EVERY) {
-        f->asked = now;
-        f->cut = f->interrupted(f->user);
-    }
-    return f->cut;
-}
-
 static bool look_near_in_wait(void *user)
 {
     return is_cut(user) || find_near(user);
@@ -132,13 +150,6 @@ static bool look_near_in_wait(void *user)
 static bool look_in_wait(void *user)
 {
     return is_cut(user) || find_anywhere(user);
-}
-
-static kiln_status cut_short(kn_fetch *f, kiln_diag *diag)
-{
-    f->cut = true;
-    return kiln_diag_set(diag, KILN_E_CANCELLED, NULL, "waiting for another compile of the same",
-                         "the wait was interrupted");
 }
 
 bool kn_fetch_look_up(kn_fetch *fetch)
@@ -349,7 +360,7 @@ kiln_status kn_fetch_publish(kn_fetch *fetch, kiln_status made, kiln_diag *diag)
     if (f->leased) {
         kn_remotes_lease_drop(f->cache->remotes, &f->key); /* a child's have none to drop */
     }
-    leave_flight(f, status);
+    leave_flight(f, f->cut ? KILN_MISS : status);
     if (status != KILN_OK) {
         kn_diag_move(diag, &f->why);
     }

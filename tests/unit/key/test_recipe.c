@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include <kiln/unstable/binding.h>
+
 #include "base/text.h"
 #include "key/digest.h"
 #include "support/failalloc.h"
@@ -375,6 +377,46 @@ static bool make_recipe(void *user)
     return status == KILN_OK;
 }
 
+static bool copy_recipe(void *user)
+{
+    kiln_recipe *copy = NULL;
+    const kiln_status status = kiln_recipe_copy(user, &copy, NULL);
+    assert_true(status == KILN_OK || (status == KILN_E_NOMEM && copy == NULL));
+    kiln_recipe_destroy(copy);
+    return status == KILN_OK;
+}
+
+/* PYTHON_AND_DOCS P1: two owners of one recipe freed it twice. */
+static void a_copy_is_a_recipe_of_its_own(void **state)
+{
+    (void)state;
+    kiln_recipe *recipe = start(), *copy = NULL;
+    assert_int_equal(kiln_recipe_set_target(recipe, "here", NULL), KILN_OK);
+    text(recipe, "source", "a");
+    const kiln_key before = kiln_recipe_key(recipe);
+    assert_int_equal(kiln_recipe_copy(recipe, &copy, NULL), KILN_OK);
+    assert_string_equal(kiln_recipe_text(copy), kiln_recipe_text(recipe));
+    assert_string_equal(kn_recipe_target(copy), "here");
+    kiln_key key = kiln_recipe_key(copy);
+    assert_memory_equal(&key, &before, sizeof key);
+    text(copy, "x", "b");
+    key = kiln_recipe_key(recipe);
+    assert_memory_equal(&key, &before, sizeof key);
+    text(recipe, "x", "b");
+    key = kiln_recipe_key(recipe);
+    const kiln_key copied = kiln_recipe_key(copy);
+    assert_memory_equal(&key, &copied, sizeof key);
+    assert_int_equal(kiln_recipe_set_target(copy, "there", NULL), KILN_E_INVALID);
+    kiln_recipe *broken = NULL;
+    assert_int_equal(kiln_recipe_copy(copy, &broken, NULL), KILN_OK);
+    assert_false(kn_recipe_ok(broken));
+    assert_true(kn_recipe_ok(recipe));
+    assert_true(kt_failalloc_each(copy_recipe, recipe) > 1);
+    kiln_recipe_destroy(broken);
+    kiln_recipe_destroy(copy);
+    kiln_recipe_destroy(recipe);
+}
+
 static void recipes_survive_failing_allocations(void **state)
 {
     (void)state;
@@ -397,6 +439,7 @@ int main(void)
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(fields_can_be_read_back),
         cmocka_unit_test(keys_have_a_text_form),
+        cmocka_unit_test(a_copy_is_a_recipe_of_its_own),
         cmocka_unit_test(recipes_survive_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* Waiting for another process of the same host: what is asked meanwhile. */
 #include "unit/store/support.h"
 
+#include <kiln/unstable/binding.h>
+
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 #include "sys/thread.h"
@@ -94,12 +96,126 @@ static void C6_who_waits_on_this_host_asks_no_server(void **state)
     kiln_cache_destroy(waiting);
 }
 
+/* --- interruptions ---------------------------------------------------------------------------- */
+
+typedef struct asker {
+    kiln_cache *cache;
+    kiln_recipe *recipe;
+    _Atomic int asked;
+    int ends_at; /* the question that is answered with yes; 0: none is */
+    int compiles;
+    kiln_status status;
+} asker;
+
+static bool is_interrupted(void *user)
+{
+    asker *a = user;
+    return atomic_fetch_add(&a->asked, 1) + 1 == a->ends_at;
+}
+
+static kiln_status compile_for_asker(void *user, kiln_blob **out_blob, kiln_diag *diag)
+{
+    asker *a = user;
+    a->compiles++;
+    return kiln_blob_create("y", 1, "facts", 5, out_blob, diag);
+}
+
+static void get_as_asker(void *user)
+{
+    asker *a = user;
+    kiln_blob *blob = NULL;
+    a->status = kiln_cache_get_or_compile_interruptible(a->cache, a->recipe, compile_for_asker,
+                                                        is_interrupted, a, &blob, NULL, NULL);
+    assert_true((a->status == KILN_OK) == (blob != NULL));
+    kiln_blob_release(blob);
+}
+
+/* PYTHON_AND_DOCS P10: a signal that came during the lookup. */
+static void nothing_is_compiled_after_an_interruption(void **state)
+{
+    asker a = {.cache = ks_cache(*state), .recipe = ks_recipe("x"), .ends_at = 1};
+    get_as_asker(&a);
+    assert_int_equal(a.status, KILN_E_CANCELLED);
+    assert_int_equal(a.compiles, 0);
+    get_as_asker(&a);
+    assert_int_equal(a.status, KILN_OK);
+    assert_int_equal(a.compiles, 1);
+    const int asked = atomic_load(&a.asked);
+    get_as_asker(&a);
+    assert_int_equal(atomic_load(&a.asked), asked); /* a hit asks nobody */
+    assert_int_equal(kiln_cache_counter(a.cache, KILN_COUNTER_COMPILE_FAILURES), 0);
+    kiln_recipe_destroy(a.recipe);
+    kiln_cache_destroy(a.cache);
+}
+
+/* PYTHON_AND_DOCS P10. The other process holds the lock; the interrupted thread leads, and the one
+ * that waits for it takes its place. */
+static void a_wait_for_another_process_is_interrupted(void **state)
+{
+    holder h = {.cache = ks_cache(*state), .recipe = ks_recipe("x")};
+    kiln_cache *waiting = ks_cache(*state);
+    asker leader = {.cache = waiting, .recipe = ks_recipe("x"), .ends_at = 2};
+    asker follower = {.cache = waiting, .recipe = ks_recipe("x")};
+    kn_thread *threads[3];
+    assert_int_equal(kn_thread_start(hold, &h, &threads[0], NULL), KILN_OK);
+    while (!atomic_load(&h.compiling)) {
+        kn_clock_sleep(MS);
+    }
+    assert_int_equal(kn_thread_start(get_as_asker, &leader, &threads[1], NULL), KILN_OK);
+    while (atomic_load(&leader.asked) == 0) {
+        kn_clock_sleep(MS);
+    }
+    assert_int_equal(kn_thread_start(get_as_asker, &follower, &threads[2], NULL), KILN_OK);
+    kn_thread_join(threads[1]);
+    assert_int_equal(leader.status, KILN_E_CANCELLED); /* while the holder holds */
+    const int asked = atomic_load(&follower.asked);
+    while (atomic_load(&follower.asked) == asked) { /* it goes on waiting */
+        kn_clock_sleep(MS);
+    }
+    atomic_store(&h.go_on, true);
+    kn_thread_join(threads[2]);
+    kn_thread_join(threads[0]);
+    assert_int_equal(follower.status, KILN_OK);
+    assert_int_equal(leader.compiles + follower.compiles, 0);
+    assert_int_equal(kiln_cache_counter(waiting, KILN_COUNTER_WAIT_TIMEOUTS), 0);
+    kiln_recipe_destroy(h.recipe);
+    kiln_recipe_destroy(leader.recipe);
+    kiln_recipe_destroy(follower.recipe);
+    kiln_cache_destroy(h.cache);
+    kiln_cache_destroy(waiting);
+}
+
+/* The leader is another thread of this process. */
+static void a_wait_for_another_thread_is_interrupted(void **state)
+{
+    holder h = {.cache = ks_cache(*state), .recipe = ks_recipe("x")};
+    asker a = {.cache = h.cache, .recipe = ks_recipe("x"), .ends_at = 2};
+    kn_thread *thread;
+    assert_int_equal(kn_thread_start(hold, &h, &thread, NULL), KILN_OK);
+    while (!atomic_load(&h.compiling)) {
+        kn_clock_sleep(MS);
+    }
+    get_as_asker(&a);
+    assert_int_equal(a.status, KILN_E_CANCELLED);
+    assert_int_equal(atomic_load(&a.asked), 2);
+    atomic_store(&h.go_on, true);
+    kn_thread_join(thread);
+    assert_int_equal(h.status, KILN_OK);
+    assert_int_equal(a.compiles, 0);
+    kiln_recipe_destroy(h.recipe);
+    kiln_recipe_destroy(a.recipe);
+    kiln_cache_destroy(h.cache);
+}
+
 #define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, kt_tmpdir_setup, kt_tmpdir_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(C6_who_waits_on_this_host_asks_no_server),
+        IN_FOLDER(nothing_is_compiled_after_an_interruption),
+        IN_FOLDER(a_wait_for_another_process_is_interrupted),
+        IN_FOLDER(a_wait_for_another_thread_is_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
