@@ -57,6 +57,9 @@ static const kn_nvrtc_table *open_real(void)
 {
     pthread_mutex_lock(&front.lock);
     if (!front.opened && front.path[0] != '\0') {
+        if (front.table != NULL && front.table->note_loading != NULL) {
+            front.table->note_loading();
+        }
         void *library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL);
         if (library != NULL) {
             bind_real(library);

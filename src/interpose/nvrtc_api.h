@@ -15,6 +15,9 @@ typedef struct kn_nvrtc_table {
 #include "interpose/nvrtc_calls.def"
 #undef X
     const char *(*nvrtcGetErrorString)(nvrtcResult result);
+    /* Of the one that answers from the cache: called before the real library is loaded. Else NULL.
+     */
+    void (*note_loading)(void);
 } kn_nvrtc_table;
 
 /* How the core reaches the NVRTC that the program would have got. */

@@ -30,7 +30,6 @@ static nvrtcResult compile_real(void *program, int option_count, const char *con
 
 static void take_real_calls(void)
 {
-    kn_nvrtc_process_loading();
     const kn_nvrtc_table *real = library->open();
     if (real == NULL) {
         return;
@@ -265,6 +264,7 @@ static const kn_nvrtc_table table = {
     .nvrtcGetBundledHeadersInfo = call_headers_info,
     .nvrtcRemoveBundledHeaders = call_remove_headers,
     .nvrtcGetErrorString = call_error_string,
+    .note_loading = kn_nvrtc_process_loading,
 };
 
 KILN_API const kn_nvrtc_table *kn_interpose_nvrtc(const kn_nvrtc_real *real);

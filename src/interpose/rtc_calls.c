@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "interpose/rtc_compile.h"
+#include "sys/clock.h"
 
 /* --- handing on ------------------------------------------------------------------------------- */
 
@@ -113,24 +114,39 @@ static void leave_program(kn_rtc_program *program, bool *out_caught_up)
     kn_rtc_program_forget(program);
 }
 
+/* A program that the real library created by itself: the source is encrypted. */
+static int compile_foreign(const kn_rtc_library *library, void *handle, int option_count,
+                           const char *const *options)
+{
+    const kn_rtc_calls *real = library->open();
+    const uint64_t start = kn_clock_now();
+    if (real == NULL) {
+        return KN_RTC_INTERNAL_ERROR;
+    }
+    const int code = real->compile(handle, option_count, options);
+    if (code != KN_RTC_INVALID_PROGRAM) {
+        kn_rtc_count_bypass(library, library->kind->unnamed,
+                            "created by the compiler itself: the source is encrypted",
+                            kn_clock_now() - start);
+    }
+    return code;
+}
+
 int kn_rtc_call_compile(kn_rtc_library *library, void *handle, int option_count,
                         const char *const *options)
 {
     kn_rtc_program *program = kn_rtc_lock_program(handle);
-    bool ordinary = program != NULL && option_count >= 0 &&
-                    (option_count == 0 || options != NULL) &&
+    if (program == NULL) {
+        return compile_foreign(library, handle, option_count, options);
+    }
+    bool ordinary = option_count >= 0 && (option_count == 0 || options != NULL) &&
                     (library->kind->recompiles || program->blob == NULL);
     for (int i = 0; ordinary && i < option_count; i++) {
         ordinary = options[i] != NULL;
     }
     if (!ordinary || program->plain) {
         bool caught_up = true;
-        if (program != NULL) {
-            leave_program(program, &caught_up);
-        } else if (handle != NULL) {
-            kn_rtc_count_bypass(library, library->kind->unnamed,
-                                "created by the compiler itself: the source is encrypted");
-        }
+        leave_program(program, &caught_up);
         if (!caught_up) {
             kn_rtc_unlock_program(program);
             return KN_RTC_INTERNAL_ERROR;

@@ -194,14 +194,18 @@ static int compile_through(kn_rtc_program *program, kiln_cache *cache, kn_rtc_ke
     return 0;
 }
 
-void kn_rtc_count_bypass(const kn_rtc_library *library, const char *name, const char *reason)
+void kn_rtc_count_bypass(const kn_rtc_library *library, const char *name, const char *reason,
+                         uint64_t took_ns)
 {
     kiln_cache *cache = kn_session_cache();
     if (cache != NULL) {
-        kiln_cache_count_bypass(cache, name, reason);
+        kn_cache_count_bypass(cache, name, reason, took_ns);
     }
-    kn_session_report(&(kn_session_event){
-        .what = library->kind->what, .name = name, .origin = "bypassed", .reason = reason});
+    kn_session_report(&(kn_session_event){.what = library->kind->what,
+                                          .name = name,
+                                          .origin = "bypassed",
+                                          .reason = reason,
+                                          .took_ns = took_ns});
 }
 
 int kn_rtc_program_compile(kn_rtc_program *program)

@@ -7,7 +7,7 @@ import os
 import sys
 
 text, word = ctypes.c_char_p, ctypes.c_void_p
-CHEAT = os.environ.get("SAME_PATH_CHEAT", "") if "/kiln/preload/" in os.environ.get("LD_PRELOAD", "") else ""
+CHEAT = os.environ.get("SAME_PATH_CHEAT", "") if "KILN_NVRTC_13" in os.environ else ""
 NVRTC = ctypes.CDLL("libnvrtc.so.13")
 digest = hashlib.sha256()
 

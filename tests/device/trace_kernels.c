@@ -1,5 +1,5 @@
 /* Writes down which kernels a program launches: CUDA's driver opens it where CUDA_INJECTION64_PATH
- * names it, and CUPTI ($TRACE_CUPTI) tells of each launch. A line of $TRACE_FILE, fields parted by
+ * names it, and CUPTI ($TRACE_CUPTI) reports each launch. A line of $TRACE_FILE, fields parted by
  * tabs: "kernel NAME CODE", "graph CODE", or "nocupti WHY". It needs no header of CUDA's. */
 #include <dlfcn.h>
 #include <fcntl.h>

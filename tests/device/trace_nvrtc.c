@@ -3,8 +3,8 @@
  * Each creation and each compile is a line of $TRACE_FILE, whose fields are parted by tabs: create
  * BY CODE NAME SOURCE HEADERS compile BY CODE NAME SOURCE HEADERS EXPRESSIONS LOG PTX CUBIN
  * OPTION... BY is "text" or, for a program of __nvrtcCPEx, "encrypted"; texts and results are
- * hashes. It needs no header of CUDA's and nothing of kiln's. TRACE_MAJOR is 12 or 13: it has the functions of that
- * NVRTC. */
+ * hashes. It needs no header of CUDA's and nothing of kiln's. TRACE_MAJOR is 12 or 13: it has the
+ * functions of that NVRTC. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -480,5 +480,24 @@ def after_restrict():
     return [compiled(READS % 2, "-restrict", "-arch=sm_90"), one_that_reads()]
 
 
-for chosen in sys.argv[2:] or CASES:
+# In a process of their own.
+ALONE = ("after_an_encrypted_restrict", "loaded_with_a_variable")
+
+
+@case
+def after_an_encrypted_restrict():
+    return [Encrypted().compile("-restrict", "-arch=sm_90").all().destroy(), one_that_reads()]
+
+
+@case
+def loaded_with_a_variable():
+    """The variable is there while an encrypted program loads NVRTC, and gone when a text is compiled."""
+    os.environ["NV_NVVM_VERSION"] = "nvvm-latest"
+    program = Encrypted()
+    del os.environ["NV_NVVM_VERSION"]
+    program.destroy()
+    return one_that_reads()
+
+
+for chosen in sys.argv[2:] or [name for name in CASES if name not in ALONE]:
     print(json.dumps([chosen, CASES[chosen]()]), flush=True)

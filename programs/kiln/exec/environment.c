@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/diag.h"
@@ -182,11 +183,23 @@ bool exec_environment_add(exec_environment *environment, const char *name, const
     return true;
 }
 
+static bool has_element(const char *list, const char *element)
+{
+    while (*list != '\0') {
+        const size_t length = strcspn(list, ":");
+        if (length == strlen(element) && memcmp(list, element, length) == 0) {
+            return true;
+        }
+        list += length + (list[length] == ':');
+    }
+    return false;
+}
+
 bool exec_environment_append(cli_pool *pool, exec_environment *environment, const char *name,
                              const char *list, const char *last)
 {
     const bool listed = list != NULL && list[0] != '\0';
-    return (listed && strstr(list, last) != NULL) ||
+    return (listed && has_element(list, last)) ||
            exec_environment_add(
                environment, name,
                pool_format(pool, "%s%s%s", listed ? list : "", listed ? ":" : "", last));
@@ -276,8 +289,36 @@ static bool add_fronts(cli_pool *pool, exec_environment *environment, const char
            (lists.path[0] == '\0' || add_list(pool, environment, "LD_LIBRARY_PATH", lists.path));
 }
 
+static bool is_program(const char *path)
+{
+    struct stat facts;
+    return path[0] == '/' && stat(path, &facts) == 0 && S_ISREG(facts.st_mode) &&
+           access(path, X_OK) == 0;
+}
+
+/* Triton's variable for one ptxas, behind which is what the user named. A name that is relative,
+ * carries options or is not a program means what Triton makes of it, so it stays; and so does
+ * kiln's own, which an outer `kiln exec` has set. */
+static bool add_triton_ptxas(cli_pool *pool, exec_environment *environment, const char *libraries,
+                             const char *tool, const char *variable, const char *kept)
+{
+    const char *named = getenv(variable);
+    const bool has_name = named != NULL && named[0] != '\0';
+    const char *own = pool_format(pool, "%s/triton/%s", libraries, tool);
+    if (own == NULL) {
+        return false;
+    }
+    if (has_name && (strcmp(named, own) == 0 || !is_program(named))) {
+        return true;
+    }
+    /* Another installation's is no real ptxas; what the user named is kept already. */
+    return (!has_name || kn_find_is_shim(named) ||
+            exec_environment_add(environment, kept, named)) &&
+           exec_environment_add(environment, variable, own);
+}
+
 /* ptxas by PATH only for a program that finds one there without kiln; Triton falls back on its own
- * where kiln's finds no real one. What the user named stays the real one. */
+ * where kiln's finds no real one. */
 static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char *libraries,
                       const exec_sites *sites)
 {
@@ -297,14 +338,8 @@ static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char 
         added = added && exec_environment_add(environment, "KILN_TRITON", triton);
     }
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-        const char *named = getenv(variables[i]);
-        /* Under a `kiln exec` it is kiln's, and what the user named is kept already. */
-        if (named != NULL && named[0] != '\0' && !kn_find_is_shim(named)) {
-            added = added && exec_environment_add(environment, kept[i], named);
-        }
-        added =
-            added && exec_environment_add(environment, variables[i],
-                                          pool_format(pool, "%s/triton/%s", libraries, tools[i]));
+        added = added &&
+                add_triton_ptxas(pool, environment, libraries, tools[i], variables[i], kept[i]);
     }
     return added;
 }

@@ -59,6 +59,13 @@ mkdir site/torch/__pycache__
 unset PYTHONPATH
 # The user's lists stay behind kiln's.
 LD_LIBRARY_PATH=/mine "$KILN" exec -- sh -c 'case $LD_LIBRARY_PATH in */mine) echo kept ;; *) echo "lost: $LD_LIBRARY_PATH" ;; esac'
+# A layer is in a list where an element is its name, and not where one begins with it; it is put there once.
+own=$("$KILN" exec --print | sed -n "s/^export OPENCL_LAYERS='\(.*\)'$/\1/p")
+layers="VK_INSTANCE_LAYERS=VK_LAYER_KILN_cache2 OPENCL_LAYERS=$own.bak"
+for list in "$layers" "$layers:$own:/b.so" "VK_INSTANCE_LAYERS=a:VK_LAYER_KILN_cache OPENCL_LAYERS=$own"; do
+    # shellcheck disable=SC2086,SC2016 # two settings
+    env $list "$KILN" exec -- sh -c 'echo "$OPENCL_LAYERS $VK_INSTANCE_LAYERS"' | sed "s|$own|OWN|g"
+done
 KILN_LIBEXEC=/no/such/place "$KILN" exec --print >/dev/null
 # What is for tests of kiln alone is examined when it is named.
 "$KILN" doctor 2>/dev/null | sed -n '/^  fake/p; /^Cache/p'
