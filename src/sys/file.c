@@ -315,3 +315,21 @@ kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, s
     }
     return KILN_OK;
 }
+
+FILE *kn_file_create_stream(const char *path)
+{
+    struct stat facts;
+    FILE *stream = NULL;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0) {
+        return NULL;
+    }
+    const bool good =
+        fstat(fd, &facts) == 0 && (S_ISFIFO(facts.st_mode) || fcntl(fd, F_SETFL, O_WRONLY) == 0);
+    if (!good || (stream = fdopen(fd, "wb")) == NULL) {
+        const int error = errno;
+        (void)close(fd);
+        errno = error;
+    }
+    return stream;
+}
