@@ -46,6 +46,17 @@ static struct {
     size_t forker_count;
 } all = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
+/* The file's descriptor while it is its own: a daemon that closes all descriptors may have another
+ * file of its own under that number. -1 from then on: nothing can be done with it, nor closed. */
+static int own_descriptor(const kn_lock_file *file)
+{
+    struct stat facts;
+    return file->fd >= 0 && fstat(file->fd, &facts) == 0 && facts.st_dev == file->first.device &&
+                   facts.st_ino == file->first.inode
+               ? file->fd
+               : -1;
+}
+
 /* --- forks ------------------------------------------------------------------------------------ */
 
 static void before_fork(void)
@@ -62,9 +73,10 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     for (kn_lock_file *file = all.files; file != NULL; file = file->next) {
-        if (file->fd >= 0) {
-            (void)close(file->fd);
-            file->fd = -1;
+        const int fd = own_descriptor(file);
+        file->fd = -1;
+        if (fd >= 0) {
+            (void)close(fd);
         }
         if (file->closings >= 0) {
             (void)close(file->closings);
@@ -173,8 +185,9 @@ void kn_lock_file_close(kn_lock_file *file)
         if (file->closings >= 0) {
             (void)close(file->closings);
         }
-        if (file->fd >= 0) {
-            (void)close(file->fd);
+        const int fd = own_descriptor(file);
+        if (fd >= 0) {
+            (void)close(fd);
         }
         free(file);
     }
@@ -190,7 +203,7 @@ bool kn_lock_file_is_at(const kn_lock_file *file, const char *path)
 int kn_lock_file_handle(const kn_lock_file *file, uint64_t *out_size)
 {
     *out_size = file->size;
-    return file->fd;
+    return own_descriptor(file);
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -249,7 +262,7 @@ static void note_dropped(kn_lock_file *file, uint64_t offset)
 
 kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset)
 {
-    const kiln_status status = kn_lock_try_handle(file->fd, offset);
+    const kiln_status status = kn_lock_try_handle(own_descriptor(file), offset);
     if (status == KILN_OK) {
         note_taken(file, offset);
     }
@@ -261,7 +274,7 @@ void kn_lock_drop(kn_lock_file *file, uint64_t offset)
     if (offset < MAX_OFFSET) {
         note_dropped(file, offset);
         /* What stays held ends with the file's closing. */
-        (void)set_lock(file->fd, F_UNLCK, offset);
+        (void)set_lock(own_descriptor(file), F_UNLCK, offset);
     }
 }
 
@@ -269,8 +282,8 @@ bool kn_lock_is_any_held(kn_lock_file *file, uint64_t offset, uint64_t count)
 {
     struct flock range = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)count};
-    return offset < MAX_OFFSET && count < MAX_OFFSET && fcntl(file->fd, F_OFD_GETLK, &range) == 0 &&
-           range.l_type != F_UNLCK;
+    return offset < MAX_OFFSET && count < MAX_OFFSET &&
+           fcntl(own_descriptor(file), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
 bool kn_lock_is_held(kn_lock_file *file, uint64_t offset)
