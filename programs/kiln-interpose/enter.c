@@ -7,6 +7,28 @@
 #include <string.h>
 
 #include "find.h"
+#include "interpose/room.h"
+
+typedef struct open_call {
+    const char *path;
+    void *library;
+} open_call;
+
+static void open_apart(void *user)
+{
+    open_call *call = (open_call *)user;
+    call->library = dlopen(call->path, RTLD_NOW | RTLD_LOCAL);
+}
+
+void *kn_enter_library(const char *path)
+{
+    open_call call = {.path = path};
+    open_apart(&call);
+    if (call.library == NULL && kn_room_is_short()) {
+        kn_room_run(open_apart, &call);
+    }
+    return call.library;
+}
 
 static bool is_disabled(void)
 {
@@ -20,6 +42,6 @@ void *kn_enter_core(const char *function)
     if (is_disabled() || !kn_find_core(KN_INTERPOSE_CORE, path, sizeof(path))) {
         return NULL;
     }
-    void *core = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *core = kn_enter_library(path);
     return core != NULL ? dlsym(core, function) : NULL;
 }

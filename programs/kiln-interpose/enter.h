@@ -8,4 +8,8 @@
  * KILN_DISABLE is set. Threads: any. Blocks: disk. */
 void *kn_enter_core(const char *function);
 
+/* dlopen(3) of a path, with names that are bound at once and local; also where the program has no
+ * descriptor left. NULL if it cannot be opened. Threads: any. Blocks: disk. */
+void *kn_enter_library(const char *path);
+
 #endif

@@ -53,7 +53,7 @@ static const kn_nvrtc_table *open_real(void)
 {
     pthread_mutex_lock(&front.lock);
     if (!front.opened && front.path[0] != '\0') {
-        void *library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL);
+        void *library = kn_enter_library(front.path);
         if (library != NULL) {
             bind_real(library);
             front.opened = true;
