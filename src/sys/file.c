@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "sys/facts.h"
 #include "sys/fail.h"
+#include "sys/umask.h"
 
 #define CACHE_LINE 64u
 
@@ -253,6 +254,9 @@ kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, ki
     if (status != KILN_OK || file == NULL) {
         (void)close(fd);
         return status;
+    }
+    if (writable) {
+        kn_umask_mend_file(fd, &facts);
     }
     file->fd = fd;
     *out_file = file;

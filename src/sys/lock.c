@@ -13,6 +13,7 @@
 #include "sys/clock.h"
 #include "sys/fail.h"
 #include "sys/thread.h"
+#include "sys/umask.h"
 
 #define MAX_OFFSET (UINT64_C(1) << 62)
 #define OPEN_TRIES 100 /* forks that come between opening a file and listing it */
@@ -156,6 +157,7 @@ static kiln_status open_unlisted(const char *path, kn_lock_file **out_file, kiln
         (void)close(fd);
         return status;
     }
+    kn_umask_mend_file(fd, &facts);
     file->fd = fd;
     file->closings = -1;
     file->size = (uint64_t)facts.st_size;
