@@ -11,6 +11,28 @@
 #include <unistd.h>
 
 #include "find.h"
+#include "interpose/room.h"
+
+typedef struct open_call {
+    const char *path;
+    void *library;
+} open_call;
+
+static void open_apart(void *user)
+{
+    open_call *call = (open_call *)user;
+    call->library = dlopen(call->path, RTLD_NOW | RTLD_LOCAL);
+}
+
+void *kn_enter_library(const char *path)
+{
+    open_call call = {.path = path};
+    open_apart(&call);
+    if (call.library == NULL && kn_room_is_short()) {
+        kn_room_run(open_apart, &call);
+    }
+    return call.library;
+}
 
 bool kn_is_disabled(void)
 {
@@ -42,7 +64,7 @@ static void report_lack(const char *path, const char *reason)
     if (report == NULL || report[0] != '/' || length < 0 || (size_t)length >= sizeof(line)) {
         return;
     }
-    const int file = open(report, O_WRONLY | O_APPEND | O_CLOEXEC);
+    const int file = open(report, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
     if (file >= 0) {
         line[length] = '\n';
         const ssize_t written = write(file, line, (size_t)length + 1);
@@ -61,7 +83,7 @@ void *kn_enter_core(const char *function)
         report_lack(KN_CORE, "it is not next to this library");
         return NULL;
     }
-    void *core = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *core = kn_enter_library(path);
     void *entry = core != NULL ? dlsym(core, function) : NULL;
     if (entry == NULL) {
         const char *reason = dlerror();

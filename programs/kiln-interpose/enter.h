@@ -16,4 +16,8 @@ void *kn_enter_core(const char *function);
  * several first callers will do. Threads: any. */
 void kn_enter_caller(const void *_Atomic *first, const void *caller);
 
+/* dlopen(3) of a path, with names that are bound at once and local; also where the program has no
+ * descriptor left. NULL if it cannot be opened. Threads: any. Blocks: disk. */
+void *kn_enter_library(const char *path);
+
 #endif

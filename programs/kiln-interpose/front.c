@@ -60,7 +60,7 @@ static const kn_nvrtc_table *open_real(void)
         if (front.table != NULL && front.table->note_loading != NULL) {
             front.table->note_loading();
         }
-        void *library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL);
+        void *library = kn_enter_library(front.path);
         if (library != NULL) {
             bind_real(library);
             front.opened = true;

@@ -52,7 +52,7 @@ static const kn_hiprtc_table *open_real_hiprtc(void)
 {
     pthread_mutex_lock(&front.lock);
     if (!front.opened && front.path[0] != '\0') {
-        void *library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL);
+        void *library = kn_enter_library(front.path);
         if (library != NULL) {
             bind_hiprtc(library);
             front.opened = true;

@@ -58,7 +58,7 @@ static void bind_release(kn_jitlink_calls *calls, const char *suffix)
 /* See open_real in front.c. */
 static void open_library(void)
 {
-    front.library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL);
+    front.library = kn_enter_library(front.path);
     if (front.library == NULL) {
         return;
     }

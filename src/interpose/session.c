@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <kiln/unstable/admin.h>
 
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "sys/env.h"
 #include "sys/thread.h"
 
@@ -17,7 +19,9 @@ static struct {
     pthread_once_t once;
     kiln_cache *cache;
     kn_header_memo *headers;
-    int report; /* -1: nobody reads one */
+    const char *report_path; /* NULL: nobody reads one */
+    int report;              /* -1: it could not be opened */
+    struct stat report_facts;
 } session = {.once = PTHREAD_ONCE_INIT, .report = -1};
 
 /* The program has not asked for anything: what its user has not asked for either stays unsaid. */
@@ -26,6 +30,37 @@ static void drop_line(void *user, kiln_log_level level, const char *line)
     (void)user;
     (void)level;
     (void)line;
+}
+
+/* A pipe would hold up the program when nobody reads it. */
+static int open_report(struct stat *out_facts)
+{
+    const int file =
+        open(session.report_path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file >= 0 && (fstat(file, out_facts) != 0 || !S_ISREG(out_facts->st_mode))) {
+        (void)close(file);
+        return -1;
+    }
+    return file;
+}
+
+/* The program may have closed the report, and have a file of its own under its number: then it is
+ * opened for this line. */
+static void write_report_line(const kn_strbuf *line)
+{
+    struct stat facts;
+    const bool own = session.report >= 0 && fstat(session.report, &facts) == 0 &&
+                     facts.st_dev == session.report_facts.st_dev &&
+                     facts.st_ino == session.report_facts.st_ino;
+    const int file = own ? session.report : open_report(&facts);
+    if (file >= 0) {
+        /* A report that cannot be written is nobody's failure. */
+        const ssize_t written = write(file, line->data, line->length);
+        (void)written;
+    }
+    if (file >= 0 && !own) {
+        (void)close(file);
+    }
 }
 
 /* A field may hold anything but what ends it. */
@@ -39,7 +74,7 @@ static void append_field(kn_strbuf *line, const char *text)
 
 static void write_line(const kn_session_event *event)
 {
-    if (session.report < 0) {
+    if (session.report_path == NULL) {
         return;
     }
     kn_strbuf line;
@@ -56,9 +91,7 @@ static void write_line(const kn_session_event *event)
     }
     kn_strbuf_append_char(&line, '\n');
     if (kn_strbuf_ok(&line)) {
-        /* A report that cannot be written is nobody's failure. */
-        const ssize_t written = write(session.report, line.data, line.length);
-        (void)written;
+        write_report_line(&line);
     }
     kn_strbuf_deinit(&line);
 }
@@ -93,13 +126,14 @@ static void open_session(void)
     kiln_diag diag = KILN_DIAG_INIT;
     const char *report = kn_env_get("KILN_EXEC_REPORT");
     if (report != NULL && report[0] == '/') {
-        session.report = open(report, O_WRONLY | O_APPEND | O_CLOEXEC);
+        session.report_path = kn_text_copy(report); /* without memory there is no report */
+        session.report = session.report_path != NULL ? open_report(&session.report_facts) : -1;
     }
     if (kiln_cache_create(NULL, &session.cache, &diag) != KILN_OK) {
         kn_log_diag(KILN_LOG_WARN, "opening the cache", &diag);
         session.cache = NULL;
     }
-    if (session.report >= 0) {
+    if (session.report_path != NULL) {
         report_cache(session.cache, &diag);
     }
     kiln_diag_clear(&diag);

@@ -76,8 +76,9 @@ static exit_code run_watched(const cmd_context *context, const exec_options *opt
                              const opt_list *arguments)
 {
     char *path = exec_child_report(context);
-    if (path == NULL) {
-        return EXIT_TROUBLE;
+    if (path == NULL) { /* the program is worth more than its report */
+        return exec_environment_apply(environment) ? exec_child_become(context, arguments)
+                                                   : cmd_no_memory(context);
     }
     exit_code code = EXIT_TROUBLE;
     if (exec_environment_add(environment, "KILN_EXEC_REPORT", path)) {

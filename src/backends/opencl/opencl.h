@@ -98,8 +98,8 @@ kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, con
 kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program, void **out_data,
                                   size_t *out_size, kiln_diag *diag);
 
-/* The names of its kernels as CL_PROGRAM_KERNEL_NAMES gives them; malloc'ed, NULL if they are not
- * to be had. Not for NVIDIA's driver (nvidia.c). */
+/* The names of its kernels as CL_PROGRAM_KERNEL_NAMES gives them; malloc'ed, NULL if the driver
+ * gives none. Not for NVIDIA's driver (nvidia.c). */
 char *kn_opencl_program_names(const kn_opencl_api *api, cl_program program);
 
 /* --- handles.c: the kernels of a program ------------------------------------------------------ */

@@ -13,6 +13,9 @@ t exec --stats -- sh -c 'echo out'
 "$KILN" exec --report report.json -- true
 cat report.json
 t exec --report /no/such/place/report.json -- true
+# K9: where no temporary file can be made the report is in memory.
+TMPDIR=/no/such/place "$KILN" exec --stats -- sh -c 'printf "nvrtc\tdisk\t1000\t5001000\tk.cu\t\n" >>"$KILN_EXEC_REPORT"; exit 3' 2>&1
+echo "[$?]"
 # What other processes write is not trusted to be whole.
 "$KILN" exec --stats -- sh -c 'printf "nvrtc\tdisk\t1000\t5001000\tk.cu\t\nnvrtc\tdisk\tx" >>"$KILN_EXEC_REPORT"' 2>&1
 # Why it can do nothing, by what the libraries wrote or by what this process finds.
