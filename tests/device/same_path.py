@@ -78,7 +78,7 @@ class Tracers:
         reals = re.findall(r"KILN_NVRTC_(1[23])='(.*)'", said)
         self.kernels, self.nvrtc, self.real = built / "libtrace-kernels.so", None, None
         if reals:
-            major, real = max(reals, key=lambda row: int(row[0]))
+            major, real = max(reals, key=lambda row: (row[0] == arguments.nvrtc, int(row[0])))
             self.real = os.path.realpath(real)
             place = root / "traced"
             place.mkdir()
@@ -179,7 +179,7 @@ class Suite:
         home, place = self.root / "home", self.root / "files"
         for folder in (home, place):
             shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
         files = {name: place / name for name in ("trace", "cudnn", "frontend")}
         env = self.environment(home, kiln_home or self.root / "unused", files, kiln_home is not None)
         command = [sys.executable, str(program)]
@@ -290,6 +290,7 @@ def main():
     parser.add_argument("--kiln", default="kiln")
     parser.add_argument("--tracers", type=Path)
     parser.add_argument("--build-tracers", type=Path)
+    parser.add_argument("--nvrtc", choices=("12", "13"), help="the major version to trace; else the newest")
     parser.add_argument("--alone", type=int, default=5, help="runs alone, at most")
     parser.add_argument("--jobs", type=int, default=4, help="programs at a time")
     parser.add_argument("--list", action="store_true")
