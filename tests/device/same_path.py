@@ -78,7 +78,7 @@ class Tracers:
         reals = re.findall(r"KILN_NVRTC_(1[23])='(.*)'", said)
         self.kernels, self.nvrtc, self.real = built / "libtrace-kernels.so", None, None
         if reals:
-            major, real = max(reals, key=lambda row: int(row[0]))
+            major, real = max(reals, key=lambda row: (row[0] == arguments.nvrtc, int(row[0])))
             self.real = os.path.realpath(real)
             place = root / "traced"
             place.mkdir()
@@ -94,9 +94,6 @@ class Tracers:
             env["TRACE_CUPTI"] = self.cupti
         if self.nvrtc:
             env["TRACE_NVRTC_REAL"] = self.real
-            # NVRTC opens its built-ins by name, from where they are.
-            env["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [os.environ.get("LD_LIBRARY_PATH"),
-                                                                   str(Path(self.real).parent)]))
             if under_kiln:
                 env["KILN_NVRTC_LIBRARY"] = str(self.nvrtc)
             else:
@@ -182,7 +179,7 @@ class Suite:
         home, place = self.root / "home", self.root / "files"
         for folder in (home, place):
             shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
         files = {name: place / name for name in ("trace", "cudnn", "frontend")}
         env = self.environment(home, kiln_home or self.root / "unused", files, kiln_home is not None)
         command = [sys.executable, str(program)]
@@ -200,7 +197,8 @@ class Suite:
         errors = done.stderr.splitlines()
         trace.read_lines("exit status", [str(done.returncode)])
         trace.read_lines("results", result_lines(done.stdout, self.root))
-        trace.read_lines("standard error", [plain_line(line, self.root) for line in errors if not is_kilns(line)])
+        trace.read_lines("standard error", [re.sub(r"\d+", "N", plain_line(line, self.root)) for line in errors
+                                            if not is_kilns(line)])
         self.notes += [line for line in errors if is_kilns(line)]
         for part, name in (("cuDNN", "cudnn"), ("cuDNN's frontend", "frontend")):
             text = files[name].read_text(errors="replace") if files[name].exists() else ""
@@ -208,8 +206,10 @@ class Suite:
         rows = files["trace"].read_text(errors="replace").splitlines() if files["trace"].exists() else []
         rows = [row.split("\t") for row in rows]
         trace.read_lines("kernels", ["\t".join(row) for row in rows if row[0] in ("kernel", "graph", "nocupti")])
+        # kiln creates no program of a text that it never has to compile.
+        calls = [row for row in rows if row[0] == "compile" or (row[0] == "create" and row[1:3] != ["text", "0"])]
         for by in ("text", "encrypted", "nobody"):
-            trace.read_lines(f"NVRTC ({by})", [nvrtc_lines(row) for row in rows if row[0] in ("create", "compile") and row[1] == by])
+            trace.read_lines(f"NVRTC ({by})", [nvrtc_lines(row) for row in calls if row[1] == by])
         return trace
 
 
@@ -219,10 +219,20 @@ class Suite:
 AS_SETS = ("NVRTC (text)",)
 
 
+def blur(lines):
+    """Without numbers, for a part that no two runs have alike: results of atomic additions, names of files in PTX."""
+    blurred = Counter()
+    for line, count in lines.items():
+        blurred[re.sub(r"\b[0-9a-f]{8,}\b|\d+", "N", line)] += count
+    return blurred
+
+
 def differences(alone, trace, way, tuned):
     """(part, line, what is wrong) of each line outside of what the runs alone did."""
     for part, lines in trace.parts.items():
         rows = [run.parts[part] for run in alone]
+        if all(row != rows[0] for row in rows[1:]):
+            rows, lines = [blur(row) for row in rows], blur(lines)
         if part in AS_SETS or (tuned and part in ("kernels", "cuDNN", "cuDNN's frontend")):
             rows, lines = [Counter(set(row)) for row in rows], Counter(set(lines))
         fewest, most = rows[0].copy(), rows[0].copy()
@@ -280,6 +290,7 @@ def main():
     parser.add_argument("--kiln", default="kiln")
     parser.add_argument("--tracers", type=Path)
     parser.add_argument("--build-tracers", type=Path)
+    parser.add_argument("--nvrtc", choices=("12", "13"), help="the major version to trace; else the newest")
     parser.add_argument("--alone", type=int, default=5, help="runs alone, at most")
     parser.add_argument("--jobs", type=int, default=4, help="programs at a time")
     parser.add_argument("--list", action="store_true")
