@@ -87,12 +87,19 @@ static bool is_trouble(const char *origin)
     return strcmp(origin, "off") == 0 || strcmp(origin, "read-only") == 0;
 }
 
+static void cut_text(char *out, size_t size, const char *text)
+{
+    const size_t length = strnlen(text, size - 1);
+    memcpy(out, text, length);
+    out[length] = '\0';
+}
+
 static void take_trouble(exec_report *report, char *const fields[FIELDS])
 {
     exec_trouble trouble = {.reads = strcmp(fields[FIELD_ORIGIN], "off") != 0};
-    (void)snprintf(trouble.what, sizeof(trouble.what), "%s", fields[FIELD_WHAT]);
-    (void)snprintf(trouble.object, sizeof(trouble.object), "%s", fields[FIELD_NAME]);
-    (void)snprintf(trouble.reason, sizeof(trouble.reason), "%s", fields[FIELD_REASON]);
+    cut_text(trouble.what, sizeof(trouble.what), fields[FIELD_WHAT]);
+    cut_text(trouble.object, sizeof(trouble.object), fields[FIELD_NAME]);
+    cut_text(trouble.reason, sizeof(trouble.reason), fields[FIELD_REASON]);
     exec_report_add_trouble(report, &trouble);
 }
 
@@ -122,7 +129,7 @@ static void count_door(exec_report *report, const char *what, bool answered)
     }
     if (known == NULL) {
         report->door_count++;
-        (void)snprintf(report->doors[at].what, sizeof(report->doors[at].what), "%s", what);
+        cut_text(report->doors[at].what, sizeof(report->doors[at].what), what);
     }
     report->doors[at].answered += answered;
     report->doors[at].bypassed += !answered;
