@@ -40,9 +40,9 @@ jax_failures() {
 }
 
 for program in triton inductor jax; do
-    step "$program" "$kiln" exec -- "$python" "$programs/$program.py"
+    step "$program" "$kiln" exec -- "$python" "$programs/under_$program.py"
 done
-step jax_unwritable env HOME=/proc XDG_CACHE_HOME=/proc "$kiln" exec -- "$python" "$programs/jax.py"
+step jax_unwritable env HOME=/proc XDG_CACHE_HOME=/proc "$kiln" exec -- "$python" "$programs/under_jax.py"
 step adapters "$python" python/by_hand/adapters.py
 if [ -e "${JAX_TESTS:-}/compilation_cache_test.py" ]; then
     jax_failures "$python" >"$out/jax_alone"
