@@ -18,6 +18,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
     REGEX "examples/CMakeLists.txt$" EXCLUDE PATTERN "twice.sh" EXCLUDE)
 
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/grafana/kiln.json
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/kiln/grafana)
+
 # A system's own package names its prefix; everything else counts from where kiln.pc is.
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
     set(kiln_pc_prefix /usr)

@@ -62,6 +62,16 @@ def update(listed, wanted):
     return read_list()
 
 
+def count_in_docs(wanted):
+    """docs/api.md says how many functions are promised, and how many are not."""
+    sys_count = len(DECLARED.findall("".join(h.read_text() for h in (ROOT / "include/kiln/sys").glob("*.h"))))
+    promised = sum(wanted.values())
+    counts = {"kiln/*.h": promised, "kiln/unstable/*.h": len(wanted) - promised - sys_count, "kiln/sys/*.h": sys_count}
+    text = (ROOT / "docs/api.md").read_text()
+    return [f"docs/api.md: {count} functions are declared in {headers}" for headers, count in counts.items()
+            if not re.search(rf"^\| `{re.escape(headers)}`[^|]*\| {count} \|", text, re.M)]
+
+
 def main():
     build = Path(sys.argv[1])
     bad = []
@@ -78,6 +88,7 @@ def main():
         if (name in wanted) != (name in listed) or wanted[name] != (listed[name] != UNSTABLE):
             bad.append(f"abi/libkiln.symbols: {name}: not as the headers have it "
                        "(scripts/check_symbols.py BUILD --update)")
+    bad += count_in_docs(wanted)
     exported = {}
     for name in names("-D", str(build / "src/libkiln.so")):
         name, _, version = name.partition("@@")

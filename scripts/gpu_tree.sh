@@ -6,8 +6,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 tree=${1:-.gpu}
-cmake -G Ninja -B build-gpu -DCMAKE_BUILD_TYPE=Release -DKILN_TESTS=ON >/dev/null
-ninja -C build-gpu kiln kiln_libexec kiln-probe kiln-nvrtc kiln-shaderc kiln_shared bench_cuda_first_result bench_thousand bench_by_kiln bench_by_hand conformance dropin_opencl dropin_vulkan dropin_opengl dropin_cuda two_devices hard_cases >/dev/null
+mkdir -p build-gpu
+cmake -G Ninja -B build-gpu -DCMAKE_BUILD_TYPE=Release -DKILN_TESTS=ON >build-gpu/log 2>&1 || { tail -n 20 build-gpu/log >&2; exit 1; }
+ninja -C build-gpu kiln kiln_libexec kiln-probe kiln-nvrtc kiln-shaderc kiln_shared bench_cuda_first_result bench_thousand bench_by_kiln bench_by_hand conformance dropin_opencl dropin_vulkan dropin_opengl dropin_cuda two_devices hard_cases >build-gpu/log 2>&1 || { tail -n 20 build-gpu/log >&2; exit 1; }
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/lib" "$tree/libexec/kiln"
 cp build-gpu/programs/kiln/kiln build-gpu/tests/conformance/conformance \
@@ -44,6 +45,7 @@ patchelf --set-rpath "\$ORIGIN/../lib" "$tree/bin/kiln"
 for library in "$tree"/lib/*.so.*; do
     [ -L "$library" ] || patchelf --set-rpath "\$ORIGIN" "$library"
 done
+python3 tests/device/same_path.py --build-tracers "$tree/trace"
 mkdir -p "$tree/programs/kiln"
 ln -s ../../bin/kiln "$tree/programs/kiln/kiln" # where scripts/demo.py looks
 pwd >"$tree/source"

@@ -7,6 +7,7 @@ for what another package of the same process brings. The platform's tag is what 
 libstdc++."""
 import base64
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -46,6 +47,16 @@ def system_library(name):
     sys.exit(f"wheel: {name} is not installed")
 
 
+def places_of(path, native):
+    """Where a file's libraries lie, seen from the file: the helpers, with a copy of their directory, and kiln's own."""
+    found = []
+    for folder in (native / "libexec/kiln", native / "lib"):
+        if any((folder / name).exists() for name in needed(path)):
+            way = os.path.relpath(folder, path.parent)
+            found.append("$ORIGIN" if way == "." else f"$ORIGIN/{way}")
+    return found
+
+
 def graft(native):
     """Copies what is needed and not the system's next to the helpers, until nothing is missing."""
     helpers = native / "libexec/kiln"
@@ -71,8 +82,7 @@ def graft(native):
             run("patchelf", "--replace-needed", name, copy.name, path)
             changed = True
         if changed:
-            up = "../" * len(path.relative_to(native).parts[:-1])
-            run("patchelf", "--set-rpath", f"$ORIGIN/{up}libexec/kiln:$ORIGIN/{up}lib", path)
+            run("patchelf", "--set-rpath", ":".join(places_of(path, native)), path)
     return licences | {"libzstd1", "libxxhash-dev", "nettle-dev", "libssl-dev"}
 
 

@@ -12,13 +12,23 @@
  *    they never see half an entry.
  *  - A cache may be used from many threads. After fork() the child may go on using it.
  *
- *     kiln_recipe *recipe;                          kiln_blob *blob;
- *     kiln_recipe_create("my-engine.spirv", 1, &recipe, &diag);
- *     kiln_recipe_add_text(recipe, "source", text, length, &diag);
- *     kiln_recipe_add_text(recipe, "compiler", version, strlen(version), &diag);
- *     kiln_cache_get_or_compile(cache, recipe, compile, user, &blob, NULL, &diag);
- *     use(kiln_blob_data(blob), kiln_blob_size(blob));
- *     kiln_blob_release(blob);                      kiln_recipe_destroy(recipe);
+ *     kiln_recipe *recipe = NULL;
+ *     kiln_blob *blob = NULL;
+ *     kiln_status status = kiln_recipe_create("my-engine.spirv", 1, &recipe, &diag);
+ *     if (status == KILN_OK) {
+ *         status = kiln_recipe_add_text(recipe, "source", text, length, &diag);
+ *     }
+ *     if (status == KILN_OK) {
+ *         status = kiln_recipe_add_text(recipe, "compiler", version, strlen(version), &diag);
+ *     }
+ *     if (status == KILN_OK) {
+ *         status = kiln_cache_get_or_compile(cache, recipe, compile, user, &blob, NULL, &diag);
+ *     }
+ *     if (status == KILN_OK) {
+ *         use(kiln_blob_data(blob), kiln_blob_size(blob));
+ *     }
+ *     kiln_blob_release(blob);
+ *     kiln_recipe_destroy(recipe);
  */
 #ifndef KILN_CACHE_H
 #define KILN_CACHE_H

@@ -4,8 +4,20 @@
 
 #include <stdbool.h>
 
+/* Whether KILN_DISABLE takes kiln out. */
+bool kn_is_disabled(void);
+
 /* The address of a function of the core's, which is opened; NULL if it cannot be, or if
- * KILN_DISABLE is set. Threads: any. Blocks: disk. */
+ * KILN_DISABLE is set. A core that cannot be opened is a line in $KILN_EXEC_REPORT, and on standard
+ * error where KILN_LOG asks for warnings. Threads: any. Blocks: disk. */
 void *kn_enter_core(const char *function);
+
+/* Notes the code that called first in *first, for which the real library is then looked for. Any of
+ * several first callers will do. Threads: any. */
+void kn_enter_caller(const void *_Atomic *first, const void *caller);
+
+/* dlopen(3) of a path, with names that are bound at once and local; also where the program has no
+ * descriptor left. NULL if it cannot be opened. Threads: any. Blocks: disk. */
+void *kn_enter_library(const char *path);
 
 #endif

@@ -27,12 +27,42 @@ typedef struct search {
 
 /* --- one place -------------------------------------------------------------------------------- */
 
-/* False for this library itself, under whichever name and link. */
+/* Cuts off the last name of a path. */
+static bool cut_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    return slash != NULL;
+}
+
+/* Whether kiln's core lies in the directory `levels` above that of the file. */
+static bool has_core_above(const char *path, int levels)
+{
+    char resolved[PATH_MAX];
+    char core[PATH_MAX + sizeof(KN_CORE)];
+    bool cut = realpath(path, resolved) != NULL;
+    for (int i = 0; cut && i <= levels; i++) {
+        cut = cut_name(resolved);
+    }
+    const int length = snprintf(core, sizeof(core), "%s/" KN_CORE, resolved);
+    return cut && length > 0 && (size_t)length < sizeof(core) && access(core, F_OK) == 0;
+}
+
+bool kn_find_is_shim(const char *path)
+{
+    return has_core_above(path, 0) || has_core_above(path, 1);
+}
+
+/* False for this library itself, under whichever name and link, and for another installation of
+ * kiln's: its build id says nothing of the compiler that it would call. */
 static bool try_file(const search *s, const char *path)
 {
     struct stat facts;
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) &&
-           (facts.st_dev != s->self.st_dev || facts.st_ino != s->self.st_ino);
+           (facts.st_dev != s->self.st_dev || facts.st_ino != s->self.st_ino) &&
+           !has_core_above(path, 2);
 }
 
 static bool try_directory(search *s, const char *directory, size_t length, const char *below)
@@ -403,20 +433,18 @@ bool kn_find_hiprtc(int major, bool inside, const void *caller, char *out_path, 
     return find_library(&s, inside ? "KILN_HIP_LIBRARY" : "KILN_HIPRTC_LIBRARY", caller);
 }
 
-bool kn_find_core(const char *name, char *out_path, size_t size)
+bool kn_find_core(char *out_path, size_t size)
 {
     struct stat facts;
     char path[KN_FIND_PATH];
     if (!find_self(path, sizeof(path), &facts)) {
         return false;
     }
-    for (int i = 0; i < 3; i++) {
-        char *slash = strrchr(path, '/');
-        if (slash == NULL) {
-            return false;
+    for (int levels = 0; levels <= 2 && cut_name(path); levels++) {
+        const int length = snprintf(out_path, size, "%s/" KN_CORE, path);
+        if (length > 0 && (size_t)length < size && access(out_path, R_OK) == 0) {
+            return true;
         }
-        *slash = '\0';
     }
-    return (size_t)snprintf(out_path, size, "%s/%s", path, name) < size &&
-           access(out_path, R_OK) == 0;
+    return false;
 }

@@ -6,8 +6,10 @@
 #include <stddef.h>
 
 #define KN_FIND_PATH 4096
+#define KN_CORE "libkiln-interpose.so"
 
-/* Finds libnvrtc.so.MAJOR as the loader would for the code at `caller`, this library left out:
+/* Finds libnvrtc.so.MAJOR as the loader would for the code at `caller`, this library left out, and
+ * those of other installations of kiln's:
  * $KILN_NVRTC_LIBRARY; one that is mapped already, as a second dlopen(3) would get; the RPATH of
  * the caller and of the program; for a module of a Python package, the NVIDIA wheels next to it;
  * $LD_LIBRARY_PATH; the caller's RUNPATH; $KILN_NVRTC_MAJOR, which `kiln exec` sets; the loader's
@@ -23,7 +25,11 @@ bool kn_find_nvjitlink(int major, const void *caller, char *out_path, size_t siz
  * those below $ROCM_PATH, $HIP_PATH and /opt/rocm. */
 bool kn_find_hiprtc(int major, bool inside, const void *caller, char *out_path, size_t size);
 
-/* The path of a file of kiln's two directories above this library. */
-bool kn_find_core(const char *name, char *out_path, size_t size);
+/* The core, which lies in the directory of this library or program, or one or two above it. False
+ * where it cannot be read. Blocks: disk. */
+bool kn_find_core(char *out_path, size_t size);
+
+/* Whether a program is a ptxas of kiln's, of this installation or another. Blocks: disk. */
+bool kn_find_is_shim(const char *path);
 
 #endif

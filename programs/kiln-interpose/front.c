@@ -3,11 +3,14 @@
  * It is preloaded into every process of a program, so it links libc alone and does nothing before
  * the first call. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "enter.h"
 #include "find.h"
+#include "forward.h"
 #include "interpose/nvrtc_api.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -17,9 +20,10 @@ static struct {
     pthread_once_t chosen;
     pthread_mutex_t lock;
     bool opened;
-    const void *caller;
+    const void *_Atomic caller;
     char path[KN_FIND_PATH];
     kn_nvrtc_table real;
+    kn_forward_fn *encrypted; /* __nvrtcCPEx, which creates a program from an encrypted source */
     kn_nvrtc_real about;
     const kn_nvrtc_table *table;
 } front = {.chosen = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -43,7 +47,7 @@ static void bind_real(void *library)
 #include "interpose/nvrtc_calls.def"
 #undef X
     bind_symbol(library, "nvrtcGetErrorString", &front.real.nvrtcGetErrorString);
-    bind_symbol(library, "__nvrtcCPEx", &front.real.__nvrtcCPEx);
+    bind_symbol(library, "__nvrtcCPEx", &front.encrypted);
 }
 
 /* Opened by its absolute path, so that its name does not find this library. NVIDIA links it with
@@ -53,7 +57,10 @@ static const kn_nvrtc_table *open_real(void)
 {
     pthread_mutex_lock(&front.lock);
     if (!front.opened && front.path[0] != '\0') {
-        void *library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL);
+        if (front.table != NULL && front.table->note_loading != NULL) {
+            front.table->note_loading();
+        }
+        void *library = kn_enter_library(front.path);
         if (library != NULL) {
             bind_real(library);
             front.opened = true;
@@ -77,7 +84,8 @@ static const kn_nvrtc_table *open_core(void)
 
 static void choose_table(void)
 {
-    if (!kn_find_nvrtc(KN_NVRTC_MAJOR, front.caller, front.path, sizeof(front.path))) {
+    if (!kn_find_nvrtc(KN_NVRTC_MAJOR, atomic_load(&front.caller), front.path,
+                       sizeof(front.path))) {
         front.path[0] = '\0';
         return;
     }
@@ -90,9 +98,7 @@ static void choose_table(void)
 
 static const kn_nvrtc_table *use_table(const void *caller)
 {
-    if (front.caller == NULL) {
-        front.caller = caller; /* any of the first callers will do */
-    }
+    kn_enter_caller(&front.caller, caller);
     pthread_once(&front.chosen, choose_table);
     return front.table;
 }
@@ -116,11 +122,14 @@ const char *nvrtcGetErrorString(nvrtcResult result)
     return table != NULL ? table->nvrtcGetErrorString(result) : "NVRTC_ERROR_INTERNAL_ERROR";
 }
 
-EXPORT kn_nvrtc_private_fn __nvrtcCPEx;
-nvrtcResult __nvrtcCPEx(nvrtcProgram program, long a, long b, long c, long d, long e, long f)
+kn_forward_fn *_Atomic kn_forward_real;
+
+kn_forward_fn *kn_forward_find(const void *caller)
 {
-    const kn_nvrtc_table *table = use_table(__builtin_return_address(0));
-    return table != NULL && table->__nvrtcCPEx != NULL
-               ? table->__nvrtcCPEx(program, a, b, c, d, e, f)
-               : lacks_function();
+    const int before = errno;
+    (void)use_table(caller);
+    kn_forward_fn *found = open_real() != NULL ? front.encrypted : NULL;
+    atomic_store(&kn_forward_real, found);
+    errno = before;
+    return found != NULL ? found : (kn_forward_fn *)lacks_function;
 }

@@ -3,6 +3,7 @@
  * core that answers from the cache, or to the real library. See front.c. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static struct {
     pthread_once_t chosen;
     pthread_mutex_t lock;
     bool opened;
-    const void *caller;
+    const void *_Atomic caller;
     char path[KN_FIND_PATH];
     kn_hiprtc_table real;
     kn_hiprtc_real about;
@@ -51,7 +52,7 @@ static const kn_hiprtc_table *open_real_hiprtc(void)
 {
     pthread_mutex_lock(&front.lock);
     if (!front.opened && front.path[0] != '\0') {
-        void *library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL);
+        void *library = kn_enter_library(front.path);
         if (library != NULL) {
             bind_hiprtc(library);
             front.opened = true;
@@ -70,8 +71,8 @@ static void choose_hiprtc_table(void)
         void *object;
         kn_interpose_hiprtc_fn *function;
     } entry = {NULL};
-    if (!kn_find_hiprtc(KN_HIPRTC_MAJOR, KN_HIPRTC_IS_INSIDE != 0, front.caller, front.path,
-                        sizeof(front.path))) {
+    if (!kn_find_hiprtc(KN_HIPRTC_MAJOR, KN_HIPRTC_IS_INSIDE != 0, atomic_load(&front.caller),
+                        front.path, sizeof(front.path))) {
         front.path[0] = '\0';
         return;
     }
@@ -87,9 +88,7 @@ static void choose_hiprtc_table(void)
 
 static const kn_hiprtc_table *use_hiprtc_table(const void *caller)
 {
-    if (front.caller == NULL) {
-        front.caller = caller; /* any of the first callers will do */
-    }
+    kn_enter_caller(&front.caller, caller);
     pthread_once(&front.chosen, choose_hiprtc_table);
     return front.table;
 }

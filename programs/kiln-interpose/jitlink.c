@@ -2,7 +2,9 @@
  * releases, each of which goes to the core that answers from the cache, or to the real library if
  * the core is unavailable or KILN_DISABLE is set. See front.c. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,24 +12,21 @@
 
 #include "enter.h"
 #include "find.h"
+#include "forward.h"
 #include "interpose/jitlink_api.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NO_LIBRARY 6 /* NVJITLINK_ERROR_INTERNAL */
-
-/* The private function takes and gives what is not documented: six words, none of which is looked
- * at. */
-typedef long private_fn(long a, long b, long c, long d, long e, long f);
 
 static struct {
     pthread_once_t chosen;
     pthread_mutex_t lock;
     bool tried;
     void *library;
-    const void *caller;
+    const void *_Atomic caller;
     char path[KN_FIND_PATH];
     kn_jitlink_calls real[KN_JITLINK_RELEASE_COUNT];
-    private_fn *private_function;
+    kn_forward_fn *undocumented; /* __nvJitLinkAPI */
     kn_jitlink_real about;
     const kn_jitlink_table *table;
 } front = {.chosen = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -59,7 +58,7 @@ static void bind_release(kn_jitlink_calls *calls, const char *suffix)
 /* See open_real in front.c. */
 static void open_library(void)
 {
-    front.library = dlopen(front.path, RTLD_NOW | RTLD_LOCAL);
+    front.library = kn_enter_library(front.path);
     if (front.library == NULL) {
         return;
     }
@@ -69,7 +68,7 @@ static void open_library(void)
 #undef X
     bind_link_symbol("nvJitLinkVersion", "", &front.real[KN_JITLINK_PLAIN].version);
     void *found = dlsym(front.library, "__nvJitLinkAPI");
-    memcpy(&front.private_function, &found, sizeof(found));
+    memcpy(&front.undocumented, &found, sizeof(found));
 }
 
 static const kn_jitlink_calls *open_real_link(unsigned release)
@@ -155,7 +154,8 @@ static const kn_jitlink_table *open_link_core(void)
 static void choose_link_table(void)
 {
     front.table = &plain;
-    if (!kn_find_nvjitlink(KN_JITLINK_MAJOR, front.caller, front.path, sizeof(front.path))) {
+    if (!kn_find_nvjitlink(KN_JITLINK_MAJOR, atomic_load(&front.caller), front.path,
+                           sizeof(front.path))) {
         front.path[0] = '\0';
         return;
     }
@@ -166,9 +166,7 @@ static void choose_link_table(void)
 
 static const kn_jitlink_table *use_link_table(const void *caller)
 {
-    if (front.caller == NULL) {
-        front.caller = caller; /* any of the first callers will do */
-    }
+    kn_enter_caller(&front.caller, caller);
     pthread_once(&front.chosen, choose_link_table);
     return front.table;
 }
@@ -238,11 +236,19 @@ nvJitLinkResult nvJitLinkVersion(unsigned *major, unsigned *minor)
     return HERE->version(major, minor);
 }
 
-EXPORT private_fn __nvJitLinkAPI;
-long __nvJitLinkAPI(long a, long b, long c, long d, long e, long f)
+static long lacks_link_function(void)
 {
-    (void)HERE;
-    return open_real_link(KN_JITLINK_PLAIN) != NULL && front.private_function != NULL
-               ? front.private_function(a, b, c, d, e, f)
-               : NO_LIBRARY;
+    return NO_LIBRARY;
+}
+
+kn_forward_fn *_Atomic kn_forward_real;
+
+kn_forward_fn *kn_forward_find(const void *caller)
+{
+    const int before = errno;
+    (void)use_link_table(caller);
+    kn_forward_fn *found = open_real_link(KN_JITLINK_PLAIN) != NULL ? front.undocumented : NULL;
+    atomic_store(&kn_forward_real, found);
+    errno = before;
+    return found != NULL ? found : (kn_forward_fn *)lacks_link_function;
 }

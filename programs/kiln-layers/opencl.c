@@ -6,10 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "kiln-interpose/find.h"
+#include "kiln-interpose/enter.h"
 #include "layers/opencl/api.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -28,17 +27,10 @@ static struct {
 /* LIBEXEC/opencl/1/libkiln-opencl.so and LIBEXEC/libkiln-interpose.so. */
 static void open_layer_core(void)
 {
-    char path[KN_FIND_PATH];
     union {
         void *object;
         kn_interpose_opencl_fn *function;
-    } entry = {NULL};
-    void *core = kn_find_core("libkiln-interpose.so", path, sizeof(path))
-                     ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
-                     : NULL;
-    if (core != NULL) {
-        entry.object = dlsym(core, KN_INTERPOSE_OPENCL);
-    }
+    } entry = {kn_enter_core(KN_INTERPOSE_OPENCL)};
     if (entry.object != NULL) {
         atomic_store(&layer.core, entry.function(&layer.target));
     }
@@ -74,12 +66,6 @@ static const kn_cl_calls *use_core(const char *name)
 
 /* --- what a loader calls ---------------------------------------------------------------------- */
 
-static bool is_layer_disabled(void)
-{
-    const char *value = getenv("KILN_DISABLE");
-    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
-}
-
 EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
                                          size_t *out_size)
 {
@@ -104,7 +90,7 @@ static cl_int init_layer(cl_uint entries, const cl_icd_dispatch *target, cl_uint
 {
     const size_t known = sizeof(layer.target) / sizeof(void *);
     /* A second loader in the process goes on without the layer, whose target is the first's. */
-    if (target == NULL || out_entries == NULL || out_dispatch == NULL || is_layer_disabled() ||
+    if (target == NULL || out_entries == NULL || out_dispatch == NULL || kn_is_disabled() ||
         layer.own.clGetPlatformIDs != NULL) {
         return CL_INVALID_VALUE;
     }

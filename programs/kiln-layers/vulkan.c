@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kiln-interpose/find.h"
+#include "kiln-interpose/enter.h"
 #include "layers/vulkan/api.h"
 
 #include <vulkan/vk_layer.h>
@@ -66,26 +66,17 @@ static struct {
 /* Any other value of KILN_NO_CACHE is the core's to read. */
 static bool is_vulkan_disabled(void)
 {
-    const char *value = getenv("KILN_DISABLE");
     const char *none = getenv("KILN_NO_CACHE");
-    return (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0) ||
-           (none != NULL && strcmp(none, "1") == 0);
+    return kn_is_disabled() || (none != NULL && strcmp(none, "1") == 0);
 }
 
 /* LIBEXEC/vulkan/1/libkiln-vulkan.so and LIBEXEC/libkiln-interpose.so. */
 static void open_vulkan_core(void)
 {
-    char path[KN_FIND_PATH];
     union {
         void *object;
         kn_interpose_vulkan_fn *function;
-    } entry = {NULL};
-    void *core = !is_vulkan_disabled() && kn_find_core("libkiln-interpose.so", path, sizeof(path))
-                     ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
-                     : NULL;
-    if (core != NULL) {
-        entry.object = dlsym(core, KN_INTERPOSE_VULKAN);
-    }
+    } entry = {is_vulkan_disabled() ? NULL : kn_enter_core(KN_INTERPOSE_VULKAN)};
     layer.core = entry.object != NULL ? entry.function() : NULL;
 }
 

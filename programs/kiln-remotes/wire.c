@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -157,18 +158,30 @@ kiln_status wire_connect(const kiln_remote_server *server, uint16_t port, bool t
 
 wire *wire_over(int socket)
 {
+    struct stat facts;
     wire *w = calloc(1, sizeof *w);
     if (w != NULL) {
         w->socket = socket;
+        const bool known = fstat(socket, &facts) == 0;
+        w->device = known ? facts.st_dev : 0;
+        w->inode = known ? facts.st_ino : 0;
     }
     return w;
+}
+
+bool wire_is_whole(const wire *w)
+{
+    struct stat facts;
+    return fstat(w->socket, &facts) == 0 && facts.st_dev == w->device && facts.st_ino == w->inode;
 }
 
 void wire_close(wire *w)
 {
     if (w != NULL) {
         wire_tls_end(w);
-        (void)close(w->socket);
+        if (wire_is_whole(w)) {
+            (void)close(w->socket);
+        }
         free(w);
     }
 }
@@ -179,6 +192,9 @@ kiln_status wire_plain_send(wire *w, const void *data, size_t size, uint64_t dea
                             kiln_remote_call *call)
 {
     const char *at = data;
+    if (!wire_is_whole(w)) {
+        return wire_fail(call, KILN_E_UNAVAILABLE, "the program has closed the connection");
+    }
     while (size > 0) {
         ssize_t sent = send(w->socket, at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent > 0) {
@@ -201,6 +217,9 @@ kiln_status wire_plain_receive(wire *w, void *data, size_t room, size_t *out_siz
                                uint64_t deadline, kiln_remote_call *call)
 {
     *out_size = 0;
+    if (!wire_is_whole(w)) {
+        return wire_fail(call, KILN_E_UNAVAILABLE, "the program has closed the connection");
+    }
     for (;;) {
         kiln_status status = wait_for(w->socket, POLLIN, deadline, call);
         if (status != KILN_OK) {

@@ -2,6 +2,9 @@
 #ifndef KILN_REMOTES_WIRE_SOCKET_H
 #define KILN_REMOTES_WIRE_SOCKET_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "wire.h"
 
 struct ssl_st;
@@ -9,9 +12,15 @@ struct ssl_ctx_st;
 
 struct wire {
     int socket;
+    dev_t device; /* with the next one, what the socket is known by */
+    ino_t inode;
     struct ssl_ctx_st *context;
     struct ssl_st *tls; /* NULL: plain */
 };
+
+/* Whether the descriptor is still the socket: a program that closes all descriptors may have a file
+ * of its own under that number, which nothing must be written to. */
+bool wire_is_whole(const wire *w);
 
 /* Over a socket that is connected, and is taken over when that works. NULL: no memory. */
 wire *wire_over(int socket);

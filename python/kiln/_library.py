@@ -41,6 +41,7 @@ QUICK: dict[str, tuple[Any, list[Any]]] = {
     "kiln_recipe_add_bytes": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t, _DIAG]),
     "kiln_recipe_add_u64": (c_int, [c_void_p, c_char_p, c_uint64, _DIAG]),
     "kiln_recipe_set_target": (c_int, [c_void_p, c_char_p, _DIAG]),
+    "kiln_recipe_set_native": (c_int, [c_void_p, _DIAG]),
     "kiln_recipe_key": (s.Key, [c_void_p]),
     "kiln_recipe_text": (c_char_p, [c_void_p]),
     "kiln_blob_release": (None, [c_void_p]),

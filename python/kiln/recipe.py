@@ -167,6 +167,21 @@ class Recipe:
         self._add(name, value, s.Diag())
         return self
 
+    def set_native(self) -> Recipe:
+        """Says that the entries run on the host (libraries, pickles).
+
+        They are then taken from a remote only with a trusted signature, or where its URL says ``unsigned-native``. The
+        key changes: it adds the field ``device.code``. May change with 0.2.
+
+        Returns
+        -------
+        Recipe
+            This one.
+        """
+        diag = s.Diag()
+        check(lib.kiln_recipe_set_native(self._pointer, ctypes.byref(diag)), diag)
+        return self
+
     def _add(self, name: str, value: Field, diag: s.Diag) -> None:
         try:
             if isinstance(value, (list, tuple, str)):

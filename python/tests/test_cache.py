@@ -46,6 +46,13 @@ with kiln.Cache(sys.argv[1]) as cache:
     assert python(program, cache.root).split() == ["disk", "A", "facts"]
 
 
+def test_a_native_recipe_says_so_in_its_text() -> None:
+    """store/remote/trust.c refuses it unsigned: test_trust.c."""
+    native = recipe(source="a").set_native()
+    assert native.text == recipe(source="a").text + 'device.code text "processor"\n'
+    assert native.key != recipe(source="a").key
+
+
 def test_facts_come_with_a_hit(cache: kiln.Cache) -> None:
     cache.get_or_compile(recipe(source="a"), lambda: (b"A", b"kernel a"))
     found = cache.get(recipe(source="a"))

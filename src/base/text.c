@@ -127,6 +127,14 @@ bool kn_text_ends(const char *text, const char *suffix)
            memcmp(text + length - suffix_length, suffix, suffix_length) == 0;
 }
 
+bool kn_text_has_outer_blanks(const char *text)
+{
+    static const char blanks[] = " \t\n\v\f\r";
+    const size_t length = strlen(text);
+    return length > 0 &&
+           (strchr(blanks, text[0]) != NULL || strchr(blanks, text[length - 1]) != NULL);
+}
+
 /* Reads the decimal number at the start of `text`; NULL if there is none or it is too large. */
 static const char *read_u64(const char *text, uint64_t *out_value)
 {

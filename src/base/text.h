@@ -24,6 +24,8 @@ void kn_text_flatten(char *line);
 
 bool kn_text_starts(const char *text, const char *prefix);
 bool kn_text_ends(const char *text, const char *suffix);
+/* Whether it begins or ends with white space, which compilers take off a directory's name. */
+bool kn_text_has_outer_blanks(const char *text);
 
 /* The edit distance of two words; SIZE_MAX for one of more than 32 bytes. */
 size_t kn_text_distance(const char *a, const char *b);

@@ -138,11 +138,16 @@ static kept_program *find_cheapest(const kept_list *list, bool repeats, bool lar
 static void read_at_end(kept_list *list, kiln_cache *cache, kept_program *kept)
 {
     kiln_diag diag = KILN_DIAG_INIT;
+    kn_cache_work work;
     const uint64_t start = kn_clock_now();
     mark_stored(list, &kept->key); /* one that fails is not tried again */
+    if (!kn_cache_work_begin(cache, &kept->key, "an OpenCL program", &work)) {
+        return;
+    }
     if (store_binary(cache, kept, &diag) != KILN_OK) {
         kn_log_diag(KILN_LOG_INFO, "reading an OpenCL binary at the end", &diag);
     }
+    kn_cache_work_end(cache, &work);
     kn_opencl_budget_spend(kept->cost, kn_clock_now() - start);
     if (kept->large) {
         kn_opencl_worth_note(cache, kept->recipe, 0); /* if it is lost, the count begins again */

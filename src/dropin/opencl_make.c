@@ -216,7 +216,10 @@ kiln_status kn_opencl_make_unit(const kn_opencl_request *request, cl_program *ou
 static kiln_status read_one(const kn_opencl_site *site, bool is_pocl, cl_program program,
                             void **out_data, size_t *out_size, kiln_diag *diag)
 {
-    kiln_status status = kn_opencl_read_binary(site, program, out_data, out_size, diag);
+    kiln_status status = is_pocl ? kn_pocl_check_names(site->api, program, diag) : KILN_OK;
+    if (status == KILN_OK) {
+        status = kn_opencl_read_binary(site, program, out_data, out_size, diag);
+    }
     if (status == KILN_OK && *out_size == 0) {
         status = KILN_MISS;
     } else if (status == KILN_OK && is_pocl && !kn_pocl_binary_is_sound(*out_data, *out_size)) {

@@ -8,6 +8,7 @@
 #include "backends/opencl/options.h"
 #include "backends/opencl/status.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "core/runtime/target.h"
 #include "headers/include_scan.h"
@@ -15,8 +16,6 @@
 
 static const char building[] = "building an OpenCL program"; /* what fails without memory */
 
-#define STAGE "opencl.program"
-#define STAGE_MANY "opencl.programs" /* linked of units, or for several devices */
 #define STAGE_REVISION 1u
 #define SYSTEM_DIRS_MAX 8
 
@@ -384,7 +383,8 @@ static kiln_status make_key(kn_opencl_request *request, kiln_diag *diag)
     const kn_opencl_wish *wish = request->wish;
     const bool many = wish->link || wish->device_count > 1;
     kiln_status status =
-        kiln_recipe_create(many ? STAGE_MANY : STAGE, STAGE_REVISION, &request->recipe, diag);
+        kiln_recipe_create(many ? kn_stage_opencl_programs : kn_stage_opencl_program,
+                           STAGE_REVISION, &request->recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(request->recipe, request->unit.info.target, diag);
     }

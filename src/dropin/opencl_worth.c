@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "dropin/opencl_budget.h"
 #include "key/recipe.h"
@@ -46,25 +47,9 @@ static kn_module_choice choose_code(void *user, const char *path)
     return KN_MODULE_NO;
 }
 
-static char *kernel_names(const kn_opencl_api *api, cl_program program)
-{
-    size_t size = 0;
-    if (api->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) != CL_SUCCESS ||
-        size == 0) {
-        return NULL;
-    }
-    char *names = calloc(1, size + 1);
-    if (names != NULL &&
-        api->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, size, names, NULL) != CL_SUCCESS) {
-        free(names);
-        names = NULL;
-    }
-    return names;
-}
-
 uint64_t kn_opencl_worth_cost(const kn_opencl_api *api, cl_program program, size_t kernels)
 {
-    char *names = kernel_names(api, program);
+    char *names = kn_opencl_program_names(api, program);
     launched_search search = {.names = names};
     const bool known = names != NULL && kn_module_select(choose_code, NULL, &search);
     free(names);
@@ -83,7 +68,7 @@ static kiln_recipe *create_note(const kiln_recipe *recipe)
     char text[KILN_KEY_TEXT_SIZE];
     kiln_recipe *note = NULL;
     kiln_key_format(&key, text);
-    kiln_status status = kiln_recipe_create("kiln.unread", NOTE_VERSION, &note, NULL);
+    kiln_status status = kiln_recipe_create(kn_stage_kiln_unread, NOTE_VERSION, &note, NULL);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(note, kn_recipe_target(recipe), NULL);
     }

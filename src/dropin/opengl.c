@@ -8,6 +8,7 @@
 #include "backends/opengl/api.h"
 #include "base/checked.h"
 #include "base/log.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "core/runtime/target.h"
 #include "headers/include_scan.h"
@@ -140,7 +141,7 @@ static kiln_status make_recipe(request *r, kiln_diag *diag)
 {
     kn_identity_sink sink;
     char *modules = NULL;
-    kiln_status status = kiln_recipe_create("opengl.linked", 1, &r->recipe, diag);
+    kiln_status status = kiln_recipe_create(kn_stage_opengl_linked, 1, &r->recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(r->recipe, r->facts.es ? "opengl-es" : "opengl", diag);
     }

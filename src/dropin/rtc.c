@@ -1,7 +1,6 @@
 /* See rtc.h. The backend is opened without its driver. */
 #include "dropin/rtc.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,14 +56,6 @@ static const char *value_of(const kn_rtc_request *request, size_t *index, const 
     return value;
 }
 
-/* The compilers take blanks off where kiln would take them for part of a directory's name. */
-static bool has_odd_blanks(const char *value)
-{
-    const size_t length = strlen(value);
-    return length == 0 || isspace((unsigned char)value[0]) ||
-           isspace((unsigned char)value[length - 1]);
-}
-
 static kiln_status parse_options(const kn_rtc_kind *kind, const kn_rtc_request *request,
                                  parsed_options *out, kiln_diag *diag)
 {
@@ -78,8 +69,8 @@ static kiln_status parse_options(const kn_rtc_kind *kind, const kn_rtc_request *
         const char *value = NULL;
         if ((value = value_of(request, &i, &kind->arch)) != NULL) {
             kn_text_put(out->arch, sizeof(out->arch), value);
-        } else if ((value = value_of(request, &i, &kind->include)) != NULL &&
-                   !has_odd_blanks(value)) {
+        } else if ((value = value_of(request, &i, &kind->include)) != NULL && value[0] != '\0' &&
+                   !kn_text_has_outer_blanks(value)) {
             out->folders[out->folder_count++] = value;
         } else {
             for (size_t j = first; j <= i; j++) {

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "dropin/vulkan_data.h"
 #include "sized/sized.h"
 #include "sys/clock.h"
@@ -124,7 +125,8 @@ typedef struct pipelines_call {
     size_t count;
     const VkComputePipelineCreateInfo *infos;
     VkPipeline *out;
-    bool made; /* the compile callback ran: `out` is filled */
+    bool made;   /* the compile callback ran: `out` is filled */
+    bool barred; /* what is stored must not be loaded */
 } pipelines_call;
 
 /* Not all that makes a pipeline is in the key: the flags and pNext of the stage and the layout are
@@ -197,7 +199,7 @@ static kiln_status compile_pipelines(void *user, kiln_blob **out_blob, kiln_diag
 }
 
 /* Pipelines with the help of stored data; what the driver had to add is stored in its place. */
-static kiln_status create_from(const pipelines_call *call, const kiln_blob *blob, kiln_diag *diag)
+static kiln_status create_from(pipelines_call *call, const kiln_blob *blob, kiln_diag *diag)
 {
     request *r = call->r;
     VkPipelineCache cache = VK_NULL_HANDLE;
@@ -211,6 +213,7 @@ static kiln_status create_from(const pipelines_call *call, const kiln_blob *blob
     kn_vulkan_load_end(&r->site, &load);
     if (status == KILN_E_REJECTED) {
         kn_vulkan_load_refused(&r->site, &load);
+        call->barred = load.barred;
     }
     if (status == KILN_OK && r->site.get_data(r->site.device, cache, &size, NULL) == VK_SUCCESS &&
         size > kiln_blob_size(blob)) {
@@ -229,27 +232,45 @@ static kiln_status create_from(const pipelines_call *call, const kiln_blob *blob
     return status;
 }
 
-static kiln_status get_pipelines(pipelines_call *call, kiln_diag *diag)
+/* With what is stored, or made and stored. */
+static kiln_status find_or_make(pipelines_call *call, kiln_diag *diag)
 {
     const request *r = call->r;
     kiln_blob *blob = NULL;
-    const uint64_t start = kn_clock_now();
     kiln_status status = kiln_cache_get_or_compile(r->site.cache, r->recipe, compile_pipelines,
                                                    call, &blob, NULL, diag);
     if (status == KILN_OK && !call->made) {
         status = create_from(call, blob, diag);
-        if (status == KILN_E_REJECTED) {
-            kiln_diag_clear(diag);
-            kiln_blob_release(blob);
-            blob = NULL;
-            status = kiln_cache_get_or_compile(r->site.cache, r->recipe, compile_pipelines, call,
-                                               &blob, NULL, diag);
-            if (status == KILN_OK && !call->made) {
-                status = create_from(call, blob, diag);
-            }
-        }
     }
     kiln_blob_release(blob);
+    return status;
+}
+
+/* What is stored stays where it must not be loaded, and this takes its place. */
+static kiln_status make_past_barred(pipelines_call *call, kiln_diag *diag)
+{
+    const request *r = call->r;
+    kiln_blob *blob = NULL;
+    const uint64_t start = kn_clock_now();
+    const kiln_status status = compile_pipelines(call, &blob, diag);
+    kn_cache_count(r->site.cache, KN_COUNT_compiles, 1);
+    if (status == KILN_OK) {
+        /* The store logs its own errors. */
+        kn_ignore(kiln_cache_put(r->site.cache, r->recipe, blob, kn_clock_now() - start, NULL));
+    }
+    kiln_blob_release(blob);
+    return status;
+}
+
+static kiln_status get_pipelines(pipelines_call *call, kiln_diag *diag)
+{
+    const request *r = call->r;
+    const uint64_t start = kn_clock_now();
+    kiln_status status = find_or_make(call, diag);
+    if (status == KILN_E_REJECTED) {
+        kiln_diag_clear(diag);
+        status = call->barred ? make_past_barred(call, diag) : find_or_make(call, diag);
+    }
     if (status == KILN_E_CANCELLED || status == KILN_E_REJECTED) {
         kiln_diag_clear(diag);
         status = call->made ? KILN_OK : create_with_cache(call, VK_NULL_HANDLE, diag);
@@ -272,7 +293,7 @@ kiln_status kiln_vulkan_create_compute_pipelines(kiln_cache *cache,
                              "%zu pipelines, or a list is missing", count);
     }
     memset(out_pipelines, 0, count * sizeof(VkPipeline));
-    kiln_status status = request_init(&r, cache, device, "vulkan.pipelines", diag);
+    kiln_status status = request_init(&r, cache, device, kn_stage_vulkan_pipelines, diag);
     if (status != KILN_OK) {
         return status;
     }
@@ -295,7 +316,7 @@ static kiln_status named_request(request *r, kiln_cache *cache, const kiln_vulka
         return kiln_diag_set(diag, KILN_E_INVALID, "name it after your program", "a pipeline cache",
                              "it has no name");
     }
-    kiln_status status = request_init(r, cache, device, "vulkan.pipeline-cache", diag);
+    kiln_status status = request_init(r, cache, device, kn_stage_vulkan_pipeline_cache, diag);
     if (status != KILN_OK) {
         return status;
     }

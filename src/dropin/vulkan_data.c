@@ -143,8 +143,8 @@ void kn_vulkan_load_refused(const kn_vulkan_site *site, const kn_vulkan_load *lo
     if (!load->barred) {
         kn_cache_count_rejected(site->cache);
         kn_log(KILN_LOG_WARN, "Vulkan: the driver refused cached pipeline data; it is made again");
+        kn_ignore(kiln_cache_remove(site->cache, &load->key, NULL)); /* the new one replaces it */
     }
-    kn_ignore(kiln_cache_remove(site->cache, &load->key, NULL)); /* a new one replaces it anyway */
 }
 
 /* --- saving ----------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "sys/clock.h"
+#include "sys/process.h"
 
 void kn_pulse_init(kn_pulse *pulse)
 {
@@ -15,11 +16,6 @@ void kn_pulse_init(kn_pulse *pulse)
 
 void kn_pulse_deinit(kn_pulse *pulse)
 {
-    kn_mutex_lock(&pulse->mutex);
-    pulse->stop = true;
-    kn_cond_signal(&pulse->changed);
-    kn_mutex_unlock(&pulse->mutex);
-    kn_thread_join(pulse->thread);
     kn_cond_deinit(&pulse->changed);
     kn_mutex_deinit(&pulse->mutex);
 }
@@ -39,35 +35,48 @@ static void beat_until_idle(void *user)
 {
     kn_pulse *pulse = user;
     kn_mutex_lock(&pulse->mutex);
-    while (!pulse->stop && pulse->first != NULL) {
+    while (!pulse->stops) {
         const uint64_t due = kn_clock_now() + KN_PULSE_BEAT_NS;
-        while (!pulse->stop && kn_cond_wait_until(&pulse->changed, &pulse->mutex, due)) {
+        while (!pulse->stops && kn_cond_wait_until(&pulse->changed, &pulse->mutex, due)) {
         }
         for (kn_pulse_beat *beat = pulse->first; beat != NULL; beat = beat->next) {
             beat_once(beat);
         }
     }
-    pulse->ended = true;
     kn_mutex_unlock(&pulse->mutex);
+}
+
+/* With the mutex held, which the thread needs to end: who adds a beat meanwhile waits. */
+static void end_thread(kn_pulse *pulse)
+{
+    kn_thread *thread = pulse->thread;
+    pulse->stops = true;
+    kn_cond_broadcast(&pulse->changed);
+    kn_mutex_unlock(&pulse->mutex);
+    kn_thread_join(thread);
+    kn_mutex_lock(&pulse->mutex);
+    pulse->thread = NULL;
+    pulse->stops = false;
+    kn_cond_broadcast(&pulse->changed);
 }
 
 void kn_pulse_add(kn_pulse *pulse, kn_pulse_beat *beat, kn_lock_file *lock, uint64_t offset)
 {
     kn_mutex_lock(&pulse->mutex);
+    while (pulse->stops) {
+        kn_cond_wait(&pulse->changed, &pulse->mutex);
+    }
     *beat = (kn_pulse_beat){
         .next = pulse->first, .link = &pulse->first, .lock = lock, .offset = offset};
     if (beat->next != NULL) {
         beat->next->link = &beat->next;
     }
     pulse->first = beat;
-    if (pulse->ended) { /* it takes the mutex no more */
-        kn_thread_join(pulse->thread);
-        pulse->thread = NULL;
-        pulse->ended = false;
-    }
-    if (pulse->thread == NULL &&
-        kn_thread_start(beat_until_idle, pulse, &pulse->thread, NULL) != KILN_OK) {
-        pulse->thread = NULL;
+    if (pulse->thread == NULL) {
+        pulse->process = kn_process_id();
+        if (kn_thread_start(beat_until_idle, pulse, &pulse->thread, NULL) != KILN_OK) {
+            pulse->thread = NULL;
+        }
     }
     kn_mutex_unlock(&pulse->mutex);
 }
@@ -83,6 +92,9 @@ void kn_pulse_remove(kn_pulse *pulse, kn_pulse_beat *beat)
         beat->link = NULL;
         if (beat->taken) {
             kn_lock_drop(beat->lock, beat->offset);
+        }
+        if (pulse->first == NULL && pulse->thread != NULL && pulse->process == kn_process_id()) {
+            end_thread(pulse);
         }
     }
     kn_mutex_unlock(&pulse->mutex);

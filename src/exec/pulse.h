@@ -3,8 +3,10 @@
  * inherited the lock and does not know it. The system frees the locks of the dead; of the living it
  * says nothing.
  *
- * The beats are a thread's of its own, started with the first lock and gone soon after the last, so
- * that they go on while the holder computes. Without memory for a thread there is no pulse. */
+ * The beats are a thread's of its own, started with the first lock, so that they go on while the
+ * holder computes. It is joined when the last lock is released: a program with one thread may do
+ * what one with two may not, such as entering a user namespace. Without memory for a thread there
+ * is no pulse. */
 #ifndef KILN_EXEC_PULSE_H
 #define KILN_EXEC_PULSE_H
 
@@ -28,8 +30,8 @@ typedef struct kn_pulse {
     kn_mutex mutex; /* guards what follows, and the beats */
     kn_cond changed;
     kn_thread *thread; /* NULL: not started */
-    bool ended;        /* the thread has nothing to do any more */
-    bool stop;
+    uint64_t process;  /* that started it: after a fork the child has none */
+    bool stops;        /* it is to end, and is waited for */
     kn_pulse_beat *first;
 } kn_pulse;
 
@@ -38,6 +40,7 @@ void kn_pulse_init(kn_pulse *pulse);
 void kn_pulse_deinit(kn_pulse *pulse);
 /* `offset` is the byte that beats in `lock`. */
 void kn_pulse_add(kn_pulse *pulse, kn_pulse_beat *beat, kn_lock_file *lock, uint64_t offset);
+/* Waits for the thread's end where it is the last one. */
 void kn_pulse_remove(kn_pulse *pulse, kn_pulse_beat *beat);
 
 /* --- looking at another's --------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/diag.h"
 #include "base/log.h"
+#include "base/stages.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "headers/closure_state.h"
@@ -79,9 +80,9 @@ static void keep_list(closure *c)
 static kiln_status need_list_recipe(closure *c, bool shared, kiln_diag *diag)
 {
     kiln_recipe **recipe = shared ? &c->shared : &c->recipe;
-    return *recipe != NULL
-               ? KILN_OK
-               : make_list_recipe(c, shared ? "headers" : "kiln.manifest", recipe, diag);
+    return *recipe != NULL ? KILN_OK
+                           : make_list_recipe(c, shared ? kn_stage_headers : kn_stage_kiln_manifest,
+                                              recipe, diag);
 }
 
 static kiln_status get_list(closure *c, kiln_blob **out_blob, kiln_diag *diag)

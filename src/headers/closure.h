@@ -125,6 +125,9 @@ kiln_status kn_closure_settle(kn_closure *closure);
 bool kn_closure_names_matter(const kn_closure *closure);
 /* Whether the source itself or an option mentions it; a header's own __FILE__ is the header's. */
 bool kn_closure_source_names(const kn_closure *closure);
+/* Whether an include or a __has_include of the source or of a header in a file may ask for exactly
+ * this name. To NVRTC the source itself is a header of its own name. */
+bool kn_closure_asks_for(const kn_closure *closure, const char *name);
 
 /* Adds one "header" field for each file (name as written, SHA-256) in the order in which they are
  * reached, those of system dirs left out, and an "includes" field that fixes which include reaches

@@ -99,6 +99,25 @@ static const char *find_word(const kiln_source *source)
     return why;
 }
 
+static void note_options(const kiln_source *source, kn_pieces *pieces)
+{
+    for (size_t i = 0; i < source->define_count; i++) {
+        const char *value = source->defines[i].value;
+        kn_pieces_note_text(pieces, kn_span_of_text(source->defines[i].name));
+        kn_pieces_note_text(pieces, kn_span_of_text(value != NULL ? value : ""));
+    }
+    for (size_t i = 0; i < source->option_count; i++) {
+        kn_pieces_note_text(pieces, kn_span_of_text(source->options[i]));
+    }
+}
+
+const char *kn_closure_settle_pieces(const kiln_source *source, kn_pieces *pieces, bool *out_names)
+{
+    note_options(source, pieces);
+    *out_names = *out_names || kn_pieces_name_file(pieces);
+    return kn_pieces_stop(pieces);
+}
+
 void kn_closure_glance_options(const kiln_source *source, bool *out_names, char *reason,
                                size_t reason_size)
 {
@@ -131,16 +150,22 @@ kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, boo
                               char *reason, size_t reason_size)
 {
     kn_scan_stop stop;
-    const kn_scan_macros macros = {.computed = glance_computed};
+    kn_pieces pieces = {.joined = false};
+    const kn_scan_macros macros = {.computed = glance_computed, .pieces = &pieces};
     *out_includes = false;
     kiln_status status = kn_include_scan_macros(kn_span_of(source->text, source->length),
                                                 kn_closure_raw_strings(source), note_any, &macros,
                                                 out_includes, &stop);
     *out_names = stop.names;
+    const char *why = kn_closure_settle_pieces(source, &pieces, out_names);
+    stop.why = stop.why != NULL ? stop.why : why;
     if (status == KILN_OK && stop.why != NULL) {
-        kn_text_putf(reason, reason_size, "%s:%zu: %s",
-                     source->name != NULL ? kn_path_name(source->name) : "source", stop.line,
-                     stop.why);
+        const char *name = source->name != NULL ? kn_path_name(source->name) : "source";
+        if (stop.line > 0) {
+            kn_text_putf(reason, reason_size, "%s:%zu: %s", name, stop.line, stop.why);
+        } else {
+            kn_text_putf(reason, reason_size, "%s: %s", name, stop.why);
+        }
     }
     return status;
 }

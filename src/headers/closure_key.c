@@ -23,6 +23,19 @@ bool kn_closure_source_names(const kn_closure *view)
     return ((const closure *)view)->has_names;
 }
 
+bool kn_closure_asks_for(const kn_closure *view, const char *name)
+{
+    const kn_header_list *list = &((const closure *)view)->list;
+    bool asks = false;
+    for (size_t i = 0; i < list->header_count && !asks; i++) {
+        asks = strcmp(kn_header_list_name(list, list->headers[i].written), name) == 0;
+    }
+    for (size_t i = 0; i < list->absent_count && !asks; i++) {
+        asks = kn_text_ends(kn_header_list_name(list, list->absent[i].name), name);
+    }
+    return asks;
+}
+
 /* A directory as the compiler spells it, or, where code has names without directories, which other
  * directory it lies in: of two that both fit, the compiler takes one off. */
 static void append_dir(const closure *c, size_t index, kn_strbuf *line)

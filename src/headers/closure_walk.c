@@ -40,6 +40,7 @@ typedef struct walk {
     kn_strbuf edges;
     kn_strbuf key, normal_key, scratch;
     size_t bytes;
+    kn_pieces pieces;
     kn_computed computed;
     kn_computed_include *at; /* being followed */
     const node *from;        /* whose text is being scanned; NULL: the source */
@@ -459,10 +460,16 @@ static kiln_status follow_computed(walk *w, bool *out_any)
     return status;
 }
 
-/* With every definition known: whether each computed include is. */
-static kiln_status settle_computed(walk *w)
+/* With every text scanned: whether each computed include is known, and whether the texts have the
+ * pieces of something that none of them says. */
+static kiln_status settle_walk(walk *w)
 {
     char why[200];
+    const char *pieces = kn_closure_settle_pieces(w->source, &w->pieces, &w->list->names_seen);
+    if (pieces != NULL) {
+        w->from = NULL;
+        return refuse_walk(w, ": %s", pieces);
+    }
     for (const kn_computed_include *at = w->computed.first; at != NULL; at = at->following) {
         if (kn_computed_explain(at, why, sizeof why)) {
             w->from = at->from;
@@ -479,14 +486,13 @@ static kiln_status scan_text(walk *w, kn_span text)
         .define = note_definition,
         .undefine = note_undefinition,
         .computed = walk_computed,
+        .pieces = &w->pieces,
     };
     kiln_status status = kn_include_scan_macros(text, kn_closure_raw_strings(w->source),
                                                 visit_include, &macros, w, &stop);
     w->list->names_seen = w->list->names_seen || stop.names;
-    if (status == KILN_OK && stop.why != NULL) {
-        return refuse_walk(w, ":%zu: %s", stop.line, stop.why);
-    }
-    return status;
+    return status == KILN_OK && stop.why != NULL ? refuse_walk(w, ":%zu: %s", stop.line, stop.why)
+                                                 : status;
 }
 
 static kiln_status expand_node(walk *w, const node *at)
@@ -533,7 +539,7 @@ static kiln_status expand_all(walk *w)
             status = follow_computed(w, &more);
         }
     }
-    return status == KILN_OK ? settle_computed(w) : status;
+    return status == KILN_OK ? settle_walk(w) : status;
 }
 
 static kiln_status visit_implied(walk *w)

@@ -8,6 +8,7 @@
 
 #include "headers/header_list.h"
 #include "headers/include_path.h"
+#include "headers/pieces.h"
 
 /* Fills an initialised header list (all but recorded_ns). If the source or a header cannot be
  * followed, `reason` gets the text that says why, and the header list is of no use. KILN_E_NOMEM.
@@ -25,6 +26,9 @@ kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, boo
 /* The same of what stands next to the text, its definitions and options. */
 void kn_closure_glance_options(const kiln_source *source, bool *out_names, char *reason,
                                size_t reason_size);
+/* Of all texts of a source, with its definitions and options: why what they hold in pieces cannot
+ * be followed, or NULL. Sets *out_names where they may mention the name of a file. */
+const char *kn_closure_settle_pieces(const kiln_source *source, kn_pieces *pieces, bool *out_names);
 /* Whether the text may name a file, by a search for the word: it is not read. */
 bool kn_closure_may_include(const kiln_source *source);
 

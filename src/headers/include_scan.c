@@ -34,16 +34,31 @@ static const char *find_in_text(kn_span text, const char *what)
 
 /* --- comments and literals -------------------------------------------------------------------- */
 
-/* An assembler reads files by itself: .incbin "x", .include "x". */
-static void check_assembly(scanner *s, const char *from)
+static kn_pieces *pieces_of(scanner *s)
 {
-    kn_span text = kn_span_of(from, (size_t)(s->p - from));
-    if (memchr(text.data, '.', text.length) == NULL) {
-        return;
+    return s->macros != NULL ? s->macros->pieces : NULL;
+}
+
+/* Whether there are but blanks and comments between the last string literal and this one. */
+static bool follows_literal(const scanner *s, const char *from)
+{
+    const char *p = s->literal_end;
+    while (p != NULL && p < from &&
+           (is_blank((unsigned char)*p) || is_newline((unsigned char)*p))) {
+        p++;
     }
-    if (find_in_text(text, ".incbin") != NULL || find_in_text(text, ".include ") != NULL ||
-        find_in_text(text, ".include\t") != NULL || find_in_text(text, ".include\\") != NULL) {
-        stop_scan(s, "assembler text that reads a file");
+    return p != NULL && (p == from || *p == '/' || *p == '\\');
+}
+
+/* An assembler reads files by itself: .incbin "x", .include "x". */
+static void check_assembly(scanner *s, const char *from, bool raw)
+{
+    const bool goes_on = follows_literal(s, from);
+    const char *why = kn_assembly_read(&s->assembly, pieces_of(s),
+                                       kn_span_of(from, (size_t)(s->p - from)), raw, goes_on);
+    s->literal_end = s->p;
+    if (why != NULL) {
+        stop_scan(s, why);
     }
 }
 
@@ -66,7 +81,7 @@ static void skip_literal(scanner *s)
         s->p++;
     }
     if (quote == '"') {
-        check_assembly(s, from);
+        check_assembly(s, from, false);
     }
 }
 
@@ -104,7 +119,7 @@ static void skip_raw_string(scanner *s)
         return;
     }
     s->p = end;
-    check_assembly(s, from);
+    check_assembly(s, from, true);
 }
 
 static void skip_number(scanner *s)
@@ -178,7 +193,23 @@ static bool wraps_probe(const char *word, size_t length)
     return length > size && memcmp(word + length - size, ending, size) == 0;
 }
 
-static void read_probe(scanner *s, bool next_one)
+/* After the operator's name, which no parenthesis follows: whether a macro gets it, to ask with it.
+ * `defined` only asks for the name. */
+static bool is_handed_on(scanner *s, const char *word)
+{
+    static const char asks[] = "defined";
+    const size_t size = sizeof asks - 1;
+    const int c = skip_blanks(s);
+    const char *p = word;
+    while (p > s->start && (is_blank((unsigned char)p[-1]) || p[-1] == '(')) {
+        p--;
+    }
+    return (c == ',' || c == ')') &&
+           ((size_t)(p - s->start) < size || memcmp(p - size, asks, size) != 0);
+}
+
+/* After the operator's name, which begins at `word`. */
+static void read_probe(scanner *s, const char *word, bool next_one)
 {
     if (skip_blanks(s) == '(') {
         s->p++;
@@ -192,7 +223,7 @@ static void read_probe(scanner *s, bool next_one)
             return;
         }
         read_name(s, next_one, true);
-    } else if (s->in_define) {
+    } else if (s->in_define || is_handed_on(s, word)) {
         stop_scan(s, "computed __has_include");
     }
 }
@@ -210,6 +241,9 @@ static void scan_definition(scanner *s, bool is_define, bool changes)
     }
     read_word(s, word);
     if (is_define && wraps_probe(word, strlen(word)) && s->p < s->end && *s->p == '(') {
+        if (pieces_of(s) != NULL) {
+            pieces_of(s)->wraps = true;
+        }
         s->p++;
         (void)skip_blanks(s);
         read_word(s, s->parameter);
@@ -231,6 +265,8 @@ static void read_directive(scanner *s)
     } else if (strcmp(word, "define") == 0 || strcmp(word, "undef") == 0 ||
                strcmp(word, "ifdef") == 0 || strcmp(word, "ifndef") == 0) {
         scan_definition(s, word[0] == 'd', word[0] != 'i');
+    } else if (strcmp(word, "error") == 0 || strcmp(word, "warning") == 0) {
+        skip_line(s); /* prose */
     }
 }
 
@@ -266,34 +302,41 @@ static bool is_raw_prefix(const char *word)
 }
 
 /* After a word that begins with an underscore. */
-static void read_reserved(scanner *s, const char *word)
+static void read_reserved(scanner *s, const char *start, const char *word)
 {
     if (kn_word_reads_time(word) != NULL) {
         stop_scan(s, kn_word_reads_time(word));
     } else if (strcmp(word, "__has_include") == 0) {
-        read_probe(s, false);
+        read_probe(s, start, false);
     } else if (strcmp(word, "__has_include_next") == 0) {
-        read_probe(s, true);
+        read_probe(s, start, true);
     }
 }
 
 static void read_identifier(scanner *s)
 {
-    const char *end = skip_class(s->p, s->end, CLASS_WORD);
-    if ((end == s->end || *end != '\\') && !is_notable(s->p, (size_t)(end - s->p)) &&
-        !wraps_probe(s->p, (size_t)(end - s->p))) {
+    const char *start = s->p, *end = skip_class(s->p, s->end, CLASS_WORD);
+    const bool is_whole = end == s->end || *end != '\\';
+    if (is_whole && pieces_of(s) != NULL) {
+        kn_pieces_note(pieces_of(s), start, (size_t)(end - start));
+    }
+    if (is_whole && !is_notable(start, (size_t)(end - start)) &&
+        !wraps_probe(start, (size_t)(end - start))) {
         s->p = end;
         return;
     }
     char word[WORD_SIZE];
     read_word(s, word);
+    if (!is_whole && pieces_of(s) != NULL) {
+        kn_pieces_note(pieces_of(s), word, strlen(word));
+    }
     if (wraps_probe(word, strlen(word))) {
-        read_probe(s, false);
+        read_probe(s, start, false);
         return;
     }
     s->stop->names = s->stop->names || kn_word_names_file(word);
     if (word[0] == '_') {
-        read_reserved(s, word);
+        read_reserved(s, start, word);
         return;
     }
     if (is_raw_prefix(word) && peek_character(s) == '"') {
@@ -315,6 +358,11 @@ static void read_hash(scanner *s, bool at_line_start)
     s->p++;
     if (at_line_start) {
         read_directive(s);
+        return;
+    }
+    const int c = peek_character(s);
+    if ((c == '#' || c == '%') && pieces_of(s) != NULL) {
+        pieces_of(s)->joined = true;
     }
 }
 
@@ -366,6 +414,7 @@ static void read_text(scanner *s, kn_span text)
     s->p = text.data;
     s->line_start = true;
     s->in_define = false;
+    s->literal_end = NULL;
     if (text.length >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0) {
         s->p += 3;
     }

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/span.h"
+#include "headers/pieces.h"
 #include "kiln/status.h"
 
 /* One file that the text names. `name` lives for the call and has a NUL after it. */
@@ -43,6 +44,7 @@ typedef struct kn_scan_macros {
     kiln_status (*undefine)(void *user, kn_span name);
     /* #include TEXT, or __has_include(TEXT), neither of which is a name as it stands. */
     kiln_status (*computed)(void *user, kn_span text, size_t line, bool next, bool probe);
+    kn_pieces *pieces; /* gets what is there in pieces */
 } kn_scan_macros;
 
 /* Calls `visit` for each include, in order. `raw_strings`: the language certainly has them (C++);

@@ -29,6 +29,8 @@ typedef struct scanner {
     bool raw_strings;
     bool line_start; /* only blanks and comments since the line began */
     bool in_define;
+    const char *literal_end; /* of the last string literal of this reading, or NULL */
+    kn_assembly assembly;
     char parameter[WORD_SIZE]; /* of the macro being defined, if it may wrap __has_include; or "" */
     kn_include_fn *visit;
     const kn_scan_macros *macros; /* or NULL */

@@ -4,6 +4,16 @@
 
 #include <stdbool.h>
 
+/* `names`: code gets at the name of a file by it; else at the time, or at files that are not
+ * scanned. */
+typedef struct kn_reserved_word {
+    const char *word;
+    bool names;
+} kn_reserved_word;
+
+enum { KN_RESERVED_WORDS = 14, KN_RESERVED_LENGTH = 26 };
+extern const kn_reserved_word kn_reserved_words[KN_RESERVED_WORDS];
+
 /* The word itself, static, if code compiled with it changes with time or with files that are not
  * scanned; else NULL. */
 const char *kn_word_reads_time(const char *word);

@@ -113,7 +113,7 @@ static const char *ask_hiprtc_error(place *of, hiprtcResult result)
 /* Links are the real library's. What it makes of them is not kept. */
 static void count_link(place *of)
 {
-    kn_rtc_count_bypass(&of->library, "link", "hiprtcLinkComplete is not cached");
+    kn_rtc_count_bypass(&of->library, "link", "hiprtcLinkComplete is not cached", 0);
 }
 
 /* --- the tables ------------------------------------------------------------------------------- */

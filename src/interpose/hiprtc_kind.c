@@ -8,6 +8,7 @@
 #include "backends/hip/code_object.h"
 #include "backends/hip/instance.h"
 #include "backends/hip/options.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "core/runtime/memo.h"
 #include "sys/env.h"
@@ -222,8 +223,8 @@ const kn_rtc_kind kn_hiprtc_kind = {
     .what = "hiprtc",
     .name = "hipRTC",
     .unnamed = "",
-    .stage = "hiprtc.program",
-    .revision = 1,
+    .stage = kn_stage_hiprtc_program,
+    .revision = 2,
     .language = KILN_LANG_HIP,
     .door = KN_DOOR_HIPRTC,
     .record_prefix = "hip",

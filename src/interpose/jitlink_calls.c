@@ -262,7 +262,8 @@ static nvJitLinkResult call_link_create(unsigned release, nvJitLinkHandle *handl
     const nvJitLinkResult code = take_step(link, recipe, &step, &blob, &origin);
     kiln_blob_release(blob);
     if (link->plain && link->real == NULL) {
-        (void)kn_jitlink_link_destroy(link, release);
+        nvJitLinkResult none;
+        (void)kn_jitlink_link_destroy((nvJitLinkHandle)(void *)link, release, &none);
         *handle = NULL;
         return code;
     }
@@ -272,12 +273,11 @@ static nvJitLinkResult call_link_create(unsigned release, nvJitLinkHandle *handl
 
 static nvJitLinkResult call_link_destroy(unsigned release, nvJitLinkHandle *handle)
 {
-    kn_jitlink_link *link = handle != NULL ? kn_jitlink_link_of(*handle) : NULL;
-    if (link == NULL) {
+    nvJitLinkResult code = 0;
+    if (handle == NULL || !kn_jitlink_link_destroy(*handle, release, &code)) {
         const kn_jitlink_calls *calls = library->open(release);
         return calls != NULL && calls->destroy != NULL ? calls->destroy(handle) : INTERNAL_ERROR;
     }
-    const nvJitLinkResult code = kn_jitlink_link_destroy(link, release);
     *handle = NULL;
     return code;
 }

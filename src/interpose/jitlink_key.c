@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/stages.h"
 #include "base/text.h"
 #include "interpose/ptxas_options.h"
 #include "interpose/tool.h"
@@ -117,8 +118,8 @@ kiln_status kn_jitlink_key_create(const kn_jitlink_link *link, const char *ident
                                   kiln_recipe **out_recipe)
 {
     char target[64];
-    kiln_status status =
-        begin_recipe("nvjitlink.create", target_of(link, target, sizeof(target)), out_recipe);
+    kiln_status status = begin_recipe(kn_stage_nvjitlink_create,
+                                      target_of(link, target, sizeof(target)), out_recipe);
     if (status == KILN_OK) {
         status = add_link_text(*out_recipe, "nvjitlink", identity);
     }
@@ -146,7 +147,7 @@ static kiln_status begin_step(const kn_jitlink_link *link, const char *stage, un
 kiln_status kn_jitlink_key_add(const kn_jitlink_link *link, kiln_recipe **out_recipe)
 {
     const kn_jitlink_input *input = &link->inputs[link->input_count - 1];
-    kiln_status status = begin_step(link, "nvjitlink.add", input->release, out_recipe);
+    kiln_status status = begin_step(link, kn_stage_nvjitlink_add, input->release, out_recipe);
     if (status == KILN_OK) {
         status = kiln_recipe_add_u64(*out_recipe, "type", (uint64_t)input->type, NULL);
     }
@@ -162,12 +163,13 @@ kiln_status kn_jitlink_key_add(const kn_jitlink_link *link, kiln_recipe **out_re
 kiln_status kn_jitlink_key_complete(const kn_jitlink_link *link, unsigned release,
                                     kiln_recipe **out_recipe)
 {
-    return end_recipe(begin_step(link, "nvjitlink.complete", release, out_recipe), out_recipe);
+    return end_recipe(begin_step(link, kn_stage_nvjitlink_complete, release, out_recipe),
+                      out_recipe);
 }
 
 kiln_status kn_jitlink_key_version(const char *identity, kiln_recipe **out_recipe)
 {
-    kiln_status status = begin_recipe("kiln.nvjitlink", "portable", out_recipe);
+    kiln_status status = begin_recipe(kn_stage_kiln_nvjitlink, "portable", out_recipe);
     if (status == KILN_OK) {
         status = add_link_text(*out_recipe, "nvjitlink", identity);
     }

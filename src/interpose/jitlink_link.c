@@ -5,40 +5,15 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "interpose/handles.h"
 
-#define LINK_MAGIC 0x6b6e6c696b6a766eULL
 #define INTERNAL_ERROR 6 /* NVJITLINK_ERROR_INTERNAL */
 
-kn_jitlink_link *kn_jitlink_link_create(const kn_jitlink_real *library, unsigned release,
-                                        uint32_t count, const char *const *options)
-{
-    kn_jitlink_link *link = (kn_jitlink_link *)calloc(1, sizeof(*link));
-    if (link == NULL) {
-        return NULL;
-    }
-    kn_mutex_init(&link->lock);
-    link->magic = LINK_MAGIC;
-    link->library = library;
-    link->release = release;
-    link->options = (char **)calloc((size_t)count + 1, sizeof(*link->options));
-    bool copied = link->options != NULL;
-    for (uint32_t i = 0; copied && i < count; i++) {
-        link->options[i] = kn_text_copy(options[i]);
-        copied = link->options[i] != NULL;
-        link->option_count++;
-    }
-    if (!copied) {
-        (void)kn_jitlink_link_destroy(link, release);
-        return NULL;
-    }
-    return link;
-}
+static kn_handles links;
 
-nvJitLinkResult kn_jitlink_link_destroy(kn_jitlink_link *link, unsigned release)
+/* All but the real link. */
+static void free_link(kn_jitlink_link *link)
 {
-    const kn_jitlink_calls *real = link->real != NULL ? link->library->open(release) : NULL;
-    const nvJitLinkResult code =
-        real != NULL && real->destroy != NULL ? real->destroy(&link->real) : 0;
     for (uint32_t i = 0; link->options != NULL && i < link->option_count; i++) {
         free(link->options[i]);
     }
@@ -49,16 +24,49 @@ nvJitLinkResult kn_jitlink_link_destroy(kn_jitlink_link *link, unsigned release)
     free((void *)link->options);
     free(link->inputs);
     kiln_blob_release(link->blob);
-    link->magic = 0;
     kn_mutex_deinit(&link->lock);
     free(link);
-    return code;
+}
+
+kn_jitlink_link *kn_jitlink_link_create(const kn_jitlink_real *library, unsigned release,
+                                        uint32_t count, const char *const *options)
+{
+    kn_jitlink_link *link = (kn_jitlink_link *)calloc(1, sizeof(*link));
+    if (link == NULL) {
+        return NULL;
+    }
+    kn_mutex_init(&link->lock);
+    link->library = library;
+    link->release = release;
+    link->options = (char **)calloc((size_t)count + 1, sizeof(*link->options));
+    bool copied = link->options != NULL;
+    for (uint32_t i = 0; copied && i < count; i++) {
+        link->options[i] = kn_text_copy(options[i]);
+        copied = link->options[i] != NULL;
+        link->option_count++;
+    }
+    if (!copied || !kn_handles_add(&links, link)) {
+        free_link(link);
+        return NULL;
+    }
+    return link;
+}
+
+bool kn_jitlink_link_destroy(nvJitLinkHandle handle, unsigned release, nvJitLinkResult *out_code)
+{
+    if (!kn_handles_remove(&links, handle)) {
+        return false;
+    }
+    kn_jitlink_link *link = (kn_jitlink_link *)(void *)handle;
+    const kn_jitlink_calls *real = link->real != NULL ? link->library->open(release) : NULL;
+    *out_code = real != NULL && real->destroy != NULL ? real->destroy(&link->real) : 0;
+    free_link(link);
+    return true;
 }
 
 kn_jitlink_link *kn_jitlink_link_of(nvJitLinkHandle handle)
 {
-    kn_jitlink_link *link = (kn_jitlink_link *)(void *)handle;
-    return link != NULL && link->magic == LINK_MAGIC ? link : NULL;
+    return kn_handles_have(&links, handle) ? (kn_jitlink_link *)(void *)handle : NULL;
 }
 
 bool kn_jitlink_link_add(kn_jitlink_link *link, unsigned release, int type, const void *data,

@@ -19,7 +19,6 @@ typedef struct kn_jitlink_input {
 } kn_jitlink_input;
 
 typedef struct kn_jitlink_link {
-    uint64_t magic;
     kn_mutex lock;
     const kn_jitlink_real *library;
     unsigned release; /* of its creation */
@@ -41,9 +40,11 @@ typedef struct kn_jitlink_link {
 /* Copies the options. NULL when out of memory. */
 kn_jitlink_link *kn_jitlink_link_create(const kn_jitlink_real *library, unsigned release,
                                         uint32_t count, const char *const *options);
-/* Destroys the real link, too; the code is its answer, 0 if there is none. */
-nvJitLinkResult kn_jitlink_link_destroy(kn_jitlink_link *link, unsigned release);
-/* The link behind a handle; NULL if the handle is not this library's. */
+/* Destroys the link, and the real one, whose answer is *out_code; 0 if there is none. False if the
+ * handle is not that of a link which is alive. */
+bool kn_jitlink_link_destroy(nvJitLinkHandle handle, unsigned release, nvJitLinkResult *out_code);
+/* The link behind a handle; NULL if the handle is not that of one which is alive: it is the real
+ * library's. It is not read. Threads: any. */
 kn_jitlink_link *kn_jitlink_link_of(nvJitLinkHandle handle);
 /* Copies the input. False when out of memory. */
 bool kn_jitlink_link_add(kn_jitlink_link *link, unsigned release, int type, const void *data,

@@ -10,16 +10,14 @@
 typedef int nvrtcResult;
 typedef void *nvrtcProgram;
 
-/* Seven words hold whatever the private function takes, none of which is looked at. */
-typedef nvrtcResult kn_nvrtc_private_fn(nvrtcProgram program, long a, long b, long c, long d,
-                                        long e, long f);
-
 typedef struct kn_nvrtc_table {
 #define X(first, last, name, parameters, arguments) nvrtcResult(*name) parameters;
 #include "interpose/nvrtc_calls.def"
 #undef X
     const char *(*nvrtcGetErrorString)(nvrtcResult result);
-    kn_nvrtc_private_fn *__nvrtcCPEx; /* takes encrypted sources; not documented */
+    /* Of the one that answers from the cache: called before the real library is loaded. Else NULL.
+     */
+    void (*note_loading)(void);
 } kn_nvrtc_table;
 
 /* How the core reaches the NVRTC that the program would have got. */

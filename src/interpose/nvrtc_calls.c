@@ -1,6 +1,7 @@
 /* The functions that stand in for NVRTC's: what NVRTC has alone, and the table. */
 #include <string.h>
 
+#include "backends/cuda/nvrtc_process.h"
 #include "interpose/nvrtc_facts.h"
 #include "interpose/nvrtc_kind.h"
 #include "interpose/rtc_calls.h"
@@ -20,6 +21,13 @@ static kn_rtc_library nvrtc = {
 static kn_rtc_calls real_calls;
 static pthread_once_t real_once = PTHREAD_ONCE_INIT;
 
+static nvrtcResult compile_real(void *program, int option_count, const char *const *options)
+{
+    kn_nvrtc_process_compiling(options,
+                               option_count > 0 && options != NULL ? (size_t)option_count : 0);
+    return library->open()->nvrtcCompileProgram(program, option_count, options);
+}
+
 static void take_real_calls(void)
 {
     const kn_nvrtc_table *real = library->open();
@@ -30,7 +38,7 @@ static void take_real_calls(void)
         (kn_rtc_calls){.version = real->nvrtcVersion,
                        .create = real->nvrtcCreateProgram,
                        .destroy = real->nvrtcDestroyProgram,
-                       .compile = real->nvrtcCompileProgram,
+                       .compile = compile_real,
                        .add_expression = real->nvrtcAddNameExpression,
                        .get_lowered = real->nvrtcGetLoweredName,
                        .set_callback = real->nvrtcSetFlowCallback,
@@ -176,27 +184,6 @@ static nvrtcResult call_flow_callback(nvrtcProgram handle, int (*callback)(void 
     return 0;
 }
 
-static nvrtcResult call_private(nvrtcProgram handle, long a, long b, long c, long d, long e, long f)
-{
-    kn_rtc_program *program = kn_rtc_lock_program(handle);
-    nvrtcResult code = 0;
-    if (program != NULL) {
-        program->plain = true; /* it compiles; and what it takes is not known */
-        kn_rtc_program_forget(program);
-    }
-    kn_rtc_count_bypass(&nvrtc,
-                        program != NULL ? kn_rtc_program_name(program) : kn_nvrtc_kind.unnamed,
-                        "__nvrtcCPEx: the source is encrypted");
-    void *const real = kn_rtc_real_of(&nvrtc, program, handle, &code);
-    if (code == 0) {
-        const kn_nvrtc_table *calls = library->open();
-        code = calls->__nvrtcCPEx != NULL ? calls->__nvrtcCPEx(real, a, b, c, d, e, f)
-                                          : KN_RTC_INTERNAL_ERROR;
-    }
-    kn_rtc_unlock_program(program);
-    return code;
-}
-
 /* --- precompiled headers, bundled headers: the real library's business ------------------------ */
 
 static nvrtcResult call_pch_status(nvrtcProgram handle)
@@ -277,7 +264,7 @@ static const kn_nvrtc_table table = {
     .nvrtcGetBundledHeadersInfo = call_headers_info,
     .nvrtcRemoveBundledHeaders = call_remove_headers,
     .nvrtcGetErrorString = call_error_string,
-    .__nvrtcCPEx = call_private,
+    .note_loading = kn_nvrtc_process_loading,
 };
 
 KILN_API const kn_nvrtc_table *kn_interpose_nvrtc(const kn_nvrtc_real *real);

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/nvrtc_process.h"
 #include "backends/cuda/options.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "sys/dylib.h"
 #include "sys/elf.h"
@@ -89,7 +91,7 @@ static bool nvrtc_identity_holds(const kn_rtc_library *library, const kn_rtc_ide
 /* The directory that an option names; *index moves to the last element used. */
 static const char *directory_of_option(const char *const *options, size_t count, size_t *index)
 {
-    static const char *const joined[] = {"--include-path=", "-include-path=", "-I=", "-I"};
+    static const char *const joined[] = {"--include-path=", "-I=", "-I"};
     const char *option = options[*index];
     if (strcmp(option, "-I") == 0 || strcmp(option, "--include-path") == 0) {
         *index += *index + 1 < count;
@@ -164,6 +166,9 @@ static void read_nvrtc_options(const char *const *options, size_t count, kn_rtc_
     kn_cuda_option_facts facts = {0};
     for (size_t i = 0; i < count; i++) {
         const char *directory = directory_of_option(options, count, &i);
+        if (directory != NULL && kn_text_has_outer_blanks(directory)) {
+            out->bypass = "NVRTC takes off the blanks around the directory of an include option";
+        }
         if (directory != NULL) {
             out->directories[out->directory_count++] = directory;
         } else {
@@ -172,12 +177,22 @@ static void read_nvrtc_options(const char *const *options, size_t count, kn_rtc_
     }
     name_target(out);
     kn_cuda_options_read(out->rest, out->rest_count, &facts);
-    out->bypass = find_flag_variable();
+    out->bypass = out->bypass != NULL ? out->bypass : find_flag_variable();
     out->bypass = out->bypass != NULL ? out->bypass : facts.reason;
+    /* The program gets what it gets alone, with what -restrict does to its later compiles. */
+    kn_nvrtc_process_compiling(options, count);
+    out->bypass = out->bypass != NULL ? out->bypass : kn_nvrtc_process_reason(NULL, 0);
     out->beside = !facts.not_beside;
     out->not_beside = facts.not_beside;
     out->names = facts.names;
     out->whole_name = output_has_names(out);
+}
+
+static const char *find_nvrtc_refusal(const kn_rtc_options *options, const kn_rtc_answer *answer)
+{
+    (void)options;
+    (void)answer;
+    return kn_nvrtc_process_reason(NULL, 0); /* another thread may have compiled with -restrict */
 }
 
 static const char *find_nvrtc_uncached(const kn_rtc_calls *real)
@@ -191,8 +206,8 @@ const kn_rtc_kind kn_nvrtc_kind = {
     .what = "nvrtc",
     .name = "NVRTC",
     .unnamed = "default_program",
-    .stage = "nvrtc.program",
-    .revision = 1,
+    .stage = kn_stage_nvrtc_program,
+    .revision = 2,
     .language = KILN_LANG_CUDA,
     .door = KN_DOOR_NVRTC,
     .record_prefix = "cuda",
@@ -203,6 +218,7 @@ const kn_rtc_kind kn_nvrtc_kind = {
     .find_identity = find_nvrtc_identity,
     .identity_holds = nvrtc_identity_holds,
     .read_options = read_nvrtc_options,
+    .refuse = find_nvrtc_refusal,
     .uncached_option = find_nvrtc_uncached,
     .rename_log = kn_rtc_rename_in_nvrtc_log,
 };

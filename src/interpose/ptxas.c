@@ -15,6 +15,7 @@
 #include <kiln/unstable/admin.h>
 
 #include "base/checked.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "interpose/parts.h"
 #include "interpose/ptx_files.h"
@@ -26,9 +27,8 @@
 #include "sys/env.h"
 #include "sys/file.h"
 
-#define STAGE "ptxas.cubin"
 #define STAGE_REVISION 1u
-enum { INPUT_LIMIT = 256 << 20, EXIT_NOT_FOUND = 127 };
+enum { INPUT_LIMIT = 256 << 20 };
 enum { PART_CODE = 0, PART_OUT = 1, PART_ERRORS = 2, PART_NAME = 3, PART_TIMES = 4 };
 
 typedef struct ptxas_call {
@@ -60,9 +60,7 @@ static int become_real(const ptxas_call *call)
 {
     call->argv[0] = (char *)(uintptr_t)call->tool;
     kn_tool_become(call->tool, call->argv);
-    (void)fprintf(stderr, "kiln: %s: %s (reinstall the CUDA toolkit, or set KILN_PTXAS)\n",
-                  call->tool, strerror(errno));
-    return EXIT_NOT_FOUND;
+    return -1;
 }
 
 static void report_call(const ptxas_call *call, const char *origin, const char *reason,
@@ -365,7 +363,8 @@ static bool make_recipe(ptxas_call *call, kiln_cache *cache)
                     "ptxas: the real one is not an ELF program");
         return false;
     }
-    kiln_status status = kiln_recipe_create(STAGE, STAGE_REVISION, &call->recipe, &diag);
+    kiln_status status =
+        kiln_recipe_create(kn_stage_ptxas_cubin, STAGE_REVISION, &call->recipe, &diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(call->recipe, call->line.target, &diag);
     }
@@ -450,26 +449,15 @@ static int run_call(ptxas_call *call)
     return code >= 0 ? code : become_real(call);
 }
 
-int kn_ptxas_main(const char *self, int argc, char **argv)
+KILN_API kn_interpose_ptxas_fn kn_interpose_ptxas;
+int kn_interpose_ptxas(const char *tool, int argc, char **argv)
 {
-    ptxas_call call = {.argc = argc, .argv = argv};
-    const char *disable = kn_env_get("KILN_DISABLE");
-    char *tool = kn_tool_find(self);
-    if (tool == NULL) {
-        (void)fprintf(stderr,
-                      "kiln: %s: no other ptxas is found (install CUDA's, or set "
-                      "KILN_PTXAS to its path)\n",
-                      self);
-        return EXIT_NOT_FOUND;
-    }
-    call.tool = tool;
+    ptxas_call call = {.argc = argc, .argv = argv, .tool = tool};
     kn_ptxas_line_read(argc, argv, &call.line);
-    const bool disabled = disable != NULL && disable[0] != '\0' && strcmp(disable, "0") != 0;
-    const int code = disabled || argc < 1 ? become_real(&call) : run_call(&call);
+    const int code = run_call(&call);
     kn_ptx_files_deinit(&call.files);
     kiln_recipe_destroy(call.recipe);
     free(call.errors);
     free(call.input);
-    free(tool);
     return code;
 }

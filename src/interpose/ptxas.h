@@ -2,9 +2,10 @@
 #ifndef KILN_INTERPOSE_PTXAS_H
 #define KILN_INTERPOSE_PTXAS_H
 
-/* What a ptxas that is called as argv says does: the same files, output, errors and exit code. A
- * command line that kiln does not follow is the real one's, which takes this process's place.
- * `self` is the path by which this program was started. */
-int kn_ptxas_main(const char *self, int argc, char **argv);
+/* Exported by the core. What a ptxas that is called as argv says does: the same files, output,
+ * errors and exit code, which it returns. A command line that kiln does not follow is that of the
+ * real one, the program `tool`, which takes this process's place; -1 where that fails. */
+#define KN_INTERPOSE_PTXAS "kn_interpose_ptxas"
+typedef int kn_interpose_ptxas_fn(const char *tool, int argc, char **argv);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "interpose/rtc_compile.h"
+#include "sys/clock.h"
 
 /* --- handing on ------------------------------------------------------------------------------- */
 
@@ -37,6 +38,16 @@ void *kn_rtc_real_of(const kn_rtc_library *library, kn_rtc_program *program, voi
 
 /* --- programs --------------------------------------------------------------------------------- */
 
+/* NVRTC refuses two headers of one name. */
+static bool is_repeated(const char *const *names, int at)
+{
+    bool repeated = false;
+    for (int i = 0; !repeated && i < at; i++) {
+        repeated = strcmp(names[i], names[at]) == 0;
+    }
+    return repeated;
+}
+
 static bool is_ordinary(const kn_rtc_library *library, void *const *program, const char *source,
                         int header_count, const char *const *headers, const char *const *names)
 {
@@ -45,7 +56,7 @@ static bool is_ordinary(const kn_rtc_library *library, void *const *program, con
     bool ordinary = program != NULL && source != NULL && (may_be_empty || source[0] != '\0') &&
                     header_count >= 0 && (header_count == 0 || (headers != NULL && names != NULL));
     for (int i = 0; ordinary && i < header_count; i++) {
-        ordinary = headers[i] != NULL && names[i] != NULL &&
+        ordinary = headers[i] != NULL && names[i] != NULL && !is_repeated(names, i) &&
                    (may_be_empty || (headers[i][0] != '\0' && names[i][0] != '\0'));
     }
     return ordinary;
@@ -55,16 +66,15 @@ int kn_rtc_call_create(kn_rtc_library *library, void **program, const char *sour
                        const char *name, int header_count, const char *const *headers,
                        const char *const *header_names)
 {
-    if (!is_ordinary(library, program, source, header_count, headers, header_names)) {
+    kn_rtc_program *made =
+        is_ordinary(library, program, source, header_count, headers, header_names)
+            ? kn_rtc_program_create(library, source, name, header_count, headers, header_names)
+            : NULL;
+    if (made == NULL) {
         const kn_rtc_calls *real = library->open();
         return real != NULL
                    ? real->create(program, source, name, header_count, headers, header_names)
                    : KN_RTC_INTERNAL_ERROR;
-    }
-    kn_rtc_program *made =
-        kn_rtc_program_create(library, source, name, header_count, headers, header_names);
-    if (made == NULL) {
-        return KN_RTC_OUT_OF_MEMORY;
     }
     *program = made;
     return 0;
@@ -72,12 +82,10 @@ int kn_rtc_call_create(kn_rtc_library *library, void **program, const char *sour
 
 int kn_rtc_call_destroy(kn_rtc_library *library, void **program)
 {
-    kn_rtc_program *own = program != NULL ? kn_rtc_program_of(*program) : NULL;
-    if (own == NULL) {
+    if (program == NULL || !kn_rtc_program_destroy(*program)) {
         const kn_rtc_calls *real = library->open();
         return real != NULL ? real->destroy(program) : KN_RTC_INTERNAL_ERROR;
     }
-    kn_rtc_program_destroy(own);
     if (library->kind->clears) {
         *program = NULL;
     }
@@ -106,21 +114,39 @@ static void leave_program(kn_rtc_program *program, bool *out_caught_up)
     kn_rtc_program_forget(program);
 }
 
+/* A program that the real library created by itself: the source is encrypted. */
+static int compile_foreign(const kn_rtc_library *library, void *handle, int option_count,
+                           const char *const *options)
+{
+    const kn_rtc_calls *real = library->open();
+    const uint64_t start = kn_clock_now();
+    if (real == NULL) {
+        return KN_RTC_INTERNAL_ERROR;
+    }
+    const int code = real->compile(handle, option_count, options);
+    if (code != KN_RTC_INVALID_PROGRAM) {
+        kn_rtc_count_bypass(library, library->kind->unnamed,
+                            "created by the compiler itself: the source is encrypted",
+                            kn_clock_now() - start);
+    }
+    return code;
+}
+
 int kn_rtc_call_compile(kn_rtc_library *library, void *handle, int option_count,
                         const char *const *options)
 {
     kn_rtc_program *program = kn_rtc_lock_program(handle);
-    bool ordinary = program != NULL && option_count >= 0 &&
-                    (option_count == 0 || options != NULL) &&
+    if (program == NULL) {
+        return compile_foreign(library, handle, option_count, options);
+    }
+    bool ordinary = option_count >= 0 && (option_count == 0 || options != NULL) &&
                     (library->kind->recompiles || program->blob == NULL);
     for (int i = 0; ordinary && i < option_count; i++) {
         ordinary = options[i] != NULL;
     }
     if (!ordinary || program->plain) {
         bool caught_up = true;
-        if (program != NULL) {
-            leave_program(program, &caught_up);
-        }
+        leave_program(program, &caught_up);
         if (!caught_up) {
             kn_rtc_unlock_program(program);
             return KN_RTC_INTERNAL_ERROR;

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "interpose/room.h"
 #include "interpose/rtc_key.h"
 #include "interpose/session.h"
 #include "key/recipe.h"
@@ -111,10 +112,29 @@ static void report_compile(const kn_rtc_program *program, const char *origin, co
                                           .key = key});
 }
 
-static int compile_past_cache(kn_rtc_program *program, kiln_cache *cache, const char *reason)
+typedef struct plain_call {
+    kn_rtc_program *program;
+    int code;
+} plain_call;
+
+static void compile_apart(void *user)
+{
+    plain_call *call = (plain_call *)user;
+    call->code = compile_plainly(call->program);
+}
+
+/* `apart`: in a table of descriptors of its own. */
+static int compile_past_cache(kn_rtc_program *program, kiln_cache *cache, const char *reason,
+                              bool apart)
 {
     const uint64_t start = kn_clock_now();
-    const int code = compile_plainly(program);
+    plain_call call = {.program = program};
+    if (apart) {
+        kn_room_run(compile_apart, &call);
+    } else {
+        compile_apart(&call);
+    }
+    const int code = call.code;
     kiln_cache_count_bypass(cache, kn_rtc_program_name(program), reason);
     report_compile(program, "bypassed", reason, kn_clock_now() - start, 0, NULL);
     return code;
@@ -185,7 +205,7 @@ static int compile_through(kn_rtc_program *program, kiln_cache *cache, kn_rtc_ke
         kn_ignore(kiln_cache_remove(cache, &bad, NULL)); /* whole, and not a result of this one */
         return call.ran ? keep_real(&call, cache)
                         : compile_past_cache(program, cache,
-                                             "its entry is not a result of this compiler");
+                                             "its entry is not a result of this compiler", false);
     }
     record_program(program, cache, key, compile_ns);
     const kiln_key own = kiln_recipe_key(key->recipe);
@@ -194,14 +214,18 @@ static int compile_through(kn_rtc_program *program, kiln_cache *cache, kn_rtc_ke
     return 0;
 }
 
-void kn_rtc_count_bypass(const kn_rtc_library *library, const char *name, const char *reason)
+void kn_rtc_count_bypass(const kn_rtc_library *library, const char *name, const char *reason,
+                         uint64_t took_ns)
 {
     kiln_cache *cache = kn_session_cache();
     if (cache != NULL) {
-        kiln_cache_count_bypass(cache, name, reason);
+        kn_cache_count_bypass(cache, name, reason, took_ns);
     }
-    kn_session_report(&(kn_session_event){
-        .what = library->kind->what, .name = name, .origin = "bypassed", .reason = reason});
+    kn_session_report(&(kn_session_event){.what = library->kind->what,
+                                          .name = name,
+                                          .origin = "bypassed",
+                                          .reason = reason,
+                                          .took_ns = took_ns});
 }
 
 int kn_rtc_program_compile(kn_rtc_program *program)
@@ -211,13 +235,16 @@ int kn_rtc_program_compile(kn_rtc_program *program)
     kn_rtc_key key;
     kiln_diag diag = KILN_DIAG_INIT;
     kn_rtc_program_forget(program);
+    if (cache != NULL && !program->plain && kn_room_is_short()) {
+        return compile_past_cache(program, cache, "the program has no free file descriptors", true);
+    }
     if (cache == NULL || program->plain ||
         kn_rtc_library_identify(program->library, &identity, &diag) != KILN_OK ||
         kn_rtc_key_init(&key, cache, program, &identity, &diag) != KILN_OK) {
         kiln_diag_clear(&diag);
         return compile_plainly(program);
     }
-    const int code = key.bypass[0] != '\0' ? compile_past_cache(program, cache, key.bypass)
+    const int code = key.bypass[0] != '\0' ? compile_past_cache(program, cache, key.bypass, false)
                                            : compile_through(program, cache, &key, &identity);
     kn_rtc_key_deinit(&key);
     return code;

@@ -42,6 +42,17 @@ static kiln_status add_identity(kn_rtc_key *key, const kn_rtc_identity *identity
     return status;
 }
 
+/* To NVRTC the source is a header of its own name: `#if __has_include("t.cu")` in t.cu is true. A
+ * text that has the name in it counts as one that asks. */
+static bool asks_for_itself(const kn_rtc_key *key, const kn_rtc_program *program, const char *name)
+{
+    bool asks = strstr(program->text, name) != NULL || kn_closure_asks_for(key->closure, name);
+    for (size_t i = 0; i < program->header_count && !asks; i++) {
+        asks = strstr(program->headers[i].text, name) != NULL;
+    }
+    return asks;
+}
+
 /* The name as the caller gave it. The directory of a temporary source is new in each process, and
  * most code cannot see it: a text that mentions __FILE__ or its like can, and debug information.
  * Where only headers mention it, their macros could; the length of the directory is keyed for what
@@ -51,7 +62,8 @@ static kiln_status add_name(kn_rtc_key *key, const kn_rtc_program *program, bool
                             kiln_diag *diag)
 {
     const char *name = kn_rtc_program_name(program);
-    if (names || name[0] == '\0' || kn_closure_source_names(key->closure)) {
+    if (names || asks_for_itself(key, program, name) || name[0] == '\0' ||
+        kn_closure_source_names(key->closure)) {
         return add_text(key, "name.whole", name, diag);
     }
     key->watch_name = kn_closure_names_matter(key->closure);

@@ -17,7 +17,7 @@
 #include "sys/thread.h"
 
 /* Codes that both have, with the same numbers. */
-enum { KN_RTC_OUT_OF_MEMORY = 1, KN_RTC_INTERNAL_ERROR = 11 };
+enum { KN_RTC_OUT_OF_MEMORY = 1, KN_RTC_INVALID_PROGRAM = 4, KN_RTC_INTERNAL_ERROR = 11 };
 
 typedef int kn_rtc_size_fn(void *program, size_t *size);
 typedef int kn_rtc_bytes_fn(void *program, char *bytes);

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "interpose/handles.h"
 
-#define PROGRAM_MAGIC 0x6e76727463206b6eULL
+static kn_handles programs;
 
 static void free_texts(char **texts, size_t count)
 {
@@ -33,36 +34,9 @@ static bool copy_headers(kn_rtc_program *program, int count, const char *const *
     return program->headers != NULL;
 }
 
-kn_rtc_program *kn_rtc_program_create(kn_rtc_library *library, const char *text, const char *name,
-                                      int header_count, const char *const *headers,
-                                      const char *const *header_names)
+/* All but the real program. */
+static void free_program(kn_rtc_program *program)
 {
-    kn_rtc_program *program = (kn_rtc_program *)calloc(1, sizeof(*program));
-    if (program == NULL) {
-        return NULL;
-    }
-    kn_mutex_init(&program->lock);
-    program->magic = PROGRAM_MAGIC;
-    program->library = library;
-    program->text = kn_text_copy(text);
-    program->name = name != NULL ? kn_text_copy(name) : NULL;
-    if (program->text == NULL || (name != NULL && program->name == NULL) ||
-        !copy_headers(program, header_count, headers, header_names)) {
-        kn_rtc_program_destroy(program);
-        return NULL;
-    }
-    return program;
-}
-
-void kn_rtc_program_destroy(kn_rtc_program *program)
-{
-    if (program == NULL) {
-        return;
-    }
-    const kn_rtc_calls *real = program->real != NULL ? program->library->open() : NULL;
-    if (real != NULL) {
-        (void)real->destroy(&program->real);
-    }
     kn_rtc_program_forget(program);
     free_texts(program->options, program->option_count);
     free_texts(program->earlier, program->earlier_count);
@@ -74,9 +48,43 @@ void kn_rtc_program_destroy(kn_rtc_program *program)
     free(program->headers);
     free(program->name);
     free(program->text);
-    program->magic = 0;
     kn_mutex_deinit(&program->lock);
     free(program);
+}
+
+kn_rtc_program *kn_rtc_program_create(kn_rtc_library *library, const char *text, const char *name,
+                                      int header_count, const char *const *headers,
+                                      const char *const *header_names)
+{
+    kn_rtc_program *program = (kn_rtc_program *)calloc(1, sizeof(*program));
+    if (program == NULL) {
+        return NULL;
+    }
+    kn_mutex_init(&program->lock);
+    program->library = library;
+    program->text = kn_text_copy(text);
+    program->name = name != NULL ? kn_text_copy(name) : NULL;
+    if (program->text == NULL || (name != NULL && program->name == NULL) ||
+        !copy_headers(program, header_count, headers, header_names) ||
+        !kn_handles_add(&programs, program)) {
+        free_program(program);
+        return NULL;
+    }
+    return program;
+}
+
+bool kn_rtc_program_destroy(void *handle)
+{
+    if (!kn_handles_remove(&programs, handle)) {
+        return false;
+    }
+    kn_rtc_program *program = (kn_rtc_program *)handle;
+    const kn_rtc_calls *real = program->real != NULL ? program->library->open() : NULL;
+    if (real != NULL) {
+        (void)real->destroy(&program->real);
+    }
+    free_program(program);
+    return true;
 }
 
 const char *kn_rtc_program_name(const kn_rtc_program *program)
@@ -86,8 +94,7 @@ const char *kn_rtc_program_name(const kn_rtc_program *program)
 
 kn_rtc_program *kn_rtc_program_of(void *handle)
 {
-    kn_rtc_program *program = (kn_rtc_program *)handle;
-    return program != NULL && program->magic == PROGRAM_MAGIC ? program : NULL;
+    return kn_handles_have(&programs, handle) ? (kn_rtc_program *)handle : NULL;
 }
 
 bool kn_rtc_program_add_expression(kn_rtc_program *program, const char *expression)

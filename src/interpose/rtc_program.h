@@ -19,7 +19,6 @@
 #include "sys/thread.h"
 
 typedef struct kn_rtc_program {
-    uint64_t magic; /* distinguishes a program of this library's from anything else */
     kn_mutex lock;
     kn_rtc_library *library;
     char *text;
@@ -49,10 +48,12 @@ const char *kn_rtc_program_name(const kn_rtc_program *program);
 kn_rtc_program *kn_rtc_program_create(kn_rtc_library *library, const char *text, const char *name,
                                       int header_count, const char *const *headers,
                                       const char *const *header_names);
-/* Destroys the real program, too. NULL is fine. */
-void kn_rtc_program_destroy(kn_rtc_program *program);
+/* Destroys the program, the real one behind it, too. False if the handle is not that of a program
+ * which is alive. */
+bool kn_rtc_program_destroy(void *handle);
 
-/* The program behind a handle; NULL if the handle is not this library's. */
+/* The program behind a handle; NULL if the handle is not that of one which is alive: it is the real
+ * library's. It is not read. Threads: any. */
 kn_rtc_program *kn_rtc_program_of(void *handle);
 
 bool kn_rtc_program_add_expression(kn_rtc_program *program, const char *expression);

@@ -1,7 +1,5 @@
-/* A tool of another project that kiln stands in for: found, named in keys, run on files in memory,
- * or put in this process's place. Linux.
- *
- * kn_tool_find is in tool_find.c. */
+/* A tool of another project that kiln stands in for: named in keys, run on files in memory, or put
+ * in this process's place. Linux. */
 #ifndef KILN_INTERPOSE_TOOL_H
 #define KILN_INTERPOSE_TOOL_H
 
@@ -11,16 +9,6 @@
 
 #include "base/span.h"
 #include "kiln/cache.h"
-
-/* The ptxas that the caller would have run without kiln; `self` is the path by which this program
- * was started:
- *   .../triton/NAME   for Triton: what its user named ($KILN_TRITON_PTXAS, $KILN_TRITON_PTXAS_
- *                     BLACKWELL), PyTorch's own where Inductor is at work, the one in Triton's
- *                     package, next to the libtriton.so of the parent or where $KILN_TRITON says
- *   .../NAME          $KILN_PTXAS, or the next one in $PATH
- *
- * malloc'ed; NULL if there is none. Blocks: disk. */
-char *kn_tool_find(const char *self);
 
 /* Names the file in keys: by its build id, or by its content. The digest of that is remembered by
  * what the system says of the file, so that a hit does not read it. False if it is not an ELF file.

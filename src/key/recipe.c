@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include <kiln/unstable/binding.h>
+#include "kiln/sys/backend.h"
+#include "kiln/unstable/remote.h"
 
 #include "base/diag.h"
 #include "base/strbuf.h"
@@ -264,6 +266,12 @@ kiln_status kiln_recipe_set_target(kiln_recipe *recipe, const char *target, kiln
     append_start(recipe, "target", "target");
     append_quoted(&recipe->text, target, strlen(target));
     return finish_field(recipe, diag);
+}
+
+kiln_status kiln_recipe_set_native(kiln_recipe *recipe, kiln_diag *diag)
+{
+    static const char code[] = "processor"; /* anything but KILN_IDENTITY_GPU */
+    return kiln_recipe_add_text(recipe, KILN_IDENTITY_CODE, code, sizeof code - 1, diag);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

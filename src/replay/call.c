@@ -77,7 +77,7 @@ static const call_kind call_kinds[] = {
      .prefix = "cuda:",
      .folder_words = {"-I", "--include-path"},
      .arch_words = {"-arch", "--gpu-architecture"},
-     .folder_prefixes = {"--include-path=", "-include-path=", "-I=", "-I"},
+     .folder_prefixes = {"--include-path=", "-I=", "-I"},
      .arch_prefixes = {"--gpu-architecture=", "-gpu-architecture=", "-arch="},
      .choose = choose_architecture},
     {.door = KN_DOOR_HIPRTC,

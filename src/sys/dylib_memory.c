@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -118,6 +119,7 @@ static bool place_file(place *p, const char *folder)
                      (unsigned long long)kn_random_u64());
         p->handle = open(p->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (p->handle >= 0) {
+            (void)fchmod(p->handle, 0600); /* a umask may have taken the owner's bits */
             p->is_file = true;
             return true;
         }

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "sys/facts.h"
 #include "sys/fail.h"
+#include "sys/umask.h"
 
 #define CACHE_LINE 64u
 
@@ -254,6 +255,9 @@ kiln_status kn_file_open(const char *path, bool writable, kn_file **out_file, ki
         (void)close(fd);
         return status;
     }
+    if (writable) {
+        kn_umask_mend_file(fd, &facts);
+    }
     file->fd = fd;
     *out_file = file;
     return KILN_OK;
@@ -314,4 +318,22 @@ kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, s
         }
     }
     return KILN_OK;
+}
+
+FILE *kn_file_create_stream(const char *path)
+{
+    struct stat facts;
+    FILE *stream = NULL;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0) {
+        return NULL;
+    }
+    const bool good =
+        fstat(fd, &facts) == 0 && (S_ISFIFO(facts.st_mode) || fcntl(fd, F_SETFL, O_WRONLY) == 0);
+    if (!good || (stream = fdopen(fd, "wb")) == NULL) {
+        const int error = errno;
+        (void)close(fd);
+        errno = error;
+    }
+    return stream;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "kiln/status.h"
 
@@ -40,6 +41,10 @@ kiln_status kn_file_stat(const char *path, bool follow, kn_file_facts *out_facts
  * larger than `limit` or no regular file; KILN_E_IO. */
 kiln_status kn_file_read(const char *path, size_t limit, bool nofollow, void **out_data,
                          size_t *out_size, kn_file_facts *out_facts, kiln_diag *diag);
+
+/* As "wb" of fopen(3), but it does not wait for a pipe's reader, and neither do writes to a pipe:
+ * NULL with ENXIO where there is none. */
+FILE *kn_file_create_stream(const char *path);
 
 /* A directory that is held open: files in it are found without walking the path to it, each part of
  * which the system would look up again. By now it may be gone, or no longer what its path leads to.

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "sys/facts.h"
 #include "sys/fail.h"
+#include "sys/umask.h"
 
 /* A handle that only leads to names in the directory needs no right to list it. */
 #ifdef O_PATH
@@ -35,6 +36,7 @@ static int make_one(const char *path)
 {
     struct stat facts;
     if (mkdir(path, 0700) == 0) {
+        kn_umask_mend_folder(path);
         return 0;
     }
     int error = errno;
@@ -90,6 +92,7 @@ kiln_status kn_file_make_folder(const char *path, kiln_diag *diag)
 kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag)
 {
     if (mkdir(path, 0700) == 0) {
+        kn_umask_mend_folder(path);
         return KILN_OK;
     }
     if (errno == ENOENT) { /* $TMPDIR may name what is not there yet */
@@ -97,6 +100,7 @@ kiln_status kn_file_make_new_folder(const char *path, kiln_diag *diag)
         const bool made = parent != NULL && kn_file_make_folder(parent, NULL) == KILN_OK;
         free(parent);
         if (made && mkdir(path, 0700) == 0) {
+            kn_umask_mend_folder(path);
             return KILN_OK;
         }
     }

@@ -13,6 +13,7 @@
 #include "sys/clock.h"
 #include "sys/fail.h"
 #include "sys/thread.h"
+#include "sys/umask.h"
 
 #define MAX_OFFSET (UINT64_C(1) << 62)
 #define OPEN_TRIES 100 /* forks that come between opening a file and listing it */
@@ -46,6 +47,17 @@ static struct {
     size_t forker_count;
 } all = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
+/* The file's descriptor while it is its own: a daemon that closes all descriptors may have another
+ * file of its own under that number. -1 from then on: nothing can be done with it, nor closed. */
+static int own_descriptor(const kn_lock_file *file)
+{
+    struct stat facts;
+    return file->fd >= 0 && fstat(file->fd, &facts) == 0 && facts.st_dev == file->first.device &&
+                   facts.st_ino == file->first.inode
+               ? file->fd
+               : -1;
+}
+
 /* --- forks ------------------------------------------------------------------------------------ */
 
 static void before_fork(void)
@@ -62,9 +74,10 @@ static void after_fork_in_parent(void)
 static void after_fork_in_child(void)
 {
     for (kn_lock_file *file = all.files; file != NULL; file = file->next) {
-        if (file->fd >= 0) {
-            (void)close(file->fd);
-            file->fd = -1;
+        const int fd = own_descriptor(file);
+        file->fd = -1;
+        if (fd >= 0) {
+            (void)close(fd);
         }
         if (file->closings >= 0) {
             (void)close(file->closings);
@@ -144,6 +157,7 @@ static kiln_status open_unlisted(const char *path, kn_lock_file **out_file, kiln
         (void)close(fd);
         return status;
     }
+    kn_umask_mend_file(fd, &facts);
     file->fd = fd;
     file->closings = -1;
     file->size = (uint64_t)facts.st_size;
@@ -173,8 +187,9 @@ void kn_lock_file_close(kn_lock_file *file)
         if (file->closings >= 0) {
             (void)close(file->closings);
         }
-        if (file->fd >= 0) {
-            (void)close(file->fd);
+        const int fd = own_descriptor(file);
+        if (fd >= 0) {
+            (void)close(fd);
         }
         free(file);
     }
@@ -190,7 +205,7 @@ bool kn_lock_file_is_at(const kn_lock_file *file, const char *path)
 int kn_lock_file_handle(const kn_lock_file *file, uint64_t *out_size)
 {
     *out_size = file->size;
-    return file->fd;
+    return own_descriptor(file);
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -249,7 +264,7 @@ static void note_dropped(kn_lock_file *file, uint64_t offset)
 
 kiln_status kn_lock_try(kn_lock_file *file, uint64_t offset)
 {
-    const kiln_status status = kn_lock_try_handle(file->fd, offset);
+    const kiln_status status = kn_lock_try_handle(own_descriptor(file), offset);
     if (status == KILN_OK) {
         note_taken(file, offset);
     }
@@ -261,7 +276,7 @@ void kn_lock_drop(kn_lock_file *file, uint64_t offset)
     if (offset < MAX_OFFSET) {
         note_dropped(file, offset);
         /* What stays held ends with the file's closing. */
-        (void)set_lock(file->fd, F_UNLCK, offset);
+        (void)set_lock(own_descriptor(file), F_UNLCK, offset);
     }
 }
 
@@ -269,8 +284,8 @@ bool kn_lock_is_any_held(kn_lock_file *file, uint64_t offset, uint64_t count)
 {
     struct flock range = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)count};
-    return offset < MAX_OFFSET && count < MAX_OFFSET && fcntl(file->fd, F_OFD_GETLK, &range) == 0 &&
-           range.l_type != F_UNLCK;
+    return offset < MAX_OFFSET && count < MAX_OFFSET &&
+           fcntl(own_descriptor(file), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
 bool kn_lock_is_held(kn_lock_file *file, uint64_t offset)

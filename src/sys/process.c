@@ -24,6 +24,7 @@
 #include "sys/facts.h"
 #include "sys/fail.h"
 #include "sys/paths.h"
+#include "sys/umask.h"
 
 #define DEFAULT_OUTPUT ((size_t)1 << 20)
 #define GRACE_NS UINT64_C(1000000000)
@@ -223,6 +224,34 @@ static int set_attributes(posix_spawnattr_t *attributes)
     return error;
 }
 
+typedef struct spawn_call {
+    pid_t *pid;
+    const char *path;
+    const posix_spawn_file_actions_t *actions;
+    const posix_spawnattr_t *attributes;
+    const char *const *argv;
+    char **environment;
+    int error;
+} spawn_call;
+
+static void spawn_once(void *user)
+{
+    spawn_call *call = user;
+    call->error = posix_spawn(call->pid, call->path, call->actions, call->attributes,
+                              (char *const *)(uintptr_t)call->argv, call->environment);
+}
+
+/* A compiler could not read the files that it makes under some umasks. */
+static int run_spawn(spawn_call *call)
+{
+    if (kn_umask_takes_owners()) {
+        kn_umask_run_private(spawn_once, call);
+    } else {
+        spawn_once(call);
+    }
+    return call->error;
+}
+
 /* 0 or errno. */
 static int spawn_child(child *c, const kn_process_request *request, char **environment)
 {
@@ -239,8 +268,9 @@ static int spawn_child(child *c, const kn_process_request *request, char **envir
             error = set_attributes(&attributes);
         }
         if (error == 0) {
-            error = posix_spawn(&c->pid, request->argv[0], &actions, &attributes,
-                                (char *const *)(uintptr_t)request->argv, environment);
+            spawn_call call = {&c->pid,       request->argv[0], &actions, &attributes,
+                               request->argv, environment,      0};
+            error = run_spawn(&call);
         }
         (void)posix_spawnattr_destroy(&attributes);
     }

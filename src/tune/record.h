@@ -8,8 +8,6 @@
 
 #include "base/span.h"
 
-/* The stage of the entries. It does not begin with "kiln.": packs carry them. */
-#define KN_TUNE_STAGE "tuning"
 #define KN_TUNE_REVISION 1u
 
 #define KN_TUNE_NAME_MAX 255u

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/diag.h"
 #include "base/log.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/build.h"
@@ -112,7 +113,7 @@ kiln_status kn_tune_recipe(const kiln_device *device, const kiln_kernel *kernel,
 {
     kiln_recipe *recipe = NULL;
     *out_recipe = NULL;
-    kiln_status status = kiln_recipe_create(KN_TUNE_STAGE, KN_TUNE_REVISION, &recipe, diag);
+    kiln_status status = kiln_recipe_create(kn_stage_tuning, KN_TUNE_REVISION, &recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(recipe, device->target.name, diag);
     }

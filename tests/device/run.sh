@@ -2,7 +2,8 @@
 # run.sh [TREE]: everything that needs a GPU, on a machine with one, from a tree that
 # scripts/gpu_tree.sh made (default .gpu): the conformance suite on each backend that is there, the
 # example kernels on every device against their references, one kernel on two devices, what only a
-# real driver can show. Fails if any of it fails; what is not there is skipped and said.
+# real driver can show, whether programs take the same path under kiln (same_path.py; $SAME_PATH names some
+# of them, or "none"). Fails if any of it fails; what is not there is skipped and said.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 tree=${1:-.gpu}
@@ -45,5 +46,11 @@ step hard_cases hard_cases
 say "example kernels against their references, cold and warm"
 step demo python3 scripts/demo.py "$tree"
 head -n 80 "${OUT:-/tmp}/demo.log"
+if [ "${SAME_PATH:-}" != none ]; then
+    say "programs under kiln and without"
+    # shellcheck disable=SC2086 # names of programs
+    step same_path python3 tests/device/same_path.py --tracers "$tree/trace" ${SAME_PATH:-}
+    head -n 120 "${OUT:-/tmp}/same_path.log"
+fi
 [ $bad -eq 0 ] && echo "all good"
 exit $bad

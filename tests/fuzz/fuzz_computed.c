@@ -71,7 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     source.options = list;
     source.option_count = 1;
     kn_macros_init(&b.macros);
-    const kn_scan_macros macros = {take_definition, take_undefinition, evaluate};
+    kn_pieces pieces = {.joined = false};
+    const kn_scan_macros macros = {take_definition, take_undefinition, evaluate, &pieces};
     kn_scan_stop stop;
     if (kn_macros_give(&b.macros, &source) != KILN_OK ||
         kn_include_scan_macros(kn_span_of(end, size - (size_t)(end - data)), false, ignore_include,

@@ -47,6 +47,7 @@ in_bash() {
     same "bash: kiln run --backend=" "$(ask kiln run -b '')" "$(ask kiln run --backend =)"
     same "bash: kiln run --backend=o" "$(ask kiln run -b o)" "$(ask kiln run --backend = o)"
     has "bash: kiln run -x" opencl-c "$(ask kiln run -x '')"
+    has "bash: kiln run -x" hip "$(ask kiln run -x '')"
     has "bash: kiln run --arg" inout: "$(ask kiln run --arg '')"
     has "bash: kiln warm -t" vulkan:spirv "$(ask "$kiln" warm -t '')"
     has "bash: kiln compile --target=cpu:" native "$(ask "$kiln" compile --target = cpu :)"
@@ -101,6 +102,7 @@ in_fish() {
     done
     has "fish: kiln run -b" opencl "$(ask 'kiln run -b ')"
     has "fish: kiln run -x" opencl-c "$(ask 'kiln run -x ')"
+    has "fish: kiln run -x" hip "$(ask 'kiln run -x ')"
     has "fish: kiln show" "$key" "$(ask 'kiln show ')"
     has "fish: kiln pack" extract "$(ask 'kiln pack ')"
     has "fish: kiln run" a-file.json "$(ask 'kiln run a')"

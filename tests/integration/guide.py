@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""guide.py BUILD PAGE.md: what the page says is true.
+"""guide.py BUILD|PREFIX PAGE.md: what the page says is true.
 
-Installs kiln to a directory of its own and works through the page as a reader would, in one shell:
+Installs kiln to a directory of its own, or takes it as it is installed in PREFIX, and works through the page as a reader would, in one shell:
     ```c NAME.c         (or any other language and a name) writes the file
     ```c from FILE      stands in FILE of this tree, line for line
     ```console          runs each line after "$ " and compares what it prints; … stands for anything
@@ -81,16 +81,22 @@ class Reader:
         self.exports, self.there = {}, {}
         for made in (self.work, self.home, folder / "app"):
             made.mkdir()
-        subprocess.run(["cmake", "--install", build, "--prefix", self.prefix], check=True,
-                       stdout=subprocess.DEVNULL)
-        library = next(self.prefix.rglob("libkiln.so")).parent
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith(("KILN_", "AWS_", "XDG_"))}
         self.environment.update(
-            PATH=f"{self.prefix}/bin:{os.environ['PATH']}", HOME=str(self.home),
-            TMPDIR=str(folder), LD_LIBRARY_PATH=str(library), LC_ALL="C.UTF-8", TERM="dumb",
+            HOME=str(self.home), TMPDIR=str(folder), LC_ALL="C.UTF-8", TERM="dumb",
+            CMAKE_GENERATOR="Ninja", CFLAGS="-Wall -Wextra -Werror", CXXFLAGS="-Wall -Wextra -Werror")
+        if (build / "bin/kiln").exists():
+            self.prefix = build
+        else:
+            subprocess.run(["cmake", "--install", build, "--prefix", self.prefix], check=True,
+                           stdout=subprocess.DEVNULL)
+        if self.prefix == Path("/usr"):
+            return  # where compilers and the loader look
+        library = next(self.prefix.rglob("libkiln.so")).parent
+        self.environment.update(
+            PATH=f"{self.prefix}/bin:{os.environ['PATH']}", LD_LIBRARY_PATH=str(library),
             PKG_CONFIG_PATH=str(library / "pkgconfig"), CMAKE_PREFIX_PATH=str(self.prefix),
-            CMAKE_GENERATOR="Ninja", CFLAGS="-Wall -Wextra -Werror", CXXFLAGS="-Wall -Wextra -Werror",
             PKG_CONFIG_SYSTEM_INCLUDE_PATH="/none")
 
     def close(self):

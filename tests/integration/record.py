@@ -50,9 +50,12 @@ assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"k.cu", 1, ctype
                                 ctypes.byref(text(b"value.h"))) == 0
 assert nvrtc.nvrtcCompileProgram(program, 2, (text * 2)(b"-arch=sm_90", b"-Iinc")) == 0
 hidden = getattr(nvrtc, "__nvrtcCPEx")
-hidden.argtypes = [ctypes.c_void_p] + [ctypes.c_long] * 6
-assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), b"__global__ void secret() {}", None, 0, None, None) == 0
-assert hidden(program, 1, 2, 3, 4, 5, 1 << 40) == 0
+hidden.argtypes = [ctypes.c_void_p, text, text, ctypes.c_int] + [ctypes.c_void_p] * 2 + [ctypes.c_int] + [ctypes.c_void_p] * 2
+secret = bytes(byte + 1 for byte in b"__global__ void secret() {}")
+key, name, words = text(b"#define KEY 7\n"), text(b"key.h"), (0x123456789abcdef0, 0xfedcba9876543210)
+assert hidden(ctypes.byref(program), secret, b"encrypted.cu", 1, ctypes.byref(key), ctypes.byref(name), 2,
+              (ctypes.c_int * 2)(1, 2), (ctypes.c_uint64 * 2)(*words)) == 0
+assert nvrtc.nvrtcCompileProgram(program, 0, None) == 0
 '''
 
 

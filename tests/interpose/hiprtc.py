@@ -99,6 +99,17 @@ def check_cache(suite, wanted):
     print(f"ok: cold {dict(cold)}, warm {dict(warm)}")
 
 
+def check_variables(suite, wanted):
+    """LLD writes LLD_VERSION into the code: what is compiled with it is nobody else's."""
+    one = ["machine_code"]
+    other = suite.run(REAL, *one, LLD_VERSION="another")
+    assert KIND == "fake" or other["machine_code"] != wanted["machine_code"], "the variable does not matter"
+    expect(other, suite.run(suite.front, *one, LLD_VERSION="another"), "with LLD_VERSION")
+    assert set(suite.origins()) == {"bypassed"}, suite.origins()
+    expect(wanted, suite.run(suite.front, *one), "and without it again")
+    assert "bypassed" not in suite.origins(), suite.origins()
+
+
 def check_failures(suite, wanted):
     few = ["machine_code", "name_expressions"]
     for when, variables in (("disabled", {"KILN_DISABLE": "1"}),
@@ -134,8 +145,8 @@ def check_linked(suite):
     print(f"ok: linked: cold {dict(cold)}, warm {dict(warm)}; doctor {[row['answers'] for row in rows]}")
 
 
-def warm(suite, recording, cache, *arguments):
-    told = json.loads(suite.start([KILN, "warm", recording, "--json", *arguments], KILN_CACHE_DIR=cache))
+def warm(suite, recording, cache, *arguments, **more):
+    told = json.loads(suite.start([KILN, "warm", recording, "--json", *arguments], KILN_CACHE_DIR=cache, **more))
     assert (told["failed"], told["skipped"]) == (0, 0), told
     return told
 
@@ -147,7 +158,8 @@ def check_recorded(suite):
     expect(plain, suite.linked(KILN, "exec", "--record", recording, "--", KILN_CACHE_DIR=str(suite.root / "first")),
            "recorded")
     made = suite.origins()["compiled"]
-    told = warm(suite, recording, again)
+    # The helpers get the whole environment, also where it is a large one.
+    told = warm(suite, recording, again, **{f"FILLER_{i}": "" for i in range(4200)})
     assert told["compiled"] == made >= 5, (told, made)
     assert {row["key"] for row in told["kernels"]} == {"recorded"}, told
     expect(plain, suite.linked(KILN, "exec", "--", KILN_CACHE_DIR=again), "found after kiln warm")
@@ -186,6 +198,7 @@ def main():
         suite = Suite(root)
         wanted = suite.run(REAL, *suite.cases)
         check_cache(suite, wanted)
+        check_variables(suite, wanted)
         check_failures(suite, wanted)
         check_linked(suite)
         check_recorded(suite)

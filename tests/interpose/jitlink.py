@@ -107,7 +107,8 @@ def check_newer(suite):
         env = {**os.environ, "KILN_NVJITLINK_LIBRARY": str(library), "KILN_LIBEXEC": LIBEXEC}
         said = subprocess.run([KILN, "exec", "--print", "--", "/bin/true"], env=env, capture_output=True, text=True,
                               check=True).stdout
-        if (f"/nvjitlink/{suite.major}/libnvJitLink.so" in said) != preloaded:
+        preloads = [line for line in said.splitlines() if line.startswith("export LD_PRELOAD=")]
+        if (f"/libnvJitLink.so.{suite.major}" in "".join(preloads)) != preloaded:
             sys.exit(f"a library with {name}: {said}")
     print("ok: a newer release is left alone")
 

@@ -20,7 +20,9 @@ KILN, LIBEXEC, REAL, KIND, ALLOCATOR = sys.argv[1:6]
 CLIENT = Path(__file__).with_name("nvrtc_client.py")
 SLOW_TO_REPEAT = ("each_option", "core_libraries")
 FEWEST = {"real": 20, "fake": 2}
-FAKE_CASES = ["machine_code", "compile_error", "headers_in_memory", "name_expressions", "private_entry"]
+FAKE_CASES = ["machine_code", "compile_error", "headers_in_memory", "name_expressions", "encrypted_source",
+              "encrypted_source_with_a_wrong_word", "unknown_handles", "two_headers_of_one_name"]
+FAKE_BYPASSED = 5  # compiles in them of programs that NVRTC creates by itself
 
 
 def find_real():
@@ -44,7 +46,8 @@ class Suite:
         major = re.search(r"libnvrtc\.so\.(\d+)", self.real).group(1)
         self.front = f"{LIBEXEC}/nvrtc/{major}/libnvrtc.so.{major}"
         names = ["nvrtcGetLTOIRSize", "nvrtcGetOptiXIRSize", "nvrtcGetPTXSize",
-                 "nvrtcGetNumSupportedArchs", "nvrtcSetFlowCallback", "nvrtcGetPCHCreateStatus"]
+                 "nvrtcGetNumSupportedArchs", "nvrtcSetFlowCallback", "nvrtcGetPCHCreateStatus",
+                 "__nvrtcCPEx"]
         self.lacks = [name for name in names if not hasattr(ctypes.CDLL(self.real), name)]
         # The fake one does not check what it is given.
         self.cases = [] if KIND == "real" else FAKE_CASES
@@ -101,6 +104,44 @@ class Suite:
         print(f"ok: {when}: {len(got)} cases equal")
 
 
+def check_process_state(suite):
+    """What NVRTC remembers for its process reaches no other process through the cache."""
+    own = {"KILN_CACHE_DIR": str(suite.root / "state")}
+    spoilt = suite.run(suite.real, "after_restrict")
+    fresh = suite.run(suite.real, "one_that_reads")
+    suite.expect(spoilt, suite.run(suite.front, "after_restrict", **own), "after -restrict")
+    suite.expect(fresh, suite.run(suite.front, "one_that_reads", **own), "in a process without -restrict")
+    suite.expect(spoilt, suite.run(suite.front, "after_restrict", **own), "after -restrict, the others cached")
+    variable = {"NV_NVVM_VERSION": "nvvm-latest"}
+    other = suite.run(suite.real, "one_that_reads", **variable)
+    suite.expect(other, suite.run(suite.front, "one_that_reads", **own, **variable), "with NV_NVVM_VERSION")
+    if suite.origins() != {"bypassed": 1}:
+        sys.exit(f"with NV_NVVM_VERSION: {suite.origins()}")
+    late = suite.run(suite.front, "loaded_with_a_variable", **own)["loaded_with_a_variable"]
+    suite.expect(other, {"one_that_reads": late}, "with NV_NVVM_VERSION while NVRTC is loaded")
+    encrypted = "after_an_encrypted_restrict"
+    suite.expect(suite.run(suite.real, encrypted), suite.run(suite.front, encrypted, **own), "after an encrypted -restrict")
+    suite.expect(fresh, suite.run(suite.front, "one_that_reads", **own), "and without it again")
+    if suite.origins() != {"disk": 1}:
+        sys.exit(f"without NV_NVVM_VERSION: {suite.origins()}")
+
+
+def check_newer(suite):
+    """kiln exec leaves an NVRTC alone that has a function which kiln's library lacks."""
+    toolkit = suite.root / "toolkit/lib64"
+    toolkit.mkdir(parents=True)
+    library = toolkit / os.path.basename(suite.front)
+    for name, stands in (("nvrtcVersion", True), ("__nvrtcCPEy", False), ("nvrtcGetMore", False), ("other", True)):
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)], check=True, text=True,
+                       input=f"int nvrtcCreateProgram(void) {{ return 0; }} int {name}(void) {{ return 0; }}")
+        env = {**os.environ, "KILN_NVRTC_LIBRARY": str(library), "KILN_LIBEXEC": LIBEXEC}
+        said = subprocess.run([KILN, "exec", "--print", "--", "/bin/true"], env=env, capture_output=True, text=True,
+                              check=True).stdout
+        if (f"/nvrtc/{library.name.rsplit('.', 1)[1]}" in said) != stands or "CUDNN" in said:
+            sys.exit(f"a library with {name}: {said}")
+    print("ok: a newer release is left alone")
+
+
 def main():
     with tempfile.TemporaryDirectory() as root:
         suite = Suite(root)
@@ -116,13 +157,14 @@ def main():
             sys.exit(f"cold {cold}, warm {warm}")
         if KIND == "fake" and not suite.compiles() < plain:
             sys.exit(f"warm: {suite.compiles()} compiles of {plain}")
-        if KIND == "fake" and warm["bypassed"] != 1:
-            sys.exit(f"the private entry is not counted: {warm}")
+        if KIND == "fake" and warm["bypassed"] != FAKE_BYPASSED:
+            sys.exit(f"compiles of encrypted sources are not counted: {warm}")
         print(f"ok: cold {dict(cold)}, warm {dict(warm)}")
 
         few = [name for name in wanted if name not in SLOW_TO_REPEAT]
         few = few if KIND == "real" else ["machine_code"]
-        suite.expect(wanted, suite.run(suite.front, *few, KILN_DISABLE="1"), "disabled")
+        private = [*few, "encrypted_source_with_a_wrong_word", "unknown_handles"]
+        suite.expect(wanted, suite.run(suite.front, *private, KILN_DISABLE="1"), "disabled")
         if suite.uncached() > 0:
             sys.exit("disabled: an option was added")
         suite.expect(wanted, suite.run(suite.front, *few, KILN_CACHE_DIR=str(suite.root / "full"),
@@ -141,13 +183,14 @@ def main():
         alone.mkdir(parents=True)
         copy = alone / os.path.basename(suite.front)
         shutil.copy(suite.front, copy)
-        suite.expect(wanted, suite.run(str(copy), *few), "without the core")
+        suite.expect(wanted, suite.run(str(copy), *private), "without the core")
         broken = suite.root / "alone/libkiln-interpose.so"
         broken.write_bytes(b"\x7fELF, and nothing more")
         broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
         suite.expect(wanted, suite.run(str(copy), *few), "with a broken core")
 
         if KIND == "fake":
+            check_newer(suite)
             return
         # A header that changes is seen; one that comes back hits again.
         value = suite.work / "value.h"
@@ -158,6 +201,12 @@ def main():
         suite.expect(changed, suite.run(suite.front, "includes"), "after an edit")
         value.write_text("#define VALUE 1\n")
         suite.expect(wanted, suite.run(suite.front, "includes"), "after the edit was undone")
+        (suite.work / "sub/value.h").write_text("#define VALUE 6\n")
+        blanks = suite.run(suite.real, "blanks_around_a_directory")
+        if blanks == {name: wanted[name] for name in blanks}:
+            sys.exit("the test's header in sub does not matter")
+        suite.expect(blanks, suite.run(suite.front, "blanks_around_a_directory"), "an edit behind a blank")
+        check_process_state(suite)
 
 
 main()

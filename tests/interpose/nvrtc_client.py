@@ -145,7 +145,8 @@ def compile_error():
 @case
 def wrong_options():
     return [compiled(KERNEL, *options) for options in
-            (("--no-such-option",), ("-arch=sm_1",), ("-arch",), ("",), ("-I",))]
+            (("--no-such-option",), ("-arch=sm_1",), ("-arch",), ("",), ("-I",), ("-include-path=sub",),
+             ("-include-path", "sub"), ("--Isub",))]
 
 
 @case
@@ -166,6 +167,32 @@ def includes(directory="."):
                 said.append(compiled(text + "__device__ int v = VALUE;", "-arch=sm_90", *options,
                                      name=name))
     return said
+
+
+@case
+def blanks_around_a_directory():
+    return [compiled("#include <value.h>\n__device__ int v = VALUE;", "-arch=sm_90", *options)
+            for options in (("-I sub",), ("-Isub ",), ("-I", " sub"), ("-I", "sub\t"),
+                            ("--include-path= sub",), ("--include-path=sub\n",))]
+
+
+@case
+def a_source_that_asks_for_itself():
+    """To NVRTC the source is a header of its own name."""
+    texts = [f"#if __has_include({name})\n__device__ int v = 1;\n#else\n__device__ int v;\n#endif"
+             for name in ('"t.cu"', "<t.cu>", '"default_program"', '"sub/t.cu"')]
+    texts.append('#ifndef ONCE\n#define ONCE\n#include "value.h"\n#ifdef VALUE\n__device__ int v = VALUE;\n'
+                 "#else\n__device__ int w;\n#endif\n#endif")
+    return [compiled(text, "-arch=sm_90", name=name)
+            for text in texts for name in ("t.cu", "u.cu", None, "sub/t.cu", "value.h")]
+
+
+READS = "__global__ void k(float *a, const float *b) { a[0] = a[1] + b[%d]; }"
+
+
+@case
+def one_that_reads():
+    return compiled(READS % 1, "-arch=sm_90")
 
 
 @case
@@ -346,17 +373,82 @@ def core_libraries():
                 compiled(BODY, "--std=c++17", "--gpu-architecture=sm_90", "-default-device", "-DNDEBUG")]
 
 
+class Encrypted(Program):
+    """A program that __nvrtcCPEx creates, as cuDNN and cuBLAS do: nine words, then the ordinary calls. The
+    real one takes a text that is not encrypted where nothing says how to read it."""
+    FAKE = os.environ.get("NVRTC_KIND") == "fake"
+    WORDS = [None, KERNEL, b"encrypted.cu", 1, b"#define KEY 7\n", b"key.h", 2, (1, 2),
+             (0x123456789abcdef0, 0xfedcba9876543210)]
+
+    def __init__(self, wrong=None):
+        function = getattr(LIBRARY, "__nvrtcCPEx")
+        texts, word = ctypes.POINTER(ctypes.c_char_p), ctypes.c_void_p
+        function.argtypes = [word, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, texts, texts, ctypes.c_int, word, word]
+        self.handle, self.said = ctypes.c_void_p(0x1234), []
+        source = bytes(byte + 1 for byte in KERNEL.encode()) if self.FAKE else KERNEL.encode()
+        header, name = ctypes.c_char_p(self.WORDS[4]), ctypes.c_char_p(self.WORDS[5])
+        kinds = (ctypes.c_int * 2)(1, 2) if self.FAKE else (ctypes.c_int * 2)(2, 2)
+        values = (ctypes.c_uint64 * 2)(*self.WORDS[8]) if self.FAKE else (ctypes.c_uint64 * 2)(0, 0)
+        words = [ctypes.byref(self.handle), source, self.WORDS[2], 1, ctypes.pointer(header), ctypes.pointer(name), 2,
+                 kinds, values]
+        if wrong is not None:
+            words[wrong] = None if wrong not in (3, 6) else -1
+        self.say("encrypted", function(*words), self.handle.value == 0x1234)
+
+
 @case
-def private_entry():
-    """Only the fake one's: what it does is known."""
-    if os.environ.get("NVRTC_KIND") != "fake":
+def encrypted_source():
+    if not has("__nvrtcCPEx"):
         return []
-    function = getattr(LIBRARY, "__nvrtcCPEx")
-    function.argtypes = [ctypes.c_void_p] + [ctypes.c_long] * 6
-    program = Program(KERNEL)
-    program.say("private", function(program.handle, 1, 2, 3, 4, 5, 1 << 40))
-    program.bytes_of("CUBIN")
-    return program.destroy()
+    said = []
+    for _ in range(2):
+        program = Encrypted()
+        if Encrypted.FAKE and program.said[-1][1] != 0:
+            sys.exit("the fake refuses a call that is whole")
+        said.append(program.compile("-arch=sm_90", "-lineinfo").all().destroy())
+    program = Encrypted().express("k").compile("-arch=sm_90").lowered("k").all()
+    program.compile("-arch=sm_1").all().compile("-arch=sm_90").all()
+    return said + [program.destroy()]
+
+
+@case
+def encrypted_source_with_a_wrong_word():
+    """Each word alone; nothing is created, and the handle is as it was."""
+    if not has("__nvrtcCPEx"):
+        return []
+    wrong = range(9) if Encrypted.FAKE else (0, 1, 3, 4, 5, 6, 7, 8)  # NVRTC takes a program without a name
+    return [[word, Encrypted(word).said] for word in wrong]
+
+
+@case
+def unknown_handles():
+    """What no library made, what was destroyed, and NULL: NVRTC reads them and dies, the fake one does not."""
+    handles = [None]
+    if Encrypted.FAKE:
+        # Nobody may read this page; and a program of which a copy of the handle is left.
+        libc = ctypes.CDLL(None)
+        libc.mmap.restype = ctypes.c_void_p
+        handles.append(libc.mmap(None, ctypes.c_size_t(4096), 0, 0x22, -1, ctypes.c_long(0)))
+        for program in (Program(KERNEL).compile("-arch=sm_90"), Encrypted(), Program(KERNEL)):
+            handles.append(program.handle.value)
+            program.destroy()
+    said, size, text = [], ctypes.c_size_t(7), ctypes.c_char_p()
+    for value in handles:
+        room = ctypes.create_string_buffer(64)
+        handle = ctypes.c_void_p(value)
+        said.append([LIBRARY.nvrtcCompileProgram(handle, 0, None), LIBRARY.nvrtcAddNameExpression(handle, b"k"),
+                     LIBRARY.nvrtcGetLoweredName(handle, b"k", ctypes.byref(text))])
+        for what in ("ProgramLog", "PTX", "CUBIN"):
+            said.append([getattr(LIBRARY, f"nvrtcGet{what}Size")(handle, ctypes.byref(size)), size.value,
+                         getattr(LIBRARY, f"nvrtcGet{what}")(handle, room)])
+        said.append([LIBRARY.nvrtcDestroyProgram(ctypes.byref(handle)), handle.value == value])
+    return said
+
+
+@case
+def two_headers_of_one_name():
+    headers = [("value.h", "#define VALUE 1"), ("value.h", "#define VALUE 2")]
+    return Program(KERNEL, headers=headers).said
 
 
 # NVRTC user guide, "Supported Compile Options": each that writes no file, but --version-ident, whose
@@ -382,5 +474,30 @@ def each_option():
             for option in OPTIONS]
 
 
-for chosen in sys.argv[2:] or CASES:
+@case
+def after_restrict():
+    """Last: NVRTC 13.0 compiles all that follows as with the option."""
+    return [compiled(READS % 2, "-restrict", "-arch=sm_90"), one_that_reads()]
+
+
+# In a process of their own.
+ALONE = ("after_an_encrypted_restrict", "loaded_with_a_variable")
+
+
+@case
+def after_an_encrypted_restrict():
+    return [Encrypted().compile("-restrict", "-arch=sm_90").all().destroy(), one_that_reads()]
+
+
+@case
+def loaded_with_a_variable():
+    """The variable is there while an encrypted program loads NVRTC, and gone when a text is compiled."""
+    os.environ["NV_NVVM_VERSION"] = "nvvm-latest"
+    program = Encrypted()
+    del os.environ["NV_NVVM_VERSION"]
+    program.destroy()
+    return one_that_reads()
+
+
+for chosen in sys.argv[2:] or [name for name in CASES if name not in ALONE]:
     print(json.dumps([chosen, CASES[chosen]()]), flush=True)

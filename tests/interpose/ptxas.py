@@ -400,14 +400,19 @@ def check_exec(suite):
     env = suite.environment(PATH=f"{bin_directory}:{os.environ['PATH']}", KILN_LIBEXEC=LIBEXEC)
     del env["KILN_PTXAS"]
     libexec = os.path.realpath(LIBEXEC)
-    for mine in (None, "/opt/ptxas"):
+    own, blackwell = f"{libexec}/triton/ptxas", f"{libexec}/triton/ptxas-blackwell"
+    absolute = str(bin_directory / "ptxas")
+    # What Triton alone makes something else of than a program at that place stays as it is.
+    for mine, seen, behind in ((None, own, None), (absolute, own, absolute), ("bin/ptxas", "bin/ptxas", None), ("ptxas", "ptxas", None),
+                               (f"{absolute} -v", f"{absolute} -v", None), ("/no/such/ptxas", "/no/such/ptxas", None),
+                               (str(bin_directory), str(bin_directory), None)):
         if mine:
             env["TRITON_PTXAS_PATH"] = mine
-        done = subprocess.run([KILN, "exec", "--", sys.executable, "-c", code], env=env, capture_output=True,
-                              text=True, check=False)
-        wanted = f"{libexec}/ptxas/ptxas {libexec}/triton/ptxas {libexec}/triton/ptxas-blackwell {mine}"
-        if done.stdout.strip() != wanted:
-            sys.exit(f"kiln exec: {done}, not {wanted}")
+        for nested in ([], [KILN, "exec", "--"]):
+            done = subprocess.run([KILN, "exec", "--", *nested, sys.executable, "-c", code], env=env, cwd=suite.root,
+                                  capture_output=True, text=True, check=False)
+            if done.stdout.strip() != f"{libexec}/ptxas/ptxas {seen} {blackwell} {behind}":
+                sys.exit(f"kiln exec with {mine}, {nested}: {done}")
     suite.fill(suite.root / "work")
     done = subprocess.run([KILN, "exec", "--stats", "--", "ptxas", "-arch=sm_90", "-m64", "in.ptx", "-o", "out"],
                           env=env, cwd=suite.root / "work", capture_output=True, text=True, check=False)

@@ -47,6 +47,7 @@ class World:
             sys.exit(SKIP)
         assert done.returncode == 0, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
         rows = [line.split("\t") for line in report.read_text().splitlines()]
+        rows = [row for row in rows if row[0] not in ("core", "cache")]  # why kiln can do nothing
         assert all(row[0] == "opencl" for row in rows), rows
         return neutral(done.stdout), [row[1] for row in rows], [row[5] for row in rows]
 
@@ -188,6 +189,37 @@ def what_is_left_is_read_at_exit(world):
     assert origins == ["disk"], origins
 
 
+def what_was_never_launched_ends_nobody(world):
+    """K6: PoCL compiles the other kernel when its binary is asked for, and aborts: its name is too long for a file."""
+    plain, _, _ = world.run("long", layer=False)
+    for start in range(5):
+        got, origins, _ = world.run("long", pocl=f"own{start}")
+        check_same(plain, got, f"with a long name, start {start}")
+        assert origins == ["compiled"], origins
+
+
+def a_read_that_ends_a_process_is_not_repeated(world):
+    """A linker that works for what is launched, and then no longer: PoCL aborts the process."""
+    folder = world.root / "bin"
+    folder.mkdir()
+    linker = folder / "ld"
+    real = shutil.which("ld")
+    linker.write_text("#!/bin/sh\n"
+                      f'if [ -e "$POCL_CACHE_DIR/linked" ]; then echo asked >>{world.root}/asked; exit 1; fi\n'
+                      f'touch "$POCL_CACHE_DIR/linked"\nexec {real} "$@"\n')
+    linker.chmod(0o755)
+    path = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    plain, _, _ = world.run("two", layer=False, **path)
+    codes = []
+    for start in range(5):
+        done = subprocess.run([CLIENT, "two"], cwd=world.root, capture_output=True, text=True, timeout=200, check=False,
+                              env=world.variables(pocl=f"own{start}", OPENCL_LAYERS=LAYER, **path))
+        codes.append(done.returncode)
+        check_same(plain, neutral(done.stdout), f"with a bad linker, start {start}")
+    asked = (world.root / "asked").read_text().splitlines() if (world.root / "asked").exists() else []
+    assert len(asked) == 1 and sorted(codes) == [-signal.SIGABRT, 0, 0, 0, 0], (codes, asked)
+
+
 def exec_sets_it(world):
     done = subprocess.run([KILN, "exec", "--print"], capture_output=True, text=True,
                           env=world.variables(OPENCL_LAYERS="/nowhere/own.so"), check=True)
@@ -238,7 +270,7 @@ def a_list_is_cut_at_a_colon(world):
     env = world.variables(KILN_LIBEXEC=str(libexec))
     done = subprocess.run([KILN, "exec", "--", "sh", "-c", "echo layers=$OPENCL_LAYERS"], env=env,
                           capture_output=True, text=True, check=True)
-    assert done.stdout == "layers=\n" and "without a colon" in done.stderr, done
+    assert done.stdout == "layers=\n" and "without a blank or a colon" in done.stderr, done
     done = subprocess.run([KILN, "exec", "--print"], env=env, capture_output=True, text=True)
     assert done.returncode != 0 and not done.stdout, done
 
@@ -264,7 +296,8 @@ def main():
     for check in (all_calls_answer_as_the_driver, a_header_is_in_the_key,
                   what_cannot_be_used_is_not_there, what_is_started_once_pays_nothing,
                   entries_that_are_damaged_are_made_again,
-                  processes_at_once, several_devices, what_is_left_is_read_at_exit, exec_sets_it,
+                  processes_at_once, several_devices, what_is_left_is_read_at_exit,
+                  what_was_never_launched_ends_nobody, a_read_that_ends_a_process_is_not_repeated, exec_sets_it,
                   a_loader_without_layers_is_told, kilns_own_commands_take_no_layer, a_list_is_cut_at_a_colon,
                   a_full_disk_keeps_nothing):
         with tempfile.TemporaryDirectory() as root:

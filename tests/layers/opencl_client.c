@@ -335,6 +335,28 @@ static void *build_many(void *user)
     return (void *)failures;
 }
 
+/* Two kernels, the first of which is launched; the other one's name is long or not. */
+static void launch_the_first(const char *what)
+{
+    char source[1024];
+    const int length = strcmp(what, "long") == 0 ? 300 : 20;
+    if (length == 20 && strcmp(what, "two") != 0) {
+        return;
+    }
+    int size = snprintf(source, sizeof(source),
+                        "__kernel void add(__global const int *a, __global int *out) {\n"
+                        "  size_t i = get_global_id(0); out[i] = a[i] + %d; }\n"
+                        "__kernel void other_",
+                        length);
+    memset(source + size, 'n', (size_t)length - 6);
+    snprintf(source + size + length - 6, sizeof(source) - (size_t)(size + length - 6),
+             "(__global int *out) { *out = %d; }\n", length);
+    cl_program program = create(source);
+    printf("build: %d\n", clBuildProgram(program, 0, NULL, "", NULL, NULL));
+    launch(clCreateKernel(program, "add", NULL), "the first");
+    clReleaseProgram(program);
+}
+
 static void build_in_threads(void)
 {
     pthread_t threads[THREADS];
@@ -380,6 +402,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "devices") == 0) {
         build_for_all();
     }
+    launch_the_first(what);
     if (strcmp(what, "left") == 0) { /* and nothing of it is released */
         cl_program program = create(plain);
         printf("build: %d\n", clBuildProgram(program, 0, NULL, "-I include", NULL, NULL));

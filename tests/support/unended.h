@@ -40,6 +40,22 @@ static inline void kt_end_in_load(const char *root, const char *target)
     assert_int_equal(WEXITSTATUS(status), 3);
 }
 
+/* Whether there is an entry on disk: one that is barred stays. */
+static inline bool kt_has_entry(const char *root, const char *target)
+{
+    kiln_cache_options options;
+    kiln_cache *cache = NULL;
+    kiln_key key = {{0}};
+    bool there = false;
+    assert_int_equal(kiln_cache_options_init(&options, NULL), KILN_OK);
+    options.root = root;
+    assert_int_equal(kiln_cache_create(&options, &cache, NULL), KILN_OK);
+    assert_int_equal(kiln_cache_walk(cache, target, kt_take_key, &key, NULL), KILN_OK);
+    kiln_cache_contains(cache, &key, 1, &there);
+    kiln_cache_destroy(cache);
+    return there;
+}
+
 /* Whether a process is in a load now. */
 static inline bool kt_is_in_load(const char *root)
 {

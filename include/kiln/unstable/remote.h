@@ -37,6 +37,13 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_remote_check(const char *list,
                                                        kiln_remote_report_fn *visit, void *user,
                                                        kiln_diag *diag);
 
+/* Says that the entries of a recipe of yours run on the host (libraries, pickles): they are then
+ * taken from a remote only with a trusted signature, or where its URL says unsigned-native. The key
+ * changes: it adds the field "device.code".
+ * Threads: one at a time per recipe.   Blocks: never.   Owns: nothing.
+ * Fails: KILN_E_NOMEM. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_set_native(kiln_recipe *recipe, kiln_diag *diag);
+
 /* "kiln-ed25519 " and 64 hexadecimal digits: a line of $KILN_TRUSTED_KEYS. */
 #define KILN_PUBLIC_KEY_TEXT_SIZE 78
 

@@ -1,6 +1,8 @@
-/* Reads the list of bypasses into a pool. */
+/* Reads the list of bypasses into a pool, and says what was refused. */
 #include "cli/bypasses.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST = 64 }; /* the library remembers no more */
@@ -35,4 +37,15 @@ kiln_status bypasses_read(kiln_cache *cache, cli_pool *pool, cli_bypasses *out_b
     return status == KILN_E_NOMEM
                ? kiln_diag_set(diag, status, NULL, "reading the cache's bypasses", "out of memory")
                : status;
+}
+
+void bypasses_print_refused(const char *indent, const uint64_t *counters)
+{
+    const uint64_t refused = counters[KILN_COUNTER_REMOTE_REFUSED];
+    if (refused > 0) {
+        (void)printf("%srefused   %" PRIu64 " %s of remotes: sign what is uploaded (`kiln key "
+                     "generate`, KILN_SIGNING_KEY there, KILN_TRUSTED_KEYS here), or add "
+                     "unsigned-native to the remote's URL\n",
+                     indent, refused, refused == 1 ? "entry" : "entries");
+    }
 }

@@ -1,4 +1,5 @@
-/* Why compiles bypassed the cache, as stats and doctor show it. */
+/* Why compiles bypassed the cache, and what remotes gave that was refused, as stats and doctor show
+ * it. */
 #ifndef KILN_PROGRAM_BYPASSES_H
 #define KILN_PROGRAM_BYPASSES_H
 
@@ -15,5 +16,8 @@ typedef struct cli_bypasses {
 
 kiln_status bypasses_read(kiln_cache *cache, cli_pool *pool, cli_bypasses *out_bypasses,
                           kiln_diag *diag);
+
+/* One line where entries of remotes were refused: how many, and what to do. */
+void bypasses_print_refused(const char *indent, const uint64_t *counters);
 
 #endif

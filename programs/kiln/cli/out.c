@@ -92,7 +92,7 @@ void out_pair(FILE *file, const char *name, const char *format, ...)
     va_list args;
     va_start(args, format);
     (void)fprintf(file, "%-20s", name);
-    (void)vfprintf(file, format, args);
+    out_vprint(file, format, args);
     (void)fputc('\n', file);
     va_end(args);
 }
@@ -220,21 +220,71 @@ void out_write(FILE *file, const char *text)
     }
 }
 
-void out_vprint(FILE *file, const char *format, va_list args)
+/* Formats into memory of the caller's; NULL: it cannot be formatted, or memory is short. */
+static char *format_text(const char *format, va_list args)
 {
-    char small[1024];
     va_list again;
     va_copy(again, args);
-    const int length = vsnprintf(small, sizeof(small), format, args);
-    char *large = length >= (int)sizeof(small) ? malloc((size_t)length + 1) : NULL;
-    if (large != NULL) { /* else it is cut */
-        (void)vsnprintf(large, (size_t)length + 1, format, again);
-    }
+    const int length = vsnprintf(NULL, 0, format, again);
     va_end(again);
-    if (length > 0) {
-        out_write(file, large != NULL ? large : small);
+    char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+    if (text != NULL) {
+        (void)vsnprintf(text, (size_t)length + 1, format, args);
     }
-    free(large);
+    return text;
+}
+
+static size_t count_char(const char *text, char c)
+{
+    size_t count = 0;
+    for (; *text != '\0'; text++) {
+        count += *text == c;
+    }
+    return count;
+}
+
+static void replace_char(char *text, char from, char to)
+{
+    for (; *text != '\0'; text++) {
+        *text = *text == from ? to : *text;
+    }
+}
+
+/* Line breaks of the format are kept, those of the values are not: a path may have one. The
+ * format's are another control character meanwhile, one that no value has. */
+static char *format_lines(const char *format, va_list args)
+{
+    char *marked = strdup(format), *text = NULL;
+    const size_t lines = count_char(format, '\n');
+    char mark = 1;
+    for (; marked != NULL && mark < '\t'; mark++) {
+        va_list again;
+        replace_char(marked, mark == 1 ? '\n' : (char)(mark - 1), mark);
+        va_copy(again, args);
+        free(text);
+        text = format_text(marked, again);
+        va_end(again);
+        if (text == NULL || count_char(text, mark) == lines) {
+            break;
+        }
+    }
+    free(marked);
+    if (text != NULL) {
+        replace_char(text, '\n', ' ');
+        if (mark < '\t') { /* else there is a value that has them all */
+            replace_char(text, mark, '\n');
+        }
+    }
+    return text;
+}
+
+void out_vprint(FILE *file, const char *format, va_list args)
+{
+    char *text = format_lines(format, args);
+    if (text != NULL) {
+        out_write(file, text);
+    }
+    free(text);
 }
 
 void out_print(FILE *file, const char *format, ...)

@@ -55,7 +55,8 @@ char *out_clean(cli_pool *pool, const char *text);
 
 /* Writes text, without control characters but line breaks and tabs, and as UTF-8. */
 void out_write(FILE *file, const char *text);
-/* As fprintf, with out_write. */
+/* As fprintf, with out_write; line breaks are the format's alone, those of the values are blanks.
+ */
 void out_print(FILE *file, const char *format, ...) KILN_PRINTF(2, 3);
 void out_vprint(FILE *file, const char *format, va_list args) KILN_PRINTF(2, 0);
 

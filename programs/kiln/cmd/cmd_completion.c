@@ -46,7 +46,7 @@ static value_words words_of(const cli_command *command, const opt_spec *spec)
 {
     static const char *const compilers[] = {"compile", "explain", "warm"};
     if (is_named(spec, "language")) {
-        return (value_words){"c opencl-c cuda glsl spirv ptx cubin fatbin", NULL};
+        return (value_words){NULL, "languages"};
     }
     if (is_named(spec, "arg")) {
         return (value_words){"value: in: out: inout: local:", NULL};

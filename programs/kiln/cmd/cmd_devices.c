@@ -141,7 +141,9 @@ static exit_code run_devices(const cmd_context *context, void *fields, const opt
         code = good ? code : cmd_no_memory(context);
     }
     if (code == EXIT_FINE && !options->session.json) {
-        out_print(stdout, "\n%s\n", kiln_runtime_summary(runtime));
+        (void)putchar('\n');
+        out_write(stdout, kiln_runtime_summary(runtime));
+        (void)putchar('\n');
     }
     session_close(cache, runtime);
     return code;

@@ -12,6 +12,7 @@
 #include "exec/environment.h"
 #include "exec/python.h"
 #include "exec/report.h"
+#include "exec/trouble.h"
 
 typedef struct exec_options {
     bool stats;
@@ -37,8 +38,10 @@ static const opt_spec specs[] = {{"stats", 0, OPT_FLAG, offsetof(exec_options, s
                                   "record every program with its sources in DIRECTORY"},
                                  OPT_END};
 
+/* `missing`: why there are no libraries, if there are none. */
 static bool write_report(const cmd_context *context, const exec_options *options,
-                         const char *program, const char *path)
+                         const exec_environment *environment, const kiln_diag *missing,
+                         const char *path)
 {
     exec_report report;
     kiln_diag diag = KILN_DIAG_INIT;
@@ -47,9 +50,10 @@ static bool write_report(const cmd_context *context, const exec_options *options
         (void)cmd_fail(context, &diag);
         return false;
     }
+    exec_trouble_find(environment, missing, &report);
     if (options->stats) {
         exec_report_print(&report, context->pool, stderr);
-        const char *trouble = exec_python_bytecode(context->pool, program);
+        const char *trouble = exec_python_bytecode(context->pool, environment->program);
         if (trouble != NULL) {
             console_say(context->console, "%s", trouble);
         }
@@ -68,16 +72,18 @@ static bool write_report(const cmd_context *context, const exec_options *options
 
 /* The program's exit code is this command's, whatever becomes of the report. */
 static exit_code run_watched(const cmd_context *context, const exec_options *options,
-                             exec_environment *environment, const opt_list *arguments)
+                             exec_environment *environment, const kiln_diag *missing,
+                             const opt_list *arguments)
 {
     char *path = exec_child_report(context);
-    if (path == NULL) {
-        return EXIT_TROUBLE;
+    if (path == NULL) { /* the program is worth more than its report */
+        return exec_environment_apply(environment) ? exec_child_become(context, arguments)
+                                                   : cmd_no_memory(context);
     }
     exit_code code = EXIT_TROUBLE;
     if (exec_environment_add(environment, "KILN_EXEC_REPORT", path)) {
         code = exec_child_run(context, environment, arguments, false);
-        (void)write_report(context, options, environment->program, path);
+        (void)write_report(context, options, environment, missing, path);
     } else {
         code = cmd_no_memory(context);
     }
@@ -119,15 +125,17 @@ static exit_code run_exec(const cmd_context *context, void *fields, const opt_li
         }
         /* The program is worth more than the cache. */
         console_tell(context->console, "exec", &diag);
-        kiln_diag_clear(&diag);
     }
     if (options->print) {
         exec_environment_print(&environment, stdout);
         return EXIT_FINE;
     }
     if (options->stats || options->report != NULL) {
-        return run_watched(context, options, &environment, arguments);
+        const exit_code code = run_watched(context, options, &environment, &diag, arguments);
+        kiln_diag_clear(&diag);
+        return code;
     }
+    kiln_diag_clear(&diag);
     return exec_environment_apply(&environment) ? exec_child_become(context, arguments)
                                                 : cmd_no_memory(context);
 }

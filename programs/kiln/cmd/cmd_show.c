@@ -49,7 +49,8 @@ static bool print_entry_text(const show_visit *visit, const kiln_entry_info *inf
     out_pair(stdout, "used", "%s", used);
     out_pair(stdout, "compile time", "%s", info->compile_ns > 0 ? compile : "not known");
     out_pair(stdout, "kiln", "%s", info->kiln_version != NULL ? info->kiln_version : "");
-    out_print(stdout, "\n%s", info->recipe != NULL ? info->recipe : "");
+    (void)putchar('\n');
+    out_write(stdout, info->recipe != NULL ? info->recipe : "");
     return true;
 }
 

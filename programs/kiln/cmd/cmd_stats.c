@@ -152,6 +152,7 @@ static bool print_stats_text(const cmd_context *context, const stats_shown *show
     if (counters[KILN_COUNTER_BYPASSED] > 0 && !print_stats_bypasses(context->pool, shown)) {
         return false;
     }
+    bypasses_print_refused("", counters);
     (void)putchar('\n');
     print_counters(context, counters, all);
     return true;

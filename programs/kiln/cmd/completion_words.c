@@ -84,12 +84,29 @@ static void print_stored(const cmd_context *context)
     kiln_cache_destroy(cache);
 }
 
+/* Of files: a table of C kernels is in none, and the toy language is for tests of kiln itself. */
+static void print_languages(const cmd_context *context)
+{
+    (void)context;
+    for (int i = KILN_LANG_NONE + 1;; i++) {
+        const kiln_language language = (kiln_language)i;
+        const char *name = kiln_language_name(language);
+        if (kiln_language_parse(name) != language) {
+            return; /* there are no more */
+        }
+        if (language != KILN_LANG_BUILTIN && language != KILN_LANG_FAKE) {
+            (void)puts(name);
+        }
+    }
+}
+
 bool completion_words_print(const cmd_context *context, const char *name)
 {
     static const struct {
         const char *name;
         void (*print)(const cmd_context *context);
     } rows[] = {{"devices", print_device_words},
+                {"languages", print_languages},
                 {"targets", print_targets},
                 {"stored", print_stored},
                 {"keys", print_keys}};

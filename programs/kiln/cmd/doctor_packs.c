@@ -67,10 +67,10 @@ bool doctor_packs_print(const doctor_packs *packs, cli_pool *pool)
             return false;
         }
         if (one->trouble != NULL) {
-            (void)printf("  unusable  %s: %s\n", one->path, one->trouble);
+            out_print(stdout, "  unusable  %s: %s\n", one->path, one->trouble);
         } else {
-            (void)printf("  in use    %s: %" PRIu64 " %s, %s\n", one->path, one->entries,
-                         one->entries == 1 ? "entry" : "entries", bytes);
+            out_print(stdout, "  in use    %s: %" PRIu64 " %s, %s\n", one->path, one->entries,
+                      one->entries == 1 ? "entry" : "entries", bytes);
         }
     }
     return true;

@@ -10,6 +10,7 @@
 #include "exec/environment.h"
 #include "exec/python.h"
 #include "exec/report.h"
+#include "exec/trouble.h"
 
 typedef struct program_findings {
     exec_environment environment;
@@ -22,44 +23,48 @@ typedef struct program_findings {
 typedef struct compiler_kind {
     const char *file; /* the start of the name */
     const char *name;
-    const char *why; /* kiln does not stand under it */
+    const char *what; /* in reports; NULL: kiln has no library for it */
+    const char *why;  /* kiln does not stand under it */
     const char *fix;
 } compiler_kind;
 
 static const compiler_kind kinds[] = {
-    {"libnvrtc", "NVRTC", "it is opened by its absolute path",
+    {"libnvrtc", "NVRTC", "nvrtc", "it is opened by its absolute path",
      "start the program with kiln exec --audit"},
-    {"libnvJitLink", "nvJitLink", "it is opened by its absolute path",
+    {"libnvJitLink", "nvJitLink", "nvjitlink", "it is opened by its absolute path",
      "start the program with kiln exec --audit"},
-    {"libnvvm", "libNVVM", "kiln exec does not stand under it", "rely on the program's own cache"},
-    {"libcuda", "CUDA driver", "it compiles PTX itself",
+    {"libnvvm", "libNVVM", NULL, "kiln exec does not stand under it",
+     "rely on the program's own cache"},
+    {"libcuda", "CUDA driver", NULL, "it compiles PTX itself",
      "keep the driver's own cache: CUDA_CACHE_PATH on a directory that lasts"},
-    {"libhiprtc", "hipRTC", "it is opened by its absolute path",
+    {"libhiprtc", "hipRTC", "hiprtc", "it is opened by its absolute path",
      "start the program with kiln exec --audit"},
-    {"libkiln-hiprtc", "hipRTC", "", ""},
-    {"libamdhip64", "HIP runtime",
+    {"libkiln-hiprtc", "hipRTC", "hiprtc", "", ""},
+    {"libamdhip64", "HIP runtime", "hiprtc",
      "kiln stands before its hipRTC alone, for programs linked with it",
      "where no compile is counted, have the program load libhiprtc.so"},
-    {"libOpenCL", "OpenCL", "kiln's layer for it is not installed",
+    {"libOpenCL", "OpenCL", "opencl", "kiln's layer for it is not installed",
      "install the whole package kiln"},
-    {"libvulkan", "Vulkan", "kiln's layer for it is not installed",
+    {"libvulkan", "Vulkan", "vulkan", "kiln's layer for it is not installed",
      "install the whole package kiln"},
-    {"libze_loader", "Level Zero", "kiln exec does not stand under it",
+    {"libze_loader", "Level Zero", NULL, "kiln exec does not stand under it",
      "rely on the driver's own cache"},
-    {"ptxas", "ptxas", "it is started by its absolute path",
+    {"ptxas", "ptxas", "ptxas", "it is started by its absolute path",
      "name kiln's in the program's settings: kiln exec --print"},
-    {"nvcc", "nvcc", "kiln exec does not stand under it", "rely on the program's own cache"},
+    {"nvcc", "nvcc", NULL, "kiln exec does not stand under it", "rely on the program's own cache"},
 };
 
 /* A layer is installed, and the loader has not opened it. */
 static const compiler_kind unlayered[] = {
-    {"libOpenCL", "OpenCL", "it opened no layer: it knows none, or nothing was asked of it",
+    {"libOpenCL", "OpenCL", "opencl",
+     "it opened no layer: it knows none, or nothing was asked of it",
      "let the program find a loader with layers first (LD_LIBRARY_PATH): ocl-icd 2.3 or newer, "
      "Khronos' of 2020 or newer"},
-    {"libvulkan", "Vulkan", "it opened no layer: no instance was made", "use Vulkan in the run"},
+    {"libvulkan", "Vulkan", "vulkan", "it opened no layer: no instance was made",
+     "use Vulkan in the run"},
 };
 
-static const compiler_kind other = {"", "compiler", "kiln exec does not stand under it",
+static const compiler_kind other = {"", "compiler", NULL, "kiln exec does not stand under it",
                                     "rely on the program's own cache"};
 
 static const char *file_of(const char *path)
@@ -90,12 +95,56 @@ static const compiler_kind *library_kind(const program_findings *findings,
                      : kind;
 }
 
-static const char *state_of(const exec_compiler *compiler)
+/* Who answered, and if it was not kiln, why and what to do. */
+typedef struct verdict {
+    const char *answers;
+    const char *why, *fix; /* "" where kiln did */
+} verdict;
+
+/* A library of kiln's that is preloaded and was not called: nothing is said of it. */
+static bool is_idle(const program_findings *findings, const exec_compiler *row)
 {
-    if (compiler->is_ours) {
-        return "kiln";
+    const char *own = findings->environment.libraries;
+    const char *what = library_kind(findings, row)->what;
+    return strncmp(row->path, own, strlen(own)) == 0 && row->path[strlen(own)] == '/' &&
+           (what == NULL || exec_report_door(&findings->report, what) == NULL);
+}
+
+/* A real ptxas has no requester: each call of kiln's starts one at most. */
+static bool is_behind(const exec_compiler *row, const exec_door *door)
+{
+    return row->is_requested || (row->is_process && row->count <= door->answered + door->bypassed);
+}
+
+static const exec_trouble *find_trouble(const exec_report *report)
+{
+    for (size_t i = 0; i < report->trouble_count; i++) {
+        if (!report->troubles[i].reads) {
+            return &report->troubles[i];
+        }
     }
-    return compiler->is_requested ? "behind kiln" : "not kiln";
+    return NULL;
+}
+
+static verdict judge_row(const program_findings *findings, const exec_compiler *row)
+{
+    const compiler_kind *kind = library_kind(findings, row);
+    const exec_report *report = &findings->report;
+    const exec_door *door = kind->what != NULL ? exec_report_door(report, kind->what) : NULL;
+    const exec_trouble *trouble = kind->what != NULL ? find_trouble(report) : NULL;
+    if (door != NULL && row->is_ours) {
+        return (verdict){door->answered > 0 ? "kiln" : "bypassed", "", ""};
+    }
+    if (door != NULL && is_behind(row, door)) {
+        return (verdict){"behind kiln", "", ""};
+    }
+    if (trouble != NULL) {
+        return (verdict){"not kiln", trouble->reason, exec_trouble_fix(trouble)};
+    }
+    if (row->is_ours || row->is_requested) {
+        return (verdict){"not asked", "", ""};
+    }
+    return (verdict){"not kiln", kind->why, kind->fix};
 }
 
 /* --- printing --------------------------------------------------------------------------------- */
@@ -107,29 +156,33 @@ static bool print_program_text(cli_pool *pool, const program_findings *findings)
     const exec_audit *audit = &findings->audit;
     out_table table;
     out_table_init(&table, pool, columns, sizeof(columns) / sizeof(columns[0]));
+    size_t shown = 0;
     for (size_t i = 0; i < audit->count; i++) {
         const exec_compiler *row = &audit->compilers[i];
         const char *cells[] = {pool_format(pool, "  %s", library_kind(findings, row)->name),
-                               state_of(row), pool_format(pool, "%zu", row->count), row->path};
-        out_table_add(&table, cells);
+                               judge_row(findings, row).answers,
+                               pool_format(pool, "%zu", row->count), row->path};
+        if (!is_idle(findings, row)) {
+            out_table_add(&table, cells);
+            shown++;
+        }
     }
     (void)puts("Compilers of this program");
-    if (audit->count > 0 && !out_table_print(&table, stdout)) {
+    if (shown > 0 && !out_table_print(&table, stdout)) {
         return false;
     }
     for (size_t i = 0; i < audit->count; i++) {
         const exec_compiler *row = &audit->compilers[i];
-        if (row->is_ours || row->is_requested) {
-            continue;
+        const verdict judged = judge_row(findings, row);
+        if (judged.why[0] != '\0' && !is_idle(findings, row)) {
+            out_print(stdout, "  %s: %s%s%s\n            fix: %s\n", row->path, judged.why,
+                      row->requester[0] != '\0' ? ", by " : "", row->requester, judged.fix);
         }
-        out_print(stdout, "  %s: %s%s%s\n            fix: %s\n", row->path,
-                  library_kind(findings, row)->why, row->requester[0] != '\0' ? ", by " : "",
-                  row->requester, library_kind(findings, row)->fix);
     }
     if (audit->processes == 0) {
         (void)puts("  none was seen: the program is static, setuid, or linked with another C "
                    "library than glibc");
-    } else if (audit->count == 0) {
+    } else if (shown == 0) {
         (void)puts("  none was used");
     }
     exec_report_print(&findings->report, pool, stdout);
@@ -147,17 +200,18 @@ static bool print_program_json(const program_findings *findings)
     json_t *rows = json_array();
     for (size_t i = 0; i < findings->audit.count; i++) {
         const exec_compiler *compiler = &findings->audit.compilers[i];
-        const bool served = compiler->is_ours || compiler->is_requested;
+        const verdict judged = judge_row(findings, compiler);
+        if (is_idle(findings, compiler)) {
+            continue;
+        }
         json_t *row = json_object();
         out_json_set(&row, "compiler", out_json_text(library_kind(findings, compiler)->name));
         out_json_set(&row, "path", out_json_text(compiler->path));
         out_json_set(&row, "requested_by", out_json_text(compiler->requester));
-        out_json_set(&row, "answers", out_json_text(state_of(compiler)));
+        out_json_set(&row, "answers", out_json_text(judged.answers));
         out_json_set(&row, "processes", out_json_u64(compiler->count));
-        out_json_set(&row, "why",
-                     out_json_text(served ? "" : library_kind(findings, compiler)->why));
-        out_json_set(&row, "fix",
-                     out_json_text(served ? "" : library_kind(findings, compiler)->fix));
+        out_json_set(&row, "why", out_json_text(judged.why));
+        out_json_set(&row, "fix", out_json_text(judged.fix));
         out_json_append(&rows, row);
     }
     out_json_set(&root, "compilers", rows);
@@ -165,6 +219,7 @@ static bool print_program_json(const program_findings *findings)
     out_json_set(&root, "hits", out_json_u64(findings->report.hits));
     out_json_set(&root, "compiled", out_json_u64(findings->report.compiled));
     out_json_set(&root, "bypassed", out_json_u64(findings->report.bypassed));
+    out_json_set(&root, "troubles", exec_report_troubles_json(&findings->report));
     out_json_set(&root, "exit_code", out_json_u64((uint64_t)findings->ended));
     return out_json(stdout, root);
 }
@@ -200,6 +255,7 @@ static exit_code examine_program(const cmd_context *context, const opt_list *arg
     if (status != KILN_OK) {
         return cmd_fail(context, &diag);
     }
+    exec_trouble_find(environment, &diag, &findings->report);
     const bool good =
         json ? print_program_json(findings) : print_program_text(context->pool, findings);
     return good ? EXIT_FINE : cmd_no_memory(context);
@@ -218,4 +274,39 @@ exit_code doctor_program_run(const cmd_context *context, const opt_list *argumen
         (void)remove(audit_path);
     }
     return code;
+}
+
+/* --- any program ------------------------------------------------------------------------------ */
+
+/* A build that has no libraries for programs misses none. */
+static void examine_core(cli_pool *pool, exec_report *report)
+{
+    memset(report, 0, sizeof(*report));
+#ifdef KILN_HAS_INTERPOSE
+    exec_environment environment;
+    kiln_diag diag = KILN_DIAG_INIT;
+    (void)exec_environment_make(pool, NULL, &environment, &diag);
+    exec_trouble_find_core(&environment, &diag, report);
+    kiln_diag_clear(&diag);
+#else
+    (void)pool;
+#endif
+}
+
+void doctor_program_print_troubles(cli_pool *pool)
+{
+    exec_report report;
+    examine_core(pool, &report);
+    for (size_t i = 0; i < report.trouble_count; i++) {
+        const exec_trouble *trouble = &report.troubles[i];
+        out_print(stdout, "\nPrograms under kiln exec\n  off       %s\n            fix: %s\n",
+                  trouble->reason, exec_trouble_fix(trouble));
+    }
+}
+
+json_t *doctor_program_troubles_json(cli_pool *pool)
+{
+    exec_report report;
+    examine_core(pool, &report);
+    return exec_report_troubles_json(&report);
 }

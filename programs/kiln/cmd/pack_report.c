@@ -33,8 +33,8 @@ static void print_left_out(const left_out_list *list)
     enum { NAMED = 12 };
     for (size_t i = 0; i < list->count && i < NAMED; i++) {
         const left_out *one = &list->items[i];
-        (void)printf("  left out: %.16s%s%s %s\n", one->key, *one->stage != '\0' ? ", " : "",
-                     one->stage, one->why);
+        out_print(stdout, "  left out: %.16s%s%s %s\n", one->key, *one->stage != '\0' ? ", " : "",
+                  one->stage, one->why);
     }
     if (list->count > NAMED) {
         (void)printf("  left out: %zu more (--json lists them)\n", list->count - NAMED);
@@ -71,8 +71,8 @@ exit_code pack_tell_written(const cmd_context *context, const char *path,
     if (bytes == NULL || payload == NULL) {
         return cmd_no_memory(context);
     }
-    (void)printf("%s: %" PRIu64 " %s, %s (binaries alone: %s)\n", path, info->entries,
-                 info->entries == 1 ? "entry" : "entries", bytes, payload);
+    out_print(stdout, "%s: %" PRIu64 " %s, %s (binaries alone: %s)\n", path, info->entries,
+              info->entries == 1 ? "entry" : "entries", bytes, payload);
     (void)printf("%" PRIu64 " added, %" PRIu64 " there already, %" PRIu64 " left out\n",
                  copied->added, copied->present, copied->skipped);
     print_left_out(list);

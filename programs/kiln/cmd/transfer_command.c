@@ -223,7 +223,7 @@ static bool print_transfer_text(const cli_transfer *t, const char *verb,
                  " missing, %" PRIu64 " refused, %" PRIu64 " failed\n",
                  t->moved, verb, wire, raw, t->present, t->missing, t->refused, t->failed);
     if (pack != NULL) {
-        (void)printf("%s: %" PRIu64 " entries\n", t->options->pack, pack->entries);
+        out_print(stdout, "%s: %" PRIu64 " entries\n", t->options->pack, pack->entries);
     }
     return true;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/host.h"
+#include "exec/preload.h"
 
 enum { REPORT_LIMIT = 64 << 20, FIELDS = 4 };
 enum { FIELD_KIND, FIELD_PROCESS, FIELD_PATH, FIELD_REQUESTER };
@@ -28,8 +29,10 @@ kiln_status exec_audit_add(cli_pool *pool, exec_environment *environment, const 
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, "install the package kiln whole",
                              "auditing a program", "%s is missing", auditor);
     }
-    const char *list =
-        pool_format(pool, "%s%s%s", auditor, has_rest ? ":" : "", has_rest ? rest : "");
+    auditor = exec_preload_path(pool, libraries, auditor);
+    const char *list = auditor != NULL ? pool_format(pool, "%s%s%s", auditor, has_rest ? ":" : "",
+                                                     has_rest ? rest : "")
+                                       : NULL;
     const bool added =
         list != NULL && exec_environment_add(environment, "LD_AUDIT", list) &&
         exec_environment_add(environment, "KILN_AUDIT_LIBEXEC", libraries) &&

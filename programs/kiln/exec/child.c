@@ -5,9 +5,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { CLOSE_ON_EXEC = 1 }; /* MFD_CLOEXEC */
 
 /* The exit codes of env(1) and of shells. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
@@ -70,19 +73,38 @@ static exit_code wait_for_program(pid_t child)
     return (exit_code)(WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
+/* In memory, under a name that the program's processes can open while this one lives. */
+static char *make_nameless_report(const cmd_context *context)
+{
+    const int file = (int)syscall(SYS_memfd_create, "kiln-exec", CLOSE_ON_EXEC);
+    char *path =
+        file >= 0 ? pool_format(context->pool, "/proc/%ld/fd/%d", (long)getpid(), file) : NULL;
+    if (path != NULL && access(path, R_OK | W_OK) == 0) {
+        return path;
+    }
+    if (file >= 0) {
+        (void)close(file);
+    }
+    return NULL;
+}
+
 char *exec_child_report(const cmd_context *context)
 {
     const char *directory = getenv("TMPDIR");
     char *path = pool_format(context->pool, "%s/kiln-exec-XXXXXX",
                              directory != NULL && directory[0] == '/' ? directory : "/tmp");
     const int report = path != NULL ? mkstemp(path) : -1;
-    if (report < 0) {
-        console_say(context->console,
-                    "exec: cannot create a temporary file for the report: %s (set TMPDIR)",
-                    strerror(errno));
-        return NULL;
+    if (report >= 0) {
+        (void)close(report);
+        return path;
     }
-    (void)close(report);
+    const int error = errno;
+    path = make_nameless_report(context);
+    if (path == NULL) {
+        console_say(context->console,
+                    "exec: no report: no temporary file can be created: %s (set TMPDIR)",
+                    strerror(error));
+    }
     return path;
 }
 

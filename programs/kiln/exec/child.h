@@ -14,7 +14,8 @@ exit_code exec_child_become(const cmd_context *context, const opt_list *argument
 exit_code exec_child_run(const cmd_context *context, const exec_environment *environment,
                          const opt_list *arguments, bool aside);
 
-/* An empty temporary file for the report, which the caller removes; NULL: the reason was said. */
+/* An empty file for the report, which the caller removes: a temporary one, or where none can be
+ * made one in memory, which is there as long as this process. NULL: the reason was said. */
 char *exec_child_report(const cmd_context *context);
 
 #endif

@@ -1,14 +1,17 @@
 /* See environment.h. */
 #include "exec/environment.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/diag.h"
 #include "cli/host.h"
 #include "exec/exports.h"
+#include "exec/preload.h"
 #include "exec/site.h"
 #include "kiln-interpose/find.h"
 
@@ -19,9 +22,12 @@ static char *copy_text(cli_pool *pool, const char *text)
 
 /* --- where kiln's libraries lie --------------------------------------------------------------- */
 
-/* Seen from the directory of this program. */
-static const char *const library_places[] = {"../libexec/kiln", "../lib/kiln",
-                                             "../../libexec/kiln"};
+/* Seen from the directory of this program, and from that of libkiln.so, which is the system's in a
+ * package of a distribution. */
+static const char *const places_of_program[] = {"../libexec/kiln", "../lib/kiln",
+                                                "../../libexec/kiln", NULL};
+static const char *const places_of_library[] = {"kiln", "../libexec/kiln", "../../libexec/kiln",
+                                                NULL};
 
 static char *join_path(cli_pool *pool, const char *directory, const char *name)
 {
@@ -31,39 +37,66 @@ static char *join_path(cli_pool *pool, const char *directory, const char *name)
 /* NULL where the directory's name would fall apart in the lists that it goes into. */
 static char *check_directory(cli_pool *pool, const char *directory, kiln_diag *diag)
 {
-    if (strchr(directory, ':') == NULL) {
+    if (strpbrk(directory, ": ") == NULL) {
         return copy_text(pool, directory);
     }
     (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                        "install kiln in a directory without a colon in its name", "kiln exec",
-                        "%s: OPENCL_LAYERS and LD_PRELOAD are cut at a colon", directory);
+                        "install kiln in a directory without a blank or a colon in its name",
+                        "kiln exec", "%s: LD_PRELOAD is cut there, and OPENCL_LAYERS at a colon",
+                        directory);
     return NULL;
+}
+
+/* `directory` without links, if the core lies in it. NULL: it does not. */
+static char *take_directory(cli_pool *pool, const char *directory)
+{
+    char resolved[PATH_MAX];
+    const char *core = directory != NULL ? join_path(pool, directory, KN_CORE) : NULL;
+    return core != NULL && host_exists(core) && realpath(directory, resolved) != NULL
+               ? copy_text(pool, resolved)
+               : NULL;
+}
+
+static char *take_place(cli_pool *pool, const char *file, const char *const *places)
+{
+    char *found = NULL;
+    const char *folder = file != NULL ? host_folder_of(pool, file) : NULL;
+    for (size_t i = 0; folder != NULL && found == NULL && places[i] != NULL; i++) {
+        found = take_directory(pool, join_path(pool, folder, places[i]));
+    }
+    return found;
+}
+
+static const char *find_own_library(void)
+{
+    Dl_info info;
+    const void *address = dlsym(RTLD_DEFAULT, "kiln_version");
+    return address != NULL && dladdr(address, &info) != 0 ? info.dli_fname : NULL;
 }
 
 static char *find_libraries(cli_pool *pool, kiln_diag *diag)
 {
     char self[PATH_MAX];
-    const char *named = getenv("KILN_LIBEXEC");
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char library[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     self[length > 0 ? length : 0] = '\0';
-    const char *own = host_folder_of(pool, self);
-    for (size_t i = 0; i <= sizeof(library_places) / sizeof(*library_places); i++) {
-        char *place = i > 0 && own != NULL ? join_path(pool, own, library_places[i - 1]) : NULL;
-        char *library = i == 0 ? (named != NULL ? copy_text(pool, named) : NULL) : place;
-        char *core = library != NULL ? join_path(pool, library, "libkiln-interpose.so") : NULL;
-        char resolved[PATH_MAX];
-        if (core != NULL && host_exists(core) && realpath(library, resolved) != NULL) {
-            return check_directory(pool, resolved, diag);
-        }
+    const char *own = find_own_library();
+    const bool resolved = own != NULL && realpath(own, library) != NULL;
+    char *found = take_directory(pool, getenv("KILN_LIBEXEC"));
+    found = found != NULL ? found : take_place(pool, self, places_of_program);
+    found = found != NULL ? found : take_place(pool, resolved ? library : NULL, places_of_library);
+    if (found != NULL) {
+        return check_directory(pool, found, diag);
     }
     (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                         "install the whole package kiln, or set KILN_LIBEXEC to its directory",
-                        "kiln exec", "libkiln-interpose.so is not next to this command");
+                        "kiln exec", KN_CORE " is not next to this command");
     return NULL;
 }
 
 /* --- where the program's libraries lie -------------------------------------------------------- */
 
+/* As execvp(3) finds it, kiln's own ptxas left out. */
 static char *find_program(cli_pool *pool, const char *name)
 {
     const char *list = getenv("PATH");
@@ -74,7 +107,9 @@ static char *find_program(cli_pool *pool, const char *name)
     while (list != NULL && *list != '\0') {
         const size_t length = strcspn(list, ":");
         char *path = pool_format(pool, "%.*s/%s", (int)length, list, name);
-        if (path != NULL && length > 0 && access(path, X_OK) == 0) {
+        /* A directory may be searched, and cannot be run: execvp passes it over. */
+        if (path != NULL && length > 0 && access(path, X_OK) == 0 && !host_is_folder(path) &&
+            !kn_find_is_shim(path)) {
             return path; /* a link of a virtual environment is not followed: its wheels are there */
         }
         list += length + (list[length] != '\0');
@@ -87,7 +122,7 @@ typedef struct library_kind {
     const char *stem, *folder, *variable;
     const char *front;   /* the stem of kiln's, where it has another name */
     const char *package; /* of NVIDIA's wheels; NULL: in none */
-    const char *prefix;  /* of the functions that kiln's must have all of; NULL: it is not asked */
+    const char *prefix;  /* of the functions that kiln's must have all of */
     const char *needed;  /* a function without which it is another library; NULL: none */
     int first, last;     /* major versions */
     bool (*find)(int major, const void *caller, char *out_path, size_t size);
@@ -109,18 +144,18 @@ typedef struct found_library {
     const char *real, *front;
 } found_library;
 
-/* nvJitLink and hipRTC have new functions with their releases: one that kiln's library lacks is
- * left alone. HIP's runtime has hipRTC's functions up to ROCm 6; kiln's library before it has them
- * alone, and its own name. */
+/* Each has new functions with its releases, documented or not: a library with one that kiln's lacks
+ * is left alone. HIP's runtime has hipRTC's functions up to ROCm 6; kiln's library before it has
+ * them alone, and its own name. */
 static const library_kind kinds[] = {
-    {"libnvrtc", "nvrtc", "NVRTC", NULL, "cuda_nvrtc", NULL, NULL, 12, 13, kn_find_nvrtc},
+    {"libnvrtc", "nvrtc", "NVRTC", NULL, "cuda_nvrtc", "nvrtc", NULL, 12, 13, kn_find_nvrtc},
     {"libnvJitLink", "nvjitlink", "NVJITLINK", NULL, "nvjitlink", "nvJitLink", NULL, 12, 13,
      kn_find_nvjitlink},
     {"libhiprtc", "hiprtc", "HIPRTC", NULL, NULL, "hiprtc", NULL, 5, 7, find_hiprtc_apart},
     {"libamdhip64", "hip", "HIP", "libkiln-hiprtc", NULL, "hiprtc", "hiprtcCreateProgram", 5, 6,
      find_hiprtc_inside},
 };
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), NVRTC_KIND = 0 };
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static char *find_real(cli_pool *pool, const library_kind *kind, const exec_sites *sites, int major)
 {
@@ -148,6 +183,28 @@ bool exec_environment_add(exec_environment *environment, const char *name, const
     return true;
 }
 
+static bool has_element(const char *list, const char *element)
+{
+    while (*list != '\0') {
+        const size_t length = strcspn(list, ":");
+        if (length == strlen(element) && memcmp(list, element, length) == 0) {
+            return true;
+        }
+        list += length + (list[length] == ':');
+    }
+    return false;
+}
+
+bool exec_environment_append(cli_pool *pool, exec_environment *environment, const char *name,
+                             const char *list, const char *last)
+{
+    const bool listed = list != NULL && list[0] != '\0';
+    return (listed && has_element(list, last)) ||
+           exec_environment_add(
+               environment, name,
+               pool_format(pool, "%s%s%s", listed ? list : "", listed ? ":" : "", last));
+}
+
 /* `first` in front of what the variable holds. */
 static bool add_list(cli_pool *pool, exec_environment *environment, const char *name,
                      const char *first)
@@ -160,9 +217,9 @@ static bool add_list(cli_pool *pool, exec_environment *environment, const char *
                pool_format(pool, "%s%s%s", first, has_rest ? ":" : "", has_rest ? rest : ""));
 }
 
-/* The lists to preload and to search, and the newest NVRTC, which cuDNN takes the path of. */
+/* The lists to preload and to search. */
 typedef struct front_lists {
-    const char *preload, *path, *nvrtc;
+    const char *preload, *path;
 } front_lists;
 
 /* `element` behind the list. */
@@ -178,12 +235,10 @@ static bool add_front(cli_pool *pool, exec_environment *environment, const libra
     if (folder == NULL) {
         return false;
     }
-    lists->preload = append_element(pool, lists->preload, library->front);
+    const char *path = exec_preload_path(pool, environment->libraries, library->front);
+    lists->preload = path != NULL ? append_element(pool, lists->preload, path) : NULL;
     if (kind->front == NULL) {
         lists->path = append_element(pool, lists->path, folder);
-    }
-    if (kind == &kinds[NVRTC_KIND]) {
-        lists->nvrtc = library->front;
     }
     return lists->preload != NULL && lists->path != NULL &&
            exec_environment_add(environment,
@@ -202,8 +257,7 @@ static bool find_library(cli_pool *pool, const library_kind *kind, const char *l
                                  stem, library->major);
     return library->real != NULL && library->front != NULL && host_exists(library->front) &&
            (kind->needed == NULL || exec_exports_have(library->real, kind->needed)) &&
-           (kind->prefix == NULL ||
-            exec_exports_cover(library->front, library->real, kind->prefix));
+           exec_exports_cover(library->front, library->real, kind->prefix);
 }
 
 static bool find_fronts(cli_pool *pool, exec_environment *environment, const char *libraries,
@@ -224,21 +278,47 @@ static bool find_fronts(cli_pool *pool, exec_environment *environment, const cha
 static bool add_fronts(cli_pool *pool, exec_environment *environment, const char *libraries,
                        const exec_sites *sites)
 {
-    front_lists lists = {"", "", NULL};
+    front_lists lists = {"", ""};
     if (!find_fronts(pool, environment, libraries, sites, &lists)) {
         return false;
     }
     if (lists.preload[0] == '\0') {
         return true;
     }
-    return add_list(pool, environment, "LD_PRELOAD", lists.preload) &&
-           (lists.path[0] == '\0' || add_list(pool, environment, "LD_LIBRARY_PATH", lists.path)) &&
-           (lists.nvrtc == NULL || getenv("CUDNN_NVRTC_OVERRIDE_PATH") != NULL ||
-            exec_environment_add(environment, "CUDNN_NVRTC_OVERRIDE_PATH", lists.nvrtc));
+    return exec_preload_add(pool, environment, lists.preload) &&
+           (lists.path[0] == '\0' || add_list(pool, environment, "LD_LIBRARY_PATH", lists.path));
+}
+
+static bool is_program(const char *path)
+{
+    struct stat facts;
+    return path[0] == '/' && stat(path, &facts) == 0 && S_ISREG(facts.st_mode) &&
+           access(path, X_OK) == 0;
+}
+
+/* Triton's variable for one ptxas, behind which is what the user named. A name that is relative,
+ * carries options or is not a program means what Triton makes of it, so it stays; and so does
+ * kiln's own, which an outer `kiln exec` has set. */
+static bool add_triton_ptxas(cli_pool *pool, exec_environment *environment, const char *libraries,
+                             const char *tool, const char *variable, const char *kept)
+{
+    const char *named = getenv(variable);
+    const bool has_name = named != NULL && named[0] != '\0';
+    const char *own = pool_format(pool, "%s/triton/%s", libraries, tool);
+    if (own == NULL) {
+        return false;
+    }
+    if (has_name && (strcmp(named, own) == 0 || !is_program(named))) {
+        return true;
+    }
+    /* Another installation's is no real ptxas; what the user named is kept already. */
+    return (!has_name || kn_find_is_shim(named) ||
+            exec_environment_add(environment, kept, named)) &&
+           exec_environment_add(environment, variable, own);
 }
 
 /* ptxas by PATH only for a program that finds one there without kiln; Triton falls back on its own
- * where kiln's finds no real one. What the user named stays the real one. */
+ * where kiln's finds no real one. */
 static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char *libraries,
                       const exec_sites *sites)
 {
@@ -258,26 +338,10 @@ static bool add_ptxas(cli_pool *pool, exec_environment *environment, const char 
         added = added && exec_environment_add(environment, "KILN_TRITON", triton);
     }
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-        const char *named = getenv(variables[i]);
-        if (named != NULL && named[0] != '\0') {
-            added = added && exec_environment_add(environment, kept[i], named);
-        }
-        added =
-            added && exec_environment_add(environment, variables[i],
-                                          pool_format(pool, "%s/triton/%s", libraries, tools[i]));
+        added = added &&
+                add_triton_ptxas(pool, environment, libraries, tools[i], variables[i], kept[i]);
     }
     return added;
-}
-
-/* `last` after what the variable holds, its `list`, unless it has it. */
-static bool append_list(cli_pool *pool, exec_environment *environment, const char *name,
-                        const char *list, const char *last)
-{
-    const bool listed = list != NULL && list[0] != '\0';
-    return (listed && strstr(list, last) != NULL) ||
-           exec_environment_add(
-               environment, name,
-               pool_format(pool, "%s%s%s", listed ? list : "", listed ? ":" : "", last));
 }
 
 /* OpenCL's loaders open layers one after another, and a later one stands above an earlier one. A
@@ -291,7 +355,8 @@ static bool add_opencl_layer(cli_pool *pool, exec_environment *environment, cons
         return layer != NULL;
     }
     environment->opencl_layer = layer;
-    return append_list(pool, environment, "OPENCL_LAYERS", getenv("OPENCL_LAYERS"), layer);
+    return exec_environment_append(pool, environment, "OPENCL_LAYERS", getenv("OPENCL_LAYERS"),
+                                   layer);
 }
 
 /* `list` without its elements that are files of this name. NULL: out of memory. */
@@ -340,10 +405,10 @@ static bool add_vulkan_layer(cli_pool *pool, exec_environment *environment, cons
     }
     environment->vulkan_layer = directory;
     const char *name = has_only ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
-    return append_list(pool, environment, name, has_only ? only : getenv("VK_ADD_LAYER_PATH"),
-                       directory) &&
-           append_list(pool, environment, "VK_INSTANCE_LAYERS", getenv("VK_INSTANCE_LAYERS"),
-                       "VK_LAYER_KILN_cache");
+    return exec_environment_append(pool, environment, name,
+                                   has_only ? only : getenv("VK_ADD_LAYER_PATH"), directory) &&
+           exec_environment_append(pool, environment, "VK_INSTANCE_LAYERS",
+                                   getenv("VK_INSTANCE_LAYERS"), "VK_LAYER_KILN_cache");
 }
 
 kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_environment *out,

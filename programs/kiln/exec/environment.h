@@ -1,5 +1,5 @@
 /* What `kiln exec` puts into a program's environment, so that kiln stands under the compilers that
- * it calls. Nothing that the user has set is lost: lists are put in front of his. */
+ * it calls. Nothing that the user has set is lost: lists are put before or behind his. */
 #ifndef KILN_PROGRAM_EXEC_ENVIRONMENT_H
 #define KILN_PROGRAM_EXEC_ENVIRONMENT_H
 
@@ -26,6 +26,9 @@ kiln_status exec_environment_make(cli_pool *pool, const char *program, exec_envi
                                   kiln_diag *diag);
 /* False when out of memory or full. */
 bool exec_environment_add(exec_environment *environment, const char *name, const char *value);
+/* `last` after what the variable holds, its `list`, unless it is in it. */
+bool exec_environment_append(cli_pool *pool, exec_environment *environment, const char *name,
+                             const char *list, const char *last);
 /* Into this process, which is to become the program. False when out of memory. */
 bool exec_environment_apply(const exec_environment *environment);
 /* This process is kiln, which asks the cache itself: takes the OpenCL layer out of the list that it

@@ -155,12 +155,15 @@ static kiln_status spawn_helper(const exec_helpers *helpers, helper *one, const 
                                 const int asks[2], const int answers[2], kiln_diag *diag)
 {
     char variable[4200];
-    char *variables[4096];
+    char **variables = pool_array(helpers->pool, helpers->variable_count + 2, sizeof(*variables));
     char *argv[] = {(char *)(uintptr_t)helpers->program, NULL};
     posix_spawn_file_actions_t actions;
     (void)snprintf(variable, sizeof(variable), "KILN_EXEC_REPORT=%s", report);
     size_t count = 0;
-    for (size_t i = 0; i < helpers->variable_count && count < 4094; i++) {
+    if (variables == NULL) {
+        return diag_no_memory(diag, "starting a helper");
+    }
+    for (size_t i = 0; i < helpers->variable_count; i++) {
         if (strncmp(helpers->variables[i], "KILN_EXEC_REPORT=", 17) != 0) {
             variables[count++] = helpers->variables[i];
         }

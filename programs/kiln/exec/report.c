@@ -39,12 +39,109 @@ static bool is_hit(const char *origin)
     return false;
 }
 
-static void count_line(exec_report *report, char *const fields[FIELDS])
+/* --- troubles --------------------------------------------------------------------------------- */
+
+const exec_trouble *exec_report_trouble(const exec_report *report, const char *what)
+{
+    for (size_t i = 0; i < report->trouble_count; i++) {
+        if (strcmp(report->troubles[i].what, what) == 0) {
+            return &report->troubles[i];
+        }
+    }
+    return NULL;
+}
+
+void exec_report_add_trouble(exec_report *report, const exec_trouble *trouble)
+{
+    if (report->trouble_count < EXEC_TROUBLES_MAX &&
+        exec_report_trouble(report, trouble->what) == NULL) {
+        report->troubles[report->trouble_count++] = *trouble;
+    }
+}
+
+const char *exec_trouble_fix(const exec_trouble *trouble)
+{
+    if (strcmp(trouble->what, "core") == 0) {
+        return "install the whole package kiln";
+    }
+    return strstr(trouble->reason, "KILN_") != NULL
+               ? "unset it"
+               : "name a directory that can be written with KILN_CACHE_DIR";
+}
+
+bool exec_trouble_matters(const exec_report *report, const exec_trouble *trouble)
+{
+    return !trouble->reads || report->hits == 0 || report->compiled > 0;
+}
+
+static const char *effect_of(const exec_trouble *trouble)
+{
+    if (strcmp(trouble->what, "cache") != 0) {
+        return "it can do nothing";
+    }
+    return trouble->reads ? "nothing new is stored" : "nothing is kept";
+}
+
+static bool is_trouble(const char *origin)
+{
+    return strcmp(origin, "off") == 0 || strcmp(origin, "read-only") == 0;
+}
+
+static void cut_text(char *out, size_t size, const char *text)
+{
+    const size_t length = strnlen(text, size - 1);
+    memcpy(out, text, length);
+    out[length] = '\0';
+}
+
+static void take_trouble(exec_report *report, char *const fields[FIELDS])
+{
+    exec_trouble trouble = {.reads = strcmp(fields[FIELD_ORIGIN], "off") != 0};
+    cut_text(trouble.what, sizeof(trouble.what), fields[FIELD_WHAT]);
+    cut_text(trouble.object, sizeof(trouble.object), fields[FIELD_NAME]);
+    cut_text(trouble.reason, sizeof(trouble.reason), fields[FIELD_REASON]);
+    exec_report_add_trouble(report, &trouble);
+}
+
+/* --- compiles --------------------------------------------------------------------------------- */
+
+uint64_t exec_report_asked(const exec_report *report)
+{
+    return report->compiled + report->hits + report->bypassed + report->failed;
+}
+
+const exec_door *exec_report_door(const exec_report *report, const char *what)
+{
+    for (size_t i = 0; i < report->door_count; i++) {
+        if (strcmp(report->doors[i].what, what) == 0) {
+            return &report->doors[i];
+        }
+    }
+    return NULL;
+}
+
+static void count_door(exec_report *report, const char *what, bool answered)
+{
+    const exec_door *known = exec_report_door(report, what);
+    size_t at = known != NULL ? (size_t)(known - report->doors) : report->door_count;
+    if (at == EXEC_DOORS_MAX) {
+        return;
+    }
+    if (known == NULL) {
+        report->door_count++;
+        cut_text(report->doors[at].what, sizeof(report->doors[at].what), what);
+    }
+    report->doors[at].answered += answered;
+    report->doors[at].bypassed += !answered;
+}
+
+static void count_compile(exec_report *report, char *const fields[FIELDS])
 {
     uint64_t took = 0;
     uint64_t saved = 0;
     const bool read =
         opt_parse_count(fields[FIELD_TOOK], &took) && opt_parse_count(fields[FIELD_SAVED], &saved);
+    const uint64_t asked = exec_report_asked(report);
     if (read && is_hit(fields[FIELD_ORIGIN])) {
         report->hits++;
         report->saved_ns += saved > took ? saved - took : 0;
@@ -59,6 +156,18 @@ static void count_line(exec_report *report, char *const fields[FIELDS])
         report->failed++;
     } else {
         report->unread++;
+    }
+    if (exec_report_asked(report) > asked) {
+        count_door(report, fields[FIELD_WHAT], strcmp(fields[FIELD_ORIGIN], "bypassed") != 0);
+    }
+}
+
+static void count_line(exec_report *report, char *const fields[FIELDS])
+{
+    if (is_trouble(fields[FIELD_ORIGIN])) {
+        take_trouble(report, fields);
+    } else {
+        count_compile(report, fields);
     }
 }
 
@@ -110,9 +219,24 @@ static const char *time_of(cli_pool *pool, uint64_t ns)
     return text != NULL ? text : "?";
 }
 
+static void print_troubles(const exec_report *report, FILE *file)
+{
+    for (size_t i = 0; i < report->trouble_count; i++) {
+        const exec_trouble *trouble = &report->troubles[i];
+        /* What a loader says of a file begins with its name, often. */
+        const bool named =
+            trouble->object[0] == '\0' || strstr(trouble->reason, trouble->object) != NULL;
+        if (exec_trouble_matters(report, trouble)) {
+            (void)fprintf(file, "kiln: %s: %s%s%s (%s)\n", effect_of(trouble),
+                          named ? "" : trouble->object, named ? "" : ": ", trouble->reason,
+                          exec_trouble_fix(trouble));
+        }
+    }
+}
+
 void exec_report_print(const exec_report *report, cli_pool *pool, FILE *file)
 {
-    const uint64_t asked = report->compiled + report->hits + report->bypassed + report->failed;
+    const uint64_t asked = exec_report_asked(report);
     (void)fprintf(file,
                   "kiln: %" PRIu64 " compiles asked for: %" PRIu64 " hits, %" PRIu64
                   " compiled, %" PRIu64 " bypassed, %" PRIu64 " failed\n",
@@ -120,11 +244,35 @@ void exec_report_print(const exec_report *report, cli_pool *pool, FILE *file)
     if (asked > 0) {
         (void)fprintf(file, "kiln: %s saved, %s spent compiling\n", time_of(pool, report->saved_ns),
                       time_of(pool, report->compile_ns + report->bypass_ns));
+    } else if (report->trouble_count == 0) {
+        (void)fputs("kiln: the program compiled with none of NVRTC, nvJitLink, hipRTC, ptxas, "
+                    "OpenCL and Vulkan (run kiln doctor -- PROGRAM for what it loads)\n",
+                    file);
     }
+    print_troubles(report, file);
     for (size_t i = 0; i < report->reason_count; i++) {
-        (void)fprintf(file, "kiln: bypassed (%" PRIu64 ", %s): %s\n", report->reasons[i].count,
-                      time_of(pool, report->reasons[i].took_ns), report->reasons[i].text);
+        out_print(file, "kiln: bypassed (%" PRIu64 ", %s): %s\n", report->reasons[i].count,
+                  time_of(pool, report->reasons[i].took_ns), report->reasons[i].text);
     }
+}
+
+json_t *exec_report_troubles_json(const exec_report *report)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < report->trouble_count; i++) {
+        const exec_trouble *trouble = &report->troubles[i];
+        json_t *row = json_object();
+        if (!exec_trouble_matters(report, trouble)) {
+            json_decref(row);
+            continue;
+        }
+        out_json_set(&row, "what", out_json_text(trouble->what));
+        out_json_set(&row, "object", out_json_text(trouble->object));
+        out_json_set(&row, "reason", out_json_text(trouble->reason));
+        out_json_set(&row, "fix", out_json_text(exec_trouble_fix(trouble)));
+        out_json_append(&rows, row);
+    }
+    return rows;
 }
 
 bool exec_report_print_json(const exec_report *report, FILE *file)
@@ -146,5 +294,6 @@ bool exec_report_print_json(const exec_report *report, FILE *file)
         out_json_append(&reasons, row);
     }
     out_json_set(&root, "bypasses", reasons);
+    out_json_set(&root, "troubles", exec_report_troubles_json(report));
     return out_json(file, root);
 }

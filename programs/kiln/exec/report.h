@@ -5,9 +5,25 @@
 
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "cli/cmd.h"
 
-enum { EXEC_REASONS_MAX = 16, EXEC_REASON_SIZE = 160 };
+enum { EXEC_REASONS_MAX = 16, EXEC_REASON_SIZE = 160, EXEC_DOORS_MAX = 16, EXEC_TROUBLES_MAX = 4 };
+
+/* The compiles of one kind, by the name that the report has for it: "nvrtc". */
+typedef struct exec_door {
+    char what[16];
+    uint64_t answered, bypassed;
+} exec_door;
+
+/* Why kiln could do nothing, or only read. */
+typedef struct exec_trouble {
+    char what[16]; /* "core", "cache", "disabled" */
+    bool reads;    /* what is stored is found, and nothing is added */
+    char object[EXEC_REASON_SIZE];
+    char reason[2 * EXEC_REASON_SIZE];
+} exec_trouble;
 
 typedef struct exec_report {
     uint64_t compiled, hits, bypassed, failed;
@@ -17,6 +33,10 @@ typedef struct exec_report {
         uint64_t count, took_ns;
     } reasons[EXEC_REASONS_MAX]; /* the first of them; the rest are counted only */
     size_t reason_count;
+    exec_door doors[EXEC_DOORS_MAX];
+    size_t door_count;
+    exec_trouble troubles[EXEC_TROUBLES_MAX]; /* one of each kind */
+    size_t trouble_count;
     uint64_t unread; /* lines that are not a report's */
 } exec_report;
 
@@ -24,6 +44,19 @@ typedef struct exec_report {
 kiln_status exec_report_read(const char *path, exec_report *out_report, kiln_diag *diag);
 /* Takes one line, without its end. */
 void exec_report_add(exec_report *report, const char *line);
+/* What was asked for: 0 where no library of kiln's was called to compile. */
+uint64_t exec_report_asked(const exec_report *report);
+/* The compiles of a kind; NULL: there were none. */
+const exec_door *exec_report_door(const exec_report *report, const char *what);
+/* Adds a trouble, unless there is one of its kind. */
+void exec_report_add_trouble(exec_report *report, const exec_trouble *trouble);
+const exec_trouble *exec_report_trouble(const exec_report *report, const char *what);
+/* What to do about it. */
+const char *exec_trouble_fix(const exec_trouble *trouble);
+/* Without read-only caches, where everything was found. */
+bool exec_trouble_matters(const exec_report *report, const exec_trouble *trouble);
+/* The troubles that matter, for a JSON report; NULL when memory ran out. */
+json_t *exec_report_troubles_json(const exec_report *report);
 /* For people; as JSON, false when memory ran out. */
 void exec_report_print(const exec_report *report, cli_pool *pool, FILE *file);
 bool exec_report_print_json(const exec_report *report, FILE *file);

@@ -84,7 +84,7 @@ static void print_skipped_items(const warm_result *result)
         if (count == 0 || before > 0) {
             continue;
         }
-        (void)printf("skipped for %s: ", result->targets[item->target]);
+        out_print(stdout, "skipped for %s: ", result->targets[item->target]);
         size_t named = 0;
         for (size_t j = i; j < result->count && named < NAMED; j++) {
             if (is_same_skip(item, &result->items[j])) {
@@ -151,7 +151,8 @@ bool warm_print_table(const warm_result *result, cli_pool *pool)
                  warm_count(result, WARM_SKIPPED), warm_count(result, WARM_FAILED), time);
     print_other_keys(result);
     if (result->pack != NULL) {
-        (void)printf("%s: %" PRIu64 " entries, %s\n", result->pack, result->info.entries, bytes);
+        out_print(stdout, "%s: %" PRIu64 " entries, %s\n", result->pack, result->info.entries,
+                  bytes);
     }
     return true;
 }

@@ -57,6 +57,17 @@ exit_code doctor_program_run(const cmd_context *context, const opt_list *argumen
     return fail_here(context, "examining a program");
 }
 
+void doctor_program_print_troubles(cli_pool *pool)
+{
+    (void)pool;
+}
+
+json_t *doctor_program_troubles_json(cli_pool *pool)
+{
+    (void)pool;
+    return json_array();
+}
+
 /* Nothing of kiln's is in a program's way here. */
 bool exec_environment_leave_layer(cli_pool *pool)
 {

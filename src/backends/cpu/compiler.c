@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/stages.h"
 #include "base/text.h"
 
 static const kiln_stage stages[] = {
-    {.name = "cpu.object", .revision = 3, .output = KILN_LANG_NONE, .takes_source = true},
+    {.name = kn_stage_cpu_object, .revision = 3, .output = KILN_LANG_NONE, .takes_source = true},
 };
 
 /* Variables through which distributions' wrappers change what a compiler does. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/object.h"
+#include "backends/cpu/search_list.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/env.h"
@@ -243,6 +244,21 @@ void kn_cpu_tools_deinit(cpu_tools *tools)
     kn_mutex_deinit(&tools->mutex);
 }
 
+/* Where lists of directories depend on the current one, what they come to. */
+static bool append_search_lists(kn_strbuf *text)
+{
+    char *lists[CPU_SEARCH_LISTS];
+    const bool known = kn_cpu_search_lists(lists) == KILN_OK;
+    for (size_t i = 0; i < CPU_SEARCH_LISTS; i++) {
+        if (lists[i] != NULL) {
+            kn_strbuf_append_text(text, lists[i]);
+            kn_strbuf_append_char(text, '\n');
+        }
+    }
+    kn_cpu_search_lists_free(lists);
+    return known;
+}
+
 /* The memo's name: what was asked, framed by lines, unset distinct from empty. */
 static bool make_question(const char *path, kn_strbuf *text)
 {
@@ -258,7 +274,7 @@ static bool make_question(const char *path, kn_strbuf *text)
         }
         kn_strbuf_append_char(text, '\n');
     }
-    return kn_strbuf_ok(text);
+    return append_search_lists(text) && kn_strbuf_ok(text);
 }
 
 static cpu_toolchain *remembered_toolchain(const kiln_host *host, const char *question,

@@ -7,8 +7,10 @@
 
 #include "backends/cuda/helper.h"
 #include "backends/cuda/locate.h"
+#include "backends/cuda/nvrtc_process.h"
 #include "backends/cuda/options.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "sys/file.h"
@@ -333,6 +335,7 @@ static kiln_status compile_unit(kn_cuda *cuda, const kiln_compile_request *reque
     nvrtcProgram program = NULL;
     kn_cuda_answer answer;
     kiln_status status = KILN_MISS;
+    kn_nvrtc_process_compiling(unit->options, (size_t)unit->option_count);
     if (kn_cuda_helper_wanted(cuda, request)) {
         status = kn_cuda_helper_compile(cuda, unit, request->precompile, &answer);
     }
@@ -400,7 +403,7 @@ kiln_status kn_cuda_compile(void *instance, const kiln_compile_request *request,
 {
     kn_cuda *cuda = (kn_cuda *)instance;
     (void)out_live;
-    if (strcmp(request->stage->name, "cuda.jit") == 0) {
+    if (strcmp(request->stage->name, kn_stage_cuda_jit) == 0) {
         return kn_cuda_jit(cuda, request, artifact, diag);
     }
     return compile_source(cuda, request, artifact, diag);

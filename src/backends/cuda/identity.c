@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "backends/cuda/instance.h"
+#include "backends/cuda/nvrtc_process.h"
 #include "backends/cuda/options.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "sys/env.h"
 
@@ -47,7 +49,7 @@ kiln_status kn_cuda_identify(void *instance, const kiln_stage *stage, const kiln
     const kn_cuda_target *wanted = (const kn_cuda_target *)target->handle;
     char text[32];
     (void)diag;
-    if (strcmp(stage->name, "cuda.jit") != 0) {
+    if (strcmp(stage->name, kn_stage_cuda_jit) != 0) {
         identify_compiler(cuda, wanted, identity);
         return KILN_OK;
     }
@@ -111,7 +113,8 @@ const char *kn_cuda_uncacheable_option(void *instance, const kiln_source *source
     kn_cuda_option_facts facts;
     (void)instance;
     read_options(source, &facts);
-    return facts.reason;
+    return facts.reason != NULL ? facts.reason
+                                : kn_nvrtc_process_reason(source->options, source->option_count);
 }
 
 uint32_t kn_cuda_option_effects(void *instance, const kiln_source *source)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cuda/locate.h"
+#include "backends/cuda/nvrtc_process.h"
 #include "base/diag.h"
 
 static bool is_other_image(const kn_cuda_file *file, const char *build_id)
@@ -98,6 +99,7 @@ static kiln_status open_bound(const kn_cuda_file *file, const kn_symbol *symbols
 
 static kiln_status open_nvrtc(kn_cuda *cuda, kiln_diag *diag)
 {
+    kn_nvrtc_process_loading();
     const kn_cuda_toolkit *toolkit = &cuda->toolkit;
     if (toolkit->nvrtc.path[0] == '\0') {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE,

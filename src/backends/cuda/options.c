@@ -5,7 +5,6 @@
  * since a compile that NVRTC refuses stores nothing. */
 #include "backends/cuda/options.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +28,7 @@ static const char include_dir[] =
 static const char pre_include[] = "a file that an option includes is not followed";
 static const char precompiled[] = "an option reads or writes a precompiled header of its own";
 static const char writes[] = "an option writes a file, which a hit would not write";
+static const char history[] = "an option's output depends on earlier compiles of the process";
 static const char inner[] = "an option for a part of the compiler may read any file";
 static const char odd_value[] = "an option has another option for its value";
 static const char blanks[] = "an option begins or ends with a space";
@@ -71,7 +71,6 @@ static const struct {
     {"relocatable-device-code", VALUE, 0, NULL},
     {"device-stack-protector", VALUE, 0, NULL},
     {"discard-value-names", VALUE, 0, NULL},
-    {"version-ident", VALUE, 0, NULL},
     {"dQ", VALUE, 0, NULL},
     {"brief-diagnostics", VALUE, 0, NULL},
     {"brief-diag", VALUE, 0, NULL},
@@ -129,6 +128,7 @@ static const struct {
     {"create-pch", REFUSED, 0, precompiled},
     {"use-pch", REFUSED, 0, precompiled},
     {"instantiate-templates-in-pch", REFUSED, 0, precompiled},
+    {"version-ident", REFUSED, 0, history},
     {"time", REFUSED, 0, writes},
     {"fdevice-time-trace", REFUSED, 0, writes},
     {"Xcudafe", REFUSED, 0, inner},
@@ -225,13 +225,6 @@ static const char *find_ptxas_reason(const char *list)
     return NULL;
 }
 
-static bool has_outer_blanks(const char *option)
-{
-    const size_t length = strlen(option);
-    return length > 0 &&
-           (isspace((unsigned char)option[0]) || isspace((unsigned char)option[length - 1]));
-}
-
 /* The row of an option; *out_value is what follows the name in it, or NULL. */
 static size_t find_row(const char *option, const char **out_value)
 {
@@ -261,7 +254,7 @@ static const char *read_option(const char *const *options, size_t count, size_t 
 {
     const char *value = NULL;
     const size_t row = find_row(options[*index], &value);
-    if (has_outer_blanks(options[*index])) {
+    if (kn_text_has_outer_blanks(options[*index])) {
         return blanks; /* NVRTC takes them off */
     }
     if (row == sizeof(rows) / sizeof(rows[0])) {

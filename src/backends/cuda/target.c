@@ -5,6 +5,7 @@
 
 #include "backends/cuda/instance.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "base/text.h"
 
 /* First and last NVRTC release (major * 10 + minor) that makes machine code for an architecture; 0
@@ -116,14 +117,14 @@ const kiln_stage *kn_cuda_stages(void *instance, const kiln_target *target, kiln
                                  size_t *out_count)
 {
     static const kiln_stage to_cubin[] = {
-        {"cuda.cubin", 3, KILN_LANG_CUBIN, true, false, false},
+        {kn_stage_cuda_cubin, 4, KILN_LANG_CUBIN, true, false, false},
     };
     static const kiln_stage to_ptx[] = {
-        {"cuda.ptx", 3, KILN_LANG_PTX, true, true, false},
-        {"cuda.jit", 1, KILN_LANG_CUBIN, false, false, true},
+        {kn_stage_cuda_ptx, 4, KILN_LANG_PTX, true, true, false},
+        {kn_stage_cuda_jit, 1, KILN_LANG_CUBIN, false, false, true},
     };
     static const kiln_stage from_ptx[] = {
-        {"cuda.jit", 1, KILN_LANG_CUBIN, true, false, true},
+        {kn_stage_cuda_jit, 1, KILN_LANG_CUBIN, true, false, true},
     };
     (void)instance;
     const kn_cuda_target *wanted = (const kn_cuda_target *)target->handle;

@@ -1,6 +1,8 @@
 /* What a code object depends on besides source and options: every library that takes part by build
  * id (the device libraries' bitcode is in libamd_comgr), the target, and the variables that the
  * compiler reads. */
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "backends/hip/instance.h"
@@ -71,6 +73,22 @@ static const char *find_current_header(void)
     return NULL;
 }
 
+/* Read by LLVM and LLD inside hipRTC, some of them once in a process: they change the code or the
+ * debug information, or write a file of their own. One that was ever seen counts from then on. */
+static const char *find_llvm_variable(void)
+{
+    static const char *const variables[] = {"LLD_VERSION", "LLD_REPRODUCE",
+                                            "LLVM_OVERRIDE_PRODUCER", "AS_SECURE_LOG_FILE",
+                                            "AMD_COMGR_TIME_STATISTICS"};
+    static atomic_bool seen;
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        if (kn_env_get(variables[i]) != NULL) {
+            atomic_store(&seen, true);
+        }
+    }
+    return atomic_load(&seen) ? "a variable is set that LLVM or LLD in hipRTC reads" : NULL;
+}
+
 static void read_options(const kiln_source *source, kn_hip_option_facts *out)
 {
     const char *more = kn_env_get(more_options);
@@ -88,7 +106,9 @@ const char *kn_hip_uncacheable_option(void *instance, const kiln_source *source)
     kn_hip_option_facts facts;
     (void)instance;
     read_options(source, &facts);
-    return facts.reason != NULL ? facts.reason : find_current_header();
+    const char *variable = find_llvm_variable();
+    const char *reason = facts.reason != NULL ? facts.reason : variable;
+    return reason != NULL ? reason : find_current_header();
 }
 
 uint32_t kn_hip_option_effects(void *instance, const kiln_source *source)

@@ -207,6 +207,22 @@ static kiln_status find_device(const kn_opencl_site *site, cl_program program, s
                          "the driver lists %zu devices, and not the one built for", count);
 }
 
+char *kn_opencl_program_names(const kn_opencl_api *api, cl_program program)
+{
+    size_t size = 0;
+    if (api->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) != CL_SUCCESS ||
+        size == 0) {
+        return NULL;
+    }
+    char *names = calloc(1, size + 1);
+    if (names != NULL &&
+        api->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, size, names, NULL) != CL_SUCCESS) {
+        free(names);
+        names = NULL;
+    }
+    return names;
+}
+
 /* One buffer for each device: some drivers write all of them, asked or not. */
 static kiln_status read_all(const kn_opencl_site *site, cl_program program, const size_t *sizes,
                             size_t count, unsigned char **binaries, kiln_diag *diag)

@@ -419,6 +419,9 @@ kiln_status kn_opencl_program_capture(void *device, void *program, kiln_artifact
     size_t count = wait_for_launches(capture, site.api);
     kiln_status status = kn_pocl_check_linker(dev->unit->takes_linker, diag);
     if (status == KILN_OK) {
+        status = kn_pocl_check_names(site.api, owner->handle, diag);
+    }
+    if (status == KILN_OK) {
         status = capture->unread ? read_first(owner, &site, &data, &size, diag)
                                  : read_again(capture, &site, &data, &size, diag);
     }

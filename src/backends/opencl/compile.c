@@ -8,12 +8,13 @@
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
 #include "base/checked.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "sys/env.h"
 #include "sys/file.h"
 
 static const kiln_stage binary_stage = {
-    .name = "opencl.binary",
+    .name = kn_stage_opencl_binary,
     .revision = 3,
     .output = KILN_LANG_NONE,
     .takes_source = true,
@@ -286,6 +287,9 @@ static kiln_status keep_binary(const build *b, cl_program program, kiln_artifact
     size_t size = 0;
     kiln_diag reason = KILN_DIAG_INIT;
     kiln_status status = kn_pocl_check_linker(b->unit->takes_linker, &reason);
+    if (status == KILN_OK && b->unit->is_pocl) {
+        status = kn_pocl_check_names(b->site.api, program, &reason);
+    }
     if (status == KILN_OK) {
         status = kn_opencl_read_binary(&b->site, program, &data, &size, &reason);
     }

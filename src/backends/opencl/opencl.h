@@ -98,6 +98,10 @@ kiln_status kn_opencl_build_binary(const kn_opencl_site *site, bool is_pocl, con
 kiln_status kn_opencl_read_binary(const kn_opencl_site *site, cl_program program, void **out_data,
                                   size_t *out_size, kiln_diag *diag);
 
+/* The names of its kernels as CL_PROGRAM_KERNEL_NAMES gives them; malloc'ed, NULL if the driver
+ * gives none. Not for NVIDIA's driver (nvidia.c). */
+char *kn_opencl_program_names(const kn_opencl_api *api, cl_program program);
+
 /* --- handles.c: the kernels of a program ------------------------------------------------------ */
 
 /* Makes all kernels of a program that is built. `names`, with ';' between them, are all that it
@@ -132,6 +136,11 @@ bool kn_pocl_specializes(void);
  * a unit does and none is on $PATH. To be asked before PoCL makes code of a kernel. */
 bool kn_pocl_takes_linker(const char *platform_version);
 kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag);
+
+/* KILN_E_UNSUPPORTED for a program whose binary PoCL cannot make: it names a file after each
+ * kernel, and aborts the process where the name is too long for one. To be asked before its binary
+ * is. */
+kiln_status kn_pocl_check_names(const kn_opencl_api *api, cl_program program, kiln_diag *diag);
 
 /* --- nvidia.c: machine code of PTX ------------------------------------------------------------ */
 

@@ -22,6 +22,8 @@
 #define LAST_VERSION 11u
 #define HAS_PROGRAM_VARIABLES 2u
 #define RECORD_MINIMUM 36u
+/* A file's name has up to 255 bytes, of which a suffix takes some: PoCL 3.1 aborts from 253 on. */
+#define LONGEST_NAME 244u
 
 /* Steps over `length` bytes from *at. */
 static bool skip_bytes(size_t *at, size_t size, uint64_t length)
@@ -131,4 +133,22 @@ kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag)
     }
     free(path);
     return KILN_OK;
+}
+
+kiln_status kn_pocl_check_names(const kn_opencl_api *api, cl_program program, kiln_diag *diag)
+{
+    kiln_status status = KILN_OK;
+    char *names = kn_opencl_program_names(api, program);
+    for (const char *at = names; at != NULL && *at != '\0' && status == KILN_OK;) {
+        const size_t length = strcspn(at, ";");
+        if (length > LONGEST_NAME) {
+            status = kiln_diag_set(diag, KILN_E_UNSUPPORTED, "give the kernel a shorter name",
+                                   "reading an OpenCL binary",
+                                   "PoCL aborts the process for a kernel with a name of %zu bytes",
+                                   length);
+        }
+        at += length + (at[length] == ';');
+    }
+    free(names);
+    return status;
 }

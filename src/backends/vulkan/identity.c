@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/vulkan/instance.h"
+#include "base/stages.h"
 #include "base/text.h"
 
 static void text_u32(const kiln_identity *identity, const char *name, uint32_t value)
@@ -62,7 +63,7 @@ kiln_status kn_vk_identify(void *instance, const kiln_stage *stage, const kiln_t
                            const kiln_identity *identity, kiln_diag *diag)
 {
     const kn_vk *vk = (const kn_vk *)instance;
-    if (strcmp(stage->name, "vulkan.spirv") == 0) {
+    if (strcmp(stage->name, kn_stage_vulkan_spirv) == 0) {
         identity->text(identity->sink, "shaderc", vk->shaderc_id);
         identity->text(identity->sink, "environment", "vulkan1.1");
         return KILN_OK;

@@ -6,6 +6,7 @@
 
 #include "backends/vulkan/instance.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 
@@ -439,7 +440,7 @@ kiln_status kn_vk_compile(void *instance, const kiln_compile_request *request,
                           kiln_artifact *artifact, void **out_live, kiln_diag *diag)
 {
     kn_vk *vk = (kn_vk *)instance;
-    if (strcmp(request->stage->name, "vulkan.spirv") == 0) {
+    if (strcmp(request->stage->name, kn_stage_vulkan_spirv) == 0) {
         return kn_vk_compile_glsl(vk, request, artifact, diag);
     }
     kn_vk_device *device = (kn_vk_device *)request->device;

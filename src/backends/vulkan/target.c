@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/vulkan/instance.h"
+#include "base/stages.h"
 #include "base/text.h"
 
 kiln_status kn_vk_target_of_device(void *instance, uint32_t device_index, kiln_target *out_target,
@@ -42,11 +43,11 @@ const kiln_stage *kn_vk_stages(void *instance, const kiln_target *target, kiln_l
                                size_t *out_count)
 {
     static const kiln_stage from_glsl[] = {
-        {"vulkan.spirv", 2, KILN_LANG_SPIRV, true, true, false},
-        {"vulkan.pipeline", 2, KILN_LANG_NONE, false, false, true},
+        {kn_stage_vulkan_spirv, 2, KILN_LANG_SPIRV, true, true, false},
+        {kn_stage_vulkan_pipeline, 2, KILN_LANG_NONE, false, false, true},
     };
     static const kiln_stage from_spirv[] = {
-        {"vulkan.pipeline", 2, KILN_LANG_NONE, true, false, true},
+        {kn_stage_vulkan_pipeline, 2, KILN_LANG_NONE, true, false, true},
     };
     (void)instance;
     *out_count = 0;

@@ -8,6 +8,7 @@
 #include "kiln/cache.h"
 
 #include "base/checked.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "hal/artifact.h"
 #include "key/recipe.h"
@@ -18,7 +19,7 @@
 
 static kiln_status make_recipe(const char *name, kiln_recipe **out_recipe)
 {
-    kiln_status status = kiln_recipe_create("kiln.memo", 1, out_recipe, NULL);
+    kiln_status status = kiln_recipe_create(kn_stage_kiln_memo, 1, out_recipe, NULL);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(*out_recipe, "memo", NULL);
     }

@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "core/runtime/runtime.h"
+#include "sys/file.h"
 #include "sys/lock.h"
 #include "sys/thread.h"
 
@@ -262,7 +263,7 @@ kiln_status kn_trace_open(const char *path, kn_trace **out_trace, kiln_diag *dia
         kn_lock_file_close(claimed);
         return kn_no_memory(diag, "opening a trace");
     }
-    trace->file = fopen(path, "wb");
+    trace->file = kn_file_create_stream(path);
     if (trace->file == NULL || setvbuf(trace->file, NULL, _IONBF, 0) != 0 ||
         fwrite("[", 1, 1, trace->file) != 1) {
         const int error = errno;

@@ -18,16 +18,30 @@
 #define QUIET_NS (300ull * 1000000ull)
 #define ROUNDS_MAX 8
 
+static kiln_status capture_marked(kiln_program *program, kn_artifact *artifact, kiln_diag *diag)
+{
+    kiln_device *device = program->device;
+    kiln_cache *cache = device->runtime->cache;
+    const kiln_key key = kiln_recipe_key(program->recipe);
+    kn_cache_work work;
+    if (!kn_cache_work_begin(cache, &key, "a launched program", &work)) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, "capturing a program",
+                             "a process ended in that");
+    }
+    const kiln_status status = kn_hal_program_capture(&device->driver->in, device->handle,
+                                                      program->handle, &artifact->base, diag);
+    kn_cache_work_end(cache, &work);
+    return status;
+}
+
 static void capture_once(kiln_program *program)
 {
     kiln_device *device = program->device;
-    const kn_instance *in = &device->driver->in;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_blob *blob = NULL;
     kn_artifact artifact;
     kn_artifact_init(&artifact);
-    kiln_status status =
-        kn_hal_program_capture(in, device->handle, program->handle, &artifact.base, &diag);
+    kiln_status status = capture_marked(program, &artifact, &diag);
     if (status == KILN_OK && artifact.base.size > 0) {
         /* The log and the list of kernels that a hit gives back are the compile's, whichever
          * program made the bytes. */

@@ -1,4 +1,5 @@
 /* What a compile would look up, without compiling: the walk up to the first stage that misses. */
+#include "base/stages.h"
 #include "core/walk/plan.h"
 
 #include <string.h>
@@ -31,7 +32,7 @@ static kiln_status report_stage(const telling *t, const char *stage, kiln_why wh
 static kiln_status tell_headers(const telling *t, const kn_stage_run *run)
 {
     kiln_explanation list = {
-        .stage = "headers", .why = KILN_WHY_HIT, .detail = "", .nearest_target = ""};
+        .stage = kn_stage_headers, .why = KILN_WHY_HIT, .detail = "", .nearest_target = ""};
     bool there = false;
     if (t->misses || run->closure == NULL || !kn_closure_shared_key(run->closure, &list.key)) {
         return KILN_OK;

@@ -291,6 +291,12 @@ static const char *find_change(const kn_build *build, size_t index)
     if (closure != NULL && !kn_closure_still_true(closure)) {
         return "a header changed during the compile";
     }
+    const kn_instance *in = &build->driver->in;
+    const char *reason =
+        index == 0 ? kn_hal_uncacheable_option(in, in->handle, &build->source.source) : NULL;
+    if (reason != NULL) {
+        return reason; /* another thread's compile changed what the compiler does with this one */
+    }
     return identity_holds(build, index) ? NULL : "the compiler changed during the compile";
 }
 

@@ -60,16 +60,31 @@ static kiln_status read_finished(const kn_layer_program *program, kiln_blob **ou
                : status;
 }
 
+/* PoCL may abort on a kernel that the application never launches. */
+static kiln_status read_marked(const kn_layer_program *program, kiln_cache *cache,
+                               kiln_blob **out_blob, kiln_diag *diag)
+{
+    const kiln_key key = kiln_recipe_key(program->build->recipe);
+    kn_cache_work work;
+    if (!kn_cache_work_begin(cache, &key, "an OpenCL program", &work)) {
+        return KILN_MISS;
+    }
+    const kiln_status status = read_finished(program, out_blob, diag);
+    kn_cache_work_end(cache, &work);
+    return status;
+}
+
 static void store_finished(const kn_layer_program *program, kiln_cache *cache, uint64_t expected)
 {
     const uint64_t start = kn_clock_now();
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_blob *blob = NULL;
-    if (read_finished(program, &blob, &diag) == KILN_OK) {
+    const kiln_status status = read_marked(program, cache, &blob, &diag);
+    if (status == KILN_OK) {
         /* The store logs its own errors. */
         kn_ignore(
             kiln_cache_put(cache, program->build->recipe, blob, program->build->compile_ns, NULL));
-    } else {
+    } else if (status != KILN_MISS) {
         kn_log_diag(KILN_LOG_INFO, "reading an OpenCL binary", &diag);
     }
     kiln_diag_clear(&diag);
@@ -98,6 +113,11 @@ void kn_layer_capture_program(kn_layer_program *program)
         }
         store_finished(program, cache, expected);
     } else if (expected > 0) {
+        kn_log(
+            KILN_LOG_DEBUG,
+            "opencl: a program of %zu kernels is not stored yet: PoCL would compile them for %.0f "
+            "ms, and its builds have cost %.0f ms (a later start stores it)",
+            kernels, (double)expected / 1e6, (double)build->built_ns / 1e6);
         kn_opencl_worth_note(cache, build->recipe, build->built_ns);
     }
     kiln_recipe_destroy(build->recipe);

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
+#include "base/log.h"
 #include "dropin/opencl_budget.h"
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
@@ -75,11 +76,19 @@ void kn_layer_walk_deinit(kn_layer_walk *walk)
 static kiln_status read_built(const kn_layer_walk *walk, kiln_blob **out_blob, kiln_diag *diag)
 {
     const kn_opencl_request *request = &walk->request;
-    return walk->compile_only
-               ? kn_opencl_make_unit_answers(&request->site, request->wish, walk->program, out_blob,
-                                             diag)
-               : kn_opencl_make_answered(&request->site, request->wish, request->unit.is_pocl,
-                                         walk->program, out_blob, diag);
+    const kiln_key key = kiln_recipe_key(request->recipe);
+    kn_cache_work work;
+    if (!kn_cache_work_begin(request->cache, &key, what, &work)) {
+        return KILN_MISS;
+    }
+    const kiln_status status =
+        walk->compile_only
+            ? kn_opencl_make_unit_answers(&request->site, request->wish, walk->program, out_blob,
+                                          diag)
+            : kn_opencl_make_answered(&request->site, request->wish, request->unit.is_pocl,
+                                      walk->program, out_blob, diag);
+    kn_cache_work_end(request->cache, &work);
+    return status;
 }
 
 static kiln_status ask_driver(void *user, kiln_blob **out_blob, kiln_diag *diag)
@@ -116,31 +125,46 @@ static kn_span answers_of(const kiln_blob *blob)
     return kn_span_of(kiln_blob_facts(blob), kiln_blob_facts_size(blob));
 }
 
-static kiln_status load_hit(kn_layer_walk *walk)
+typedef enum hit_outcome {
+    HIT_LOADED,
+    HIT_UNSOUND, /* the entry was not made for a program */
+    HIT_BARRED,  /* processes died of it (kn_cache_load_begin): it stays, and is not loaded */
+    HIT_REFUSED, /* by the driver */
+} hit_outcome;
+
+static hit_outcome load_hit(kn_layer_walk *walk)
 {
     const kiln_key key = kiln_recipe_key(walk->request.recipe);
     kn_load watch;
-    kiln_status status = KILN_E_REJECTED;
     if (!kn_answers_are_sound(answers_of(walk->blob))) {
-        return status;
+        return HIT_UNSOUND;
     }
     if (walk->compile_only) {
-        return KILN_OK;
+        return HIT_LOADED;
     }
-    if (kn_cache_load_begin(walk->request.cache, &key, what, &watch)) {
-        status = kn_opencl_make_loaded(&walk->request, walk->blob, &walk->loaded, NULL);
-        kn_cache_load_end(walk->request.cache, &key, &watch);
+    if (!kn_cache_load_begin(walk->request.cache, &key, what, &watch)) {
+        return HIT_BARRED;
     }
-    return status;
+    const kiln_status status =
+        kn_opencl_make_loaded(&walk->request, walk->blob, &walk->loaded, NULL);
+    kn_cache_load_end(walk->request.cache, &key, &watch);
+    return status == KILN_OK ? HIT_LOADED : HIT_REFUSED;
 }
 
-/* The driver refused what the cache had: it is dropped, and built again. */
-static void redo_walk(kn_layer_walk *walk)
+/* What the cache had was not loaded: it is built again, and the new one replaces it. */
+static void redo_walk(kn_layer_walk *walk, hit_outcome why)
 {
     const kiln_key key = kiln_recipe_key(walk->request.recipe);
     kiln_blob *fresh = NULL;
-    kn_cache_count_rejected(walk->request.cache);
-    kn_ignore(kiln_cache_remove(walk->request.cache, &key, NULL)); /* the new one replaces it */
+    if (why == HIT_REFUSED) {
+        kn_cache_count_rejected(walk->request.cache);
+        kn_log(KILN_LOG_WARN, "OpenCL: the driver refused a cached binary; it is compiled again");
+    } else if (why == HIT_UNSOUND) {
+        kn_log(KILN_LOG_WARN, "OpenCL: an entry is not a program's; it is compiled again");
+    }
+    if (why != HIT_BARRED) { /* what is barred stays, also where nothing new is stored now */
+        kn_ignore(kiln_cache_remove(walk->request.cache, &key, NULL));
+    }
     kiln_blob_release(walk->blob);
     walk->blob = NULL;
     if (ask_driver(walk, &fresh, NULL) == KILN_OK) {
@@ -175,9 +199,9 @@ void kn_layer_walk_go(kn_layer_walk *walk)
                                                    ask_driver, walk, &walk->blob, &origin, &diag);
     kiln_diag_clear(&diag);
     if (!walk->ran && status == KILN_OK) {
-        status = load_hit(walk);
-        if (status != KILN_OK) {
-            redo_walk(walk);
+        const hit_outcome outcome = load_hit(walk);
+        if (outcome != HIT_LOADED) {
+            redo_walk(walk, outcome);
         }
     } else if (!walk->ran) {
         /* Another's build failed, or has left nothing in the cache. */

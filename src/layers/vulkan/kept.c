@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "interpose/session.h"
 #include "sys/clock.h"
@@ -103,7 +104,8 @@ static bool open_kept(kn_layer_kept *kept)
 {
     if (!kept->opened) {
         kept->opened = true;
-        kiln_status status = kn_vulkan_recipe(kept->site, "vulkan.layer-kept", &kept->recipe, NULL);
+        kiln_status status =
+            kn_vulkan_recipe(kept->site, kn_stage_vulkan_layer_kept, &kept->recipe, NULL);
         if (status == KILN_OK) {
             status =
                 kiln_recipe_add_text(kept->recipe, "program", kept->name, strlen(kept->name), NULL);

@@ -136,6 +136,16 @@ kiln_status kn_cache_drop(kiln_cache *cache, const kiln_key *key, kiln_diag *dia
 bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *what,
                          kn_load *out_load);
 void kn_cache_load_end(kiln_cache *cache, const kiln_key *key, const kn_load *load);
+/* Around work in a driver that kiln adds to what the program asks for, and that can be left out:
+ * reading the binary of what the key is of. False: a process has died in it within a day, which is
+ * logged with `what` it is. `out_work` belongs to this key and to the end alone. */
+typedef struct kn_cache_work {
+    kiln_key key;
+    kn_load load;
+} kn_cache_work;
+bool kn_cache_work_begin(kiln_cache *cache, const kiln_key *key, const char *what,
+                         kn_cache_work *out_work);
+void kn_cache_work_end(kiln_cache *cache, const kn_cache_work *work);
 /* The same around a driver that is opened unseen, under a key for what surrounds it. False: an
  * earlier opening did not end. In either case load_end comes after it, or load_cancel where it was
  * not opened: then nothing that is known of it changes. */

@@ -24,13 +24,18 @@ void kn_cache_load_prepare(kiln_cache *cache)
     (void)open_loads(cache, true);
 }
 
+static kn_loads *find_loads(kiln_cache *cache)
+{
+    kn_cache_check_fork(cache);
+    kn_loads *loads = atomic_load(&cache->loads);
+    return loads != NULL ? loads : open_loads(cache, false);
+}
+
 bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *what,
                          kn_load *out_load)
 {
     *out_load = (kn_load){.cell = 0};
-    kn_cache_check_fork(cache);
-    kn_loads *loads = atomic_load(&cache->loads);
-    loads = loads != NULL ? loads : open_loads(cache, false);
+    kn_loads *loads = find_loads(cache);
     if (loads == NULL || kn_loads_begin(loads, key, out_load)) {
         return true;
     }
@@ -45,9 +50,7 @@ bool kn_cache_load_begin(kiln_cache *cache, const kiln_key *key, const char *wha
 bool kn_cache_open_begin(kiln_cache *cache, const kiln_key *key, kn_load *out_load)
 {
     *out_load = (kn_load){.cell = 0};
-    kn_cache_check_fork(cache);
-    kn_loads *loads = atomic_load(&cache->loads);
-    loads = loads != NULL ? loads : open_loads(cache, false);
+    kn_loads *loads = find_loads(cache);
     return loads == NULL || (kn_loads_begin(loads, key, out_load) && !out_load->suspect);
 }
 
@@ -67,4 +70,33 @@ void kn_cache_load_end(kiln_cache *cache, const kiln_key *key, const kn_load *lo
     if (loads != NULL && !kn_fork_noticed(&cache->guard)) {
         kn_loads_end(loads, key, load);
     }
+}
+
+/* Never the key of a load of the same entry. */
+static kiln_key key_of_work(const kiln_key *key)
+{
+    static const char mark[] = "unasked";
+    kiln_key other = *key;
+    for (size_t i = 0; i < sizeof(mark) - 1; i++) {
+        other.bytes[i] = (unsigned char)(other.bytes[i] ^ (unsigned char)mark[i]);
+    }
+    return other;
+}
+
+bool kn_cache_work_begin(kiln_cache *cache, const kiln_key *key, const char *what,
+                         kn_cache_work *out_work)
+{
+    *out_work = (kn_cache_work){.key = key_of_work(key)};
+    kn_loads *loads = find_loads(cache);
+    if (loads == NULL || kn_loads_begin_work(loads, &out_work->key, &out_work->load)) {
+        return true;
+    }
+    kn_log(KILN_LOG_WARN,
+           "%s: a process ended while kiln read its binary; it is not read for a day", what);
+    return false;
+}
+
+void kn_cache_work_end(kiln_cache *cache, const kn_cache_work *work)
+{
+    kn_cache_load_end(cache, &work->key, &work->load);
 }

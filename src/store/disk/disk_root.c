@@ -10,10 +10,12 @@
 #define FLOOR_SHARE 20 /* 1/20: 5 % */
 #define MIB (UINT64_C(1) << 20)
 
+/* In a user namespace that the program has entered since, all owners are other numbers. */
 static bool is_claimed(const kn_disk *disk, const kn_file_facts *facts)
 {
     return facts->kind == KN_FILE_FOLDER && facts->inode == disk->root_inode &&
-           facts->device == disk->root_device;
+           facts->device == disk->root_device &&
+           facts->owner == atomic_load_explicit(&disk->owner, memory_order_relaxed);
 }
 
 static void take_root(kn_disk *disk, const kn_file_facts *facts)

@@ -90,12 +90,9 @@ static kn_shared_word *take_row(kn_shared_word *words, uint64_t key)
 
 static bool is_barred(const kn_shared_word *row, int64_t now)
 {
-    const uint64_t bars = row[ROW_BARS];
-    if (row[ROW_COUNT] < KN_LOADS_IN_A_ROW || bars == 0) {
-        return false;
-    }
+    const uint64_t doublings = row[ROW_BARS] > 0 ? row[ROW_BARS] - 1 : 0;
     const int64_t age = now - (int64_t)row[ROW_NOTED];
-    const int64_t days = INT64_C(1) << (bars - 1 < LONGEST_BAR ? bars - 1 : LONGEST_BAR);
+    const int64_t days = INT64_C(1) << (doublings < LONGEST_BAR ? doublings : LONGEST_BAR);
     return age > -DAY_NS && age < days * DAY_NS; /* of a time to come: the clock was wrong then */
 }
 
@@ -259,7 +256,8 @@ static uint32_t take_cell(kn_loads *loads)
     return 0;
 }
 
-bool kn_loads_begin(kn_loads *loads, const kiln_key *key, kn_load *out_load)
+/* `in_a_row` of them that did not end bar it. */
+static bool begin_marked(kn_loads *loads, const kiln_key *key, uint64_t in_a_row, kn_load *out_load)
 {
     const uint64_t mark = short_key(key);
     *out_load = (kn_load){.cell = 0};
@@ -268,7 +266,7 @@ bool kn_loads_begin(kn_loads *loads, const kiln_key *key, kn_load *out_load)
     }
     const int64_t now = kn_clock_wall();
     const kn_shared_word *row = find_load_row(loads->words, mark);
-    if (row != NULL && is_barred(row, now)) {
+    if (row != NULL && row[ROW_COUNT] >= in_a_row && is_barred(row, now)) {
         return false;
     }
     out_load->suspect = row != NULL;
@@ -279,6 +277,16 @@ bool kn_loads_begin(kn_loads *loads, const kiln_key *key, kn_load *out_load)
         atomic_store_explicit(&cell[CELL_KEY], mark, memory_order_release);
     }
     return true;
+}
+
+bool kn_loads_begin(kn_loads *loads, const kiln_key *key, kn_load *out_load)
+{
+    return begin_marked(loads, key, KN_LOADS_IN_A_ROW, out_load);
+}
+
+bool kn_loads_begin_work(kn_loads *loads, const kiln_key *key, kn_load *out_load)
+{
+    return begin_marked(loads, key, 1, out_load);
 }
 
 void kn_loads_end(kn_loads *loads, const kiln_key *key, const kn_load *load)

@@ -32,6 +32,8 @@ typedef struct kn_load {
 
 /* False: the entry is barred, do not load it. Threads: any. */
 bool kn_loads_begin(kn_loads *loads, const kiln_key *key, kn_load *out_load);
+/* The same for work that can be left out: one that did not end bars it for a day. */
+bool kn_loads_begin_work(kn_loads *loads, const kiln_key *key, kn_load *out_load);
 void kn_loads_end(kn_loads *loads, const kiln_key *key, const kn_load *load);
 
 /* It was not loaded after all: what is known of it stays as it is. */

@@ -327,8 +327,9 @@ static kiln_status fetch_entry(kn_remote *remote, const kiln_key *key, uint64_t 
         (status == KILN_E_REJECTED && kn_signer_signs(remote->trust->signer))) {
         remember_damaged(remote, key);
     }
-    kn_log_once(KILN_LOG_WARN, "an entry of the remote %s was refused: %s", remote->url.shown,
-                own.why[0] != '\0' ? own.why : kiln_status_text(status));
+    kn_log_once(KILN_LOG_WARN, "an entry of the remote %s was refused: %s%s%s", remote->url.shown,
+                own.why[0] != '\0' ? own.why : kiln_status_text(status),
+                own.fix[0] != '\0' ? ": " : "", own.fix);
     kiln_diag_clear(&own);
     return KILN_MISS;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/stages.h"
 #include "key/recipe.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
@@ -57,7 +58,7 @@ const kn_dictionary *kn_remote_dictionary(kn_remote *remote, const kiln_key *key
 
 static kiln_status current_recipe(kiln_recipe **out_recipe, kiln_diag *diag)
 {
-    kiln_status status = kiln_recipe_create("kiln.dictionary-in-use", 1, out_recipe, diag);
+    kiln_status status = kiln_recipe_create(kn_stage_kiln_dictionary_in_use, 1, out_recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(*out_recipe, KN_WIRE_TARGET, diag);
     }

@@ -7,6 +7,7 @@
 #include "kiln/sys/backend.h"
 
 #include "base/checked.h"
+#include "base/stages.h"
 #include "key/digest.h"
 #include "key/recipe.h"
 #include "store/format/blob.h"
@@ -136,38 +137,37 @@ static bool is_quoted(kn_span value, const char *text)
     return value.length == length + 2 && memcmp(value.data + 1, text, length) == 0;
 }
 
-/* Stages whose code a device's driver loads: of a GPU, or of the processor. */
-static bool is_of_device(kn_span stage)
+/* What a stage says of its entries. A stage that is not in the table is a program's own. */
+static bool is_native_stage(kn_span stage)
 {
-    static const char *const stages[] = {"opencl.binary", "vulkan.pipeline", "opengl.program"};
-    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
-        if (is_quoted(stage, stages[i])) {
-            return true;
-        }
-    }
-    return false;
+    static const char cpu[] = "cpu.";
+    const kn_stage_row *row = kn_stage_find(stage);
+    return row != NULL
+               ? row->code == KN_STAGE_DRIVER || row->code == KN_STAGE_HOST
+               : stage.length >= sizeof cpu - 1 && memcmp(stage.data, cpu, sizeof cpu - 1) == 0;
 }
 
-/* Code that runs in this process as soon as it is loaded: the cpu backend's, and what any driver
- * made for a device that its recipe does not call a GPU. */
+/* Code that runs in this process as soon as it is loaded, or that a driver loads which was not
+ * written to read what strangers made; and, whatever the stage, what is for a device that the
+ * recipe does not call a GPU. */
 static bool is_native(kn_span recipe)
 {
-    static const char cpu[] = "\"cpu.";
     kn_recipe_field field;
-    bool has_stage = false, of_device = false, gpu = false;
+    bool has_stage = false;
     while (kn_recipe_next(&recipe, &field)) {
-        if (kn_span_equal(field.name, kn_span_of_text("stage"))) {
-            has_stage = true;
-            of_device = is_of_device(field.value);
-            if (field.value.length >= sizeof cpu - 1 &&
-                memcmp(field.value.data, cpu, sizeof cpu - 1) == 0) {
+        if (kn_span_equal(field.name, kn_span_of_text(KILN_IDENTITY_CODE))) {
+            if (!is_quoted(field.value, KILN_IDENTITY_GPU)) {
                 return true;
             }
-        } else if (kn_span_equal(field.name, kn_span_of_text(KILN_IDENTITY_CODE))) {
-            gpu = is_quoted(field.value, KILN_IDENTITY_GPU);
+        } else if (!has_stage && kn_span_equal(field.name, kn_span_of_text("stage"))) {
+            has_stage = true;
+            if (field.value.length <= 2 ||
+                is_native_stage(kn_span_of(field.value.data + 1, field.value.length - 2))) {
+                return true;
+            }
         }
     }
-    return !has_stage || (of_device && !gpu); /* a recipe without a stage: who knows */
+    return !has_stage; /* a recipe without a stage: who knows */
 }
 
 /* What the policy says before the entry is looked into. */
@@ -257,7 +257,11 @@ static kiln_status judge_entry(const kn_unpacking *means, bool native_too, bool 
                              "its recipe does not match its key");
     }
     if (!sealed && !native_too && is_native(entry->recipe)) {
-        return refuse_entry(diag, "it is native code and not signed");
+        return kiln_diag_set(diag, KILN_E_REJECTED,
+                             "sign what is uploaded (`kiln key generate`, then KILN_SIGNING_KEY "
+                             "there and KILN_TRUSTED_KEYS here), or add unsigned-native to the "
+                             "remote's URL",
+                             "an entry from a remote", "it is native code and not signed");
     }
     return KILN_OK;
 }

@@ -377,3 +377,8 @@ kiln_status kn_file_write_at(kn_file *file, uint64_t offset, const void *data, s
     }
     return KILN_OK;
 }
+
+FILE *kn_file_create_stream(const char *path)
+{
+    return fopen(path, "wb");
+}

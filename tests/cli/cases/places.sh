@@ -35,6 +35,9 @@ find open real dangling file | sort
 printf '== odd\n'
 t $run --cache-dir "$PWD/odd" --expect 2=right.npy
 t $run --cache-dir "$PWD/odd" --expect 2=right.npy
+# A line of the path's is not one of the command's.
+"$KILN" stats --cache-dir "$PWD/two
+entries   7"
 # What is counted is what the files take on the disk.
 t $run --cache-dir "$PWD/good"
 find good/v1 -name '*.kiln' -printf '%s\n' |

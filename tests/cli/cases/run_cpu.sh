@@ -35,6 +35,29 @@ cat >m.json <<'END'
    "launch": {"global": [1000], "local": [64]}, "tolerance": {"absolute": 1e-6},
    "reference": {"file": "reference.c", "entry": "scale_reference"}}]}
 END
+# E4, E5: directories that depend on the current one are followed, and an empty element is the current one.
+mkdir lists lists/inc lists/other
+echo '#include <kiln_kernel.h>
+#include <value.h>
+KILN_KERNEL(one, KILN_OUT(float, y)) { KILN_ITEMS_X(i) { y[i] = VALUE; } }' >lists/k.c
+c() {
+    (cd "${2-lists}" && CPATH=$1 "$KILN" compile -b cpu --json "${3-}k.c" 2>&1 | sed -n -E 's/.*"(origin|reason)": "(.+)".*/\2/p') |
+        sed "s|\$| with CPATH=$1|"
+}
+for list in inc "/no/such:" ":/no/such" : . inc:/no/such /no/such:inc; do
+    rm -rf lists/inc/value.h lists/value.h
+    case $list in *inc*) header=lists/inc/value.h ;; *) header=lists/value.h ;; esac
+    echo "#define VALUE 1 /* $list */" >$header
+    c "$list"
+    echo "#define VALUE 2 /* $list */" >$header
+    c "$list"
+    c "$list"
+done
+echo "#define VALUE 3" >lists/inc/value.h
+mkdir lists/other/inc
+echo "#define VALUE 4" >lists/other/inc/value.h
+c inc
+c inc lists/other ../
 # The width of the error's digits is the processor's business.
 r() { t "$@" | sed -E 's/[0-9.]+e-[0-9]+/E/'; }
 r run m.json -b cpu

@@ -1,9 +1,11 @@
 /* A small NVRTC: hands the text to the system's C++ compiler behind prelude.hpp, and gives the
  * shared object out as CUBIN, or in hexadecimal as PTX. It opens "libnvrtc-builtins.so.13.0" by
  * bare name as the real one does, and fails without. $FAKENVRTC_LOG=path gets a line for every
- * compile. FAKE_SALT makes a build of its own. FAKE_INERT: no compiler runs, a CUBIN is filler of
- * the size that one of a small kernel has: for benchmarks. */
+ * compile. A handle that is not one of its programs, which the real one reads and dies of, is an
+ * invalid program. FAKE_SALT makes a build of its own. FAKE_INERT: no compiler runs, a CUBIN is
+ * filler of the size that one of a small kernel has: for benchmarks. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +24,47 @@
 EXPORT const int fakenvrtc_salt = FAKE_SALT;
 
 struct _nvrtcProgram {
+    struct _nvrtcProgram *next;
     hostcc unit;
     char *cubin;
     size_t cubin_size;
 };
+
+/* --- which programs there are ----------------------------------------------------------------- */
+
+static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
+static nvrtcProgram live;
+
+static void add_live(nvrtcProgram program)
+{
+    (void)pthread_mutex_lock(&live_lock);
+    program->next = live;
+    live = program;
+    (void)pthread_mutex_unlock(&live_lock);
+}
+
+/* False if it is none of them. It is not read before it is known. */
+static bool find_live(nvrtcProgram program, bool removes)
+{
+    (void)pthread_mutex_lock(&live_lock);
+    nvrtcProgram *at = &live;
+    while (*at != NULL && *at != program) {
+        at = &(*at)->next;
+    }
+    const bool found = *at != NULL;
+    if (found && removes) {
+        *at = program->next;
+    }
+    (void)pthread_mutex_unlock(&live_lock);
+    return found;
+}
+
+#define CHECK(program)                                                                             \
+    if (!find_live(program, false)) {                                                              \
+        return NVRTC_ERROR_INVALID_PROGRAM;                                                        \
+    }
+
+/* --- the calls -------------------------------------------------------------------------------- */
 
 EXPORT const char *nvrtcGetErrorString(nvrtcResult result)
 {
@@ -43,18 +82,30 @@ EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source,
                                       int count, const char *const *headers,
                                       const char *const *names)
 {
-    nvrtcProgram made = calloc(1, sizeof(*made));
     (void)name;
+    /* The real one refuses two headers of one name. */
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < i; j++) {
+            if (strcmp(names[i], names[j]) == 0) {
+                return NVRTC_ERROR_INVALID_INPUT;
+            }
+        }
+    }
+    nvrtcProgram made = calloc(1, sizeof(*made));
     if (made == NULL || !hostcc_init(&made->unit, source, count, headers, names)) {
         free(made);
         return NVRTC_ERROR_OUT_OF_MEMORY;
     }
+    add_live(made);
     *program = made;
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
 {
+    if (program == NULL || !find_live(*program, true)) {
+        return NVRTC_ERROR_INVALID_PROGRAM;
+    }
     hostcc_deinit(&(*program)->unit);
     free((*program)->cubin);
     free(*program);
@@ -64,11 +115,13 @@ EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
 
 EXPORT nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char *name)
 {
+    CHECK(program)
     return hostcc_add_expression(&program->unit, name) ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
 }
 
 EXPORT nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char *name, const char **lowered)
 {
+    CHECK(program)
     uint64_t number = 0;
     const char *found = hostcc_find_lowered(&program->unit, name);
     if (found == NULL) {
@@ -107,6 +160,7 @@ static nvrtcResult compile_text(nvrtcProgram program, int count, const char *con
 
 EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options)
 {
+    CHECK(program)
     if (dlopen("libnvrtc-builtins.so.13.0", RTLD_NOW) == NULL) {
         return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
     }
@@ -120,16 +174,43 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
     return result;
 }
 
-/* The private entry of encrypted sources: six words, which a front must hand on whole. */
-EXPORT nvrtcResult __nvrtcCPEx(nvrtcProgram program, long a, long b, long c, long d, long e, long f)
+static bool begins_with(const char *const *texts, const char *first)
 {
-    char text[200];
-    const int length = snprintf(text, sizeof(text), "%s %ld %ld %ld %ld %ld %ld",
-                                program->unit.text, a, b, c, d, e, f);
-    free(program->cubin);
-    program->cubin = strdup(text);
-    program->cubin_size = program->cubin != NULL ? (size_t)length : 0;
-    return NVRTC_SUCCESS;
+    return texts != NULL && strcmp(texts[0], first) == 0;
+}
+
+static bool are_attributes(const int *kinds, const uint64_t *values)
+{
+    return kinds != NULL && kinds[0] == 1 && kinds[1] == 2 && values != NULL &&
+           values[0] == UINT64_C(0x123456789abcdef0) && values[1] == UINT64_C(0xfedcba9876543210);
+}
+
+/* The private entry of encrypted sources, which cuDNN and cuBLAS create programs by. The shape is
+ * that of the NVRTC of CUDA 12 and 13: nine words, of which x86-64 passes three on the stack. Every
+ * one must be as private_entry in nvrtc_client.py gives it; a text is encrypted by adding one to
+ * each of its bytes. Like the real one it leaves *program alone where it fails. */
+EXPORT nvrtcResult __nvrtcCPEx(nvrtcProgram *program, const char *source, const char *name,
+                               int header_count, const char *const *headers,
+                               const char *const *names, int attribute_count, const int *attributes,
+                               const uint64_t *values)
+{
+    if (program == NULL) {
+        return NVRTC_ERROR_INVALID_PROGRAM;
+    }
+    if (source == NULL || name == NULL || strcmp(name, "encrypted.cu") != 0 || header_count != 1 ||
+        !begins_with(headers, "#define KEY 7\n") || !begins_with(names, "key.h") ||
+        attribute_count != 2 || !are_attributes(attributes, values)) {
+        return NVRTC_ERROR_INVALID_INPUT;
+    }
+    char *text = strdup(source);
+    for (char *at = text; at != NULL && *at != '\0'; at++) {
+        *at = (char)(*at - 1);
+    }
+    const nvrtcResult result =
+        text != NULL ? nvrtcCreateProgram(program, text, name, header_count, headers, names)
+                     : NVRTC_ERROR_OUT_OF_MEMORY;
+    free(text);
+    return result;
 }
 
 /* What is written when another size was named: nothing, where there is less room. */
@@ -141,6 +222,7 @@ static size_t size_of(const char *query, size_t truth)
 
 EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
 {
+    CHECK(program)
     *size = size_of("nvrtcGetProgramLogSize",
                     program->unit.log != NULL ? strlen(program->unit.log) + 1 : 1);
     return NVRTC_SUCCESS;
@@ -148,6 +230,7 @@ EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
 
 EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log)
 {
+    CHECK(program)
     const char *text = program->unit.log != NULL ? program->unit.log : "";
     const size_t room = size_of("nvrtcGetProgramLogSize", strlen(text) + 1);
     if (room > strlen(text)) {
@@ -160,12 +243,14 @@ EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log)
 
 EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
 {
+    CHECK(program)
     *size = size_of("nvrtcGetCUBINSize", program->cubin_size);
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
 {
+    CHECK(program)
     const size_t room = size_of("nvrtcGetCUBINSize", program->cubin_size);
     memcpy(cubin, program->cubin, room < program->cubin_size ? room : program->cubin_size);
     return NVRTC_SUCCESS;
@@ -173,12 +258,14 @@ EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
 
 EXPORT nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *size)
 {
+    CHECK(program)
     *size = size_of("nvrtcGetPTXSize", 7 + 2 * program->cubin_size + 1);
     return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx)
 {
+    CHECK(program)
     if (size_of("nvrtcGetPTXSize", SIZE_MAX) < 7 + 2 * program->cubin_size + 1) {
         return NVRTC_SUCCESS;
     }

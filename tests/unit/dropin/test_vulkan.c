@@ -341,6 +341,8 @@ static void data_that_two_processes_died_of_is_not_loaded(void **state)
         assert_int_equal(stats.unended, 1);
         assert_int_equal(stats.rejected, 0);
         assert_int_equal(stats.compiles, 1);
+        assert_int_equal(stats.puts, 1);
+        assert_true(kt_has_entry(folder, NULL));
     }
     assert_int_equal(with_data, 1);
     marked = NULL;

@@ -10,11 +10,16 @@
 
 #include "dropin/opencl_kept.h"
 #include "interpose/session.h"
+#include "key/recipe.h"
 #include "layers/opencl/build.h"
+#include "store/cache/cache.h"
+#include "store/format/blob.h"
 #include "support/cmocka.h"
+#include "support/counters.h"
 #include "support/strictcl/session.h"
 #include "support/strictcl/strictcl.h"
 #include "support/tmpdir.h"
+#include "support/unended.h"
 #include "sys/thread.h"
 
 enum { THREADS = 8, ROUNDS = 25 };
@@ -449,6 +454,79 @@ static void a_cache_at_fault_is_not_there(void **state)
     kt_tmpdir_remove(root);
 }
 
+/* One build of one program, as a process does it: what has to be stored is, and the session's cache
+ * is a new one then. */
+static kt_counters build_alone(const char *root)
+{
+    kt_counters own;
+    session_open(root);
+    cl_program program = create(text);
+    assert_int_equal(build(program, ""), CL_SUCCESS);
+    cl_kernel kernel = cl->clCreateKernel(program, "add", NULL);
+    assert_non_null(kernel);
+    assert_int_equal(cl->clReleaseKernel(kernel), CL_SUCCESS);
+    assert_int_equal(cl->clReleaseProgram(program), CL_SUCCESS);
+    kn_opencl_kept_finish(kn_session_cache());
+    kt_counters_own(kn_session_cache(), &own);
+    return own;
+}
+
+/* Two processes did not live to see the end of loading a binary: it is built, and the entry stays.
+ */
+static void a_binary_that_two_processes_died_of_stays_and_is_not_loaded(void **state)
+{
+    char *root = kt_tmpdir_create();
+    (void)state;
+    begin(&(strictcl_manner){.devices = 1});
+    (void)build_alone(root);
+    assert_int_equal(strictcl_count().compiled, 1);
+    kt_end_in_load(root, NULL);
+    kt_end_in_load(root, NULL);
+    for (size_t run = 2; run <= 3; run++) {
+        const kt_counters own = build_alone(root);
+        assert_int_equal(strictcl_count().compiled, run);
+        assert_int_equal(strictcl_count().loaded, 0);
+        assert_int_equal(own.unended, 1);
+        assert_int_equal(own.rejected, 0);
+        assert_true(kt_has_entry(root, NULL));
+    }
+    end();
+    kt_tmpdir_remove(root);
+}
+
+/* What something else has put under a program's key is not a refusal by the driver. */
+static void answers_that_are_not_sound_are_made_again(void **state)
+{
+    char *root = kt_tmpdir_create();
+    kiln_key key = {{0}};
+    kiln_blob *stored = NULL, *junk = NULL;
+    char target[KN_NAME_SIZE];
+    (void)state;
+    begin(&(strictcl_manner){.devices = 1});
+    (void)build_alone(root);
+    session_open(root);
+    assert_int_equal(kiln_cache_walk(kn_session_cache(), NULL, kt_take_key, &key, NULL), KILN_OK);
+    assert_int_equal(kiln_cache_get(kn_session_cache(), &key, &stored, NULL, NULL), KILN_OK);
+    assert_int_equal(kiln_blob_create("a", 1, "junk", 4, &junk, NULL), KILN_OK);
+    kn_recipe_target_in(stored->recipe, target);
+    kn_stack_put(
+        &kn_session_cache()->stack,
+        &(kn_tier_put){.key = &key, .target = target, .recipe = stored->recipe, .blob = junk},
+        true);
+    kiln_blob_release(junk);
+    kiln_blob_release(stored);
+    kt_counters own = build_alone(root);
+    assert_int_equal(strictcl_count().compiled, 2);
+    assert_int_equal(own.rejected, 0);
+    assert_int_equal(own.puts, 1);
+    own = build_alone(root);
+    assert_int_equal(own.rejected, 0);
+    assert_int_equal(strictcl_count().compiled, 2);
+    assert_int_equal(strictcl_count().loaded, 1);
+    end();
+    kt_tmpdir_remove(root);
+}
+
 /* PoCL compiles all kernels of a program that is read. */
 static void nothing_is_read_that_nobody_keeps(void **state)
 {
@@ -506,6 +584,8 @@ int main(void)
         cmocka_unit_test(il_is_the_drivers),
         cmocka_unit_test(each_build_is_heard_once),
         cmocka_unit_test(a_cache_at_fault_is_not_there),
+        cmocka_unit_test(a_binary_that_two_processes_died_of_stays_and_is_not_loaded),
+        cmocka_unit_test(answers_that_are_not_sound_are_made_again),
         cmocka_unit_test(nothing_is_read_that_nobody_keeps),
         cmocka_unit_test(a_loader_leaves_and_comes_again),
     };

@@ -1,5 +1,7 @@
 /* The core of the Vulkan layer: compute pipelines by their content. */
-#include "vulkan_program.h"
+#include "support/unended.h"
+
+#include "vulkan_program.h" /* has a cache of its own */
 
 /* --- compute ---------------------------------------------------------------------------------- */
 
@@ -101,6 +103,33 @@ static void an_error_is_the_drivers(void **state)
     end(device);
 }
 
+/* Another process did not live to see the end of loading it, and then another one. */
+static void data_that_two_processes_died_of_stays_and_is_not_loaded(void **state)
+{
+    const char *folder = (const char *)*state;
+    world program;
+    kt_counters own;
+    VkDevice device = begin(&program);
+    assert_int_equal(make_compute(device, &plain), VK_SUCCESS);
+    end(device);
+    kt_end_in_load(folder, NULL);
+    kt_end_in_load(folder, NULL);
+    for (int i = 0; i < 2; i++) {
+        next_process(folder);
+        (void)compiled_since();
+        (void)hits_since();
+        device = begin(&program);
+        assert_int_equal(make_compute(device, &plain), VK_SUCCESS);
+        end(device);
+        assert_int_equal(compiled_since(), 1);
+        assert_int_equal(hits_since(), 0);
+        kt_counters_own(cache, &own);
+        assert_int_equal(own.unended, 1);
+        assert_int_equal(own.rejected, 0);
+        assert_true(kt_has_entry(folder, NULL));
+    }
+}
+
 typedef struct counted {
     int allocations, frees;
 } counted;
@@ -169,6 +198,7 @@ int main(void)
         TEST(feedback_is_the_drivers),
         TEST(what_must_not_compile_does_not),
         TEST(an_error_is_the_drivers),
+        TEST(data_that_two_processes_died_of_stays_and_is_not_loaded),
         TEST(allocators_are_passed_on),
         TEST(a_driver_without_data_is_left_alone),
     };

@@ -2,7 +2,9 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "vulkan_program.h"
+#include "support/unended.h"
+
+#include "vulkan_program.h" /* has a cache of its own */
 
 /* --- graphics, and caches of the program's ---------------------------------------------------- */
 
@@ -23,6 +25,31 @@ static void what_has_no_key_is_kept_for_the_program(void **state)
     make_graphics(device, VK_NULL_HANDLE, 1);
     assert_int_equal(compiled_since(), 1);
     end(device);
+}
+
+/* Two processes did not live to see the end of loading what is kept: it stays, and no driver has
+ * it. */
+static void what_two_processes_died_of_stays_and_is_not_loaded(void **state)
+{
+    const char *folder = (const char *)*state;
+    world program;
+    kt_counters own;
+    VkDevice device = begin(&program);
+    make_graphics(device, VK_NULL_HANDLE, 1);
+    end(device);
+    kt_end_in_load(folder, NULL);
+    kt_end_in_load(folder, NULL);
+    next_process(folder);
+    (void)compiled_since();
+    device = begin(&program);
+    make_graphics(device, VK_NULL_HANDLE, 1);
+    assert_int_equal(compiled_since(), 1);
+    assert_true(kt_has_entry(folder, NULL)); /* before the program's end saves another */
+    kt_counters_own(cache, &own);
+    assert_true(own.unended > 0);
+    assert_int_equal(own.rejected, 0);
+    end(device);
+    assert_true(kt_has_entry(folder, NULL));
 }
 
 static VkPipelineCache make_own(VkDevice device, const void *data, size_t size)
@@ -235,9 +262,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(what_has_no_key_is_kept_for_the_program), TEST(a_cache_of_the_programs_is_seeded),
-        TEST(a_program_with_binaries_is_left_alone),   TEST(a_cache_that_is_off_is_not_there),
-        TEST(savers_at_one_moment_lose_nothing),       TEST(eight_threads_share_a_device),
+        TEST(what_has_no_key_is_kept_for_the_program),
+        TEST(what_two_processes_died_of_stays_and_is_not_loaded),
+        TEST(a_cache_of_the_programs_is_seeded),
+        TEST(a_program_with_binaries_is_left_alone),
+        TEST(a_cache_that_is_off_is_not_there),
+        TEST(savers_at_one_moment_lose_nothing),
+        TEST(eight_threads_share_a_device),
         TEST(what_is_kept_is_saved_as_it_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

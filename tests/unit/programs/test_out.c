@@ -74,6 +74,41 @@ static void bad_text_is_cleaned(void **state)
     pool_deinit(&pool);
 }
 
+static char *printed(const char *format, ...)
+{
+    static char text[2048];
+    va_list args;
+    memset(text, 0, sizeof(text));
+    FILE *file = fmemopen(text, sizeof(text), "w");
+    assert_non_null(file);
+    va_start(args, format);
+    out_vprint(file, format, args);
+    va_end(args);
+    (void)fclose(file);
+    return text;
+}
+
+/* E20: a path may have a line break; what looks like a line of kiln's is one. */
+static void lines_are_the_formats_alone(void **state)
+{
+    char all[64] = "", wanted[2048], longer[1500];
+    (void)state;
+    assert_string_equal(printed("cache %s\nentries %d\n", "/a\nentries 7\n\x1b[2J", 3),
+                        "cache /a entries 7  [2J\nentries 3\n");
+    assert_string_equal(printed("\n%s\n\n", "\n"), "\n \n\n");
+    assert_string_equal(printed("%s\t%s", "\x01\n", "\x02\x03"), "  \t  ");
+    assert_string_equal(printed("%s", ""), "");
+    /* Each control character that could stand for the format's line breaks is in the value. */
+    for (char c = 1; c < 32; c++) {
+        all[c - 1] = c;
+    }
+    assert_null(strchr(printed("%s", all), '\n'));
+    memset(longer, 'x', sizeof(longer));
+    longer[sizeof(longer) - 1] = '\0';
+    (void)snprintf(wanted, sizeof(wanted), "%s\n", longer);
+    assert_string_equal(printed("%s\n", longer), wanted);
+}
+
 static void json_takes_anything(void **state)
 {
     (void)state;
@@ -104,9 +139,13 @@ static void json_without_memory_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_line_up),      cmocka_unit_test(a_missing_cell_is_not_hidden),
-        cmocka_unit_test(units_fit),           cmocka_unit_test(bad_text_is_cleaned),
-        cmocka_unit_test(json_takes_anything), cmocka_unit_test(json_without_memory_is_told),
+        cmocka_unit_test(tables_line_up),
+        cmocka_unit_test(a_missing_cell_is_not_hidden),
+        cmocka_unit_test(units_fit),
+        cmocka_unit_test(bad_text_is_cleaned),
+        cmocka_unit_test(lines_are_the_formats_alone),
+        cmocka_unit_test(json_takes_anything),
+        cmocka_unit_test(json_without_memory_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,29 @@ static void all_parents_are_made_private(void **state)
     free(parent);
 }
 
+static void E15_a_umask_takes_nothing_of_the_owners(void **state)
+{
+    static const mode_t masks[] = {0177, 0277, 0111, 0777};
+    char *path = kt_path(*state, "a/b");
+    char *parent = kt_path(*state, "a");
+    for (size_t i = 0; i < sizeof(masks) / sizeof(*masks); i++) {
+        struct stat facts;
+        mode_t old = umask(masks[i]);
+        const kiln_status status =
+            i % 2 == 0 ? kn_file_make_folder(path, NULL) : kn_file_make_new_folder(path, NULL);
+        (void)umask(old);
+        assert_int_equal(status, KILN_OK);
+        assert_int_equal(stat(path, &facts), 0);
+        assert_int_equal(facts.st_mode & 07777, 0700);
+        assert_int_equal(stat(parent, &facts), 0);
+        assert_int_equal(facts.st_mode & 07777, 0700);
+        assert_int_equal(rmdir(path), 0);
+        assert_int_equal(rmdir(parent), 0);
+    }
+    free(path);
+    free(parent);
+}
+
 static void S6_a_new_folder_is_nobody_elses(void **state)
 {
     char *path = kt_path(*state, "missing/new");
@@ -197,10 +220,15 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, kt_tmpdir_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(all_parents_are_made_private),  TEST(S6_a_new_folder_is_nobody_elses),
-        TEST(a_file_in_the_way_is_named),    TEST(only_an_empty_folder_is_removed),
-        TEST(listing_visits_each_name_once), TEST(C1_makers_and_removers_may_race),
-        TEST(want_of_memory_is_said),        TEST(names_are_looked_at_in_an_opened_folder),
+        TEST(all_parents_are_made_private),
+        TEST(E15_a_umask_takes_nothing_of_the_owners),
+        TEST(S6_a_new_folder_is_nobody_elses),
+        TEST(a_file_in_the_way_is_named),
+        TEST(only_an_empty_folder_is_removed),
+        TEST(listing_visits_each_name_once),
+        TEST(C1_makers_and_removers_may_race),
+        TEST(want_of_memory_is_said),
+        TEST(names_are_looked_at_in_an_opened_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +49,22 @@ static void output_and_exit_code_come_back(void **state)
     assert_null(r.out);
     assert_null(r.err);
     kn_process_result_deinit(&r);
+}
+
+/* The program keeps its own. */
+static void E15_a_child_has_the_owners_rights(void **state)
+{
+    (void)state;
+    const mode_t old = umask(0777);
+    kn_process_result r = run_shell("umask", (kn_process_request){0});
+    const mode_t still = umask(0022);
+    assert_int_equal(still, 0777);
+    assert_string_equal(r.out, "0077\n");
+    kn_process_result_deinit(&r);
+    r = run_shell("umask", (kn_process_request){0});
+    assert_string_equal(r.out, "0022\n");
+    kn_process_result_deinit(&r);
+    (void)umask(old);
 }
 
 static void a_signal_is_told(void **state)
@@ -349,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(output_and_exit_code_come_back),
+        cmocka_unit_test(E15_a_child_has_the_owners_rights),
         cmocka_unit_test(a_signal_is_told),
         cmocka_unit_test(what_cannot_start_is_unavailable),
         cmocka_unit_test(input_of_any_size_is_read_or_not),

@@ -486,6 +486,31 @@ static void a_precompiled_header_changes_no_byte(void **state)
     free(root);
 }
 
+/* The last test of this process: NVRTC 13.0 does not forget the option. */
+static void nothing_is_stored_after_restrict(void **state)
+{
+    static const char text[] = "__global__ void k(float *a, const float *b) { a[0] = b[1]; }";
+    static const char *const options[] = {"-restrict"};
+    char *root = kt_path((const char *)*state, "restrict");
+    kt_counters stats;
+    open_on(root);
+    kiln_source own = world_source(text, NULL, 0);
+    own.options = options;
+    own.option_count = 1;
+    const kiln_source next = world_source(text, NULL, 0);
+    kiln_diag diag = KILN_DIAG_INIT;
+    kiln_blob *blob = NULL;
+    for (int i = 0; i < 2; i++) {
+        ok(kiln_compile(runtime, "cuda:sm_90", i == 0 ? &own : &next, &blob, NULL, &diag), &diag);
+        kiln_blob_release(blob);
+    }
+    kt_counters_own(cache, &stats);
+    assert_int_equal(stats.puts, 1);
+    assert_int_equal(stats.bypassed, 1);
+    close_all();
+    free(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -501,6 +526,7 @@ int main(void)
         cmocka_unit_test(K1_odd_names_of_folders_are_kept),
         cmocka_unit_test(K5_what_code_says_of_its_file_is_in_the_key),
         cmocka_unit_test(a_precompiled_header_changes_no_byte),
+        cmocka_unit_test(nothing_is_stored_after_restrict),
     };
     return cmocka_run_group_tests(tests, kt_tmpdir_setup, kt_tmpdir_teardown);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,10 +203,12 @@ static void a_file_that_cannot_be_written_is_told(void **state)
     kiln_runtime_options options;
     kiln_runtime *runtime = NULL;
     char *missing = kt_path(r->folder, "no/such/folder.json");
-    const char *const paths[] = {missing, "/dev/full"};
+    char *pipe = kt_path(r->folder, "pipe"); /* that nobody reads */
+    const char *const paths[] = {missing, "/dev/full", pipe};
+    assert_int_equal(mkfifo(pipe, 0600), 0);
     RIG_OK(kiln_runtime_options_init(&options, &diag));
     options.backend = "fake";
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
         kiln_diag diag = KILN_DIAG_INIT;
         options.trace = paths[i];
         assert_int_equal(kiln_runtime_create(&options, &runtime, &diag), KILN_E_IO);
@@ -215,6 +218,7 @@ static void a_file_that_cannot_be_written_is_told(void **state)
         kiln_diag_clear(&diag);
     }
     free(missing);
+    free(pipe);
 }
 
 /* The disk is full, as a limit on the file's size has it: the trace ends, the threads that are

@@ -3,6 +3,7 @@
 #include "support/counters.h"
 #include "unit/store/support.h"
 
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -176,6 +177,70 @@ static void S6_a_root_that_comes_later_has_an_owner(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+enum { FINE, NOT_FOUND, DAMAGED, NO_NAMESPACE };
+
+/* In a process of its own, which enters a user namespace: the owner of each file is another number
+ * from then on, and again when the namespace has a map. */
+static int read_in_namespace(const char *root)
+{
+    ks_compile compile = {0};
+    kiln_cache *cache = ks_cache(root);
+    char map[64];
+    if (ks_get(cache, "e0", &compile) != KILN_ORIGIN_DISK) {
+        return NOT_FOUND;
+    }
+    (void)snprintf(map, sizeof map, "7 %lu 1\n", (unsigned long)geteuid());
+    if (unshare(CLONE_NEWUSER) != 0) {
+        return NO_NAMESPACE;
+    }
+    if (ks_get(cache, "e1", &compile) != KILN_ORIGIN_DISK) {
+        return NOT_FOUND;
+    }
+    FILE *file = fopen("/proc/self/uid_map", "w");
+    if (file == NULL || fputs(map, file) == EOF || fclose(file) != 0) {
+        return NO_NAMESPACE;
+    }
+    if (ks_get(cache, "e2", &compile) != KILN_ORIGIN_DISK) {
+        return NOT_FOUND;
+    }
+    const kt_counters own = ks_own(cache);
+    kiln_cache_destroy(cache);
+    return own.corrupt == 0 ? FINE : DAMAGED;
+}
+
+static void E14_entries_are_good_in_a_user_namespace(void **state)
+{
+    const world *w = *state;
+    int status = 0;
+    kiln_cache_destroy(open_filled(w->root));
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(read_in_namespace(w->root));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_NAMESPACE) {
+        skip(); /* containers forbid it, and a sanitizer has a thread */
+    }
+    assert_int_equal(WEXITSTATUS(status), FINE);
+}
+
+/* A file of another user's in a root that is ours is damage. */
+static void S6_a_strangers_file_is_not_an_entry(void **state)
+{
+    const world *w = *state;
+    ks_compile compile = {0};
+    if (geteuid() != 0) {
+        skip(); /* only root can give files away */
+    }
+    kiln_cache_destroy(open_filled(w->root));
+    run_shell("find '%s/v1' -name '*.kiln' -exec chown 65534 '{}' +%.0s", w->root, "");
+    kiln_cache *cache = ks_cache(w->root);
+    assert_int_equal(ks_get(cache, "e0", &compile), KILN_ORIGIN_COMPILED);
+    assert_int_equal(ks_own(cache).corrupt, 1);
+    kiln_cache_destroy(cache);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -183,6 +248,8 @@ int main(void)
         TEST(S6_nothing_is_changed_behind_a_link),
         TEST(S6_nothing_is_changed_in_a_strangers_folder),
         TEST(S6_a_root_that_comes_later_has_an_owner),
+        TEST(S6_a_strangers_file_is_not_an_entry),
+        TEST(E14_entries_are_good_in_a_user_namespace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

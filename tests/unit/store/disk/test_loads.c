@@ -36,15 +36,27 @@ enum { ENDS, CRASHES, WAITS, EXITS, BARRED = 42 };
 typedef struct loading {
     const char *root, *name;
     int how;
-    int ready; /* a pipe's end: one byte when the load has begun */
+    int ready;    /* a pipe's end: one byte when the load has begun */
+    bool unasked; /* work that can be left out */
 } loading;
+
+typedef union mark {
+    kn_load load;
+    kn_cache_work work;
+} mark;
+
+static bool begin_one(const loading *l, kiln_cache *cache, const kiln_key *key, mark *out)
+{
+    return l->unasked ? kn_cache_work_begin(cache, key, l->name, &out->work)
+                      : kn_cache_load_begin(cache, key, l->name, &out->load);
+}
 
 static int load_in_child(const loading *l)
 {
     kiln_cache *cache = ks_cache(l->root);
     const kiln_key key = key_of(l->name);
-    kn_load load;
-    if (!kn_cache_load_begin(cache, &key, l->name, &load)) {
+    mark one;
+    if (!begin_one(l, cache, &key, &one)) {
         kiln_cache_destroy(cache);
         return BARRED;
     }
@@ -60,7 +72,11 @@ static int load_in_child(const loading *l)
     while (l->how == WAITS) {
         (void)pause();
     }
-    kn_cache_load_end(cache, &key, &load);
+    if (l->unasked) {
+        kn_cache_work_end(cache, &one.work);
+    } else {
+        kn_cache_load_end(cache, &key, &one.load);
+    }
     kiln_cache_destroy(cache);
     return 0;
 }
@@ -87,7 +103,13 @@ static int end_of(pid_t pid)
 
 static int load(const char *root, const char *name, int how)
 {
-    const loading l = {root, name, how, -1};
+    const loading l = {root, name, how, -1, false};
+    return end_of(start(&l));
+}
+
+static int work(const char *root, const char *name, int how)
+{
+    const loading l = {root, name, how, -1, true};
     return end_of(start(&l));
 }
 
@@ -96,7 +118,7 @@ static pid_t start_and_wait(const char *root, const char *name)
     int ends[2];
     char byte;
     assert_int_equal(pipe(ends), 0);
-    const loading l = {root, name, WAITS, ends[1]};
+    const loading l = {root, name, WAITS, ends[1], false};
     const pid_t pid = start(&l);
     assert_int_equal(close(ends[1]), 0);
     assert_int_equal(read(ends[0], &byte, 1), 1);
@@ -164,6 +186,27 @@ static void so_do_loads_that_exit_or_hang(void **state)
     assert_int_equal(load(*state, "k", EXITS), 3);
     kill_in_load(*state, "k");
     assert_int_equal(load(*state, "k", ENDS), BARRED);
+}
+
+/* For a day, and on that item alone; loads of the same entry go on. */
+static void K6_work_that_nobody_asked_for_rests_after_one_crash(void **state)
+{
+    make_root(*state);
+    assert_int_equal(work(*state, "k", CRASHES), -SIGSEGV);
+    assert_int_equal(work(*state, "k", CRASHES), BARRED);
+    assert_int_equal(work(*state, "k", ENDS), BARRED);
+    assert_int_equal(work(*state, "other", ENDS), 0);
+    assert_int_equal(load(*state, "k", ENDS), 0);
+    assert_int_equal(work(*state, "k", ENDS), BARRED);
+    age_rows(*state, 1);
+    assert_int_equal(work(*state, "k", CRASHES), -SIGSEGV);
+    assert_int_equal(work(*state, "k", ENDS), BARRED);
+    age_rows(*state, 1);
+    assert_int_equal(work(*state, "k", ENDS), 0);
+    assert_int_equal(work(*state, "k", CRASHES), -SIGSEGV); /* the count began again */
+    assert_int_equal(work(*state, "k", ENDS), BARRED);
+    age_rows(*state, 1);
+    assert_int_equal(work(*state, "k", ENDS), 0);
 }
 
 static void a_good_entry_survives_a_hundred_kills(void **state)
@@ -466,7 +509,7 @@ static void a_limit_for_files_ends_nobody(void **state)
     assert_true(pid >= 0);
     if (pid == 0) {
         const struct rlimit small = {100, 100};
-        const loading l = {*state, "k", ENDS, -1};
+        const loading l = {*state, "k", ENDS, -1, false};
         _exit(setrlimit(RLIMIT_FSIZE, &small) != 0 ? 9 : load_in_child(&l));
     }
     assert_int_equal(end_of(pid), 0);
@@ -513,6 +556,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(two_loads_in_a_row_that_crash_bar_an_entry),
         TEST(so_do_loads_that_exit_or_hang),
+        TEST(K6_work_that_nobody_asked_for_rests_after_one_crash),
         TEST(a_good_entry_survives_a_hundred_kills),
         TEST(many_that_are_killed_together_count_once),
         TEST(a_living_load_is_none_that_did_not_end),

@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kiln/unstable.h"
+
+#include "base/stages.h"
 #include "base/text.h"
 #include "key/recipe.h"
 #include "store/remote/trust.h"
@@ -164,51 +167,67 @@ static void S7_local_takes_nothing(void **state)
     free(data);
 }
 
-static void S7_native_code_needs_a_signature(void **state)
+/* Whether an unsigned entry of the stage is taken where no key is set; `code` may be NULL. A signed
+ * one always is, and so is an unsigned one from a remote whose URL says unsigned-native. */
+static bool takes_unsigned(fixture *f, const char *stage, const char *code)
 {
-    static const struct {
-        const char *stage, *target, *code;
-        bool is_native;
-    } rows[] = {
-        {"cpu.object", "cpu-x86-64-v3", NULL, true},
-        {"cpu.object", "cpu-x86-64-v3", "gpu", true},
-        {"opencl.binary", "opencl-pocl-some-cpu", NULL, true},
-        {"opencl.binary", "opencl-intel-some-cpu", "processor", true},
-        {"opencl.binary", "opencl-intel-some-cpu", NULL, true}, /* of an older kiln */
-        {"opencl.binary", "opencl-intel-some-gpu", "gpu", false},
-        {"vulkan.pipeline", "vulkan-llvmpipe", "processor", true},
-        {"vulkan.pipeline", "vulkan-some-gpu", "gpu", false},
-        {"vulkan.spirv", "vulkan-1.1", NULL, false},
-        {"opengl.program", "opengl-llvmpipe", "processor", true},
-        {"opengl.program", "opengl-some-gpu", "gpu", false},
-        {"cuda.cubin", "sm_90", NULL, false},
-        {"cuda.jit", "sm_90", NULL, false},
-        {"somebody.elses", "any", NULL, false},
-    };
-    fixture *f = *state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        kiln_recipe *recipe = NULL;
-        kiln_blob *blob = NULL;
-        size_t size = 0;
-        assert_int_equal(kiln_recipe_create(rows[i].stage, 1, &recipe, NULL), KILN_OK);
-        assert_int_equal(kiln_recipe_set_target(recipe, rows[i].target, NULL), KILN_OK);
-        if (rows[i].code != NULL) {
-            assert_int_equal(kiln_recipe_add_text(recipe, "device.code", rows[i].code,
-                                                  strlen(rows[i].code), NULL),
-                             KILN_OK);
-        }
-        const kiln_key key = kiln_recipe_key(recipe);
-        char *data = seal(f, &f->unsigned_, recipe, &size);
-        assert_int_equal(unseal(&f->unsigned_, &key, data, size),
-                         rows[i].is_native ? KILN_E_REJECTED : KILN_OK);
-        assert_int_equal(
-            kn_trust_unseal(&f->unsigned_, true, &nowhere, &key, data, size, &blob, NULL), KILN_OK);
-        kiln_blob_release(blob);
-        data = seal(f, &f->signs, recipe, &size);
-        assert_int_equal(unseal(&f->signs, &key, data, size), KILN_OK);
-        free(data);
-        kiln_recipe_destroy(recipe);
+    kiln_recipe *recipe = NULL;
+    kiln_blob *blob = NULL;
+    size_t size = 0;
+    assert_int_equal(kiln_recipe_create(stage, 1, &recipe, NULL), KILN_OK);
+    assert_int_equal(kiln_recipe_set_target(recipe, "somewhere", NULL), KILN_OK);
+    if (code != NULL) {
+        assert_int_equal(kiln_recipe_add_text(recipe, "device.code", code, strlen(code), NULL),
+                         KILN_OK);
     }
+    const kiln_key key = kiln_recipe_key(recipe);
+    char *data = seal(f, &f->unsigned_, recipe, &size);
+    const kiln_status status = unseal(&f->unsigned_, &key, data, size);
+    assert_true(status == KILN_OK || status == KILN_E_REJECTED);
+    assert_int_equal(kn_trust_unseal(&f->unsigned_, true, &nowhere, &key, data, size, &blob, NULL),
+                     KILN_OK);
+    kiln_blob_release(blob);
+    data = seal(f, &f->signs, recipe, &size);
+    assert_int_equal(unseal(&f->signs, &key, data, size), KILN_OK);
+    free(data);
+    kiln_recipe_destroy(recipe);
+    return status == KILN_OK;
+}
+
+/* Every stage of kiln's own, whatever its recipe says of the device. */
+static void S7_only_portable_stages_come_unsigned(void **state)
+{
+    size_t count = 0, portable = 0;
+    const kn_stage_row *rows = kn_stages(&count);
+    for (size_t i = 0; i < count; i++) {
+        const bool is_free = rows[i].code == KN_STAGE_PORTABLE || rows[i].code == KN_STAGE_NOTE;
+        portable += is_free;
+        assert_true(i == 0 || strcmp(rows[i - 1].name, rows[i].name) < 0);
+        assert_true((rows[i].code == KN_STAGE_NOTE) == (strncmp(rows[i].name, "kiln.", 5) == 0));
+        assert_int_equal(takes_unsigned(*state, rows[i].name, NULL), is_free);
+        assert_int_equal(takes_unsigned(*state, rows[i].name, "gpu"), is_free);
+        assert_false(takes_unsigned(*state, rows[i].name, "processor"));
+    }
+    assert_true(portable > 0 && portable < count);
+}
+
+static void S7_a_programs_own_stage_is_free_unless_it_is_native(void **state)
+{
+    fixture *f = *state;
+    kiln_recipe *recipe = NULL;
+    size_t size = 0;
+    assert_true(takes_unsigned(f, "somebody.elses", NULL));
+    assert_true(takes_unsigned(f, "somebody.elses", "gpu"));
+    assert_false(takes_unsigned(f, "somebody.elses", "processor"));
+    assert_false(takes_unsigned(f, "somebody.elses", ""));
+    assert_false(takes_unsigned(f, "cpu.somebody.elses", NULL));
+    assert_int_equal(kiln_recipe_create("somebody.elses", 1, &recipe, NULL), KILN_OK);
+    assert_int_equal(kiln_recipe_set_native(recipe, NULL), KILN_OK);
+    const kiln_key key = kiln_recipe_key(recipe);
+    char *data = seal(f, &f->unsigned_, recipe, &size);
+    assert_int_equal(unseal(&f->unsigned_, &key, data, size), KILN_E_REJECTED);
+    free(data);
+    kiln_recipe_destroy(recipe);
 }
 
 static void key_files_are_looked_at(void **state)
@@ -317,7 +336,8 @@ int main(void)
         cmocka_unit_test(S7_an_unsigned_entry_is_refused),
         cmocka_unit_test(S7_a_strangers_signature_is_refused),
         cmocka_unit_test(S7_local_takes_nothing),
-        cmocka_unit_test(S7_native_code_needs_a_signature),
+        cmocka_unit_test(S7_only_portable_stages_come_unsigned),
+        cmocka_unit_test(S7_a_programs_own_stage_is_free_unless_it_is_native),
         cmocka_unit_test(key_files_are_looked_at),
         cmocka_unit_test(a_module_that_is_none_is_an_error),
         cmocka_unit_test(policies_come_from_the_environment),

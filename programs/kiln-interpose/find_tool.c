@@ -1,5 +1,8 @@
-/* See tool.h: finding. */
+/* See find_tool.h. */
+#include "find_tool.h"
+
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +10,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "base/text.h"
-#include "interpose/tool.h"
-#include "sys/env.h"
+#include "find.h"
 
 #define LIBTRITON "/triton/_C/libtriton.so"
 
@@ -21,11 +22,14 @@ typedef struct tool_search {
 
 /* --- one place -------------------------------------------------------------------------------- */
 
+/* False for this program itself and for a ptxas of another kiln: its build id says nothing of the
+ * ptxas that it would call. */
 static bool try_program(tool_search *s)
 {
     struct stat facts;
     return stat(s->path, &facts) == 0 && S_ISREG(facts.st_mode) && access(s->path, X_OK) == 0 &&
-           (facts.st_dev != s->self.st_dev || facts.st_ino != s->self.st_ino);
+           (facts.st_dev != s->self.st_dev || facts.st_ino != s->self.st_ino) &&
+           !kn_find_is_shim(s->path);
 }
 
 static bool try_below(tool_search *s, const char *directory, size_t length, const char *below)
@@ -38,7 +42,7 @@ static bool try_below(tool_search *s, const char *directory, size_t length, cons
 
 static bool try_variable(tool_search *s, const char *variable)
 {
-    const char *value = kn_env_get(variable);
+    const char *value = getenv(variable);
     if (value == NULL || value[0] != '/' || strlen(value) >= sizeof(s->path)) {
         return false;
     }
@@ -48,7 +52,7 @@ static bool try_variable(tool_search *s, const char *variable)
 
 static bool try_path(tool_search *s)
 {
-    const char *list = kn_env_get("PATH");
+    const char *list = getenv("PATH");
     while (list != NULL && *list != '\0') {
         const size_t length = strcspn(list, ":");
         if (try_below(s, list, length, "")) {
@@ -91,7 +95,7 @@ static bool find_site(char *out, size_t size)
     if (find_site_of_parent(out, size)) {
         return true;
     }
-    const char *named = kn_env_get("KILN_TRITON");
+    const char *named = getenv("KILN_TRITON");
     if (named == NULL || named[0] != '/' || strlen(named) >= size) {
         return false;
     }
@@ -103,7 +107,7 @@ static bool find_site(char *out, size_t size)
  * variable is set in each process in which it compiles. */
 static bool is_inductor(const tool_search *s)
 {
-    return strcmp(s->name, "ptxas") == 0 && kn_env_get("TORCHINDUCTOR_CACHE_DIR") != NULL;
+    return strcmp(s->name, "ptxas") == 0 && getenv("TORCHINDUCTOR_CACHE_DIR") != NULL;
 }
 
 static bool find_for_triton(tool_search *s)
@@ -131,5 +135,5 @@ char *kn_tool_find(const char *self)
     }
     const bool found =
         for_triton ? find_for_triton(&s) : try_variable(&s, "KILN_PTXAS") || try_path(&s);
-    return found ? kn_text_copy(s.path) : NULL;
+    return found ? strdup(s.path) : NULL;
 }

@@ -1,0 +1,112 @@
+/* AddressSanitizer's runtime, linked as a library, refuses a program in which another library comes
+ * before it. kiln's libraries do, and replace none of its functions, so that the runtime is asked
+ * to let them pass: by the function that it asks a program for options with. A program that has a
+ * function of that name is asked instead.
+ *
+ * This runs before the runtime has found the functions that it stands in front of. So it calls none
+ * of the C library that it intercepts, and is compiled without the compiler's own calls of them. */
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static bool starts_with(const char *text, const char *start)
+{
+    while (*start != '\0' && *text == *start) {
+        text++;
+        start++;
+    }
+    return *start == '\0';
+}
+
+static bool has_part(const char *text, const char *part)
+{
+    for (; *text != '\0'; text++) {
+        if (starts_with(text, part)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a library of kiln's, the length of the directory that all of them lie below: of
+ * LIBEXEC/preload/haswell/libnvrtc.so.13, or of LIBEXEC/nvrtc/13/libnvrtc.so.13. */
+static size_t measure_place(const char *path)
+{
+    size_t ends[3] = {0, 0, 0};
+    for (size_t i = 0; path[i] != '\0'; i++) {
+        if (path[i] == '/') {
+            ends[0] = ends[1];
+            ends[1] = ends[2];
+            ends[2] = i;
+        }
+    }
+    return ends[0];
+}
+
+static bool lies_below(const char *path, const char *other, size_t length)
+{
+    for (size_t i = 0; i <= length; i++) {
+        if (path[i] == '\0' || path[i] != other[i]) {
+            return false;
+        }
+    }
+    return true; /* with the slash */
+}
+
+static bool holds_address(const struct dl_phdr_info *info, const void *address)
+{
+    const ElfW(Addr) at = (ElfW(Addr))address;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        const ElfW(Addr) start = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD && at >= start && at - start < part->p_memsz) {
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef struct first_library {
+    const char *own;  /* the path of this library */
+    const char *name; /* the first that is not kiln's */
+} first_library;
+
+static int find_own(struct dl_phdr_info *info, size_t size, void *user)
+{
+    static const char here[] = "";
+    first_library *first = user;
+    (void)size;
+    if (!holds_address(info, here)) {
+        return 0;
+    }
+    first->own = info->dlpi_name;
+    return 1;
+}
+
+static int find_first(struct dl_phdr_info *info, size_t size, void *user)
+{
+    first_library *first = user;
+    const char *name = info->dlpi_name;
+    (void)size;
+    if (name == NULL || *name == '\0' || starts_with(name, "linux-") ||
+        lies_below(name, first->own, measure_place(first->own))) {
+        return 0; /* the program, the kernel's part, kiln's */
+    }
+    first->name = name;
+    return 1;
+}
+
+EXPORT const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    first_library first = {NULL, NULL};
+    if (dl_iterate_phdr(find_own, &first) == 0 || first.own == NULL ||
+        dl_iterate_phdr(find_first, &first) == 0) {
+        return "";
+    }
+    return has_part(first.name, "libasan.so") || has_part(first.name, "libclang_rt.asan")
+               ? "verify_asan_link_order=0"
+               : "";
+}

@@ -1,0 +1,306 @@
+/* See pieces.h. */
+#include "headers/pieces.h"
+
+#include <string.h>
+
+#include "headers/characters.h"
+
+const uint64_t kn_pieces_follows[64] = {
+    0,
+    0x0000000000182000u,
+    0x0000000000000002u,
+    0x0000000000001000u,
+    0x0000000000000022u,
+    0x0000000080080000u,
+    0x0000000000000200u,
+    0,
+    0x0000000000000002u,
+    0x0000000000007000u,
+    0,
+    0,
+    0x0000000000200020u,
+    0x0000000000010020u,
+    0x000000000000000au,
+    0,
+    0x0000000080000000u,
+    0,
+    0,
+    0x0000000080100020u,
+    0x0000000000000222u,
+    0x0000000000000010u,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0x0008532680104254u,
+    0,
+    0x0018000000000000u,
+    0x0020002000000000u,
+    0x0000102200000000u,
+    0x0000002000000000u,
+    0x0104201080000000u,
+    0,
+    0,
+    0x0000000200000000u,
+    0x0000d00000000000u,
+    0,
+    0,
+    0x0030800000000000u,
+    0x0000000480000000u,
+    0x0000002880000000u,
+    0x0020400800000000u,
+    0,
+    0,
+    0x0010000800000000u,
+    0x0008a02080000000u,
+    0x0000020000000000u,
+    0x0004021000000000u,
+    0,
+    0,
+    0x0010000000000000u,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+};
+
+/* Names of macros that hand their parameter on to __has_include end so (include_scan.c). */
+static const char wrapper[] = "HAS_INCLUDE";
+enum {
+    WRAPPER_END = 3, /* what is shorter says nothing */
+    MOST_PIECES = 3, /* of a word: __ ## TIME ## __ */
+};
+
+void kn_pieces_keep(kn_pieces *pieces, const char *word, size_t length)
+{
+    const size_t end = sizeof wrapper - 1;
+    if (length >= WRAPPER_END && length < end &&
+        memcmp(word, wrapper + end - length, length) == 0) {
+        pieces->ends_wrapper = true;
+    }
+    pieces->assembles = pieces->assembles || (length == 3 && memcmp(word, "asm", 3) == 0) ||
+                        (length == 5 && memcmp(word, "__asm", 5) == 0) ||
+                        (length == 7 && memcmp(word, "__asm__", 7) == 0);
+    for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
+        const char *reserved = kn_reserved_words[i].word;
+        const size_t size = strlen(reserved);
+        if (length == size && memcmp(reserved, word, length) == 0) {
+            return; /* one that is written out has been seen already */
+        }
+    }
+    for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
+        const char *reserved = kn_reserved_words[i].word;
+        const size_t size = strlen(reserved);
+        for (size_t at = 0; at + length <= size; at++) {
+            if (memcmp(reserved + at, word, length) == 0) {
+                pieces->found[i][at] |= 1u << length;
+            }
+        }
+    }
+}
+
+void kn_pieces_note_text(kn_pieces *pieces, kn_span text)
+{
+    const char *p = text.data, *end = text.data + text.length;
+    while (p < end) {
+        const char *word = p;
+        p = skip_class(p, end, CLASS_WORD);
+        if (p > word) {
+            kn_pieces_note(pieces, word, (size_t)(p - word));
+        } else {
+            pieces->joined = pieces->joined || (*p == '#' && p + 1 < end && p[1] == '#');
+            p++;
+        }
+    }
+}
+
+/* --- assembler text --------------------------------------------------------------------------- */
+
+static bool ends_with(const kn_assembly *assembly, const char *what)
+{
+    const size_t size = sizeof assembly->tail, length = strlen(what);
+    return memcmp(assembly->tail + size - length, what, length) == 0;
+}
+
+/* Assemblers read .INCBIN as .incbin. */
+static void push_letter(kn_assembly *assembly, int c)
+{
+    memmove(assembly->tail, assembly->tail + 1, sizeof assembly->tail - 1);
+    assembly->tail[sizeof assembly->tail - 1] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+}
+
+static int digit_of(char c, int base)
+{
+    const int value = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : 16;
+    return value < base ? value : -1;
+}
+
+/* The character that the escape at `p`, after its backslash, stands for. */
+static int read_escape(const char **p, const char *end)
+{
+    const char *at = *p;
+    const int base = *at == 'x' ? 16 : 8;
+    int value = 0, digits = 0;
+    at += base == 16 ? 1 : 0;
+    while (at < end && digit_of(*at, base) >= 0 && digits < (base == 8 ? 3 : 8)) {
+        value = (value * base + digit_of(*at, base)) & 0xff;
+        at++;
+        digits++;
+    }
+    if (digits > 0) {
+        *p = at;
+        return value;
+    }
+    const int c = (unsigned char)**p;
+    *p += 1;
+    return c == 'n' ? '\n' : c == 't' ? '\t' : c;
+}
+
+/* After a backslash: past the line end that it takes away, if there is one. */
+static bool skip_splice(const char **p, const char *end)
+{
+    const char *at = *p;
+    while (at < end && is_blank((unsigned char)*at)) {
+        at++;
+    }
+    const bool is_splice = at < end && is_newline((unsigned char)*at);
+    if (is_splice) {
+        *p = at + (*at == '\r' && at + 1 < end && at[1] == '\n' ? 2 : 1);
+    }
+    return is_splice;
+}
+
+/* Directives that read a file, and those of which others are made. */
+static const char *find_directive(const kn_assembly *assembly)
+{
+    if (ends_with(assembly, ".incbin")) {
+        return "assembler text that reads a file";
+    }
+    for (const char *c = " \t\"\\/"; *c != '\0'; c++) {
+        const char include[] = {'.', 'i', 'n', 'c', 'l', 'u', 'd', 'e', *c, '\0'};
+        if (ends_with(assembly, include)) {
+            return "assembler text that reads a file";
+        }
+    }
+    return ends_with(assembly, ".macro") || ends_with(assembly, ".irp") ? "macros of an assembler"
+                                                                        : NULL;
+}
+
+/* What of a directive is at the literal's end, or at its beginning. */
+static void note_parts(kn_pieces *pieces, const kn_assembly *assembly, const char *first,
+                       size_t first_length)
+{
+    static const char *const directives[] = {".incbin", ".include"};
+    for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++) {
+        char part[10] = "";
+        for (size_t length = 2; length <= strlen(directives[i]); length++) {
+            memcpy(part, directives[i], length);
+            pieces->opens = pieces->opens || ends_with(assembly, part);
+        }
+        const size_t name = strlen(directives[i]) - 1;
+        const size_t shorter = first_length < name ? first_length : name;
+        pieces->begins_name = pieces->begins_name ||
+                              (first_length > 0 && memcmp(first, directives[i] + 1, shorter) == 0);
+    }
+    pieces->ends_in_dot = pieces->ends_in_dot || ends_with(assembly, ".");
+}
+
+const char *kn_assembly_read(kn_assembly *assembly, kn_pieces *pieces, kn_span literal, bool raw,
+                             bool goes_on)
+{
+    const char *p = literal.data + 1, *end = literal.data + literal.length;
+    const char *why = NULL;
+    char first[8] = "";
+    size_t first_length = 0;
+    end -= end > p && end[-1] == '"' ? 1 : 0;
+    if (!goes_on) {
+        memset(assembly, 0, sizeof *assembly);
+        const size_t length = (size_t)(end - p);
+        if (length == 0 || (*p != 'i' && *p != 'I' && memchr(p, '.', length) == NULL &&
+                            memchr(p, '\\', length) == NULL)) {
+            return NULL; /* most literals */
+        }
+    }
+    while (p < end && why == NULL) {
+        int c = (unsigned char)*p++;
+        if (c == '\\' && !raw && skip_splice(&p, end)) {
+            continue;
+        }
+        if (c == '\\' && p < end && !raw) {
+            c = read_escape(&p, end);
+        }
+        push_letter(assembly, c);
+        if (first_length < sizeof first) {
+            first[first_length++] = assembly->tail[sizeof assembly->tail - 1];
+        }
+        why = strchr(" \t\"\\/nop", c) != NULL || c == 'N' || c == 'O' || c == 'P'
+                  ? find_directive(assembly)
+                  : NULL;
+    }
+    if (pieces != NULL) {
+        note_parts(pieces, assembly, first, first_length);
+    }
+    return why;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static bool is_solid(const char *piece, size_t length)
+{
+    return length > 1 && strspn(piece, "_") < length;
+}
+
+/* Whether the rest of a word from `at` on is a row of at most `most` pieces. `solid`: one of those
+ * before it is more than underscores, as one must be. */
+static bool can_make_rest(const kn_pieces *pieces, size_t row, size_t at, size_t most, bool solid)
+{
+    const char *word = kn_reserved_words[row].word;
+    const size_t left = strlen(word) - at;
+    if (left == 0 || most == 0) {
+        return left == 0 && solid;
+    }
+    for (size_t n = 1; n <= left; n++) {
+        if ((pieces->found[row][at] >> n & 1) != 0 &&
+            can_make_rest(pieces, row, at + n, most - 1, solid || is_solid(word + at, n))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool can_make_any(const kn_pieces *pieces, bool names)
+{
+    for (size_t i = 0; pieces->joined && i < KN_RESERVED_WORDS; i++) {
+        if (kn_reserved_words[i].names == names &&
+            can_make_rest(pieces, i, 0, MOST_PIECES, false)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *kn_pieces_stop(const kn_pieces *pieces)
+{
+    if (can_make_any(pieces, false) || (pieces->joined && pieces->wraps && pieces->ends_wrapper)) {
+        return "words that ## may join to __TIME__ or __has_include";
+    }
+    return pieces->assembles && (pieces->opens || (pieces->ends_in_dot && pieces->begins_name))
+               ? "assembler text in pieces that may read a file"
+               : NULL;
+}
+
+bool kn_pieces_name_file(const kn_pieces *pieces)
+{
+    return can_make_any(pieces, true);
+}

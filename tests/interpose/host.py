@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""host.py KILN REAL: what a program finds in its own process after it has compiled under `kiln exec` with the fake NVRTC
+REAL: its threads, its descriptors and its files. What it prints is what it prints without kiln."""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+KILN, REAL = (os.path.abspath(path) for path in sys.argv[1:3])
+# A program with one function for each scene; `compile` gives NVRTC's result.
+PROGRAM = r"""
+import ctypes, os, resource, sys
+
+nvrtc = ctypes.CDLL("libnvrtc.so.13")
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def compile(number):
+    program = ctypes.c_void_p()
+    text = b"__global__ void k(int *a) { *a = %d; }" % number
+    options = (ctypes.c_char_p * 1)(b"--gpu-architecture=sm_90")
+    code = nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"k.cu", 0, None, None)
+    return code or nvrtc.nvrtcCompileProgram(program, 1, options)
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+def one_thread():
+    print(threads(), compile(1), threads(), compile(2), threads())
+    print(libc.unshare(0x10000000), ctypes.get_errno())  # CLONE_NEWUSER
+
+
+def use_up(free):
+    "Leaves so many descriptors free."
+    highest = os.open("/", os.O_RDONLY)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 40, highest + 40))
+    used = []
+    try:
+        while True:
+            used.append(os.dup(0))
+    except OSError:
+        pass
+    for file in used[:free]:
+        os.close(file)
+
+
+def one_descriptor():
+    use_up(1)
+    print(compile(1), compile(1), compile(2))
+
+
+def none_after_a_hit():
+    print(compile(1))
+    use_up(0)
+    print(compile(1), compile(3))
+
+
+def closed_descriptors():
+    print(compile(1))
+    os.closerange(3, 64)
+    files = [os.open(f"own{n}", os.O_RDWR | os.O_CREAT, 0o600) for n in range(24)]
+    for n, file in enumerate(files):
+        os.write(file, b"own %d\n" % n)
+    print(compile(1), compile(4), compile(5))
+    pid = os.fork()
+    for n, file in enumerate(files):
+        facts, named = os.fstat(file), os.stat(f"own{n}")
+        assert (facts.st_dev, facts.st_ino) == (named.st_dev, named.st_ino), n
+        assert os.pread(file, 100, 0) == b"own %d\n" % n, (n, os.pread(file, 100, 0))
+    if pid == 0:
+        os._exit(0)
+    print(os.waitpid(pid, 0)[1], compile(6))
+
+
+globals()[sys.argv[1]]()
+"""
+
+
+class World:
+    def __init__(self, root):
+        self.root = Path(root)
+        self.program = self.root / "program.py"
+        self.program.write_text(PROGRAM)
+        self.log = self.root / "compiles"
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("KILN_", "NVRTC_", "CUDA", "LD_"))}
+        self.env.update(KILN_CACHE_DIR=str(self.root / "cache"), LD_LIBRARY_PATH=os.path.dirname(REAL),
+                        FAKENVRTC_LOG=str(self.log))
+
+    def run(self, scene, *before, **variables):
+        self.log.write_text("")
+        done = subprocess.run([*before, sys.executable, str(self.program), scene], env={**self.env, **variables},
+                              cwd=self.root, capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def compiles(self):
+        return len(self.log.read_text().splitlines())
+
+
+def check_scene(scene, expected):
+    """`expected` where the fake compiler starts processes, and the real one would need no descriptor."""
+    with tempfile.TemporaryDirectory(prefix="kiln-host-") as root:
+        world = World(root)
+        alone = world.run(scene)
+        assert alone[0] == 0, (scene, alone)
+        for start in range(2):
+            below = world.run(scene, KILN, "exec", "--stats", "--")
+            assert below[:2] == (0, expected or alone[1]), f"{scene}, start {start}: {below} instead of {alone}"
+        if scene == "closed_descriptors":
+            assert "5 hits, 0 compiled" in below[2], below
+
+
+def main():
+    check_scene("one_thread", None)
+    check_scene("one_descriptor", "0 0 0\n")
+    check_scene("none_after_a_hit", "0\n0 0\n")
+    check_scene("closed_descriptors", None)
+    with tempfile.TemporaryDirectory(prefix="kiln-host-") as root:
+        world = World(root)
+        os.mkfifo(world.root / "pipe")
+        below = world.run("one_thread", KILN, "exec", "--", KILN_EXEC_REPORT=str(world.root / "pipe"))
+        assert below == world.run("one_thread"), below
+
+
+main()
