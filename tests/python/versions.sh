@@ -1,5 +1,5 @@
 #!/bin/sh
-# versions.sh FILE…: files of python/tests with every other CPython from 3.9 on that is installed, on PATH or by pyenv. One that
+# versions.sh FILE…: files of python/tests with every other CPython from 3.9 on that is installed, in PATH or by pyenv. One that
 # cannot import the pytest of the first Python that has it runs the examples in the package's documentation instead. 77 where
 # there is no other.
 set -eu
