@@ -229,7 +229,8 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_use(kiln_cache *cache, const kil
 KILN_API void kiln_cache_contains(kiln_cache *cache, const kiln_key *keys, size_t count,
                                   bool *out_there);
 
-/* Stores a blob under its recipe, replacing what is there. `compile_ns` is kept for statistics.
+/* Stores a blob under its recipe, in place of what memory and disk have; a remote keeps the entry
+ * that it has. `compile_ns` is kept for statistics.
  * Threads: any.   Blocks: disk.
  * Owns: borrows; the memory tier keeps a reference to the blob.
  * Fails: KILN_E_INVALID (empty payload: a failure is never stored). Errors of the store are counted

@@ -62,7 +62,8 @@ BYTES = DType(1, 8)
 def parse_dtype(given: Any) -> DType:
     """A `DType` of ``"<f4"``, or of anything that has such a text as its ``str`` (NumPy's types)."""
     text = given if isinstance(given, str) else getattr(given, "str", "")
-    if len(text) >= 3 and text[0] in "<|=" and text[1] in _CODES and text[1] != "V" and text[2:].isdigit():
+    known = len(text) >= 3 and text[0] in "<|=" and text[1] in _CODES and text[1] != "V" and text[2:].isdecimal()
+    if known and 0 < 8 * int(text[2:]) < 256:  # a uint8_t of bits
         return DType(_CODES[text[1]], 8 * int(text[2:]))
     raise InvalidError("describe a buffer's elements", f"{given!r} is not a type that DLPack has", 'give one like "<f4"')
 

@@ -76,5 +76,9 @@ def _switch_on(module: str, name: str) -> None:
         config = importlib.import_module(module)
         if getattr(config, name) is None:
             setattr(config, name, True)
+            # What is set counts in this context alone from PyTorch 2.12 on; the default counts in all threads.
+            entry = vars(config).get("_config", {}).get(name)
+            if getattr(entry, "default", False) is None:
+                entry.default = True
     except (ImportError, AttributeError) as error:
         say_once(f"switching on {module}.{name} of {version_of('torch')}", error)

@@ -32,21 +32,25 @@ class CompilationCache:
         The program's own.
     path : str, optional
         The directory of that one, as JAX names it in messages.
+    config : object, optional
+        ``jax.config``, which may say that contents are checked: the program's own is asked alone then.
     """
 
-    def __init__(self, own: Any = None, path: str = "") -> None:
+    def __init__(self, own: Any = None, path: str = "", config: Any = None) -> None:
         self._own = own
         self._path = Path(path)
+        self._config = config
 
     def get(self, key: str) -> Optional[bytes]:
         """An executable as JAX packed it, or None on a miss."""
         if not key:
             raise ValueError("key cannot be empty")
-        blob = _ENTRIES.get(key=key)
+        ours = not _checks_contents(self._config)
+        blob = _ENTRIES.get(key=key) if ours else None
         if blob is not None:
             return bytes(blob)
         found: Optional[bytes] = self._own.get(key) if self._own is not None else None
-        if found is not None:
+        if found is not None and ours:
             _ENTRIES.put(found, key=key)
         return found
 
@@ -54,7 +58,8 @@ class CompilationCache:
         """Stores one, in both."""
         if not key:
             raise ValueError("key cannot be empty")
-        _ENTRIES.put(value, key=key)
+        if not _checks_contents(self._config):
+            _ENTRIES.put(value, key=key)
         if self._own is not None:
             self._own.put(key, value)
 
@@ -115,7 +120,7 @@ def install(module: Any = None, config: Any = None, *, min_compile_seconds: Opti
             if _checks_contents(config):
                 return None if ours else make(path)
             own = None if ours else make(path)
-            return made(own[0] if own is not None else None, path), path
+            return made(own[0] if own is not None else None, path, config), path
 
         get_file_cache._kiln = True  # type: ignore[attr-defined]
         module.get_file_cache = get_file_cache

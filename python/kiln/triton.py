@@ -221,7 +221,7 @@ def install(module: Any = None) -> None:
     if os.environ.get("TRITON_CACHE_MANAGER"):
         return
     knobs: Any = getattr(sys.modules.get("triton.knobs"), "cache", None)
-    if hasattr(type(knobs), "manager_class"):
+    if hasattr(knobs, "manager_class"):
         if knobs.manager_class is None:
             knobs.manager_class = CacheManager
     elif hasattr(module, "__cache_cls"):  # before Triton 3.4

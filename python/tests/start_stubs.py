@@ -48,8 +48,7 @@ class env_class:
         self.name = name
 
     def __get__(self, obj, owner=None):
-        if obj is None:
-            return self
+        # Of the class alone it cannot be asked.
         if self.name in obj.__dict__:
             return obj.__dict__[self.name]
         value = os.environ.get("TRITON_CACHE_MANAGER")
@@ -63,6 +62,8 @@ class env_class:
 
     def __set__(self, obj, value):
         obj.__dict__[self.name] = value
+        if value is None or type(value) in (bool, str, int):  # what fits into a variable goes there
+            os.environ["TRITON_CACHE_MANAGER"] = str(value)
 
 class cache_knobs:
     manager_class = env_class()

@@ -452,8 +452,8 @@ def compile():
 
 thread = threading.Thread(target=lambda: cache.get_or_compile(recipe, compile))
 thread.start()
-compiling.wait()
 try:
+    compiling.wait()  # on a busy machine the signal may come here
     cache.get_or_compile(recipe, lambda: b"B")
     print("not interrupted")
 except KeyboardInterrupt:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 import os
 import sys
+import threading
 import types
 from typing import Any, Iterator
 
@@ -15,21 +17,31 @@ import kiln
 from kiln import _entries, inductor
 
 
+class ConfigEntry:
+    """As torch.utils._config_module has them: what is set counts in the context that set it, the default everywhere."""
+
+    def __init__(self, name: str) -> None:
+        self.default: Any = None
+        self.override: contextvars.ContextVar[Any] = contextvars.ContextVar(name)
+
+
 class ConfigModule(types.ModuleType):
     """As torch.utils._config_module: what is not configured cannot be read or set."""
 
-    _config: dict[str, Any]
+    _config: dict[str, ConfigEntry]
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return vars(self)["_config"][name]
-        except KeyError:
-            raise AttributeError(f"{self.__name__}.{name} does not exist") from None
+        entry = self._entry(name)
+        return entry.override.get(entry.default)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._config:
-            raise AttributeError(f"{self.__name__}.{name} does not exist")
-        self._config[name] = value
+        self._entry(name).override.set(value)
+
+    def _entry(self, name: str) -> ConfigEntry:
+        try:
+            return self._config[name]
+        except KeyError:
+            raise AttributeError(f"{self.__name__}.{name} does not exist") from None
 
 
 def remote_cache_module() -> types.ModuleType:
@@ -78,7 +90,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
     before = torchs_variables()
     for place in ("torch._inductor.config", "torch._functorch.config"):
         config = ConfigModule(place)
-        vars(config)["_config"] = {name: None for where, name in inductor.CACHES.values() if where == place}
+        vars(config)["_config"] = {name: ConfigEntry(name) for where, name in inductor.CACHES.values() if where == place}
         monkeypatch.setitem(sys.modules, place, config)
     monkeypatch.setitem(sys.modules, "torch._functorch", types.ModuleType("torch._functorch"))
     monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
@@ -118,6 +130,15 @@ def test_the_users_word_counts(module: Any) -> None:
     inductor.install(module)
     assert module.RemoteFxGraphCache.backend_override_cls is Mine
     assert switches() == [None, True, False, True]  # Mine is the user's to switch on
+
+
+def test_all_threads_are_switched_on(module: Any) -> None:
+    inductor.install(module)
+    seen: list[Any] = []
+    thread = threading.Thread(target=lambda: seen.extend(switches()))
+    thread.start()
+    thread.join()
+    assert seen == switches() == [True] * 4
 
 
 def test_profiles_of_dynamo_are_left_alone(module: Any) -> None:

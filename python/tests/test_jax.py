@@ -154,6 +154,13 @@ def test_where_jax_checks_contents_kiln_is_out_of_the_way(tmp_path: Path) -> Non
     jax.install(module, config)
     config.jax_compilation_cache_check_contents = True
     assert module.get_file_cache(config.jax_compilation_cache_dir) is None
+    # Or later than that.
+    config = Config(str(tmp_path / "own"))
+    cache = opened(config)
+    cache.put("key", b"kiln's")
+    config.jax_compilation_cache_check_contents = True
+    OwnCache(str(tmp_path / "own")).put("key", b"JAX's")
+    assert cache.get("key") == b"JAX's" and cache.get("other") is None
 
 
 def test_an_older_jax_has_fewer_options() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Callable
 import pytest
 
 import kiln
-from kiln import errors
+from kiln import _dlpack, errors
 
 
 def recipe(**fields: Any) -> kiln.Recipe:
@@ -123,6 +123,13 @@ def test_numbers_of_a_queue(cache: kiln.Cache) -> None:
         content = bytearray(64)
         queue.read(buffer, content)
         del program, queue, buffer
+
+
+@pytest.mark.parametrize("dtype", ["<f32", "<c32", "|i33", "<f0"])
+def test_an_element_that_dlpack_cannot_describe(dtype: str) -> None:
+    """256 bits were written as 0."""
+    with pytest.raises(kiln.InvalidError):
+        _dlpack.parse_dtype(dtype)
 
 
 # --- texts ---------------------------------------------------------------------------------------------------------

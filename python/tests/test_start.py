@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -144,6 +145,24 @@ def test_the_start_imports_nothing_that_python_has_not(packages: Path) -> None:
     command = [sys.executable, "-I", "-S", "-c", isolated]
     ran = subprocess.run(command, env={**os.environ, "KILN_PYTHON": "1"}, capture_output=True, text=True, timeout=60)
     assert set(ran.stdout.split("]")[0].strip("[").replace("'", "").split(", ")) <= {"_kiln_start", *BY_SITE}, ran.stdout
+
+
+def test_site_runs_the_line() -> None:
+    """It adds one module and one finder, and no directory that the path does not have."""
+    program = f"""
+import site, sys
+site.addsitedir({str(PACKAGE)!r})
+print([list(sys.modules), list(sys.path_importer_cache), len(sys.meta_path), sys.path])
+"""
+    seen = []
+    for variables in ({}, {"KILN_PYTHON": "1"}):
+        command = [sys.executable, "-I", "-S", "-c", program]
+        environment = {**os.environ, **variables}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+        seen.append(ast.literal_eval(ran.stdout))
+    (modules, paths, finders, path), (more, longer, one_more, _) = seen
+    assert set(more) - set(modules) == {"_kiln_start"} and one_more == finders + 1
+    assert set(longer) - set(paths) <= {str(PACKAGE), *path}
 
 
 #: What site imports before it comes to kiln.pth.

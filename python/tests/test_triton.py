@@ -147,7 +147,7 @@ def test_where_temporary_files_cannot_be(
     group = compile_kernel(triton.CacheManager("KEY"), "add", "me")
     assert load_kernel(group) == {"me"} and not caplog.records
     assert all(path.startswith(root) for path in group.values()) and not own.exists()
-    # They are no entries, and in nobody's way.
+    # They are not entries, and in nobody's way.
     cache = kiln.default_cache()
     assert len(list(cache.entries())) == 1 and cache.prune(max_bytes=0).entries_removed == 1
     assert load_kernel(group) == {"me"}

@@ -19,12 +19,12 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_recipe_copy(const kiln_recipe *recipe,
  * held: about five times a second in a wait, and before `compile`. */
 typedef bool kiln_interrupted_fn(void *user);
 
-/* kiln_cache_get_or_compile, whose wait for another thread, process or host ends once `interrupted`
- * says so, and which compiles nothing then. Those who wait for the same key go on: one of them
- * takes this one's place. Threads: any; equal keys share one compile. Blocks: as
- * kiln_cache_get_or_compile. Owns: *out_blob is yours, kiln_blob_release(). `out_origin` may be
- * NULL; `user` is for both. Fails: KILN_E_CANCELLED when it was interrupted; as
- * kiln_cache_get_or_compile. */
+/* kiln_cache_get_or_compile that `interrupted` can end: in its wait for another thread, process or
+ * host, and before it compiles. One of those who wait for the same key takes its place.
+ * Threads: any; equal keys share one compile.
+ * Blocks: disk, another's compile, `compile`, as kiln_cache_get_or_compile.
+ * Owns: *out_blob is yours, kiln_blob_release(). `out_origin` may be NULL; `user` is for both.
+ * Fails: KILN_E_CANCELLED when interrupted, and what kiln_cache_get_or_compile fails with. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile_interruptible(
     kiln_cache *cache, const kiln_recipe *recipe, kiln_compile_fn *compile,
     kiln_interrupted_fn *interrupted, void *user, kiln_blob **out_blob, kiln_origin *out_origin,
@@ -32,8 +32,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile_interruptible(
 
 /* Waits for uploads to remotes, and writes what was counted, as kiln_cache_destroy does: before a
  * process ends with a cache that something still uses.
- * Threads: any.   Blocks: disk, network (each remote's `flush`).   Owns: nothing.   Fails: never.
- */
+ * Threads: any.   Blocks: disk, network (a remote's `flush`).   Owns: nothing.   Fails: never. */
 KILN_API void kiln_cache_flush(kiln_cache *cache);
 
 KILN_END_DECLS

@@ -18,7 +18,7 @@
 /* --- interruptions ---------------------------------------------------------------------------- */
 
 /* A call ends where the caller wants it to; `cut` tells that from a result. */
-static bool ask(kn_fetch *f)
+static bool ask_caller(kn_fetch *f)
 {
     f->cut = f->cut || (f->interrupted != NULL && f->interrupted(f->user));
     f->asked = kn_clock_now();
@@ -27,7 +27,7 @@ static bool ask(kn_fetch *f)
 
 static bool is_cut(kn_fetch *f)
 {
-    return f->cut || (kn_clock_now() - f->asked >= ASK_EVERY && ask(f));
+    return f->cut || (kn_clock_now() - f->asked >= ASK_EVERY && ask_caller(f));
 }
 
 static kiln_status cut_short(kn_fetch *f, kiln_diag *diag)
@@ -38,13 +38,13 @@ static kiln_status cut_short(kn_fetch *f, kiln_diag *diag)
 
 /* --- the steps in their order ----------------------------------------------------------------- */
 
-static kiln_status make_blob(kn_fetch *f, const kn_cache_maker *maker)
+static kiln_status compile_blob(kn_fetch *f, const kn_cache_maker *maker)
 {
     if (f->seat != NULL && maker->made != NULL && maker->made(maker->user)) {
         return kiln_diag_set(&f->why, KILN_E_CANCELLED, NULL, "compiling",
                              "another thread has made it and stores it later");
     }
-    if (ask(f)) {
+    if (ask_caller(f)) {
         return cut_short(f, &f->why);
     }
     kn_fetch_start(f);
@@ -60,7 +60,7 @@ kiln_status kn_cache_get_or_make(kiln_cache *cache, const kiln_recipe *recipe,
     fetch.interrupted = maker->interrupted;
     fetch.user = maker->user;
     if (status == KILN_OK && !kn_fetch_look_up(&fetch) && kn_fetch_claim(&fetch, &status, diag)) {
-        status = kn_fetch_publish(&fetch, make_blob(&fetch, maker), diag);
+        status = kn_fetch_publish(&fetch, compile_blob(&fetch, maker), diag);
     }
     *out_blob = fetch.blob;
     if (out_origin != NULL) {
