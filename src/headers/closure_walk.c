@@ -425,8 +425,7 @@ static kiln_status walk_computed(void *user, kn_span text, size_t line, bool nex
         .trusted =
             w->from != NULL && w->list->headers[w->from->ordinal - 1].place.base == KN_PLACE_SYSTEM,
         .next = next,
-        .probe = probe,
-    };
+        .probe = probe};
     return kn_computed_add(&w->computed, &include, text);
 }
 
@@ -460,8 +459,7 @@ static kiln_status follow_computed(walk *w, bool *out_any)
     return status;
 }
 
-/* With every text scanned: whether each computed include is known, and whether the texts have the
- * pieces of something that none of them says. */
+/* With every text scanned: whether each computed include is known, and nothing is in pieces. */
 static kiln_status settle_walk(walk *w)
 {
     char why[200];
@@ -482,15 +480,17 @@ static kiln_status settle_walk(walk *w)
 static kiln_status scan_text(walk *w, kn_span text)
 {
     kn_scan_stop stop;
-    const kn_scan_macros macros = {
-        .define = note_definition,
-        .undefine = note_undefinition,
-        .computed = walk_computed,
-        .pieces = &w->pieces,
-    };
+    const kn_scan_macros macros = {.define = note_definition,
+                                   .undefine = note_undefinition,
+                                   .computed = walk_computed,
+                                   .pieces = &w->pieces};
     kiln_status status = kn_include_scan_macros(text, kn_closure_raw_strings(w->source),
                                                 visit_include, &macros, w, &stop);
     w->list->names_seen = w->list->names_seen || stop.names;
+    w->list->imports_seen = w->list->imports_seen || stop.imports;
+    if (w->from != NULL) {
+        w->list->headers[w->from->ordinal - 1].is_once = stop.once;
+    }
     return status == KILN_OK && stop.why != NULL ? refuse_walk(w, ":%zu: %s", stop.line, stop.why)
                                                  : status;
 }
@@ -500,6 +500,7 @@ static kiln_status expand_node(walk *w, const node *at)
     size_t row = at->ordinal - 1;
     kn_header_list_header *headers = w->list->headers;
     if (at->alias != NULL) {
+        headers[row].is_alias = true;
         headers[row].stamp = headers[at->alias->ordinal - 1].stamp;
         memcpy(headers[row].digest, headers[at->alias->ordinal - 1].digest, 32);
         return KILN_OK;
