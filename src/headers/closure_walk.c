@@ -497,26 +497,25 @@ static kiln_status scan_text(walk *w, kn_span text)
 
 static kiln_status expand_node(walk *w, const node *at)
 {
-    size_t row = at->ordinal - 1;
-    kn_header_list_header *headers = w->list->headers;
+    kn_header_list_header *row = &w->list->headers[at->ordinal - 1];
     if (at->alias != NULL) {
-        headers[row].is_alias = true;
-        headers[row].stamp = headers[at->alias->ordinal - 1].stamp;
-        memcpy(headers[row].digest, headers[at->alias->ordinal - 1].digest, 32);
+        row->is_alias = true;
+        row->stamp = w->list->headers[at->alias->ordinal - 1].stamp;
+        memcpy(row->digest, w->list->headers[at->alias->ordinal - 1].digest, 32);
         return KILN_OK;
     }
     w->from = at;
     kn_include_file file;
-    const char *name = kn_header_list_name(w->list, headers[row].place.name);
-    kiln_status status = kn_include_path_read(w->path, &headers[row].place, name, &file);
+    const char *name = kn_header_list_name(w->list, row->place.name);
+    kiln_status status = kn_include_path_read(w->path, &row->place, name, &file);
     if (status != KILN_OK) {
         return status == KILN_E_NOMEM
                    ? status
                    : refuse_walk(w, ": cannot be read, or is larger than %zu MiB",
                                  KN_CLOSURE_MAX_FILE_SIZE >> 20);
     }
-    headers[row].stamp = file.stamp;
-    memcpy(headers[row].digest, file.digest, 32);
+    row->stamp = file.stamp;
+    memcpy(row->digest, file.digest, 32);
     kn_header_memo_put(w->path->request->memo, &file.stamp, file.read_ns, file.digest);
     w->bytes += file.text.length;
     status = w->bytes <= KN_CLOSURE_MAX_BYTES ? scan_text(w, file.text)
