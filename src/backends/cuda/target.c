@@ -117,10 +117,10 @@ const kiln_stage *kn_cuda_stages(void *instance, const kiln_target *target, kiln
                                  size_t *out_count)
 {
     static const kiln_stage to_cubin[] = {
-        {kn_stage_cuda_cubin, 3, KILN_LANG_CUBIN, true, false, false},
+        {kn_stage_cuda_cubin, 4, KILN_LANG_CUBIN, true, false, false},
     };
     static const kiln_stage to_ptx[] = {
-        {kn_stage_cuda_ptx, 3, KILN_LANG_PTX, true, true, false},
+        {kn_stage_cuda_ptx, 4, KILN_LANG_PTX, true, true, false},
         {kn_stage_cuda_jit, 1, KILN_LANG_CUBIN, false, false, true},
     };
     static const kiln_stage from_ptx[] = {
