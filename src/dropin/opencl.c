@@ -7,6 +7,7 @@
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
 #include "base/checked.h"
+#include "base/fpstate.h"
 #include "base/log.h"
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
@@ -241,13 +242,16 @@ kiln_status kn_opencl_build_wish(kiln_cache *cache, kn_opencl_wish *wish,
 {
     kn_opencl_request request;
     compile_call call = {.request = &request};
+    kn_fp_state fp;
     kiln_status status = kn_opencl_request_init(&request, cache, wish, diag);
     if (status != KILN_OK) {
         return status;
     }
+    kn_fp_enter(&fp);
     status = request.bypass[0] != '\0'
                  ? build_past_cache(&request, request.bypass, &call.program, diag)
                  : build_through_cache(&call, diag);
+    kn_fp_leave(&fp);
     if (status == KILN_OK) {
         *out_program = call.program;
     }

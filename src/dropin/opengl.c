@@ -7,6 +7,7 @@
 
 #include "backends/opengl/api.h"
 #include "base/checked.h"
+#include "base/fpstate.h"
 #include "base/log.h"
 #include "base/stages.h"
 #include "base/text.h"
@@ -141,7 +142,7 @@ static kiln_status make_recipe(request *r, kiln_diag *diag)
 {
     kn_identity_sink sink;
     char *modules = NULL;
-    kiln_status status = kiln_recipe_create(kn_stage_opengl_linked, 1, &r->recipe, diag);
+    kiln_status status = kiln_recipe_create(kn_stage_opengl_linked, 2, &r->recipe, diag);
     if (status == KILN_OK) {
         status = kiln_recipe_set_target(r->recipe, r->facts.es ? "opengl-es" : "opengl", diag);
     }
@@ -371,6 +372,8 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
     if (status == KILN_OK) {
         status = bind_context(&r, diag);
     }
+    kn_fp_state fp;
+    kn_fp_enter(&fp);
     const char *reason =
         r.facts.format_count == 0 ? "this driver gives no program binaries" : find_include(&r);
     if (status == KILN_OK && reason != NULL) {
@@ -382,6 +385,7 @@ kiln_status kiln_opengl_build_program(kiln_cache *cache, const kiln_opengl_shade
         status = make_recipe(&r, diag);
         status = status == KILN_OK ? get_opengl(&r, &program, diag) : status;
     }
+    kn_fp_leave(&fp);
     if (status == KILN_OK) {
         *out_program = program;
     } else if (r.program != 0) { /* linked, and then no memory to hand it on */

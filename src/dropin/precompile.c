@@ -8,6 +8,7 @@
 
 #include "backends/opencl/program.h"
 #include "base/diag.h"
+#include "base/fpstate.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/plan.h"
@@ -102,8 +103,11 @@ static kiln_status compile_program(void *user, kiln_blob **out_blob, kiln_diag *
     kn_opencl_kernels kernels = {NULL, 0};
     const bool unit = call->of == KN_WISH_OF_LAYER_UNIT;
     const uint64_t start = kn_clock_now();
+    kn_fp_state fp;
+    kn_fp_enter(&fp);
     kiln_status status = unit ? kn_opencl_make_unit(request, &program, diag)
                               : kn_opencl_make(request, &program, diag);
+    kn_fp_leave(&fp);
     if (status != KILN_OK) {
         return status;
     }

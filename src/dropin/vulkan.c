@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
+#include "base/fpstate.h"
 #include "base/stages.h"
 #include "dropin/vulkan_data.h"
 #include "sized/sized.h"
@@ -301,7 +302,10 @@ kiln_status kiln_vulkan_create_compute_pipelines(kiln_cache *cache,
         status = add_pipeline(r.recipe, &call.infos[i], &codes[i], diag);
     }
     if (status == KILN_OK) {
+        kn_fp_state fp;
+        kn_fp_enter(&fp);
         status = get_pipelines(&call, diag);
+        kn_fp_leave(&fp);
     }
     request_deinit(&r);
     return status;

@@ -16,6 +16,7 @@
 #include "headers/header_list.h"
 #include "headers/header_list_check.h"
 #include "headers/include_path.h"
+#include "headers/twins.h"
 #include "key/recipe.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
@@ -277,6 +278,9 @@ static kiln_status find_anew(closure *c)
     c->anew = true;
     c->list.recorded_ns = kn_clock_wall();
     kiln_status status = kn_closure_walk(&c->path, &c->list, c->view.reason, sizeof c->view.reason);
+    if (status == KILN_OK) {
+        status = kn_twins_find(&c->list);
+    }
     if (status == KILN_OK) {
         (void)kn_header_list_group(&c->list); /* without directories a check takes longer */
     }

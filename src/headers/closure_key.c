@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "headers/closure_state.h"
+#include "headers/twins.h"
 #include "key/recipe.h"
 #include "sys/file.h"
 
@@ -141,6 +142,9 @@ kiln_status kn_closure_add_to(const kn_closure *view, kiln_recipe *recipe, kiln_
                      : kn_no_memory(diag, KN_FOLLOWING);
     }
     kn_strbuf_deinit(&line);
+    if (status == KILN_OK) {
+        status = kn_twins_add_to(&c->path, &c->list, recipe, diag);
+    }
     if (status == KILN_OK) {
         status =
             kiln_recipe_add_bytes(recipe, "includes", c->list.graph, sizeof c->list.graph, diag);

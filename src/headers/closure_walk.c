@@ -425,8 +425,7 @@ static kiln_status walk_computed(void *user, kn_span text, size_t line, bool nex
         .trusted =
             w->from != NULL && w->list->headers[w->from->ordinal - 1].place.base == KN_PLACE_SYSTEM,
         .next = next,
-        .probe = probe,
-    };
+        .probe = probe};
     return kn_computed_add(&w->computed, &include, text);
 }
 
@@ -460,8 +459,7 @@ static kiln_status follow_computed(walk *w, bool *out_any)
     return status;
 }
 
-/* With every text scanned: whether each computed include is known, and whether the texts have the
- * pieces of something that none of them says. */
+/* With every text scanned: whether each computed include is known, and nothing is in pieces. */
 static kiln_status settle_walk(walk *w)
 {
     char why[200];
@@ -482,40 +480,42 @@ static kiln_status settle_walk(walk *w)
 static kiln_status scan_text(walk *w, kn_span text)
 {
     kn_scan_stop stop;
-    const kn_scan_macros macros = {
-        .define = note_definition,
-        .undefine = note_undefinition,
-        .computed = walk_computed,
-        .pieces = &w->pieces,
-    };
+    const kn_scan_macros macros = {.define = note_definition,
+                                   .undefine = note_undefinition,
+                                   .computed = walk_computed,
+                                   .pieces = &w->pieces};
     kiln_status status = kn_include_scan_macros(text, kn_closure_raw_strings(w->source),
                                                 visit_include, &macros, w, &stop);
     w->list->names_seen = w->list->names_seen || stop.names;
+    w->list->imports_seen = w->list->imports_seen || stop.imports;
+    if (w->from != NULL) {
+        w->list->headers[w->from->ordinal - 1].is_once = stop.once;
+    }
     return status == KILN_OK && stop.why != NULL ? refuse_walk(w, ":%zu: %s", stop.line, stop.why)
                                                  : status;
 }
 
 static kiln_status expand_node(walk *w, const node *at)
 {
-    size_t row = at->ordinal - 1;
-    kn_header_list_header *headers = w->list->headers;
+    kn_header_list_header *row = &w->list->headers[at->ordinal - 1];
     if (at->alias != NULL) {
-        headers[row].stamp = headers[at->alias->ordinal - 1].stamp;
-        memcpy(headers[row].digest, headers[at->alias->ordinal - 1].digest, 32);
+        row->is_alias = true;
+        row->stamp = w->list->headers[at->alias->ordinal - 1].stamp;
+        memcpy(row->digest, w->list->headers[at->alias->ordinal - 1].digest, 32);
         return KILN_OK;
     }
     w->from = at;
     kn_include_file file;
-    const char *name = kn_header_list_name(w->list, headers[row].place.name);
-    kiln_status status = kn_include_path_read(w->path, &headers[row].place, name, &file);
+    const char *name = kn_header_list_name(w->list, row->place.name);
+    kiln_status status = kn_include_path_read(w->path, &row->place, name, &file);
     if (status != KILN_OK) {
         return status == KILN_E_NOMEM
                    ? status
                    : refuse_walk(w, ": cannot be read, or is larger than %zu MiB",
                                  KN_CLOSURE_MAX_FILE_SIZE >> 20);
     }
-    headers[row].stamp = file.stamp;
-    memcpy(headers[row].digest, file.digest, 32);
+    row->stamp = file.stamp;
+    memcpy(row->digest, file.digest, 32);
     kn_header_memo_put(w->path->request->memo, &file.stamp, file.read_ns, file.digest);
     w->bytes += file.text.length;
     status = w->bytes <= KN_CLOSURE_MAX_BYTES ? scan_text(w, file.text)

@@ -9,6 +9,8 @@
 
 /* The layout in bytes. */
 #define HEAD_SIZE 64u
+#define NAMES_SEEN 1u
+#define TWINS_SEEN 2u
 #define HEADER_SIZE 112u
 #define ABSENT_SIZE 24u
 #define FOLDER_SIZE 16u
@@ -221,7 +223,8 @@ void kn_header_list_write(const kn_header_list *list, bool stamps, kn_strbuf *ou
     kn_put_u64(head + 16, stamps ? (uint64_t)list->recorded_ns : 0);
     memcpy(head + 24, list->graph, sizeof list->graph);
     kn_put_u32(head + 56, (uint32_t)list->folder_count);
-    kn_put_u32(head + 60, list->names_seen ? 1 : 0);
+    kn_put_u32(head + 60,
+               (list->names_seen ? NAMES_SEEN : 0u) | (list->twins_seen ? TWINS_SEEN : 0u));
     kn_strbuf_append(out, head, sizeof head);
     for (size_t i = 0; i < list->header_count; i++) {
         unsigned char row[HEADER_SIZE];
@@ -356,7 +359,7 @@ kiln_status kn_header_list_parse(kn_span bytes, kn_header_list *out_list)
     kn_header_list_init(out_list);
     const unsigned char *head = (const unsigned char *)bytes.data;
     if (bytes.length < HEAD_SIZE || kn_get_u32(head) != KN_MANIFEST_VERSION ||
-        kn_get_u32(head + 60) > 1) {
+        kn_get_u32(head + 60) > (NAMES_SEEN | TWINS_SEEN)) {
         return KILN_E_CORRUPT;
     }
     size_t header_count = kn_get_u32(head + 4);
@@ -371,7 +374,8 @@ kiln_status kn_header_list_parse(kn_span bytes, kn_header_list *out_list)
         return KILN_E_CORRUPT;
     }
     out_list->recorded_ns = (int64_t)kn_get_u64(head + 16);
-    out_list->names_seen = kn_get_u32(head + 60) == 1;
+    out_list->names_seen = (kn_get_u32(head + 60) & NAMES_SEEN) != 0;
+    out_list->twins_seen = (kn_get_u32(head + 60) & TWINS_SEEN) != 0;
     memcpy(out_list->graph, head + 24, sizeof out_list->graph);
     out_list->pool = kn_span_of(bytes.data + bytes.length - names_size, names_size);
     out_list->header_capacity = header_count;

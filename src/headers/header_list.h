@@ -71,11 +71,15 @@ typedef struct kn_header_list_header {
     uint32_t written_length;
     kn_stamp stamp;
     uint8_t digest[32];
+    /* For a walk, and not kept: found under another spelling of the path, too; #pragma once. */
+    bool is_alias, is_once;
 } kn_header_list_header;
 
 typedef struct kn_header_list {
     int64_t recorded_ns; /* wall clock before the first file was read */
     bool names_seen;     /* some text mentions the name of the file that it is in */
+    bool twins_seen;     /* headers at two places have the same content (twins.h) */
+    bool imports_seen;   /* a text has #import; not kept */
     uint8_t
         graph[32]; /* which include of which file reaches which header; system headers' digests */
     kn_header_list_header *headers;

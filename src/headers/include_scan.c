@@ -54,8 +54,10 @@ static bool follows_literal(const scanner *s, const char *from)
 static void check_assembly(scanner *s, const char *from, bool raw)
 {
     const bool goes_on = follows_literal(s, from);
-    const char *why = kn_assembly_read(&s->assembly, pieces_of(s),
-                                       kn_span_of(from, (size_t)(s->p - from)), raw, goes_on);
+    const size_t size = (size_t)(s->p - from);
+    s->stop->once = s->stop->once || (size == 6 && memcmp(from, "\"once\"", size) == 0);
+    const char *why =
+        kn_assembly_read(&s->assembly, pieces_of(s), kn_span_of(from, size), raw, goes_on);
     s->literal_end = s->p;
     if (why != NULL) {
         stop_scan(s, why);
@@ -257,6 +259,7 @@ static void read_directive(scanner *s)
     (void)skip_blanks(s);
     read_word(s, word);
     if (strcmp(word, "include") == 0 || strcmp(word, "import") == 0) {
+        s->stop->imports = s->stop->imports || word[1] == 'm';
         read_name(s, false, false);
     } else if (strcmp(word, "include_next") == 0) {
         read_name(s, true, false);
@@ -280,6 +283,8 @@ static bool is_notable(const char *word, size_t length)
         return length == 6;
     case 's':
         return length == 15;
+    case 'o':
+        return length == 4;
     case 'R':
     case 'L':
     case 'u':
@@ -335,6 +340,7 @@ static void read_identifier(scanner *s)
         return;
     }
     s->stop->names = s->stop->names || kn_word_names_file(word);
+    s->stop->once = s->stop->once || strcmp(word, "once") == 0;
     if (word[0] == '_') {
         read_reserved(s, start, word);
         return;
@@ -437,7 +443,7 @@ static void read_text(scanner *s, kn_span text)
 kiln_status kn_include_scan_macros(kn_span text, bool raw_strings, kn_include_fn *visit,
                                    const kn_scan_macros *macros, void *user, kn_scan_stop *out_stop)
 {
-    *out_stop = (kn_scan_stop){NULL, 0, false};
+    *out_stop = (kn_scan_stop){.why = NULL};
     if (text.length == 0) {
         return KILN_OK;
     }

@@ -32,7 +32,9 @@ typedef kiln_status kn_include_fn(void *user, const kn_include *include);
 typedef struct kn_scan_stop {
     const char *why;
     size_t line;
-    bool names; /* the text mentions its own file's name: __FILE__ and its like */
+    bool names;   /* the text mentions its own file's name: __FILE__ and its like */
+    bool once;    /* #pragma once: whether another header is this file matters; */
+    bool imports; /* #import, which says it of another */
 } kn_scan_stop;
 
 /* What is reported besides, to one who evaluates computed includes; any of them may be NULL. Spans

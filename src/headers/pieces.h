@@ -31,7 +31,7 @@ extern const uint64_t kn_pieces_follows[64];
 /* Keeps a word of a text that looks like a piece. */
 void kn_pieces_keep(kn_pieces *pieces, const char *word, size_t length);
 
-/* A word of a text. Most are told from pieces by their first letters. */
+/* A word of a text. The first letters of most show that they are not pieces. */
 static inline void kn_pieces_note(kn_pieces *pieces, const char *word, size_t length)
 {
     if (length < 2 || length >= KN_RESERVED_LENGTH) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/fpstate.h"
 #include "base/text.h"
 #include "interpose/jitlink_key.h"
 #include "interpose/jitlink_link.h"
@@ -245,7 +246,8 @@ static nvJitLinkResult call_link_create(unsigned release, nvJitLinkHandle *handl
     if (handle == NULL || name == NULL || !options_are_texts(count, options)) {
         return create_real(release, handle, count, options);
     }
-    const char *reason = kn_jitlink_options_reason(count, options);
+    const char *reason =
+        kn_fp_is_default() ? kn_jitlink_options_reason(count, options) : KN_FP_REASON;
     kn_jitlink_link *link =
         reason == NULL ? kn_jitlink_link_create(library, release, count, options) : NULL;
     if (link == NULL) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/fpstate.h"
 #include "base/text.h"
 #include "headers/include_scan.h"
 #include "interpose/session.h"
@@ -205,6 +206,8 @@ kiln_status kn_rtc_key_init(kn_rtc_key *key, kiln_cache *cache, const kn_rtc_pro
     }
     if (key->options.bypass != NULL) {
         kn_text_put(key->bypass, sizeof(key->bypass), key->options.bypass);
+    } else if (!kn_fp_is_default()) {
+        kn_text_put(key->bypass, sizeof(key->bypass), KN_FP_REASON);
     }
     if (status == KILN_OK && key->bypass[0] == '\0') {
         status = add_headers(key, cache, program, diag);

@@ -43,7 +43,7 @@ const kiln_stage *kn_vk_stages(void *instance, const kiln_target *target, kiln_l
                                size_t *out_count)
 {
     static const kiln_stage from_glsl[] = {
-        {kn_stage_vulkan_spirv, 2, KILN_LANG_SPIRV, true, true, false},
+        {kn_stage_vulkan_spirv, 3, KILN_LANG_SPIRV, true, true, false},
         {kn_stage_vulkan_pipeline, 2, KILN_LANG_NONE, false, false, true},
     };
     static const kiln_stage from_spirv[] = {

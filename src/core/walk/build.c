@@ -24,6 +24,7 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
+#include "base/fpstate.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
@@ -190,7 +191,10 @@ static kiln_status load_program(kn_build *build, void **out_handle, kiln_diag *d
                              "the driver did not come back from loading its cached binary");
     }
     uint64_t start = kn_clock_now();
+    kn_fp_state fp;
+    kn_fp_enter(&fp); /* drivers compile what they load */
     kiln_status status = kn_hal_program_load(in, build->device, &request, out_handle, diag);
+    kn_fp_leave(&fp);
     build->info.load_ns += kn_clock_now() - start;
     if (is_cached(build)) {
         kn_cache_load_end(build->cache, key_of_last(build), &watch);

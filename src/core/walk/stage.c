@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/fpstate.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/target.h"
@@ -245,12 +246,15 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
                      kn_instance_can(in, KILN_CAP_LIVE_COMPILE),
     };
     kn_precompile precompile;
+    kn_fp_state fp;
     kn_precompile_init(&precompile, build, &build->runs[call->index], stage);
     request.precompile = precompile.view.path != NULL ? &precompile.view : NULL;
     kn_ticker_compile(call->ticker);
     uint64_t start = kn_clock_now();
+    kn_fp_enter(&fp);
     status = kn_hal_compile(in, in->handle, &request, &artifact.base,
                             request.want_live ? &build->live : NULL, diag);
+    kn_fp_leave(&fp);
     tell_compiled(build, stage, status, kn_clock_now() - start);
     kn_trace_end(
         build->trace, start, "compile",

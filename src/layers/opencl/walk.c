@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
+#include "base/fpstate.h"
 #include "base/log.h"
 #include "dropin/opencl_budget.h"
 #include "dropin/opencl_kept.h"
@@ -48,6 +49,10 @@ bool kn_layer_walk_init(kn_layer_walk *walk, kn_opencl_wish *wish, bool compile_
     *walk = (kn_layer_walk){.compile_only = compile_only};
     if (cache == NULL) {
         walk->reason = "the cache cannot be opened";
+        return false;
+    }
+    if (!kn_fp_is_default()) {
+        walk->reason = KN_FP_REASON;
         return false;
     }
     if (kn_opencl_request_init_under(&walk->request, cache, wish, kn_layer_api(), NULL) !=

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
+#include "base/fpstate.h"
 #include "base/stages.h"
 #include "interpose/session.h"
 #include "layers/vulkan/device.h"
@@ -181,12 +182,16 @@ VkResult kn_layer_create_compute(kn_layer_device *device, uint32_t count,
     const uint64_t start = kn_clock_now();
     kiln_blob *blob = NULL;
     const bool barren = atomic_load(&device->barren) >= BARREN_AFTER;
-    if (barren || !describe_call(&call)) {
+    const bool odd = !kn_fp_is_default();
+    if (barren || odd || !describe_call(&call)) {
         const VkPipelineCache kept = barren ? VK_NULL_HANDLE : kn_layer_kept_cache(device->kept);
         ask_for_compute(&call, kept);
         kn_layer_kept_used(device->kept, kept != VK_NULL_HANDLE ? count : 0);
-        report_call("bypassed", barren ? no_data : "its code is not known", kn_clock_now() - start,
-                    0);
+        report_call("bypassed",
+                    barren ? no_data
+                    : odd  ? KN_FP_REASON
+                           : "its code is not known",
+                    kn_clock_now() - start, 0);
         kiln_recipe_destroy(call.recipe);
         return call.result;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/fpstate.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/stages.h"
@@ -120,6 +121,9 @@ static bool open_kept(kn_layer_kept *kept)
 
 VkPipelineCache kn_layer_kept_cache(kn_layer_kept *kept)
 {
+    if (!kn_fp_is_default()) {
+        return VK_NULL_HANDLE; /* no key has it: what is kept was made in another state */
+    }
     kn_mutex_lock(&kept->mutex);
     if (!kept->tried && open_kept(kept)) {
         if (load_stored(kept, &kept->cache)) {

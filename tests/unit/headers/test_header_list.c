@@ -138,7 +138,7 @@ static void numbers_out_of_range_are_refused(void **state)
     } bad[] = {
         {0, 2}, /* version */
         {4, 2},     {4, 0xFFFFFFFF}, {8, 0},           {8, 0xFFFFFFFF},   {12, 0xFFFFFFFF},
-        {56, 0},    {56, 1},         {56, 0xFFFFFFFF}, {60, 2}, /* flags */
+        {56, 0},    {56, 1},         {56, 0xFFFFFFFF}, {60, 4}, /* flags */
         {64, 5},                                                /* a header that ships */
         {64, 6},                                                /* no such base */
         {64, 1},                                                /* not its directory's base */

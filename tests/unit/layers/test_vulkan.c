@@ -1,6 +1,8 @@
 /* The core of the Vulkan layer: compute pipelines by their content. */
 #include "support/unended.h"
 
+#include <fenv.h>
+
 #include "vulkan_program.h" /* has a cache of its own */
 
 /* --- compute ---------------------------------------------------------------------------------- */
@@ -130,6 +132,30 @@ static void data_that_two_processes_died_of_stays_and_is_not_loaded(void **state
     }
 }
 
+/* The caller's floating-point state may be in what the driver makes, and is in no key. */
+static void K1_another_state_is_passed_on(void **state)
+{
+    world program;
+    kt_counters own;
+    (void)state;
+    VkDevice device = begin(&program);
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+    assert_int_equal(make_compute(device, &plain), VK_SUCCESS);
+    make_graphics(device, VK_NULL_HANDLE, 1);
+    assert_int_equal(fegetround(), FE_UPWARD);
+    assert_int_equal(fesetround(FE_TONEAREST), 0);
+    kt_counters_own(cache, &own);
+    assert_int_equal(own.puts, 0);
+    assert_int_equal(compiled_since(), 2);
+    assert_int_equal(make_compute(device, &plain), VK_SUCCESS);
+    assert_int_equal(compiled_since(), 1);
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+    assert_int_equal(make_compute(device, &plain), VK_SUCCESS);
+    assert_int_equal(fesetround(FE_TONEAREST), 0);
+    assert_int_equal(compiled_since(), 1);
+    end(device);
+}
+
 typedef struct counted {
     int allocations, frees;
 } counted;
@@ -199,6 +225,7 @@ int main(void)
         TEST(what_must_not_compile_does_not),
         TEST(an_error_is_the_drivers),
         TEST(data_that_two_processes_died_of_stays_and_is_not_loaded),
+        TEST(K1_another_state_is_passed_on),
         TEST(allocators_are_passed_on),
         TEST(a_driver_without_data_is_left_alone),
     };
