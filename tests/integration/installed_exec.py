@@ -15,7 +15,7 @@ from pathlib import Path
 
 NVRTC = """
 import ctypes, hashlib, sys
-nvrtc = ctypes.CDLL("libnvrtc.so.13")
+nvrtc = ctypes.CDLL("libnvrtc.so." + (sys.argv[1:] or ["13"])[0])
 for n in range(3):
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     text = b"__global__ void k(int *a) { *a = %d; }" % n
@@ -140,6 +140,30 @@ def the_ptxas_that_was_chosen_for_triton_hits(world):
     chosen.open("ab").write(b"another build")
     under(world, "triton", ("sh", "-c", TRITON.format("out")), 1, TRITON_PTXAS_PATH=chosen,
           PATH=os.environ["PATH"], KILN_CACHE_DIR=world.root / "cache-triton")
+
+
+def a_real_toolkit_hits(world):
+    """CUDA's own NVRTC and ptxas, where they are installed."""
+    for base in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        found = [path for folder in ("lib64", "lib", "targets/x86_64-linux/lib") for major in (13, 12)
+                 for path in Path(base or "/none").glob(f"{folder}/libnvrtc.so.{major}")]
+        if found:
+            break
+    else:
+        return "no CUDA toolkit"
+    major = found[0].name.rsplit(".", 1)[1]
+    more = {"LD_LIBRARY_PATH": found[0].parent, "PATH": f"{base}/bin:{os.environ['PATH']}",
+            "KILN_CACHE_DIR": world.root / "cache-real", "CUDA_CACHE_PATH": world.root / "nv"}
+    rows = [((sys.executable, "-c", NVRTC, major), 3)]
+    if Path(base, "bin/ptxas").exists():
+        rows.append((("sh", "-c", PTXAS.format("out") + " >/dev/null"), 1))
+    for command, expected in rows:
+        plain = world.run(*command, **more).stdout
+        for start in range(2):
+            text, report = world.exec(*command, **more)
+            assert text == plain, (command, plain, text)
+            assert counts(report) == ((expected, 0, 0, 0) if start else (0, expected, 0, 0)), report
+    return None
 
 
 def an_opencl_client_hits(world):
@@ -290,10 +314,10 @@ def the_log_has_a_line_a_compile(world):
     assert world.run(world.kiln, "exec", "--", *command, KILN_LOG="warn").stderr == ""
 
 
-CASES = [an_nvrtc_client_hits, a_ptxas_hits, the_ptxas_that_was_chosen_for_triton_hits, an_opencl_client_hits,
-         a_vulkan_client_hits, doctor_credits_what_was_answered, a_second_kiln_is_not_the_compiler,
-         another_build_of_a_compiler_compiles, a_broken_core_is_out_of_the_way, what_is_off_is_said,
-         the_log_has_a_line_a_compile]
+CASES = [an_nvrtc_client_hits, a_ptxas_hits, the_ptxas_that_was_chosen_for_triton_hits, a_real_toolkit_hits,
+         an_opencl_client_hits, a_vulkan_client_hits, doctor_credits_what_was_answered,
+         a_second_kiln_is_not_the_compiler, another_build_of_a_compiler_compiles, a_broken_core_is_out_of_the_way,
+         what_is_off_is_said, the_log_has_a_line_a_compile]
 
 
 def main():

@@ -3,6 +3,7 @@
 #include "backends/opencl/opencl.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/opencl/status.h"
 #include "base/diag.h"
@@ -140,6 +141,11 @@ static void report_nothing(kiln_probe_report *report, const listing *list, cl_in
                    "pocl-opencl-icd)");
     } else if (list->too_old) {
         report_set(report, KILN_PROBE_DRIVER_TOO_OLD, troubles, "install a newer OpenCL driver");
+    } else if (strstr(troubles, "Portable Computing Language") != NULL) {
+        report_set(
+            report, KILN_PROBE_NO_DEVICE, troubles,
+            "let PoCL write to its cache: set HOME or POCL_CACHE_DIR to a directory that can "
+            "be written");
     } else {
         report_set(report, KILN_PROBE_NO_DEVICE, troubles,
                    "check that you may open the device's files (/dev/dri/renderD*, /dev/kfd: "
