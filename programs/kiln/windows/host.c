@@ -203,8 +203,7 @@ const char *host_variable(cli_pool *pool, const char *name)
     return kept;
 }
 
-/* --- a second process --------------------------------------------------------------------------
- */
+/* --- a second process ----------------------------------------------------------------------- */
 
 host_side host_split(int *out_code, int *out_signal)
 {
