@@ -29,6 +29,7 @@ for name in a crashes_the_compiler b c; do
 done
 printf '# another\nkernel crashes_the_compiler x:floats\nx = x 2 +\n' >crash/second.fake
 (
+    # shellcheck disable=SC3045
     ulimit -c 0
     crash="crash/a.fake crash/crashes_the_compiler.fake crash/b.fake crash/second.fake crash/c.fake"
     export KILN_CACHE_DIR="$PWD/crash-1"
