@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define OWNERS (S_IRUSR | S_IWUSR | S_IXUSR)
+#define RIGHTS ((mode_t)07777)
 
 bool kn_umask_takes_owners(void)
 {
@@ -58,7 +59,7 @@ void kn_umask_mend_folder(const char *path)
     struct stat facts;
     if (lstat(path, &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
         (facts.st_mode & OWNERS) != OWNERS) {
-        (void)chmod(path, (facts.st_mode & ALLPERMS) | OWNERS); /* some file systems have none */
+        (void)chmod(path, (facts.st_mode & RIGHTS) | OWNERS); /* some file systems have none */
     }
 }
 
@@ -66,6 +67,6 @@ void kn_umask_mend_file(int fd, const struct stat *facts)
 {
     const mode_t wanted = S_IRUSR | S_IWUSR;
     if ((facts->st_mode & wanted) != wanted && facts->st_size == 0 && facts->st_uid == geteuid()) {
-        (void)fchmod(fd, (facts->st_mode & ALLPERMS) | wanted);
+        (void)fchmod(fd, (facts->st_mode & RIGHTS) | wanted);
     }
 }
