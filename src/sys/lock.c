@@ -28,6 +28,7 @@ typedef struct holding {
 
 struct kn_lock_file {
     int fd;       /* -1: closed in a child */
+    bool kept;    /* while the program runs code of its own */
     bool watched; /* whether the next one was asked for */
     int closings; /* inotify's handle, -1 if there is none */
     uint64_t size;
@@ -47,11 +48,13 @@ static struct {
     size_t forker_count;
 } all = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
-/* The file's descriptor while it is its own: a daemon that closes all descriptors may have another
- * file of its own under that number. -1 from then on: nothing can be done with it, nor closed. */
+/* The file's descriptor while it is its own. -1 from then on: it can neither be used nor closed. */
 static int own_descriptor(const kn_lock_file *file)
 {
     struct stat facts;
+    if (!file->kept) {
+        return file->fd;
+    }
     return file->fd >= 0 && fstat(file->fd, &facts) == 0 && facts.st_dev == file->first.device &&
                    facts.st_ino == file->first.inode
                ? file->fd
@@ -193,6 +196,11 @@ void kn_lock_file_close(kn_lock_file *file)
         }
         free(file);
     }
+}
+
+void kn_lock_file_keep(kn_lock_file *file)
+{
+    file->kept = true;
 }
 
 bool kn_lock_file_is_at(const kn_lock_file *file, const char *path)

@@ -22,6 +22,10 @@
 typedef struct kn_lock_file kn_lock_file;
 
 kiln_status kn_lock_file_open(const char *path, kn_lock_file **out_file, kiln_diag *diag);
+/* The file stays open while the program runs code of its own. A daemon may close all descriptors
+ * then, and have another file under this one's number: from now on each use looks whether it is
+ * still this file, and fails (KILN_E_IO) where it is not. */
+void kn_lock_file_keep(kn_lock_file *file);
 void kn_lock_file_close(kn_lock_file *file); /* drops all its locks */
 
 /* Whether the path still leads to this file, and not to one that was put in its place. */

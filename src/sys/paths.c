@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -140,6 +141,22 @@ static kiln_status refuse_foreign_links(char *path, mode_t *out_mode, kiln_diag 
     }
 }
 
+/* File systems without owners and modes of their own: FAT, exFAT, NTFS, 9P (WSL), SMB. */
+static bool mount_sets_modes(int fd)
+{
+    static const unsigned long types[] = {0x4d44,     0x2011bab0, 0x5346544e, 0x7366746e,
+                                          0x01021997, 0xff534d42, 0xfe534d42, 0x517b};
+    struct statfs facts;
+    if (fstatfs(fd, &facts) == 0) {
+        for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+            if (((unsigned long)facts.f_type & 0xffffffffUL) == types[i]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Looks at the directory that was opened, not at what the path may mean by now. */
 static kiln_status check_opened(int fd, const char *path, kiln_diag *diag)
 {
@@ -154,7 +171,13 @@ static kiln_status check_opened(int fd, const char *path, kiln_diag *diag)
                              (unsigned long)facts.st_uid, (unsigned long)geteuid());
     }
     if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        kn_text_putf(fix, sizeof fix, "run chmod go-w '%s', or " CHOOSE_ANOTHER, path);
+        if (mount_sets_modes(fd)) {
+            kn_text_put(fix, sizeof fix,
+                        CHOOSE_ANOTHER ", on another file system: this one's "
+                                       "mount decides modes, and chmod changes none");
+        } else {
+            kn_text_putf(fix, sizeof fix, "run chmod go-w '%s', or " CHOOSE_ANOTHER, path);
+        }
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, path,
                              "the cache directory is %s (mode %04o)",
                              (facts.st_mode & S_IWOTH) != 0 ? "world-writable" : "group-writable",

@@ -366,7 +366,8 @@ static void watch_child(child *c)
 static kiln_status give_result(child *c, kn_process_result *out, const char *program,
                                kiln_diag *diag)
 {
-    if (c->phase == PHASE_LOST && !c->timed_out) {
+    out->lost = c->phase == PHASE_LOST && !c->timed_out;
+    if (out->lost) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
                              "do not ignore SIGCHLD, nor wait for children that are not yours",
                              program, "its exit status was taken by another part of this program");
@@ -392,6 +393,9 @@ static kiln_status give_result(child *c, kn_process_result *out, const char *pro
 static kiln_status start_child(child *c, const kn_process_request *request, kiln_diag *diag)
 {
     c->input = open_input(request);
+    if (c->input < 0 && request->input == NULL) {
+        return kn_fail(diag, KILN_E_UNAVAILABLE, errno, "cannot open", "/dev/null");
+    }
     if (c->input < 0 || !open_pipe(&c->reading[0], &c->writing[0]) ||
         !open_pipe(&c->reading[1], &c->writing[1])) {
         return kn_fail(diag, KILN_E_UNAVAILABLE, errno, "cannot start", request->argv[0]);

@@ -23,6 +23,7 @@ typedef struct kn_process_result {
     int exit_code; /* -1 if it did not exit by itself */
     int signal;    /* that killed it, or 0 */
     bool timed_out;
+    bool lost; /* with KILN_E_UNAVAILABLE: it ran, and another part of this program waited for it */
     char *out, *err; /* NUL-terminated, free(); NULL if nothing was written */
     size_t out_size, err_size;
 } kn_process_result;

@@ -152,6 +152,16 @@ def copy_libraries(world):
     return copy
 
 
+def run_odd_place(world):
+    """A list of libraries is cut at blanks."""
+    for place in ("odd place", "odd $place"):
+        (world.root / place).mkdir()
+        for file in LIBEXEC.iterdir():
+            (world.root / place / file.name).symlink_to(file)
+        below = world.start([KILN, "exec", "--", "echo", "hello"], KILN_LIBEXEC=str(world.root / place))
+        assert below == (0, b"hello\n", b""), (place, below)
+
+
 def run_compilers(world):
     """What kiln is there for still reaches a child, below one whose C library is another."""
     script = "exec " + sys.executable + ' -c "$0"'
@@ -172,7 +182,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="kiln-children-") as root:
         world = World(root)
         for step in (run_ordinary, run_scripts, run_musl, run_32_bits, run_sanitized, run_late_runtime, run_setuid,
-                     run_compilers):
+                     run_odd_place, run_compilers):
             step(world)
         for reason in world.left_out:
             print("left out:", reason)

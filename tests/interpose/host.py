@@ -114,8 +114,12 @@ def check_scene(scene, expected):
 
 def main():
     check_scene("one_thread", None)
-    check_scene("one_descriptor", "0 0 0\n")
-    check_scene("none_after_a_hit", "0\n0 0\n")
+    table = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x400) != 0)"  # CLONE_FILES
+    if subprocess.run([sys.executable, "-c", table], check=False).returncode == 0:
+        check_scene("one_descriptor", "0 0 0\n")
+        check_scene("none_after_a_hit", "0\n0 0\n")
+    else:
+        print("left out: programs without descriptors: unshare(2) is refused here")
     check_scene("closed_descriptors", None)
     with tempfile.TemporaryDirectory(prefix="kiln-host-") as root:
         world = World(root)

@@ -86,6 +86,15 @@ char *host_join(cli_pool *pool, const char *folder, const char *path);
 bool host_folder_size(const char *path, uint64_t *out_bytes, uint64_t *out_files);
 bool host_is_writable(const char *path);
 
+/* A child process that goes on where this one is, before anything is open or has threads. The
+ * parent waits for its end; a child's that was asked to end by a signal is the parent's as well.
+ * WHOLE: none can be started. Memory that both have, zeros at first, lasts; NULL: none. */
+typedef enum host_side { HOST_WHOLE, HOST_CHILD, HOST_PARENT } host_side;
+host_side host_split(int *out_code, int *out_signal);
+void *host_share(size_t size);
+/* "Aborted"; "it exited" for 0. */
+const char *host_signal_name(int number);
+
 /* From now on Ctrl-C and its like are passed on to the programs that the library has started, and
  * then end this one as usual. What is ignored stays ignored. */
 void host_pass_on_interrupts(void);

@@ -10,6 +10,7 @@
 #include "cli/out.h"
 #include "cli/parallel.h"
 #include "cli/session.h"
+#include "cmd/compile_apart.h"
 #include "cmd/depfile.h"
 #include "cmd/glslc_options.h"
 #include "kernel/source_file.h"
@@ -66,7 +67,8 @@ typedef struct compile_job {
     const kiln_define *defines;
     compiled_file *files;
     size_t count;
-    host_mutex *mutex; /* pool, console and the fields below, while files compile side by side */
+    compile_apart *apart; /* NULL: in this process */
+    host_mutex *mutex;    /* pool, console and the fields below, while files compile side by side */
     size_t done;
     exit_code code; /* of the first failure */
 } compile_job;
@@ -156,6 +158,33 @@ static kiln_status compile_file(const compile_job *job, compiled_file *file, kil
     return status;
 }
 
+/* Compiles the file, unless a process before this one has, or has crashed on it. */
+static compile_turn take_turn(const compile_job *job, size_t index, kiln_diag *diag)
+{
+    bool good = false;
+    compiled_file *file = &job->files[index];
+    compile_facts facts = {0};
+    const compile_turn turn = compile_apart_begin(job->apart, index, file->file, &facts, diag);
+    if (turn == COMPILE_CRASHED) {
+        file->status = KILN_E_COMPILE;
+    } else if (turn == COMPILE_DONE) {
+        file->origin = facts.origin;
+        file->size = facts.size;
+        file->total_ns = facts.total_ns;
+        file->compile_ns = facts.compile_ns;
+        file->saved_ns = facts.saved_ns;
+        host_mutex_lock(job->mutex);
+        file->output = output_for(job, file->file, &good);
+        host_mutex_unlock(job->mutex);
+    } else {
+        file->status = compile_file(job, file, diag);
+        facts = (compile_facts){file->origin, file->size, file->total_ns, file->compile_ns,
+                                file->saved_ns};
+        compile_apart_end(job->apart, index, file->status == KILN_OK ? &facts : NULL);
+    }
+    return turn;
+}
+
 /* One file, on any thread. */
 static void compile_one(void *user, size_t index)
 {
@@ -167,7 +196,7 @@ static void compile_one(void *user, size_t index)
     host_mutex_lock(job->mutex);
     console_progress(console, job->done, job->count, file->file, 0);
     host_mutex_unlock(job->mutex);
-    file->status = compile_file(job, file, &diag);
+    const compile_turn turn = take_turn(job, index, &diag);
     host_mutex_lock(job->mutex);
     job->done++;
     if (file->status != KILN_OK) {
@@ -179,11 +208,21 @@ static void compile_one(void *user, size_t index)
         } else {
             kiln_diag_clear(&diag);
         }
-    } else if (file->origin == KILN_ORIGIN_COMPILED) {
+    } else if (file->origin == KILN_ORIGIN_COMPILED && turn == COMPILE_NOW) {
         const char *time = out_time(job->context->pool, file->compile_ns);
         console_note(console, "compiled %s in %s", file->file, time != NULL ? time : "?");
     }
     host_mutex_unlock(job->mutex);
+}
+
+/* Of several files, a message says which one it is about. */
+static void name_file(const compile_job *job, const compiled_file *file)
+{
+    char what[sizeof(file->trouble->what)];
+    if (job->count > 1 && strstr(file->trouble->what, host_name_of(file->file)) == NULL) {
+        (void)snprintf(what, sizeof(what), "%.120s: %.130s", file->file, file->trouble->what);
+        memcpy(file->trouble->what, what, sizeof(what));
+    }
 }
 
 /* What went wrong, in the order of the files. */
@@ -193,6 +232,9 @@ static void tell_failures(compile_job *job)
         compiled_file *file = &job->files[i];
         if (file->status == KILN_OK) {
             continue;
+        }
+        if (file->trouble != NULL) {
+            name_file(job, file);
         }
         exit_code code =
             file->trouble != NULL ? cmd_fail(job->context, file->trouble) : exit_of(file->status);
@@ -365,7 +407,7 @@ static exit_code compile_files(compile_job *job, const opt_list *arguments)
     if (job->mutex == NULL) {
         return cmd_no_memory(job->context);
     }
-    parallel_each(job->count, jobs, compile_one, job);
+    parallel_each(job->count, compile_apart_is_slow(job->apart) ? 1 : jobs, compile_one, job);
     console_progress_end(job->context->console);
     tell_failures(job);
     host_mutex_destroy(job->mutex);
@@ -460,7 +502,12 @@ static exit_code run_compile_command(const cmd_context *context, void *fields,
     if (!name_session_target(options, context->pool, &session)) {
         return cmd_no_memory(context);
     }
-    exit_code code = session_open(context, &session, &cache, &job.runtime);
+    exit_code code = EXIT_FINE;
+    job.apart = arguments->count > 1 ? compile_apart_create(context->pool, arguments->count) : NULL;
+    if (compile_apart_watch(job.apart, context, &code)) {
+        return code;
+    }
+    code = session_open(context, &session, &cache, &job.runtime);
     if (code == EXIT_FINE) {
         code = compile_files(&job, arguments);
     }

@@ -34,8 +34,17 @@ static bool add_sanitizer_options(cli_pool *pool, exec_environment *environment)
                                             has_options ? options : "", has_options ? ":" : ""));
 }
 
+/* The loader cuts the list at blanks, too, and a $ begins a token. */
+static bool can_be_named(const char *libraries)
+{
+    return strpbrk(libraries, " \t\n$") == NULL;
+}
+
 bool exec_preload_add(cli_pool *pool, exec_environment *environment, const char *list)
 {
+    if (!can_be_named(environment->libraries)) {
+        return true;
+    }
     return exec_environment_append(pool, environment, "LD_PRELOAD", getenv("LD_PRELOAD"), list) &&
            add_sanitizer_options(pool, environment);
 }

@@ -13,7 +13,8 @@ const char *exec_preload_path(cli_pool *pool, const char *libraries, const char 
 
 /* Preloads `list` behind what the user does, so that a sanitizer's runtime of his stays first. For
  * a program that is linked with AddressSanitizer's and gives it options of its own, its variable is
- * set, too: kiln's libraries cannot give any then. False when out of memory. Blocks: disk. */
+ * set, too: kiln's libraries cannot give any then. Nothing where kiln's directory has a blank or a
+ * $ in its name, which no such list can hold. False when out of memory. Blocks: disk. */
 bool exec_preload_add(cli_pool *pool, exec_environment *environment, const char *list);
 
 #endif

@@ -26,6 +26,7 @@ typedef struct question {
     char *folder;             /* where the children run: programs may leave files */
     char *programs[PROGRAMS]; /* what the compiler calls them by, malloc'ed; NULL: no answer */
     load loads[PROGRAMS];
+    bool lost; /* an answer, to another part of this program that waits for all children */
 } question;
 
 char *kn_cpu_next_line(char **text)
@@ -150,6 +151,7 @@ static bool add_libraries(question *q, const cpu_tool *tool)
         load *asked = &q->loads[i];
         if (asked->path != NULL && strcmp(asked->path, tool->path) == 0 &&
             kn_cpu_same_file(&asked->facts, &tool->facts)) {
+            q->lost = q->lost || asked->ask.result.lost;
             return kn_cpu_libraries_take(q->toolchain, &asked->ask);
         }
     }
@@ -202,6 +204,7 @@ static void ask_for_program(const question *q, int program, char option[OPTION_S
 /* False where it could not be asked. */
 static bool take_program(question *q, int program, const cpu_ask *ask)
 {
+    q->lost = q->lost || ask->result.lost;
     char *text = ask->result.out;
     char *line = kn_cpu_next_line(&text);
     if (ask->status == KILN_OK && ask->result.exit_code == 0 && line != NULL) {
@@ -278,9 +281,18 @@ static void question_deinit(question *q)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static kiln_status no_answer(const char *compiler, const kn_process_result *result, kiln_diag *diag)
+static kiln_status no_answer(const question *q, const kn_process_result *result, kiln_diag *diag)
 {
     static const char fix[] = "set KILN_CC to a working gcc or clang";
+    const char *compiler = q->compiler;
+    if (q->lost) {
+        return kiln_diag_set(diag, KILN_E_UNAVAILABLE,
+                             "do not ignore SIGCHLD, nor wait for children that are not yours",
+                             "identifying the C compiler",
+                             "the exit status of %s, or of what it starts, was taken by another "
+                             "part of this program",
+                             compiler);
+    }
     if (result->timed_out) {
         return kiln_diag_set(diag, KILN_E_UNAVAILABLE, fix, "identifying the C compiler",
                              "%s did not answer in time", compiler);
@@ -307,13 +319,14 @@ static kiln_status ask_compiler(question *q, bool driver_is_dynamic, kiln_diag *
     kn_cpu_ask_together(q->folder, asks, count);
     kiln_status status = asks[VERSION].status;
     if (status == KILN_OK) {
+        q->lost = loads && asks[DRIVER].result.lost;
         bool ok = !loads || kn_cpu_libraries_take(q->toolchain, &asks[DRIVER]);
         ok = ok && asks[VERSION].result.exit_code == 0 && read_answer(q, asks[VERSION].result.err);
         for (int i = COLLECT2; ok && i < PROGRAMS; i++) {
             ok = take_program(q, i, &asks[FIRST_PROGRAM + i - COLLECT2]);
         }
         if (!ok || !add_programs(q)) {
-            status = no_answer(q->compiler, &asks[VERSION].result, diag);
+            status = no_answer(q, &asks[VERSION].result, diag);
         }
     }
     kn_cpu_asks_deinit(asks, count);

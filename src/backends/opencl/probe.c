@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "backends/opencl/status.h"
+#include "base/checked.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "sys/env.h"
+#include "sys/file.h"
 
 /* More than these are a broken driver, not a machine. */
 #define MAX_PLATFORMS 64u
@@ -124,6 +126,38 @@ static void report_devices(kiln_probe_report *report, const listing *list, cl_ui
                  platforms == 1 ? "" : "s", troubles[0] != '\0' ? "; left out: " : "", troubles);
 }
 
+static kiln_status count_registration(void *user, const char *name)
+{
+    static const char end[] = ".icd";
+    const size_t length = strlen(name);
+    unsigned *count = (unsigned *)user;
+    *count += length >= sizeof(end) && strcmp(name + length - (sizeof(end) - 1), end) == 0;
+    return KILN_OK;
+}
+
+/* The loader does not say why it lists nothing. */
+static void report_no_platform(kiln_probe_report *report)
+{
+    const char *named = kn_env_get("OCL_ICD_VENDORS");
+    const char *folder = named != NULL && named[0] != '\0' ? named : "/etc/OpenCL/vendors";
+    unsigned count = 0;
+    kn_ignore(kn_file_list(folder, count_registration, &count, NULL)); /* or there is none */
+    if (count == 0) {
+        report_set(report, KILN_PROBE_NO_DEVICE,
+                   "the OpenCL loader is there, but no driver is registered with it (no file "
+                   "in /etc/OpenCL/vendors)",
+                   "install your device's OpenCL driver (for the processor, on Debian: "
+                   "pocl-opencl-icd)");
+        return;
+    }
+    report_set(report, KILN_PROBE_NO_DEVICE, "",
+               "look with ldd at the libraries that the files name, and at the limits of memory "
+               "(ulimit -v) and of open files (ulimit -n)");
+    kn_text_putf(report->why, sizeof(report->why),
+                 "the OpenCL loader is there, but could open no driver: %u registered in %.200s",
+                 count, folder);
+}
+
 /* No device is left: why, from the most to the least specific cause. */
 static void report_nothing(kiln_probe_report *report, const listing *list, cl_int code,
                            cl_uint platforms)
@@ -134,11 +168,7 @@ static void report_nothing(kiln_probe_report *report, const listing *list, cl_in
         kn_text_putf(report->why, sizeof(report->why), "clGetPlatformIDs returned %s (%d)",
                      kn_opencl_error_name(code), (int)code);
     } else if (platforms == 0) {
-        report_set(report, KILN_PROBE_NO_DEVICE,
-                   "the OpenCL loader is there, but no driver is registered with it (no file "
-                   "in /etc/OpenCL/vendors)",
-                   "install your device's OpenCL driver (for the processor, on Debian: "
-                   "pocl-opencl-icd)");
+        report_no_platform(report);
     } else if (list->too_old) {
         report_set(report, KILN_PROBE_DRIVER_TOO_OLD, troubles, "install a newer OpenCL driver");
     } else if (strstr(troubles, "Portable Computing Language") != NULL) {

@@ -244,6 +244,7 @@ static bool claim_path(const char *path, kn_lock_file **out_claim)
         kn_lock_file_close(file);
         return false;
     }
+    kn_lock_file_keep(file);
     *out_claim = file;
     return true;
 }

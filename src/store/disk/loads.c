@@ -221,6 +221,7 @@ kn_loads *kn_loads_open(const char *root)
     }
     loads->slot = take_slot(loads->file);
     judge_all(loads);
+    kn_lock_file_keep(loads->file);
     return loads;
 }
 

@@ -1,7 +1,9 @@
 /* What finding out about a compiler takes: which children are started, that those which need
  * nothing of one another run at once, and which programs the system's loader need not be asked
  * about. */
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "backends/cpu/toolchain.h"
 #include "base/text.h"
 #include "support/skip.h"
 #include "support/tmpdir.h"
@@ -147,6 +150,66 @@ static void a_damaged_program_is_asked_about(void **state)
     free(plain);
 }
 
+/* When the first answer is in, the program begins to ignore SIGCHLD: the rest is reaped unseen. */
+static void *ignore_children(void *user)
+{
+    const char *folder = user;
+    char *first = kt_path(folder, "first");
+    char *go = kt_path(folder, "go");
+    while (!kt_file_exists(first)) {
+        (void)usleep(1000);
+    }
+    char *text = kt_file_read(first, NULL);
+    char process[64];
+    (void)snprintf(process, sizeof(process), "/proc/%ld", strtol(text, NULL, 10));
+    while (access(process, F_OK) == 0) {
+        (void)usleep(1000);
+    }
+    (void)signal(SIGCHLD, SIG_IGN);
+    kt_file_write(go, "", 0);
+    free(text);
+    free(go);
+    free(first);
+    return NULL;
+}
+
+static void K12_a_program_that_reaps_children_is_told(void **state)
+{
+    static const char script[] = "#!/bin/sh\n"
+                                 "here=${0%/*}\n"
+                                 "if [ \"$1\" = -v ]; then\n"
+                                 "    gcc \"$@\"\n"
+                                 "    echo $$ >\"$here/.first\"\n"
+                                 "    mv \"$here/.first\" \"$here/first\"\n"
+                                 "    exit 0\n"
+                                 "fi\n"
+                                 "until [ -e \"$here/go\" ]; do sleep 0.02; done\n"
+                                 "exec gcc \"$@\"\n";
+    static const kiln_host host = {0};
+    char *folder = *state;
+    cpu_tools tools;
+    const cpu_toolchain *found = NULL;
+    kiln_diag diag = KILN_DIAG_INIT;
+    pthread_t thread;
+    if (system("command -v gcc >/dev/null") != 0) { /* NOLINT(cert-env33-c) */
+        skip();
+        return;
+    }
+    char *path = rig_script(folder, "reaped", script);
+    setenv("KILN_CC", path, 1);
+    kn_cpu_tools_init(&tools, &host);
+    assert_int_equal(pthread_create(&thread, NULL, ignore_children, folder), 0);
+    const kiln_status status = kn_cpu_toolchain_get(&tools, &found, &diag);
+    (void)signal(SIGCHLD, SIG_DFL);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(status, KILN_E_UNAVAILABLE);
+    assert_non_null(strstr(diag.why, "was taken by another part of this program"));
+    assert_non_null(strstr(diag.fix, "SIGCHLD"));
+    kiln_diag_clear(&diag);
+    kn_cpu_tools_deinit(&tools);
+    free(path);
+}
+
 int main(void)
 {
 #define F(f) cmocka_unit_test_setup_teardown(f, kt_tmpdir_setup, forget)
@@ -155,6 +218,7 @@ int main(void)
         F(a_compiler_without_commands_is_asked_for_cc1),
         F(the_loader_is_asked_where_more_than_the_C_library_is_needed),
         F(a_damaged_program_is_asked_about),
+        F(K12_a_program_that_reaps_children_is_told),
     };
     unsetenv("KILN_CC");
     return cmocka_run_group_tests(tests, NULL, NULL);

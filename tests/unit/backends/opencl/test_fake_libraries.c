@@ -233,9 +233,31 @@ static void a_good_library_is_ready(void **state)
 static void P5_a_loader_without_drivers_is_no_device(void **state)
 {
     (void)state;
+    assert_int_equal(setenv("OCL_ICD_VENDORS", "/no/such/folder", 1), 0);
     starts_with(start("no_platform", "probe"), "no device|KILN_E_UNAVAILABLE|0|");
     has(output, "no driver is registered");
     has(output, "pocl-opencl-icd");
+    assert_int_equal(unsetenv("OCL_ICD_VENDORS"), 0);
+}
+
+/* Too little memory for a driver's library, or a library that is not there. */
+static void K12_a_loader_that_opens_no_driver_is_told_from_one_without(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/kiln-icd-XXXXXX";
+    char file[64];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(file, sizeof(file), "%s/one.icd", folder);
+    FILE *written = fopen(file, "w");
+    assert_non_null(written);
+    assert_int_equal(fclose(written), 0);
+    assert_int_equal(setenv("OCL_ICD_VENDORS", folder, 1), 0);
+    starts_with(start("no_platform", "probe"), "no device|KILN_E_UNAVAILABLE|0|");
+    has(output, "could open no driver: 1 registered");
+    has(output, "ulimit -v");
+    assert_int_equal(unsetenv("OCL_ICD_VENDORS"), 0);
+    assert_int_equal(remove(file), 0);
+    assert_int_equal(remove(folder), 0);
 }
 
 static void P5_too_old_a_loader_names_what_it_lacks(void **state)
@@ -388,6 +410,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, kt_tmpdir_setup,
                                         kt_tmpdir_teardown),
         cmocka_unit_test(P5_a_loader_without_drivers_is_no_device),
+        cmocka_unit_test(K12_a_loader_that_opens_no_driver_is_told_from_one_without),
         cmocka_unit_test(P5_too_old_a_loader_names_what_it_lacks),
         cmocka_unit_test(P5_too_old_a_driver_names_both_versions),
         cmocka_unit_test(P5_a_missing_symbol_is_named),
