@@ -37,12 +37,13 @@ static char *join_path(cli_pool *pool, const char *directory, const char *name)
 /* NULL where the directory's name would fall apart in the lists that it goes into. */
 static char *check_directory(cli_pool *pool, const char *directory, kiln_diag *diag)
 {
-    if (strchr(directory, ':') == NULL) {
+    if (strpbrk(directory, ": ") == NULL) {
         return copy_text(pool, directory);
     }
     (void)kiln_diag_set(diag, KILN_E_UNAVAILABLE,
-                        "install kiln in a directory without a colon in its name", "kiln exec",
-                        "%s: OPENCL_LAYERS and LD_PRELOAD are cut at a colon", directory);
+                        "install kiln in a directory without a blank or a colon in its name",
+                        "kiln exec", "%s: LD_PRELOAD is cut there, and OPENCL_LAYERS at a colon",
+                        directory);
     return NULL;
 }
 
