@@ -327,7 +327,7 @@ static void E13_locks_that_come_and_go_at_once(void **state)
     kn_flight *flight = make(path);
     comer comers[FOLLOWERS];
     kn_thread *threads[FOLLOWERS];
-    for (uint8_t i = 0; i < FOLLOWERS; i++) {
+    for (int i = 0; i < FOLLOWERS; i++) {
         comers[i] = (comer){.flight = flight, .key = {(uint8_t)(10 * (i + 1))}};
         assert_int_equal(kn_thread_start(come_and_go, &comers[i], &threads[i], NULL), KILN_OK);
     }
