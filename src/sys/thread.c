@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "sys/fail.h"
 
@@ -13,7 +16,10 @@ struct kn_thread {
     pthread_t thread;
     void (*run)(void *user);
     void *user;
+    pid_t id; /* written by itself, read after the join */
 };
+
+#define LEAVE_TRIES 10000
 
 /* What can only fail through misuse. */
 static void must_succeed(int result)
@@ -87,7 +93,8 @@ void kn_cond_broadcast(kn_cond *cond)
 
 static void *run_thread(void *argument)
 {
-    const kn_thread *thread = argument;
+    kn_thread *thread = argument;
+    thread->id = (pid_t)syscall(SYS_gettid);
     thread->run(thread->user);
     return NULL;
 }
@@ -128,10 +135,22 @@ kiln_status kn_thread_start(void (*run)(void *user), void *user, kn_thread **out
     return KILN_OK;
 }
 
+/* The system tells who joins a thread a little before it takes the thread off the process: until
+ * then a program with one thread may not do what only such a one may (unshare(2)). On a busy
+ * machine that can take milliseconds. */
+static void wait_until_gone(pid_t id)
+{
+    const struct timespec pause = {.tv_nsec = 10000};
+    for (int i = 0; i < LEAVE_TRIES && syscall(SYS_tgkill, getpid(), id, 0) == 0; i++) {
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 void kn_thread_join(kn_thread *thread)
 {
     if (thread != NULL) {
         must_succeed(pthread_join(thread->thread, NULL));
+        wait_until_gone(thread->id);
         free(thread);
     }
 }

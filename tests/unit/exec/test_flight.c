@@ -1,12 +1,15 @@
 /* Single flight: who leads, what followers get, and that all waiting ends. */
 #include "exec/flight.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -246,6 +249,96 @@ static void C3_without_locks_the_leader_goes_on(void **state)
     free(path);
 }
 
+static size_t count_threads(void)
+{
+    size_t count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *task = readdir(tasks); task != NULL; task = readdir(tasks)) {
+        count += task->d_name[0] != '.';
+    }
+    assert_int_equal(closedir(tasks), 0);
+    return count;
+}
+
+static void E13_no_thread_stays_after_the_last_lock(void **state)
+{
+    char *path = kt_path(*state, "lock");
+    kn_flight *flight = make(path);
+    kn_flight_seat *a = lead(flight, key_a), *b = lead(flight, key_b);
+    kn_flight_wait wait;
+    int looks = 0;
+    const size_t before = count_threads();
+    assert_int_equal(kn_flight_lock(flight, a, FAR, never, &looks, &wait), KILN_OK);
+    assert_int_equal(kn_flight_lock(flight, b, FAR, never, &looks, &wait), KILN_OK);
+    assert_int_equal(count_threads(), before + 1);
+    kn_flight_leave(flight, a, KILN_E_COMPILE, NULL, NULL);
+    assert_int_equal(count_threads(), before + 1);
+    kn_flight_leave(flight, b, KILN_E_COMPILE, NULL, NULL);
+    assert_int_equal(count_threads(), before);
+    kn_flight_destroy(flight);
+    free(path);
+}
+
+/* A driver that forks in a compile, and comes back in the child as well. */
+static void E13_a_forked_child_waits_for_no_thread(void **state)
+{
+    char *path = kt_path(*state, "lock");
+    kn_flight *flight = make(path);
+    kn_flight_seat *seat = lead(flight, key_a);
+    kn_flight_wait wait;
+    int looks = 0, status = 0;
+    assert_int_equal(kn_flight_lock(flight, seat, FAR, never, &looks, &wait), KILN_OK);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)alarm(60);
+        kn_flight_leave(flight, seat, KILN_E_COMPILE, NULL, NULL);
+        _exit(7);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    kn_flight_leave(flight, seat, KILN_E_COMPILE, NULL, NULL);
+    kn_flight_destroy(flight);
+    free(path);
+}
+
+typedef struct comer {
+    kn_flight *flight;
+    uint8_t key[32];
+    int locked;
+} comer;
+
+static void come_and_go(void *user)
+{
+    comer *c = user;
+    for (int i = 0; i < 200; i++) {
+        kn_flight_wait wait;
+        int looks = 0;
+        kn_flight_seat *seat = lead(c->flight, c->key);
+        c->locked += kn_flight_lock(c->flight, seat, FAR, never, &looks, &wait) == KILN_OK ? 1 : 0;
+        kn_flight_leave(c->flight, seat, KILN_E_COMPILE, NULL, NULL);
+    }
+}
+
+static void E13_locks_that_come_and_go_at_once(void **state)
+{
+    char *path = kt_path(*state, "lock");
+    kn_flight *flight = make(path);
+    comer comers[FOLLOWERS];
+    kn_thread *threads[FOLLOWERS];
+    for (int i = 0; i < FOLLOWERS; i++) {
+        comers[i] = (comer){.flight = flight, .key = {(uint8_t)(10 * (i + 1))}};
+        assert_int_equal(kn_thread_start(come_and_go, &comers[i], &threads[i], NULL), KILN_OK);
+    }
+    for (int i = 0; i < FOLLOWERS; i++) {
+        kn_thread_join(threads[i]);
+        assert_int_equal(comers[i].locked, 200);
+    }
+    kn_flight_destroy(flight);
+    free(path);
+}
+
 static bool fly_without_memory(void *user)
 {
     _Atomic int result = 1;
@@ -286,6 +379,9 @@ int main(void)
         cmocka_unit_test(C5_waiting_costs_nothing),
         cmocka_unit_test(a_leader_may_lead_other_keys_and_its_own_alone),
         IN_FOLDER(the_lock_excludes_and_is_freed),
+        IN_FOLDER(E13_no_thread_stays_after_the_last_lock),
+        IN_FOLDER(E13_a_forked_child_waits_for_no_thread),
+        IN_FOLDER(E13_locks_that_come_and_go_at_once),
         IN_FOLDER(C3_without_locks_the_leader_goes_on),
         IN_FOLDER(flights_survive_failing_allocations),
     };
