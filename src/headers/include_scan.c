@@ -318,42 +318,51 @@ static void read_reserved(scanner *s, const char *start, const char *word)
     }
 }
 
-static void read_identifier(scanner *s)
+static void note_piece(scanner *s, const char *word, size_t length)
 {
-    const char *start = s->p, *end = skip_class(s->p, s->end, CLASS_WORD);
-    const bool is_whole = end == s->end || *end != '\\';
-    if (is_whole && pieces_of(s) != NULL) {
-        kn_pieces_note(pieces_of(s), start, (size_t)(end - start));
+    if (pieces_of(s) != NULL) {
+        kn_pieces_note(pieces_of(s), word, length);
     }
-    if (is_whole && !is_notable(start, (size_t)(end - start)) &&
-        !wraps_probe(start, (size_t)(end - start))) {
-        s->p = end;
-        return;
-    }
-    char word[WORD_SIZE];
-    read_word(s, word);
-    if (!is_whole && pieces_of(s) != NULL) {
-        kn_pieces_note(pieces_of(s), word, strlen(word));
-    }
-    if (wraps_probe(word, strlen(word))) {
-        read_probe(s, start, false);
-        return;
-    }
+}
+
+/* After a word that may be one of those that matter, which begins at `start`. */
+static void read_notable(scanner *s, const char *start, const char *word)
+{
     s->stop->names = s->stop->names || kn_word_names_file(word);
     s->stop->once = s->stop->once || strcmp(word, "once") == 0;
     if (word[0] == '_') {
         read_reserved(s, start, word);
-        return;
-    }
-    if (is_raw_prefix(word) && peek_character(s) == '"') {
+    } else if (is_raw_prefix(word) && peek_character(s) == '"') {
         skip_raw_string(s);
-        return;
-    }
-    if (strcmp(word, "import") == 0) {
+    } else if (strcmp(word, "import") == 0) {
         int c = skip_blanks(s);
         if (c == '<' || c == '"') {
             stop_scan(s, "import of a header unit");
         }
+    }
+}
+
+static void read_identifier(scanner *s)
+{
+    const char *start = s->p, *end = skip_class(s->p, s->end, CLASS_WORD);
+    const size_t length = (size_t)(end - start);
+    const bool is_whole = end == s->end || *end != '\\';
+    if (is_whole) {
+        note_piece(s, start, length);
+        if (!is_notable(start, length) && !wraps_probe(start, length)) {
+            s->p = end;
+            return;
+        }
+    }
+    char word[WORD_SIZE] = "";
+    read_word(s, word);
+    if (!is_whole) {
+        note_piece(s, word, strlen(word));
+    }
+    if (wraps_probe(word, strlen(word))) {
+        read_probe(s, start, false);
+    } else {
+        read_notable(s, start, word);
     }
 }
 

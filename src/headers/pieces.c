@@ -79,6 +79,24 @@ enum {
     MOST_PIECES = 3, /* of a word: __ ## TIME ## __ */
 };
 
+static bool is_asm(const char *word, size_t length)
+{
+    return (length == 3 && memcmp(word, "asm", 3) == 0) ||
+           (length == 5 && memcmp(word, "__asm", 5) == 0) ||
+           (length == 7 && memcmp(word, "__asm__", 7) == 0);
+}
+
+static bool is_written_out(const char *word, size_t length)
+{
+    for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
+        if (length == strlen(kn_reserved_words[i].word) &&
+            memcmp(kn_reserved_words[i].word, word, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void kn_pieces_keep(kn_pieces *pieces, const char *word, size_t length)
 {
     const size_t end = sizeof wrapper - 1;
@@ -86,15 +104,9 @@ void kn_pieces_keep(kn_pieces *pieces, const char *word, size_t length)
         memcmp(word, wrapper + end - length, length) == 0) {
         pieces->ends_wrapper = true;
     }
-    pieces->assembles = pieces->assembles || (length == 3 && memcmp(word, "asm", 3) == 0) ||
-                        (length == 5 && memcmp(word, "__asm", 5) == 0) ||
-                        (length == 7 && memcmp(word, "__asm__", 7) == 0);
-    for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
-        const char *reserved = kn_reserved_words[i].word;
-        const size_t size = strlen(reserved);
-        if (length == size && memcmp(reserved, word, length) == 0) {
-            return; /* one that is written out has been seen already */
-        }
+    pieces->assembles = pieces->assembles || is_asm(word, length);
+    if (is_written_out(word, length)) {
+        return; /* one that is written out has been seen already */
     }
     for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
         const char *reserved = kn_reserved_words[i].word;
@@ -216,6 +228,29 @@ static void note_parts(kn_pieces *pieces, const kn_assembly *assembly, const cha
     pieces->ends_in_dot = pieces->ends_in_dot || ends_with(assembly, ".");
 }
 
+/* Most literals begin no directive, and hold none. */
+static bool is_plain(const char *p, size_t length)
+{
+    return length == 0 || (*p != 'i' && *p != 'I' && memchr(p, '.', length) == NULL &&
+                           memchr(p, '\\', length) == NULL);
+}
+
+/* The next character of a literal, or -1 for none: a splice. */
+static int take_letter(const char **p, const char *end, bool raw)
+{
+    const int c = (unsigned char)*(*p)++;
+    if (c != '\\' || raw) {
+        return c;
+    }
+    return skip_splice(p, end) ? -1 : *p < end ? read_escape(p, end) : c;
+}
+
+/* Whether a directive that matters may end in the letter. */
+static bool may_end_directive(int c)
+{
+    return c == 0 || strchr(" \t\"\\/nopNOP", c) != NULL;
+}
+
 const char *kn_assembly_read(kn_assembly *assembly, kn_pieces *pieces, kn_span literal, bool raw,
                              bool goes_on)
 {
@@ -226,27 +261,20 @@ const char *kn_assembly_read(kn_assembly *assembly, kn_pieces *pieces, kn_span l
     end -= end > p && end[-1] == '"' ? 1 : 0;
     if (!goes_on) {
         memset(assembly, 0, sizeof *assembly);
-        const size_t length = (size_t)(end - p);
-        if (length == 0 || (*p != 'i' && *p != 'I' && memchr(p, '.', length) == NULL &&
-                            memchr(p, '\\', length) == NULL)) {
-            return NULL; /* most literals */
+        if (is_plain(p, (size_t)(end - p))) {
+            return NULL;
         }
     }
     while (p < end && why == NULL) {
-        int c = (unsigned char)*p++;
-        if (c == '\\' && !raw && skip_splice(&p, end)) {
+        const int c = take_letter(&p, end, raw);
+        if (c < 0) {
             continue;
-        }
-        if (c == '\\' && p < end && !raw) {
-            c = read_escape(&p, end);
         }
         push_letter(assembly, c);
         if (first_length < sizeof first) {
             first[first_length++] = assembly->tail[sizeof assembly->tail - 1];
         }
-        why = strchr(" \t\"\\/nop", c) != NULL || c == 'N' || c == 'O' || c == 'P'
-                  ? find_directive(assembly)
-                  : NULL;
+        why = may_end_directive(c) ? find_directive(assembly) : NULL;
     }
     if (pieces != NULL) {
         note_parts(pieces, assembly, first, first_length);

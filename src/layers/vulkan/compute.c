@@ -174,6 +174,18 @@ static bool describe_call(compute_call *call)
     return status == KILN_OK;
 }
 
+/* Without a key: with what is kept for the program, if anything. */
+static VkResult pass_call_on(compute_call *call, bool barren, const char *why, uint64_t start)
+{
+    kn_layer_kept *all = call->device->kept;
+    const VkPipelineCache kept = barren ? VK_NULL_HANDLE : kn_layer_kept_cache(all);
+    ask_for_compute(call, kept);
+    kn_layer_kept_used(all, kept != VK_NULL_HANDLE ? call->count : 0);
+    report_call("bypassed", why, kn_clock_now() - start, 0);
+    kiln_recipe_destroy(call->recipe);
+    return call->result;
+}
+
 VkResult kn_layer_create_compute(kn_layer_device *device, uint32_t count,
                                  const VkComputePipelineCreateInfo *infos,
                                  const VkAllocationCallbacks *allocator, VkPipeline *out)
@@ -182,18 +194,11 @@ VkResult kn_layer_create_compute(kn_layer_device *device, uint32_t count,
     const uint64_t start = kn_clock_now();
     kiln_blob *blob = NULL;
     const bool barren = atomic_load(&device->barren) >= BARREN_AFTER;
-    const bool odd = !kn_fp_is_default();
-    if (barren || odd || !describe_call(&call)) {
-        const VkPipelineCache kept = barren ? VK_NULL_HANDLE : kn_layer_kept_cache(device->kept);
-        ask_for_compute(&call, kept);
-        kn_layer_kept_used(device->kept, kept != VK_NULL_HANDLE ? count : 0);
-        report_call("bypassed",
-                    barren ? no_data
-                    : odd  ? KN_FP_REASON
-                           : "its code is not known",
-                    kn_clock_now() - start, 0);
-        kiln_recipe_destroy(call.recipe);
-        return call.result;
+    if (barren || !kn_fp_is_default()) {
+        return pass_call_on(&call, barren, barren ? no_data : KN_FP_REASON, start);
+    }
+    if (!describe_call(&call)) {
+        return pass_call_on(&call, false, "its code is not known", start);
     }
     const kiln_origin origin = look_up(&call, &blob);
     const uint64_t saved = blob != NULL && !call.made ? kiln_blob_compile_ns(blob) : 0;
