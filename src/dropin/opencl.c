@@ -7,7 +7,6 @@
 #include "backends/opencl/program.h"
 #include "backends/opencl/status.h"
 #include "base/checked.h"
-#include "base/fpstate.h"
 #include "base/log.h"
 #include "dropin/opencl_kept.h"
 #include "dropin/opencl_make.h"
@@ -16,6 +15,7 @@
 #include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
+#include "sys/fpstate.h"
 
 /* What a compile callback works on. */
 typedef struct compile_call {

@@ -7,7 +7,6 @@
 
 #include "backends/opengl/api.h"
 #include "base/checked.h"
-#include "base/fpstate.h"
 #include "base/log.h"
 #include "base/stages.h"
 #include "base/text.h"
@@ -18,6 +17,7 @@
 #include "sys/clock.h"
 #include "sys/dylib.h"
 #include "sys/file.h"
+#include "sys/fpstate.h"
 
 static const char what[] = "an OpenGL program";
 

@@ -8,7 +8,6 @@
 
 #include "backends/opencl/program.h"
 #include "base/diag.h"
-#include "base/fpstate.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/plan.h"
@@ -20,6 +19,7 @@
 #include "sized/sized.h"
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/fpstate.h"
 
 typedef struct ahead {
     const kiln_source *source;

@@ -7,11 +7,11 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
-#include "base/fpstate.h"
 #include "base/stages.h"
 #include "dropin/vulkan_data.h"
 #include "sized/sized.h"
 #include "sys/clock.h"
+#include "sys/fpstate.h"
 
 /* One call: the device described, its functions, the recipe begun. */
 typedef struct request {

@@ -16,6 +16,7 @@
 #include "headers/header_list.h"
 #include "headers/header_list_check.h"
 #include "headers/include_path.h"
+#include "headers/links.h"
 #include "headers/twins.h"
 #include "key/recipe.h"
 #include "store/cache/cache.h"
@@ -441,6 +442,7 @@ kiln_status kn_closure_find(const kn_closure_request *request, kn_closure **out_
         return kn_no_memory(diag, KN_FOLLOWING);
     }
     c->request = *request;
+    c->began_ns = kn_clock_wall_roughly();
     kn_header_list_init(&c->list);
     status = copy_dirs(c) ? find_closure(c, diag) : kn_no_memory(diag, KN_FOLLOWING);
     c->request.first = NULL;
@@ -474,7 +476,9 @@ void kn_closure_destroy(kn_closure *view)
 bool kn_closure_still_true(kn_closure *view)
 {
     closure *c = (closure *)view;
-    bool still = !view->bypass && (!c->has_includes || check_list(c, KN_LOOK_UNTOUCHED) == KILN_OK);
+    const bool still =
+        !view->bypass && (!c->has_includes || (check_list(c, KN_LOOK_UNTOUCHED) == KILN_OK &&
+                                               !kn_links_changed(&c->path, &c->list, c->began_ns)));
     view->save_pays = view->save_pays && still;
     return still;
 }

@@ -13,6 +13,7 @@
 typedef struct closure {
     kn_closure view; /* first */
     kn_closure_request request;
+    int64_t began_ns;         /* by the clock of files */
     const char **system_dirs; /* request.system_dirs: the caller's list may be short-lived */
     kn_include_path path;
     bool has_path;

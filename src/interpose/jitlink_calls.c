@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/fpstate.h"
 #include "base/text.h"
 #include "interpose/jitlink_key.h"
 #include "interpose/jitlink_link.h"
@@ -16,6 +15,7 @@
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
+#include "sys/fpstate.h"
 
 #define INTERNAL_ERROR 6 /* NVJITLINK_ERROR_INTERNAL */
 #define PART_WHOLE 16    /* a part of a completed link that is always there */

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/fpstate.h"
 #include "base/text.h"
 #include "headers/include_scan.h"
 #include "interpose/session.h"
 #include "sys/file.h"
+#include "sys/fpstate.h"
 
 /* --- recipe ----------------------------------------------------------------------------------- */
 

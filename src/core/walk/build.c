@@ -24,7 +24,6 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
-#include "base/fpstate.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
@@ -34,6 +33,7 @@
 #include "sized/sized.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
+#include "sys/fpstate.h"
 
 /* Names the languages that the target does take; what is built into a program is not in a file. */
 static kiln_status refuse_language(kn_driver *driver, const kiln_target *target,

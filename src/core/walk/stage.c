@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/fpstate.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "core/runtime/target.h"
@@ -17,6 +16,7 @@
 #include "store/format/blob.h"
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/fpstate.h"
 
 #define SYSTEM_DIRS_MAX 64
 #define IMPLIED_MAX 16

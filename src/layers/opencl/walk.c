@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
-#include "base/fpstate.h"
 #include "base/log.h"
 #include "dropin/opencl_budget.h"
 #include "dropin/opencl_kept.h"
@@ -19,6 +18,7 @@
 #include "store/cache/cache.h"
 #include "store/format/blob.h"
 #include "sys/clock.h"
+#include "sys/fpstate.h"
 
 static const char what[] = "an OpenCL program";
 

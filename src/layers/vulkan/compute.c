@@ -6,11 +6,11 @@
 
 #include "base/checked.h"
 #include "base/diag.h"
-#include "base/fpstate.h"
 #include "base/stages.h"
 #include "interpose/session.h"
 #include "layers/vulkan/device.h"
 #include "sys/clock.h"
+#include "sys/fpstate.h"
 
 static const char what[] = "a Vulkan pipeline";
 static const char no_data[] = "the driver returns no pipeline data";

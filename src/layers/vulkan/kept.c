@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/fpstate.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/stages.h"
@@ -14,6 +13,7 @@
 #include "interpose/session.h"
 #include "sys/clock.h"
 #include "sys/fork.h"
+#include "sys/fpstate.h"
 #include "sys/thread.h"
 
 #define SECOND UINT64_C(1000000000)

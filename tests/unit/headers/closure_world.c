@@ -16,6 +16,8 @@
 #include <cmocka.h>
 
 #include "support/tmpdir.h"
+#include "sys/clock.h"
+#include "sys/file.h"
 
 void cw_write_text(world *w, const char *name, const char *text)
 {
@@ -43,6 +45,21 @@ void cw_remove_file(world *w, const char *name)
     char *path = kt_path(w->root, name);
     assert_int_equal(unlink(path), 0);
     free(path);
+}
+
+void cw_make_link(const char *target, const char *path)
+{
+    assert_int_equal(symlink(target, path), 0);
+    cw_let_age(path);
+}
+
+void cw_let_age(const char *path)
+{
+    kn_file_facts facts;
+    assert_int_equal(kn_file_stat(path, false, &facts, NULL), KILN_OK);
+    while (kn_clock_wall_roughly() <= facts.ctime_ns) {
+        kn_clock_sleep(1000000);
+    }
 }
 
 int cw_setup(void **state)

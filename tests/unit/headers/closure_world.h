@@ -32,6 +32,11 @@ typedef struct answer {
 void cw_write_text(world *w, const char *name, const char *text);
 void cw_set_mtime(world *w, const char *name, time_t seconds);
 void cw_remove_file(world *w, const char *name);
+/* Makes a link that is older than what comes after: a compile that begins in the same tick of the
+ * clock cannot know whether it changed meanwhile, and is not stored. The second is for one that was
+ * made or moved by other means. */
+void cw_make_link(const char *target, const char *path);
+void cw_let_age(const char *path);
 int cw_setup(void **state);
 int cw_teardown(void **state);
 void cw_set_source(world *w, const char *text);

@@ -200,7 +200,7 @@ static void includes_nested_for_ever_bypass(void **state)
     cw_set_source(w, "#include \"a.h\"\n");
     cw_write_text(w, "src/a.h", "#include \"self/a.h\"\n");
     char *link = kt_path(w->root, "src/self");
-    assert_int_equal(symlink(".", link), 0);
+    cw_make_link(".", link);
     free(link);
     assert_true(cw_find(w).facts.bypass); /* the system gives up first, at 40 links */
 

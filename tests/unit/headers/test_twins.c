@@ -23,7 +23,7 @@ static void make_twin(world *w, twin what)
     char *first = kt_path(w->root, "inc/a/v.h"), *second = kt_path(w->root, "inc/b/v.h");
     (void)unlink(second);
     if (what == LINK) {
-        assert_int_equal(symlink("../a/v.h", second), 0);
+        cw_make_link("../a/v.h", second);
     } else if (what == HARD_LINK) {
         assert_int_equal(link(first, second), 0);
     } else {
@@ -129,18 +129,64 @@ static void K2_other_headers_may_be_touched_and_moved(void **state)
     cw_write_text(w, "inc/c.h", "int other;\n");
     cw_remove_file(w, "inc/b/v.h");
     char *second = kt_path(w->root, "inc/b/v.h");
-    assert_int_equal(symlink("../c.h", second), 0);
+    cw_make_link("../c.h", second);
     free(second);
     assert_true(cw_same(before, cw_find_good(w)));
+}
+
+/* Whether a closure still holds after links were changed as if in the middle of a compile. */
+static bool holds_after(world *w, const char *const *targets, const char *path)
+{
+    kn_closure *closure = NULL;
+    kiln_recipe *recipe = cw_first_recipe(w);
+    w->request.first = recipe;
+    assert_int_equal(kn_closure_find(&w->request, &closure, NULL), KILN_OK);
+    assert_false(closure->bypass);
+    for (; *targets != NULL; targets++) {
+        assert_int_equal(unlink(path), 0);
+        cw_make_link(*targets, path);
+    }
+    const bool holds = kn_closure_still_true(closure);
+    kn_closure_destroy(closure);
+    kiln_recipe_destroy(recipe);
+    return holds;
+}
+
+/* The same file is there before and after, and another one was in between. */
+static void E9_a_link_that_leads_back_is_seen(void **state)
+{
+    static const char *const to_and_fro[] = {"b", "a", NULL}, *const file_to_and_fro[] = {
+                                                                  "b/v.h", "a/v.h", NULL};
+    static const char *const none[] = {NULL};
+    world *w = *state;
+    cw_add_dir(w, "inc");
+    cw_write_text(w, "inc/a/v.h", "int v = 1;\n");
+    cw_write_text(w, "inc/b/v.h", "int v = 2;\n");
+    char *folder = kt_path(w->root, "inc/now"), *file = kt_path(w->root, "inc/now.h");
+    cw_make_link("a", folder);
+    cw_make_link("a/v.h", file);
+    cw_set_source(w, "#include <now/v.h>\n");
+    assert_true(holds_after(w, none, folder));
+    assert_false(holds_after(w, to_and_fro, folder));
+    assert_true(holds_after(w, none, folder));
+    cw_set_source(w, "#include <now.h>\n");
+    assert_true(holds_after(w, none, file));
+    assert_false(holds_after(w, file_to_and_fro, file));
+    /* A place where nothing was is reached by a link, too. */
+    cw_set_source(w, "#if __has_include(<now/w.h>)\n#endif\n");
+    assert_true(holds_after(w, none, folder));
+    assert_false(holds_after(w, to_and_fro, folder));
+    free(folder);
+    free(file);
 }
 
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, cw_setup, cw_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(K2_links_and_copies_have_other_keys),       TEST(K2_a_list_knows_twins),
-        TEST(K2_times_of_copies_matter_to_c_alone),      TEST(K2_other_spellings_of_once),
-        TEST(K2_other_headers_may_be_touched_and_moved),
+        TEST(K2_links_and_copies_have_other_keys),  TEST(K2_a_list_knows_twins),
+        TEST(K2_times_of_copies_matter_to_c_alone), TEST(K2_other_spellings_of_once),
+        TEST(E9_a_link_that_leads_back_is_seen),    TEST(K2_other_headers_may_be_touched_and_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,8 +15,8 @@
 
 #include "kiln/kiln.h"
 
-#include "base/fpstate.h"
 #include "support/skip.h"
+#include "sys/fpstate.h"
 
 static const char text[] = "#version 450\n"
                            "layout(local_size_x = 1) in;\n"

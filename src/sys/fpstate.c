@@ -1,5 +1,5 @@
 /* See fpstate.h. */
-#include "base/fpstate.h"
+#include "sys/fpstate.h"
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  * in this process fold constants in the state that their caller left, and no key has it: kiln's own
  * compiles run in the default state, and what stands in for a compiler passes on calls that are
  * made in another one. */
-#ifndef KILN_BASE_FPSTATE_H
-#define KILN_BASE_FPSTATE_H
+#ifndef KILN_SYS_FPSTATE_H
+#define KILN_SYS_FPSTATE_H
 
 #include <fenv.h>
 #include <stdbool.h>
