@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kiln/unstable/binding.h>
 #include "kiln/sys/backend.h"
+#include "kiln/unstable/binding.h"
 #include "kiln/unstable/remote.h"
 
 #include "base/diag.h"

@@ -311,7 +311,7 @@ static bool add_triton_ptxas(cli_pool *pool, exec_environment *environment, cons
     if (has_name && (strcmp(named, own) == 0 || !is_program(named))) {
         return true;
     }
-    /* Another installation's is no real ptxas; what the user named is kept already. */
+    /* Another installation's is not a real ptxas; what the user named is kept already. */
     return (!has_name || kn_find_is_shim(named) ||
             exec_environment_add(environment, kept, named)) &&
            exec_environment_add(environment, variable, own);
