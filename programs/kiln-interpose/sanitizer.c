@@ -5,6 +5,10 @@
  *
  * This runs before the runtime has found the functions that it stands in front of. So it calls none
  * of the C library that it intercepts, and is compiled without the compiler's own calls of them. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-loop-distribute-patterns")
+#endif
+
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>

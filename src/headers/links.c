@@ -37,7 +37,7 @@ static void look_at_folders(link_search *s, char *name)
     }
 }
 
-static void look_at_place(link_search *s, const kn_place *place, bool is_there)
+static void look_at_links_of(link_search *s, const kn_place *place, bool is_there)
 {
     char *name = NULL;
     if (s->changed || place->base == KN_PLACE_MEMORY || place->base == KN_PLACE_SHIPS) {
@@ -60,10 +60,10 @@ bool kn_links_changed(const kn_include_path *path, const kn_header_list *list, i
     link_search s = {.path = path, .list = list, .since_ns = since_ns};
     kn_map_init(&s.seen);
     for (size_t i = 0; i < list->header_count; i++) {
-        look_at_place(&s, &list->headers[i].place, true);
+        look_at_links_of(&s, &list->headers[i].place, true);
     }
     for (size_t i = 0; i < list->absent_count; i++) {
-        look_at_place(&s, &list->absent[i], false);
+        look_at_links_of(&s, &list->absent[i], false);
     }
     kn_map_deinit(&s.seen);
     return s.changed;

@@ -11,7 +11,7 @@
  * disk. */
 void exec_trouble_find_core(const exec_environment *environment, const kiln_diag *missing,
                             exec_report *report);
-/* The same for a program that has exited, and a cache that is off or only read. From then on nothing
+/* The same for a program that has exited and a cache that is off or only read. From then on nothing
  * is logged on standard error, unless KILN_LOG asks for it. Blocks: disk. */
 void exec_trouble_find(const exec_environment *environment, const kiln_diag *missing,
                        exec_report *report);
