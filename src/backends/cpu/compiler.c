@@ -9,12 +9,15 @@
 #include "base/text.h"
 
 static const kiln_stage stages[] = {
-    {.name = kn_stage_cpu_object, .revision = 3, .output = KILN_LANG_NONE, .takes_source = true},
+    {.name = kn_stage_cpu_object, .revision = 4, .output = KILN_LANG_NONE, .takes_source = true},
 };
 
-/* Variables through which distributions' wrappers change what a compiler does. */
-static const char *const variables[] = {"CCC_OVERRIDE_OPTIONS", "NIX_CFLAGS_COMPILE",
-                                        "NIX_HARDENING_ENABLE", "NIX_LDFLAGS", "GCC_COMPARE_DEBUG"};
+/* Variables through which distributions' wrappers change what a compiler does, and what gcc and GNU
+ * ld read: the last writes its value into the object. */
+static const char *const variables[] = {
+    "CCC_OVERRIDE_OPTIONS", "NIX_CFLAGS_COMPILE", "NIX_HARDENING_ENABLE",        "NIX_LDFLAGS",
+    "GCC_COMPARE_DEBUG",    "GNUTARGET",          "GCC_EXTRA_DIAGNOSTIC_OUTPUT", "LDEMULATION",
+    "LD_RUN_PATH"};
 
 static const kiln_stage *stages_of(void *instance, const kiln_target *target,
                                    kiln_language language, size_t *out_count)

@@ -6,6 +6,7 @@
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/object.h"
 #include "backends/cpu/options.h"
+#include "base/text.h"
 #include "sys/env.h"
 #include "sys/file.h"
 
@@ -66,15 +67,54 @@ static const char *find_dir_reason(const kiln_source *source)
     return reason;
 }
 
+/* Variables by which gcc and its linker find parts of themselves that no key names. */
+static const char *find_variable_reason(void)
+{
+    static const struct {
+        const char *name, *reason;
+    } variables[] = {
+        {"CCC_OVERRIDE_OPTIONS", "CCC_OVERRIDE_OPTIONS may give clang options that name files"},
+        {"GCC_EXEC_PREFIX", "GCC_EXEC_PREFIX may lead gcc to other programs and specs"},
+        {"GCC_ROOT", "GCC_ROOT may lead gcc to other programs and specs"},
+        {"BINUTILS_ROOT", "BINUTILS_ROOT may lead gcc to other programs and specs"},
+        {"LPATH", "LPATH may lead gcc to other specs"},
+    };
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        if (kn_env_get(variables[i].name) != NULL) {
+            return variables[i].reason;
+        }
+    }
+    return NULL;
+}
+
+/* gcc reads a file "specs" wherever it looks for libraries. */
+static const char *find_specs_reason(void)
+{
+    const char *list = kn_env_get("LIBRARY_PATH");
+    const char *reason = NULL;
+    while (list != NULL && *list != '\0' && reason == NULL) {
+        const size_t length = strcspn(list, ":");
+        char *folder = kn_text_copy_n(length > 0 ? list : ".", length > 0 ? length : 1);
+        char *path = folder != NULL ? kn_path_join(folder, "specs") : NULL;
+        kn_file_facts facts;
+        if (path == NULL || kn_file_stat(path, true, &facts, NULL) == KILN_OK) {
+            reason = "a directory of LIBRARY_PATH has a file specs, which gcc reads";
+        }
+        free(path);
+        free(folder);
+        list += length + (list[length] == ':');
+    }
+    return reason;
+}
+
 const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source)
 {
     kn_cpu_option_facts facts;
     (void)instance;
     kn_cpu_options_read(source->options, source->option_count, &facts);
-    if (facts.reason == NULL && kn_env_get("CCC_OVERRIDE_OPTIONS") != NULL) {
-        return "CCC_OVERRIDE_OPTIONS may give clang options that name files";
-    }
-    return facts.reason != NULL ? facts.reason : find_dir_reason(source);
+    const char *reason = facts.reason != NULL ? facts.reason : find_variable_reason();
+    reason = reason != NULL ? reason : find_specs_reason();
+    return reason != NULL ? reason : find_dir_reason(source);
 }
 
 uint32_t kn_cpu_flags_effects(void *instance, const kiln_source *source)

@@ -58,6 +58,16 @@ mkdir lists/other/inc
 echo "#define VALUE 4" >lists/other/inc/value.h
 c inc
 c inc lists/other ../
+# E6: variables that gcc and ld read, and the same compile without them.
+v() {
+    (cd lists && CPATH=inc env "$@" "$KILN" compile -b cpu --json k.c 2>&1 | sed -n -E 's/.*"(origin|reason)": "(.+)".*/\2/p') |
+        sed "s|\$| with $*|"
+}
+mkdir lists/specs_of
+printf '*cc1:\n+ -fno-tree-pre\n\n' >lists/specs_of/specs
+for setting in A=1 LD_RUN_PATH=/odd LD_RUN_PATH=/odd A=1 GNUTARGET=elf64-x86-64 LPATH=/odd LIBRARY_PATH=/odd LIBRARY_PATH=/odd:specs_of; do
+    v "$setting"
+done
 # The width of the error's digits is the processor's business.
 r() { t "$@" | sed -E 's/[0-9.]+e-[0-9]+/E/'; }
 r run m.json -b cpu
