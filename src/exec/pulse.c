@@ -2,6 +2,7 @@
  * locked. */
 #include "exec/pulse.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "sys/clock.h"
@@ -18,6 +19,20 @@ void kn_pulse_deinit(kn_pulse *pulse)
 {
     kn_cond_deinit(&pulse->changed);
     kn_mutex_deinit(&pulse->mutex);
+}
+
+/* In a forked child the thread is the parent's, and so is whoever had the mutex at the fork: often
+ * the thread itself, which has it when it begins. */
+static void leave_parent(kn_pulse *pulse)
+{
+    const uint64_t started = atomic_load(&pulse->process);
+    if (started != 0 && started != kn_process_id()) {
+        kn_mutex_init(&pulse->mutex);
+        kn_cond_init(&pulse->changed);
+        pulse->thread = NULL;
+        pulse->stops = false;
+        atomic_store(&pulse->process, 0);
+    }
 }
 
 static void beat_once(kn_pulse_beat *beat)
@@ -62,6 +77,7 @@ static void end_thread(kn_pulse *pulse)
 
 void kn_pulse_add(kn_pulse *pulse, kn_pulse_beat *beat, kn_lock_file *lock, uint64_t offset)
 {
+    leave_parent(pulse);
     kn_mutex_lock(&pulse->mutex);
     while (pulse->stops) {
         kn_cond_wait(&pulse->changed, &pulse->mutex);
@@ -73,7 +89,7 @@ void kn_pulse_add(kn_pulse *pulse, kn_pulse_beat *beat, kn_lock_file *lock, uint
     }
     pulse->first = beat;
     if (pulse->thread == NULL) {
-        pulse->process = kn_process_id();
+        atomic_store(&pulse->process, kn_process_id());
         if (kn_thread_start(beat_until_idle, pulse, &pulse->thread, NULL) != KILN_OK) {
             pulse->thread = NULL;
         }
@@ -83,6 +99,7 @@ void kn_pulse_add(kn_pulse *pulse, kn_pulse_beat *beat, kn_lock_file *lock, uint
 
 void kn_pulse_remove(kn_pulse *pulse, kn_pulse_beat *beat)
 {
+    leave_parent(pulse);
     kn_mutex_lock(&pulse->mutex);
     if (beat->link != NULL) {
         *beat->link = beat->next;
@@ -93,7 +110,7 @@ void kn_pulse_remove(kn_pulse *pulse, kn_pulse_beat *beat)
         if (beat->taken) {
             kn_lock_drop(beat->lock, beat->offset);
         }
-        if (pulse->first == NULL && pulse->thread != NULL && pulse->process == kn_process_id()) {
+        if (pulse->first == NULL && pulse->thread != NULL) {
             end_thread(pulse);
         }
     }

@@ -29,9 +29,9 @@ typedef struct kn_pulse_beat {
 typedef struct kn_pulse {
     kn_mutex mutex; /* guards what follows, and the beats */
     kn_cond changed;
-    kn_thread *thread; /* NULL: not started */
-    uint64_t process;  /* that started it: after a fork the child has none */
-    bool stops;        /* it is to end, and is waited for */
+    kn_thread *thread;        /* NULL: not started */
+    _Atomic uint64_t process; /* that started it; 0: none did. A forked child has no thread */
+    bool stops;               /* it is to end, and is waited for */
     kn_pulse_beat *first;
 } kn_pulse;
 
