@@ -68,7 +68,7 @@ static void end_thread(kn_pulse *pulse)
     pulse->stops = true;
     kn_cond_broadcast(&pulse->changed);
     kn_mutex_unlock(&pulse->mutex);
-    kn_thread_join(thread);
+    kn_thread_join_gone(thread);
     kn_mutex_lock(&pulse->mutex);
     pulse->thread = NULL;
     pulse->stops = false;

@@ -70,7 +70,7 @@ kiln_status kn_header_list_read(kn_include_path *path, const kn_header_list *lis
     }
     for (size_t i = 0; i < used; i++) {
         if (readers[i].thread != NULL) {
-            kn_thread_join(readers[i].thread);
+            kn_thread_join_gone(readers[i].thread);
         }
         path->read += readers[i].path.read;
         status =

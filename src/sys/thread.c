@@ -150,6 +150,14 @@ void kn_thread_join(kn_thread *thread)
 {
     if (thread != NULL) {
         must_succeed(pthread_join(thread->thread, NULL));
+        free(thread);
+    }
+}
+
+void kn_thread_join_gone(kn_thread *thread)
+{
+    if (thread != NULL) {
+        must_succeed(pthread_join(thread->thread, NULL));
         wait_until_gone(thread->id);
         free(thread);
     }

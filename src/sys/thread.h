@@ -66,8 +66,10 @@ void kn_cond_broadcast(kn_cond *cond);
 /* Starts a thread with all signals blocked; it must be joined. */
 kiln_status kn_thread_start(void (*run)(void *user), void *user, kn_thread **out_thread,
                             kiln_diag *diag);
-/* Until the system counts it no more among the threads of the process. */
 void kn_thread_join(kn_thread *thread);
+/* The same, and waits until the system no longer counts it among the threads of the process: for a
+ * thread of which the program may not know. */
+void kn_thread_join_gone(kn_thread *thread);
 
 /* Processors this process may run on, at least 1 (affinity and cgroup quota respected). */
 uint32_t kn_thread_processors(void);

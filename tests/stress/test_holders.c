@@ -198,6 +198,12 @@ static void C4_a_dead_holders_child_holds_nothing(void **state)
 
 static void C4_a_dead_holders_child_gets_the_key_itself(void **state)
 {
+#ifdef __SANITIZE_THREAD__
+    /* The child's thread gets the pthread_t of one that the parent had. The sanitizer still has that
+     * as running, reports "dup thread with used id", and waits for it in pthread_join. */
+    (void)state;
+    skip();
+#endif
     crowd *c = crowd_create(*state);
     assert_int_equal(leave_a_child_behind(c, fork_plainly, true), 0);
     crowd_destroy(c);

@@ -134,3 +134,8 @@ void kn_thread_join(kn_thread *thread)
         free(thread);
     }
 }
+
+void kn_thread_join_gone(kn_thread *thread)
+{
+    kn_thread_join(thread);
+}
