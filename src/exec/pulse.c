@@ -21,8 +21,8 @@ void kn_pulse_deinit(kn_pulse *pulse)
     kn_mutex_deinit(&pulse->mutex);
 }
 
-/* In a forked child the thread is the parent's, and so is whoever had the mutex at the fork: often
- * the thread itself, which has it when it begins. */
+/* A forked child has no such thread, and perhaps a mutex that stays locked: the thread holds it
+ * when it begins, or another thread did at the fork. */
 static void leave_parent(kn_pulse *pulse)
 {
     const uint64_t started = atomic_load(&pulse->process);

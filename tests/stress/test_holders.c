@@ -199,8 +199,8 @@ static void C4_a_dead_holders_child_holds_nothing(void **state)
 static void C4_a_dead_holders_child_gets_the_key_itself(void **state)
 {
 #ifdef __SANITIZE_THREAD__
-    /* The child's thread gets the pthread_t of one that the parent had. The sanitizer still has that
-     * as running, reports "dup thread with used id", and waits for it in pthread_join. */
+    /* The child's thread gets the pthread_t of one that the parent had. To the sanitizer that one
+     * still runs: it reports "dup thread with used id", and waits for it in pthread_join. */
     (void)state;
     skip();
 #endif
