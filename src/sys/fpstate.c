@@ -35,6 +35,18 @@ static bool is_control_default(void)
 static void set_control_default(void)
 {
 }
+#elif defined(__s390x__) && defined(__linux__)
+#define TRAP_BITS 0xf8000000u /* z/Architecture, "Floating-Point-Control Register": IEEE masks */
+
+static bool is_control_default(void)
+{
+    fenv_t now;
+    return fegetenv(&now) == 0 && (now.__fpc & TRAP_BITS) == 0;
+}
+
+static void set_control_default(void)
+{
+}
 #else
 static bool is_control_default(void)
 {
