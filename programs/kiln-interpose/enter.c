@@ -52,7 +52,7 @@ static bool wants_warnings(void)
     return false;
 }
 
-/* A line of the report (docs/formats.md, "Report of kiln exec"). */
+/* A line of the report (docs/reference/formats.md, "Report of kiln exec"). */
 static void report_lack(const char *path, const char *reason)
 {
     char line[4096];
