@@ -23,17 +23,16 @@ typedef bool kiln_interrupted_fn(void *user);
  * process or host, and before it compiles. Another waiter for the same key then compiles.
  * Threads: any; equal keys share one compile.
  * Blocks: disk, another's compile, `compile`, as kiln_cache_get_or_compile.
- * Owns: *out_blob is yours, kiln_blob_release(). `out_origin` may be NULL; `user` is passed to both
- * callbacks. Fails: KILN_E_CANCELLED when interrupted, and what kiln_cache_get_or_compile fails
- * with. */
+ * Owns: *out_blob is yours, kiln_blob_release(). `out_origin` may be NULL; `user` is for both.
+ * Fails: KILN_E_CANCELLED when interrupted, and what kiln_cache_get_or_compile fails with. */
 KILN_API KILN_MUST_CHECK kiln_status kiln_cache_get_or_compile_interruptible(
     kiln_cache *cache, const kiln_recipe *recipe, kiln_compile_fn *compile,
     kiln_interrupted_fn *interrupted, void *user, kiln_blob **out_blob, kiln_origin *out_origin,
     kiln_diag *diag);
 
 /* Waits for uploads to remotes and writes the counters, as kiln_cache_destroy does. For a process
- * that exits while something still uses the cache. Threads: any.   Blocks: disk, network (a
- * remote's `flush`).   Owns: nothing.   Fails: never. */
+ * that exits while something still uses the cache.
+ * Threads: any.   Blocks: disk, network (a remote's `flush`).   Owns: nothing.   Fails: never. */
 KILN_API void kiln_cache_flush(kiln_cache *cache);
 
 KILN_END_DECLS
