@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""report_page.py KILN [DIRECTORY]: the pages of `kiln report` in headless Chromium, at two widths, light and dark: their
+"""report_page.py KILN [DIRECTORY]: the pages of `kiln report` in headless Chromium, at two widths: their
 script runs without errors, they load nothing, run nothing that an entry's name holds, are no wider than the window,
-sort and filter their tables, and show all sections, also with no entry and with 10,000. With DIRECTORY, the screenshots
-stay there."""
+sort and filter their tables, and show all sections, also with no entry and with 10,000. With DIRECTORY,
+screenshots are left there, light and dark."""
 import html
 import json
 import os
@@ -117,7 +117,6 @@ def main():
     name = browser()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        keep = Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else folder
         make_pages(kiln, folder)
 
         def dump(path, width=1280):
@@ -143,13 +142,12 @@ def main():
         assert "Show all 10,000 rows" in dump(folder / "large.html")
         recorded = dump(folder / "recording.html")
         assert len(re.findall(">in this cache</td>", recorded)) == 6, recorded
-        for kind in (*HEADINGS, "empty", "large"):
+        for kind in (*HEADINGS, "empty", "large") if len(sys.argv) > 2 else ():
             for width in (1280, 400):
                 for scheme in (0, 1): # dark, light
-                    picture = keep / f"{kind}-{width}-{('dark', 'light')[scheme]}.png"
+                    picture = Path(sys.argv[2]).resolve() / f"{kind}-{width}-{('dark', 'light')[scheme]}.png"
                     chromium(name, folder / "home", f"--window-size={width},2400", f"--screenshot={picture}",
                              f"--blink-settings=preferredColorScheme={scheme}", f"file://{folder}/{kind}.html")
-                    assert picture.stat().st_size > 20000, picture
     print("5 pages")
 
 

@@ -375,7 +375,7 @@ function showFleet(report) {
   const name = cache => caches.filter(other => other.file === cache.file).length > 1 && cache.labels ? `${cache.file} {${cache.labels}}` : cache.file;
   const sum = {};
   for (const cache of caches) for (const [key, value] of Object.entries(last(cache).counters)) sum[key] = (sum[key] ?? 0) + value;
-  paragraph(`Totals of ${plural(caches.length, "cache")}, each since it was created, from their metrics.`);
+  paragraph(`Totals of ${plural(caches.length, "cache")} since creation, from metrics.`);
   counterCards(sum, caches.reduce((n, cache) => n + last(cache).entries, 0), caches.reduce((n, cache) => n + last(cache).bytes, 0));
   showRates(caches, name);
   section("Machines", "One row for each cache. A low hit rate next to high ones often means another driver, or a cache that starts empty.");
