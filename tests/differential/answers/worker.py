@@ -9,7 +9,7 @@ import json
 import os
 import sys
 
-OUTPUTS = {"nvrtc": ("PTX", "CUBIN", "LTOIR", "OptiXIR"), "hiprtc": ("Code", "Bitcode")}
+OUTPUTS = {"nvrtc": ("PTX", "CUBIN", "LTOIR", "OptiXIR"), "hiprtc": ("Code",)}
 CODES = {"nearest": 0, "downward": 0x400, "upward": 0x800, "zero": 0xC00}
 LIBM = ctypes.CDLL(ctypes.util.find_library("m"))
 
