@@ -18,6 +18,7 @@ wheel 30 package wheel
 arm64 60 test arm64
 s390x 60 test s390x
 musl 40 test musl
+differential 60 differential --seconds ${KILN_DIFFERENTIAL_SECONDS:-300}
 repro 60 package repro
 loaded 240 loaded 3
 END

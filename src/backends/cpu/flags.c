@@ -67,7 +67,8 @@ static const char *find_dir_reason(const kiln_source *source)
     return reason;
 }
 
-/* Variables by which gcc and its linker find parts of themselves that no key names. */
+/* Variables by which gcc and its linker find parts of themselves that no key names, or write files
+ * that a hit would not write. */
 static const char *find_variable_reason(void)
 {
     static const struct {
@@ -78,6 +79,8 @@ static const char *find_variable_reason(void)
         {"GCC_ROOT", "GCC_ROOT may lead gcc to other programs and specs"},
         {"BINUTILS_ROOT", "BINUTILS_ROOT may lead gcc to other programs and specs"},
         {"LPATH", "LPATH may lead gcc to other specs"},
+        {"DEPENDENCIES_OUTPUT", "DEPENDENCIES_OUTPUT has the compiler write a file"},
+        {"SUNPRO_DEPENDENCIES", "SUNPRO_DEPENDENCIES has the compiler write a file"},
     };
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         if (kn_env_get(variables[i].name) != NULL) {
