@@ -62,6 +62,9 @@ typedef struct kn_assembly {
 const char *kn_assembly_read(kn_assembly *assembly, kn_pieces *pieces, kn_span literal, bool raw,
                              bool goes_on);
 
+/* What two rows of texts hold together. */
+void kn_pieces_merge(kn_pieces *to, const kn_pieces *from);
+
 /* When all texts have been seen: NULL, or why what is compiled may depend on more than texts; and
  * whether code may get at the name of a file. */
 const char *kn_pieces_stop(const kn_pieces *pieces);
