@@ -89,7 +89,7 @@ static bool is_asm(const char *word, size_t length)
 static bool is_written_out(const char *word, size_t length)
 {
     for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
-        if (length == strlen(kn_reserved_words[i].word) &&
+        if (length == kn_reserved_words[i].length &&
             memcmp(kn_reserved_words[i].word, word, length) == 0) {
             return true;
         }
@@ -110,9 +110,9 @@ void kn_pieces_keep(kn_pieces *pieces, const char *word, size_t length)
     }
     for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
         const char *reserved = kn_reserved_words[i].word;
-        const size_t size = strlen(reserved);
+        const size_t size = kn_reserved_words[i].length;
         for (size_t at = 0; at + length <= size; at++) {
-            if (memcmp(reserved + at, word, length) == 0) {
+            if (reserved[at] == word[0] && memcmp(reserved + at, word, length) == 0) {
                 pieces->found[i][at] |= 1u << length;
             }
         }
@@ -132,6 +132,22 @@ void kn_pieces_note_text(kn_pieces *pieces, kn_span text)
             p++;
         }
     }
+}
+
+void kn_pieces_merge(kn_pieces *to, const kn_pieces *from)
+{
+    for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
+        for (size_t at = 0; at < KN_RESERVED_LENGTH; at++) {
+            to->found[i][at] |= from->found[i][at];
+        }
+    }
+    to->joined = to->joined || from->joined;
+    to->wraps = to->wraps || from->wraps;
+    to->ends_wrapper = to->ends_wrapper || from->ends_wrapper;
+    to->assembles = to->assembles || from->assembles;
+    to->opens = to->opens || from->opens;
+    to->ends_in_dot = to->ends_in_dot || from->ends_in_dot;
+    to->begins_name = to->begins_name || from->begins_name;
 }
 
 /* --- assembler text --------------------------------------------------------------------------- */
@@ -294,7 +310,7 @@ static bool is_solid(const char *piece, size_t length)
 static bool can_make_rest(const kn_pieces *pieces, size_t row, size_t at, size_t most, bool solid)
 {
     const char *word = kn_reserved_words[row].word;
-    const size_t left = strlen(word) - at;
+    const size_t left = kn_reserved_words[row].length - at;
     if (left == 0 || most == 0) {
         return left == 0 && solid;
     }

@@ -64,6 +64,9 @@ typedef struct kn_assembly {
 const char *kn_assembly_read(kn_assembly *assembly, kn_pieces *pieces, kn_span literal, bool raw,
                              bool goes_on);
 
+/* Adds the pieces of other texts. */
+void kn_pieces_merge(kn_pieces *to, const kn_pieces *from);
+
 /* Call these after the last text. NULL, or why the output may depend on more than the texts; and
  * whether the code can see the name of a file. */
 const char *kn_pieces_stop(const kn_pieces *pieces);
