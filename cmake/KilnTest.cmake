@@ -74,6 +74,6 @@ function(kiln_test name label)
             TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp:print_suppressions=0:die_after_fork=0${leaks})
     endif()
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77
+    set_tests_properties(${name} PROPERTIES LABELS "${label}" SKIP_RETURN_CODE 77
         TIMEOUT ${TEST_TIMEOUT} ENVIRONMENT "${TEST_ENVIRONMENT}")
 endfunction()
