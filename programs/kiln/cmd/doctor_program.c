@@ -295,6 +295,18 @@ static void examine_core(cli_pool *pool, exec_report *report)
 #endif
 }
 
+void doctor_program_judge(doctor_problems *problems)
+{
+    exec_report report;
+    examine_core(problems->pool, &report);
+    for (size_t i = 0; i < report.trouble_count; i++) {
+        const exec_trouble *trouble = &report.troubles[i];
+        doctor_problem_add(problems,
+                           strcmp(trouble->what, "core") == 0 ? EXIT_UNAVAILABLE : EXIT_FINE,
+                           "programs under kiln exec", trouble->reason, exec_trouble_fix(trouble));
+    }
+}
+
 void doctor_program_print_troubles(cli_pool *pool)
 {
     exec_report report;
