@@ -15,6 +15,7 @@
 #include "kiln/unstable/probe.h"
 #include "kiln/unstable/recording.h"
 #include "kiln/unstable/remote.h"
+#include "kiln/unstable/settings.h"
 #include "kiln/unstable/tune.h"
 #include "kiln/unstable/unreachable.h"
 #include "kiln/unstable/warm.h"

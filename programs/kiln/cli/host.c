@@ -159,6 +159,19 @@ const char *host_variable(cli_pool *pool, const char *name)
     return getenv(name);
 }
 
+bool host_set_variable(const char *name, const char *value)
+{
+    return (value != NULL ? setenv(name, value, 1) : unsetenv(name)) == 0;
+}
+
+void host_each_variable(void (*visit)(void *user, const char *variable), void *user)
+{
+    extern char **environ;
+    for (char **at = environ; at != NULL && *at != NULL; at++) {
+        visit(user, *at);
+    }
+}
+
 FILE *host_text_open(char **text, size_t *size)
 {
     return open_memstream(text, size);

@@ -57,6 +57,10 @@ uint64_t host_memory(void);
 
 /* An environment variable as UTF-8; NULL: unset, or no memory. */
 const char *host_variable(cli_pool *pool, const char *name);
+/* Sets one, or removes it (`value` NULL); false: it could not. While there is one thread. */
+bool host_set_variable(const char *name, const char *value);
+/* Every "NAME=value"; the text lives for the call. */
+void host_each_variable(void (*visit)(void *user, const char *variable), void *user);
 
 /* A file to print to, for text that is wanted in one piece. NULL: out of memory or of disk. When
  * all is printed, finish() gives *text, malloc'ed; false: something could not be kept. The file is

@@ -28,3 +28,4 @@ t compile k.cl -b opencl -I include -o k.bin --json | sed 's/"target".*/"target"
 [ -s k.bin ] && echo binary
 # PoCL has no device where it cannot write.
 POCL_CACHE_DIR=/proc/nowhere "$KILN" doctor -b opencl 2>/dev/null | sed -n '/PoCL write/p'
+POCL_CACHE_DIR=/proc/nowhere "$KILN" doctor -b opencl 2>/dev/null | sed -n '/^verdict/p'
