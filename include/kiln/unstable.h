@@ -7,6 +7,7 @@
 
 #include "kiln/unstable/admin.h"
 #include "kiln/unstable/binding.h"
+#include "kiln/unstable/claim.h"
 #include "kiln/unstable/compile.h"
 #include "kiln/unstable/executor.h"
 #include "kiln/unstable/explain.h"
