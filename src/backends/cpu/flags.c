@@ -90,6 +90,33 @@ static const char *find_variable_reason(void)
     return NULL;
 }
 
+/* A directory that depends on the current one: what is there now need not be there later. */
+static const char *find_relative_reason(void)
+{
+    const char *list = kn_env_get("COMPILER_PATH");
+    for (; list != NULL && *list != '\0'; list += strcspn(list, KN_PATH_LIST_SEPARATOR) + 1) {
+        const size_t length = strcspn(list, KN_PATH_LIST_SEPARATOR);
+        char *folder = kn_text_copy_n(list, length);
+        const bool absolute = folder != NULL && kn_path_is_absolute(folder);
+        free(folder);
+        if (!absolute) {
+            return "COMPILER_PATH has a directory that is not absolute";
+        }
+        if (list[length] == '\0') {
+            break;
+        }
+    }
+    return NULL;
+}
+
+static const char *find_wrapper_reason(cpu_instance *cpu)
+{
+    const cpu_toolchain *toolchain = NULL;
+    return kn_cpu_toolchain_get(&cpu->tools, &toolchain, NULL) == KILN_OK && toolchain->indirect
+               ? "the C compiler is a script or starts another one (set KILN_CC to that one)"
+               : NULL;
+}
+
 /* gcc reads a file "specs" wherever it looks for libraries. */
 static const char *find_specs_reason(void)
 {
@@ -113,10 +140,11 @@ static const char *find_specs_reason(void)
 const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source)
 {
     kn_cpu_option_facts facts;
-    (void)instance;
     kn_cpu_options_read(source->options, source->option_count, &facts);
     const char *reason = facts.reason != NULL ? facts.reason : find_variable_reason();
     reason = reason != NULL ? reason : find_specs_reason();
+    reason = reason != NULL ? reason : find_relative_reason();
+    reason = reason != NULL ? reason : find_wrapper_reason((cpu_instance *)instance);
     return reason != NULL ? reason : find_dir_reason(source);
 }
 

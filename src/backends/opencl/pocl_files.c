@@ -1,9 +1,9 @@
 /* PoCL's own files. Its compiler reads headers of PoCL's (include/_kernel.h, ...) in front of each
  * program and links it with a library of built-in functions (kernel-TRIPLE-VARIANT.bc). Neither is
- * part of a library that the process has mapped, so no build id tells of them.
+ * part of a library that the process has mapped, so that no build id covers them.
  *
  * What they hold is read once and remembered by what the system says of them: later keys cost a
- * stat for each file. Must not know what a key is. */
+ * stat for each file. This file must not know what a key is. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +121,7 @@ static bool describe_files(const pocl_files *files, kn_strbuf *text)
     return kn_strbuf_ok(text);
 }
 
-static bool add_file(XXH3_state_t *state, const pocl_files *files, const char *name)
+static bool digest_file(XXH3_state_t *state, const pocl_files *files, const char *name)
 {
     void *data = NULL;
     size_t size = 0;
@@ -145,7 +145,7 @@ static bool read_files(const pocl_files *files, char digest[KN_POCL_DIGEST])
     XXH3_state_t *state = XXH3_createState();
     bool ok = state != NULL && XXH3_128bits_reset(state) == XXH_OK;
     for (size_t i = 0; ok && i < files->count; i++) {
-        ok = is_never_linked(files, files->names[i]) || add_file(state, files, files->names[i]);
+        ok = is_never_linked(files, files->names[i]) || digest_file(state, files, files->names[i]);
     }
     if (ok) {
         XXH128_canonical_t bytes;
@@ -221,7 +221,7 @@ static char *ask_library(const char *library)
     return path;
 }
 
-/* Beside the library, as PoCL is installed: PREFIX/lib/libpocl.so or PREFIX/lib/ARCH/libpocl.so. */
+/* Where PoCL is installed: PREFIX/lib/libpocl.so or PREFIX/lib/ARCH/libpocl.so. */
 static char *look_beside(const char *library)
 {
     static const char *const places[] = {"../share/pocl", "../../share/pocl"};
