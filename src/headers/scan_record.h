@@ -23,7 +23,7 @@ typedef struct kn_scan_reports {
     void *user;
 } kn_scan_reports;
 
-/* Scans a text. *out_record is NULL, with any status, where the scan was ended by a report or
+/* Scans a text. *out_record is NULL, with any status, where a report failed, the scan
  * stopped, or memory is short. */
 kiln_status kn_scan_record_make(kn_span text, bool raw_strings, const kn_scan_reports *reports,
                                 kn_scan_stop *out_stop, kn_scan_record **out_record);
