@@ -512,6 +512,7 @@ void kn_closure_destroy(kn_closure *view)
 bool kn_closure_still_true(kn_closure *view)
 {
     closure *c = (closure *)view;
+    c->path.links_since = c->began_ns;
     const bool still =
         !view->bypass && (!c->has_includes || (check_list(c, KN_LOOK_UNTOUCHED) == KILN_OK &&
                                                !kn_links_changed(&c->path, &c->list, c->began_ns)));
