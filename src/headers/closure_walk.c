@@ -42,8 +42,9 @@ typedef struct walk {
     kn_strbuf edges;
     kn_strbuf key, normal_key, scratch;
     size_t bytes;
-    kn_pieces pieces;
-    kn_scan_macros macros; /* what is done with definitions */
+    kn_pieces own;         /* of the source */
+    kn_scan_macros macros; /* what is done with the definitions of headers */
+    kn_walk_facts *facts;
     kn_computed computed;
     kn_computed_include *at; /* being followed */
     const node *from;        /* whose text is being scanned; NULL: the source */
@@ -422,7 +423,9 @@ static kiln_status follow_computed(walk *w, bool *out_any)
 static kiln_status settle_walk(walk *w)
 {
     char why[200];
-    const char *pieces = kn_closure_settle_pieces(w->source, &w->pieces, &w->list->names_seen);
+    kn_pieces all = w->facts->pieces;
+    kn_pieces_merge(&all, &w->own);
+    const char *pieces = kn_closure_settle_pieces(w->source, &all, &w->list->names_seen);
     if (pieces != NULL) {
         w->from = NULL;
         return refuse_walk(w, ": %s", pieces);
@@ -442,6 +445,7 @@ static kiln_status take_scan(walk *w, kiln_status status, const kn_scan_stop *st
     w->list->imports_seen = w->list->imports_seen || stop->imports;
     if (w->from != NULL) {
         w->list->headers[w->from->ordinal - 1].is_once = stop->once;
+        w->facts->names = w->facts->names || stop->names;
     }
     return status == KILN_OK && stop->why != NULL
                ? refuse_walk(w, ":%zu: %s", stop->line, stop->why)
@@ -452,15 +456,11 @@ static kiln_status scan_own_text(walk *w)
 {
     kn_scan_stop stop;
     const kn_span text = kn_span_of(w->source->text, w->source->length);
+    kn_scan_macros macros = w->macros;
+    macros.pieces = &w->own;
     const kiln_status status = kn_include_scan_macros(text, kn_closure_raw_strings(w->source),
-                                                      visit_include, &w->macros, w, &stop);
+                                                      visit_include, &macros, w, &stop);
     return take_scan(w, status, &stop);
-}
-
-static bool take_bytes(walk *w, size_t length)
-{
-    w->bytes += length;
-    return w->bytes <= KN_CLOSURE_MAX_BYTES;
 }
 
 static kiln_status read_header(walk *w, kn_header_list_header *row)
@@ -479,13 +479,10 @@ static kiln_status read_header(walk *w, kn_header_list_header *row)
     }
     row->stamp = file.stamp;
     memcpy(row->digest, file.digest, 32);
-    if (take_bytes(w, file.text.length)) {
-        status = kn_scan_record_make(file.text, kn_closure_raw_strings(w->source), &reports, &stop,
-                                     &record);
-        status = take_scan(w, status, &stop);
-    } else {
-        status = refuse_walk(w, ": too many bytes of headers");
-    }
+    w->bytes += file.text.length;
+    status =
+        kn_scan_record_make(file.text, kn_closure_raw_strings(w->source), &reports, &stop, &record);
+    status = take_scan(w, status, &stop);
     kn_header_memo_put_scan(w->path->request->memo, &file.stamp, file.read_ns, file.digest, record);
     kn_include_file_deinit(&file);
     return status;
@@ -509,9 +506,7 @@ static kiln_status expand_node(walk *w, const node *at)
                                   kn_closure_raw_strings(w->source), row->digest, &record)) {
         return read_header(w, row);
     }
-    if (!take_bytes(w, kn_scan_record_text_length(record))) {
-        return refuse_walk(w, ": too many bytes of headers");
-    }
+    w->bytes += kn_scan_record_text_length(record);
     const kiln_status status = kn_scan_record_replay(record, &reports, &stop);
     return take_scan(w, status, &stop);
 }
@@ -525,6 +520,9 @@ static kiln_status expand_all(walk *w)
     while (more && status == KILN_OK) {
         for (; done < w->node_count && status == KILN_OK; done++) {
             status = expand_node(w, w->nodes[done]);
+            if (status == KILN_OK && w->bytes > KN_CLOSURE_MAX_BYTES) {
+                status = refuse_walk(w, ": too many bytes of headers");
+            }
         }
         more = false;
         if (status == KILN_OK) {
@@ -545,12 +543,17 @@ static kiln_status visit_implied(walk *w)
     return status;
 }
 
-kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, char *reason,
-                            size_t reason_size)
+kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, kn_walk_facts *facts,
+                            char *reason, size_t reason_size)
 {
     const kiln_source *source = path->request->source;
-    walk w = {
-        .path = path, .source = source, .list = list, .reason = reason, .reason_size = reason_size};
+    walk w = {.path = path,
+              .source = source,
+              .list = list,
+              .facts = facts,
+              .reason = reason,
+              .reason_size = reason_size};
+    *facts = (kn_walk_facts){.names = false};
     kn_map_init(&w.places);
     kn_map_init(&w.normal);
     kn_strbuf_init(&w.edges, EDGES_BOUND);
@@ -561,7 +564,7 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, char *r
     w.macros = (kn_scan_macros){.define = note_definition,
                                 .undefine = note_undefinition,
                                 .computed = walk_computed,
-                                .pieces = &w.pieces};
+                                .pieces = &facts->pieces};
     kiln_status status = kn_macros_give(&w.computed.macros, source);
     if (status == KILN_OK) {
         status = scan_own_text(&w);
@@ -581,6 +584,7 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, char *r
         !kn_digest_bytes(&path->digest, kn_strbuf_text(&w.edges), w.edges.length, list->graph)) {
         status = KILN_E_NOMEM;
     }
+    facts->computed = w.computed.first != NULL;
     for (size_t i = 0; i < w.node_count; i++) {
         free(w.nodes[i]);
     }

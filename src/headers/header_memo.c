@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/map.h"
+#include "headers/walk_memo.h"
 #include "sys/thread.h"
 
 #define FILE_KEY_SIZE 16 /* device and inode */
@@ -20,6 +21,7 @@ typedef struct memo_row {
 struct kn_header_memo {
     kn_mutex lock;
     kn_map rows;
+    kn_walk_memo *walks;      /* NULL when memory was short */
     kn_scan_record **records; /* all, those that no row has any more too: they may be in use */
     size_t record_count, record_capacity, record_bytes;
 };
@@ -30,6 +32,7 @@ kn_header_memo *kn_header_memo_create(void)
     if (memo != NULL) {
         kn_mutex_init(&memo->lock);
         kn_map_init(&memo->rows);
+        memo->walks = kn_walk_memo_create();
     }
     return memo;
 }
@@ -49,8 +52,14 @@ void kn_header_memo_destroy(kn_header_memo *memo)
         kn_scan_record_destroy(memo->records[i]);
     }
     free((void *)memo->records);
+    kn_walk_memo_destroy(memo->walks);
     kn_mutex_deinit(&memo->lock);
     free(memo);
+}
+
+kn_walk_memo *kn_header_memo_walks(kn_header_memo *memo)
+{
+    return memo != NULL ? memo->walks : NULL;
 }
 
 static void name_file(const kn_stamp *stamp, unsigned char key[FILE_KEY_SIZE])

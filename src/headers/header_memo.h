@@ -13,6 +13,7 @@
 #include "headers/scan_record.h"
 
 typedef struct kn_header_memo kn_header_memo;
+struct kn_walk_memo;
 
 #define KN_HEADER_MEMO_MAX 65536u                   /* files; later ones are read each time */
 #define KN_HEADER_MEMO_MAX_BYTES ((size_t)64 << 20) /* of what scans reported */
@@ -20,6 +21,9 @@ typedef struct kn_header_memo kn_header_memo;
 /* NULL when out of memory. */
 kn_header_memo *kn_header_memo_create(void);
 void kn_header_memo_destroy(kn_header_memo *memo); /* NULL is allowed */
+
+/* The walks of the same process (walk_memo.h); NULL: none are kept. */
+struct kn_walk_memo *kn_header_memo_walks(kn_header_memo *memo);
 
 /* All from any thread, also in a child of fork(2): nobody waits in them, and what another thread
  * is busy with is not found, and not kept. NULL is a memo that holds nothing. */

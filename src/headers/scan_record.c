@@ -88,7 +88,7 @@ static kiln_status record_computed(void *user, kn_span text, size_t line, bool n
     return r->to->macros->computed(r->to->user, text, line, next, probe);
 }
 
-static kn_scan_record *keep_record(const kn_strbuf *events)
+static kn_scan_record *copy_events(const kn_strbuf *events)
 {
     kn_scan_record *record = NULL;
     if (kn_strbuf_ok(events)) {
@@ -117,7 +117,7 @@ kiln_status kn_scan_record_make(kn_span text, bool raw_strings, const kn_scan_re
         kn_pieces_merge(reports->macros->pieces, &pieces);
     }
     const bool whole = status == KILN_OK && out_stop->why == NULL;
-    *out_record = whole ? keep_record(&r.events) : NULL;
+    *out_record = whole ? copy_events(&r.events) : NULL;
     if (*out_record != NULL) {
         (*out_record)->pieces = pieces;
         (*out_record)->stop = *out_stop;

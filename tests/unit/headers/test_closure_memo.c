@@ -96,9 +96,11 @@ static void K1_an_edit_between_two_sources_is_seen(void **state)
     cw_set_mtime(w, "inc2/chosen.h", LONG_AGO); /* ctime tells */
     const answer after = cw_find_good(w);
     assert_int_equal(after.facts.files_read, 1);
+    assert_false(after.facts.from_walk);
     assert_false(cw_same(before, after));
     cw_write_text(w, "inc/gone.h", "");
     const answer appeared = cw_find_good(w);
+    assert_false(appeared.facts.from_walk);
     assert_false(cw_same(after, appeared));
     cw_remove_file(w, "inc/gone.h");
     assert_true(cw_same(cw_find_good(w), after));
@@ -117,6 +119,68 @@ static void languages_that_read_differently_share_nothing(void **state)
     w->source.language = KILN_LANG_CUDA;
     const answer cuda = cw_find_good(w);
     assert_int_equal(c.facts.files_read, cuda.facts.files_read);
+    kn_header_memo_destroy(w->request.memo);
+}
+
+/* A shape is the includes in their order; definitions count where an include is computed. What is
+ * shared must give the key that the source has alone. */
+static void sources_of_one_shape_share_a_walk(void **state)
+{
+    static const struct {
+        const char *text;
+        bool shared;
+    } rows[] = {
+        {"#include <a.h>\nint x;\n", false},
+        {"#include <a.h>\nint y;\n", true},
+        {"#include <a.h>\nconst char *name = __FILE__;\n", true},
+        {"#include <a.h>\nint __FI ## LE__;\n", true},
+        {"#include <a.h>\nint __TI ## ME__;\n", false},      /* a bypass */
+        {"#define WHICH <twin.h>\n#include <a.h>\n", false}, /* a.h leads to a computed include */
+        {"#define WHICH <twin.h>\n#include <a.h>\nint z;\n", true},
+        {"#include \"a.h\"\n", false},
+        {"#include <a.h>\n#if __has_include(<twin.h>)\n#endif\n", false},
+        {"#include <twin.h>\n", false},
+        {"#define WHICH <b.h>\n#include <twin.h>\n", true}, /* twin.h has none */
+        {"#import <twin.h>\n", false},
+        {"#include <twin.h>\n#include <a.h>\n", false},
+        {"#include <a.h>\n#include <twin.h>\n", false},
+    };
+    world *w = *state;
+    make_tree(w);
+    kn_header_memo *memo = kn_header_memo_create();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cw_set_source(w, rows[i].text);
+        w->request.memo = NULL;
+        const answer alone = cw_find(w);
+        w->request.memo = memo;
+        const answer found = cw_find(w);
+        assert_int_equal(found.facts.from_walk, rows[i].shared);
+        assert_true(cw_same(found, alone));
+        assert_string_equal(found.facts.reason, alone.facts.reason);
+    }
+    kn_header_memo_destroy(memo);
+}
+
+static void a_shape_is_of_one_language_and_search(void **state)
+{
+    world *w = *state;
+    make_tree(w);
+    w->request.memo = kn_header_memo_create();
+    cw_set_source(w, "#include <a.h>\n");
+    assert_false(cw_find_good(w).facts.from_walk);
+    assert_true(cw_find_good(w).facts.from_walk);
+    w->source.language = KILN_LANG_CUDA;
+    assert_false(cw_find_good(w).facts.from_walk);
+    w->request.search_path_complete = false;
+    assert_false(cw_find(w).facts.from_walk);
+    w->request.search_path_complete = true;
+    cw_add_dir(w, "inc3");
+    assert_false(cw_find_good(w).facts.from_walk);
+    const kiln_header memory = {.name = "a.h", .text = "", .length = 0};
+    w->source.headers = &memory;
+    w->source.header_count = 1;
+    assert_false(cw_find_good(w).facts.from_walk);
+    assert_false(cw_find_good(w).facts.from_walk); /* and with headers in memory there is none */
     kn_header_memo_destroy(w->request.memo);
 }
 
@@ -237,6 +301,8 @@ int main(void)
         T(the_next_source_reads_no_header_again),
         T(K1_an_edit_between_two_sources_is_seen),
         T(languages_that_read_differently_share_nothing),
+        T(sources_of_one_shape_share_a_walk),
+        T(a_shape_is_of_one_language_and_search),
         T(a_replay_reports_what_the_scan_did),
         T(every_allocation_may_fail),
     };
