@@ -32,6 +32,7 @@ set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_LINK_DEPENDS_NO_SHARED ON) # an edit of the library links the library
 set(CMAKE_UNITY_BUILD OFF) # files of one layer may define the same macro
 # Relative, so that what is built does not depend on where.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
