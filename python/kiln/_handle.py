@@ -70,13 +70,27 @@ class Handle(Unique):
         if not self._users:
             self._end()
 
+    def give(self) -> int:
+        """The object, which a call that follows destroys in another way; 0 where there is none any more. What it needs is the
+        caller's to keep."""
+        self.closed = True
+        try:
+            pointer = self._owned.pop()
+        except IndexError:
+            return 0
+        self._leave()
+        return pointer
+
     def _end(self) -> None:
         try:
             pointer = self._owned.pop()
         except IndexError:  # another thread was first
             return
-        self._pointer = 0
         self._destroy(pointer)
+        self._leave()
+
+    def _leave(self) -> None:
+        self._pointer = 0
         for need in self._needs:
             need.__exit__(None, None, None)
 

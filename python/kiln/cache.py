@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from kiln._walk import Entry
+    from kiln.claim import Claim
     from kiln.explain import Explanation
     from kiln.stats import Pruned
 
@@ -276,6 +277,70 @@ class Cache(Closable):
         if status != 0:
             _flight.finish(flight, status, diag)
         return Blob._of(out.value or 0, origin.value)
+
+    def claim(self, recipe: Recipe, *, wait: float = 0) -> Claim:
+        """The entry, or a claim to make it, for a program that compiles between two calls of its cache.
+
+        Other processes of this machine that claim the same wait: until the claim is fulfilled or abandoned, or its process
+        ends. Threads of the same process, and its child processes, never wait for it, and a thread that has a claim waits
+        for nobody: they get a claim, too, and compile.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            All that decides the result.
+        wait : float, optional
+            The longest wait for another process, in seconds. Default: the cache's.
+
+        Returns
+        -------
+        Claim
+            With its `Claim.blob`, or None there: compile then, and `Claim.fulfil`. A context manager, which abandons what
+            was not fulfilled.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Or what else a handler of a signal raised during the wait.
+
+        Examples
+        --------
+        >>> import kiln, tempfile
+        >>> directory = tempfile.TemporaryDirectory()
+        >>> cache, recipe = kiln.Cache(directory.name), kiln.Recipe("example.upper", 1, source="saxpy")
+        >>> with cache.claim(recipe) as claim:
+        ...     if claim.blob is None:
+        ...         claim.fulfil(b"SAXPY")
+        ...     print(bytes(claim.blob))
+        <kiln.Blob...>
+        b'SAXPY'
+        """
+        from kiln.claim import Claim  # a start that only finds entries needs none
+
+        flight, diag = _flight.Flight(lambda: None), s.Diag()
+        blob, claim, origin = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+        number = _flight.depart(flight)
+        try:
+            with self._handle as cache:
+                options = s.ClaimOptions(
+                    ctypes.sizeof(s.ClaimOptions), u32_units("wait", wait, 1000), _flight.question(flight), number
+                )
+                status = lib.kiln_cache_claim(
+                    cache,
+                    recipe._pointer,
+                    ctypes.byref(options),
+                    ctypes.byref(blob),
+                    ctypes.byref(claim),
+                    ctypes.byref(origin),
+                    ctypes.byref(diag),
+                )
+                if status == MISS:
+                    return Claim(self._handle, claim.value or 0, None)
+        finally:
+            _flight.arrive(number)
+        if status != 0:
+            _flight.finish(flight, status, diag)
+        return Claim(self._handle, 0, Blob._of(blob.value or 0, origin.value))
 
     async def get_or_compile_async(
         self, recipe: RecipeLike, compile: Callable[[], Union[Any, Awaitable[Any]]]

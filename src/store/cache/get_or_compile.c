@@ -214,7 +214,7 @@ static bool enter_flight(kn_fetch *f, kiln_status *out_status, kiln_diag *diag)
 }
 
 /* Agrees with the other processes of this host and looks again. True if it is there now. */
-static bool found_after_processes(kn_fetch *f)
+static bool found_after_processes(kn_fetch *f, kn_flight_look *look)
 {
     kn_flight_wait wait = {.waited = false};
     kiln_cache *cache = f->cache;
@@ -232,7 +232,7 @@ static bool found_after_processes(kn_fetch *f)
         kn_stats_clear_lock(cache->stats); /* for the next one */
     }
     /* With the byte or without: another process may have finished between our look and now. */
-    if (locked == KILN_MISS || find_anywhere(f)) {
+    if (locked == KILN_MISS || look(f)) {
         return true;
     }
     kn_stats_add(cache->stats, KN_COUNT_wait_timeouts,
@@ -293,7 +293,7 @@ bool kn_fetch_claim(kn_fetch *fetch, kiln_status *out_status, kiln_diag *diag)
     if (!enter_flight(f, out_status, diag)) {
         return false;
     }
-    if (f->seat != NULL && (found_after_processes(f) || found_after_hosts(f))) {
+    if (f->seat != NULL && (found_after_processes(f, find_anywhere) || found_after_hosts(f))) {
         const bool found = f->blob != NULL;
         leave_flight(f, found ? KILN_OK : KILN_MISS);
         *out_status = found ? KILN_OK : cut_short(f, diag);
@@ -320,7 +320,7 @@ bool kn_fetch_reserve(kn_fetch *fetch, uint32_t wait_ms, kiln_status *out_status
         kn_flight_claim(f->flight, f->key.bytes, &f->seat) != KN_FLIGHT_LEADER) {
         return true;
     }
-    const bool found = found_after_processes(f);
+    const bool found = found_after_processes(f, find_near);
     if (found || f->queued || !f->alone) {
         leave_flight(f, KILN_MISS);
     }
