@@ -13,16 +13,21 @@
 #include "base/span.h"
 #include "headers/include_words.h"
 
-/* Of all texts that are scanned for one source; zero before the first. */
-typedef struct kn_pieces {
-    /* Bit n: a text has the n letters of the word from here on as a word. */
-    uint32_t found[KN_RESERVED_WORDS][KN_RESERVED_LENGTH];
+/* What else matters of them. */
+typedef struct kn_pieces_marks {
     bool joined;       /* there is a ## */
     bool wraps;        /* there is a macro that hands its parameter on to __has_include */
     bool ends_wrapper; /* a word is the end of the name of such a macro */
     bool assembles;    /* there is asm */
     bool opens;        /* a literal ends in the beginning of a directive that reads a file */
     bool ends_in_dot, begins_name; /* one ends in its dot, and one begins with the rest */
+} kn_pieces_marks;
+
+/* Of all texts that are scanned for one source; zero before the first. */
+typedef struct kn_pieces {
+    /* Bit n: a text has the n letters of the word from here on as a word. */
+    uint32_t found[KN_RESERVED_WORDS][KN_RESERVED_LENGTH];
+    kn_pieces_marks marks;
 } kn_pieces;
 
 /* By a letter less '@', the letters (a bit each) that follow it in any of the words that matter. */
@@ -64,6 +69,19 @@ const char *kn_assembly_read(kn_assembly *assembly, kn_pieces *pieces, kn_span l
 
 /* What two rows of texts hold together. */
 void kn_pieces_merge(kn_pieces *to, const kn_pieces *from);
+
+/* Most texts hold few pieces: these are they, without the rest of the table. */
+typedef struct kn_few_pieces {
+    kn_pieces_marks marks;
+    size_t count;
+    struct kn_piece_spot {
+        uint16_t word, at;
+        uint32_t lengths; /* as `found` has them */
+    } spots[];
+} kn_few_pieces;
+
+kn_few_pieces *kn_pieces_pack(const kn_pieces *pieces); /* NULL when out of memory; free() */
+void kn_pieces_merge_few(kn_pieces *to, const kn_few_pieces *from);
 
 /* When all texts have been seen: NULL, or why what is compiled may depend on more than texts; and
  * whether code may get at the name of a file. */
