@@ -7,7 +7,8 @@ way once, in an order that moves on by one, in a process of its own from an empt
 each way before the first round fills the page cache and Python's bytecode and is not counted. The ways:
   plain      without kiln                        kiln       under kiln exec
   nocache    kiln exec with KILN_NO_CACHE=1      disabled   kiln exec with KILN_DISABLE=1
-  memory     kiln exec, its cache in /dev/shm    arena      plain with one malloc arena that gives nothing back
+  nosync     kiln exec with KILN_FSYNC=0         memory     kiln exec, its cache in /dev/shm
+  arena      plain with one malloc arena that gives nothing back
 A line a way: medians (smallest to largest) in ms of the first result as the program says it, of the wall clock, and of
 the processor time (user and system, of all its processes); page faults; the ratios to `plain`."""
 import argparse
@@ -26,7 +27,7 @@ from pathlib import Path
 from run import HERE, environment
 
 WAYS = {"plain": {}, "kiln": {}, "nocache": {"KILN_NO_CACHE": "1"}, "disabled": {"KILN_DISABLE": "1"},
-        "memory": {}, "arena": {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "1073741824",
+        "nosync": {"KILN_FSYNC": "0"}, "memory": {}, "arena": {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "1073741824",
                                 "MALLOC_TOP_PAD_": "67108864", "MALLOC_MMAP_THRESHOLD_": "1073741824"}}
 NEEDS = {"nvrtc": None, "cupy_science": "cupy", "cupy_operations": "cupy", "triton_matmul": "triton",
          "jax_layers": "jax", "torch_compile": "torch", "cuda_core": "cuda.core"}

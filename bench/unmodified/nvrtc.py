@@ -1,4 +1,4 @@
-"""nvrtc.py plain|fp16|cub|cupy: NVRTC alone, six compiles that differ in a constant. It needs no GPU.
+"""nvrtc.py plain|fp16|cub|cupy [COUNT]: NVRTC alone, COUNT compiles (6) that differ in a constant. It needs no GPU.
 
 `cupy` sends what CuPy sends for an element-wise kernel; CUPY_INCLUDE names a directory with CuPy's headers."""
 import ctypes
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from clock import Clock
 
-COUNT = 6
 CUDA = Path(os.environ.get("CUDA_PATH", "/usr/local/cuda"))
 SOURCES = {
     "plain": 'extern "C" __global__ void k(int *a) { a[threadIdx.x] = a[threadIdx.x] * %d + 1; }',
@@ -61,7 +60,7 @@ def main():
     options = [o for o in options if kind in ("cub", "cupy") or "space" not in o]
     options += [f"-I{directory}" for directory in directories(kind)]
     clock = Clock()
-    for i in range(COUNT):
+    for i in range(int(sys.argv[2]) if len(sys.argv) > 2 else 6):
         clock.result(compile_one(library, SOURCES[kind] % (i + 2), options))
     clock.end()
 

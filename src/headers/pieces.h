@@ -15,16 +15,21 @@
 #include "base/span.h"
 #include "headers/include_words.h"
 
-/* Collected over all texts of one source. Starts all zero. */
-typedef struct kn_pieces {
-    /* found[word][at], bit n: a text contains word[at .. at + n) as a token. */
-    uint32_t found[KN_RESERVED_WORDS][KN_RESERVED_LENGTH];
+/* Collected with the pieces. */
+typedef struct kn_pieces_marks {
     bool joined;       /* some text uses ## */
     bool wraps;        /* some macro passes its parameter to __has_include */
     bool ends_wrapper; /* some token is the end of such a macro's name */
     bool assembles;    /* some text uses asm */
     bool opens;        /* a literal ends with the start of a directive that reads a file */
     bool ends_in_dot, begins_name; /* a literal ends with the dot, another starts with the name */
+} kn_pieces_marks;
+
+/* Collected over all texts of one source. Starts all zero. */
+typedef struct kn_pieces {
+    /* found[word][at], bit n: a text contains word[at .. at + n) as a token. */
+    uint32_t found[KN_RESERVED_WORDS][KN_RESERVED_LENGTH];
+    kn_pieces_marks marks;
 } kn_pieces;
 
 /* Indexed by letter - '@': a bit for each letter that follows it in one of the reserved words. */
@@ -66,6 +71,19 @@ const char *kn_assembly_read(kn_assembly *assembly, kn_pieces *pieces, kn_span l
 
 /* Adds the pieces of other texts. */
 void kn_pieces_merge(kn_pieces *to, const kn_pieces *from);
+
+/* The non-zero part of a kn_pieces: most texts contain few pieces. */
+typedef struct kn_few_pieces {
+    kn_pieces_marks marks;
+    size_t count;
+    struct kn_piece_spot {
+        uint16_t word, at;
+        uint32_t lengths; /* as `found` has them */
+    } spots[];
+} kn_few_pieces;
+
+kn_few_pieces *kn_pieces_pack(const kn_pieces *pieces); /* NULL when out of memory; free() */
+void kn_pieces_merge_few(kn_pieces *to, const kn_few_pieces *from);
 
 /* Call these after the last text. NULL, or why the output may depend on more than the texts; and
  * whether the code can see the name of a file. */

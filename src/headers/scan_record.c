@@ -23,7 +23,7 @@ typedef struct event {
 } event;
 
 struct kn_scan_record {
-    kn_pieces pieces;
+    kn_few_pieces *pieces;
     kn_scan_stop stop;
     bool raw_strings;
     size_t text_length;
@@ -88,15 +88,21 @@ static kiln_status record_computed(void *user, kn_span text, size_t line, bool n
     return r->to->macros->computed(r->to->user, text, line, next, probe);
 }
 
-static kn_scan_record *copy_events(const kn_strbuf *events)
+static kn_scan_record *copy_events(const kn_strbuf *events, const kn_pieces *pieces)
 {
     kn_scan_record *record = NULL;
     if (kn_strbuf_ok(events)) {
         record = calloc(1, sizeof *record + events->length);
     }
-    if (record != NULL) {
-        record->length = events->length;
-        memcpy(record->events, kn_strbuf_text(events), events->length);
+    if (record == NULL) {
+        return NULL;
+    }
+    record->length = events->length;
+    memcpy(record->events, kn_strbuf_text(events), events->length);
+    record->pieces = kn_pieces_pack(pieces);
+    if (record->pieces == NULL) {
+        free(record);
+        record = NULL;
     }
     return record;
 }
@@ -105,7 +111,7 @@ kiln_status kn_scan_record_make(kn_span text, bool raw_strings, const kn_scan_re
                                 kn_scan_stop *out_stop, kn_scan_record **out_record)
 {
     recorder r = {.to = reports};
-    kn_pieces pieces = {.joined = false};
+    kn_pieces pieces = {.marks = {.joined = false}};
     const kn_scan_macros macros = {.define = record_define,
                                    .undefine = record_undefine,
                                    .computed = record_computed,
@@ -117,9 +123,8 @@ kiln_status kn_scan_record_make(kn_span text, bool raw_strings, const kn_scan_re
         kn_pieces_merge(reports->macros->pieces, &pieces);
     }
     const bool whole = status == KILN_OK && out_stop->why == NULL;
-    *out_record = whole ? copy_events(&r.events) : NULL;
+    *out_record = whole ? copy_events(&r.events, &pieces) : NULL;
     if (*out_record != NULL) {
-        (*out_record)->pieces = pieces;
         (*out_record)->stop = *out_stop;
         (*out_record)->raw_strings = raw_strings;
         (*out_record)->text_length = text.length;
@@ -130,6 +135,9 @@ kiln_status kn_scan_record_make(kn_span text, bool raw_strings, const kn_scan_re
 
 void kn_scan_record_destroy(kn_scan_record *record)
 {
+    if (record != NULL) {
+        free(record->pieces);
+    }
     free(record);
 }
 
@@ -167,7 +175,7 @@ kiln_status kn_scan_record_replay(const kn_scan_record *record, const kn_scan_re
         at += (size_t)head.first + head.second + 2;
     }
     if (reports->macros->pieces != NULL) {
-        kn_pieces_merge(reports->macros->pieces, &record->pieces);
+        kn_pieces_merge_few(reports->macros->pieces, record->pieces);
     }
     *out_stop = record->stop;
     return status;
@@ -175,7 +183,8 @@ kiln_status kn_scan_record_replay(const kn_scan_record *record, const kn_scan_re
 
 size_t kn_scan_record_size(const kn_scan_record *record)
 {
-    return sizeof *record + record->length;
+    return sizeof *record + record->length + sizeof *record->pieces +
+           record->pieces->count * sizeof record->pieces->spots[0];
 }
 
 size_t kn_scan_record_text_length(const kn_scan_record *record)

@@ -218,7 +218,7 @@ static kiln_status say_computed(void *user, kn_span text, size_t line, bool next
 static void expect_replay(const char *text, bool stops)
 {
     kn_strbuf told, again, plain;
-    kn_pieces pieces[3] = {{.joined = false}, {.joined = false}, {.joined = false}};
+    kn_pieces pieces[3] = {{.marks = {.joined = false}}};
     kn_scan_stop stop[3];
     kn_scan_record *record = NULL;
     kn_strbuf *const logs[] = {&plain, &told, &again};
