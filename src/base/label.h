@@ -1,7 +1,7 @@
 /* What people call an entry: the file or the kernels that it was compiled from. It is no part of
  * the key, so it lies among the entry's facts, framed as a stage frames them: the text, its length
  * (u32, little-endian), and KN_LABEL_MARK. What reads the facts for their own sake passes it over.
- * An entry need not have one; what is read is anybody's text, and is printed escaped. */
+ * An entry need not have one; what is read is any program's text, and is printed escaped. */
 #ifndef KILN_BASE_LABEL_H
 #define KILN_BASE_LABEL_H
 

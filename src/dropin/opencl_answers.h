@@ -33,7 +33,7 @@ typedef struct kn_answer_query {
 void kn_answers_ask(const kn_opencl_api *api, cl_program program, cl_uint count,
                     const cl_device_id *devices, bool kernels, kn_strbuf *out);
 
-/* Appends what is no answer; nothing for an empty one. */
+/* Appends what answers no query; nothing where it is empty. */
 void kn_answers_append_note(kn_strbuf *out, kn_span note);
 
 /* False if these are not whole answers. */
