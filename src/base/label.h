@@ -1,4 +1,4 @@
-/* What people call an entry: the file or the kernels that it was compiled from. It is no part of
+/* What people call an entry: the file or the kernels that it was compiled from. It is not in
  * the key, so it lies among the entry's facts, framed as a stage frames them: the text, its length
  * (u32, little-endian), and KN_LABEL_MARK. What reads the facts for their own sake passes it over.
  * An entry need not have one; what is read is any program's text, and is printed escaped. */

@@ -56,7 +56,7 @@ static void labels_are_bounded(void **state)
     assert_int_equal(memcmp(label, "kernel_0, kernel_1, ", 20), 0);
 }
 
-/* Facts are anybody's bytes: what is no label is none. */
+/* Facts are any program's bytes: what is not whole is not taken for a label. */
 static void a_label_is_found_in_facts(void **state)
 {
     (void)state;
