@@ -67,7 +67,8 @@ bool host_reader_is_gone(FILE *file)
 unsigned host_columns(void)
 {
     struct winsize size = {0};
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    if ((ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) ||
+        (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)) {
         return size.ws_col;
     }
     return 80;

@@ -61,7 +61,10 @@ bool doctor_problems_print(const doctor_problems *problems, const char *ready)
         }
     }
     (void)putchar('\n');
-    out_print(stdout, "verdict: %s\n", verdict);
+    out_paint(stdout, problems->count > 0 ? OUT_BAD : OUT_GOOD);
+    out_print(stdout, "verdict: %s", verdict);
+    out_paint(stdout, OUT_PLAIN);
+    (void)putchar('\n');
     return true;
 }
 

@@ -323,7 +323,10 @@ void exec_report_print(const exec_report *report, cli_pool *pool, const char *no
     if (note != NULL) {
         out_print(file, "kiln: %s\n", note);
     }
-    out_print(file, "kiln: %s\n", verdict != NULL ? verdict : "out of memory");
+    out_paint(file, OUT_BOLD);
+    out_print(file, "kiln: %s", verdict != NULL ? verdict : "out of memory");
+    out_paint(file, OUT_PLAIN);
+    (void)fputc('\n', file);
 }
 
 json_t *exec_report_troubles_json(const exec_report *report)
