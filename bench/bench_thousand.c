@@ -1,5 +1,5 @@
-/* An engine of many kernels: generated variants of the example kernels, in a fresh process, until
- * all are loaded from kiln's disk tier and from a pack, one after the other and by kiln_warm_start,
+/* An engine of many kernels: generated variants of the example kernels, in a fresh process. They
+ * are loaded from kiln's disk tier and from a pack, one after the other and by kiln_warm_start,
  * next to as many binaries read from files and loaded by the driver's own calls, in one thread and
  * in one a processor: time, peak memory, open files; and how the store alone grows.
  *

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""charts.py [--check]: docs/charts/*.svg, drawn from the tables of docs/benchmarks.md. --check only says
-whether they are up to date. Readable on light and on dark pages; no figure is written here."""
+"""charts.py [--check]: docs/charts/*.svg, drawn from bench/results/*.json. --check only says whether they are
+up to date. Readable on light and on dark pages; no figure is written here."""
+import json
 import math
 import re
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parent.parent
-FIGURES = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+RESULTS = ROOT / "bench/results"
 CHARTS = ROOT / "docs/charts"
 STYLE = """  <style>
     text { font: 13px system-ui, sans-serif; fill: #1f2328 }
@@ -26,21 +27,13 @@ WIDTH, LEFT, RIGHT = 760, 250, 80
 SIZES = {"title": 16, "small": 11}  # of STYLE; others have 13
 
 
-def table(heading, first):
-    """Rows of the table in a section whose header begins with `first`, as lists of cells."""
-    section = re.search(rf"^## {re.escape(heading)}.*?(?=^## |\Z)", FIGURES, re.M | re.S)
-    rows, inside = [], False
-    for line in section[0].splitlines() if section else []:
-        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else None
-        if cells and cells[0] == first and not rows:
-            inside = True
-        if inside and cells is None:
-            break
-        if inside and not set(cells[0]) <= {"-", " "} or inside and cells[0] == "":
-            rows.append(cells)
-    if len(rows) < 2:
-        sys.exit(f"charts: docs/benchmarks.md has no table {first!r} under {heading!r}")
-    return rows
+def table(name, first):
+    """Header and rows of the table in bench/results/NAME.json whose first column is `first`."""
+    results = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    for found in results["tables"]:
+        if found["columns"][0] == first and found["rows"]:
+            return [found["columns"]] + found["rows"]
+    sys.exit(f"charts: bench/results/{name}.json has no table {first!r}")
 
 
 def number(cell):
@@ -156,9 +149,9 @@ def backends():
     chart = Chart("backends", "Cold and warm start, time to first result", "ms, logarithmic",
                   "kiln; software drivers on two shared cores, and one NVIDIA H200. docs/benchmarks.md, 2026-11-21")
     rows = [(row[0], number(row[1]), number(row[2])) for row in
-            table("The demo: cold and warm on every backend", "backend")[1:]
+            table("demo", "backend")[1:]
             if row[0].startswith(("opencl", "cpu"))]
-    for row in table("Vulkan and OpenGL: warm start in a fresh process", "driver")[1:]:
+    for row in table("warm_drivers", "driver")[1:]:
         driver = row[0].split(",")
         if driver[0] in ("lavapipe", "llvmpipe"):
             name = {"lavapipe": "vulkan", "llvmpipe": "opengl"}[driver[0]] + f": {row[0]}"
@@ -167,7 +160,7 @@ def backends():
         if driver[0] != "the same":
             rows.append((name, number(row[4]), number(row[1])))
     kernel = ""
-    for row in table("CUDA: on an H200", "kernel")[1:]:
+    for row in table("cuda", "kernel")[1:]:
         kernel = row[0] or kernel
         if row[1] == "kiln":
             rows.append((f"cuda: NVIDIA H200, kernel {kernel[:3]}", number(row[2]), number(row[3])))
@@ -182,7 +175,7 @@ def cuda():
     chart = Chart("cuda", "CUDA, warm start: time to first result", "ms, logarithmic",
                   "One NVIDIA H200, NVRTC 13.0, medians of 8 fresh processes. docs/benchmarks.md, 2026-11-21")
     found, kernel = {}, ""
-    for row in table("CUDA: on an H200", "kernel")[1:]:
+    for row in table("cuda", "kernel")[1:]:
         kernel = row[0] or kernel
         warm = number(row[2] if row[3] == "the same" else row[3])
         found.setdefault(kernel, {})[row[1].split(",")[0]] = warm
@@ -201,7 +194,7 @@ def cuda():
 def cluster():
     chart = Chart("cluster", "A cluster starts cold: how often one kernel is compiled", "compiles",
                   "Processes that stand for machines, each with a disk of its own. docs/benchmarks.md, 2026-11-21")
-    rows = table("A cluster starts cold: one Redis", "machines")[1:]
+    rows = table("cluster", "machines")[1:]
     most = max(number(row[3]) for row in rows)
     chart.legend([("b", "with one Redis"), ("a", "without")])
     chart.axis(0, most, 2 * len(rows), 4, False)
@@ -215,7 +208,7 @@ def disk():
     chart = Chart("disk", "A hit on disk, verified, beside others that read the same bytes",
                   "us of a thread's time, logarithmic",
                   "Files, LMDB and SQLite without a checksum. docs/benchmarks.md, section Cache, 2026-11-21")
-    rows = table("Cache", "disk hit, us")
+    rows = table("cache", "disk hit, us")
     chart.legend([("b", "kiln"), ("c", "files"), ("d", "LMDB"), ("a", "SQLite")])
     chart.axis(0.1, 1000, len(rows) - 1, 0, True)
     for row in rows[1:]:
@@ -228,7 +221,7 @@ def main():
     check = "--check" in sys.argv
     old = [chart.name for chart in (backends(), cuda(), cluster(), disk()) if not chart.write(check)]
     for name in old:
-        print(f"docs/charts/{name}.svg is older than docs/benchmarks.md: scripts/charts.py")
+        print(f"docs/charts/{name}.svg is older than bench/results: scripts/charts.py")
     sys.exit(1 if old else 0)
 
 

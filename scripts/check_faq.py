@@ -1,33 +1,43 @@
 #!/usr/bin/env python3
-"""Every test that docs/faq.md names exists: a function of tests/, or a name of CTest."""
+"""Every question of docs/faq.md has a row in tests/README.md, but for those under "Other questions", and every test in that
+table exists: a function of tests/, or a name of CTest."""
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FAQ = ROOT / "docs/faq.md"
+FAQ, TABLE = ROOT / "docs/faq.md", ROOT / "tests/README.md"
 
 
-def main():
+def tests_there():
     tests = ROOT / "tests"
     there = set()
     for path in sorted(tests.rglob("*.[ch]")):
-        there.update(re.findall(r"^(?:static )?void (\w+)\(void \*\*", path.read_text(errors="replace"), re.M))
-        there.update(re.findall(r"\bTEST\w*\((\w+)\)", path.read_text(errors="replace")))
+        text = path.read_text(errors="replace")
+        there.update(re.findall(r"^(?:static )?void (\w+)\(void \*\*", text, re.M))
+        there.update(re.findall(r"\bTEST\w*\((\w+)\)", text))
     for path in sorted(tests.rglob("CMakeLists.txt")):
         text = path.read_text()
         there.update(re.findall(r"\b(?:NAME|kiln_\w*test)\s*\(?\s*(\w+)", text))
+        for pages in re.findall(r"foreach\(page ([^)]*)\)", text):
+            there.update("guide_" + page.removesuffix("/README").split("/")[-1] for page in pages.split())
     there.update("cli_" + case.stem for case in (tests / "cli/cases").glob("*.sh"))
-    there.update("guide_" + page.stem for page in (ROOT / "docs/guide").glob("*.md"))
-    named = re.findall(r"`([A-Za-z]\w+_\w+|demo|openmetrics)`", FAQ.read_text(encoding="utf-8"))
-    named = [name for name in named if not name.startswith(("KILN_", "kiln_"))
-             and not name.startswith("__")]
-    bad = sorted({name for name in named if name not in there})
-    for name in bad:
-        print(f"docs/faq.md: there is no test {name}")
-    if len(named) < 40:
-        print("docs/faq.md: hardly a test is named")
-    sys.exit(1 if bad or len(named) < 40 else 0)
+    return there
+
+
+def main():
+    there = tests_there()
+    asked = FAQ.read_text(encoding="utf-8").split("## Other questions")[0]
+    questions = set(re.findall(r"(?m)^\*\*(.*?)\*\*", asked))
+    rows = dict(re.findall(r"(?m)^\| (.*?) \| (`.*`) \|$", TABLE.read_text(encoding="utf-8")))
+    bad = [f"docs/faq.md: {question}: no row in tests/README.md" for question in sorted(questions - rows.keys())]
+    bad += [f"tests/README.md: {question}: is not in docs/faq.md" for question in sorted(rows.keys() - questions)]
+    named = [name for tests in rows.values() for name in re.findall(r"`(\w+)`", tests)]
+    bad += [f"tests/README.md: there is no test {name}" for name in sorted({name for name in named if name not in there})]
+    if len(questions) < 35 or len(named) < 100:
+        bad.append("docs/faq.md, tests/README.md: hardly a question or a test is named")
+    print("\n".join(bad))
+    sys.exit(1 if bad else 0)
 
 
 main()

@@ -63,12 +63,12 @@ def update(listed, wanted):
 
 
 def count_in_docs(wanted):
-    """docs/api.md says how many functions are promised, and how many are not."""
+    """docs/reference/api.md says how many functions are promised, and how many are not."""
     sys_count = len(DECLARED.findall("".join(h.read_text() for h in (ROOT / "include/kiln/sys").glob("*.h"))))
     promised = sum(wanted.values())
     counts = {"kiln/*.h": promised, "kiln/unstable/*.h": len(wanted) - promised - sys_count, "kiln/sys/*.h": sys_count}
-    text = (ROOT / "docs/api.md").read_text()
-    return [f"docs/api.md: {count} functions are declared in {headers}" for headers, count in counts.items()
+    text = (ROOT / "docs/reference/api.md").read_text()
+    return [f"docs/reference/api.md: {count} functions are declared in {headers}" for headers, count in counts.items()
             if not re.search(rf"^\| `{re.escape(headers)}`[^|]*\| {count} \|", text, re.M)]
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""environment.py [--update]: docs/guide/environment.md names every environment variable that the code
+"""environment.py [--update]: docs/reference/environment.md names every environment variable that the code
 reads, once each, and none besides; docs/man/kiln-environment.7 says the same. --update writes the man page."""
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/guide/environment.md"
+PAGE = ROOT / "docs/reference/environment.md"
 MANUAL = ROOT / "docs/man/kiln-environment.7"
 # Names that look like variables and are none: constants of the code in messages, errors of NVRTC.
 OTHERS = re.compile(r"^(KILN_E_\w+|KILN_CACHE_NO_DISK|KILN_LANG_\w+|NVRTC_ERROR_\w+)$")
@@ -52,7 +52,7 @@ def mdoc(text):
 
 
 def manual():
-    out = [".\\\" Made by scripts/environment.py of docs/guide/environment.md.",
+    out = [".\\\" Made by scripts/environment.py of docs/reference/environment.md.",
            ".Dd November 21, 2026", ".Dt KILN-ENVIRONMENT 7", ".Os", ".Sh NAME",
            ".Nm kiln-environment", ".Nd environment variables that kiln reads", ".Sh DESCRIPTION",
            "An option of a command, or a field that a program sets, wins over its variable.",
@@ -79,16 +79,16 @@ def main():
     code = read_by_code()
     told = set(re.findall(r"`(_*[A-Z][A-Za-z0-9_]+)`", PAGE.read_text(encoding="utf-8")))
     told = {name for name in told if "_" in name or name in code}
-    bad = [f"{code[name]}: {name} is not in docs/guide/environment.md"
+    bad = [f"{code[name]}: {name} is not in docs/reference/environment.md"
            for name in sorted(code.keys() - told)]
     known = code.keys() | {"XDG_CACHE_HOME", "TMPDIR", "CUDA_PATH"}
-    bad += [f"docs/guide/environment.md: nothing reads {name}" for name in sorted(told - known)]
+    bad += [f"docs/reference/environment.md: nothing reads {name}" for name in sorted(told - known)]
     defined = [name for section, cells in rows() if section != "In keys" for name in re.findall(r"`(\w+)`", cells[0])]
-    bad += [f"docs/guide/environment.md: {name} has {defined.count(name)} rows: a variable has one meaning"
+    bad += [f"docs/reference/environment.md: {name} has {defined.count(name)} rows: a variable has one meaning"
             for name in sorted({name for name in defined if defined.count(name) > 1})]
     table = set(re.findall(r"^X\((\w+),", (ROOT / "src/sys/settings.def").read_text(encoding="utf-8"), re.M))
     users = {name[5:] for name in defined if name.startswith("KILN_")} - INTERNAL
-    bad += [f"src/sys/settings.def and docs/guide/environment.md differ in KILN_{name}" for name in sorted(table ^ users)]
+    bad += [f"src/sys/settings.def and docs/reference/environment.md differ in KILN_{name}" for name in sorted(table ^ users)]
     if "--update" in sys.argv:
         MANUAL.write_text(manual(), encoding="utf-8")
     elif not MANUAL.exists() or MANUAL.read_text(encoding="utf-8") != manual():

@@ -39,7 +39,7 @@ echo "== programs under kiln exec"
 inside su tester -c 'cd && python3 /kiln/tree/tests/integration/installed_exec.py /usr/bin/kiln /kiln/parts'
 pages=$(sed -n 's/^ *foreach(page \([^)]*\))$/\1/p' tests/integration/CMakeLists.txt)
 # shellcheck disable=SC2086 # a list of pages
-for page in README $(printf 'docs/guide/%s ' $pages); do
+for page in README $(printf 'docs/%s ' $pages); do
     echo "== $page.md"
     inside su tester -c "cd && python3 /kiln/tree/tests/integration/guide.py /usr /kiln/tree/$page.md"
 done

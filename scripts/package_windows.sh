@@ -35,7 +35,7 @@ done
 cp "$out/build/src/libkiln.dll.a" "$out/build/generated/kiln.def" "$tree/lib"
 cp -R include/kiln "$tree/include"
 # What git has of it, without what only the build needs.
-git ls-files -- kernels docs README.md | grep -v -e '^docs/man/' -e '^docs/decisions/' -e CMakeLists.txt \
+git ls-files -- kernels docs README.md CHANGELOG.md | grep -v -e '^docs/man/' -e CMakeLists.txt \
     -e '^kernels/reference/' -e '^kernels/builtin/' -e '^kernels/kernels\.[ch]$' -e '^kernels/list.h$' \
     -e '^kernels/conv2d_5x5.c$' | while read -r file; do
     mkdir -p "$tree/share/$(dirname "$file")"

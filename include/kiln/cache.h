@@ -150,10 +150,10 @@ typedef struct kiln_cache_options {
     uint64_t disk_min_free;  /* puts stop rather than leave less free on the file system; 0: 5 % of
                                 it, at most 1 GiB; UINT64_MAX: no floor */
     const char *remote;      /* KILN_REMOTE: URLs of remotes in order, between them blanks
-                                (docs/remote.md); NULL: none */
+                                (docs/operate/remotes.md); NULL: none */
     const char *record;      /* KILN_RECORD: records every program that is compiled or found, with
                                 its source and headers, in this directory, an absolute path
-                                (docs/guide/record.md); NULL: nothing is recorded */
+                                (docs/operate/record.md); NULL: nothing is recorded */
     uint64_t record_max_bytes; /* its largest size, at which it stops growing; 0: 1 GiB */
 } kiln_cache_options;
 

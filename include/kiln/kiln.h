@@ -1,6 +1,6 @@
 /* kiln: turns kernel source into running programs on whatever the machine has, and never compiles
  * the same thing twice. This is the umbrella header of level 3; programs that only want the cache
- * include kiln/cache.h. What is not promised yet is in kiln/unstable.h (docs/api.md). */
+ * include kiln/cache.h. What is not promised yet is in kiln/unstable.h (docs/reference/api.md). */
 #ifndef KILN_KILN_H
 #define KILN_KILN_H
 

@@ -19,7 +19,7 @@ typedef struct kiln_build_options {
     void *user;
     bool cache_only; /* never compile: a miss is KILN_MISS with a diag that names the stage */
     /* Do not wait for a compile. What the cache does not have is compiled in the background, and
-     * the program that is returned runs something else until that is ready: the first of `fallback`
+     * the program that is returned runs something else until then. This is the first of `fallback`
      * that the device takes (a variant that compiles at once), or that or the program itself on
      * another device of the runtime, the processor: buffers go there and back with each launch.
      * Then it switches, for good, between two launches. Where there is no such thing the build

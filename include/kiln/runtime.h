@@ -43,7 +43,7 @@ typedef struct kiln_runtime_options {
     uint32_t probe_ms;        /* time limit of an isolated probe; 0: 10 seconds */
     kiln_cache *cache; /* borrowed, must outlive the runtime; NULL: the runtime opens its own */
     const char
-        *trace;   /* KILN_TRACE: a file for trace events (docs/tracing.md), emptied; NULL: none */
+        *trace;   /* KILN_TRACE: a file for trace events (docs/advanced.md), emptied; NULL: none */
     bool untuned; /* KILN_UNTUNED: kiln_tuned_build always builds the baseline
                      (kiln/unstable/tune.h) */
     bool compile_only; /* for kiln_compile alone: a backend that compiles without a device is what
@@ -51,7 +51,7 @@ typedef struct kiln_runtime_options {
     bool fresh_probe;  /* KILN_FRESH_PROBE: probe every backend, whatever is remembered of them */
     /* KILN_SKIP_PROBE: backends ("cuda,vulkan") whose drivers are opened here unseen, as a program
      * without kiln opens them: a first start saves the child process, and a driver that crashes
-     * takes the program with it, once (docs/warming.md); NULL: none */
+     * takes the program with it, once (docs/advanced.md); NULL: none */
     const char *skip_probe;
 } kiln_runtime_options;
 
@@ -72,7 +72,7 @@ static inline KILN_MUST_CHECK kiln_status kiln_runtime_options_init(kiln_runtime
  * an empty list of devices is possible only when the cpu backend was not asked for. What a probe
  * found is remembered in the cache's directory: as long as the drivers are the same, the next start
  * opens the best device's backend alone, and the others when one of their devices is first used
- * (docs/warming.md). A driver that is seen for the first time is looked at in a child process, so
+ * (docs/advanced.md). A driver that is seen for the first time is looked at in a child process, so
  * that one that crashes or hangs is left out and reported; options->skip_probe names exceptions.
  * Threads: any.   Blocks: drivers, disk.
  * Owns: *out_runtime is yours, kiln_runtime_destroy().

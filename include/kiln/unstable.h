@@ -1,6 +1,6 @@
 /* All that serves the command and specialists: moving and packing entries, signing keys, looking
  * into a cache, measuring, streams, warming, watching. It works and is tested like everything else;
- * names and arguments may change with 0.2 (docs/api.md, "What is promised"). Each header may be
+ * names and arguments may change with 0.2 (api.md, "What is promised"). Each header may be
  * included by itself. */
 #ifndef KILN_UNSTABLE_H
 #define KILN_UNSTABLE_H

@@ -8,7 +8,7 @@ Inductor looks into its remote caches after its directory, and fills both. `inst
 Profiles of Dynamo have no place here: their key is the name of a job, and an entry of kiln's never changes.
 
 An entry holds pickles and source code, which run on the host: it is not taken from a remote that nobody signed
-(docs/security.md).
+(docs/operate/security.md).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ One line, before the first ``jit`` compiles (`kiln exec` needs none)::
     kiln.jax.install()
 
 A directory that the program names itself (``JAX_COMPILATION_CACHE_DIR``) goes on being used, behind kiln. An entry is an
-executable, which XLA loads into this process: it is not taken from a remote that nobody signed (docs/security.md).
+executable, which XLA loads into this process: it is not taken from a remote that nobody signed (docs/operate/security.md).
 """
 
 from __future__ import annotations

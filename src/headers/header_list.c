@@ -1,4 +1,4 @@
-/* See header_list.h and docs/formats.md. */
+/* See header_list.h and docs/reference/formats.md. */
 #include "headers/header_list.h"
 
 #include <stdlib.h>

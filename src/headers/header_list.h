@@ -1,5 +1,5 @@
 /* A header list: what following the includes of one source found, in a form that the next start can
- * check with a stat a place. docs/formats.md, section "Header list", has its bytes.
+ * check with a stat a place. docs/reference/formats.md, section "Header list", has its bytes.
  *
  * A place is where a header was looked for, written without an absolute path: relative to the
  * source's directory, to the n-th include dir, to the n-th system dir. So a header list outlives a

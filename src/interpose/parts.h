@@ -1,5 +1,5 @@
 /* Numbered parts in one piece: the payload of an entry that holds several outputs
- * (docs/formats.md). */
+ * (docs/reference/formats.md). */
 #ifndef KILN_INTERPOSE_PARTS_H
 #define KILN_INTERPOSE_PARTS_H
 

@@ -1,4 +1,4 @@
-/* ptxas as a process, answered from the cache (docs/guide/exec.md). */
+/* ptxas as a process, answered from the cache (docs/use/exec.md). */
 #ifndef KILN_INTERPOSE_PTXAS_H
 #define KILN_INTERPOSE_PTXAS_H
 

@@ -1,6 +1,6 @@
 /* What NVRTC or hipRTC made of one program, in one piece: every output with the code that its size
  * gave, log, lowered names. This is the payload of an entry of stage "nvrtc.program" or
- * "hiprtc.program" (docs/formats.md). */
+ * "hiprtc.program" (docs/reference/formats.md). */
 #ifndef KILN_INTERPOSE_RTC_ANSWER_H
 #define KILN_INTERPOSE_RTC_ANSWER_H
 

@@ -29,7 +29,7 @@ typedef struct kn_session_event {
     const kiln_key *key; /* NULL: none was made */
 } kn_session_event;
 
-/* Appends one line to $KILN_EXEC_REPORT, if that is set (docs/formats.md, "Report of kiln exec").
+/* Appends one line to $KILN_EXEC_REPORT, if that is set (formats.md, "Report of kiln exec").
  * One write, so that lines of several processes do not mix. Threads: any. Fails: never. */
 void kn_session_report(const kn_session_event *event);
 

@@ -13,7 +13,7 @@
  * byte but printable ASCII escaped, so that no value can look like the end of its field or like
  * another field; longer text, and bytes, stand there as their size and SHA-256. The text is thus
  * injective (up to SHA-256) and an entry proves itself: `kiln show --recipe KEY | sha256sum` gives
- * KEY. docs/formats.md is the specification. */
+ * KEY. docs/reference/formats.md is the specification. */
 #ifndef KILN_KEY_RECIPE_H
 #define KILN_KEY_RECIPE_H
 

@@ -1,4 +1,4 @@
-/* The header of a recording's files: docs/formats.md, "Recording". */
+/* The header of a recording's files: docs/reference/formats.md, "Recording". */
 #include "record/file_frame.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A recording on disk: a directory with a marker, and what is in it. docs/formats.md. */
+/* A recording on disk: a directory with a marker, and what is in it. docs/reference/formats.md. */
 #ifndef KILN_RECORD_RECORDING_H
 #define KILN_RECORD_RECORDING_H
 

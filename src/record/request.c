@@ -1,4 +1,4 @@
-/* Programs and uses as bytes: docs/formats.md, "Recording". Whatever the bytes are, reading them
+/* Programs and uses as bytes: formats.md, "Recording". Whatever the bytes are, reading them
  * ends, in bounds: each length and each count is compared with what is left before it is used. */
 #include "record/request.h"
 

@@ -8,7 +8,7 @@
  *     kn_recorded_encode(&program, &bytes)               the program's file; its name is its digest
  *
  * Reading one: kn_recorded_decode; kn_recorded_deinit frees the lists, the strings lie in the
- * bytes. docs/formats.md is the specification. */
+ * bytes. docs/reference/formats.md is the specification. */
 #ifndef KILN_RECORD_REQUEST_H
 #define KILN_RECORD_REQUEST_H
 

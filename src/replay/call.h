@@ -1,5 +1,5 @@
 /* A recorded program as the calls that it was made with, for a helper to make again: nothing but
- * strings, each with its NUL (docs/formats.md, "Calls of a recording"). */
+ * strings, each with its NUL (docs/reference/formats.md, "Calls of a recording"). */
 #ifndef KILN_REPLAY_CALL_H
 #define KILN_REPLAY_CALL_H
 

@@ -2,7 +2,7 @@
  * when it was first published. What a caller must reach is the end of that member, for ever.
  *
  * A member that is added later goes behind all that are there, and not into the room at the end of
- * the struct that its last version left unused: old callers own those bytes, and what is in them is
+ * the struct that its last version left unused. Old callers own those bytes, and what is in them is
  * anything. (tests/unit/sized/test_sized.c knows how large each struct was.) kiln_variant ends with
  * a kiln_launch: it grows with that, and by nothing else. */
 #ifndef KILN_SIZED_SIZED_LAST_H

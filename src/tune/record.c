@@ -1,4 +1,4 @@
-/* Bytes of a record (docs/formats.md): numbers little-endian, the name last. */
+/* Bytes of a record (docs/reference/formats.md): numbers little-endian, the name last. */
 #include "tune/record.h"
 
 #include <math.h>

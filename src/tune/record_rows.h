@@ -8,7 +8,7 @@
 #include "base/span.h"
 #include "base/strbuf.h"
 
-/* Appends the rows of those variants that were taken by the device (docs/formats.md). */
+/* Appends the rows of those variants that were taken by the device (docs/reference/formats.md). */
 void kn_tune_rows_write(const kiln_kernel *kernel, const kiln_tune_row *rows, kn_strbuf *to);
 
 /* Fills the rows of variants that are in the bytes, by their names, and leaves the others alone.

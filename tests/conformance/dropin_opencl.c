@@ -1,7 +1,7 @@
 /* dropin_opencl: level 2 on every OpenCL platform that is here. A program from the cache answers
  * every query of OpenCL as the program that was compiled did, and computes the same, for each of a
  * list of options: from memory, from disk, from a pack. What a driver cannot give back from a
- * binary is listed here, and in docs/guide/drop-ins.md; anything else that is lost fails. Exit 77
+ * binary is listed here, and in docs/use/drop-ins.md; anything else that is lost fails. Exit 77
  * without a platform. */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS

@@ -1,7 +1,7 @@
 /* dropin_opengl: level 2 in whatever OpenGL context can be had without a display. A program from
  * the cache answers every query of OpenGL as the program that was linked did, and draws and
  * computes the same: from memory, from disk, from a pack. What a driver cannot give back from a
- * binary is listed here, and in docs/guide/drop-ins.md; anything else that is lost fails. Exit 77
+ * binary is listed here, and in docs/use/drop-ins.md; anything else that is lost fails. Exit 77
  * without a context that gives program binaries. */
 #include <dlfcn.h>
 #include <stdlib.h>

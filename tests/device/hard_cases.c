@@ -1,6 +1,6 @@
-/* hard_cases: what of the cuda backend only a real driver can show: a host program's own context
+/* What of the cuda backend only a real driver can show. A host program's own context
  * stays current and its primary one alive, static and dynamic shared memory together, names longer
- * than any buffer, link-time optimisation, clusters, and (last, as nothing works after it) a
+ * than any buffer; link-time optimisation, clusters, and (last, as nothing works after it) a
  * kernel's fault that comes back as a lost device. Exit 77 without a CUDA device. */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -97,7 +97,7 @@ class Reader:
         self.environment.update(
             PATH=f"{self.prefix}/bin:{os.environ['PATH']}", LD_LIBRARY_PATH=str(library),
             PKG_CONFIG_PATH=str(library / "pkgconfig"), CMAKE_PREFIX_PATH=str(self.prefix),
-            PKG_CONFIG_SYSTEM_INCLUDE_PATH="/none")
+            PKG_CONFIG_SYSTEM_INCLUDE_PATH="/none", PYTHONPATH=str(ROOT / "python"), PYTHONDONTWRITEBYTECODE="1")
 
     def close(self):
         for pid in self.folder.rglob("*.pid"):
@@ -121,6 +121,9 @@ class Reader:
                 if not self.there[need] and need in os.environ.get("KILN_REQUIRE", "").split(","):
                     sys.exit(f"REQUIRED {need}: kiln devices -b {need} finds nothing: "
                              f"{done.stderr.decode(errors='replace')}")
+            elif need == "python3-kiln":
+                self.there[need] = subprocess.run(["python3", "-c", "import kiln"], env=self.environment,
+                                                  capture_output=True, check=False).returncode == 0
             elif need.endswith(".h"):
                 self.there[need] = subprocess.run(
                     ["cc", "-E", "-x", "c", "-"], input=f"#include <{need}>\n", text=True,

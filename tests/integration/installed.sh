@@ -53,6 +53,8 @@ for example in cache runtime runtime_static cpp; do
     grep -q compiled "$folder/second" && echo "$example compiled twice" && exit 1
     cat "$folder/second"
 done
+KILN_CACHE_DIR=$folder/tunings "$folder/examples/tuned" | grep '^measured, '
+KILN_CACHE_DIR=$folder/tunings "$folder/examples/tuned" | grep '^found, '
 if command -v python3 >/dev/null; then
     python3 "$source_dir/examples/installed/cache.py" "$LD_LIBRARY_PATH/libkiln.so"
     python3 "$source_dir/examples/installed/cache.py" "$LD_LIBRARY_PATH/libkiln.so" | grep disk

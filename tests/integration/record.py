@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """record.py KILN FAKE_NVRTC FAKE_TOOLKIT OPENCL_EXAMPLE NVRTC_EXAMPLE: what every door leaves in a recording,
-read as docs/formats.md has it: the command, the drop-ins, and programs under kiln exec, which know nothing of kiln."""
+read as docs/reference/formats.md has it: the command, the drop-ins, and programs under kiln exec, which know nothing of kiln."""
 import ctypes.util
 import hashlib
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """ship.py KILN PAGE: packs through a real registry (Debian's docker-registry, on a port of its own) and skopeo: pushed and
 pulled, signed and not, with a login, and everything that goes wrong: one line each, and nothing is left. PAGE
-(docs/guide/ship.md): its Kubernetes manifest mounts the image and finds the packs."""
+(docs/operate/packs.md): its Kubernetes manifest mounts the image and finds the packs."""
 import base64
 import hashlib
 import io

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """deployments.py KILN LIBEXEC NVRTC PAGE: the Dockerfile, the Slurm script and the Kubernetes manifest of
-PAGE (docs/guide/exec.md), worked through below a directory of this test's. The fake NVRTC compiles;
+PAGE (docs/use/exec.md), worked through below a directory of this test's. The fake NVRTC compiles;
 `apt-get`, `srun` and the programs are stand-ins that check what they are given. No container, no
 cluster: what is tested is that the files are well formed and that their commands, variables and
 paths start a program warm."""

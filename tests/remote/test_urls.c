@@ -27,7 +27,7 @@ static void names_are_as_the_url_says(void **state)
     assert_int_equal(code, 0);
 }
 
-/* The rights that docs/remote.md names are enough. */
+/* The rights that docs/operate/remotes.md names are enough. */
 static void a_user_of_few_rights_does(void **state)
 {
     fixture *f = *state;

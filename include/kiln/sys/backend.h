@@ -178,7 +178,7 @@ typedef struct kiln_precompile_file {
 /* KILN_CAP_PRECOMPILE: where a backend may keep a precompiled form of what a source begins with,
  * for other sources that begin so. `path` (no ending, in a private directory on disk that may be
  * emptied at any time) has a digest in its name that stands for the leading directives, all headers
- * reached, the toolchain, the target, options and defines: what is found there is right, and what
+ * reached, the toolchain, the target, options and defines. What is found there is right, and what
  * is put there must have been made while `files` were as they are said to be. */
 typedef struct kiln_precompile {
     const char *path;

@@ -1,5 +1,5 @@
 /* Recordings: what programs asked kiln to compile, kept so that it can be compiled again, for other
- * targets, without the program and without its GPU (docs/guide/record.md). kiln warm is made of
+ * targets, without the program and without its GPU (docs/operate/record.md). kiln warm is made of
  * this. */
 #ifndef KILN_UNSTABLE_RECORDING_H
 #define KILN_UNSTABLE_RECORDING_H
@@ -72,7 +72,7 @@ kiln_recording_compile(kiln_recording *recording, size_t index, kiln_runtime *ru
                        kiln_key *keys, size_t *out_key_count, kiln_diag *diag);
 
 /* What a helper needs to make the same calls as the program did, for `target` (NULL: the recorded
- * one): strings, each with its NUL, one after the other. docs/formats.md, "Calls of a recording".
+ * one): strings, each with its NUL, one after the other. formats.md, "Calls of a recording".
  * Threads: any.   Blocks: disk.
  * Owns: *out_bytes is yours, free().
  * Fails: as kiln_recording_compile. */

@@ -1,6 +1,6 @@
-/* Remotes: servers that several machines share as the last tier of their caches (docs/remote.md). A
+/* Remotes: servers that several machines share as the last tier of their caches (remotes.md). A
  * cache uses those that kiln_cache_options.remote, or $KILN_REMOTE, names; here is what an
- * administrator wants besides: to look at them, to make keys to sign with (docs/security.md), and
+ * administrator wants besides: to look at them, to make keys to sign with (security.md), and
  * to move many entries at once. */
 #ifndef KILN_UNSTABLE_REMOTE_H
 #define KILN_UNSTABLE_REMOTE_H
@@ -58,7 +58,7 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_generate(
 KILN_API KILN_MUST_CHECK kiln_status kiln_signing_key_show(
     const char *path, char out_public[KILN_PUBLIC_KEY_TEXT_SIZE], kiln_diag *diag);
 
-/* A signature that lies next to a pack: text (docs/formats.md). */
+/* A signature that lies next to a pack: text (docs/reference/formats.md). */
 #define KILN_PACK_SIGNATURE_SIZE 256
 
 /* Signs the bytes of a pack with $KILN_SIGNING_KEY; judges them by $KILN_TRUST and

@@ -1,5 +1,5 @@
 /* The settings that a user gives kiln from outside a program: what they are called, what they are
- * set to, and where (docs/guide/environment.md). */
+ * set to, and where (docs/reference/environment.md). */
 #ifndef KILN_UNSTABLE_SETTINGS_H
 #define KILN_UNSTABLE_SETTINGS_H
 

@@ -13,7 +13,7 @@
  *     kiln_queue_launch(queue, program, kernel.variants[tuning.variant].entry, &launch, ...);
  *
  * What was found is an entry of the cache: under the kernel's name and variants, the device, its
- * driver and the size of the problem (docs/tuning.md). It goes into packs. KILN_UNTUNED=1, or
+ * driver and the size of the problem (docs/advanced.md). It goes into packs. KILN_UNTUNED=1, or
  * kiln_runtime_options.untuned, picks the baseline always. */
 #ifndef KILN_UNSTABLE_TUNE_H
 #define KILN_UNSTABLE_TUNE_H

@@ -1,10 +1,10 @@
 /* Entries that nothing on this machine asks for any more: made for a driver or a device that has
  * gone. Only results of stages that run where their device is (an OpenCL program, a Vulkan
- * pipeline, an OpenGL program, what CUDA's driver made of PTX) are looked at, so nothing that was
- * compiled for another machine by its name is touched, and only those of a backend that is ready
- * now. What a compiler made (CUBINs, SPIR-V, objects of the cpu backend) stays: an entry holds what
- * its compiler was, not where, so it cannot be distinguished from one of a second compiler that is
- * here as well. */
+ * pipeline, an OpenGL program, what CUDA's driver made of PTX) are looked at, and only those of a
+ * backend that is ready now. So nothing that was compiled for another machine by its name goes.
+ * What a compiler made (CUBINs, SPIR-V, objects of the cpu backend) stays: an entry holds what its
+ * compiler was, not where, so it cannot be distinguished from one of a second compiler that is here
+ * as well. */
 #ifndef KILN_UNSTABLE_UNREACHABLE_H
 #define KILN_UNSTABLE_UNREACHABLE_H
 

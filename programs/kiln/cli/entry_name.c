@@ -1,4 +1,4 @@
-/* See entry_name.h. The parts of a recipe are read from its text (docs/formats.md). */
+/* See entry_name.h. The parts of a recipe are read from its text (docs/reference/formats.md). */
 #include "cli/entry_name.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* What kiln tune found for each kernel and device, and how it is printed: tables, or JSON whose
- * keys are stable (docs/tuning.md). */
+ * keys are stable (docs/advanced.md). */
 #ifndef KILN_PROGRAM_TUNE_TELL_H
 #define KILN_PROGRAM_TUNE_TELL_H
 

@@ -1,5 +1,5 @@
-/* The JSON of `kiln report`, which is also the data of its page: docs/formats.md, "Report". NULL
- * when memory ran out. */
+/* The JSON of `kiln report`, which is also the data of its page: docs/reference/formats.md,
+ * "Report". NULL when memory ran out. */
 #ifndef KILN_PROGRAM_PAGE_REPORT_JSON_H
 #define KILN_PROGRAM_PAGE_REPORT_JSON_H
 

@@ -1,5 +1,5 @@
 /* An OCI image layout in a directory: one image, "kiln", whose layers hold packs, or a recording.
- * docs/formats.md has what is in it. */
+ * docs/reference/formats.md has what is in it. */
 #ifndef KILN_PROGRAM_SHIP_LAYOUT_H
 #define KILN_PROGRAM_SHIP_LAYOUT_H
 

@@ -10,7 +10,7 @@
 #include "base/text.h"
 
 static const char unknown_option[] =
-    "an option may name a file; the known options are in docs/backends/cpu.md";
+    "an option may name a file; the known options are in docs/reference/backends/cpu.md";
 static const char native[] = "\"native\" depends on the machine; name the target";
 
 /* Reasons of those that users try, by prefix. */

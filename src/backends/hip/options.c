@@ -19,7 +19,7 @@ typedef enum option_kind {
 } option_kind;
 
 static const char unknown_option[] =
-    "an option may read a file; the known options are in docs/backends/hip.md";
+    "an option may read a file; the known options are in docs/reference/backends/hip.md";
 static const char include_dir[] =
     "an include directory among the options is not followed; give it as an include directory";
 static const char pre_include[] = "a file that an option includes is not followed";

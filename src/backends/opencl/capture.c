@@ -8,7 +8,7 @@
  * PoCL answers from its own directory without compiling, and reads that one's binary. Whether it is
  * the same program is decided by the hash in the binary's header: where a header file has changed
  * meanwhile, or PoCL's own cache is off, it is not, and the capture is given up. All this was
- * measured; docs/backends/opencl.md has the figures.
+ * measured; docs/reference/backends/opencl.md has the figures.
  *
  * Reading the first binary of a program makes PoCL compile all its kernels for any size, launched
  * or not. So a compile whose program is used at once does not read it, and the first capture does.

@@ -131,7 +131,7 @@ const char *kn_opencl_option_reason(const char *before, const char *token)
         }
     }
     return "an option may read a file; the known options are in "
-           "docs/backends/opencl.md";
+           "docs/reference/backends/opencl.md";
 }
 
 /* One reading of an option string: quotes group, or they do not. */

@@ -1,4 +1,4 @@
-/* What a probe found, remembered in the cache's directory for the next start (docs/warming.md). A
+/* What a probe found, remembered in the cache's directory for the next start (docs/advanced.md). A
  * record is believed only if it was made by this very kiln, with these surroundings
  * (surroundings.h), every file that was mapped after the probe is the same, and it is not a day
  * old. It is a hint all the same: the code that opens the backend compares. */

@@ -1,4 +1,4 @@
-/* What happened when, on which thread and device, as Chrome trace events (docs/tracing.md). A
+/* What happened when, on which thread and device, as Chrome trace events (docs/advanced.md). A
  * runtime that traces has a kn_trace; one that does not has NULL, and every point costs a branch:
  *
  *     uint64_t start = kn_trace_begin(trace);

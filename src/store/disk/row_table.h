@@ -1,5 +1,5 @@
 /* A table of rows of one size in a file below the root: what processes remember together besides
- * the entries (losses, use counts, kin, bypasses; docs/formats.md has their rows).
+ * the entries (losses, use counts, kin, bypasses; docs/reference/formats.md has their rows).
  *
  * A row lies where a hash says, and the table never grows: a new row takes the place of an old one.
  * Rows are written without a lock, so two processes at once may lose a row, and a reader may find

@@ -1,4 +1,4 @@
-/* The entry file: one cached result with everything that is known about it. docs/formats.md has it
+/* The entry file: one cached result with everything that is known about it. formats.md has it
  * byte by byte; tests/golden holds files that must be readable for ever.
  *
  * The parser takes bytes of any origin: it checks every length against the bytes that are there

@@ -1,6 +1,6 @@
 /* Counters: of one cache object in memory, and of all processes together in `<root>/stats`.
  *
- * The file is one record of 512 bytes (docs/formats.md) that also holds the running totals of the
+ * The file is one record of 512 bytes (formats.md) that also holds the running totals of the
  * disk tier, so that nobody has to walk the store to know how large it is. It is changed by
  * read-modify-write under a byte of the file itself (record_lock.h). Nobody waits long for that
  * byte: what could not be added stays pending here and goes with the next flush. A damaged record

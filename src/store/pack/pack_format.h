@@ -1,4 +1,4 @@
-/* The pack file, as reader and writer agree on it; docs/formats.md is the specification.
+/* The pack file, as reader and writer agree on it; docs/reference/formats.md is the specification.
  *
  *     head | record ... | dictionary | keys, places | fan-out, trailer
  *

@@ -1,5 +1,5 @@
 /* A packet: an entry as it travels to and from a remote, whole in one zstd frame, with a dictionary
- * where there is one. docs/formats.md has it byte by byte. On disk entries lie as they are; a
+ * where there is one. formats.md has it byte by byte. On disk entries lie as they are; a
  * packet never gets there.
  *
  * The dictionary is named by the key of its own entry (dictionaries.h). */

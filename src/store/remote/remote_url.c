@@ -18,8 +18,8 @@ typedef struct url_cutter {
 
 static kiln_status refuse_url(kiln_diag *diag, const char *why)
 {
-    return kiln_diag_set(diag, KILN_E_INVALID, "see docs/remote.md", "the URL of a remote", "%s",
-                         why);
+    return kiln_diag_set(diag, KILN_E_INVALID, "see docs/operate/remotes.md", "the URL of a remote",
+                         "%s", why);
 }
 
 static bool hex_digit(char c, unsigned *out)
@@ -230,9 +230,9 @@ static kiln_status take_options(kn_remote_url *url, url_cutter *cutter, const ch
         }
         if (!good) {
             /* The value may be a secret in the wrong place: only the name is shown. */
-            return kiln_diag_set(diag, KILN_E_INVALID, "see docs/remote.md", "the URL of a remote",
-                                 "there is no option \"%s\", or its value is wrong",
-                                 name != NULL ? name : "?");
+            return kiln_diag_set(
+                diag, KILN_E_INVALID, "see docs/operate/remotes.md", "the URL of a remote",
+                "there is no option \"%s\", or its value is wrong", name != NULL ? name : "?");
         }
         at = stop < end ? stop + 1 : end;
     }
@@ -367,9 +367,10 @@ static kiln_status parse_url(const char *text, size_t length, kn_remote_url *url
     const char *end = text + length;
     const char *colon = memchr(text, ':', length);
     if (colon == NULL || end - colon < 3 || colon[1] != '/' || colon[2] != '/' || colon == text) {
-        return kiln_diag_set(diag, KILN_E_INVALID,
-                             "write redis://HOST:6379 or https://HOST/PATH: docs/remote.md",
-                             "the URL of a remote", "it does not start with scheme://");
+        return kiln_diag_set(
+            diag, KILN_E_INVALID,
+            "write redis://HOST:6379 or https://HOST/PATH: docs/operate/remotes.md",
+            "the URL of a remote", "it does not start with scheme://");
     }
     url->server.scheme = cut_part(cutter, text, (size_t)(colon - text));
     const char *at = colon + 3;

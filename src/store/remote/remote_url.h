@@ -3,7 +3,7 @@
  *     redis://[user[:password]@]host[:port][/database]?option&option=value
  *     rediss:// http:// https://  s3://bucket/prefix
  *
- * docs/remote.md lists the options. Text from the environment: every part is bounded and checked,
+ * remotes.md lists the options. Text from the environment: every part is bounded and checked,
  * nothing of it reaches a log but `shown`, which has no secrets in it. */
 #ifndef KILN_STORE_REMOTE_URL_H
 #define KILN_STORE_REMOTE_URL_H

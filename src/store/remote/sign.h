@@ -1,5 +1,5 @@
-/* Ed25519 signatures over what remotes give and take: who may have made an entry. docs/security.md
- * says what they protect, docs/formats.md the bytes.
+/* Ed25519 signatures over what remotes give and take: who may have made an entry. security.md
+ * says what they protect, docs/reference/formats.md the bytes.
  *
  * What is signed is the entry's key and the SHA-256 of the entry file, under a header that nothing
  * else is signed with: a signature cannot be moved to another key, nor to other bytes.

@@ -273,7 +273,7 @@ static void the_shape_of_the_search_names_the_header_list(void **state)
     assert_true(cw_find_good(w).facts.from_list);
 }
 
-/* The recipe of a list of make_tree()'s headers (docs/formats.md). */
+/* The recipe of a list of make_tree()'s headers (docs/reference/formats.md). */
 static kiln_recipe *list_recipe(const world *w, const char *stage)
 {
     const char *search = "memory:0 folder:1 beside:1 complete:0 system:1 dirs:++";
