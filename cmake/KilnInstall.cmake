@@ -6,20 +6,36 @@ set(KILN_INSTALL_KERNELSDIR "${CMAKE_INSTALL_DATADIR}/kiln/kernels" CACHE STRING
 
 install(TARGETS kiln_static kiln_shared
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels/ DESTINATION ${KILN_INSTALL_KERNELSDIR}
-    PATTERN "CMakeLists.txt" EXCLUDE PATTERN "kernels.[ch]" EXCLUDE PATTERN "list.h" EXCLUDE
-    PATTERN "reference" EXCLUDE PATTERN "builtin" EXCLUDE PATTERN "conv2d_5x5.c" EXCLUDE)
-install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md ${PROJECT_SOURCE_DIR}/LICENSE
-    ${PROJECT_SOURCE_DIR}/LICENSE.xxhash
-    DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
-    PATTERN "man" EXCLUDE PATTERN "Doxyfile" EXCLUDE)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
-    REGEX "examples/CMakeLists.txt$" EXCLUDE PATTERN "twice.sh" EXCLUDE)
+# --strip takes nothing out of an archive by itself.
+if(CMAKE_STRIP AND NOT WIN32)
+    install(CODE "if(CMAKE_INSTALL_DO_STRIP)
+        execute_process(COMMAND \"${CMAKE_STRIP}\" -g
+            \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libkiln.a\")
+    endif()")
+endif()
+if(KILN_BACKENDS STREQUAL "")
+    foreach(header cache.h export.h status.h version.h cpp/cache.hpp cpp/error.hpp sys/remote.h unstable/admin.h
+            unstable/binding.h unstable/pack.h unstable/remote.h unstable/cpp/pack.hpp unstable/cpp/remote.hpp)
+        get_filename_component(folder ${header} DIRECTORY)
+        install(FILES ${PROJECT_SOURCE_DIR}/include/kiln/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln/${folder})
+    endforeach()
+    install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/LICENSE.xxhash DESTINATION ${CMAKE_INSTALL_DOCDIR})
+else()
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels/ DESTINATION ${KILN_INSTALL_KERNELSDIR}
+        PATTERN "CMakeLists.txt" EXCLUDE PATTERN "kernels.[ch]" EXCLUDE PATTERN "list.h" EXCLUDE
+        PATTERN "reference" EXCLUDE PATTERN "builtin" EXCLUDE PATTERN "conv2d_5x5.c" EXCLUDE)
+    install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md ${PROJECT_SOURCE_DIR}/LICENSE
+        ${PROJECT_SOURCE_DIR}/LICENSE.xxhash
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        PATTERN "man" EXCLUDE PATTERN "Doxyfile" EXCLUDE)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        REGEX "examples/CMakeLists.txt$" EXCLUDE PATTERN "twice.sh" EXCLUDE)
 
-install(FILES ${PROJECT_SOURCE_DIR}/packaging/grafana/kiln.json
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/kiln/grafana)
+    install(FILES ${PROJECT_SOURCE_DIR}/packaging/grafana/kiln.json
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/kiln/grafana)
+endif()
 
 # A system's own package names its prefix; everything else counts from where kiln.pc is.
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")

@@ -5,16 +5,28 @@ set(KILN_TOP_LEVEL OFF)
 if(PROJECT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)
     set(KILN_TOP_LEVEL ON)
 endif()
+if(NOT DEFINED KILN_BACKENDS)
+    set(KILN_BACKENDS all CACHE STRING "all, or empty: level 1 alone, kiln/cache.h")
+endif()
+if(NOT KILN_BACKENDS STREQUAL "" AND NOT KILN_BACKENDS STREQUAL "all")
+    message(FATAL_ERROR "KILN_BACKENDS is \"${KILN_BACKENDS}\": give \"all\", or nothing for the cache alone")
+endif()
 option(KILN_PROGRAMS "Build the command, its helpers and modules" ${KILN_TOP_LEVEL})
 option(KILN_INSTALL "Have rules for `cmake --install`" ${KILN_TOP_LEVEL})
 option(KILN_TESTS "Build the tests (with KILN_PROGRAMS)" ${KILN_TOP_LEVEL})
 option(KILN_BENCH "Build the benchmarks (with KILN_PROGRAMS)" ${KILN_TOP_LEVEL})
+option(KILN_FAKE_BACKEND "Put the backend of the tests into the library; nobody else has a use for it" ${KILN_TESTS})
 option(KILN_BACKENDS_AS_MODULES "Put each backend into a file of its own, loaded by name" OFF)
 option(KILN_WERROR "Let a warning fail the build" ${KILN_TOP_LEVEL})
 option(KILN_REPRODUCIBLE "Leave the folders of this build out of debug information as well" OFF)
 # $prefix/lib/<multiarch>/kiln is another place that the library finds.
 set(KILN_INSTALL_LIBEXECDIR "${CMAKE_INSTALL_LIBEXECDIR}/kiln" CACHE STRING
     "Where helper programs and modules are installed")
+if(KILN_BACKENDS STREQUAL "") # of this directory: the cache's options stay as they are
+    foreach(option PROGRAMS TESTS BENCH FAKE_BACKEND BACKENDS_AS_MODULES)
+        set(KILN_${option} OFF)
+    endforeach()
+endif()
 set(KILN_SANITIZE "" CACHE STRING "Sanitizers, comma-separated: address,undefined or thread")
 
 if(KILN_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
@@ -32,6 +44,7 @@ set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_LINK_DEPENDS_NO_SHARED ON) # an edit of the library links the library
 set(CMAKE_UNITY_BUILD OFF) # files of one layer may define the same macro
 # Relative, so that what is built does not depend on where.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
@@ -45,6 +58,9 @@ endfunction()
 
 # What find_package(kiln) offers, next to `static`: today all of them are the one shared library.
 set(KILN_COMPONENTS cache runtime cuda hip opencl opengl vulkan)
+if(KILN_BACKENDS STREQUAL "")
+    set(KILN_COMPONENTS cache)
+endif()
 
 # What is built holds no directory of this machine.
 add_library(kiln_folders INTERFACE)

@@ -1,10 +1,19 @@
-# kiln_test(NAME LABEL file.c ... [LIBRARIES target ...] [TIMEOUT seconds] [FAULTFS])
-# A cmocka program linked with the static library, so that internal functions are in reach. A test that
+# kiln_test(NAME LABEL file.c ... [LIBRARIES target ...] [TIMEOUT seconds] [FAULTFS] [ARCHIVE])
+# A cmocka program linked with kiln_inside, so that internal functions are in reach (tests/support). ARCHIVE links the
+# static library, for a test that replaces some of its functions. A test that
 # cannot run here exits 77 with the reason on its last line; CTest counts it as skipped.
 # FAULTFS preloads tests/support/faultfs.c, but not in a sanitizer build: the test then skips.
 # Every test is linked with tests/support: temporary directories and the failing allocator.
 if(NOT WIN32) # which makes its own
     pkg_check_modules(KILN_CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+endif()
+
+# What a test of internal functions links: as an archive, and as what links sooner, where that can be made.
+find_package(Python3 COMPONENTS Interpreter)
+set(KILN_ARCHIVE kiln_static kiln_test_support)
+set(KILN_INSIDE ${KILN_ARCHIVE})
+if(Python3_FOUND AND NOT WIN32 AND NOT KILN_BACKENDS_AS_MODULES AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+    set(KILN_INSIDE kiln_inside)
 endif()
 
 # kiln_emulate(NAME ...): the programs that these tests start run under QEMU, too, as they do themselves. "cc" is the
@@ -32,13 +41,17 @@ function(kiln_emulate)
 endfunction()
 
 function(kiln_test name label)
-    cmake_parse_arguments(TEST "FAULTFS" "TIMEOUT" "LIBRARIES;DEFINITIONS;ENVIRONMENT" ${ARGN})
+    cmake_parse_arguments(TEST "FAULTFS;ARCHIVE" "TIMEOUT" "LIBRARIES;DEFINITIONS;ENVIRONMENT" ${ARGN})
     if(NOT TEST_TIMEOUT)
         set(TEST_TIMEOUT 120)
     endif()
+    set(library ${KILN_INSIDE})
+    if(TEST_ARCHIVE)
+        set(library ${KILN_ARCHIVE})
+    endif()
     add_executable(${name} ${TEST_UNPARSED_ARGUMENTS})
-    target_link_libraries(${name} PRIVATE kiln_flags ${TEST_LIBRARIES} kiln_static kiln_test_support
-        PkgConfig::KILN_CMOCKA Threads::Threads)
+    target_link_libraries(${name} PRIVATE kiln_flags ${TEST_LIBRARIES} ${library}
+        PkgConfig::KILN_CMOCKA Threads::Threads m)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE ${TEST_DEFINITIONS})
     set(preloaded "")
@@ -74,6 +87,6 @@ function(kiln_test name label)
             TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp:print_suppressions=0:die_after_fork=0${leaks})
     endif()
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77
+    set_tests_properties(${name} PROPERTIES LABELS "${label}" SKIP_RETURN_CODE 77
         TIMEOUT ${TEST_TIMEOUT} ENVIRONMENT "${TEST_ENVIRONMENT}")
 endfunction()

@@ -47,6 +47,12 @@ def sound_backends(kiln, cache, folder):
             if row["outcome"] == "ready" and row["backend"] != "fake"]
 
 
+def say(text):
+    """What it is at, on a terminal only; an empty text takes it away."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
 def run_process(command, environment):
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, text=True)
@@ -110,10 +116,14 @@ def main():
     command = [build / "programs/kiln/kiln", "run", manifest, "--all-devices", "--json"]
     with tempfile.TemporaryDirectory(prefix="kiln-demo-") as folder:
         cache = f"{folder}/cache"
+        say("looking for devices")
         only = ",".join(sound_backends(command[0], cache, folder))
-        cold, warm = (run_process(command, dict(environment_of(cache, f"{folder}/{name}"),
-                                                KILN_BACKEND=only))
-                      for name in ("first", "second"))
+        answers = []
+        for name, what in (("first", "1 of 2: each kernel is compiled"), ("second", "2 of 2: each kernel is found")):
+            say(f"running the kernels, {what}")
+            answers.append(run_process(command, dict(environment_of(cache, f"{folder}/{name}"), KILN_BACKEND=only)))
+        say("")
+        cold, warm = answers
     print_table(cold, warm)
     compiles = [sum(row.get("compiles", 0) for row in rows.values()) for rows in (cold, warm)]
     print(f"\ncompiled: {compiles[0]} in the first process, {compiles[1]} in the second."

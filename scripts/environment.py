@@ -10,6 +10,10 @@ PAGE = ROOT / "docs/reference/environment.md"
 MANUAL = ROOT / "docs/man/kiln-environment.7"
 # Names that look like variables and are none: constants of the code in messages, errors of NVRTC.
 OTHERS = re.compile(r"^(KILN_E_\w+|KILN_CACHE_NO_DISK|KILN_LANG_\w+|NVRTC_ERROR_\w+)$")
+# What kiln or its tests set: not settings of a user's.
+INTERNAL = {"EXEC_REPORT", "AUDIT_REPORT", "AUDIT_SERVE", "TRITON", "TRITON_PTXAS", "TRITON_PTXAS_BLACKWELL", "NVRTC_AGAIN",
+            "FAKE", "FAKE_BOUND", "FAKE_BUILD_ID", "FAKE_CODEGEN", "FAKE_DEVICE", "FAKE_DEVICES", "FAKE_DRIVER",
+            "FAKE_FAULTS", "FAKE_PROBE"}
 CALL = re.compile(r'\b(?:getenv|kn_env_\w+|read_flag|set_variable|absolute_variable|setenv|'
                   r'identity->env|ROW)\s*\((?:identity->sink,\s*)?\s*"(\w+)"')
 ARRAY = re.compile(r"variables\[\]\s*=\s*\{(.*?)\};", re.S)
@@ -82,6 +86,9 @@ def main():
     defined = [name for section, cells in rows() if section != "In keys" for name in re.findall(r"`(\w+)`", cells[0])]
     bad += [f"docs/reference/environment.md: {name} has {defined.count(name)} rows: a variable has one meaning"
             for name in sorted({name for name in defined if defined.count(name) > 1})]
+    table = set(re.findall(r"^X\((\w+),", (ROOT / "src/sys/settings.def").read_text(encoding="utf-8"), re.M))
+    users = {name[5:] for name in defined if name.startswith("KILN_")} - INTERNAL
+    bad += [f"src/sys/settings.def and docs/reference/environment.md differ in KILN_{name}" for name in sorted(table ^ users)]
     if "--update" in sys.argv:
         MANUAL.write_text(manual(), encoding="utf-8")
     elif not MANUAL.exists() or MANUAL.read_text(encoding="utf-8") != manual():

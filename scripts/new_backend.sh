@@ -28,9 +28,9 @@ for file in "$from"/*; do
     sed -e "s/KILN_LANG_FAKE/@LANGUAGE@/g" -e "s/fake/$name/g" -e "s/Fake/$name/g" -e "s/FAKE/$upper/g" \
         -e "s/@LANGUAGE@/KILN_LANG_FAKE/g" -e "s/KILN_CAP_ON_REQUEST | //" "$file" >"$to/$base"
 done
-sed -i.old "/^set(KILN_BACKENDS/s/ fake)/ $name fake)/" "$list"
+sed -i.old "/^set(backends/s/ fake)/ $name fake)/" "$list"
 rm -f "$list.old"
-grep -q "^set(KILN_BACKENDS.* $name" "$list" || {
+grep -q "^set(backends.* $name" "$list" || {
     echo "$0: could not add $name to $list" >&2
     exit 1
 }

@@ -11,13 +11,17 @@ shift
 list() {
     cat <<END
 fuzz 30 fuzz all ${KILN_FUZZ_SECONDS:-20}
-stress 30 test release -L stress|slow --repeat until-fail:2
+stress 30 test release -L stress|slow|nightly --repeat until-fail:2
+asan 40 test asan -L pocl
+modules 20 test modules -R ^(conformance_(fake|cpu|opencl|vulkan|opengl)|backend_hello|modules)$
+windows 40 test windows
 deb 30 package deb
 chroot 40 package chroot
 wheel 30 package wheel
 arm64 60 test arm64
 s390x 60 test s390x
 musl 40 test musl
+differential 60 differential --seconds ${KILN_DIFFERENTIAL_SECONDS:-300}
 repro 60 package repro
 loaded 240 loaded 3
 END

@@ -9,6 +9,12 @@ shift
 if [ -n "${KILN_PATIENT:-}" ]; then
     find "$build" -name CTestTestfile.cmake -exec sed -i 's/ TIMEOUT "\([0-9]*\)"/ TIMEOUT "\10"/g' {} +
 fi
+# The long tests begin first, also in a tree that has never run them.
+costs=$build/Testing/Temporary/CTestCostData.txt
+if [ ! -f "$costs" ]; then
+    mkdir -p "$build/Testing/Temporary"
+    awk '!/^#/ { print $1, 1, $2 } END { print "---" }' "$(dirname "$0")/../tests/costs.txt" >"$costs"
+fi
 rm -f "$build/ctest.closing"
 : >"$build/ctest.skipped"
 {

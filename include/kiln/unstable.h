@@ -7,6 +7,7 @@
 
 #include "kiln/unstable/admin.h"
 #include "kiln/unstable/binding.h"
+#include "kiln/unstable/claim.h"
 #include "kiln/unstable/compile.h"
 #include "kiln/unstable/executor.h"
 #include "kiln/unstable/explain.h"
@@ -15,6 +16,7 @@
 #include "kiln/unstable/probe.h"
 #include "kiln/unstable/recording.h"
 #include "kiln/unstable/remote.h"
+#include "kiln/unstable/settings.h"
 #include "kiln/unstable/tune.h"
 #include "kiln/unstable/unreachable.h"
 #include "kiln/unstable/warm.h"

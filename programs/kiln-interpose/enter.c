@@ -52,15 +52,11 @@ static bool wants_warnings(void)
     return false;
 }
 
-/* A line of the report (docs/reference/formats.md, "Report of kiln exec"). */
-static void report_lack(const char *path, const char *reason)
+void kn_enter_report(const char *event, const char *name, const char *reason)
 {
     char line[4096];
     const char *report = getenv("KILN_EXEC_REPORT");
-    const int length = snprintf(line, sizeof(line), "core\toff\t0\t0\t%s\t%s", path, reason);
-    if (wants_warnings()) {
-        (void)fprintf(stderr, "kiln: warn: %s cannot be loaded: %s\n", path, reason);
-    }
+    const int length = snprintf(line, sizeof(line), "%s\t0\t0\t%s\t%s", event, name, reason);
     if (report == NULL || report[0] != '/' || length < 0 || (size_t)length >= sizeof(line)) {
         return;
     }
@@ -71,6 +67,14 @@ static void report_lack(const char *path, const char *reason)
         (void)written; /* a report that cannot be written is nobody's failure */
         (void)close(file);
     }
+}
+
+static void report_lack(const char *path, const char *reason)
+{
+    if (wants_warnings()) {
+        (void)fprintf(stderr, "kiln: warn: %s cannot be loaded: %s\n", path, reason);
+    }
+    kn_enter_report("core\toff", path, reason);
 }
 
 void *kn_enter_core(const char *function)

@@ -12,6 +12,10 @@ bool kn_is_disabled(void);
  * error where KILN_LOG asks for warnings. Threads: any. Blocks: disk. */
 void *kn_enter_core(const char *function);
 
+/* Appends a line to $KILN_EXEC_REPORT, if that is set: `event` is its first two fields. Threads:
+ * any. Blocks: disk. Fails: never. */
+void kn_enter_report(const char *event, const char *name, const char *reason);
+
 /* Notes the code that called first in *first, for which the real library is then looked for. Any of
  * several first callers will do. Threads: any. */
 void kn_enter_caller(const void *_Atomic *first, const void *caller);

@@ -1,7 +1,13 @@
 /* AddressSanitizer's runtime, linked as a library, refuses a program in which another library comes
- * before it. kiln's libraries do, and replace none of its functions, so that the runtime is asked
- * to let them pass: by the function that it asks a program for options with. A program that has a
- * function of that name is asked instead.
+ * before it. kiln's libraries do, and replace none of its functions. `kiln exec` preloads them by a
+ * path with KN_PRELOAD_MARK in it (exec/preload.h), and a library whose path holds that name is the
+ * runtime itself to this check. So an AddressSanitizer of any version accepts the order, whatever
+ * options the program has.
+ *
+ * What is left to do here: a runtime that comes late, behind other libraries, must be refused as
+ * without kiln. The runtime asks a program for options by a function, before it checks the order.
+ * kiln's function takes the name out of the path where the runtime is late. It also gives the
+ * option that accepts the order, for a loader by which `kiln exec` could not use such a path.
  *
  * This runs before the runtime has found the functions that it stands in front of. So it calls none
  * of the C library that it intercepts, and is compiled without the compiler's own calls of them. */
@@ -12,6 +18,9 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "mark.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -24,14 +33,13 @@ static bool starts_with(const char *text, const char *start)
     return *start == '\0';
 }
 
-static bool has_part(const char *text, const char *part)
+/* NULL: the text does not hold it. */
+static const char *find_part(const char *text, const char *part)
 {
-    for (; *text != '\0'; text++) {
-        if (starts_with(text, part)) {
-            return true;
-        }
+    while (*text != '\0' && !starts_with(text, part)) {
+        text++;
     }
-    return false;
+    return *text != '\0' ? text : NULL;
 }
 
 /* Of a library of kiln's, the length of the directory that all of them lie below: of
@@ -102,6 +110,18 @@ static int find_first(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
+/* Slashes in the place of the name and the dots behind it: the path leads to the same file. */
+static int remove_mark(struct dl_phdr_info *info, size_t size, void *user)
+{
+    const char *mark = info->dlpi_name != NULL ? find_part(info->dlpi_name, KN_PRELOAD_MARK) : NULL;
+    (void)size;
+    (void)user;
+    for (size_t i = 0; mark != NULL && i < sizeof(KN_PRELOAD_MARK) - 1; i++) {
+        ((volatile char *)(uintptr_t)mark)[i] = '/';
+    }
+    return 0;
+}
+
 EXPORT const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -110,7 +130,10 @@ const char *__asan_default_options(void)
         dl_iterate_phdr(find_first, &first) == 0) {
         return "";
     }
-    return has_part(first.name, "libasan.so") || has_part(first.name, "libclang_rt.asan")
-               ? "verify_asan_link_order=0"
-               : "";
+    if (find_part(first.name, "libasan.so") != NULL ||
+        find_part(first.name, "libclang_rt.asan") != NULL) {
+        return "verify_asan_link_order=0";
+    }
+    (void)dl_iterate_phdr(remove_mark, NULL);
+    return "";
 }

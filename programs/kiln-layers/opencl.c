@@ -3,9 +3,11 @@
  * first OpenCL program. Where it is unavailable the driver is called; with KILN_DISABLE the loader
  * is refused, and leaves the layer out. */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kiln-interpose/enter.h"
@@ -64,6 +66,35 @@ static const kn_cl_calls *use_core(const char *name)
 #include "layers/opencl/calls.def"
 #undef X
 
+/* --- programs that keep binaries -------------------------------------------------------------- */
+
+static int match_pyopencl(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)size;
+    *(bool *)user = info->dlpi_name != NULL && strstr(info->dlpi_name, "/pyopencl/") != NULL;
+    return *(bool *)user;
+}
+
+static void report_binary(void)
+{
+    bool is_pyopencl = false;
+    (void)dl_iterate_phdr(match_pyopencl, &is_pyopencl);
+    kn_enter_report("binary\tloaded", is_pyopencl ? "pyopencl" : "", "");
+}
+
+/* In the table only where a report is asked for: `kiln exec --stats` says then why kiln was not
+ * asked for a program that was compiled in an earlier process. */
+static cl_program CL_API_CALL call_create_binary(cl_context context, cl_uint count,
+                                                 const cl_device_id *devices, const size_t *lengths,
+                                                 const unsigned char **binaries, cl_int *status,
+                                                 cl_int *code)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, report_binary);
+    return layer.target.clCreateProgramWithBinary(context, count, devices, lengths, binaries,
+                                                  status, code);
+}
+
 /* --- what a loader calls ---------------------------------------------------------------------- */
 
 EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
@@ -103,6 +134,10 @@ static cl_int init_layer(cl_uint entries, const cl_icd_dispatch *target, cl_uint
     }
 #include "layers/opencl/calls.def"
 #undef X
+    const char *report = getenv("KILN_EXEC_REPORT");
+    if (layer.target.clCreateProgramWithBinary != NULL && report != NULL && report[0] == '/') {
+        layer.own.clCreateProgramWithBinary = call_create_binary;
+    }
     *out_entries = (cl_uint)count;
     *out_dispatch = &layer.own;
     return CL_SUCCESS;

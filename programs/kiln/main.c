@@ -8,6 +8,7 @@
 
 #include "cli/cmd.h"
 #include "cli/host.h"
+#include "cli/out.h"
 #include "exec/environment.h"
 
 static exit_code usage_error(const cmd_context *context, kiln_diag *diag)
@@ -99,6 +100,10 @@ int main(int argc, char **argv)
     cli_pool pool = POOL_INIT;
     host_keep_streams();
     cmd_context context = {NULL, &pool, console_create()};
+    if (argc > 1 && strncmp(argv[1], "--color=", 8) == 0 && out_color_choose(argv[1] + 8)) {
+        argc--;
+        argv++;
+    }
     if (context.console == NULL) {
         (void)fputs("kiln: out of memory\n", stderr);
         return EXIT_TROUBLE;

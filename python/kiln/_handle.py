@@ -7,11 +7,12 @@ import itertools
 import sys
 import weakref
 from types import TracebackType
-from typing import Any, Callable, NoReturn
+from typing import Any, Callable, NoReturn, TypeVar
 
 from kiln._library import lib
 from kiln.errors import InvalidError
 
+_Self = TypeVar("_Self", bound="Closable")
 _live: weakref.WeakSet[Handle] = weakref.WeakSet()
 _numbers = itertools.count()
 
@@ -69,13 +70,27 @@ class Handle(Unique):
         if not self._users:
             self._end()
 
+    def give(self) -> int:
+        """The object, which a call that follows destroys in another way; 0 where there is none any more. What it needs is the
+        caller's to keep."""
+        self.closed = True
+        try:
+            pointer = self._owned.pop()
+        except IndexError:
+            return 0
+        self._leave()
+        return pointer
+
     def _end(self) -> None:
         try:
             pointer = self._owned.pop()
         except IndexError:  # another thread was first
             return
-        self._pointer = 0
         self._destroy(pointer)
+        self._leave()
+
+    def _leave(self) -> None:
+        self._pointer = 0
         for need in self._needs:
             need.__exit__(None, None, None)
 
@@ -83,6 +98,27 @@ class Handle(Unique):
         # While the interpreter goes, threads may still be inside the library: the process frees it all.
         if not sys.is_finalizing():
             self.close()
+
+
+class Closable(Unique):
+    """What owns a `Handle`: closed by `close`, or at the end of a ``with``."""
+
+    _handle: Handle
+
+    def close(self) -> None:
+        """Destroys the object, as soon as no call uses it; to close it again does nothing."""
+        self._handle.close()
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
 
 
 @atexit.register

@@ -109,6 +109,12 @@ BLOCKING: dict[str, tuple[Any, list[Any]]] = {
         c_int,
         [c_void_p, c_void_p, s.CompileFn, s.InterruptedFn, c_void_p, _OUT, POINTER(c_int), _DIAG],
     ),
+    "kiln_cache_claim": (
+        c_int,
+        [c_void_p, c_void_p, POINTER(s.ClaimOptions), _OUT, _OUT, POINTER(c_int), _DIAG],
+    ),
+    "kiln_claim_fulfil": (c_int, [c_void_p, c_void_p, _DIAG]),
+    "kiln_claim_abandon": (None, [c_void_p]),
     "kiln_cache_flush": (None, [c_void_p]),
     "kiln_cache_totals": (c_int, [c_void_p, POINTER(c_uint64), c_size_t, _DIAG]),
     "kiln_cache_prune": (c_int, [c_void_p, POINTER(s.PruneOptions), POINTER(s.PruneResult), _DIAG]),

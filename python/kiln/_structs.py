@@ -346,8 +346,16 @@ class ProbeReport(ctypes.Structure):
     ]
 
 
-CompileFn = CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), POINTER(Diag))
 InterruptedFn = CFUNCTYPE(c_bool, c_void_p)
+
+
+class ClaimOptions(ctypes.Structure):
+    """``kiln_claim_options``."""
+
+    _fields_ = [("struct_size", c_size_t), ("wait_ms", c_uint32), ("interrupted", InterruptedFn), ("user", c_void_p)]
+
+
+CompileFn = CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), POINTER(Diag))
 EntryFn = CFUNCTYPE(c_int, c_void_p, POINTER(EntryInfo))
 ExplanationFn = CFUNCTYPE(c_int, c_void_p, POINTER(Explanation))
 HeaderFn = CFUNCTYPE(c_int, c_void_p, c_char_p)

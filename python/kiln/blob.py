@@ -94,6 +94,17 @@ class Blob:
     def compile_seconds(self) -> float:
         return float(lib.kiln_blob_compile_ns(self._pointer)) / 1e9
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the payloads are equal; `other` may be anything that is bytes-like."""
+        if isinstance(other, Blob):
+            return self.data == other.data
+        if isinstance(other, (bytes, bytearray, memoryview)):
+            return self.data == other
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(bytes(self))
+
     def __len__(self) -> int:
         return int(lib.kiln_blob_size(self._pointer))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from kiln import _dlpack as d
 from kiln import _structs as s
-from kiln._handle import Handle, Unique
+from kiln._handle import Closable, Handle
 from kiln._library import lib
 from kiln._numbers import u64
 from kiln.errors import Error, InvalidError, check
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kiln.runtime import Device
 
 
-class Buffer(Unique):
+class Buffer(Closable):
     """Device memory; made by `Device.buffer`, or over an array of others' by `Device.wrap`.
 
     Other libraries take it as it is: ``numpy.from_dlpack(buffer)`` on the processor, ``torch.from_dlpack(buffer)`` and

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import contextvars
 import ctypes
+import math
 import os
 import threading
-from types import TracebackType
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, Optional, TypeVar, Union
 
 from kiln import _flight
 from kiln import _structs as s
-from kiln._handle import Handle, Unique
+from kiln._handle import Closable, Handle
 from kiln._library import decode, encode, lib
-from kiln._numbers import U64_MAX, u32, u32_units, u64, u64_units
+from kiln._numbers import U64_MAX, limit32, limit64, u32_units, u64, u64_units
 from kiln.blob import Blob, as_bytes
 from kiln.errors import MISS, InvalidError, check
-from kiln.recipe import Key, Recipe, key_of
+from kiln.recipe import Key, Recipe, RecipeLike, key_of, recipe_of
 
 if TYPE_CHECKING:
     import asyncio
 
     from kiln._walk import Entry
+    from kiln.claim import Claim
     from kiln.explain import Explanation
     from kiln.stats import Pruned
 
@@ -33,9 +35,10 @@ _inside: contextvars.ContextVar[tuple[bytes, ...]] = contextvars.ContextVar("kil
 
 _DISABLED, _RECACHE, _READONLY, _NO_DISK = 1, 2, 4, 8
 _NO_FLOOR = _NO_LIMIT = U64_MAX
+_LONGEST = 0xFFFFFFFF / 1000  # seconds, in milliseconds of 32 bits
 
 
-class Cache(Unique):
+class Cache(Closable):
     """A cache of compiled code, in memory and on disk, behind packs and in front of remotes.
 
     A problem of the cache never fails a compile: a full, read-only, damaged or slow store is logged, counted, and worked
@@ -50,13 +53,13 @@ class Cache(Unique):
     disk : bool, optional
         Whether there is a disk tier.
     disk_max_bytes, disk_max_files, memory_max_bytes, memory_max_count : int, optional
-        Limits, in bytes and in entries. Default: 2 GiB, 100,000, 256 MiB, 4,096.
+        Limits, in bytes and in entries; ``math.inf``: none. Default: 2 GiB, 100,000, 256 MiB, 4,096.
     disk_min_free : int, optional
         Bytes that stay free on the file system; 0: no such floor. Default: 5 % of it, at most 1 GiB.
     max_age : float, optional
-        Seconds after which an entry that was not used is evicted. Default: never.
+        Seconds after which an entry that was not used is evicted; ``math.inf``: never, which is the default.
     wait : float, optional
-        The longest wait for another process's compile, in seconds. Default: 600.
+        The longest wait for another process's compile, in seconds; ``math.inf``: 49 days. Default: 600.
     fsync : bool, optional
         Whether entries are published with fsync.
     packs : iterable of paths, optional
@@ -66,7 +69,7 @@ class Cache(Unique):
     record : path, optional
         A directory in which every program that goes through the cache is recorded, with its source and headers.
     record_max_bytes : int, optional
-        The size at which a recording stops growing. Default: 1 GiB.
+        The size at which a recording stops growing; ``math.inf``: never. Default: 1 GiB.
 
     Raises
     ------
@@ -99,18 +102,18 @@ class Cache(Unique):
         recache: Optional[bool] = None,
         readonly: Optional[bool] = None,
         disk: bool = True,
-        disk_max_bytes: int = 0,
-        disk_max_files: int = 0,
-        memory_max_bytes: int = 0,
-        memory_max_count: int = 0,
+        disk_max_bytes: Union[int, float, None] = None,
+        disk_max_files: Union[int, float, None] = None,
+        memory_max_bytes: Union[int, float, None] = None,
+        memory_max_count: Union[int, float, None] = None,
         disk_min_free: Optional[int] = None,
-        max_age: float = 0,
-        wait: float = 0,
+        max_age: Optional[float] = None,
+        wait: Optional[float] = None,
         fsync: Optional[bool] = None,
         packs: Optional[Iterable[Union[str, os.PathLike[str]]]] = None,
         remotes: Optional[Iterable[str]] = None,
         record: Union[str, os.PathLike[str], None] = None,
-        record_max_bytes: int = 0,
+        record_max_bytes: Union[int, float, None] = None,
     ) -> None:
         diag, options, out = s.Diag(), s.CacheOptions(), ctypes.c_void_p()
         size = ctypes.sizeof(options)
@@ -120,14 +123,18 @@ class Cache(Unique):
         for flag, wanted in ((_DISABLED, disabled), (_RECACHE, recache), (_READONLY, readonly), (_NO_DISK, not disk or None)):
             if wanted is not None:
                 options.flags = options.flags | flag if wanted else options.flags & ~flag
-        options.disk_max_bytes = u64("disk_max_bytes", disk_max_bytes) or options.disk_max_bytes
-        options.disk_max_files = u64("disk_max_files", disk_max_files)
-        options.memory_max_bytes = u64("memory_max_bytes", memory_max_bytes)
-        options.memory_max_count = u32("memory_max_count", memory_max_count)
+        options.disk_max_bytes = limit64("disk_max_bytes", disk_max_bytes) or options.disk_max_bytes
+        options.disk_max_files = limit64("disk_max_files", disk_max_files)
+        options.memory_max_bytes = limit64("memory_max_bytes", memory_max_bytes)
+        options.memory_max_count = limit32("memory_max_count", memory_max_count)
         if disk_min_free is not None:
             options.disk_min_free = u64("disk_min_free", disk_min_free) or _NO_FLOOR
-        options.disk_max_age_s = u64_units("max_age", max_age, 1) or options.disk_max_age_s
-        options.wait_ms = u32_units("wait", wait, 1000)
+        if max_age == math.inf:
+            options.disk_max_age_s = 0
+        elif max_age is not None:
+            options.disk_max_age_s = u64_units("max_age", max_age, 1) or options.disk_max_age_s
+        if wait is not None:
+            options.wait_ms = u32_units("wait", min(wait, _LONGEST) if wait == math.inf else wait, 1000)
         if fsync is not None:
             options.no_fsync = not fsync
         if packs is not None:
@@ -136,7 +143,7 @@ class Cache(Unique):
             options.remote = _joined("remotes", [remote.encode() for remote in remotes], b" ")
         if record is not None:
             options.record = encode(os.path.abspath(record))
-        options.record_max_bytes = u64("record_max_bytes", record_max_bytes) or options.record_max_bytes
+        options.record_max_bytes = limit64("record_max_bytes", record_max_bytes) or options.record_max_bytes
         check(lib.kiln_cache_create(ctypes.byref(options), ctypes.byref(out), ctypes.byref(diag)), diag)
         self._handle = Handle("cache", out.value or 0, lib.kiln_cache_destroy)
         self._awaited: dict[tuple[int, asyncio.AbstractEventLoop, bytes], asyncio.Future[Blob]] = {}
@@ -147,17 +154,6 @@ class Cache(Unique):
         """Closes the cache; waits for uploads to remotes. Blobs stay valid. Calls that are under way, and
         runtimes that use it, end first."""
         self._handle.close()
-
-    def __enter__(self) -> Cache:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return "<kiln.Cache, closed>" if self._handle.closed else f"<kiln.Cache at {self.root!r}>"
@@ -176,12 +172,12 @@ class Cache(Unique):
 
     # --- lookups ----------------------------------------------------------------------------------------------
 
-    def get(self, what: Union[Recipe, Key, str, bytes]) -> Optional[Blob]:
+    def get(self, what: Union[RecipeLike, Key, str, bytes]) -> Optional[Blob]:
         """Looks an entry up, verified.
 
         Parameters
         ----------
-        what : Recipe, Key, or a key's text or bytes
+        what : Recipe, mapping, Key, or a key's text or bytes
             What to look for.
 
         Returns
@@ -199,7 +195,7 @@ class Cache(Unique):
         check(status, diag)
         return Blob._of(out.value or 0, origin.value)
 
-    def put(self, recipe: Recipe, data: Any, facts: Any = b"", *, compile_seconds: float = 0) -> Blob:
+    def put(self, recipe: RecipeLike, data: Any, facts: Any = b"", *, compile_seconds: float = 0) -> Blob:
         """Stores a payload under its recipe, in memory and on disk in place of what is there, and in remotes that lack it.
 
         Put only what the recipe decides. What a remote, a pack or another process has under the recipe stays what it is:
@@ -207,8 +203,8 @@ class Cache(Unique):
 
         Parameters
         ----------
-        recipe : Recipe
-            What it was made of.
+        recipe : Recipe or mapping
+            What it was made of; a mapping as of `get_or_compile`.
         data : bytes-like or Blob
             The payload, not empty: a failure is never stored.
         facts : bytes-like, optional
@@ -227,22 +223,24 @@ class Cache(Unique):
             The payload is empty, or a field could not be added to the recipe.
         """
         took = u64_units("compile_seconds", compile_seconds, 1_000_000_000)
+        whole = recipe_of(recipe)
         blob = data if isinstance(data, Blob) and len(as_bytes(facts, "facts")) == 0 else Blob(data, facts)
         diag = s.Diag()
         with self._handle as cache:
             status = lib.kiln_cache_put(
-                cache, recipe._pointer, blob._pointer, took, ctypes.byref(diag)
+                cache, whole._pointer, blob._pointer, took, ctypes.byref(diag)
             )
         check(status, diag)
         return blob
 
-    def get_or_compile(self, recipe: Recipe, compile: _flight.Compile) -> Blob:
+    def get_or_compile(self, recipe: RecipeLike, compile: _flight.Compile) -> Blob:
         """A hit, or one compile however many threads and processes ask.
 
         Parameters
         ----------
-        recipe : Recipe
-            All that decides the result.
+        recipe : Recipe or mapping
+            All that decides the result. A mapping has the fields by name, and may have ``stage``, ``revision`` and ``target``
+            as `Recipe` takes them: ``{"stage": "my-engine.spirv", "source": text}``. Equal mappings have one key.
         compile : callable
             Called without arguments on this thread if nobody has the result; returns the payload (bytes-like), or the
             payload and its facts as a pair, or a blob. It may use the cache for other recipes.
@@ -259,13 +257,14 @@ class Cache(Unique):
         KeyboardInterrupt
             Or what else a handler of a signal raised during a wait for another thread, process or machine.
         """
+        whole = recipe_of(recipe)
         flight, out, origin, diag = _flight.Flight(compile), ctypes.c_void_p(), ctypes.c_int(), s.Diag()
         number = _flight.depart(flight)
         try:
             with self._handle as cache:
                 status = lib.kiln_cache_get_or_compile_interruptible(
                     cache,
-                    recipe._pointer,
+                    whole._pointer,
                     _flight.run,
                     _flight.question(flight),
                     number,
@@ -279,14 +278,78 @@ class Cache(Unique):
             _flight.finish(flight, status, diag)
         return Blob._of(out.value or 0, origin.value)
 
+    def claim(self, recipe: Recipe, *, wait: float = 0) -> Claim:
+        """The entry, or a claim to make it, for a program that compiles between two calls of its cache.
+
+        Other processes of this machine that claim the same wait: until the claim is fulfilled or abandoned, or its process
+        ends. Threads of the same process, and its child processes, never wait for it, and a thread that has a claim waits
+        for nobody: they get a claim, too, and compile.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            All that decides the result.
+        wait : float, optional
+            The longest wait for another process, in seconds. Default: the cache's.
+
+        Returns
+        -------
+        Claim
+            With its `Claim.blob`, or None there: compile then, and `Claim.fulfil`. A context manager, which abandons what
+            was not fulfilled.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Or what else a handler of a signal raised during the wait.
+
+        Examples
+        --------
+        >>> import kiln, tempfile
+        >>> directory = tempfile.TemporaryDirectory()
+        >>> cache, recipe = kiln.Cache(directory.name), kiln.Recipe("example.upper", 1, source="saxpy")
+        >>> with cache.claim(recipe) as claim:
+        ...     if claim.blob is None:
+        ...         claim.fulfil(b"SAXPY")
+        ...     print(bytes(claim.blob))
+        <kiln.Blob...>
+        b'SAXPY'
+        """
+        from kiln.claim import Claim  # a start that only finds entries needs none
+
+        flight, diag = _flight.Flight(lambda: None), s.Diag()
+        blob, claim, origin = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+        number = _flight.depart(flight)
+        try:
+            with self._handle as cache:
+                options = s.ClaimOptions(
+                    ctypes.sizeof(s.ClaimOptions), u32_units("wait", wait, 1000), _flight.question(flight), number
+                )
+                status = lib.kiln_cache_claim(
+                    cache,
+                    recipe._pointer,
+                    ctypes.byref(options),
+                    ctypes.byref(blob),
+                    ctypes.byref(claim),
+                    ctypes.byref(origin),
+                    ctypes.byref(diag),
+                )
+                if status == MISS:
+                    return Claim(self._handle, claim.value or 0, None)
+        finally:
+            _flight.arrive(number)
+        if status != 0:
+            _flight.finish(flight, status, diag)
+        return Claim(self._handle, 0, Blob._of(blob.value or 0, origin.value))
+
     async def get_or_compile_async(
-        self, recipe: Recipe, compile: Callable[[], Union[Any, Awaitable[Any]]]
+        self, recipe: RecipeLike, compile: Callable[[], Union[Any, Awaitable[Any]]]
     ) -> Blob:
         """`get_or_compile` that is awaited: it waits, reads and compiles on a thread, one for all of a loop that await a key.
 
         Parameters
         ----------
-        recipe : Recipe
+        recipe : Recipe or mapping
             All that decides the result; it must not change meanwhile.
         compile : callable or coroutine function
             A function runs on that thread; a coroutine function runs in the loop that awaits. Either sees the context
@@ -309,8 +372,8 @@ class Cache(Unique):
         import asyncio  # those who await have it already; a start should not wait for it
 
         loop = asyncio.get_running_loop()
-
-        place = (os.getpid(), loop, bytes(recipe.key))
+        whole = recipe_of(recipe)
+        place = (os.getpid(), loop, bytes(whole.key))
 
         def in_thread() -> Any:
             _inside.set((*_inside.get(), place[2]))  # in this call's own context
@@ -320,13 +383,13 @@ class Cache(Unique):
             return result
 
         # A compile that awaits its own key would wait for itself.
-        shares = recipe._whole and place[2] not in _inside.get()
+        shares = whole._whole and place[2] not in _inside.get()
         future = self._awaited.get(place) if shares else None
         if future is not None:
             blob = (await asyncio.shield(future)).__copy__()
             blob.origin = "shared" if blob.origin == "compiled" else blob.origin
             return blob
-        future = _on_thread(loop, lambda: self.get_or_compile(recipe, in_thread))
+        future = _on_thread(loop, lambda: self.get_or_compile(whole, in_thread))
         if shares:
             for gone in [other for other in list(self._awaited) if other[1].is_closed()]:
                 self._awaited.pop(gone, None)
@@ -334,13 +397,13 @@ class Cache(Unique):
             future.add_done_callback(lambda _: self._awaited.pop(place, None))
         return await asyncio.shield(future)
 
-    async def get_async(self, what: Union[Recipe, Key, str, bytes]) -> Optional[Blob]:
+    async def get_async(self, what: Union[RecipeLike, Key, str, bytes]) -> Optional[Blob]:
         """`get` that is awaited: it reads on a thread of its own."""
         import asyncio
 
         return await _on_thread(asyncio.get_running_loop(), lambda: self.get(what))
 
-    def contains(self, keys: Iterable[Union[Recipe, Key, str, bytes]]) -> list[bool]:
+    def contains(self, keys: Iterable[Union[RecipeLike, Key, str, bytes]]) -> list[bool]:
         """Whether a lookup would find each of `keys`, without reading, counting or compiling anything."""
         wanted = [key_of(what)._struct for what in keys]
         there = (ctypes.c_bool * len(wanted))()
@@ -348,12 +411,12 @@ class Cache(Unique):
             lib.kiln_cache_contains(cache, (s.Key * len(wanted))(*wanted), len(wanted), there)
         return list(there)
 
-    def __contains__(self, what: Union[Recipe, Key, str, bytes]) -> bool:
+    def __contains__(self, what: Union[RecipeLike, Key, str, bytes]) -> bool:
         return self.contains([what])[0]
 
     # --- upkeep -----------------------------------------------------------------------------------------------
 
-    def remove(self, what: Union[Recipe, Key, str, bytes]) -> bool:
+    def remove(self, what: Union[RecipeLike, Key, str, bytes]) -> bool:
         """Drops an entry from every writable tier; False if no tier had it."""
         key, diag = key_of(what), s.Diag()
         with self._handle as cache:
@@ -367,7 +430,7 @@ class Cache(Unique):
         with self._handle as cache:
             lib.kiln_cache_trim(cache, u64("target_bytes", target_bytes))
 
-    def pin(self, what: Union[Recipe, Key, str, bytes]) -> bool:
+    def pin(self, what: Union[RecipeLike, Key, str, bytes]) -> bool:
         """Keeps an entry in memory and on disk until `unpin`, or the cache's end; False if no tier has it."""
         key, diag = key_of(what), s.Diag()
         with self._handle as cache:
@@ -376,7 +439,7 @@ class Cache(Unique):
             check(status, diag)
         return bool(status != MISS)
 
-    def unpin(self, what: Union[Recipe, Key, str, bytes]) -> None:
+    def unpin(self, what: Union[RecipeLike, Key, str, bytes]) -> None:
         """Ends one `pin`."""
         with self._handle as cache:
             lib.kiln_cache_unpin(cache, ctypes.byref(key_of(what)._struct))
@@ -446,14 +509,14 @@ class Cache(Unique):
         check(status, diag)
         return dict(zip(names, (int(value) for value in values)))
 
-    def explain(self, what: Union[Recipe, Key, str, bytes]) -> Explanation:
+    def explain(self, what: Union[RecipeLike, Key, str, bytes]) -> Explanation:
         """Why a lookup would miss: what differs from the nearest stored recipe.
 
         Reads every entry of the cache: for people, not for hot paths.
 
         Parameters
         ----------
-        what : Recipe, Key, or a key's text or bytes
+        what : Recipe, mapping, Key, or a key's text or bytes
             A recipe, or an entry that is or was in the cache.
 
         Returns
@@ -464,9 +527,9 @@ class Cache(Unique):
         from kiln.explain import collect
 
         with self._handle as cache:
-            if isinstance(what, Recipe):
-                recipe = what._pointer
-                found = collect(lambda visit, diag: lib.kiln_cache_explain(cache, recipe, visit, None, diag))
+            if isinstance(what, (Recipe, Mapping)):
+                recipe = recipe_of(what)
+                found = collect(lambda visit, diag: lib.kiln_cache_explain(cache, recipe._pointer, visit, None, diag))
             else:
                 key = ctypes.byref(key_of(what)._struct)
                 found = collect(lambda visit, diag: lib.kiln_cache_explain_key(cache, key, visit, None, diag))

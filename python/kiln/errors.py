@@ -24,7 +24,7 @@ class Error(Exception):
     fix : str
         One thing to do about it, or ``""``.
     log : str
-        The compiler's log, or ``""``.
+        The compiler's log, or ``""``; ``str(error)`` ends with it.
     vendor_code : int
         The driver's or the system's own number (``CUresult``, ``cl_int``, ``errno``); 0 if there is none.
 
@@ -46,7 +46,8 @@ class Error(Exception):
 
     def __str__(self) -> str:
         line = f"{self.what}: {self.why}" if self.what and self.why else self.what or self.why
-        return f"{line} ({self.fix})" if self.fix else line
+        line = f"{line} ({self.fix})" if self.fix else line
+        return f"{line}\n{self.log.rstrip()}" if self.log.strip() else line
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.what, self.why, self.fix, self.log, self.vendor_code)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
 from kiln import _dlpack as d
 from kiln import _structs as s
 from kiln._arrays import Memory
-from kiln._handle import Handle, Unique
+from kiln._handle import Closable, Handle
 from kiln._library import encode, lib
 from kiln._numbers import u32, u64
 from kiln.buffer import Buffer
@@ -45,7 +45,7 @@ class Local:
     size: int
 
 
-class Event(Unique):
+class Event(Closable):
     """A launch that can be waited for; made by `Queue.launch_event`."""
 
     def __init__(self, pointer: int, queue: Handle) -> None:
@@ -68,7 +68,7 @@ class Event(Unique):
         return out.value / 1e9
 
 
-class Queue(Unique):
+class Queue(Closable):
     """What is put in runs in that order; made by `Device.queue`. Threads that share one agree on the order."""
 
     def __init__(self, device: Device, stream: Any = None) -> None:
@@ -158,7 +158,18 @@ class Queue(Unique):
         check(status, diag)
         self._after([origin, target])
 
-    def launch(self, program: Program, entry: str, shape: Shape, *args: Any, **how: Any) -> None:
+    def launch(
+        self,
+        program: Program,
+        entry: str,
+        shape: Shape,
+        *args: Any,
+        local: Shape = (),
+        offset: Shape = (),
+        shared_bytes: int = 0,
+        cooperative: bool = False,
+        cluster: Sequence[int] = (),
+    ) -> None:
         """Launches a kernel.
 
         Parameters
@@ -192,12 +203,23 @@ class Queue(Unique):
         DeviceLostError, OutOfMemoryError
             The device.
         """
-        self._launch(program, entry, shape, args, None, **how)
+        self._launch(program, entry, shape, args, None, local, offset, shared_bytes, cooperative, cluster)
 
-    def launch_event(self, program: Program, entry: str, shape: Shape, *args: Any, **how: Any) -> Event:
+    def launch_event(
+        self,
+        program: Program,
+        entry: str,
+        shape: Shape,
+        *args: Any,
+        local: Shape = (),
+        offset: Shape = (),
+        shared_bytes: int = 0,
+        cooperative: bool = False,
+        cluster: Sequence[int] = (),
+    ) -> Event:
         """`launch` that gives an `Event` to wait for, and to measure by."""
         out = ctypes.c_void_p()
-        self._launch(program, entry, shape, args, out, **how)
+        self._launch(program, entry, shape, args, out, local, offset, shared_bytes, cooperative, cluster)
         return Event(out.value or 0, self._handle)
 
     def _launch(
@@ -207,12 +229,11 @@ class Queue(Unique):
         shape: Shape,
         args: Sequence[Any],
         out: Optional[ctypes.c_void_p],
-        *,
-        local: Shape = (),
-        offset: Shape = (),
-        shared_bytes: int = 0,
-        cooperative: bool = False,
-        cluster: Sequence[int] = (),
+        local: Shape,
+        offset: Shape,
+        shared_bytes: int,
+        cooperative: bool,
+        cluster: Sequence[int],
     ) -> None:
         params = program.params(entry)
         taken = {i: self._take(value) for i, value in enumerate(args) if self._is_foreign(value)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 from kiln import _structs as s
-from kiln._handle import Handle, Unique
+from kiln._handle import Closable, Handle
 from kiln._library import decode, encode, lib
 from kiln.blob import _ORIGINS
 from kiln.errors import MISS, check
@@ -66,7 +66,7 @@ class BuildInfo:
     log: str
 
 
-class Program(Unique):
+class Program(Closable):
     """Kernels on one device; made by `Device.build`. Any thread may use it."""
 
     def __init__(self, handle: Handle) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Mapping
 from typing import Any, NoReturn, Optional, Union
 
 from kiln import _structs as s
@@ -14,6 +15,10 @@ from kiln.errors import InvalidError, check
 
 #: What a field of a recipe may be: text, bytes, a number of 64 bits, or several of these.
 Field = Union[str, Bytes, int, "list[Any]", "tuple[Any, ...]"]
+
+
+#: A recipe, or a mapping of its fields: ``{"stage": "my-engine.spirv", "source": text}``.
+RecipeLike = Union["Recipe", Mapping[str, Any]]
 
 
 class Key:
@@ -262,10 +267,27 @@ def _refusal(value: Any) -> InvalidError:
     return InvalidError("add a field to a recipe", why, "give it as text")
 
 
-def key_of(what: Union[Recipe, Key, str, bytes]) -> Key:
-    """The key of a recipe, or a key in any of its forms."""
+def recipe_of(what: RecipeLike) -> Recipe:
+    """A recipe, or the recipe of a mapping: ``stage``, ``revision`` and ``target`` as `Recipe` takes them (default of the
+    stage: ``"python"``), then the fields in the order of their names, so that equal mappings have one key."""
     if isinstance(what, Recipe):
-        return what.key
+        return what
+    if not isinstance(what, Mapping):
+        raise InvalidError("take a recipe", f"{type(what).__name__} is neither a Recipe nor a mapping", "give a kiln.Recipe")
+    fields = dict(what)
+    for name in fields:
+        if not isinstance(name, str):
+            raise InvalidError("take a recipe", f"the name {name!r:.80} is not text", "give text as names of fields")
+    recipe = Recipe(fields.pop("stage", "python"), fields.pop("revision", 1), target=fields.pop("target", None))
+    for name in sorted(fields):
+        recipe.add(name, fields[name])
+    return recipe
+
+
+def key_of(what: Union[RecipeLike, Key, str, bytes]) -> Key:
+    """The key of a recipe, or a key in any of its forms."""
+    if isinstance(what, (Recipe, Mapping)):
+        return recipe_of(what).key
     return what if isinstance(what, Key) else Key(what)
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Optional, Sequence, Union
 
 from kiln import _structs as s
 from kiln._dlpack import BYTES, LEGACY, REACHED, described, parse_dtype, take
-from kiln._handle import Handle, Unique
+from kiln._handle import Closable, Handle
 from kiln._library import decode, encode, lib
 from kiln.blob import Blob
 from kiln.buffer import Buffer
 from kiln.cache import Cache, default_cache
-from kiln.errors import MISS, UnsupportedError, check
+from kiln.errors import MISS, InvalidError, UnsupportedError, check
 from kiln.explain import Explanation, collect
 from kiln.launch import Event, Local, Queue
 from kiln.program import BuildInfo, Param, Program
@@ -195,11 +194,18 @@ class Device:
         """
         return Queue(self, stream)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are one device of one runtime."""
+        return isinstance(other, Device) and (self._runtime, self._pointer) == (other._runtime, other._pointer)
+
+    def __hash__(self) -> int:
+        return hash((id(self._runtime), self._pointer))
+
     def __repr__(self) -> str:
         return f"<kiln.Device {self.backend}:{self.index} {self.name!r}>"
 
 
-class Runtime(Unique):
+class Runtime(Closable):
     r"""Lists devices, builds programs through the cache, and launches kernels.
 
     Parameters
@@ -218,7 +224,7 @@ class Runtime(Unique):
     Raises
     ------
     InvalidError
-        An option, or a variable of the environment.
+        An option, a variable of the environment, or a `backend` that kiln does not have.
     UnavailableError
         With `strict`: what was asked for is not there.
 
@@ -260,21 +266,20 @@ class Runtime(Unique):
             status = lib.kiln_runtime_create(ctypes.byref(options), ctypes.byref(out), ctypes.byref(diag))
         check(status, diag)
         self._handle = Handle("runtime", out.value or 0, lib.kiln_runtime_destroy, self.cache._handle)
+        if backend is not None:
+            self._refuse_unknown(backend)
+
+    def _refuse_unknown(self, names: str) -> None:
+        """Without `strict` the library goes on with other backends, which is for variables of the environment."""
+        wanted = [name.strip() for name in names.split(",")]
+        for probe in self.probes:
+            if probe.backend in wanted and "no backend of this name" in probe.why:
+                self.close()
+                raise InvalidError(f"open the backend {probe.backend!r}", probe.why, probe.fix)
 
     def close(self) -> None:
         """Closes the runtime as soon as nothing that was made with it is left."""
-        self._handle.close()
-
-    def __enter__(self) -> Runtime:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
+        super().close()
 
     @property
     def devices(self) -> list[Device]:

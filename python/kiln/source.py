@@ -36,6 +36,11 @@ class Source:
     entries : tuple of str, optional
         Kernels that must be there, or name expressions.
 
+    Raises
+    ------
+    InvalidError
+        kiln does not know the language.
+
     Examples
     --------
     >>> import kiln
@@ -52,6 +57,9 @@ class Source:
     include_dirs: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     entries: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._number()
 
     @classmethod
     def read(cls, path: Union[str, os.PathLike[str]], **more: Any) -> Source:
@@ -77,10 +85,14 @@ class Source:
             raise InvalidError(f"read {place}", "its name says no language that kiln knows", "make a Source with a language")
         return cls(decode(lib.kiln_language_name(number)), Path(place).read_bytes(), name=os.path.abspath(place), **more)
 
-    def _struct(self) -> s.Source:
-        number = lib.kiln_language_parse(encode(self.language))
+    def _number(self) -> int:
+        number = int(lib.kiln_language_parse(encode(self.language)))
         if number == 0:
             raise InvalidError("take a source", f"{self.language!r} is not a language that kiln knows", "see kiln.Source")
+        return number
+
+    def _struct(self) -> s.Source:
+        number = self._number()
         text = self.text.encode() if isinstance(self.text, str) else bytes(self.text)
         out = s.Source(ctypes.sizeof(s.Source), number, encode(self.name) or None, text, len(text))
         defines = [(name, None if value is None else str(value)) for name, value in self.defines.items()]

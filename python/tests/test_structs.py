@@ -19,6 +19,7 @@ STRUCTS = {
     "kiln_diag": s.Diag,
     "kiln_key": s.Key,
     "kiln_cache_options": s.CacheOptions,
+    "kiln_claim_options": s.ClaimOptions,
     "kiln_prune_options": s.PruneOptions,
     "kiln_prune_result": s.PruneResult,
     "kiln_entry_info": s.EntryInfo,

@@ -28,6 +28,14 @@ static void append_record(kn_strbuf *out, const kn_answer_query *query, cl_int c
     kn_strbuf_append(out, value, length);
 }
 
+void kn_answers_append_note(kn_strbuf *out, kn_span note)
+{
+    if (note.length > 0) {
+        const kn_answer_query query = {KN_ANSWER_NOTE, 0, 0, 0};
+        append_record(out, &query, 0, note.data, note.length);
+    }
+}
+
 typedef struct answer_subject {
     const kn_opencl_api *api;
     cl_program program;
@@ -53,6 +61,8 @@ static cl_int put_question(const answer_subject *of, const kn_answer_query *quer
     case KN_ANSWER_GROUP:
         return of->api->clGetKernelWorkGroupInfo(of->kernel, of->device, query->name, size, value,
                                                  out_size);
+    case KN_ANSWER_NOTE:
+        break;
     }
     return CL_INVALID_VALUE;
 }

@@ -18,7 +18,8 @@ typedef enum kn_answer_kind {
     KN_ANSWER_NAME = 3,    /* first: the kernel; its name */
     KN_ANSWER_KERNEL = 4,  /* first: the kernel; second: 0 */
     KN_ANSWER_ARG = 5,     /* first: the kernel; second: the argument */
-    KN_ANSWER_GROUP = 6    /* first: the kernel; second: the device */
+    KN_ANSWER_GROUP = 6,   /* first: the kernel; second: the device */
+    KN_ANSWER_NOTE = 7     /* no question: what kiln notes at the end, for people */
 } kn_answer_kind;
 
 typedef struct kn_answer_query {
@@ -31,6 +32,9 @@ typedef struct kn_answer_query {
  * kernels are made, and released again: `kernels`. The result is empty on failure. */
 void kn_answers_ask(const kn_opencl_api *api, cl_program program, cl_uint count,
                     const cl_device_id *devices, bool kernels, kn_strbuf *out);
+
+/* Appends what answers no query; nothing where it is empty. */
+void kn_answers_append_note(kn_strbuf *out, kn_span note);
 
 /* False if these are not whole answers. */
 bool kn_answers_are_sound(kn_span answers);

@@ -8,6 +8,7 @@
 #include "backends/opencl/status.h"
 #include "base/checked.h"
 #include "base/diag.h"
+#include "base/label.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "dropin/opencl_answers.h"
@@ -229,14 +230,26 @@ static kiln_status read_one(const kn_opencl_site *site, bool is_pocl, cl_program
     return status;
 }
 
+/* For people: the programs come without a file's name. */
+static void append_wish_label(const kn_opencl_wish *wish, kn_strbuf *out)
+{
+    char label[KN_LABEL_SIZE] = "";
+    for (size_t i = 0; i < wish->text_count && label[0] == '\0'; i++) {
+        kn_label_make(label, NULL, kn_span_of(wish->texts[i].text, wish->texts[i].length));
+    }
+    kn_label_append(out, label);
+}
+
 kiln_status kn_opencl_make_bytes(const kn_opencl_site *site, const kn_opencl_wish *wish,
                                  bool is_pocl, cl_program program, kiln_blob **out_blob,
                                  kiln_diag *diag)
 {
     kiln_status status = KILN_OK;
     unsigned char number[8];
-    kn_strbuf whole;
+    kn_strbuf whole, facts;
     kn_strbuf_init(&whole, 0);
+    kn_strbuf_init(&facts, 0);
+    append_wish_label(wish, &facts);
     kn_put_u64(number, wish->device_count);
     if (wish->device_count > 1) {
         kn_strbuf_append(&whole, (const char *)number, sizeof(number));
@@ -254,10 +267,11 @@ kiln_status kn_opencl_make_bytes(const kn_opencl_site *site, const kn_opencl_wis
         free(data);
     }
     if (status == KILN_OK) {
-        status = kn_strbuf_ok(&whole)
-                     ? kiln_blob_create(whole.data, whole.length, NULL, 0, out_blob, diag)
-                     : kn_no_memory(diag, "reading an OpenCL binary");
+        status = kn_strbuf_ok(&whole) ? kiln_blob_create(whole.data, whole.length, facts.data,
+                                                         facts.length, out_blob, diag)
+                                      : kn_no_memory(diag, "reading an OpenCL binary");
     }
+    kn_strbuf_deinit(&facts);
     kn_strbuf_deinit(&whole);
     return status;
 }
@@ -269,10 +283,16 @@ static kiln_status join_answers(const kn_opencl_site *site, const kn_opencl_wish
                                 cl_program program, const kiln_blob *bytes, kiln_blob **out_blob,
                                 kiln_diag *diag)
 {
-    kn_strbuf answers;
+    kn_strbuf answers, label;
     kn_strbuf_init(&answers, 0);
     kn_answers_ask(site->api, program, (cl_uint)wish->device_count, wish->devices, bytes != NULL,
                    &answers);
+    if (kn_strbuf_ok(&answers) && answers.length > 0) {
+        kn_strbuf_init(&label, 0);
+        append_wish_label(wish, &label);
+        kn_answers_append_note(&answers, kn_span_of(label.data, label.length));
+        kn_strbuf_deinit(&label);
+    }
     kiln_status status = kn_strbuf_ok(&answers)
                              ? kiln_blob_create(bytes != NULL ? kiln_blob_data(bytes) : "c",
                                                 bytes != NULL ? kiln_blob_size(bytes) : 1,

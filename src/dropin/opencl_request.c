@@ -10,13 +10,14 @@
 #include "base/diag.h"
 #include "base/stages.h"
 #include "base/text.h"
+#include "core/runtime/memo.h"
 #include "core/runtime/target.h"
 #include "headers/include_scan.h"
 #include "sys/file.h"
 
 static const char building[] = "building an OpenCL program"; /* what fails without memory */
 
-#define STAGE_REVISION 1u
+#define STAGE_REVISION 2u
 #define SYSTEM_DIRS_MAX 8
 
 static kiln_status describe_device(const kn_opencl_request *request, cl_device_id device,
@@ -213,14 +214,19 @@ static kiln_status add_identity(kn_opencl_request *request, const kn_opencl_unit
                                 kiln_diag *diag)
 {
     char *modules = NULL;
+    kiln_host host;
+    kn_memo_host(request->cache, &host);
     kn_identity_sink sink = {request->recipe, diag, KILN_OK};
     kiln_identity identity = kn_identity_to_recipe(&sink);
     kiln_status status = kn_opencl_modules_find(&request->api, unit, &modules, diag);
     if (status == KILN_OK) {
-        kn_opencl_identify_unit(unit, modules, &identity);
+        kn_opencl_identify_unit(&request->api, unit, modules, &host, &identity);
         status = sink.status;
     }
     free(modules);
+    if (unit->is_pocl && kn_pocl_files_reason() != NULL) {
+        kn_text_put(request->bypass, sizeof(request->bypass), kn_pocl_files_reason());
+    }
     return status;
 }
 

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include <kiln/unstable/compile.h>
+#include <kiln/unstable/explain.h>
 
 #include "backends/opencl/program.h"
 #include "base/diag.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "core/runtime/runtime.h"
 #include "core/walk/plan.h"
@@ -25,6 +27,8 @@ typedef struct ahead {
     const kiln_source *source;
     kiln_blob *blob;
     kiln_build_info *info;
+    kiln_explanation_fn *visit; /* NULL: it is compiled */
+    void *user;
 } ahead;
 
 static const char *name_of(const kiln_source *source)
@@ -170,10 +174,25 @@ static uint32_t recorded_flags(kn_wish_of of)
            (of == KN_WISH_OF_LAYER_UNIT ? KN_RECORDED_COMPILE : 0);
 }
 
+static kiln_status explain_program(const kn_opencl_request *request, const ahead *job,
+                                   kiln_diag *diag)
+{
+    const kiln_explanation bypass = {.struct_size = sizeof(bypass),
+                                     .stage = kn_stage_opencl_program,
+                                     .why = KILN_WHY_BYPASS,
+                                     .detail = request->bypass};
+    return request->bypass[0] != '\0'
+               ? job->visit(job->user, &bypass)
+               : kiln_cache_explain(request->cache, request->recipe, job->visit, job->user, diag);
+}
+
 static kiln_status get_program(kn_opencl_request *request, kn_wish_of of, ahead *job,
                                kiln_diag *diag)
 {
     compile_call call = {.request = request, .of = of};
+    if (job->visit != NULL) {
+        return explain_program(request, job, diag);
+    }
     if (request->bypass[0] != '\0') {
         return kiln_diag_set(diag, KILN_E_UNSUPPORTED, "remove what keeps it from being cached",
                              name_of(job->source), "it bypasses the cache: %s", request->bypass);
@@ -196,22 +215,30 @@ static kiln_status get_program(kn_opencl_request *request, kn_wish_of of, ahead 
     return status;
 }
 
+static kiln_status serve_wish(kiln_cache *cache, kn_opencl_wish *wish, kn_wish_of of, ahead *job,
+                              kiln_diag *diag)
+{
+    kn_opencl_request request;
+    kiln_status status = kn_opencl_request_init(&request, cache, wish, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    if (of != KN_WISH_OF_DROPIN && request.bypass[0] == '\0') {
+        status = kn_opencl_request_mark_layer(&request, of == KN_WISH_OF_LAYER_UNIT, diag);
+    }
+    if (status == KILN_OK) {
+        status = get_program(&request, of, job, diag);
+    }
+    kn_opencl_request_deinit(&request);
+    return status;
+}
+
 kiln_status kn_dropin_compile_wish(kiln_cache *cache, kn_opencl_wish *wish, kn_wish_of of,
                                    const kiln_source *source, kiln_blob **out_blob,
                                    kiln_build_info *info, kiln_diag *diag)
 {
     ahead job = {.source = source, .info = info};
-    kn_opencl_request request;
-    kiln_status status = kn_opencl_request_init(&request, cache, wish, diag);
-    if (status == KILN_OK) {
-        if (of != KN_WISH_OF_DROPIN && request.bypass[0] == '\0') {
-            status = kn_opencl_request_mark_layer(&request, of == KN_WISH_OF_LAYER_UNIT, diag);
-        }
-        if (status == KILN_OK) {
-            status = get_program(&request, of, &job, diag);
-        }
-        kn_opencl_request_deinit(&request);
-    }
+    kiln_status status = serve_wish(cache, wish, of, &job, diag);
     *out_blob = job.blob;
     return status;
 }
@@ -236,8 +263,7 @@ static kiln_status compile_opencl(kiln_runtime *runtime, const kn_plan *plan, ah
                                              kn_strbuf_text(&options), &wish, diag);
     }
     if (status == KILN_OK) {
-        status = kn_dropin_compile_wish(runtime->cache, wish, KN_WISH_OF_DROPIN, source, &job->blob,
-                                        job->info, diag);
+        status = serve_wish(runtime->cache, wish, KN_WISH_OF_DROPIN, job, diag);
     }
     kn_opencl_wish_release(wish);
     kn_strbuf_deinit(&options);
@@ -302,7 +328,9 @@ static kiln_status compile_rtc(kiln_runtime *runtime, const char *target, ahead 
 {
     rtc_source own = {0};
     kiln_status status = rtc_source_init(&own, job->source, diag);
-    if (status == KILN_OK) {
+    if (status == KILN_OK && job->visit != NULL) {
+        status = kiln_explain(runtime, target, &own.source, job->visit, job->user, diag);
+    } else if (status == KILN_OK) {
         status = kiln_compile_measured(runtime, target, &own.source, &job->blob, job->info, diag);
     }
     rtc_source_deinit(&own);
@@ -334,29 +362,40 @@ static kiln_status compile_for(kiln_runtime *runtime, const char *target, ahead 
                          "constants, its context)");
 }
 
-kiln_status kiln_dropin_compile(kiln_runtime *runtime, const char *target,
-                                const kiln_source *source, kiln_blob **out_blob,
-                                kiln_build_info *out_info, kiln_diag *diag)
+static kiln_status serve_source(kiln_runtime *runtime, const char *target,
+                                const kiln_source *source, ahead *job, kiln_diag *diag)
 {
-    const uint64_t start = kn_clock_now();
     kn_resolved resolved;
-    kiln_build_info info;
-    *out_blob = NULL;
-    kiln_status status = kn_sized_begin(KN_SIZED(kiln_build_info), out_info, &info, diag);
-    if (status == KILN_OK) {
-        status = kn_source_resolve(source, &resolved, diag);
-    }
+    kiln_status status = kn_source_resolve(source, &resolved, diag);
     if (status != KILN_OK) {
         return status;
     }
-    info.stage_count = 1;
     /* The program's text has no directory of its own: what it includes is found by -I alone. */
     kiln_source given = resolved.source;
     const bool placed = resolved.include_dirs != NULL;
     given.include_dirs += placed ? 1 : 0;
     given.include_dir_count -= placed ? 1 : 0;
-    ahead job = {.source = &given, .info = &info};
-    status = compile_for(runtime, target, &job, diag);
+    job->source = &given;
+    status = compile_for(runtime, target, job, diag);
+    job->source = NULL;
+    kn_resolved_deinit(&resolved);
+    return status;
+}
+
+kiln_status kiln_dropin_compile(kiln_runtime *runtime, const char *target,
+                                const kiln_source *source, kiln_blob **out_blob,
+                                kiln_build_info *out_info, kiln_diag *diag)
+{
+    const uint64_t start = kn_clock_now();
+    kiln_build_info info;
+    *out_blob = NULL;
+    kiln_status status = kn_sized_begin(KN_SIZED(kiln_build_info), out_info, &info, diag);
+    if (status != KILN_OK) {
+        return status;
+    }
+    info.stage_count = 1;
+    ahead job = {.info = &info};
+    status = serve_source(runtime, target, source, &job, diag);
     if (status == KILN_OK) {
         *out_blob = job.blob;
         info.total_ns = kn_clock_now() - start;
@@ -366,6 +405,13 @@ kiln_status kiln_dropin_compile(kiln_runtime *runtime, const char *target,
     }
     info.log = "";
     kn_sized_end(KN_SIZED(kiln_build_info), &info, out_info);
-    kn_resolved_deinit(&resolved);
     return status;
+}
+
+kiln_status kiln_dropin_explain(kiln_runtime *runtime, const char *target,
+                                const kiln_source *source, kiln_explanation_fn *visit, void *user,
+                                kiln_diag *diag)
+{
+    ahead job = {.visit = visit, .user = user};
+    return serve_source(runtime, target, source, &job, diag);
 }

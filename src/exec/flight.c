@@ -13,6 +13,7 @@
 #include "exec/pulse.h"
 #include "sys/clock.h"
 #include "sys/lock.h"
+#include "sys/process.h"
 #include "sys/random.h"
 #include "sys/thread.h"
 
@@ -28,17 +29,19 @@ struct kn_flight_seat {
     kn_cond landed;
     size_t people;
     bool done;
+    bool claimed;
     kiln_status status;
     void *result;
     kiln_diag diag;
-    kn_lock_file *lock; /* the leader's, while it holds a byte */
-    uint64_t byte;
+    kn_lock_file *lock;   /* the leader's, while it holds a byte */
+    uint64_t byte, owner; /* the second: of a claim alone */
     kn_pulse_beat beat;
 };
 
 struct kn_flight {
     kn_mutex mutex; /* guards the map and all seats but `lock` */
     kn_map seats;
+    size_t claims; /* of the seats */
     char *lock_path;
     kn_pulse pulse;
     void *(*retain)(void *result);
@@ -92,7 +95,8 @@ static void get_up(kn_flight *flight, kn_flight_seat *seat)
     free(seat);
 }
 
-static kn_flight_seat *take_seat(kn_flight *flight, const uint8_t key[KN_FLIGHT_KEY_SIZE])
+static kn_flight_seat *take_seat(kn_flight *flight, const uint8_t key[KN_FLIGHT_KEY_SIZE],
+                                 bool claimed)
 {
     kn_flight_seat *seat = calloc(1, sizeof *seat);
     if (seat == NULL || !kn_map_put(&flight->seats, key, KN_FLIGHT_KEY_SIZE, seat, NULL)) {
@@ -102,9 +106,35 @@ static kn_flight_seat *take_seat(kn_flight *flight, const uint8_t key[KN_FLIGHT_
     memcpy(seat->key, key, KN_FLIGHT_KEY_SIZE);
     seat->leader = kn_thread_self();
     seat->people = 1;
+    seat->claimed = claimed;
+    flight->claims += claimed ? 1 : 0;
     seat->diag = (kiln_diag)KILN_DIAG_INIT;
     kn_cond_init(&seat->landed);
     return seat;
+}
+
+/* With the mutex held: whether this thread has a claim besides `but`. */
+static bool has_claim(const kn_flight *flight, const kn_flight_seat *but)
+{
+    size_t cursor = 0;
+    void *value = NULL;
+    while (flight->claims > 0 && kn_map_next(&flight->seats, &cursor, NULL, NULL, &value)) {
+        const kn_flight_seat *seat = value;
+        if (seat != but && seat->claimed && seat->leader == kn_thread_self()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+kn_flight_role kn_flight_claim(kn_flight *flight, const uint8_t key[KN_FLIGHT_KEY_SIZE],
+                               kn_flight_seat **out_seat)
+{
+    kn_mutex_lock(&flight->mutex);
+    const bool is_free = kn_map_find(&flight->seats, key, KN_FLIGHT_KEY_SIZE) == NULL;
+    *out_seat = is_free ? take_seat(flight, key, true) : NULL;
+    kn_mutex_unlock(&flight->mutex);
+    return *out_seat != NULL ? KN_FLIGHT_LEADER : KN_FLIGHT_ALONE;
 }
 
 kn_flight_role kn_flight_enter(kn_flight *flight, const uint8_t key[KN_FLIGHT_KEY_SIZE],
@@ -119,9 +149,9 @@ kn_flight_role kn_flight_enter(kn_flight *flight, const uint8_t key[KN_FLIGHT_KE
     kn_mutex_lock(&flight->mutex);
     kn_flight_seat *seat = kn_map_find(&flight->seats, key, KN_FLIGHT_KEY_SIZE);
     if (seat == NULL) {
-        *out_seat = take_seat(flight, key);
+        *out_seat = take_seat(flight, key, false);
         role = *out_seat != NULL ? KN_FLIGHT_LEADER : KN_FLIGHT_ALONE;
-    } else if (seat->leader == kn_thread_self()) {
+    } else if (seat->leader == kn_thread_self() || seat->claimed || has_claim(flight, NULL)) {
         role = KN_FLIGHT_ALONE;
     } else {
         seat->people++;
@@ -158,10 +188,23 @@ static uint64_t byte_of(const uint8_t key[KN_FLIGHT_KEY_SIZE], uint32_t level)
                       : further | (number & (further - 1) & ~UINT64_C(7)) | level;
 }
 
+/* The byte that a claim's process holds besides, with its number in it: those who descend from it
+ * know it by that. One that is taken for another's costs a compile. */
+#define OWNERS 22u /* Linux' largest number of a process has so many bits */
+
+static uint64_t owner_of(const uint8_t key[KN_FLIGHT_KEY_SIZE], uint64_t space, uint32_t process)
+{
+    const uint64_t base = UINT64_C(1) << 59, number = UINT64_C(1) << OWNERS;
+    return base | (((kn_get_u64(key) ^ space) & (base - 1)) & ~(number - 1)) |
+           (process & (number - 1));
+}
+
 static uint64_t pulse_of(const uint8_t key[KN_FLIGHT_KEY_SIZE], uint32_t level)
 {
     return byte_of(key, LEVELS + level);
 }
+
+#define ANCESTORS 32u
 
 /* A leader on its way to a byte. */
 typedef struct approach {
@@ -173,6 +216,10 @@ typedef struct approach {
     kn_flight_wait *wait;
     uint64_t start, pause;
     bool said;
+    bool has_claim;           /* another one of this thread's: it does not wait */
+    uint32_t self[ANCESTORS]; /* this process and its ancestors, once it waits */
+    size_t ancestors;
+    uint64_t space;
 } approach;
 
 /* Until a holder has closed the lock file, or else one pause between two tries, with some jitter,
@@ -240,6 +287,24 @@ static void say_that_it_waits(approach *a, uint64_t now)
     }
 }
 
+/* Whether it may be this process that the holder waits for. */
+static bool may_await_us(approach *a)
+{
+    if (a->has_claim || kn_lock_is_forkers(a->lock, byte_of(a->key, a->level))) {
+        return true;
+    }
+    if (a->ancestors == 0) {
+        a->ancestors = kn_process_ancestry(a->self, ANCESTORS);
+        a->space = kn_process_space();
+    }
+    for (size_t i = 0; i < a->ancestors; i++) {
+        if (kn_lock_is_held(a->lock, owner_of(a->key, a->space, a->self[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Until the byte is taken, or need not be. */
 static kiln_status wait_for_byte(approach *a, uint64_t deadline, kn_flight_look *look, void *user)
 {
@@ -249,7 +314,7 @@ static kiln_status wait_for_byte(approach *a, uint64_t deadline, kn_flight_look 
             return status;
         }
         a->wait->waited = true;
-        if (kn_lock_is_forkers(a->lock, byte_of(a->key, a->level))) {
+        if (may_await_us(a)) {
             return KILN_E_BUSY;
         }
         const uint64_t now = kn_clock_now();
@@ -276,6 +341,9 @@ kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t dea
                   .wait = out_wait,
                   .start = kn_clock_now(),
                   .pause = FIRST_PAUSE};
+    kn_mutex_lock(&flight->mutex);
+    a.has_claim = has_claim(flight, seat);
+    kn_mutex_unlock(&flight->mutex);
     kiln_status status = kn_lock_file_open(flight->lock_path, &a.lock, NULL);
     if (status == KILN_OK) {
         status = wait_for_byte(&a, deadline, look, user);
@@ -283,6 +351,10 @@ kiln_status kn_flight_lock(kn_flight *flight, kn_flight_seat *seat, uint64_t dea
     if (status == KILN_OK) {
         seat->lock = a.lock;
         seat->byte = byte_of(seat->key, a.level);
+        if (seat->claimed) {
+            seat->owner = owner_of(seat->key, kn_process_space(), kn_process_id());
+            (void)kn_lock_try(a.lock, seat->owner); /* taken: by a collision, which says the same */
+        }
         kn_pulse_add(&flight->pulse, &seat->beat, a.lock, pulse_of(seat->key, a.level));
     } else {
         kn_lock_file_close(a.lock);
@@ -297,6 +369,9 @@ void kn_flight_leave(kn_flight *flight, kn_flight_seat *seat, kiln_status status
         /* By name, not only by closing: a child that was forked meanwhile shares the descriptor. */
         kn_pulse_remove(&flight->pulse, &seat->beat);
         kn_lock_drop(seat->lock, seat->byte);
+        if (seat->claimed) {
+            kn_lock_drop(seat->lock, seat->owner);
+        }
         kn_lock_file_close(seat->lock);
         seat->lock = NULL;
     }
@@ -309,6 +384,7 @@ void kn_flight_leave(kn_flight *flight, kn_flight_seat *seat, kiln_status status
         kn_diag_copy(&seat->diag, diag);
     }
     (void)kn_map_remove(&flight->seats, seat->key, KN_FLIGHT_KEY_SIZE);
+    flight->claims -= seat->claimed ? 1 : 0;
     kn_cond_broadcast(&seat->landed);
     get_up(flight, seat);
     kn_mutex_unlock(&flight->mutex);

@@ -20,7 +20,12 @@
  * A holder that gives no sign of life for KN_PULSE_SILENT_NS (pulse.h: stopped, or a process that
  * inherited the lock) is passed over: one of those who wait takes the next of the key's bytes, and
  * the others wait for that one.
- * A thread that enters a key it leads itself works alone. Results are opaque here. */
+ * A thread that enters a key it leads itself works alone. Results are opaque here.
+ *
+ * A claim is a lead whose work goes on outside the library, perhaps in other threads and processes,
+ * which may come back and ask for anything. Two rules keep them from waiting for each other:
+ *  - nobody of the claimant's process, and no process that descends from it, waits for a claim;
+ *  - a thread that has a claim waits for nobody. */
 #ifndef KILN_EXEC_FLIGHT_H
 #define KILN_EXEC_FLIGHT_H
 
@@ -37,7 +42,8 @@ typedef struct kn_flight_seat kn_flight_seat;
 typedef enum kn_flight_role {
     KN_FLIGHT_LEADER,
     KN_FLIGHT_FOLLOWER,
-    KN_FLIGHT_ALONE,     /* led by this very thread, or no memory for a seat */
+    KN_FLIGHT_ALONE,     /* led by this very thread, or claimed; this thread has a claim and would
+                          * have to wait; no memory for a seat */
     KN_FLIGHT_TIMED_OUT, /* alone, too: the leader took longer than the deadline */
 } kn_flight_role;
 
@@ -56,9 +62,15 @@ kn_flight_role kn_flight_enter(kn_flight *flight, const uint8_t key[KN_FLIGHT_KE
                                uint64_t deadline, kn_flight_seat **out_seat, void **out_result,
                                kiln_status *out_status, kiln_diag *diag);
 
+/* A claim, without waiting: KN_FLIGHT_LEADER, or KN_FLIGHT_ALONE where a thread of this process has
+ * the key. Any thread may leave it. */
+kn_flight_role kn_flight_claim(kn_flight *flight, const uint8_t key[KN_FLIGHT_KEY_SIZE],
+                               kn_flight_seat **out_seat);
+
 /* KILN_OK: the byte is held (until leave). KILN_MISS: `look` found the result, nothing is held.
- * KILN_E_TIMEOUT: the deadline passed. KILN_E_BUSY: the thread that forked this process holds it,
- * and may be waiting for this process. KILN_E_UNSUPPORTED, KILN_E_IO: there are no locks here. In
+ * KILN_E_TIMEOUT: the deadline passed. KILN_E_BUSY: who holds it may be waiting for this process:
+ * the thread that forked it, an ancestor's claim, or anyone where this thread has another claim.
+ * KILN_E_UNSUPPORTED, KILN_E_IO: there are no locks here. In
  * all but the second the leader goes on working. */
 typedef struct kn_flight_wait {
     bool waited;      /* another held it */

@@ -18,6 +18,7 @@
 #include "headers/include_path.h"
 #include "headers/links.h"
 #include "headers/twins.h"
+#include "headers/walk_memo.h"
 #include "key/recipe.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
@@ -273,18 +274,53 @@ static bool is_text(kiln_language language)
     }
 }
 
-static kiln_status find_anew(closure *c)
+static kiln_status walk_anew(closure *c, const kn_walk_shape *shape)
 {
+    kn_walk_facts facts;
     kn_header_list_deinit(&c->list);
-    c->anew = true;
     c->list.recorded_ns = kn_clock_wall();
-    kiln_status status = kn_closure_walk(&c->path, &c->list, c->view.reason, sizeof c->view.reason);
+    kiln_status status =
+        kn_closure_walk(&c->path, &c->list, &facts, c->view.reason, sizeof c->view.reason);
     if (status == KILN_OK) {
         status = kn_twins_find(&c->list);
     }
     if (status == KILN_OK) {
         (void)kn_header_list_group(&c->list); /* without directories a check takes longer */
     }
+    if (status == KILN_OK && c->view.reason[0] == '\0') {
+        kn_walk_memo_put(kn_header_memo_walks(c->request.memo), shape, &facts, &c->list);
+    }
+    return status;
+}
+
+/* The list of an earlier source of this process that has the same includes. */
+static kiln_status take_walk(closure *c, const kn_walk_shape *shape)
+{
+    kiln_blob *blob = NULL;
+    bool names = false;
+    if (!kn_walk_memo_find(kn_header_memo_walks(c->request.memo), shape, c->request.source, &blob,
+                           &names)) {
+        return KILN_MISS;
+    }
+    kiln_status status = take_list(c, blob);
+    if (status == KILN_OK) {
+        status = check_list(c, KN_LOOK_UNTOUCHED);
+        c->list.names_seen = names;
+    }
+    return status;
+}
+
+static kiln_status find_anew(closure *c)
+{
+    kn_walk_shape shape;
+    kn_walk_shape_make(&c->path, &shape);
+    kiln_status status = take_walk(c, &shape);
+    c->view.from_walk = status == KILN_OK;
+    if (status == KILN_MISS) {
+        status = walk_anew(c, &shape);
+    }
+    kn_walk_shape_deinit(&shape);
+    c->anew = true;
     c->view.save_pays = status == KILN_OK && c->view.reason[0] == '\0' && c->is_kept;
     return status;
 }
@@ -476,6 +512,7 @@ void kn_closure_destroy(kn_closure *view)
 bool kn_closure_still_true(kn_closure *view)
 {
     closure *c = (closure *)view;
+    c->path.links_since = c->began_ns;
     const bool still =
         !view->bypass && (!c->has_includes || (check_list(c, KN_LOOK_UNTOUCHED) == KILN_OK &&
                                                !kn_links_changed(&c->path, &c->list, c->began_ns)));

@@ -101,6 +101,7 @@ typedef struct kn_closure {
     size_t files_statted; /* looked for, found or not */
     bool source_scanned;  /* the text of the source was read: no list vouches for it */
     bool from_list;       /* the headers came from a stored list that still holds */
+    bool from_walk;       /* they are those of an earlier source of this process */
     bool save_pays;       /* kn_closure_save has something to write */
     bool assumed;         /* kn_closure_settle has yet to be asked */
 } kn_closure;

@@ -150,7 +150,7 @@ kiln_status kn_closure_glance(const kiln_source *source, bool *out_includes, boo
                               char *reason, size_t reason_size)
 {
     kn_scan_stop stop;
-    kn_pieces pieces = {.joined = false};
+    kn_pieces pieces = {.marks = {.joined = false}};
     const kn_scan_macros macros = {.computed = glance_computed, .pieces = &pieces};
     *out_includes = false;
     kiln_status status = kn_include_scan_macros(kn_span_of(source->text, source->length),

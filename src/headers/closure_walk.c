@@ -11,6 +11,8 @@
 #include "base/text.h"
 #include "headers/computed.h"
 #include "headers/include_scan.h"
+#include "headers/place_key.h"
+#include "headers/scan_record.h"
 #include "sys/file.h"
 
 #define NAMES_BOUND ((size_t)8 << 20)
@@ -40,7 +42,9 @@ typedef struct walk {
     kn_strbuf edges;
     kn_strbuf key, normal_key, scratch;
     size_t bytes;
-    kn_pieces pieces;
+    kn_pieces own;         /* of the source */
+    kn_scan_macros macros; /* what is done with the definitions of headers */
+    kn_walk_facts *facts;
     kn_computed computed;
     kn_computed_include *at; /* being followed */
     const node *from;        /* whose text is being scanned; NULL: the source */
@@ -73,50 +77,6 @@ static kiln_status refuse_walk(walk *w, const char *format, ...)
 }
 
 /* --- places ----------------------------------------------------------------------------------- */
-
-static void start_key(kn_strbuf *key, kn_place_base base, uint32_t index)
-{
-    unsigned char head[8];
-    kn_put_u32(head, (uint32_t)base);
-    kn_put_u32(head + 4, index);
-    kn_strbuf_clear(key);
-    kn_strbuf_append(key, head, sizeof head);
-}
-
-static void cut_text(kn_strbuf *text, size_t length)
-{
-    text->length = length;
-    text->data[length] = '\0';
-}
-
-/* Appends a name without ".", "..", and doubled separators where that can be seen from the text. */
-static void append_normal(kn_strbuf *key, const char *name)
-{
-    if (*name == '/') {
-        kn_strbuf_append_char(key, '/');
-    }
-    size_t root = key->length;
-    while (*name != '\0' && kn_strbuf_ok(key)) {
-        size_t length = strcspn(name, "/");
-        bool up = length == 2 && memcmp(name, "..", 2) == 0;
-        const char *last = key->data + key->length;
-        while (last > key->data + root && last[-1] != '/') {
-            last--;
-        }
-        bool has_parent = key->length > root && strcmp(last, "..") != 0;
-        if (up && has_parent) {
-            size_t at = (size_t)(last - key->data);
-            cut_text(key, at > root ? at - 1 : root);
-        } else if (length > 0 && !(length == 1 && *name == '.')) {
-            if (key->length > root) {
-                kn_strbuf_append_char(key, '/');
-            }
-            kn_strbuf_append(key, name, length);
-        }
-        name += length;
-        name += *name == '/';
-    }
-}
 
 static bool has_room(const walk *w)
 {
@@ -163,8 +123,8 @@ static bool find_alias(walk *w, node *added, kn_place place, const char *name)
     if (place.base == KN_PLACE_MEMORY) {
         return true;
     }
-    start_key(&w->normal_key, place.base, place.index);
-    append_normal(&w->normal_key, name);
+    kn_place_key_start(&w->normal_key, place.base, place.index);
+    kn_place_key_append_normal(&w->normal_key, name);
     if (!kn_strbuf_ok(&w->normal_key)) {
         return false;
     }
@@ -220,7 +180,7 @@ static kiln_status look_in_place(walk *w, kn_place_base base, size_t index, kn_s
                                  kn_span written, node **out_node)
 {
     *out_node = NULL;
-    start_key(&w->key, base, (uint32_t)index);
+    kn_place_key_start(&w->key, base, (uint32_t)index);
     size_t head = w->key.length;
     kn_strbuf_append(&w->key, name.data, name.length);
     if (!kn_strbuf_ok(&w->key)) {
@@ -463,7 +423,9 @@ static kiln_status follow_computed(walk *w, bool *out_any)
 static kiln_status settle_walk(walk *w)
 {
     char why[200];
-    const char *pieces = kn_closure_settle_pieces(w->source, &w->pieces, &w->list->names_seen);
+    kn_pieces all = w->facts->pieces;
+    kn_pieces_merge(&all, &w->own);
+    const char *pieces = kn_closure_settle_pieces(w->source, &all, &w->list->names_seen);
     if (pieces != NULL) {
         w->from = NULL;
         return refuse_walk(w, ": %s", pieces);
@@ -477,37 +439,38 @@ static kiln_status settle_walk(walk *w)
     return KILN_OK;
 }
 
-static kiln_status scan_text(walk *w, kn_span text)
+static kiln_status take_scan(walk *w, kiln_status status, const kn_scan_stop *stop)
 {
-    kn_scan_stop stop;
-    const kn_scan_macros macros = {.define = note_definition,
-                                   .undefine = note_undefinition,
-                                   .computed = walk_computed,
-                                   .pieces = &w->pieces};
-    kiln_status status = kn_include_scan_macros(text, kn_closure_raw_strings(w->source),
-                                                visit_include, &macros, w, &stop);
-    w->list->names_seen = w->list->names_seen || stop.names;
-    w->list->imports_seen = w->list->imports_seen || stop.imports;
+    w->list->names_seen = w->list->names_seen || stop->names;
+    w->list->imports_seen = w->list->imports_seen || stop->imports;
     if (w->from != NULL) {
-        w->list->headers[w->from->ordinal - 1].is_once = stop.once;
+        w->list->headers[w->from->ordinal - 1].is_once = stop->once;
+        w->facts->names = w->facts->names || stop->names;
     }
-    return status == KILN_OK && stop.why != NULL ? refuse_walk(w, ":%zu: %s", stop.line, stop.why)
-                                                 : status;
+    return status == KILN_OK && stop->why != NULL
+               ? refuse_walk(w, ":%zu: %s", stop->line, stop->why)
+               : status;
 }
 
-static kiln_status expand_node(walk *w, const node *at)
+static kiln_status scan_own_text(walk *w)
 {
-    kn_header_list_header *row = &w->list->headers[at->ordinal - 1];
-    if (at->alias != NULL) {
-        row->is_alias = true;
-        row->stamp = w->list->headers[at->alias->ordinal - 1].stamp;
-        memcpy(row->digest, w->list->headers[at->alias->ordinal - 1].digest, 32);
-        return KILN_OK;
-    }
-    w->from = at;
+    kn_scan_stop stop;
+    const kn_span text = kn_span_of(w->source->text, w->source->length);
+    kn_scan_macros macros = w->macros;
+    macros.pieces = &w->own;
+    const kiln_status status = kn_include_scan_macros(text, kn_closure_raw_strings(w->source),
+                                                      visit_include, &macros, w, &stop);
+    return take_scan(w, status, &stop);
+}
+
+static kiln_status read_header(walk *w, kn_header_list_header *row)
+{
     kn_include_file file;
-    const char *name = kn_header_list_name(w->list, row->place.name);
-    kiln_status status = kn_include_path_read(w->path, &row->place, name, &file);
+    kn_scan_stop stop;
+    kn_scan_record *record = NULL;
+    const kn_scan_reports reports = {visit_include, &w->macros, w};
+    kiln_status status = kn_include_path_read(w->path, &row->place,
+                                              kn_header_list_name(w->list, row->place.name), &file);
     if (status != KILN_OK) {
         return status == KILN_E_NOMEM
                    ? status
@@ -516,12 +479,36 @@ static kiln_status expand_node(walk *w, const node *at)
     }
     row->stamp = file.stamp;
     memcpy(row->digest, file.digest, 32);
-    kn_header_memo_put(w->path->request->memo, &file.stamp, file.read_ns, file.digest);
     w->bytes += file.text.length;
-    status = w->bytes <= KN_CLOSURE_MAX_BYTES ? scan_text(w, file.text)
-                                              : refuse_walk(w, ": too many bytes of headers");
+    status =
+        kn_scan_record_make(file.text, kn_closure_raw_strings(w->source), &reports, &stop, &record);
+    status = take_scan(w, status, &stop);
+    kn_header_memo_put_scan(w->path->request->memo, &file.stamp, file.read_ns, file.digest, record);
     kn_include_file_deinit(&file);
     return status;
+}
+
+static kiln_status expand_node(walk *w, const node *at)
+{
+    kn_header_list_header *row = &w->list->headers[at->ordinal - 1];
+    const kn_scan_record *record = NULL;
+    const kn_scan_reports reports = {visit_include, &w->macros, w};
+    kn_scan_stop stop;
+    if (at->alias != NULL) {
+        row->is_alias = true;
+        row->stamp = w->list->headers[at->alias->ordinal - 1].stamp;
+        memcpy(row->digest, w->list->headers[at->alias->ordinal - 1].digest, 32);
+        return KILN_OK;
+    }
+    w->from = at;
+    if (row->place.base == KN_PLACE_MEMORY ||
+        !kn_header_memo_find_scan(w->path->request->memo, &row->stamp,
+                                  kn_closure_raw_strings(w->source), row->digest, &record)) {
+        return read_header(w, row);
+    }
+    w->bytes += kn_scan_record_text_length(record);
+    const kiln_status status = kn_scan_record_replay(record, &reports, &stop);
+    return take_scan(w, status, &stop);
 }
 
 /* Scans everything reached; computed includes again and again, until none has anything new. */
@@ -533,6 +520,9 @@ static kiln_status expand_all(walk *w)
     while (more && status == KILN_OK) {
         for (; done < w->node_count && status == KILN_OK; done++) {
             status = expand_node(w, w->nodes[done]);
+            if (status == KILN_OK && w->bytes > KN_CLOSURE_MAX_BYTES) {
+                status = refuse_walk(w, ": too many bytes of headers");
+            }
         }
         more = false;
         if (status == KILN_OK) {
@@ -553,12 +543,17 @@ static kiln_status visit_implied(walk *w)
     return status;
 }
 
-kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, char *reason,
-                            size_t reason_size)
+kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, kn_walk_facts *facts,
+                            char *reason, size_t reason_size)
 {
     const kiln_source *source = path->request->source;
-    walk w = {
-        .path = path, .source = source, .list = list, .reason = reason, .reason_size = reason_size};
+    walk w = {.path = path,
+              .source = source,
+              .list = list,
+              .facts = facts,
+              .reason = reason,
+              .reason_size = reason_size};
+    *facts = (kn_walk_facts){.names = false};
     kn_map_init(&w.places);
     kn_map_init(&w.normal);
     kn_strbuf_init(&w.edges, EDGES_BOUND);
@@ -566,9 +561,13 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, char *r
     kn_strbuf_init(&w.normal_key, 0);
     kn_strbuf_init(&w.scratch, 0);
     kn_computed_init(&w.computed);
+    w.macros = (kn_scan_macros){.define = note_definition,
+                                .undefine = note_undefinition,
+                                .computed = walk_computed,
+                                .pieces = &facts->pieces};
     kiln_status status = kn_macros_give(&w.computed.macros, source);
     if (status == KILN_OK) {
-        status = scan_text(&w, kn_span_of(source->text, source->length));
+        status = scan_own_text(&w);
     }
     if (status == KILN_OK) {
         status = visit_implied(&w);
@@ -585,6 +584,7 @@ kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, char *r
         !kn_digest_bytes(&path->digest, kn_strbuf_text(&w.edges), w.edges.length, list->graph)) {
         status = KILN_E_NOMEM;
     }
+    facts->computed = w.computed.first != NULL;
     for (size_t i = 0; i < w.node_count; i++) {
         free(w.nodes[i]);
     }

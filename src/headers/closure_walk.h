@@ -9,12 +9,13 @@
 #include "headers/header_list.h"
 #include "headers/include_path.h"
 #include "headers/pieces.h"
+#include "headers/walk_memo.h"
 
 /* Fills an initialised header list (all but recorded_ns). If the source or a header cannot be
  * followed, `reason` gets the text that says why, and the header list is of no use. KILN_E_NOMEM.
  */
-kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, char *reason,
-                            size_t reason_size);
+kiln_status kn_closure_walk(kn_include_path *path, kn_header_list *list, kn_walk_facts *out_facts,
+                            char *reason, size_t reason_size);
 
 /* Whether the language certainly has raw string literals. */
 bool kn_closure_raw_strings(const kiln_source *source);

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/map.h"
+#include "headers/walk_memo.h"
 #include "sys/thread.h"
 
 #define FILE_KEY_SIZE 16 /* device and inode */
@@ -14,11 +15,15 @@ typedef struct memo_row {
     kn_stamp stamp;
     int64_t read_ns;
     uint8_t digest[32];
+    const kn_scan_record *scan; /* NULL: none was kept */
 } memo_row;
 
 struct kn_header_memo {
     kn_mutex lock;
     kn_map rows;
+    kn_walk_memo *walks;      /* NULL when memory was short */
+    kn_scan_record **records; /* all, those that no row has any more too: they may be in use */
+    size_t record_count, record_capacity, record_bytes;
 };
 
 kn_header_memo *kn_header_memo_create(void)
@@ -27,6 +32,7 @@ kn_header_memo *kn_header_memo_create(void)
     if (memo != NULL) {
         kn_mutex_init(&memo->lock);
         kn_map_init(&memo->rows);
+        memo->walks = kn_walk_memo_create();
     }
     return memo;
 }
@@ -42,8 +48,18 @@ void kn_header_memo_destroy(kn_header_memo *memo)
         free(row);
     }
     kn_map_deinit(&memo->rows);
+    for (size_t i = 0; i < memo->record_count; i++) {
+        kn_scan_record_destroy(memo->records[i]);
+    }
+    free((void *)memo->records);
+    kn_walk_memo_destroy(memo->walks);
     kn_mutex_deinit(&memo->lock);
     free(memo);
+}
+
+kn_walk_memo *kn_header_memo_walks(kn_header_memo *memo)
+{
+    return memo != NULL ? memo->walks : NULL;
 }
 
 static void name_file(const kn_stamp *stamp, unsigned char key[FILE_KEY_SIZE])
@@ -52,7 +68,8 @@ static void name_file(const kn_stamp *stamp, unsigned char key[FILE_KEY_SIZE])
     kn_put_u64(key + 8, stamp->inode);
 }
 
-bool kn_header_memo_find(kn_header_memo *memo, const kn_stamp *now, uint8_t out_digest[32])
+/* Copies the row of a file that still is what it was. */
+static bool find_row(kn_header_memo *memo, const kn_stamp *now, memo_row *out_row)
 {
     unsigned char key[FILE_KEY_SIZE];
     bool holds = false;
@@ -61,11 +78,34 @@ bool kn_header_memo_find(kn_header_memo *memo, const kn_stamp *now, uint8_t out_
         const memo_row *row = (const memo_row *)kn_map_find(&memo->rows, key, sizeof(key));
         holds = row != NULL && kn_stamp_holds(&row->stamp, now, row->read_ns);
         if (holds) {
-            memcpy(out_digest, row->digest, sizeof(row->digest));
+            *out_row = *row;
         }
         kn_mutex_unlock(&memo->lock);
     }
     return holds;
+}
+
+bool kn_header_memo_find(kn_header_memo *memo, const kn_stamp *now, uint8_t out_digest[32])
+{
+    memo_row row;
+    const bool found = find_row(memo, now, &row);
+    if (found) {
+        memcpy(out_digest, row.digest, sizeof(row.digest));
+    }
+    return found;
+}
+
+bool kn_header_memo_find_scan(kn_header_memo *memo, const kn_stamp *now, bool raw_strings,
+                              uint8_t out_digest[32], const kn_scan_record **out_record)
+{
+    memo_row row;
+    if (!find_row(memo, now, &row) || row.scan == NULL ||
+        kn_scan_record_raw_strings(row.scan) != raw_strings) {
+        return false;
+    }
+    memcpy(out_digest, row.digest, sizeof(row.digest));
+    *out_record = row.scan;
+    return true;
 }
 
 bool kn_header_memo_is_empty(kn_header_memo *memo)
@@ -78,6 +118,28 @@ bool kn_header_memo_is_empty(kn_header_memo *memo)
     return empty;
 }
 
+/* Under the lock. Takes the record over; false if there is no room for it. */
+static bool keep_record(kn_header_memo *memo, kn_scan_record *record)
+{
+    const size_t size = kn_scan_record_size(record);
+    if (size > KN_HEADER_MEMO_MAX_BYTES - memo->record_bytes) {
+        return false;
+    }
+    if (memo->record_count == memo->record_capacity) {
+        const size_t wanted = memo->record_capacity == 0 ? 64 : memo->record_capacity * 2;
+        kn_scan_record **grown =
+            (kn_scan_record **)realloc((void *)memo->records, wanted * sizeof(*grown));
+        if (grown == NULL) {
+            return false;
+        }
+        memo->records = grown;
+        memo->record_capacity = wanted;
+    }
+    memo->records[memo->record_count++] = record;
+    memo->record_bytes += size;
+    return true;
+}
+
 /* Under the lock. Without memory the file is read again. */
 static void put_row(kn_header_memo *memo, const memo_row *row)
 {
@@ -85,7 +147,10 @@ static void put_row(kn_header_memo *memo, const memo_row *row)
     name_file(&row->stamp, key);
     memo_row *known = (memo_row *)kn_map_find(&memo->rows, key, sizeof(key));
     if (known != NULL) {
+        const bool same = memcmp(known->digest, row->digest, sizeof(row->digest)) == 0;
+        const kn_scan_record *scan = same && row->scan == NULL ? known->scan : row->scan;
         *known = *row;
+        known->scan = scan;
         return;
     }
     memo_row *made =
@@ -99,15 +164,27 @@ static void put_row(kn_header_memo *memo, const memo_row *row)
     }
 }
 
-void kn_header_memo_put(kn_header_memo *memo, const kn_stamp *stamp, int64_t read_ns,
-                        const uint8_t digest[32])
+void kn_header_memo_put_scan(kn_header_memo *memo, const kn_stamp *stamp, int64_t read_ns,
+                             const uint8_t digest[32], kn_scan_record *record)
 {
     memo_row row = {.stamp = *stamp, .read_ns = read_ns};
     /* One that is too young to be believed later would only take room. */
     if (memo == NULL || !kn_stamp_holds(stamp, stamp, read_ns) || !kn_mutex_try(&memo->lock)) {
+        kn_scan_record_destroy(record);
         return;
     }
     memcpy(row.digest, digest, sizeof(row.digest));
+    if (record != NULL && keep_record(memo, record)) {
+        row.scan = record;
+        record = NULL;
+    }
     put_row(memo, &row);
     kn_mutex_unlock(&memo->lock);
+    kn_scan_record_destroy(record);
+}
+
+void kn_header_memo_put(kn_header_memo *memo, const kn_stamp *stamp, int64_t read_ns,
+                        const uint8_t digest[32])
+{
+    kn_header_memo_put_scan(memo, stamp, read_ns, digest, NULL);
 }

@@ -151,6 +151,30 @@ static kiln_status take_header(const kn_file_facts *facts, kn_include_file *out_
     return KILN_OK;
 }
 
+static kiln_status stat_name(kn_include_path *path, const kn_folder *folder, const char *name,
+                             bool follow, kn_file_facts *out_facts)
+{
+    path->statted++;
+    return folder != NULL ? kn_folder_stat(folder, name, follow, out_facts)
+                          : kn_file_stat(name, follow, out_facts, NULL);
+}
+
+/* The file that a name leads to. Hardly any is a link, and then one look says all. */
+static kiln_status look_behind(kn_include_path *path, const kn_folder *folder, const char *name,
+                               kn_file_facts *out_facts)
+{
+    if (path->links_since != 0) {
+        const kiln_status status = stat_name(path, folder, name, false, out_facts);
+        if (status != KILN_OK || out_facts->kind != KN_FILE_LINK) {
+            return status;
+        }
+        if (out_facts->ctime_ns >= path->links_since) {
+            return KILN_MISS;
+        }
+    }
+    return stat_name(path, folder, name, true, out_facts);
+}
+
 kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, const char *name,
                                  kn_include_file *out_file)
 {
@@ -168,8 +192,7 @@ kiln_status kn_include_path_look(kn_include_path *path, const kn_place *place, c
         return status;
     }
     kn_file_facts facts;
-    status = kn_file_stat(at, true, &facts, NULL);
-    path->statted++;
+    status = look_behind(path, NULL, at, &facts);
     free(at);
     return status == KILN_OK ? take_header(&facts, out_file) : status;
 }
@@ -215,8 +238,7 @@ kiln_status kn_include_path_look_in(kn_include_path *path, const kn_folder *fold
 {
     kn_file_facts facts;
     *out_file = (kn_include_file){0};
-    kiln_status status = kn_folder_stat(folder, name, true, &facts);
-    path->statted++;
+    const kiln_status status = look_behind(path, folder, name, &facts);
     return status == KILN_OK ? take_header(&facts, out_file) : status;
 }
 

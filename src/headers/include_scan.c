@@ -192,7 +192,9 @@ static bool wraps_probe(const char *word, size_t length)
 {
     static const char ending[] = "HAS_INCLUDE";
     const size_t size = sizeof ending - 1;
-    return length > size && memcmp(word + length - size, ending, size) == 0;
+    /* The last letter alone tells most. */
+    return length > size && word[length - 1] == ending[size - 1] &&
+           memcmp(word + length - size, ending, size) == 0;
 }
 
 /* After the operator's name, which no parenthesis follows: whether a macro gets it, to ask with it.
@@ -244,7 +246,7 @@ static void scan_definition(scanner *s, bool is_define, bool changes)
     read_word(s, word);
     if (is_define && wraps_probe(word, strlen(word)) && s->p < s->end && *s->p == '(') {
         if (pieces_of(s) != NULL) {
-            pieces_of(s)->wraps = true;
+            pieces_of(s)->marks.wraps = true;
         }
         s->p++;
         (void)skip_blanks(s);
@@ -377,7 +379,7 @@ static void read_hash(scanner *s, bool at_line_start)
     }
     const int c = peek_character(s);
     if ((c == '#' || c == '%') && pieces_of(s) != NULL) {
-        pieces_of(s)->joined = true;
+        pieces_of(s)->marks.joined = true;
     }
 }
 

@@ -1,19 +1,20 @@
 /* See include_words.h. */
 #include "headers/include_words.h"
 
-#include <stddef.h>
 #include <string.h>
+
+#define WORD(text) text, sizeof(text) - 1
 
 /* `assert` is one without any header to some compilers. The two of __has_include read files that
  * are scanned, as long as they are written out. */
 const kn_reserved_word kn_reserved_words[KN_RESERVED_WORDS] = {
-    {"__DATE__", false},       {"__TIME__", false},
-    {"__TIMESTAMP__", false},  {"__has_embed", false},
-    {"__has_include", false},  {"__has_include_next", false},
-    {"__FILE__", true},        {"__FILE_NAME__", true},
-    {"__BASE_FILE__", true},   {"__builtin_FILE", true},
-    {"source_location", true}, {"__builtin_FILE_NAME", true},
-    {"assert", true},          {"__builtin_source_location", true},
+    {WORD("__DATE__"), false},       {WORD("__TIME__"), false},
+    {WORD("__TIMESTAMP__"), false},  {WORD("__has_embed"), false},
+    {WORD("__has_include"), false},  {WORD("__has_include_next"), false},
+    {WORD("__FILE__"), true},        {WORD("__FILE_NAME__"), true},
+    {WORD("__BASE_FILE__"), true},   {WORD("__builtin_FILE"), true},
+    {WORD("source_location"), true}, {WORD("__builtin_FILE_NAME"), true},
+    {WORD("assert"), true},          {WORD("__builtin_source_location"), true},
 };
 
 static const kn_reserved_word *find_reserved(const char *word)

@@ -3,11 +3,13 @@
 #define KILN_HEADERS_INCLUDE_WORDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* `names`: code gets at the name of a file by it; else at the time, or at files that are not
  * scanned. */
 typedef struct kn_reserved_word {
     const char *word;
+    size_t length;
     bool names;
 } kn_reserved_word;
 

@@ -1,69 +1,91 @@
 /* See links.h. */
 #include "headers/links.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
+#include "base/text.h"
 #include "sys/file.h"
 
 typedef struct link_search {
     const kn_include_path *path;
     const kn_header_list *list;
     int64_t since_ns;
-    kn_map seen; /* paths of directories */
+    kn_map seen; /* paths of directories: whether they are there */
     bool changed;
 } link_search;
 
-static void look_at_link(link_search *s, const char *name)
+static char is_there, is_missing;
+
+/* What a directory is; below one that is not there, none is. */
+static const char *look_at_folder(link_search *s, const char *name, size_t length)
 {
-    kn_file_facts facts;
-    s->changed = s->changed || (kn_file_stat(name, false, &facts, NULL) == KILN_OK &&
-                                facts.kind == KN_FILE_LINK && facts.ctime_ns >= s->since_ns);
+    const char *known = kn_map_find(&s->seen, name, length);
+    if (known == NULL) {
+        kn_file_facts facts;
+        const kiln_status status = kn_file_stat(name, false, &facts, NULL);
+        known = status == KILN_OK ? &is_there : &is_missing;
+        s->changed = s->changed || (status == KILN_OK && facts.kind == KN_FILE_LINK &&
+                                    facts.ctime_ns >= s->since_ns);
+        s->changed =
+            s->changed || !kn_map_put(&s->seen, name, length, (void *)(uintptr_t)known, NULL);
+    }
+    return known;
 }
 
-/* The directories of a path, the last first: one that has been seen ends it. */
+/* The directories of a path, the first first; what follows the last slash is none. */
 static void look_at_folders(link_search *s, char *name)
 {
-    for (char *slash = strrchr(name, '/'); slash != NULL && slash != name && !s->changed;
-         slash = strrchr(name, '/')) {
-        *slash = '\0';
-        const size_t length = (size_t)(slash - name);
-        if (kn_map_find(&s->seen, name, length) != NULL) {
-            return;
+    const char *known = &is_there;
+    for (char *slash = strchr(name, '/'); slash != NULL && known == &is_there && !s->changed;
+         slash = strchr(slash + 1, '/')) {
+        if (slash != name) {
+            *slash = '\0';
+            known = look_at_folder(s, name, (size_t)(slash - name));
+            *slash = '/';
         }
-        look_at_link(s, name);
-        s->changed = s->changed || !kn_map_put(&s->seen, name, length, s, NULL);
     }
 }
 
-static void look_at_links_of(link_search *s, const kn_place *place, bool is_there)
+static void look_at_links_of(link_search *s, const kn_place *place, size_t length)
 {
-    char *name = NULL;
+    char *name = NULL, *path = NULL;
     if (s->changed || place->base == KN_PLACE_MEMORY || place->base == KN_PLACE_SHIPS) {
         return;
     }
-    const kiln_status status =
-        kn_include_path_of(s->path, place, kn_header_list_name(s->list, place->name), &name);
-    s->changed = status == KILN_E_NOMEM;
-    if (name != NULL && is_there) {
-        look_at_link(s, name);
+    name = kn_text_copy_n(kn_header_list_name(s->list, place->name), length);
+    s->changed = name == NULL || kn_include_path_of(s->path, place, name, &path) == KILN_E_NOMEM;
+    if (path != NULL) {
+        look_at_folders(s, path);
     }
-    if (name != NULL) {
-        look_at_folders(s, name);
-    }
+    free(path);
     free(name);
+}
+
+/* A row whose directory is none of the list's. */
+static void look_at_row(link_search *s, const kn_place *place)
+{
+    if (place->folder == 0) {
+        look_at_links_of(s, place, place->name_length);
+    }
 }
 
 bool kn_links_changed(const kn_include_path *path, const kn_header_list *list, int64_t since_ns)
 {
     link_search s = {.path = path, .list = list, .since_ns = since_ns};
     kn_map_init(&s.seen);
+    for (size_t i = 0; i < list->folder_count; i++) {
+        const kn_header_list_directory *row = &list->folders[i];
+        const kn_place place = {.base = row->base, .index = row->index, .name = row->name};
+        look_at_links_of(&s, &place, row->length);
+    }
     for (size_t i = 0; i < list->header_count; i++) {
-        look_at_links_of(&s, &list->headers[i].place, true);
+        look_at_row(&s, &list->headers[i].place);
     }
     for (size_t i = 0; i < list->absent_count; i++) {
-        look_at_links_of(&s, &list->absent[i], false);
+        look_at_row(&s, &list->absent[i]);
     }
     kn_map_deinit(&s.seen);
     return s.changed;

@@ -1,6 +1,7 @@
 /* See pieces.h. */
 #include "headers/pieces.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "headers/characters.h"
@@ -89,7 +90,7 @@ static bool is_asm(const char *word, size_t length)
 static bool is_written_out(const char *word, size_t length)
 {
     for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
-        if (length == strlen(kn_reserved_words[i].word) &&
+        if (length == kn_reserved_words[i].length &&
             memcmp(kn_reserved_words[i].word, word, length) == 0) {
             return true;
         }
@@ -102,17 +103,17 @@ void kn_pieces_keep(kn_pieces *pieces, const char *word, size_t length)
     const size_t end = sizeof wrapper - 1;
     if (length >= WRAPPER_END && length < end &&
         memcmp(word, wrapper + end - length, length) == 0) {
-        pieces->ends_wrapper = true;
+        pieces->marks.ends_wrapper = true;
     }
-    pieces->assembles = pieces->assembles || is_asm(word, length);
+    pieces->marks.assembles = pieces->marks.assembles || is_asm(word, length);
     if (is_written_out(word, length)) {
         return; /* one that is written out has been seen already */
     }
     for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
         const char *reserved = kn_reserved_words[i].word;
-        const size_t size = strlen(reserved);
+        const size_t size = kn_reserved_words[i].length;
         for (size_t at = 0; at + length <= size; at++) {
-            if (memcmp(reserved + at, word, length) == 0) {
+            if (reserved[at] == word[0] && memcmp(reserved + at, word, length) == 0) {
                 pieces->found[i][at] |= 1u << length;
             }
         }
@@ -128,10 +129,66 @@ void kn_pieces_note_text(kn_pieces *pieces, kn_span text)
         if (p > word) {
             kn_pieces_note(pieces, word, (size_t)(p - word));
         } else {
-            pieces->joined = pieces->joined || (*p == '#' && p + 1 < end && p[1] == '#');
+            pieces->marks.joined =
+                pieces->marks.joined || (*p == '#' && p + 1 < end && p[1] == '#');
             p++;
         }
     }
+}
+
+static void merge_marks(kn_pieces_marks *to, const kn_pieces_marks *from)
+{
+    to->joined = to->joined || from->joined;
+    to->wraps = to->wraps || from->wraps;
+    to->ends_wrapper = to->ends_wrapper || from->ends_wrapper;
+    to->assembles = to->assembles || from->assembles;
+    to->opens = to->opens || from->opens;
+    to->ends_in_dot = to->ends_in_dot || from->ends_in_dot;
+    to->begins_name = to->begins_name || from->begins_name;
+}
+
+void kn_pieces_merge(kn_pieces *to, const kn_pieces *from)
+{
+    for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
+        for (size_t at = 0; at < KN_RESERVED_LENGTH; at++) {
+            to->found[i][at] |= from->found[i][at];
+        }
+    }
+    merge_marks(&to->marks, &from->marks);
+}
+
+kn_few_pieces *kn_pieces_pack(const kn_pieces *pieces)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
+        for (size_t at = 0; at < KN_RESERVED_LENGTH; at++) {
+            count += pieces->found[i][at] != 0;
+        }
+    }
+    kn_few_pieces *few = malloc(sizeof *few + count * sizeof few->spots[0]);
+    if (few == NULL) {
+        return NULL;
+    }
+    few->marks = pieces->marks;
+    few->count = 0;
+    for (size_t i = 0; i < KN_RESERVED_WORDS; i++) {
+        for (size_t at = 0; at < KN_RESERVED_LENGTH; at++) {
+            const uint32_t lengths = pieces->found[i][at];
+            if (lengths != 0) {
+                few->spots[few->count++] =
+                    (struct kn_piece_spot){(uint16_t)i, (uint16_t)at, lengths};
+            }
+        }
+    }
+    return few;
+}
+
+void kn_pieces_merge_few(kn_pieces *to, const kn_few_pieces *from)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        to->found[from->spots[i].word][from->spots[i].at] |= from->spots[i].lengths;
+    }
+    merge_marks(&to->marks, &from->marks);
 }
 
 /* --- assembler text --------------------------------------------------------------------------- */
@@ -218,14 +275,15 @@ static void note_parts(kn_pieces *pieces, const kn_assembly *assembly, const cha
         char part[10] = "";
         for (size_t length = 2; length <= strlen(directives[i]); length++) {
             memcpy(part, directives[i], length);
-            pieces->opens = pieces->opens || ends_with(assembly, part);
+            pieces->marks.opens = pieces->marks.opens || ends_with(assembly, part);
         }
         const size_t name = strlen(directives[i]) - 1;
         const size_t shorter = first_length < name ? first_length : name;
-        pieces->begins_name = pieces->begins_name ||
-                              (first_length > 0 && memcmp(first, directives[i] + 1, shorter) == 0);
+        pieces->marks.begins_name =
+            pieces->marks.begins_name ||
+            (first_length > 0 && memcmp(first, directives[i] + 1, shorter) == 0);
     }
-    pieces->ends_in_dot = pieces->ends_in_dot || ends_with(assembly, ".");
+    pieces->marks.ends_in_dot = pieces->marks.ends_in_dot || ends_with(assembly, ".");
 }
 
 /* Most literals begin no directive, and hold none. */
@@ -294,7 +352,7 @@ static bool is_solid(const char *piece, size_t length)
 static bool can_make_rest(const kn_pieces *pieces, size_t row, size_t at, size_t most, bool solid)
 {
     const char *word = kn_reserved_words[row].word;
-    const size_t left = strlen(word) - at;
+    const size_t left = kn_reserved_words[row].length - at;
     if (left == 0 || most == 0) {
         return left == 0 && solid;
     }
@@ -309,7 +367,7 @@ static bool can_make_rest(const kn_pieces *pieces, size_t row, size_t at, size_t
 
 static bool can_make_any(const kn_pieces *pieces, bool names)
 {
-    for (size_t i = 0; pieces->joined && i < KN_RESERVED_WORDS; i++) {
+    for (size_t i = 0; pieces->marks.joined && i < KN_RESERVED_WORDS; i++) {
         if (kn_reserved_words[i].names == names &&
             can_make_rest(pieces, i, 0, MOST_PIECES, false)) {
             return true;
@@ -320,10 +378,12 @@ static bool can_make_any(const kn_pieces *pieces, bool names)
 
 const char *kn_pieces_stop(const kn_pieces *pieces)
 {
-    if (can_make_any(pieces, false) || (pieces->joined && pieces->wraps && pieces->ends_wrapper)) {
+    if (can_make_any(pieces, false) ||
+        (pieces->marks.joined && pieces->marks.wraps && pieces->marks.ends_wrapper)) {
         return "words that ## may join to __TIME__ or __has_include";
     }
-    return pieces->assembles && (pieces->opens || (pieces->ends_in_dot && pieces->begins_name))
+    return pieces->marks.assembles &&
+                   (pieces->marks.opens || (pieces->marks.ends_in_dot && pieces->marks.begins_name))
                ? "assembler text in pieces that may read a file"
                : NULL;
 }

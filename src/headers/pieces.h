@@ -1,8 +1,10 @@
-/* What the texts of a source and its headers hold in pieces, of which the preprocessor can make
- * what no text says as it stands: words that are joined by ## (__TI ## ME__), and assembler text in
- * several literals (".inc" "bin"). Which pieces meet is not followed: where the pieces of a word
- * are there, three at most, and anything is joined, the word may be. Pieces of one letter do not
- * count: nobody writes words in letters, and every text has them. */
+/* Finds words that the preprocessor can assemble although no text contains them: tokens pasted by
+ * ##
+ * (__TI ## ME__), and assembler directives in adjacent literals (".inc" "bin").
+ *
+ * The scan doesn't follow which pieces are pasted together. If any text uses ##, and the texts
+ * contain all pieces of a word (at most three), the word counts as present. Single letters don't
+ * count as pieces: every text has them, and nobody pastes words letter by letter. */
 #ifndef KILN_HEADERS_PIECES_H
 #define KILN_HEADERS_PIECES_H
 
@@ -13,25 +15,30 @@
 #include "base/span.h"
 #include "headers/include_words.h"
 
-/* Of all texts that are scanned for one source; zero before the first. */
+/* Collected with the pieces. */
+typedef struct kn_pieces_marks {
+    bool joined;       /* some text uses ## */
+    bool wraps;        /* some macro passes its parameter to __has_include */
+    bool ends_wrapper; /* some token is the end of such a macro's name */
+    bool assembles;    /* some text uses asm */
+    bool opens;        /* a literal ends with the start of a directive that reads a file */
+    bool ends_in_dot, begins_name; /* a literal ends with the dot, another starts with the name */
+} kn_pieces_marks;
+
+/* Collected over all texts of one source. Starts all zero. */
 typedef struct kn_pieces {
-    /* Bit n: a text has the n letters of the word from here on as a word. */
+    /* found[word][at], bit n: a text contains word[at .. at + n) as a token. */
     uint32_t found[KN_RESERVED_WORDS][KN_RESERVED_LENGTH];
-    bool joined;       /* there is a ## */
-    bool wraps;        /* there is a macro that hands its parameter on to __has_include */
-    bool ends_wrapper; /* a word is the end of the name of such a macro */
-    bool assembles;    /* there is asm */
-    bool opens;        /* a literal ends in the beginning of a directive that reads a file */
-    bool ends_in_dot, begins_name; /* one ends in its dot, and one begins with the rest */
+    kn_pieces_marks marks;
 } kn_pieces;
 
-/* By a letter less '@', the letters (a bit each) that follow it in any of the words that matter. */
+/* Indexed by letter - '@': a bit for each letter that follows it in one of the reserved words. */
 extern const uint64_t kn_pieces_follows[64];
 
-/* Keeps a word of a text that looks like a piece. */
+/* Records a token that may be a piece. */
 void kn_pieces_keep(kn_pieces *pieces, const char *word, size_t length);
 
-/* A word of a text. The first letters of most show that they are not pieces. */
+/* Records a token if it may be a piece. Rejects most tokens after a letter or two. */
 static inline void kn_pieces_note(kn_pieces *pieces, const char *word, size_t length)
 {
     if (length < 2 || length >= KN_RESERVED_LENGTH) {
@@ -49,21 +56,37 @@ static inline void kn_pieces_note(kn_pieces *pieces, const char *word, size_t le
     kn_pieces_keep(pieces, word, length);
 }
 
-/* The words of a text outside the source: of a define, of an option. */
+/* The tokens of a text outside the source: a define, an option. */
 void kn_pieces_note_text(kn_pieces *pieces, kn_span text);
 
-/* Assembler text, as far as literals hold it: literals that stand next to each other are one. */
+/* Assembler text across adjacent literals, which the compiler concatenates. */
 typedef struct kn_assembly {
-    char tail[10]; /* the last letters, small ones, after a NUL */
+    char tail[10]; /* the last letters in lower case, preceded by a NUL */
 } kn_assembly;
 
-/* A literal with its quotes; `goes_on`: it stands next to the last one. NULL, or why it cannot be
- * compiled from the cache: it reads a file. `pieces` may be NULL. */
+/* Reads a literal, quotes included; `goes_on`: the previous literal is adjacent. Returns NULL, or
+ * why the program must bypass the cache: the assembler reads a file. `pieces` may be NULL. */
 const char *kn_assembly_read(kn_assembly *assembly, kn_pieces *pieces, kn_span literal, bool raw,
                              bool goes_on);
 
-/* When all texts have been seen: NULL, or why what is compiled may depend on more than texts; and
- * whether code may get at the name of a file. */
+/* Adds the pieces of other texts. */
+void kn_pieces_merge(kn_pieces *to, const kn_pieces *from);
+
+/* The non-zero part of a kn_pieces: most texts contain few pieces. */
+typedef struct kn_few_pieces {
+    kn_pieces_marks marks;
+    size_t count;
+    struct kn_piece_spot {
+        uint16_t word, at;
+        uint32_t lengths; /* as `found` has them */
+    } spots[];
+} kn_few_pieces;
+
+kn_few_pieces *kn_pieces_pack(const kn_pieces *pieces); /* NULL when out of memory; free() */
+void kn_pieces_merge_few(kn_pieces *to, const kn_few_pieces *from);
+
+/* Call these after the last text. NULL, or why the output may depend on more than the texts; and
+ * whether the code can see the name of a file. */
 const char *kn_pieces_stop(const kn_pieces *pieces);
 bool kn_pieces_name_file(const kn_pieces *pieces);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/label.h"
 #include "base/text.h"
 #include "interpose/jitlink_key.h"
 #include "interpose/jitlink_link.h"
@@ -109,11 +110,15 @@ static const char *find_unkept(kn_span payload)
 static kiln_status run_step(void *user, kiln_blob **out_blob, kiln_diag *diag)
 {
     link_step *step = (link_step *)user;
-    kn_strbuf payload;
+    char label[KN_LABEL_SIZE];
+    kn_strbuf payload, facts;
     kiln_status status = KILN_OK;
     step->ran = true;
     step->code = kn_jitlink_link_catch_up(step->link);
     kn_strbuf_init(&payload, (size_t)1 << 30);
+    kn_strbuf_init(&facts, 0);
+    kn_label_make(label, name_of_link(step->link), kn_span_of(NULL, 0));
+    kn_label_append(&facts, label);
     if (step->code != 0) {
         status = kiln_diag_set(diag, KILN_E_COMPILE, NULL, name_of_link(step->link),
                                "nvJitLink gave %d", step->code);
@@ -132,10 +137,11 @@ static kiln_status run_step(void *user, kiln_blob **out_blob, kiln_diag *diag)
                                step->unkept);
     }
     if (status == KILN_OK) {
-        status = kn_strbuf_ok(&payload)
-                     ? kiln_blob_create(payload.data, payload.length, NULL, 0, out_blob, diag)
-                     : KILN_E_NOMEM;
+        status = kn_strbuf_ok(&payload) ? kiln_blob_create(payload.data, payload.length, facts.data,
+                                                           facts.length, out_blob, diag)
+                                        : KILN_E_NOMEM;
     }
+    kn_strbuf_deinit(&facts);
     kn_strbuf_deinit(&payload);
     return status;
 }

@@ -15,6 +15,7 @@
 #include <kiln/unstable/admin.h>
 
 #include "base/checked.h"
+#include "base/label.h"
 #include "base/stages.h"
 #include "base/text.h"
 #include "interpose/parts.h"
@@ -162,6 +163,23 @@ static bool holds_name(kn_span bytes, const char *name)
     return memmem(bytes.data, bytes.length, name, strlen(name)) != NULL;
 }
 
+static kiln_blob *create_labelled(const ptxas_call *call, kn_span payload, kiln_diag *diag)
+{
+    char label[KN_LABEL_SIZE];
+    kiln_blob *blob = NULL;
+    kn_strbuf facts;
+    kn_strbuf_init(&facts, 0);
+    kn_label_make(label, NULL, kn_span_of(call->input, call->input_length));
+    if (label[0] == '\0') { /* the name is a temporary file's, mostly */
+        kn_label_make(label, call->argv[call->line.input_at], kn_span_of(NULL, 0));
+    }
+    kn_label_append(&facts, label);
+    kn_ignore(
+        kiln_blob_create(payload.data, payload.length, facts.data, facts.length, &blob, diag));
+    kn_strbuf_deinit(&facts);
+    return blob;
+}
+
 /* What is stored: NULL, with a reason, for what is not to be. */
 static kiln_blob *make_blob(ptxas_call *call, kn_span code, kn_span out, kiln_diag *diag)
 {
@@ -186,7 +204,7 @@ static kiln_blob *make_blob(ptxas_call *call, kn_span code, kn_span out, kiln_di
         kn_parts_append(&payload, PART_NAME, 0, kn_span_of_text(call->name));
         kn_parts_append(&payload, PART_TIMES, 0, kn_span_of(times.data, times.length));
         if (kn_strbuf_ok(&payload)) {
-            kn_ignore(kiln_blob_create(payload.data, payload.length, NULL, 0, &blob, diag));
+            blob = create_labelled(call, kn_span_of(payload.data, payload.length), diag);
         }
     }
     kn_strbuf_deinit(&times);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/label.h"
 #include "base/text.h"
 #include "interpose/handles.h"
 
@@ -303,8 +304,12 @@ kiln_status kn_rtc_program_gather(kn_rtc_program *program, kiln_blob **out_blob,
 {
     const kn_rtc_calls *real = program->library->open();
     const char *name = kn_rtc_program_name(program);
-    kn_strbuf payload;
+    char label[KN_LABEL_SIZE];
+    kn_strbuf payload, facts;
     kn_strbuf_init(&payload, 0);
+    kn_strbuf_init(&facts, 0);
+    kn_label_make(label, program->name, kn_span_of_text(program->text));
+    kn_label_append(&facts, label);
     bool whole = true;
     for (unsigned part = KN_RTC_LOG; part < KN_RTC_PARTS; part++) {
         whole = whole && gather_output(program, part, real, &payload);
@@ -316,11 +321,13 @@ kiln_status kn_rtc_program_gather(kn_rtc_program *program, kiln_blob **out_blob,
     }
     kn_rtc_answer_append(&payload, KN_RTC_NAME, 0, kn_span_of_text(name));
     whole = whole && kn_strbuf_ok(&payload);
-    kiln_status status =
-        whole ? kiln_blob_create(payload.data, payload.length, NULL, 0, out_blob, diag)
-              : kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, name,
-                              "%s compiled it but does not return all of the result",
-                              program->library->kind->name);
+    kiln_status status = whole
+                             ? kiln_blob_create(payload.data, payload.length, facts.data,
+                                                facts.length, out_blob, diag)
+                             : kiln_diag_set(diag, KILN_E_UNAVAILABLE, NULL, name,
+                                             "%s compiled it but does not return all of the result",
+                                             program->library->kind->name);
+    kn_strbuf_deinit(&facts);
     kn_strbuf_deinit(&payload);
     return status;
 }

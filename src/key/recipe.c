@@ -390,3 +390,10 @@ bool kn_recipe_is_note(kn_span recipe)
     return find_quoted(recipe, "stage", "text", &value) && value.length > 5 &&
            memcmp(value.data, "kiln.", 5) == 0;
 }
+
+bool kn_recipe_is_of_stage(kn_span recipe, const char *stage)
+{
+    kn_span value;
+    return find_quoted(recipe, "stage", "text", &value) &&
+           kn_span_equal(value, kn_span_of_text(stage));
+}

@@ -48,5 +48,6 @@ bool kn_recipe_next(kn_span *rest, kn_recipe_field *out_field);
 #define KN_NAME_SIZE 65
 void kn_recipe_target_in(kn_span recipe, char target[KN_NAME_SIZE]);
 bool kn_recipe_is_note(kn_span recipe);
+bool kn_recipe_is_of_stage(kn_span recipe, const char *stage);
 
 #endif

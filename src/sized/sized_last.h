@@ -10,6 +10,7 @@
 
 #define KN_SIZED_LAST_kiln_runtime_options fresh_probe
 #define KN_SIZED_LAST_kiln_cache_options no_fsync
+#define KN_SIZED_LAST_kiln_claim_options user
 #define KN_SIZED_LAST_kiln_source builtin_count
 #define KN_SIZED_LAST_kiln_build_options fallback_entry
 #define KN_SIZED_LAST_kiln_launch cluster

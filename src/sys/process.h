@@ -1,5 +1,6 @@
 /* Child processes: run a program with bounded time and output. Uses posix_spawn, never fork, and
- * gives no signal handler, no descriptor but 0-2, and its own process group to the child. */
+ * gives no signal handler, no descriptor but 0-2, and its own process group to the child. Who this
+ * process descends from is in ancestry.c. */
 #ifndef KILN_SYS_PROCESS_H
 #define KILN_SYS_PROCESS_H
 
@@ -42,5 +43,12 @@ void kn_process_rights(char *text, size_t size);
 /* The number of this process, and the reason a signal has ("SIGSEGV"). */
 uint32_t kn_process_id(void);
 const char *kn_process_signal_name(int signal);
+
+/* This process, its parent, and so on up to the first or to `room`: the numbers, and how many there
+ * are. Where the system does not say who the parent is, there is only this one. */
+size_t kn_process_ancestry(uint32_t *out_ids, size_t room);
+/* Differs between those who mean other processes by the same numbers (hosts, containers); 0 where
+ * the system does not say. */
+uint64_t kn_process_space(void);
 
 #endif

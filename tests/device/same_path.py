@@ -143,12 +143,14 @@ def result_lines(text, root):
 
 
 def cudnn_lines(text, root):
-    """cuDNN's log without its times, and without two fields that it prints of descriptors in which it never set them (9.19:
-    INVALID_CUDNNDATATYPE_TYPE with another number in each run)."""
-    noise = re.compile(r"^[iIwWeE]! (Time|Process)|^i!\s+(mathPrec|reduceOp): |^\[cudnn_frontend\] Plan .* took ")
+    """cuDNN's log without what differs in each run: times; two fields that it prints of descriptors in which it never
+    set them (9.19: INVALID_CUDNNDATATYPE_TYPE with some number); how many plans tuning returns, as its std::set keeps one
+    plan of those that took equally long. A plan that ran is a line of its own, and so is one that failed."""
+    noise = re.compile(r"^[iIwWeE]! (Time|Process)|^i!\s+(mathPrec|reduceOp): ")
+    varies = re.compile(r"^(\[cudnn_frontend\] (?:Plan .* took|Auto-tuning returns)) .*")
     for line in text.splitlines():
         if not noise.match(line) and line.strip():
-            yield plain_line(line, root)
+            yield plain_line(varies.sub(r"\1", line), root)
 
 
 def nvrtc_lines(fields):

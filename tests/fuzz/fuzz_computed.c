@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     source.options = list;
     source.option_count = 1;
     kn_macros_init(&b.macros);
-    kn_pieces pieces = {.joined = false};
+    kn_pieces pieces = {.marks = {.joined = false}};
     const kn_scan_macros macros = {take_definition, take_undefinition, evaluate, &pieces};
     kn_scan_stop stop;
     if (kn_macros_give(&b.macros, &source) != KILN_OK ||

@@ -232,7 +232,7 @@ def check_replay(root, place, front):
     assert [k["key"] for k in told["kernels"] if k["target"] == "cuda:sm_90"] == ["recorded"], told
     (root / "away").rename(root / "inc")
     done = run(root, KILN, "exec", "--stats", "--", sys.executable, "-c", NVRTC_CLIENT, str(front), **elsewhere)
-    assert "1 hits, 0 compiled, 1 bypassed" in done.stderr, done.stderr
+    assert "1 hit, 0 compiled, 1 bypassed" in done.stderr, done.stderr
     print("ok: NVRTC's calls, compiled again")
 
 

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""report_page.py KILN [DIRECTORY]: the pages of `kiln report` in headless Chromium, at two widths: they load nothing, run
-nothing that an entry's name holds, are no wider than the window, sort a table at a click, and read without JavaScript.
-With DIRECTORY, the screenshots stay there."""
+"""report_page.py KILN [DIRECTORY]: the pages of `kiln report` in headless Chromium, at two widths: their
+script runs without errors, they load nothing, run nothing that an entry's name holds, are no wider than the window,
+sort and filter their tables, and show all sections, also with no entry and with 10,000. With DIRECTORY,
+screenshots are left there, light and dark."""
+import html
+import json
 import os
 import re
 import shutil
@@ -11,24 +14,43 @@ import tempfile
 from pathlib import Path
 
 HOSTILE = "<img src=x onerror=document.title='run'>"
-# Clicks on a heading and notes what the page then is; the answer is read from the dumped document.
+# Sorts and filters the table of programs and notes what the page then is; the answer is read from the dumped document.
 PROBE = """
+<script>
+addEventListener("error", event => { document.body.dataset.error = event.message; });
+</script>
+"""
+LOADED = """
 <script>
 addEventListener("load", () => {
   const table = [...document.querySelectorAll("table")].find(t => t.textContent.includes("KEEP"));
   const column = [...table.tHead.rows[0].cells].findIndex(c => c.textContent === "size");
-  const sizes = () => [...table.tBodies[0].rows].map(r => Number(r.cells[column].dataset.v));
+  const units = { B: 1, KiB: 1024, MiB: 1048576 };
+  const size = text => Number(text.split(" ")[0]) * units[text.split(" ")[1]];
+  const sizes = () => [...table.tBodies[0].rows].map(r => size(r.cells[column].textContent));
   const ordered = (a, sign) => a.every((v, i) => i === 0 || sign * (a[i - 1] - v) >= 0);
   const button = table.tHead.rows[0].cells[column].querySelector("button");
+  const rows = table.tBodies[0].rows.length;
   button.click();
   const down = ordered(sizes(), 1);
   button.click();
   const up = ordered(sizes(), -1);
-  document.body.dataset.probe = [table.tBodies[0].rows.length, down, up, document.documentElement.scrollWidth <= innerWidth,
-    document.images.length, document.title, performance.getEntriesByType("resource").length].join("|");
+  const filter = table.parentElement.previousElementSibling;
+  filter.value = "keep";
+  filter.dispatchEvent(new Event("input"));
+  const kept = [...table.tBodies[0].rows];
+  const filtered = kept.length < rows && kept.every(r => r.textContent.includes("KEEP"));
+  document.body.dataset.probe = JSON.stringify([rows, down, up, filtered, document.documentElement.scrollWidth <= innerWidth,
+    document.images.length, document.title, performance.getEntriesByType("resource").length]);
 });
 </script>
 """
+HEADINGS = {
+    "cache": ["Time", "Hits and misses", "Why programs were compiled", "Remotes and errors", "Bypasses", "Programs", "History",
+              "Targets", "Sizes", "Stale entries"],
+    "recording": ["Languages and targets", "Programs"],
+    "fleet": ["Hit rates over time", "Machines", "Time", "Hits and misses", "Why programs were compiled", "Remotes and errors"],
+}
 
 
 def browser():
@@ -60,6 +82,9 @@ def make_pages(kiln, folder):
         run("compile", kernel.name, "-t", "fake:0", "-D", f"KEEP={HOSTILE}")
     run("compile", kernel.name, "-t", "fake:0", "-X", "-file=other")
     run("report", "--html", "cache.html")
+    environment["KILN_CACHE_DIR"] = str(folder / "none")
+    run("report", "--html", "empty.html")
+    environment["KILN_CACHE_DIR"] = str(folder / "cache")
     log = ""
     for _ in range(3):
         run("compile", kernel.name, "-t", "fake:0", "-D", f"KEEP={HOSTILE}")
@@ -74,36 +99,56 @@ def make_pages(kiln, folder):
     run("report", "--html", "fleet.html", "--metrics", "host.prom")
 
 
+def with_entries(page, number):
+    """The page with that many entries: copies of its first."""
+    before, rest = page.split('<script type="application/json" id="data">')
+    data, after = rest.split("</script>", 1)
+    report = json.loads(data)
+    report["entries"] = [{**report["entries"][0], "key": f"{i:032x}", "compile_ms": i} for i in range(number)]
+    return f'{before}<script type="application/json" id="data">{json.dumps(report)}</script>{after}'
+
+
+def headings(document):
+    return re.findall(r"<h2>(.*?)</h2>", document)
+
+
 def main():
     kiln = os.path.abspath(sys.argv[1])
     name = browser()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        keep = Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else folder
         make_pages(kiln, folder)
+
+        def dump(path, width=1280):
+            document = chromium(name, folder / "home", f"--window-size={width},1000", "--dump-dom", f"file://{path}")
+            assert "data-error" not in document, document[-3000:]
+            return document
+
         page = (folder / "cache.html").read_text(encoding="utf-8")
-        # The page's own policy forbids nothing that the probe needs: both are inline.
-        (folder / "probe.html").write_text(page.replace("</body>", PROBE + "</body>"), encoding="utf-8")
+        # The page's own policy forbids nothing that the probes need: they are inline.
+        (folder / "probe.html").write_text(page.replace("<main", PROBE + "<main").replace("</body>", LOADED + "</body>"),
+                                           encoding="utf-8")
+        (folder / "large.html").write_text(with_entries(page, 10000).replace("<main", PROBE + "<main"), encoding="utf-8")
         for width in (1280, 500): # Chromium's window has 500 columns at least
-            dumped = chromium(name, folder / "home", f"--window-size={width},1000", "--dump-dom",
-                              f"file://{folder}/probe.html")
-            told = re.search(r'data-probe="([^"]*)"', dumped)
+            told = re.search(r'data-probe="([^"]*)"', dump(folder / "probe.html", width))
             assert told, "the page's script does not run"
-            rows, *rest = told[1].split("|")
-            assert int(rows) >= 12, rows
-            assert rest == ["true", "true", "true", "0", "What this kiln cache holds", "0"], rest
-        plain = re.sub(r"<script>.*?</script>", "", page, flags=re.S)
-        assert "KEEP" in plain and "What is stale" in plain and "<button" not in plain
-        recorded = (folder / "recording.html").read_text(encoding="utf-8")
-        assert "Programs, by the days" in recorded and recorded.count(">in this cache</td>") == 6, recorded
-        assert "<img" not in recorded
-        for kind in ("cache", "fleet", "recording"):
+            rows, *rest = json.loads(html.unescape(told[1]))
+            assert rows >= 12, rows
+            assert rest == [True, True, True, True, 0, "kiln: this cache", 0], rest
+        for kind, wanted in HEADINGS.items():
+            assert headings(dump(folder / f"{kind}.html")) == wanted, kind
+        for kind in ("empty", "large"):
+            assert headings(dump(folder / f"{kind}.html")) == HEADINGS["cache"], kind
+        assert "Show all 10,000 rows" in dump(folder / "large.html")
+        recorded = dump(folder / "recording.html")
+        assert len(re.findall(">in this cache</td>", recorded)) == 6, recorded
+        for kind in (*HEADINGS, "empty", "large") if len(sys.argv) > 2 else ():
             for width in (1280, 400):
-                picture = keep / f"{kind}-{width}.png"
-                chromium(name, folder / "home", f"--window-size={width},2400", f"--screenshot={picture}",
-                         f"file://{folder}/{kind}.html")
-                assert picture.stat().st_size > 20000, picture
-    print("3 pages")
+                for scheme in (0, 1): # dark, light
+                    picture = Path(sys.argv[2]).resolve() / f"{kind}-{width}-{('dark', 'light')[scheme]}.png"
+                    chromium(name, folder / "home", f"--window-size={width},2400", f"--screenshot={picture}",
+                             f"--blink-settings=preferredColorScheme={scheme}", f"file://{folder}/{kind}.html")
+    print("5 pages")
 
 
 if __name__ == "__main__":

@@ -169,6 +169,25 @@ static void test_explaining(const std::filesystem::path &folder)
     CHECK(gone.why == KILN_WHY_NEW && gone.recipe.empty());
 }
 
+static void test_claims(const std::filesystem::path &folder)
+{
+    kiln::cache cache = disk_cache(folder, "claimed");
+    try {
+        const kiln::claim open(cache, recipe_of("one"));
+        CHECK(!open.found());
+        throw std::runtime_error("a compile that fails");
+    } catch (const std::runtime_error &) {
+        kiln::claim again(cache, recipe_of("one")); /* the first one is closed */
+        CHECK(!again.found());
+        again.fulfil(kiln::blob("ONE"));
+        CHECK(again.found().bytes() == "ONE");
+    }
+    const kiln::claim hit(cache, recipe_of("one"));
+    CHECK(hit.found().bytes() == "ONE");
+    CHECK(hit.origin() == KILN_ORIGIN_MEMORY);
+    CHECK(cache.counter(KILN_COUNTER_COMPILES) == 1);
+}
+
 static const char twice_text[] =
     "#include <kiln_kernel.h>\n"
     "KILN_KERNEL(twice, KILN_IN(int, x), KILN_OUT(int, y)) { KILN_ITEMS_X(i) { y[i] = FACTOR * "
@@ -340,6 +359,7 @@ int main(int argc, char **argv)
     std::filesystem::create_directories(folder);
     test_packs(folder);
     test_explaining(folder);
+    test_claims(folder);
     std::filesystem::remove_all(folder);
     const kiln::runtime runtime = cpu_runtime();
     const kiln::device device = runtime.devices().at(0);

@@ -12,7 +12,13 @@ from pathlib import Path
 KILN, REAL = sys.argv[1:3]
 LIBEXEC = Path(sys.argv[3])
 HELLO = '#include <stdio.h>\nint main(void) { printf("hello\\n"); return 5; }\n'
-OWN_OPTIONS = 'const char *__asan_default_options(void);\nconst char *__asan_default_options(void) { return "detect_leaks=0"; }\n'
+# Functions by which sanitizers ask a program for options, and the variable that has precedence, which is the user's.
+OWN_OPTIONS = ["".join(f'const char *__{name}_default_options(void);\nconst char *__{name}_default_options(void) {{ return "{text}"; }}\n'
+                       for name, text in rows) for rows in (
+    [("asan", "detect_leaks=0")],
+    [("asan", "detect_leaks=0"), ("lsan", "exitcode=3"), ("ubsan", "exitcode=3"), ("tsan", "exitcode=3")])]
+READS_OPTIONS = ('#include <stdio.h>\n#include <stdlib.h>\nint main(void) { const char *options = getenv("ASAN_OPTIONS");\n'
+                 'printf("%s\\n", options != NULL ? options : "unset"); return 5; }\n')
 # Writes past an array: what AddressSanitizer is there for.
 OVERFLOW = '#include <stdlib.h>\nint main(int c, char **v) { char *p = malloc(4); p[3 + c] = *v[0]; return p[0] == 1; }\n'
 # Has no C library to include from: one for 32 bits is not installed.
@@ -105,17 +111,34 @@ def run_32_bits(world):
         assert (status, out) == (5, b"hello\n") and b"ld.so" not in err, (options, status, out, err)
 
 
+def sanitizers():
+    """How programs get a runtime: as a library, where it wants to come first, or linked into them."""
+    gcc = [["-fsanitize=address"], ["-fsanitize=address", "-static-libasan"], ["-fsanitize=undefined"], ["-fsanitize=leak"],
+           ["-fsanitize=thread"]]
+    rows = [["cc", *options] for options in gcc]
+    if have("clang"):
+        runtime = subprocess.run(["clang", "-print-file-name=libclang_rt.asan-x86_64.so"], capture_output=True, text=True,
+                                 check=True).stdout.strip()
+        rows += [["clang", *options] for options in [*gcc[:1], *gcc[2:]]]
+        if os.path.isabs(runtime):
+            rows.append(["clang", "-fsanitize=address", "-shared-libasan", f"-Wl,-rpath,{os.path.dirname(runtime)}"])
+    return rows
+
+
 def run_sanitized(world):
-    program = world.build("sanitized", HELLO, "cc", "-fsanitize=address")
+    for number, command in enumerate(sanitizers()):
+        for kind, own in enumerate(["", *OWN_OPTIONS]):
+            program = world.build(f"sanitized{number}-{kind}", own + READS_OPTIONS, *command)
+            if program is None or world.start([program])[0] != 5:
+                world.left_out.append(f"{' '.join(command)}: does not run here")
+                break
+            world.compare(" ".join(command), program)
+    program = world.build("sanitized", READS_OPTIONS, "cc", "-fsanitize=address")
     if program is None:
         return
-    world.compare("AddressSanitizer", program)
+    world.compare("AddressSanitizer with a variable", program, ASAN_OPTIONS="exitcode=9")
     status, _, report = world.start([KILN, "exec", "--", world.build("overflow", OVERFLOW, "cc", "-fsanitize=address")])
     assert status == 1 and b"heap-buffer-overflow" in report, report
-    own = world.build("own_options", OWN_OPTIONS + HELLO, "cc", "-fsanitize=address")
-    assert world.start([KILN, "exec", "--", own]) == world.start([own]) == (5, b"hello\n", b"")
-    options = {"ASAN_OPTIONS": "exitcode=9"}
-    assert world.start([KILN, "exec", "--", own], **options) == (5, b"hello\n", b"")
     # As Python's extensions are tested.
     runtime = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout
     preloaded = {"LD_PRELOAD": os.path.realpath(runtime.strip()), "ASAN_OPTIONS": "detect_leaks=0"}

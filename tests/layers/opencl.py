@@ -47,7 +47,8 @@ class World:
             sys.exit(SKIP)
         assert done.returncode == 0, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
         rows = [line.split("\t") for line in report.read_text().splitlines()]
-        rows = [row for row in rows if row[0] not in ("core", "cache")]  # why kiln can do nothing
+        self.binaries = [row[4] for row in rows if row[0] == "binary"]
+        rows = [row for row in rows if row[0] not in ("core", "cache", "binary")]  # why kiln can do nothing
         assert all(row[0] == "opencl" for row in rows), rows
         return neutral(done.stdout), [row[1] for row in rows], [row[5] for row in rows]
 
@@ -77,6 +78,7 @@ def all_calls_answer_as_the_driver(world):
     for start in ("cold", "second", "third", "with an empty PoCL"):
         got, origins, reasons = world.run("all", pocl=start[-4:])
         check_same(plain, got, start)
+        assert world.binaries == [""], "the program loads a binary, and it is not pyopencl"
         assert "known options" in " ".join(reasons), reasons
         hits.append(origins.count("disk"))
     assert hits[0] == 0 and hits[-1] >= 2, hits

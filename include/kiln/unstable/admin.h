@@ -21,6 +21,8 @@ typedef struct kiln_entry_info {
     int64_t used_ns;          /* last use that was stamped */
     uint64_t compile_ns;      /* 0 in a walk */
     const char *kiln_version; /* NULL in a walk */
+    const char *label;        /* "scale.cu: scale, add": what people call it; "" where nobody said,
+                                 NULL in a walk. Any program's text: escape it */
 } kiln_entry_info;
 
 /* Called for each entry; any status but KILN_OK ends the walk and is returned by it. */

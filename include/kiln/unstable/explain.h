@@ -89,7 +89,17 @@ KILN_API KILN_MUST_CHECK kiln_status kiln_explain(kiln_runtime *runtime, const c
                                                   kiln_explanation_fn *visit, void *user,
                                                   kiln_diag *diag);
 
-/* The same without explaining misses, which is quick: `why` is HIT, NEW (a miss of any kind),
+/* The same for what a program's call of kiln's drop-in would look up (kiln_opencl_build_program,
+ * kiln_nvrtc_compile, kiln_hiprtc_compile), as kiln_dropin_compile compiles it.
+ * Threads: any.   Blocks: disk, drivers.
+ * Owns: the explanation is borrowed for the call.
+ * Fails: as kiln_dropin_compile, without the compiling. */
+KILN_API KILN_MUST_CHECK kiln_status kiln_dropin_explain(kiln_runtime *runtime, const char *target,
+                                                         const kiln_source *source,
+                                                         kiln_explanation_fn *visit, void *user,
+                                                         kiln_diag *diag);
+
+/* kiln_explain without explaining misses, which is quick: `why` is HIT, NEW (a miss of any kind),
  * BYPASS or NOT_YET. The keys are what packs are made of (kiln_pack_writer_add). The list of a
  * source's headers, where it is in the cache, is visited after its stage, as stage "headers".
  * Threads: any.   Blocks: disk, drivers.

@@ -22,6 +22,7 @@ typedef struct kiln_remote_report {
     uint64_t latency_ns;    /* of the quickest of three questions */
     int64_t clock_ahead_ns; /* the server's clock less this machine's */
     char why[256];          /* of the first thing that is not as it should be; "" */
+    char takes[256];        /* what this process takes from it, and refuses: a sentence's part */
 } kiln_remote_report;
 
 /* Called for each remote; any status but KILN_OK ends it and is returned. */

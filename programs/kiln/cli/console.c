@@ -38,7 +38,10 @@ static void on_log(void *user, kiln_log_level level, const char *line)
         console->warned = true;
         kind = "warning: ";
     }
-    out_print(stderr, "kiln: %s%s\n", kind, line);
+    out_paint(stderr, level == KILN_LOG_ERROR ? OUT_BAD : OUT_WARN);
+    (void)fprintf(stderr, "kiln: %s", kind);
+    out_paint(stderr, OUT_PLAIN);
+    out_print(stderr, "%s\n", line);
     (void)fflush(stderr);
     host_mutex_unlock(console->lock);
 }

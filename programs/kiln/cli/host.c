@@ -67,7 +67,8 @@ bool host_reader_is_gone(FILE *file)
 unsigned host_columns(void)
 {
     struct winsize size = {0};
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    if ((ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) ||
+        (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)) {
         return size.ws_col;
     }
     return 80;
@@ -157,6 +158,19 @@ const char *host_variable(cli_pool *pool, const char *name)
 {
     (void)pool; /* what is there is UTF-8 already */
     return getenv(name);
+}
+
+bool host_set_variable(const char *name, const char *value)
+{
+    return (value != NULL ? setenv(name, value, 1) : unsetenv(name)) == 0;
+}
+
+void host_each_variable(void (*visit)(void *user, const char *variable), void *user)
+{
+    extern char **environ;
+    for (char **at = environ; at != NULL && *at != NULL; at++) {
+        visit(user, *at);
+    }
 }
 
 FILE *host_text_open(char **text, size_t *size)

@@ -57,6 +57,10 @@ uint64_t host_memory(void);
 
 /* An environment variable as UTF-8; NULL: unset, or no memory. */
 const char *host_variable(cli_pool *pool, const char *name);
+/* Sets one, or removes it (`value` NULL); false: it could not. While there is one thread. */
+bool host_set_variable(const char *name, const char *value);
+/* Every "NAME=value"; the text lives for the call. */
+void host_each_variable(void (*visit)(void *user, const char *variable), void *user);
 
 /* A file to print to, for text that is wanted in one piece. NULL: out of memory or of disk. When
  * all is printed, finish() gives *text, malloc'ed; false: something could not be kept. The file is
@@ -86,13 +90,13 @@ char *host_join(cli_pool *pool, const char *folder, const char *path);
 bool host_folder_size(const char *path, uint64_t *out_bytes, uint64_t *out_files);
 bool host_is_writable(const char *path);
 
-/* A child process that goes on where this one is, before anything is open or has threads. The
- * parent waits for its end; a child's that was asked to end by a signal is the parent's as well.
- * WHOLE: none can be started. Memory that both have, zeros at first, lasts; NULL: none. */
+/* Forks, before any thread or file is open. The parent waits for the child; if a signal asks the
+ * child to end (SIGINT, SIGTERM), the parent ends by it too. HOST_WHOLE: fork isn't available.
+ * host_share: zeroed memory that both processes see; NULL: not available. */
 typedef enum host_side { HOST_WHOLE, HOST_CHILD, HOST_PARENT } host_side;
 host_side host_split(int *out_code, int *out_signal);
 void *host_share(size_t size);
-/* "Aborted"; "it exited" for 0. */
+/* "Aborted" for SIGABRT; "it exited" for 0. */
 const char *host_signal_name(int number);
 
 /* From now on Ctrl-C and its like are passed on to the programs that the library has started, and

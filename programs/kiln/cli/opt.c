@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/out.h"
+
 bool opt_parse_count(const char *text, uint64_t *out_value)
 {
     uint64_t value = 0;
@@ -130,11 +132,12 @@ static kiln_status unknown_option(const opt_spec *specs, const char *word, size_
     size_t count = 0;
     char name[40];
     (void)snprintf(name, sizeof(name), "%.*s", (int)(length < 39 ? length : 39), word);
-    for (; (specs->name != NULL || specs->letter != 0) && count < 62; specs++) {
+    for (; (specs->name != NULL || specs->letter != 0) && count < 61; specs++) {
         if (specs->name != NULL) {
             names[count++] = specs->name;
         }
     }
+    names[count++] = "color";
     names[count++] = "help";
     names[count] = NULL;
     const char *nearest = opt_nearest(names, name);
@@ -224,6 +227,10 @@ static const opt_spec *find_name(const opt_spec *specs, const char *name, size_t
     return NULL;
 }
 
+/* What each command takes. */
+static const opt_spec every_command[] = {
+    {"color", 0, OPT_TEXT, 0, "WHEN", "color: auto (on a terminal), always or never"}, OPT_END};
+
 static kiln_status take_long(opt_walk *walk, const char *word, kiln_diag *diag)
 {
     size_t length = strcspn(word, "=");
@@ -233,6 +240,7 @@ static kiln_status take_long(opt_walk *walk, const char *word, kiln_diag *diag)
         return KILN_OK;
     }
     const opt_spec *spec = find_name(walk->specs, word, length);
+    spec = spec != NULL ? spec : find_name(every_command, word, length);
     if (spec == NULL) {
         return unknown_option(walk->specs, word, length, diag);
     }
@@ -246,6 +254,10 @@ static kiln_status take_long(opt_walk *walk, const char *word, kiln_diag *diag)
             return bad_value(spec, NULL, NULL, diag);
         }
         value = walk->argv[walk->next++];
+    }
+    if (spec == every_command) {
+        return out_color_choose(value) ? KILN_OK
+                                       : bad_value(spec, value, "give auto, always or never", diag);
     }
     return set_value(spec, value, walk->fields, diag);
 }
@@ -386,7 +398,7 @@ kiln_status opt_parse(const opt_spec *specs, int argc, char **argv, cli_pool *po
     return status;
 }
 
-void opt_print(const opt_spec *specs, FILE *file)
+static void print_rows(const opt_spec *specs, FILE *file)
 {
     for (; specs->name != NULL || specs->letter != 0; specs++) {
         char left[64];
@@ -402,5 +414,11 @@ void opt_print(const opt_spec *specs, FILE *file)
                        specs->value != NULL ? specs->value : "");
         (void)fprintf(file, "  %-28s  %s\n", left, specs->help);
     }
+}
+
+void opt_print(const opt_spec *specs, FILE *file)
+{
+    print_rows(specs, file);
+    print_rows(every_command, file);
     (void)fprintf(file, "  %-28s  %s\n", "-h, --help", "show this page");
 }

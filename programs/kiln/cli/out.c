@@ -4,9 +4,46 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/host.h"
+#include "cli/opt.h"
+
+/* --- color ------------------------------------------------------------------------------------ */
+
+static enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color = COLOR_AUTO;
+
+bool out_color_choose(const char *when)
+{
+    if (strcmp(when, "always") == 0) {
+        color = COLOR_ALWAYS;
+    } else if (strcmp(when, "never") == 0) {
+        color = COLOR_NEVER;
+    } else if (strcmp(when, "auto") == 0) {
+        color = COLOR_AUTO;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool is_colored(FILE *file)
+{
+    const char *unwanted = getenv("NO_COLOR");
+    return color == COLOR_ALWAYS ||
+           (color == COLOR_AUTO && (unwanted == NULL || *unwanted == '\0') && host_can_draw(file));
+}
+
+void out_paint(FILE *file, out_style style)
+{
+    static const char *const codes[] = {"0", "1", "32", "1;31", "33"};
+    if (is_colored(file)) {
+        (void)fprintf(file, "\033[%sm", codes[style]);
+    }
+}
+
+/* --- tables ----------------------------------------------------------------------------------- */
 
 struct out_row {
     struct out_row *next;
@@ -49,16 +86,85 @@ static size_t width_of(const char *text)
     return width;
 }
 
+/* Bytes of the first `width` code points. */
+static size_t bytes_of(const char *text, size_t width)
+{
+    size_t bytes = 0;
+    while (text[bytes] != '\0' && (width > 0 || ((unsigned char)text[bytes] & 0xC0u) == 0x80u)) {
+        width -= ((unsigned char)text[bytes] & 0xC0u) != 0x80u;
+        bytes++;
+    }
+    return bytes;
+}
+
 static void print_cell(FILE *file, const char *text, size_t width, bool right, bool last)
 {
     size_t own = width_of(text);
     int gap = own < width ? (int)(width - own) : 0;
-    if (right) {
+    if (own > width) {
+        (void)fprintf(file, "%.*s..", (int)bytes_of(text, width - 2), text);
+    } else if (right) {
         (void)fprintf(file, "%*s%s", gap, "", text);
     } else {
         (void)fprintf(file, "%s%*s", text, last ? 0 : gap, "");
     }
     (void)fputs(last ? "\n" : "  ", file);
+}
+
+/* Makes the widest texts narrower until the row fits. False: it never will. */
+static bool fit_widths(const out_table *table, size_t *widths, size_t limit)
+{
+    enum { NARROWEST = 16, GAP = 2 };
+    size_t total = 0;
+    for (size_t i = 0; i < table->column_count; i++) {
+        total += widths[i] + (i > 0 ? GAP : 0);
+    }
+    while (total > limit) {
+        size_t *widest = NULL;
+        for (size_t i = 0; i < table->column_count; i++) {
+            const bool cut = !table->columns[i].right && widths[i] > NARROWEST;
+            widest = cut && (widest == NULL || widths[i] > *widest) ? &widths[i] : widest;
+        }
+        if (widest == NULL) {
+            return false;
+        }
+        --*widest;
+        total--;
+    }
+    return true;
+}
+
+/* A row a paragraph: its first cell, and below it the others with their titles. */
+static void print_paragraphs(const out_table *table, FILE *file)
+{
+    size_t width = 0;
+    for (size_t i = 1; i < table->column_count; i++) {
+        const size_t own = width_of(table->columns[i].title);
+        width = own > width ? own : width;
+    }
+    for (const struct out_row *row = table->first; row != NULL; row = row->next) {
+        out_paint(file, OUT_BOLD);
+        (void)fprintf(file, "%s", row->cells[0]);
+        out_paint(file, OUT_PLAIN);
+        (void)fputc('\n', file);
+        for (size_t i = 1; i < table->column_count; i++) {
+            if (row->cells[i][0] != '\0') {
+                (void)fprintf(file, "  ");
+                print_cell(file, table->columns[i].title, width, false, false);
+                (void)fprintf(file, "%s\n", row->cells[i]);
+            }
+        }
+    }
+}
+
+static size_t width_limit(FILE *file)
+{
+    const char *columns = getenv("COLUMNS");
+    uint64_t count = 0;
+    if (columns != NULL && opt_parse_count(columns, &count) && count > 0 && count < 10000) {
+        return (size_t)count;
+    }
+    return host_is_terminal(file) ? host_columns() : SIZE_MAX;
 }
 
 bool out_table_print(const out_table *table, FILE *file)
@@ -75,10 +181,16 @@ bool out_table_print(const out_table *table, FILE *file)
             widths[i] = width > widths[i] ? width : widths[i];
         }
     }
+    if (!fit_widths(table, widths, width_limit(file))) {
+        print_paragraphs(table, file);
+        return true;
+    }
+    out_paint(file, OUT_BOLD);
     for (size_t i = 0; i < count; i++) {
         print_cell(file, table->columns[i].title, widths[i], table->columns[i].right,
                    i + 1 == count);
     }
+    out_paint(file, OUT_PLAIN);
     for (const struct out_row *row = table->first; row != NULL; row = row->next) {
         for (size_t i = 0; i < count; i++) {
             print_cell(file, row->cells[i], widths[i], table->columns[i].right, i + 1 == count);

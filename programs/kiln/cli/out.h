@@ -13,6 +13,15 @@
 
 #include "cli/pool.h"
 
+/* --- color ------------------------------------------------------------------------------------ */
+
+typedef enum out_style { OUT_PLAIN, OUT_BOLD, OUT_GOOD, OUT_BAD, OUT_WARN } out_style;
+
+/* "auto" (on a terminal, unless NO_COLOR is set), "always" or "never". False: another word. */
+bool out_color_choose(const char *when);
+/* From here on what is written to `file` looks so; OUT_PLAIN ends it. Nothing without color. */
+void out_paint(FILE *file, out_style style);
+
 /* --- tables ----------------------------------------------------------------------------------- */
 
 typedef struct out_column {
@@ -32,7 +41,9 @@ void out_table_init(out_table *table, cli_pool *pool, const out_column *columns,
 /* Adds a row of column_count cells, which are copied. A NULL cell marks the table as failed, so
  * that cells can be made on the spot with pool_format. */
 void out_table_add(out_table *table, const char *const *cells);
-/* False when memory ran out meanwhile; nothing is printed then. */
+/* On a terminal, or with COLUMNS set, no wider than that: texts are cut, ".." at their end, and
+ * where that is not enough each row is a paragraph. False when memory ran out meanwhile; nothing is
+ * printed then. */
 bool out_table_print(const out_table *table, FILE *file);
 
 /* "name   value" pairs, one a line. */

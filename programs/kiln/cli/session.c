@@ -5,24 +5,23 @@
 
 #include "cli/host.h"
 
-exit_code session_open_cache(const cmd_context *context, const session_options *options,
-                             kiln_cache **out_cache)
+kiln_status session_try_cache(const cmd_context *context, const session_options *options,
+                              kiln_cache **out_cache, kiln_diag *diag)
 {
-    kiln_diag diag = KILN_DIAG_INIT;
     kiln_cache_options cache = {0};
     *out_cache = NULL;
-    if (kiln_cache_options_init(&cache, &diag) != KILN_OK) {
-        return cmd_fail(context, &diag);
+    kiln_status status = kiln_cache_options_init(&cache, diag);
+    if (status != KILN_OK) {
+        return status;
     }
     if (options->cache_dir != NULL && *options->cache_dir == '\0') {
         /* The current directory it would be: a variable in a script that is not set. */
-        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give a directory", "--cache-dir", "is empty");
-        return cmd_fail(context, &diag);
+        return kiln_diag_set(diag, KILN_E_INVALID, "give a directory", "--cache-dir", "is empty");
     }
     if (options->cache_dir != NULL) {
         cache.root = host_absolute(context->pool, options->cache_dir);
         if (cache.root == NULL) {
-            return cmd_no_memory(context);
+            return kiln_diag_set(diag, KILN_E_NOMEM, NULL, "--cache-dir", "out of memory");
         }
     }
     if (options->no_cache) {
@@ -32,10 +31,16 @@ exit_code session_open_cache(const cmd_context *context, const session_options *
         cache.record = NULL;
         cache.flags &= ~KILN_CACHE_KEEP_SOURCES;
     }
-    if (kiln_cache_create(&cache, out_cache, &diag) != KILN_OK) {
-        return cmd_fail(context, &diag);
-    }
-    return EXIT_FINE;
+    return kiln_cache_create(&cache, out_cache, diag);
+}
+
+exit_code session_open_cache(const cmd_context *context, const session_options *options,
+                             kiln_cache **out_cache)
+{
+    kiln_diag diag = KILN_DIAG_INIT;
+    return session_try_cache(context, options, out_cache, &diag) == KILN_OK
+               ? EXIT_FINE
+               : cmd_fail(context, &diag);
 }
 
 /* Draws a bar, on a terminal, for what takes long in a walk over the cache. */

@@ -56,7 +56,10 @@ typedef struct session_options {
             "fail instead of falling back to another device"                                       \
     }
 
-/* Opens the cache. On success *out_cache is the caller's; on failure the message has been given. */
+/* Opens the cache. On success *out_cache is the caller's; on failure the message has been given, or
+ * is in `diag`. */
+kiln_status session_try_cache(const cmd_context *context, const session_options *options,
+                              kiln_cache **out_cache, kiln_diag *diag);
 exit_code session_open_cache(const cmd_context *context, const session_options *options,
                              kiln_cache **out_cache);
 /* The same, but a cache without a disk tier is a failure: for the commands that look into it. */

@@ -177,7 +177,7 @@ static void bash_command(const cli_command *command)
         bash_names(spec, "", " ");
         (void)putchar(' ');
     }
-    (void)printf("--help -h'\n");
+    (void)printf("--color --help -h'\n");
     if (verbs_length(command) > 0) {
         (void)printf("        [[ $COMP_CWORD = 2 ]] && words='");
         put_verbs(command);
@@ -316,6 +316,7 @@ static void zsh_command(const cli_command *command)
     for (const opt_spec *spec = command->options; !is_end(spec); spec++) {
         zsh_option(command, spec);
     }
+    (void)printf(" \\\n            '--color=[color]:when:(auto always never)'");
     (void)printf(" \\\n            '(-h --help)'{-h,--help}'[show this page]'");
     if (verbs_length(command) > 0) {
         (void)printf(" \\\n            '1:what:(");

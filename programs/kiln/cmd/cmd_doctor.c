@@ -12,7 +12,10 @@
 #include "cli/out.h"
 #include "cli/session.h"
 #include "cmd/doctor_packs.h"
+#include "cmd/doctor_problems.h"
 #include "cmd/doctor_program.h"
+#include "cmd/doctor_remotes.h"
+#include "cmd/doctor_settings.h"
 #include "cmd/driver_caches.h"
 #include "exec/python.h"
 
@@ -50,40 +53,11 @@ typedef struct doctor_findings {
     uint64_t counters[KILN_COUNTERS];
     bool reads_only; /* nothing is stored: `reason`, or KILN_READONLY */
     doctor_packs packs;
+    doctor_remotes remotes;
+    doctor_settings settings;
+    doctor_problems problems;
     cli_bypasses bypasses;
 } doctor_findings;
-
-/* Variables that are worth knowing when something is odd. */
-static const char *const variables[] = {"KILN_CACHE_DIR",
-                                        "KILN_CACHE_MAX_SIZE",
-                                        "KILN_CACHE_MAX_AGE",
-                                        "KILN_CACHE_MIN_FREE",
-                                        "KILN_NO_CACHE",
-                                        "KILN_RECACHE",
-                                        "KILN_READONLY",
-                                        "KILN_FSYNC",
-                                        "KILN_TRUST",
-                                        "KILN_SIGNING_KEY",
-                                        "KILN_TRUSTED_KEYS",
-                                        "KILN_BACKEND",
-                                        "KILN_DEVICE",
-                                        "KILN_STRICT",
-                                        "KILN_LOG",
-                                        "KILN_PACKS",
-                                        "KILN_REMOTE",
-                                        "KILN_RECORD",
-                                        "KILN_RECORD_MAX_SIZE",
-                                        "KILN_KEEP_SOURCES",
-                                        "KILN_BACKEND_PATH",
-                                        "KILN_TRACE",
-                                        "KILN_UNTUNED",
-                                        "KILN_FRESH_PROBE",
-                                        "KILN_COMPILE_JOBS",
-                                        "KILN_CC",
-                                        "KILN_CC_TIMEOUT",
-                                        "KILN_CPU_FEATURES",
-                                        "KILN_CUDA_PCH",
-                                        NULL};
 
 static kiln_status probe_one(const cmd_context *context, const doctor_options *options,
                              const char *name, doctor_findings *findings, kiln_diag *diag)
@@ -172,6 +146,63 @@ static void examine_drivers(const cmd_context *context, doctor_findings *finding
     }
 }
 
+/* --- the verdict ------------------------------------------------------------------------------ */
+
+/* PoCL finds no device where it cannot write; any other backend does without a home. */
+static void judge_backends(doctor_findings *findings)
+{
+    doctor_problems *problems = &findings->problems;
+    for (size_t i = 0; i < findings->report_count; i++) {
+        const kiln_probe_report *report = &findings->reports[i];
+        if (strstr(report->fix, "POCL_CACHE_DIR") != NULL) {
+            doctor_problem_add(problems, EXIT_FINE, report->backend, report->why, report->fix);
+        }
+    }
+    if (findings->ready == 0) {
+        doctor_problem_add(problems, EXIT_UNAVAILABLE, "backends", "none of them is ready",
+                           "see above what each of them needs");
+    }
+}
+
+static void judge_cache(doctor_findings *findings)
+{
+    doctor_problems *problems = &findings->problems;
+    if (!findings->disk && findings->wanted && findings->root != NULL) {
+        doctor_problem_add(problems, EXIT_CACHE, "the cache is off", findings->reason,
+                           "name a directory that can be written with KILN_CACHE_DIR");
+    } else if (findings->reads_only && *findings->reason != '\0') {
+        doctor_problem_add(problems, EXIT_FINE, "the cache is only read", findings->reason,
+                           "make the directory writable, or set KILN_READONLY=1 where that is "
+                           "intended");
+    }
+    if (findings->blocked) {
+        doctor_problem_add(problems, EXIT_CACHE, findings->trouble.what, findings->trouble.why,
+                           findings->trouble.fix);
+    }
+    for (size_t i = 0; i < findings->packs.count; i++) {
+        const doctor_pack *pack = &findings->packs.items[i];
+        if (pack->trouble != NULL) {
+            doctor_problem_add(problems, EXIT_CACHE, pack->path, pack->trouble,
+                               "correct KILN_PACKS, or install the pack");
+        }
+    }
+}
+
+/* What a machine without problems hears; NULL: no memory. */
+static const char *describe_readiness(cli_pool *pool, const doctor_findings *findings)
+{
+    const char *names = pool_text(pool, "", 0);
+    for (size_t i = 0; names != NULL && i < findings->report_count; i++) {
+        const kiln_probe_report *report = &findings->reports[i];
+        if (report->outcome == KILN_PROBE_READY) {
+            names = pool_format(pool, "%s%s%s", names, *names != '\0' ? ", " : "", report->backend);
+        }
+    }
+    return names != NULL ? pool_format(pool, "kiln is ready: %s; the cache is %s", names,
+                                       findings->disk ? "on" : "off, as asked")
+                         : NULL;
+}
+
 /* --- text ------------------------------------------------------------------------------------- */
 
 static void print_backends(const doctor_findings *findings)
@@ -191,7 +222,7 @@ static void print_backends(const doctor_findings *findings)
                       report->version[0] != '\0' ? " (" : "", report->version,
                       report->version[0] != '\0' ? ")" : "");
         }
-        if (report->why[0] != '\0') {
+        if (report->why[0] != '\0' && report->outcome != KILN_PROBE_READY) {
             out_print(stdout, "            why: %s\n", report->why);
         }
         if (report->fix[0] != '\0') {
@@ -293,52 +324,11 @@ static bool print_drivers(cli_pool *pool, const doctor_findings *findings)
     return out_table_print(&table, stdout);
 }
 
-/* URLs, without the names and passwords before their '@': what the doctor says is shown around. */
-static void print_urls(const char *list)
-{
-    for (const char *at = list; *at != '\0';) {
-        const size_t blanks = strspn(at, " \t\r\n");
-        const size_t length = strcspn(at + blanks, " \t\r\n");
-        const char *url = at + blanks;
-        size_t secret_end = length;
-        while (secret_end > 0 && url[secret_end - 1] != '@') {
-            secret_end--;
-        }
-        const char *scheme = strstr(url, "://");
-        size_t shown = scheme != NULL && scheme < url + length ? (size_t)(scheme - url) + 3 : 0;
-        shown = secret_end > 0 ? shown : length;
-        out_print(stdout, "%.*s%.*s%s%.*s", (int)blanks, at, (int)shown, url,
-                  secret_end > 0 ? "...@" : "", (int)(secret_end > 0 ? length - secret_end : 0),
-                  url + secret_end);
-        at = url + length;
-    }
-}
-
 static void print_python(cli_pool *pool)
 {
     const char *trouble = exec_python_bytecode(pool, NULL);
     if (trouble != NULL) {
         out_print(stdout, "\nPython\n  slow      %s\n", trouble);
-    }
-}
-
-static void print_variables(cli_pool *pool)
-{
-    bool any = false;
-    for (size_t i = 0; variables[i] != NULL; i++) {
-        const char *value = host_variable(pool, variables[i]);
-        if (value == NULL) {
-            continue;
-        }
-        (void)fputs(any ? "" : "\nEnvironment\n", stdout);
-        out_print(stdout, "  %s=", variables[i]);
-        if (strcmp(variables[i], "KILN_REMOTE") == 0) {
-            print_urls(value);
-        } else {
-            out_print(stdout, "%s", value);
-        }
-        (void)putchar('\n');
-        any = true;
     }
 }
 
@@ -365,6 +355,7 @@ static json_t *backends_json(const doctor_findings *findings)
 
 static bool print_doctor_json(cli_pool *pool, const doctor_findings *findings)
 {
+    const char *verdict = doctor_verdict(&findings->problems, describe_readiness(pool, findings));
     json_t *root = json_object();
     json_t *cache = json_object();
     json_t *drivers = json_array();
@@ -400,21 +391,57 @@ static bool print_doctor_json(cli_pool *pool, const doctor_findings *findings)
     out_json_set(&root, "cache", cache);
     out_json_set(&root, "packs", doctor_packs_json(&findings->packs));
     out_json_set(&root, "driver_caches", drivers);
+    out_json_set(&root, "remotes", doctor_remotes_json(&findings->remotes));
     out_json_set(&root, "troubles", doctor_program_troubles_json(pool));
+    out_json_set(&root, "problems", doctor_problems_json(&findings->problems));
+    out_json_set(&root, "verdict", verdict != NULL ? out_json_text(verdict) : NULL);
     return out_json(stdout, root);
 }
 
 static bool print_doctor_text(cli_pool *pool, const doctor_findings *findings)
 {
     print_backends(findings);
-    if (!print_cache(pool, findings) || !doctor_packs_print(&findings->packs, pool) ||
-        !print_drivers(pool, findings)) {
+    if (!print_cache(pool, findings) || !doctor_packs_print(&findings->packs, pool)) {
+        return false;
+    }
+    doctor_remotes_print(&findings->remotes);
+    if (!print_drivers(pool, findings)) {
         return false;
     }
     doctor_program_print_troubles(pool);
     print_python(pool);
-    print_variables(pool);
-    return true;
+    doctor_settings_print(&findings->settings);
+    return doctor_problems_print(&findings->problems, describe_readiness(pool, findings));
+}
+
+/* What can be asked without a cache is asked first. */
+static kiln_status examine_all(const cmd_context *context, const doctor_options *options,
+                               kiln_cache **out_cache, doctor_findings *findings, kiln_diag *diag)
+{
+    doctor_problems *problems = &findings->problems;
+    problems->pool = context->pool;
+    kiln_status status = probe_backends(context, options, findings, diag);
+    if (status != KILN_OK) {
+        return status; /* a backend that nobody has */
+    }
+    doctor_settings_examine(problems, &findings->settings);
+    doctor_remotes_examine(problems, &findings->remotes);
+    status = session_try_cache(context, &options->session, out_cache, diag);
+    if (status == KILN_OK) {
+        status = examine_cache(context, *out_cache, findings, diag);
+    }
+    if (status == KILN_E_NOMEM) {
+        return status;
+    }
+    if (status != KILN_OK) {
+        doctor_problem_add(problems, EXIT_CACHE, diag->what, diag->why, diag->fix);
+        kiln_diag_clear(diag);
+    }
+    judge_backends(findings);
+    judge_cache(findings);
+    doctor_program_judge(problems);
+    examine_drivers(context, findings);
+    return KILN_OK;
 }
 
 static exit_code run_doctor(const cmd_context *context, void *fields, const opt_list *arguments)
@@ -430,24 +457,13 @@ static exit_code run_doctor(const cmd_context *context, void *fields, const opt_
     if (arguments->count > 0) {
         return doctor_program_run(context, arguments, options->session.json);
     }
-    exit_code code = session_open_cache(context, &options->session, &cache);
-    if (code != EXIT_FINE) {
-        return code;
-    }
-    kiln_status status = probe_backends(context, options, findings, &diag);
-    if (status != KILN_OK) {
-        /* A backend that nobody has. */
-        code = exit_of(status);
-        code = cmd_fail_as(context, code, &diag);
-    } else if (examine_cache(context, cache, findings, &diag) != KILN_OK) {
-        code = cmd_fail_as(context, EXIT_CACHE, &diag);
+    exit_code code = EXIT_FINE;
+    if (examine_all(context, options, &cache, findings, &diag) != KILN_OK) {
+        code = cmd_fail(context, &diag);
     } else {
-        examine_drivers(context, findings);
-        bool good = options->session.json ? print_doctor_json(context->pool, findings)
-                                          : print_doctor_text(context->pool, findings);
-        code = !findings->disk && findings->wanted ? EXIT_CACHE : EXIT_FINE;
-        code = findings->ready == 0 ? EXIT_UNAVAILABLE : code;
-        code = good ? code : cmd_no_memory(context);
+        const bool good = options->session.json ? print_doctor_json(context->pool, findings)
+                                                : print_doctor_text(context->pool, findings);
+        code = good ? doctor_problems_code(&findings->problems) : cmd_no_memory(context);
     }
     kiln_cache_destroy(cache);
     return code;
@@ -459,8 +475,10 @@ const cli_command cmd_doctor = {
     .summary = "Examines backends, the cache and the drivers' own caches, and says what to fix",
     .details =
         "Each backend is probed in a process of its own with a time limit, so that a broken\n"
-        "driver can neither crash nor hang the examination. Exits 3 if no backend works, 4\n"
-        "if the cache should be on and is not.\n\n"
+        "driver can neither crash nor hang the examination. Each remote is asked, keys and packs\n"
+        "are opened, and the values of variables are checked. The last line is the verdict.\n"
+        "Exits 3 if no backend works, 4 if the cache, a pack or a remote cannot be used, 2 if a\n"
+        "variable is misspelled or malformed.\n\n"
         "With a program, runs it as kiln exec does, and says which compilers it used, which of "
         "them\n"
         "kiln answered for, and what to do about the others. Exits 0, whatever the program's exit\n"

@@ -52,15 +52,12 @@ static bool write_report(const cmd_context *context, const exec_options *options
     }
     exec_trouble_find(environment, missing, &report);
     if (options->stats) {
-        exec_report_print(&report, context->pool, stderr);
-        const char *trouble = exec_python_bytecode(context->pool, environment->program);
-        if (trouble != NULL) {
-            console_say(context->console, "%s", trouble);
-        }
+        exec_report_print(&report, context->pool,
+                          exec_python_bytecode(context->pool, environment->program), stderr);
     }
     if (options->report != NULL) {
         FILE *file = fopen(options->report, "w");
-        written = file != NULL && exec_report_print_json(&report, file);
+        written = file != NULL && exec_report_print_json(&report, context->pool, file);
         written = file != NULL && fclose(file) == 0 && written;
         if (!written) {
             console_say(context->console, "exec: %s: cannot be written: %s", options->report,

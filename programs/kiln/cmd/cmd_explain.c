@@ -5,6 +5,7 @@
 
 #include <kiln/unstable/explain.h>
 
+#include "cli/entry_name.h"
 #include "cli/host.h"
 #include "cli/listing.h"
 #include "cli/out.h"
@@ -15,11 +16,14 @@
 typedef struct explain_options {
     session_options session;
     const char *target;
+    bool drop_in;
     source_file_options file;
 } explain_options;
 
 static const opt_spec specs[] = {{"target", 't', OPT_TEXT, offsetof(explain_options, target),
                                   "TARGET", "files: for BACKEND:NAME, as kiln compile"},
+                                 {"drop-in", 0, OPT_FLAG, offsetof(explain_options, drop_in), NULL,
+                                  "files: of a program that calls kiln's drop-in"},
                                  SOURCE_FILE_ROWS(explain_options, "files: "),
                                  SESSION_DEVICE_ROWS(explain_options),
                                  SESSION_CACHE_ROW(explain_options),
@@ -73,6 +77,16 @@ static bool is_comparable(const kiln_explanation *e)
     return e->has_nearest;
 }
 
+/* "" for an entry that is not on disk or that nobody named. */
+static const char *name_entry(const explain_work *work, const kiln_key *key)
+{
+    entry_name name;
+    kiln_diag diag = KILN_DIAG_INIT;
+    const kiln_status status = entry_name_find(work->cache, key, work->context->pool, &name, &diag);
+    kiln_diag_clear(&diag);
+    return status == KILN_OK ? name.name : "";
+}
+
 static void print_explanation(const explain_work *work, const kiln_explanation *e)
 {
     char key[KILN_KEY_TEXT_SIZE];
@@ -83,11 +97,17 @@ static void print_explanation(const explain_work *work, const kiln_explanation *
     if (e->why != KILN_WHY_NOT_YET) {
         (void)printf("  key      %.16s\n", key);
     }
+    const char *name = e->why == KILN_WHY_HIT ? name_entry(work, &e->key) : "";
+    if (*name != '\0') {
+        out_print(stdout, "  name     %s\n", name);
+    }
     if (!is_comparable(e)) {
         return;
     }
     kiln_key_format(&e->nearest, key);
-    out_print(stdout, "  nearest  %.16s of %s, which differs in\n", key, e->nearest_target);
+    name = name_entry(work, &e->nearest);
+    out_print(stdout, "  nearest  %.16s of %s%s%s, which differs in\n", key, e->nearest_target,
+              *name != '\0' ? ", " : "", name);
     for (size_t i = 0; i < e->difference_count; i++) {
         const kiln_difference *d = e->differences[i];
         (void)printf("    %-20s %s -> %s\n", out_clean(pool, d->field),
@@ -120,6 +140,10 @@ static void add_explanation_row(explain_work *work, const kiln_explanation *e)
     out_json_set(&row, "detail", out_json_text(e->detail));
     kiln_key_format(&e->key, key);
     out_json_set(&row, "key", e->why != KILN_WHY_NOT_YET ? out_json_text(key) : json_null());
+    out_json_set(&row, "name",
+                 out_json_text(e->why == KILN_WHY_HIT ? name_entry(work, &e->key) : ""));
+    out_json_set(&row, "nearest_name",
+                 out_json_text(is_comparable(e) ? name_entry(work, &e->nearest) : ""));
     kiln_key_format(&e->nearest, key);
     out_json_set(&row, "nearest", is_comparable(e) ? out_json_text(key) : json_null());
     out_json_set(&row, "differences", differences);
@@ -188,7 +212,8 @@ static exit_code explain_file(explain_work *work, const char *path)
         status = choose_explained_target(work, &source, &target, &diag);
     }
     if (status == KILN_OK) {
-        status = kiln_explain(work->runtime, target, &source, report_stage, work, &diag);
+        status = (work->options->drop_in ? kiln_dropin_explain : kiln_explain)(
+            work->runtime, target, &source, report_stage, work, &diag);
     }
     free(text);
     return status == KILN_OK ? EXIT_FINE : cmd_fail(work->context, &diag);

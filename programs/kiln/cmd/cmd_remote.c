@@ -40,6 +40,7 @@ static void add_remote_json(remote_work *work, const kiln_remote_report *report)
                  report->reachable && report->has_clock
                      ? out_json_real((double)report->clock_ahead_ns / 1e6)
                      : json_null());
+    out_json_set(&one, "takes", out_json_text(report->takes));
     out_json_set(&one, "why", out_json_text(report->why));
     out_json_append(&work->array, one);
 }
@@ -63,6 +64,7 @@ static kiln_status print_remote(void *user, const kiln_remote_report *report)
     out_pair(stdout, "  readable", "%s", yes_or_no(report->readable));
     out_pair(stdout, "  writable", "%s", yes_or_no(report->writable));
     out_pair(stdout, "  leases", "%s", yes_or_no(report->leases));
+    out_pair(stdout, "  takes", "%s", report->takes);
     if (report->reachable) {
         out_pair(stdout, "  latency", "%.3f ms", (double)report->latency_ns / 1e6);
     }

@@ -2,10 +2,10 @@
  * metrics. */
 #include <string.h>
 
+#include "cli/out.h"
 #include "cli/session.h"
-#include "page/cache_page.h"
-#include "page/fleet_page.h"
-#include "page/recording_page.h"
+#include "page/page.h"
+#include "page/report_json.h"
 
 typedef struct report_options {
     session_options session;
@@ -21,19 +21,26 @@ static const opt_spec specs[] = {
     {"unreachable", 0, OPT_FLAG, offsetof(report_options, unreachable), NULL,
      "ask the drivers what was made for ones that are gone"},
     SESSION_CACHE_ROW(report_options),
+    {"json", 0, OPT_FLAG, offsetof(report_options, session.json), NULL,
+     "print the data of the page as JSON"},
     OPT_END};
 
-static exit_code finish_report(const cmd_context *context, html_page *page, const char *path)
+/* Frees `report`, which is NULL when memory ran out. */
+static exit_code finish_report(const cmd_context *context, const report_options *options,
+                               json_t *report)
 {
     kiln_diag diag = KILN_DIAG_INIT;
-    return page_finish(page, path, &diag) == KILN_OK ? EXIT_FINE : cmd_fail(context, &diag);
+    if (options->session.json) {
+        return out_json(stdout, report) ? EXIT_FINE : cmd_no_memory(context);
+    }
+    return page_write(report, options->html, &diag) == KILN_OK ? EXIT_FINE
+                                                               : cmd_fail(context, &diag);
 }
 
 static exit_code report_metrics(const cmd_context *context, const report_options *options,
                                 const opt_list *arguments)
 {
     metrics_set set = {.pool = context->pool};
-    html_page page;
     kiln_diag diag = KILN_DIAG_INIT;
     kiln_status status = KILN_OK;
     for (size_t i = 0; status == KILN_OK && i < options->metrics.count; i++) {
@@ -42,14 +49,8 @@ static exit_code report_metrics(const cmd_context *context, const report_options
     for (size_t i = 0; status == KILN_OK && i < arguments->count; i++) {
         status = metrics_read(&set, arguments->items[i], &diag);
     }
-    if (status == KILN_OK) {
-        status = page_open(&page, context->pool, "What the kiln caches did", &diag);
-    }
-    if (status != KILN_OK) {
-        return cmd_fail(context, &diag);
-    }
-    fleet_page_write(&page, &set);
-    return finish_report(context, &page, options->html);
+    return status == KILN_OK ? finish_report(context, options, report_fleet_json(&set))
+                             : cmd_fail(context, &diag);
 }
 
 static exit_code read_holdings(const cmd_context *context, const report_options *options,
@@ -76,21 +77,14 @@ static exit_code read_holdings(const cmd_context *context, const report_options 
 static exit_code report_cache(const cmd_context *context, const report_options *options)
 {
     kiln_cache *cache = NULL;
-    html_page page;
     holdings held;
-    kiln_diag diag = KILN_DIAG_INIT;
     exit_code code = session_open_disk(context, &options->session, &cache);
     if (code != EXIT_FINE) {
         return code;
     }
     code = read_holdings(context, options, cache, &held);
     if (code == EXIT_FINE) {
-        if (page_open(&page, context->pool, "What this kiln cache holds", &diag) == KILN_OK) {
-            cache_page_write(&page, &held);
-            code = finish_report(context, &page, options->html);
-        } else {
-            code = cmd_fail(context, &diag);
-        }
+        code = finish_report(context, options, report_cache_json(&held));
     }
     kiln_cache_destroy(cache);
     return code;
@@ -102,20 +96,14 @@ static exit_code report_recording(const cmd_context *context, const report_optio
     session_options session = options->session;
     kiln_cache *cache = NULL;
     kiln_recording *recording = NULL;
-    html_page page;
     kiln_diag diag = KILN_DIAG_INIT;
     session.no_record = true;
     exit_code code = session_open_disk(context, &session, &cache);
     if (code != EXIT_FINE) {
         return code;
     }
-    kiln_status status = kiln_recording_open(path, &recording, &diag);
-    if (status == KILN_OK) {
-        status = page_open(&page, context->pool, "What this recording of kiln has", &diag);
-    }
-    if (status == KILN_OK) {
-        recording_page_write(&page, path, recording, cache);
-        code = finish_report(context, &page, options->html);
+    if (kiln_recording_open(path, &recording, &diag) == KILN_OK) {
+        code = finish_report(context, options, report_recording_json(path, recording, cache));
     } else {
         code = cmd_fail(context, &diag);
     }
@@ -124,7 +112,7 @@ static exit_code report_recording(const cmd_context *context, const report_optio
     return code;
 }
 
-/* What is given besides options; NULL: a page of the cache, or of metrics. */
+/* The recording that the arguments name; NULL: the report is about the cache, or about metrics. */
 static const char *choose_recording(const opt_list *arguments, bool fleet)
 {
     return !fleet && arguments->count == 1 && kiln_recording_is(arguments->items[0])
@@ -138,9 +126,10 @@ static exit_code run_report(const cmd_context *context, void *fields, const opt_
     kiln_diag diag = KILN_DIAG_INIT;
     const bool fleet = options->metrics.count > 0;
     const char *recording = choose_recording(arguments, fleet);
-    if (options->html == NULL) {
-        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give --html FILE", "",
-                            "where to write the page is missing");
+    if ((options->html == NULL) != options->session.json) {
+        (void)kiln_diag_set(&diag, KILN_E_INVALID, "give --html FILE, or --json", "",
+                            options->html == NULL ? "where to write the page is missing"
+                                                  : "--html and --json are two reports");
         return cmd_fail(context, &diag);
     }
     if (recording != NULL && options->unreachable) {

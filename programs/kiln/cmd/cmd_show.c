@@ -3,6 +3,7 @@
 
 #include <kiln/unstable/admin.h>
 
+#include "cli/entry_name.h"
 #include "cli/host.h"
 #include "cli/listing.h"
 #include "cli/out.h"
@@ -36,10 +37,13 @@ static bool print_entry_text(const show_visit *visit, const kiln_entry_info *inf
     const char *created = out_ago(pool, info->created_ns);
     const char *used = out_ago(pool, info->used_ns);
     const char *compile = out_time(pool, info->compile_ns);
-    if (stored == NULL || payload == NULL || facts == NULL || created == NULL || used == NULL ||
-        compile == NULL) {
+    entry_name name;
+    if (!entry_name_of(pool, info, &name) || stored == NULL || payload == NULL || facts == NULL ||
+        created == NULL || used == NULL || compile == NULL) {
         return false;
     }
+    out_pair(stdout, "name", "%s", name.name);
+    out_pair(stdout, "stage", "%s", name.stage);
     out_pair(stdout, "key", "%s", key);
     out_pair(stdout, "target", "%s", info->target);
     out_pair(stdout, "stored", "%s", stored);
@@ -54,12 +58,18 @@ static bool print_entry_text(const show_visit *visit, const kiln_entry_info *inf
     return true;
 }
 
-static bool print_entry_json(const kiln_entry_info *info)
+static bool print_entry_json(cli_pool *pool, const kiln_entry_info *info)
 {
     char key[KILN_KEY_TEXT_SIZE];
+    entry_name name;
+    if (!entry_name_of(pool, info, &name)) {
+        return false;
+    }
     kiln_key_format(&info->key, key);
     json_t *root = json_object();
     out_json_set(&root, "key", out_json_text(key));
+    out_json_set(&root, "name", out_json_text(name.name));
+    out_json_set(&root, "stage", out_json_text(name.stage));
     out_json_set(&root, "target", out_json_text(info->target));
     out_json_set(&root, "stored_bytes", out_json_u64(info->stored_size));
     out_json_set(&root, "payload_bytes", out_json_u64(info->payload_size));
@@ -76,7 +86,8 @@ static bool print_entry_json(const kiln_entry_info *info)
 static kiln_status print_entry(void *user, const kiln_entry_info *info)
 {
     const show_visit *visit = user;
-    bool good = visit->json ? print_entry_json(info) : print_entry_text(visit, info);
+    bool good =
+        visit->json ? print_entry_json(visit->context->pool, info) : print_entry_text(visit, info);
     return good ? KILN_OK : KILN_E_NOMEM;
 }
 

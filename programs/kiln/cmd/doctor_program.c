@@ -185,17 +185,18 @@ static bool print_program_text(cli_pool *pool, const program_findings *findings)
     } else if (shown == 0) {
         (void)puts("  none was used");
     }
-    exec_report_print(&findings->report, pool, stdout);
     const char *trouble = exec_python_bytecode(pool, findings->environment.program);
     if (trouble != NULL) {
         out_print(stdout, "Python\n  slow: %s\n", trouble);
     }
     out_print(stdout, "the program ended with exit code %d\n", (int)findings->ended);
+    exec_report_print(&findings->report, pool, NULL, stdout);
     return true;
 }
 
-static bool print_program_json(const program_findings *findings)
+static bool print_program_json(cli_pool *pool, const program_findings *findings)
 {
+    const char *conclusion = exec_report_verdict(&findings->report, pool);
     json_t *root = json_object();
     json_t *rows = json_array();
     for (size_t i = 0; i < findings->audit.count; i++) {
@@ -221,6 +222,7 @@ static bool print_program_json(const program_findings *findings)
     out_json_set(&root, "bypassed", out_json_u64(findings->report.bypassed));
     out_json_set(&root, "troubles", exec_report_troubles_json(&findings->report));
     out_json_set(&root, "exit_code", out_json_u64((uint64_t)findings->ended));
+    out_json_set(&root, "verdict", conclusion != NULL ? out_json_text(conclusion) : NULL);
     return out_json(stdout, root);
 }
 
@@ -256,8 +258,8 @@ static exit_code examine_program(const cmd_context *context, const opt_list *arg
         return cmd_fail(context, &diag);
     }
     exec_trouble_find(environment, &diag, &findings->report);
-    const bool good =
-        json ? print_program_json(findings) : print_program_text(context->pool, findings);
+    const bool good = json ? print_program_json(context->pool, findings)
+                           : print_program_text(context->pool, findings);
     return good ? EXIT_FINE : cmd_no_memory(context);
 }
 
@@ -291,6 +293,18 @@ static void examine_core(cli_pool *pool, exec_report *report)
 #else
     (void)pool;
 #endif
+}
+
+void doctor_program_judge(doctor_problems *problems)
+{
+    exec_report report;
+    examine_core(problems->pool, &report);
+    for (size_t i = 0; i < report.trouble_count; i++) {
+        const exec_trouble *trouble = &report.troubles[i];
+        doctor_problem_add(problems,
+                           strcmp(trouble->what, "core") == 0 ? EXIT_UNAVAILABLE : EXIT_FINE,
+                           "programs under kiln exec", trouble->reason, exec_trouble_fix(trouble));
+    }
 }
 
 void doctor_program_print_troubles(cli_pool *pool)

@@ -5,16 +5,16 @@
 
 #include "exec/environment.h"
 
-/* The path of a library of kiln's for such a list: LIBRARIES/preload/$PLATFORM/NAME, where glibc's
- * loader puts in x86_64 or a like name, i686 in a program of 32 bits, which gets a library that
- * holds nothing, and musl's loader leaves the token and finds nothing. `library` itself where the
- * loader of this process does not find it so. NULL: out of memory. Blocks: disk. */
+/* The path of a library of kiln's for such a list: LIBRARIES/preload/MARK/$PLATFORM/NAME, where
+ * glibc's loader puts in x86_64 or a like name, i686 in a program of 32 bits, which gets a library
+ * that holds nothing, and musl's loader leaves the token and finds nothing. MARK is for
+ * AddressSanitizer's runtime (kiln-interpose/mark.h). `library` itself where the loader of this
+ * process does not find it so. NULL: out of memory. Blocks: disk. */
 const char *exec_preload_path(cli_pool *pool, const char *libraries, const char *library);
 
-/* Preloads `list` behind what the user does, so that a sanitizer's runtime of his stays first. For
- * a program that is linked with AddressSanitizer's and gives it options of its own, its variable is
- * set, too: kiln's libraries cannot give any then. Nothing where kiln's directory has a blank or a
- * $ in its name, which no such list can hold. False when out of memory. Blocks: disk. */
+/* Preloads `list` behind what the user does, so that a sanitizer's runtime of his stays first.
+ * Nothing where kiln's directory has a blank or a $ in its name, which no such list can hold. False
+ * when out of memory. */
 bool exec_preload_add(cli_pool *pool, exec_environment *environment, const char *list);
 
 #endif

@@ -166,6 +166,9 @@ static void count_line(exec_report *report, char *const fields[FIELDS])
 {
     if (is_trouble(fields[FIELD_ORIGIN])) {
         take_trouble(report, fields);
+    } else if (strcmp(fields[FIELD_WHAT], "binary") == 0) {
+        report->binaries = true;
+        report->pyopencl = report->pyopencl || strcmp(fields[FIELD_NAME], "pyopencl") == 0;
     } else {
         count_compile(report, fields);
     }
@@ -219,41 +222,111 @@ static const char *time_of(cli_pool *pool, uint64_t ns)
     return text != NULL ? text : "?";
 }
 
-static void print_troubles(const exec_report *report, FILE *file)
+/* What a loader says of a file begins with its name, often. */
+static const char *describe_trouble(cli_pool *pool, const exec_trouble *trouble)
 {
+    const bool named =
+        trouble->object[0] == '\0' || strstr(trouble->reason, trouble->object) != NULL;
+    return pool_format(pool, "%s: %s%s%s (%s)", effect_of(trouble), named ? "" : trouble->object,
+                       named ? "" : ": ", trouble->reason, exec_trouble_fix(trouble));
+}
+
+/* The last one that matters; the verdict tells it. */
+static const exec_trouble *last_trouble(const exec_report *report)
+{
+    const exec_trouble *last = NULL;
     for (size_t i = 0; i < report->trouble_count; i++) {
         const exec_trouble *trouble = &report->troubles[i];
-        /* What a loader says of a file begins with its name, often. */
-        const bool named =
-            trouble->object[0] == '\0' || strstr(trouble->reason, trouble->object) != NULL;
-        if (exec_trouble_matters(report, trouble)) {
-            (void)fprintf(file, "kiln: %s: %s%s%s (%s)\n", effect_of(trouble),
-                          named ? "" : trouble->object, named ? "" : ": ", trouble->reason,
-                          exec_trouble_fix(trouble));
+        last = exec_trouble_matters(report, trouble) ? trouble : last;
+    }
+    return last;
+}
+
+/* Why a program that asked for nothing did not. */
+static const char *explain_silence(const exec_report *report)
+{
+    if (report->pyopencl) {
+        return "pyopencl's own cache answers first: set PYOPENCL_NO_CACHE=1";
+    }
+    return report->binaries
+               ? "this program loads OpenCL binaries that it keeps itself: it compiles nothing"
+               : "this program called none of NVRTC, nvJitLink, hipRTC, ptxas, OpenCL, Vulkan "
+                 "(run kiln doctor -- PROGRAM for what it loads)";
+}
+
+/* Why not all kernels were found, or "". */
+static const char *explain_rest(const exec_report *report, cli_pool *pool)
+{
+    const exec_trouble *trouble = last_trouble(report);
+    if (trouble != NULL) {
+        return describe_trouble(pool, trouble);
+    }
+    if (report->bypassed > 0 && report->reason_count > 0) {
+        return pool_format(pool, "%" PRIu64 " cannot be cached: %s", report->bypassed,
+                           report->reasons[0].text);
+    }
+    if (report->compiled > 0) {
+        return pool_format(pool, "%" PRIu64 " compiled in %s", report->compiled,
+                           time_of(pool, report->compile_ns));
+    }
+    return report->failed > 0 ? pool_format(pool, "%" PRIu64 " did not compile", report->failed)
+                              : "";
+}
+
+const char *exec_report_verdict(const exec_report *report, cli_pool *pool)
+{
+    const uint64_t asked = exec_report_asked(report);
+    const char *why = explain_rest(report, pool);
+    if (asked == 0) {
+        return why == NULL || *why != '\0' ? why : explain_silence(report);
+    }
+    const char *saved =
+        report->hits > 0 ? pool_format(pool, ", %s saved", time_of(pool, report->saved_ns)) : "";
+    return why == NULL || saved == NULL
+               ? NULL
+               : pool_format(pool, "%" PRIu64 " of %" PRIu64 " %s found%s%s%s", report->hits, asked,
+                             asked == 1 ? "kernel" : "kernels", saved, *why != '\0' ? "; " : "",
+                             why);
+}
+
+static void print_troubles(const exec_report *report, cli_pool *pool, FILE *file)
+{
+    const exec_trouble *last = last_trouble(report);
+    for (size_t i = 0; i < report->trouble_count; i++) {
+        const exec_trouble *trouble = &report->troubles[i];
+        const char *text = describe_trouble(pool, trouble);
+        if (exec_trouble_matters(report, trouble) && trouble != last && text != NULL) {
+            out_print(file, "kiln: %s\n", text);
         }
     }
 }
 
-void exec_report_print(const exec_report *report, cli_pool *pool, FILE *file)
+void exec_report_print(const exec_report *report, cli_pool *pool, const char *note, FILE *file)
 {
     const uint64_t asked = exec_report_asked(report);
+    const char *verdict = exec_report_verdict(report, pool);
     (void)fprintf(file,
-                  "kiln: %" PRIu64 " compiles asked for: %" PRIu64 " hits, %" PRIu64
-                  " compiled, %" PRIu64 " bypassed, %" PRIu64 " failed\n",
-                  asked, report->hits, report->compiled, report->bypassed, report->failed);
+                  "kiln: %" PRIu64 " %s asked for: %" PRIu64 " %s, %" PRIu64 " compiled, %" PRIu64
+                  " bypassed, %" PRIu64 " failed\n",
+                  asked, asked == 1 ? "compile" : "compiles", report->hits,
+                  report->hits == 1 ? "hit" : "hits", report->compiled, report->bypassed,
+                  report->failed);
     if (asked > 0) {
         (void)fprintf(file, "kiln: %s saved, %s spent compiling\n", time_of(pool, report->saved_ns),
                       time_of(pool, report->compile_ns + report->bypass_ns));
-    } else if (report->trouble_count == 0) {
-        (void)fputs("kiln: the program compiled with none of NVRTC, nvJitLink, hipRTC, ptxas, "
-                    "OpenCL and Vulkan (run kiln doctor -- PROGRAM for what it loads)\n",
-                    file);
     }
-    print_troubles(report, file);
+    print_troubles(report, pool, file);
     for (size_t i = 0; i < report->reason_count; i++) {
         out_print(file, "kiln: bypassed (%" PRIu64 ", %s): %s\n", report->reasons[i].count,
                   time_of(pool, report->reasons[i].took_ns), report->reasons[i].text);
     }
+    if (note != NULL) {
+        out_print(file, "kiln: %s\n", note);
+    }
+    out_paint(file, OUT_BOLD);
+    out_print(file, "kiln: %s", verdict != NULL ? verdict : "out of memory");
+    out_paint(file, OUT_PLAIN);
+    (void)fputc('\n', file);
 }
 
 json_t *exec_report_troubles_json(const exec_report *report)
@@ -275,8 +348,9 @@ json_t *exec_report_troubles_json(const exec_report *report)
     return rows;
 }
 
-bool exec_report_print_json(const exec_report *report, FILE *file)
+bool exec_report_print_json(const exec_report *report, cli_pool *pool, FILE *file)
 {
+    const char *verdict = exec_report_verdict(report, pool);
     json_t *root = json_object();
     json_t *reasons = json_array();
     out_json_set(&root, "hits", out_json_u64(report->hits));
@@ -295,5 +369,6 @@ bool exec_report_print_json(const exec_report *report, FILE *file)
     }
     out_json_set(&root, "bypasses", reasons);
     out_json_set(&root, "troubles", exec_report_troubles_json(report));
+    out_json_set(&root, "verdict", verdict != NULL ? out_json_text(verdict) : NULL);
     return out_json(file, root);
 }

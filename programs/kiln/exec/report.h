@@ -37,7 +37,8 @@ typedef struct exec_report {
     size_t door_count;
     exec_trouble troubles[EXEC_TROUBLES_MAX]; /* one of each kind */
     size_t trouble_count;
-    uint64_t unread; /* lines that are not a report's */
+    bool binaries, pyopencl; /* OpenCL programs were loaded from what the program kept itself */
+    uint64_t unread;         /* lines that are not a report's */
 } exec_report;
 
 /* Reads a report file; lines that are not whole are counted in `unread`. KILN_E_INVALID. */
@@ -57,8 +58,11 @@ const char *exec_trouble_fix(const exec_trouble *trouble);
 bool exec_trouble_matters(const exec_report *report, const exec_trouble *trouble);
 /* The troubles that matter, for a JSON report; NULL when memory ran out. */
 json_t *exec_report_troubles_json(const exec_report *report);
-/* For people; as JSON, false when memory ran out. */
-void exec_report_print(const exec_report *report, cli_pool *pool, FILE *file);
-bool exec_report_print_json(const exec_report *report, FILE *file);
+/* What a person wants to know in the end, one line without its line break: how many kernels were
+ * found, or the one reason why not. NULL when memory ran out. */
+const char *exec_report_verdict(const exec_report *report, cli_pool *pool);
+/* For people, the verdict last, after `note` (NULL: none); as JSON, false when memory ran out. */
+void exec_report_print(const exec_report *report, cli_pool *pool, const char *note, FILE *file);
+bool exec_report_print_json(const exec_report *report, cli_pool *pool, FILE *file);
 
 #endif

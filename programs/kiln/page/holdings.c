@@ -9,77 +9,7 @@
 #include <kiln/unstable/warm.h>
 
 #include "cli/diag.h"
-
-/* --- what a recipe says ----------------------------------------------------------------------- */
-
-/* A line "name type value": the value without its quotes. NULL: no line of that name from `text`
- * on. */
-static const char *find_field(const char *text, const char *name, size_t *out_length)
-{
-    const size_t length = strlen(name);
-    for (const char *line = text; line != NULL && *line != '\0';) {
-        const char *end = line + strcspn(line, "\n");
-        if (strncmp(line, name, length) == 0 && line[length] == ' ') {
-            const char *value = memchr(line + length + 1, ' ', (size_t)(end - line) - length - 1);
-            if (value != NULL) {
-                const bool quoted = value[1] == '"' && end > value + 2;
-                *out_length = (size_t)(end - value) - (quoted ? 3 : 1);
-                return value + (quoted ? 2 : 1);
-            }
-        }
-        line = *end == '\n' ? end + 1 : end;
-    }
-    return NULL;
-}
-
-static const char *copy_field(cli_pool *pool, const char *recipe, const char *name)
-{
-    size_t length = 0;
-    const char *value = find_field(recipe, name, &length);
-    return value != NULL ? pool_text(pool, value, length) : NULL;
-}
-
-/* The first words of its sort that it has, and what it was specialised with. */
-static const char *name_recipe(cli_pool *pool, const char *recipe)
-{
-    static const char *const fields[] = {"entry", "kernel", "function", "path", "name"};
-    enum { LONGEST = 200, DIGEST = 12 };
-    char text[LONGEST + 1] = "";
-    size_t length = 0;
-    const char *stage = find_field(recipe, "stage", &length);
-    const bool vulkan = stage != NULL && strncmp(stage, "vulkan.", 7) == 0; /* "name": a device's */
-    const size_t count = sizeof(fields) / sizeof(fields[0]) - vulkan;
-    for (size_t i = 0; i < count && text[0] == '\0'; i++) {
-        const char *value = find_field(recipe, fields[i], &length);
-        if (value != NULL) {
-            (void)snprintf(text, sizeof(text), "%.*s", (int)(length < LONGEST ? length : LONGEST),
-                           value);
-        }
-    }
-    const char *kind = "source";
-    const char *source = find_field(recipe, kind, &length);
-    if (source == NULL) {
-        kind = "input"; /* what the stage before made */
-        source = find_field(recipe, kind, &length);
-    }
-    const char *digest = source != NULL ? memchr(source, ' ', length) : NULL;
-    if (text[0] == '\0' && digest != NULL) { /* "1015 876275…" */
-        (void)snprintf(text, sizeof(text), "%s %.*s\u2026", kind, DIGEST, digest + 1);
-    }
-    const char *define = recipe;
-    while ((define = find_field(define, "define", &length)) != NULL) {
-        size_t value_length = 0;
-        const size_t used = strlen(text);
-        const char *value = find_field(define, "define.value", &value_length);
-        if (used + length + value_length + 8 > LONGEST) {
-            break;
-        }
-        (void)snprintf(text + used, sizeof(text) - used, "%s%.*s%s%.*s", used > 0 ? " " : "",
-                       (int)length, define, value != NULL ? "=" : "", (int)value_length,
-                       value != NULL ? value : "");
-    }
-    return pool_text(pool, text, strlen(text));
-}
+#include "cli/entry_name.h"
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
@@ -91,18 +21,18 @@ typedef struct holding {
 static kiln_status hold_entry(void *user, const kiln_entry_info *info)
 {
     const holding *h = user;
-    const char *recipe = info->recipe != NULL ? info->recipe : "";
+    entry_name name;
     held_entry *entry = h->entry;
+    if (!entry_name_of(h->pool, info, &name)) {
+        return KILN_E_NOMEM;
+    }
     entry->key = info->key;
-    entry->stage = copy_field(h->pool, recipe, "stage");
-    entry->name = name_recipe(h->pool, recipe);
+    entry->stage = name.stage;
+    entry->name = name.name;
+    entry->note = name.note;
     entry->created_ns = info->created_ns;
     entry->compile_ns = info->compile_ns;
-    if (entry->stage == NULL) {
-        entry->stage = "?";
-    }
-    entry->note = strncmp(entry->stage, "kiln.", 5) == 0 || strcmp(entry->stage, "headers") == 0;
-    return entry->name != NULL ? KILN_OK : KILN_E_NOMEM;
+    return KILN_OK;
 }
 
 static int compare_cost(const void *left, const void *right)

@@ -203,6 +203,32 @@ const char *host_variable(cli_pool *pool, const char *name)
     return kept;
 }
 
+bool host_set_variable(const char *name, const char *value)
+{
+    wchar_t *wide = wide_text(name);
+    wchar_t *text = value != NULL ? wide_text(value) : NULL;
+    const bool set =
+        wide != NULL && (value == NULL || text != NULL) && SetEnvironmentVariableW(wide, text) != 0;
+    free(text);
+    free(wide);
+    return set;
+}
+
+void host_each_variable(void (*visit)(void *user, const char *variable), void *user)
+{
+    wchar_t *block = GetEnvironmentStringsW();
+    for (const wchar_t *at = block; at != NULL && *at != L'\0'; at += wcslen(at) + 1) {
+        char *text = narrow_text(at);
+        if (text != NULL) {
+            visit(user, text);
+        }
+        free(text);
+    }
+    if (block != NULL) {
+        (void)FreeEnvironmentStringsW(block);
+    }
+}
+
 /* --- a second process ----------------------------------------------------------------------- */
 
 host_side host_split(int *out_code, int *out_signal)

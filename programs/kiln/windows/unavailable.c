@@ -57,6 +57,11 @@ exit_code doctor_program_run(const cmd_context *context, const opt_list *argumen
     return fail_here(context, "examining a program");
 }
 
+void doctor_program_judge(doctor_problems *problems)
+{
+    (void)problems;
+}
+
 void doctor_program_print_troubles(cli_pool *pool)
 {
     (void)pool;

@@ -120,38 +120,83 @@ static bool keeps_symbols(const kiln_source *source)
     return false;
 }
 
-/* Debug information names the current directory. */
-static bool add_current_mapping(job *j)
+/* Debug information names the current directory. Where several mappings fit gcc takes the last:
+ * those of directories that the current one is below come before its own. clang takes the shortest,
+ * but has an option of its own. */
+static void add_current_mapping(job *j, const char *current)
 {
-    char *current = kn_path_resolve(".");
-    if (current != NULL && strchr(current, '=') == NULL) {
+    if (strchr(current, '=') == NULL) {
         kn_strbuf_printf(&j->arguments, "-fdebug-prefix-map=%s=.", current);
         kn_strbuf_append_char(&j->arguments, '\0');
     }
-    free(current);
-    return current != NULL;
+    if (strstr(j->toolchain->version, "clang") != NULL) {
+        add_argument(j, "", "-fdebug-compilation-dir=.");
+    }
+}
+
+/* What of `current` is below the directory, with a separator in front; NULL: it is not below it. */
+static const char *rest_below(const char *current, const char *folder)
+{
+    size_t length = strlen(folder);
+    length -= length > 0 && folder[length - 1] == '/';
+    return current != NULL && length > 0 && strncmp(current, folder, length) == 0 &&
+                   current[length] == '/' && current[length + 1] != '\0'
+               ? current + length
+               : NULL;
+}
+
+typedef enum mapping_turn {
+    BEFORE_CURRENT, /* directories that the current one is below */
+    AFTER_CURRENT,  /* their files below the current one, which are called as from elsewhere */
+    OTHERS,
+} mapping_turn;
+
+static void add_mapping_in_turn(job *j, const char *folder, const char *current, mapping_turn turn)
+{
+    const char *rest = rest_below(current, folder);
+    if (rest == NULL) {
+        if (turn == OTHERS) {
+            add_mapping(j, folder);
+        }
+    } else if (turn == BEFORE_CURRENT) {
+        add_mapping(j, folder);
+    } else if (turn == AFTER_CURRENT && strchr(current, '=') == NULL) {
+        kn_strbuf_printf(&j->arguments, "-ffile-prefix-map=%s/=%s/", current, rest + 1);
+        kn_strbuf_append_char(&j->arguments, '\0');
+    }
+}
+
+static void add_mappings_in_turn(job *j, const char *folder, const char *current, mapping_turn turn)
+{
+    const char *const own[] = {j->folder, j->headers, j->own};
+    if (strcmp(folder, ".") != 0) {
+        add_mapping_in_turn(j, folder, current, turn);
+    }
+    for (size_t i = 0; i < j->source->include_dir_count; i++) {
+        add_mapping_in_turn(j, j->source->include_dirs[i], current, turn);
+    }
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        add_mapping_in_turn(j, own[i], current, turn);
+    }
 }
 
 static bool add_mappings(job *j)
 {
-    if (keeps_symbols(j->source) && !add_current_mapping(j)) {
-        return false;
-    }
+    const bool debug = keeps_symbols(j->source);
+    char *current = debug ? kn_path_resolve(".") : NULL;
     char *folder = kn_path_folder(name_of(j->source));
-    if (folder == NULL) {
-        return false;
+    const bool ok = folder != NULL && (!debug || current != NULL);
+    if (ok && debug) {
+        add_mappings_in_turn(j, folder, current, BEFORE_CURRENT);
+        add_current_mapping(j, current);
+        add_mappings_in_turn(j, folder, current, AFTER_CURRENT);
     }
-    if (strcmp(folder, ".") != 0) {
-        add_mapping(j, folder);
+    if (ok) {
+        add_mappings_in_turn(j, folder, current, OTHERS);
     }
     free(folder);
-    for (size_t i = 0; i < j->source->include_dir_count; i++) {
-        add_mapping(j, j->source->include_dirs[i]);
-    }
-    add_mapping(j, j->folder);
-    add_mapping(j, j->headers);
-    add_mapping(j, j->own);
-    return true;
+    free(current);
+    return ok;
 }
 
 static bool add_arguments(job *j)

@@ -67,7 +67,8 @@ static const char *find_dir_reason(const kiln_source *source)
     return reason;
 }
 
-/* Variables by which gcc and its linker find parts of themselves that no key names. */
+/* Variables by which gcc and its linker find parts of themselves that no key names, or write files
+ * that a hit would not write. */
 static const char *find_variable_reason(void)
 {
     static const struct {
@@ -78,6 +79,8 @@ static const char *find_variable_reason(void)
         {"GCC_ROOT", "GCC_ROOT may lead gcc to other programs and specs"},
         {"BINUTILS_ROOT", "BINUTILS_ROOT may lead gcc to other programs and specs"},
         {"LPATH", "LPATH may lead gcc to other specs"},
+        {"DEPENDENCIES_OUTPUT", "DEPENDENCIES_OUTPUT has the compiler write a file"},
+        {"SUNPRO_DEPENDENCIES", "SUNPRO_DEPENDENCIES has the compiler write a file"},
     };
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         if (kn_env_get(variables[i].name) != NULL) {
@@ -85,6 +88,33 @@ static const char *find_variable_reason(void)
         }
     }
     return NULL;
+}
+
+/* A directory that depends on the current one: what is there now need not be there later. */
+static const char *find_relative_reason(void)
+{
+    const char *list = kn_env_get("COMPILER_PATH");
+    for (; list != NULL && *list != '\0'; list += strcspn(list, KN_PATH_LIST_SEPARATOR) + 1) {
+        const size_t length = strcspn(list, KN_PATH_LIST_SEPARATOR);
+        char *folder = kn_text_copy_n(list, length);
+        const bool absolute = folder != NULL && kn_path_is_absolute(folder);
+        free(folder);
+        if (!absolute) {
+            return "COMPILER_PATH has a directory that is not absolute";
+        }
+        if (list[length] == '\0') {
+            break;
+        }
+    }
+    return NULL;
+}
+
+static const char *find_wrapper_reason(cpu_instance *cpu)
+{
+    const cpu_toolchain *toolchain = NULL;
+    return kn_cpu_toolchain_get(&cpu->tools, &toolchain, NULL) == KILN_OK && toolchain->indirect
+               ? "the C compiler is a script or starts another one (set KILN_CC to that one)"
+               : NULL;
 }
 
 /* gcc reads a file "specs" wherever it looks for libraries. */
@@ -110,10 +140,11 @@ static const char *find_specs_reason(void)
 const char *kn_cpu_flags_uncacheable(void *instance, const kiln_source *source)
 {
     kn_cpu_option_facts facts;
-    (void)instance;
     kn_cpu_options_read(source->options, source->option_count, &facts);
     const char *reason = facts.reason != NULL ? facts.reason : find_variable_reason();
     reason = reason != NULL ? reason : find_specs_reason();
+    reason = reason != NULL ? reason : find_relative_reason();
+    reason = reason != NULL ? reason : find_wrapper_reason((cpu_instance *)instance);
     return reason != NULL ? reason : find_dir_reason(source);
 }
 

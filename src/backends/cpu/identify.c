@@ -8,7 +8,7 @@
 #include "backends/cpu/object.h"
 #include "base/text.h"
 
-enum { CHUNK = 1 << 20 };
+enum { CHUNK = 1 << 20, READ_LIMIT = 64 << 20 };
 
 /* Digest of the whole file, a piece at a time. */
 static bool file_digest(kn_file *file, uint64_t size, char *id)
@@ -56,4 +56,36 @@ bool kn_cpu_object_identify(const char *path, char *id, size_t id_size, bool *ou
     }
     kn_file_close(file);
     return ok;
+}
+
+bool kn_cpu_object_is_script(const char *path)
+{
+    char first[2] = {0};
+    kn_file *file = NULL;
+    const bool opened = kn_file_open(path, false, &file, NULL) == KILN_OK;
+    const bool script = opened && kn_file_read_at(file, 0, first, sizeof(first)) == KILN_OK &&
+                        first[0] == '#' && first[1] == '!';
+    if (opened) {
+        kn_file_close(file);
+    }
+    return script;
+}
+
+bool kn_cpu_object_holds(const char *path, const char *text)
+{
+    const size_t length = strlen(text);
+    void *data = NULL;
+    size_t size = 0;
+    bool found = false;
+    if (kn_file_read(path, READ_LIMIT, false, &data, &size, NULL, NULL) != KILN_OK) {
+        return false;
+    }
+    const char *at = (const char *)data, *end = at + size;
+    while (!found && at != NULL && (size_t)(end - at) >= length) {
+        at = (const char *)memchr(at, text[0], (size_t)(end - at) - length + 1);
+        found = at != NULL && memcmp(at, text, length) == 0;
+        at += at != NULL ? 1 : 0;
+    }
+    free(data);
+    return found;
 }

@@ -41,6 +41,8 @@ const char *const kn_cpu_object_flags[] = {"-fPIC",
                                            "-Wl,-z,norelro",
                                            NULL};
 
+const bool kn_cpu_object_names_driver = true;
+
 const char *kn_cpu_object_flag_for(const char *version)
 {
     (void)version;

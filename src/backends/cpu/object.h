@@ -27,6 +27,9 @@ const char *kn_cpu_object_kernel(const void *data, size_t size, size_t index);
 extern const char *const kn_cpu_object_flags[];
 const char *kn_cpu_object_flag_for(const char *version);
 
+/* Whether -v names the file that was started, so that one which starts another is seen. */
+extern const bool kn_cpu_object_names_driver;
+
 /* The build id of an open file, where its format has one. `out_dynamic` as below. */
 bool kn_cpu_object_build_id(kn_file *file, char *id, size_t id_size, bool *out_dynamic);
 
@@ -39,5 +42,9 @@ bool kn_cpu_object_each_needed(kn_file *file, cpu_needed_fn *take, void *user);
  * where it has none. False if it cannot be read. `out_dynamic` marks an ELF program that the
  * system's loader starts. */
 bool kn_cpu_object_identify(const char *path, char *id, size_t id_size, bool *out_dynamic);
+
+/* True for a file that begins as a script does; for one that holds this text. */
+bool kn_cpu_object_is_script(const char *path);
+bool kn_cpu_object_holds(const char *path, const char *text);
 
 #endif

@@ -12,6 +12,9 @@ enum { MACHINE_X86_64 = 0x8664, MACHINE_AARCH64 = 0xaa64, FLAG_DLL = 0x2000 };
 const char *const kn_cpu_object_flags[] = {"-shared", "-static-libgcc", "-pipe",
                                            "-Wl,--no-insert-timestamp", NULL};
 
+/* gcc's answer may name it in another way, and what is started there is a program. */
+const bool kn_cpu_object_names_driver = false;
+
 /* gcc for Windows spills 32-byte vectors to a stack that it keeps aligned to 16 bytes (its bug
  * 54412): the assembler makes every move one that does not ask for more. clang aligns the stack. */
 const char *kn_cpu_object_flag_for(const char *version)

@@ -1,9 +1,10 @@
 /* Asks a compiler what it is: its -v output, where its programs lie, and which libraries those
- * load. Runs eight short child processes, those at once that need nothing of one another, only when
+ * load. Runs nine short child processes, those at once that need nothing of one another, only when
  * nothing that is remembered still holds. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cpu/object.h"
 #include "backends/cpu/toolchain.h"
 #include "backends/cpu/workdir.h"
 #include "base/text.h"
@@ -26,7 +27,8 @@ typedef struct question {
     char *folder;             /* where the children run: programs may leave files */
     char *programs[PROGRAMS]; /* what the compiler calls them by, malloc'ed; NULL: no answer */
     load loads[PROGRAMS];
-    bool lost; /* an answer, to another part of this program that waits for all children */
+    bool named; /* the file that was started says of itself that it is the compiler */
+    bool lost;  /* an answer, to another part of this program that waits for all children */
 } question;
 
 char *kn_cpu_next_line(char **text)
@@ -68,6 +70,28 @@ static bool add_file(question *q, const char *name, const char *path, bool on_pa
 /* A program by the name or path under which the compiler would start it; fine if there is none. */
 static bool add_program(question *q, const char *name, const char *called);
 
+/* A path by which the compiler calls itself. Another one is of what a wrapper has started. */
+static void note_driver(question *q, const char *path)
+{
+    kn_file_facts facts;
+    q->named = q->named ||
+               (kn_path_is_absolute(path) && kn_file_stat(path, true, &facts, NULL) == KILN_OK &&
+                kn_cpu_same_file(&facts, &q->toolchain->tools[0].facts));
+}
+
+/* " "/usr/lib/llvm-14/bin/clang" -cc1 -triple ...": clang runs itself. */
+static bool note_clang(question *q, const char *line)
+{
+    static const char after[] = "\" -cc1 ";
+    const char *end = line[0] == ' ' && line[1] == '"' ? strstr(line, after) : NULL;
+    char *path = end != NULL ? kn_text_copy_n(line + 2, (size_t)(end - line) - 2) : NULL;
+    if (path != NULL) {
+        note_driver(q, path);
+    }
+    free(path);
+    return true;
+}
+
 /* " /usr/lib/gcc/x86_64-linux-gnu/12/cc1 -E -quiet ...": gcc prints what it runs. */
 static bool read_command(question *q, const char *line)
 {
@@ -99,6 +123,10 @@ static bool read_fact(question *q, char *line)
         return toolchain->machine != NULL;
     }
     if (kn_text_starts(line, "COLLECT_GCC=")) {
+        /* The name by which it was called: of a program that hands that on, the text is not. */
+        if (kn_cpu_object_holds(q->compiler, "COLLECT_GCC_OPTIONS")) {
+            note_driver(q, line + strlen("COLLECT_GCC="));
+        }
         return add_program(q, "collect-gcc", line + strlen("COLLECT_GCC="));
     }
     if (kn_text_starts(line, absent)) {
@@ -108,14 +136,13 @@ static bool read_fact(question *q, char *line)
             return false;
         }
         *quote = '\0';
-        return !kn_path_is_absolute(path) ||
-               add_folder(toolchain->absent, &toolchain->absent_count, path);
+        return !kn_path_is_absolute(path) || kn_cpu_toolchain_miss(toolchain, path);
     }
     if (toolchain->version == NULL && line[0] != ' ' && strstr(line, " version ") != NULL) {
         toolchain->version = kn_text_copy(line);
         return toolchain->version != NULL;
     }
-    return read_command(q, line);
+    return note_clang(q, line) && read_command(q, line);
 }
 
 /* Reads -v: facts, then two lists of directories, of which the second is for <headers>. A directory
@@ -185,6 +212,8 @@ static bool add_program(question *q, const char *name, const char *called)
 {
     bool on_path = false;
     char *path = find_program(called, &on_path);
+    q->toolchain->indirect =
+        q->toolchain->indirect || (path != NULL && kn_cpu_object_is_script(path));
     const bool ok = path == NULL || add_file(q, on_path ? called : name, path, on_path);
     free(path);
     return ok;
@@ -301,8 +330,19 @@ static kiln_status no_answer(const question *q, const kn_process_result *result,
                          "%s -v does not print what gcc and clang print", compiler);
 }
 
+/* Who does not say where it looks is not asked again. */
+static bool take_places(question *q, cpu_ask *ask)
+{
+    cpu_toolchain *toolchain = q->toolchain;
+    q->lost = q->lost || ask->result.lost;
+    toolchain->indirect = toolchain->indirect || (kn_cpu_object_names_driver && !q->named) ||
+                          kn_cpu_object_is_script(q->compiler);
+    return (ask->result.out == NULL || kn_cpu_places_watch(toolchain, ask->result.out)) &&
+           kn_cpu_places_watch_driver(toolchain, q->compiler);
+}
+
 /* What it is, and all that needs no answer to that. */
-enum { VERSION, FIRST_PROGRAM, DRIVER = FIRST_PROGRAM + PROGRAMS - COLLECT2, ASKS };
+enum { VERSION, PLACES, FIRST_PROGRAM, DRIVER = FIRST_PROGRAM + PROGRAMS - COLLECT2, ASKS };
 
 static kiln_status ask_compiler(question *q, bool driver_is_dynamic, kiln_diag *diag)
 {
@@ -311,6 +351,7 @@ static kiln_status ask_compiler(question *q, bool driver_is_dynamic, kiln_diag *
     asks[VERSION] = (cpu_ask){.argv = {q->compiler, "-v", "-E", "-x", "c", kn_cpu_null_device, "-o",
                                        kn_cpu_null_device, NULL},
                               .diag = diag};
+    asks[PLACES] = (cpu_ask){.argv = {q->compiler, "-print-search-dirs", NULL}};
     for (int i = COLLECT2; i < PROGRAMS; i++) {
         ask_for_program(q, i, options[i], &asks[FIRST_PROGRAM + i - COLLECT2]);
     }
@@ -325,7 +366,7 @@ static kiln_status ask_compiler(question *q, bool driver_is_dynamic, kiln_diag *
         for (int i = COLLECT2; ok && i < PROGRAMS; i++) {
             ok = take_program(q, i, &asks[FIRST_PROGRAM + i - COLLECT2]);
         }
-        if (!ok || !add_programs(q)) {
+        if (!ok || !add_programs(q) || !take_places(q, &asks[PLACES])) {
             status = no_answer(q, &asks[VERSION].result, diag);
         }
     }

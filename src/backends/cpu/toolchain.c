@@ -262,7 +262,7 @@ static bool append_search_lists(kn_strbuf *text)
 /* The memo's name: what was asked, framed by lines, unset distinct from empty. */
 static bool make_question(const char *path, kn_strbuf *text)
 {
-    kn_strbuf_append_text(text, "cpu.toolchain 1\n");
+    kn_strbuf_append_text(text, "cpu.toolchain 2\n");
     kn_strbuf_append_text(text, path);
     kn_strbuf_append_char(text, '\n');
     for (size_t i = 0; i < sizeof(guiding_variables) / sizeof(guiding_variables[0]); i++) {

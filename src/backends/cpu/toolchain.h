@@ -5,7 +5,7 @@
  * Asking the compiler costs a dozen child processes, so the answer is kept in the process and,
  * through the host's memo, for later ones. It is believed only as long as every file it was made
  * from has the same size, times and inode, every program found on $PATH is still the first of its
- * name there, and no directory that was missing has appeared. */
+ * name there, and nothing that was missing has appeared where the compiler looks. */
 #ifndef KILN_BACKENDS_CPU_TOOLCHAIN_H
 #define KILN_BACKENDS_CPU_TOOLCHAIN_H
 
@@ -20,6 +20,7 @@
 enum {
     CPU_TOOL_LIMIT = 64, /* files of one toolchain */
     CPU_FOLDER_LIMIT = 64,
+    CPU_ABSENT_LIMIT = 192,
 };
 
 typedef struct cpu_tool {
@@ -38,8 +39,11 @@ typedef struct cpu_toolchain {
     size_t tool_count;
     char *folders[CPU_FOLDER_LIMIT]; /* searched for <headers> */
     size_t folder_count;
-    char *absent[CPU_FOLDER_LIMIT]; /* would be searched if they were there */
+    char
+        *absent[CPU_ABSENT_LIMIT]; /* files and directories that would be used if they were there */
     size_t absent_count;
+    bool indirect; /* it, or a program of it, starts others that it does not name: not to be cached
+                    */
     struct cpu_toolchain *older; /* kept: their directories may be in use */
 } cpu_toolchain;
 
@@ -69,7 +73,7 @@ void kn_cpu_toolchain_recall(cpu_tools *tools);
  * microseconds. */
 const char *kn_cpu_toolchain_change(const cpu_toolchain *toolchain);
 
-/* --- made of several parts: toolchain.c, probe.c (asks), toolchain_memo.c (text form) --------- */
+/* --- made of toolchain.c, probe.c (asks), places.c, toolchain_memo.c (text) ------------------- */
 
 cpu_toolchain *kn_cpu_toolchain_create(const char *question);
 void kn_cpu_toolchain_destroy(cpu_toolchain *toolchain);
@@ -92,6 +96,12 @@ extern const char kn_cpu_null_device[];
 char *kn_cpu_next_line(char **text);
 /* Asks the compiler at `path`. */
 kiln_status kn_cpu_toolchain_probe(const char *path, cpu_toolchain *toolchain, kiln_diag *diag);
+/* Adds what is not there; false if memory or room is short. */
+bool kn_cpu_toolchain_miss(cpu_toolchain *toolchain, const char *path);
+/* Adds what the compiler would take if it were there: by its answer to -print-search-dirs, which is
+ * changed, and next to its driver. False if memory or room is short. */
+bool kn_cpu_places_watch(cpu_toolchain *toolchain, char *text);
+bool kn_cpu_places_watch_driver(cpu_toolchain *toolchain, const char *driver);
 /* The text form; decode makes a toolchain or NULL. Encode is false for what the text cannot hold.
  */
 bool kn_cpu_toolchain_encode(const cpu_toolchain *toolchain, kn_strbuf *text);

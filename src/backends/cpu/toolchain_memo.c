@@ -7,7 +7,7 @@
 #include "backends/cpu/toolchain.h"
 #include "base/text.h"
 
-#define FIRST_LINE "kiln cpu toolchain 1"
+#define FIRST_LINE "kiln cpu toolchain 2"
 
 enum { FIELD_LIMIT = 12 };
 
@@ -32,8 +32,8 @@ bool kn_cpu_toolchain_encode(const cpu_toolchain *toolchain, kn_strbuf *text)
     if (!is_plain_text(toolchain->version) || !is_plain_text(toolchain->machine)) {
         return false;
     }
-    kn_strbuf_printf(text, FIRST_LINE "\nversion\t%s\nmachine\t%s\n", toolchain->version,
-                     toolchain->machine);
+    kn_strbuf_printf(text, FIRST_LINE "\nversion\t%s\nmachine\t%s\nindirect\t%d\n",
+                     toolchain->version, toolchain->machine, toolchain->indirect ? 1 : 0);
     for (size_t i = 0; i < toolchain->tool_count; i++) {
         const cpu_tool *tool = &toolchain->tools[i];
         const kn_file_facts *facts = &tool->facts;
@@ -64,9 +64,9 @@ static bool take_text(char **field, const char *value)
     return *field != NULL;
 }
 
-static bool take_list(char **list, size_t *count, const char *value)
+static bool take_list(char **list, size_t *count, size_t limit, const char *value)
 {
-    if (*count == CPU_FOLDER_LIMIT || !kn_path_is_absolute(value)) {
+    if (*count == limit || !kn_path_is_absolute(value)) {
         return false;
     }
     list[*count] = kn_text_copy(value);
@@ -140,10 +140,14 @@ static bool take_line(cpu_toolchain *toolchain, char *line)
         return take_text(&toolchain->machine, fields[1]);
     }
     if (strcmp(word, "folder") == 0) {
-        return take_list(toolchain->folders, &toolchain->folder_count, fields[1]);
+        return take_list(toolchain->folders, &toolchain->folder_count, CPU_FOLDER_LIMIT, fields[1]);
+    }
+    if (strcmp(word, "indirect") == 0) {
+        toolchain->indirect = strcmp(fields[1], "0") != 0;
+        return true;
     }
     return strcmp(word, "absent") == 0 &&
-           take_list(toolchain->absent, &toolchain->absent_count, fields[1]);
+           take_list(toolchain->absent, &toolchain->absent_count, CPU_ABSENT_LIMIT, fields[1]);
 }
 
 cpu_toolchain *kn_cpu_toolchain_decode(const char *question, const char *text, size_t size)

@@ -15,7 +15,7 @@
 
 static const kiln_stage binary_stage = {
     .name = kn_stage_opencl_binary,
-    .revision = 3,
+    .revision = 4,
     .output = KILN_LANG_NONE,
     .takes_source = true,
     .portable = false,
@@ -98,7 +98,7 @@ const char *kn_opencl_uncacheable_option(void *instance, const kiln_source *sour
         reason = text != NULL ? kn_opencl_options_reason(text) : NULL;
     }
     kn_strbuf_deinit(&all);
-    return reason;
+    return reason != NULL ? reason : kn_pocl_files_reason();
 }
 
 uint32_t kn_opencl_option_effects(void *instance, const kiln_source *source)

@@ -9,7 +9,9 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/process.h"
 
 /* Compilers that a driver opens by itself, often not before the first compile. They are opened here
  * first, so that the first key of a process and a later one see the same. Drivers whose compiler is
@@ -173,7 +175,29 @@ static void emit_lines(const kiln_identity *identity, const char *name, const ch
     }
 }
 
-void kn_opencl_identify_unit(const kn_opencl_unit *unit, const char *modules,
+/* Where they cannot be read, a text that no other key has, so that nothing stale is found. */
+static void emit_files(const kn_opencl_api *api, const kn_opencl_unit *unit, const kiln_host *host,
+                       const kiln_identity *identity)
+{
+    char path[4096], build_id[64];
+    char digest[KN_POCL_DIGEST + 32];
+    char *folder = NULL;
+    if (kn_module_of_address(driver_address(api, unit), path, sizeof(path), build_id,
+                             sizeof(build_id))) {
+        folder = kn_pocl_files_folder(path);
+    }
+    if (folder == NULL) {
+        kn_text_put(digest, sizeof(digest), "none");
+    } else if (!kn_pocl_files_digest(folder, host, digest)) {
+        kn_text_putf(digest, sizeof(digest), "unreadable %u %llu", kn_process_id(),
+                     (unsigned long long)kn_clock_now());
+    }
+    free(folder);
+    identity->text(identity->sink, "opencl.files", digest);
+}
+
+void kn_opencl_identify_unit(const kn_opencl_api *api, const kn_opencl_unit *unit,
+                             const char *modules, const kiln_host *host,
                              const kiln_identity *identity)
 {
     const kiln_device_info *info = &unit->info;
@@ -192,6 +216,9 @@ void kn_opencl_identify_unit(const kn_opencl_unit *unit, const char *modules,
                        ? KILN_IDENTITY_GPU
                        : "processor");
     emit_lines(identity, "opencl.module", modules);
+    if (unit->is_pocl) {
+        emit_files(api, unit, host, identity);
+    }
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         identity->env(identity->sink, variables[i]);
     }
@@ -220,7 +247,7 @@ kiln_status kn_opencl_identify(void *instance, const kiln_stage *stage, const ki
     kn_opencl_unit *unit = &cl->units[target->device_index];
     kiln_status status = kn_opencl_unit_modules(cl, unit, diag);
     if (status == KILN_OK) {
-        kn_opencl_identify_unit(unit, unit->modules, identity);
+        kn_opencl_identify_unit(&cl->api, unit, unit->modules, cl->host, identity);
     }
     return status;
 }

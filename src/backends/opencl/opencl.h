@@ -67,8 +67,10 @@ kiln_status kn_opencl_modules_find(const kn_opencl_api *api, const kn_opencl_uni
                                    char **out_modules, kiln_diag *diag);
 /* The same for a unit of an instance, looked for once and kept in it. */
 kiln_status kn_opencl_unit_modules(kn_opencl *cl, kn_opencl_unit *unit, kiln_diag *diag);
-/* Emits what code for this unit depends on besides source and options. */
-void kn_opencl_identify_unit(const kn_opencl_unit *unit, const char *modules,
+/* Emits what code for this unit depends on besides source and options. `host` remembers what files
+ * hold. */
+void kn_opencl_identify_unit(const kn_opencl_api *api, const kn_opencl_unit *unit,
+                             const char *modules, const kiln_host *host,
                              const kiln_identity *identity);
 
 /* --- binary.c: programs from source, from binaries, and back ---------------------------------- */
@@ -141,6 +143,18 @@ kiln_status kn_pocl_check_linker(bool takes_linker, kiln_diag *diag);
  * kernel, and aborts the process where the name is too long for one. To be asked before its binary
  * is. */
 kiln_status kn_pocl_check_names(const kn_opencl_api *api, cl_program program, kiln_diag *diag);
+
+/* --- pocl_files.c: headers and libraries that PoCL's compiler reads --------------------------- */
+
+#define KN_POCL_DIGEST 33u /* with its NUL */
+
+/* The directory of the files of the PoCL whose library is mapped from `library`, malloc'ed; NULL:
+ * there is none. */
+char *kn_pocl_files_folder(const char *library);
+/* What the files in it hold. False if one cannot be read. Blocks: disk. */
+bool kn_pocl_files_digest(const char *folder, const kiln_host *host, char digest[KN_POCL_DIGEST]);
+/* Why it is unknown which files PoCL takes; NULL: it is known. */
+const char *kn_pocl_files_reason(void);
 
 /* --- nvidia.c: machine code of PTX ------------------------------------------------------------ */
 

@@ -4,6 +4,7 @@
 
 #include "kiln/kiln.h"
 
+#include "base/label.h"
 #include "core/runtime/driver.h"
 #include "core/runtime/trace.h"
 #include "core/walk/source.h"
@@ -47,6 +48,9 @@ typedef struct kn_build {
     kn_trace *trace;       /* NULL: no trace */
     const kiln_device *on; /* for the trace; NULL when compiling for a named target */
 } kn_build;
+
+/* What people call it. */
+void kn_build_label(const kn_build *build, char out[KN_LABEL_SIZE]);
 
 /* --- the steps (stage.c); each is for one stage of the walk ----------------------------------- */
 

@@ -52,7 +52,7 @@ static void capture_once(kiln_program *program)
             status = kn_kernels_keep(program->kernels, program->kernels_size, &artifact.base);
         }
         if (status == KILN_OK) {
-            status = kn_artifact_to_blob(&artifact, &blob, &diag);
+            status = kn_artifact_to_blob(&artifact, program->label, &blob, &diag);
         }
         if (status == KILN_OK) {
             status = kiln_cache_put(device->runtime->cache, program->recipe, blob,

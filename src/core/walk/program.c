@@ -141,6 +141,7 @@ static void destroy_program(kiln_program *program)
         free(reflection);
     }
     kiln_recipe_destroy(program->recipe);
+    free(program->label);
     free(program->kernels);
     free(program->log);
     free(program);
@@ -175,6 +176,9 @@ static kiln_program *create_program(kiln_device *device, kn_build *build, void *
         if (last->bypass[0] == '\0' && kn_instance_can(&device->driver->in, KILN_CAP_CAPTURE)) {
             program->recipe = last->recipe;
             last->recipe = NULL;
+            char label[KN_LABEL_SIZE];
+            kn_build_label(build, label);
+            program->label = kn_text_copy(label); /* without memory it has none */
             atomic_store(&program->later, last->later);
         }
     }

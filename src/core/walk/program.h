@@ -38,6 +38,7 @@ struct kiln_program {
     _Atomic(kn_reflection *) reflections;
 
     kiln_recipe *recipe; /* of the last stage, if a capture may replace its artifact */
+    char *label;         /* of that artifact; NULL: none */
     uint64_t compile_ns; /* of that artifact */
     atomic_bool later;   /* the cache has nothing of it until the first capture */
     kn_worker_task capture_task;

@@ -40,6 +40,13 @@ static const char *source_name(const kn_build *build)
     return build->source.source.name != NULL ? build->source.source.name : "a kernel";
 }
 
+void kn_build_label(const kn_build *build, char out[KN_LABEL_SIZE])
+{
+    const kiln_source *source = &build->source.source;
+    kn_label_make(out, source->name,
+                  kn_span_of(source->text, source->text != NULL ? source->length : 0));
+}
+
 /* --- key -------------------------------------------------------------------------------------- */
 
 static bool ships_header(void *user, const char *name)
@@ -263,7 +270,9 @@ static kiln_status run_compiler(compile_call *call, kiln_blob **out_blob, kiln_d
         status = take_nothing(call, &artifact, diag);
     }
     if (status == KILN_OK && !call->live_only) {
-        status = kn_artifact_to_blob(&artifact, out_blob, diag);
+        char label[KN_LABEL_SIZE];
+        kn_build_label(build, label);
+        status = kn_artifact_to_blob(&artifact, label, out_blob, diag);
     }
     kn_artifact_deinit(&artifact);
     kn_precompile_deinit(&precompile);

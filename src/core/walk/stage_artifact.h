@@ -10,8 +10,10 @@
 /* Raised when the encoding changes; part of every stage's key. */
 #define KN_ARTIFACT_REVISION 1u
 
-/* KILN_E_NOMEM, or what kiln_blob_create says. */
-kiln_status kn_artifact_to_blob(const kn_artifact *artifact, kiln_blob **out_blob, kiln_diag *diag);
+/* With a label for people (base/label.h), NULL or "" for none. KILN_E_NOMEM, or what
+ * kiln_blob_create says. */
+kiln_status kn_artifact_to_blob(const kn_artifact *artifact, const char *label,
+                                kiln_blob **out_blob, kiln_diag *diag);
 
 /* Points the artifact at the blob's bytes; the blob must outlive it. KILN_E_CORRUPT if the facts
  * are not an artifact's. */

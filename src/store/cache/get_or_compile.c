@@ -214,7 +214,7 @@ static bool enter_flight(kn_fetch *f, kiln_status *out_status, kiln_diag *diag)
 }
 
 /* Agrees with the other processes of this host and looks again. True if it is there now. */
-static bool found_after_processes(kn_fetch *f)
+static bool found_after_processes(kn_fetch *f, kn_flight_look *look)
 {
     kn_flight_wait wait = {.waited = false};
     kiln_cache *cache = f->cache;
@@ -227,11 +227,12 @@ static bool found_after_processes(kn_fetch *f)
             ? kn_flight_lock(f->flight, f->seat, f->deadline, look_near_in_wait, f, &wait)
             : KILN_E_UNSUPPORTED;
     f->alone = locked == KILN_OK;
+    f->queued = wait.waited && !wait.passed_over;
     if (locked == KILN_E_IO && kn_cache_writes(cache)) {
         kn_stats_clear_lock(cache->stats); /* for the next one */
     }
     /* With the byte or without: another process may have finished between our look and now. */
-    if (locked == KILN_MISS || find_anywhere(f)) {
+    if (locked == KILN_MISS || look(f)) {
         return true;
     }
     kn_stats_add(cache->stats, KN_COUNT_wait_timeouts,
@@ -269,30 +270,64 @@ static void leave_flight(kn_fetch *f, kiln_status status)
     f->seat = NULL;
 }
 
+static void hold_nothing(kn_fetch *f, uint32_t wait_ms)
+{
+    f->seat = NULL;
+    f->alone = false;
+    f->queued = false;
+    f->leased = false;
+    f->started = 0;
+    f->why = (kiln_diag)KILN_DIAG_INIT;
+    f->asked = kn_clock_now();
+    f->deadline = f->asked + (uint64_t)wait_ms * MS;
+}
+
 bool kn_fetch_claim(kn_fetch *fetch, kiln_status *out_status, kiln_diag *diag)
 {
     kn_fetch *f = fetch;
     *out_status = KILN_OK;
-    f->seat = NULL;
-    f->alone = false;
-    f->leased = false;
-    f->started = 0;
-    f->why = (kiln_diag)KILN_DIAG_INIT;
+    hold_nothing(f, f->cache->options.wait_ms);
     if (has_flag(f, KILN_CACHE_DISABLED)) {
         return true;
     }
-    f->asked = kn_clock_now();
-    f->deadline = f->asked + (uint64_t)f->cache->options.wait_ms * MS;
     if (!enter_flight(f, out_status, diag)) {
         return false;
     }
-    if (f->seat != NULL && (found_after_processes(f) || found_after_hosts(f))) {
+    if (f->seat != NULL && (found_after_processes(f, find_anywhere) || found_after_hosts(f))) {
         const bool found = f->blob != NULL;
         leave_flight(f, found ? KILN_OK : KILN_MISS);
         *out_status = found ? KILN_OK : cut_short(f, diag);
         return false;
     }
     return true;
+}
+
+/* Others of this host find what is stored, and there is room for it. */
+static bool can_hand_over(const kn_fetch *f)
+{
+    return !has_flag(f, KILN_CACHE_DISABLED | KILN_CACHE_RECACHE) &&
+           kn_cache_root_stands(f->cache) &&
+           kn_disk_check_space(f->cache->disk, 0, NULL) == KILN_OK;
+}
+
+bool kn_fetch_reserve(kn_fetch *fetch, uint32_t wait_ms, kiln_status *out_status, kiln_diag *diag)
+{
+    kn_fetch *f = fetch;
+    *out_status = KILN_OK;
+    hold_nothing(f, wait_ms);
+    f->flight = f->cache->flight;
+    if (!can_hand_over(f) ||
+        kn_flight_claim(f->flight, f->key.bytes, &f->seat) != KN_FLIGHT_LEADER) {
+        return true;
+    }
+    const bool found = found_after_processes(f, find_near);
+    if (found || f->queued || !f->alone) {
+        leave_flight(f, KILN_MISS);
+    }
+    if (found && f->blob == NULL) {
+        *out_status = cut_short(f, diag);
+    }
+    return !found;
 }
 
 /* --- compile ---------------------------------------------------------------------------------- */

@@ -33,6 +33,7 @@ typedef struct kn_fetch {
     kn_flight_seat *seat; /* NULL: nobody waits for what comes of it */
     uint64_t deadline;
     bool alone;       /* this host's lock of the key is held */
+    bool queued;      /* after another process, which did not leave a result */
     bool leased;      /* and the lease of all hosts */
     uint64_t started; /* kn_clock_now; 0: no compile was begun */
     kiln_diag why;    /* of a failure: those who wait get it, even where the caller wants none */
@@ -49,6 +50,12 @@ bool kn_fetch_look_up(kn_fetch *fetch);
  * and kn_fetch_publish must follow; with a seat, the threads that ask meanwhile wait for it. False:
  * another one has compiled, and *out_status (diag) says what came of it. */
 bool kn_fetch_claim(kn_fetch *fetch, kiln_status *out_status, kiln_diag *diag);
+
+/* kn_fetch_claim for a compile that goes on outside the library (exec/flight.h), with what the
+ * caller says in `interrupted` and `user`. It asks no other host, and takes no lock where a result
+ * could not be handed over by it, or where another has left without one: those who waited for that
+ * would compile one after the other. */
+bool kn_fetch_reserve(kn_fetch *fetch, uint32_t wait_ms, kiln_status *out_status, kiln_diag *diag);
 
 /* Before the compile: the miss is counted, and time runs. */
 void kn_fetch_start(kn_fetch *fetch);

@@ -7,6 +7,7 @@
 
 #include "base/diag.h"
 #include "base/log.h"
+#include "base/stages.h"
 #include "base/text.h"
 #include "key/recipe.h"
 #include "store/disk/disk_entry.h"
@@ -399,11 +400,13 @@ static void leave_tag(const kn_disk *disk)
     }
 }
 
-/* What can be had again for little is not worth a wait for the disk: a note, which this machine
- * makes again, and a copy. One that a power failure tears is found by its checksum. */
+/* What can be had again for little is not worth a wait for the disk: a note and a list of headers,
+ * which this machine makes again, and a copy. One that a power failure tears is found by its
+ * checksum. */
 static bool waits_for_disk(const kn_disk *disk, const kn_tier_put *what)
 {
-    return disk->sync && !what->copy && !kn_recipe_is_note(what->recipe);
+    return disk->sync && !what->copy && !kn_recipe_is_note(what->recipe) &&
+           !kn_recipe_is_of_stage(what->recipe, kn_stage_headers);
 }
 
 static kiln_status publish_parts(const kn_disk *disk, const char *path, const kn_entry_parts *parts,

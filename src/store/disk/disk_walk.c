@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/label.h"
 #include "base/text.h"
 #include "store/disk/disk_entry.h"
 #include "store/disk/disk_scan.h"
@@ -64,7 +65,13 @@ kiln_status kn_disk_inspect(kn_disk *disk, const kiln_key *key, kiln_entry_fn *v
         return status;
     }
     const kn_entry *entry = &file.entry;
+    char label[KN_LABEL_SIZE] = "";
+    kn_span found;
     char *recipe = kn_text_copy_n(entry->recipe.data, entry->recipe.length);
+    if (kn_label_find(entry->facts, &found)) {
+        kn_text_putf(label, sizeof label, "%.*s", (int)found.length, found.data);
+        kn_text_flatten(label);
+    }
     if (recipe == NULL) {
         status = kn_no_memory(diag, "reading an entry");
         goto cleanup;
@@ -79,7 +86,8 @@ kiln_status kn_disk_inspect(kn_disk *disk, const kiln_key *key, kiln_entry_fn *v
                                   .created_ns = entry->created_ns,
                                   .used_ns = file.facts.mtime_ns,
                                   .compile_ns = entry->compile_ns,
-                                  .kiln_version = entry->writer};
+                                  .kiln_version = entry->writer,
+                                  .label = label};
     status = visit(user, &info);
 cleanup:
     free(recipe);

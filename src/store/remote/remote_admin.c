@@ -95,11 +95,11 @@ static void inspect_remote(kn_remote *remote, kiln_remote_report *report)
         memcpy(key.bytes + n, &bits, sizeof bits);
     }
     kn_remote_key_name(&key, i.name);
-    report->leases = (remote->ops->caps & KILN_REMOTE_LEASES) != 0 && remote->url.lease_ms > 0 &&
-                     remote->url.reads && remote->url.writes;
     kiln_status status = kn_remote_enter(remote, remote->url.upload_ms, &i.session);
     if (note_outcome(&i, status, "connecting") && ping_inspected(&i)) {
         report->reachable = true;
+        report->leases = (remote->ops->caps & KILN_REMOTE_LEASES) != 0 &&
+                         remote->url.lease_ms > 0 && remote->url.reads && remote->url.writes;
         read_and_write(&i);
     }
     /* Whatever became of the last request, nobody else uses this connection. */
@@ -119,6 +119,9 @@ static kiln_status check_one(const char *text, size_t length, kn_stats *stats,
         return status;
     }
     memcpy(report->name, url.shown, sizeof report->name);
+    kn_text_put(report->takes, sizeof report->takes,
+                url.reads ? kn_trust_describe(trust, url.unsigned_native)
+                          : "nothing: the URL says write-only");
     status = kn_remote_open(&url, trust, stats, &remote, &own);
     if (status == KILN_OK) {
         inspect_remote(remote, report);

@@ -49,6 +49,21 @@ void kn_trust_close(kn_trust *trust)
     trust->signer = NULL;
 }
 
+const char *kn_trust_describe(const kn_trust *trust, bool native_too)
+{
+    if (trust->policy == KN_TRUST_LOCAL) {
+        return "nothing: KILN_TRUST=local";
+    }
+    if (trust->policy == KN_TRUST_SIGNED) {
+        return kn_signer_trusts_any(trust->signer)
+                   ? "what a trusted key signed; all else is refused"
+                   : "nothing: signed entries alone are taken, and KILN_TRUSTED_KEYS has no key";
+    }
+    return native_too ? "everything, native code without a signature included"
+                      : "code for GPUs, signed or not; native code without a trusted signature is "
+                        "refused (sign it, or add unsigned-native to the URL)";
+}
+
 /* --- out -------------------------------------------------------------------------------------- */
 
 static void put_seal(unsigned char *seal, const kn_public_key *public_key,
@@ -241,8 +256,22 @@ static kiln_status unpack_packet(const kn_unpacking *means, kn_span file, void *
     return KILN_OK;
 }
 
-static kiln_status judge_entry(const kn_unpacking *means, bool native_too, bool sealed,
-                               const kiln_key *key, kn_span file, kn_entry *entry, kiln_diag *diag)
+/* Where KILN_TRUSTED_KEYS has no key, a signature says nothing: it counts as none. */
+static kiln_status refuse_native(bool has_seal, kiln_diag *diag)
+{
+    return kiln_diag_set(diag, KILN_E_REJECTED,
+                         has_seal ? "set KILN_TRUSTED_KEYS to a file with the public key of who "
+                                    "signed it, or add unsigned-native to the remote's URL"
+                                  : "sign what is uploaded (`kiln key generate`, then "
+                                    "KILN_SIGNING_KEY there and KILN_TRUSTED_KEYS here), or add "
+                                    "unsigned-native to the remote's URL",
+                         "an entry from a remote",
+                         has_seal ? "it is native code, and no key is trusted here"
+                                  : "it is native code and not signed");
+}
+
+static kiln_status judge_entry(const kn_unpacking *means, const kiln_key *key, kn_span file,
+                               kn_entry *entry, kiln_diag *diag)
 {
     kiln_status status = kn_entry_parse(file, key, entry, diag);
     if (status != KILN_OK) {
@@ -255,13 +284,6 @@ static kiln_status judge_entry(const kn_unpacking *means, bool native_too, bool 
     if (!entry_proves_key(entry, key)) {
         return kiln_diag_set(diag, KILN_E_CORRUPT, NULL, "an entry from a remote",
                              "its recipe does not match its key");
-    }
-    if (!sealed && !native_too && is_native(entry->recipe)) {
-        return kiln_diag_set(diag, KILN_E_REJECTED,
-                             "sign what is uploaded (`kiln key generate`, then KILN_SIGNING_KEY "
-                             "there and KILN_TRUSTED_KEYS here), or add unsigned-native to the "
-                             "remote's URL",
-                             "an entry from a remote", "it is native code and not signed");
     }
     return KILN_OK;
 }
@@ -276,13 +298,17 @@ kiln_status kn_trust_unseal(const kn_trust *trust, bool native_too, const kn_unp
     const char *seal = find_seal(bytes);
     kn_span file = kn_span_of(data, size - (seal != NULL ? KN_SEAL_SIZE : 0));
     /* The signature first: nothing else looks at bytes that nobody vouches for. */
-    const bool sealed = seal != NULL && is_sealed(trust, key, file, seal);
-    kiln_status status = judge_seal(trust, seal != NULL, sealed, diag);
+    const bool has_seal = seal != NULL;
+    const bool sealed = has_seal && is_sealed(trust, key, file, seal);
+    kiln_status status = judge_seal(trust, has_seal, sealed, diag);
     if (status == KILN_OK && kn_packet_is(file)) {
         status = unpack_packet(means, file, &data, &file, diag);
     }
     if (status == KILN_OK) {
-        status = judge_entry(means, native_too, sealed, key, file, &entry, diag);
+        status = judge_entry(means, key, file, &entry, diag);
+    }
+    if (status == KILN_OK && !sealed && !native_too && is_native(entry.recipe)) {
+        status = refuse_native(has_seal, diag);
     }
     if (status != KILN_OK) {
         free(data);

@@ -32,6 +32,9 @@ static inline bool kn_trust_takes(const kn_trust *trust)
     return trust->policy != KN_TRUST_LOCAL;
 }
 
+/* What is taken from a remote, and what is refused and why, for people. Static. */
+const char *kn_trust_describe(const kn_trust *trust, bool native_too);
+
 /* The bytes to upload, malloc'ed: the entry, as a packet where that pays (packet.h; `dictionary`
  * may be NULL), and its seal where there is a key to sign with. */
 kiln_status kn_trust_seal(const kn_trust *trust, const kn_tier_put *what,

@@ -298,6 +298,20 @@ uint32_t kn_process_id(void)
     return GetCurrentProcessId();
 }
 
+size_t kn_process_ancestry(uint32_t *out_ids, size_t room)
+{
+    if (room == 0) {
+        return 0;
+    }
+    out_ids[0] = kn_process_id();
+    return 1; /* a parent may be gone, and its number another's */
+}
+
+uint64_t kn_process_space(void)
+{
+    return 0;
+}
+
 const char *kn_process_signal_name(int signal)
 {
     static const struct {

@@ -15,6 +15,20 @@ t ls --target fake-0 --json
 "$KILN" ls --limit 1 | wc -l
 t stats
 t stats --json
+# Notes are hidden, names are files and kernels, and a table fits where it is printed.
+printf '#include "saxpy.h"\nkernel saxpy a:float x:floats y:floats\ny = a x * y +\n' >"saxpy.dir.fake"
+: >saxpy.h
+"$KILN" compile saxpy.dir.fake -t fake:0 -DN=2 --cache-dir noted >/dev/null
+t ls --cache-dir noted
+"$KILN" ls --cache-dir noted --all | sort
+"$KILN" ls --cache-dir noted --json | sed -n '/"name"/p; /"note"/p' | sort | uniq -c
+for columns in 80 60; do COLUMNS=$columns "$KILN" ls --cache-dir noted | awk '{ if (length($0) > '$columns') print "too wide: " $0 }'; done
+COLUMNS=60 "$KILN" ls --cache-dir noted --target portable
+COLUMNS=100 "$KILN" ls --cache-dir noted --target portable
+"$KILN" --color=always ls --cache-dir noted | sed -n 1p | od -c | sed -n 1p
+"$KILN" ls --cache-dir noted --color always | sed -n 1p | od -c | sed -n 1p
+NO_COLOR=1 "$KILN" ls --cache-dir noted --color=auto | sed -n 1p
+t ls --color=often
 t verify
 key=$("$KILN" ls --target portable --full | sed -n '2s/ .*//p')
 printf '$ kiln show PREFIX -o payload.bin\n'

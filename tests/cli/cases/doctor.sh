@@ -42,3 +42,24 @@ printf 'not a pack' >bad.kpack
 export KILN_PACKS="$PWD/good.kpack:$PWD/bad.kpack:$PWD/absent.kpack:here.kpack" KILN_READONLY=1
 "$KILN" doctor --backend fake 2>/dev/null | sed -n '/^Cache/,/^Drivers/p'
 "$KILN" doctor --backend fake --json 2>/dev/null | sed -n '/"packs"/,/^  \]/p; /read_only/p'
+unset KILN_PACKS KILN_READONLY
+# One broken variable does not keep the rest from being examined; the last line is the verdict.
+echo "-- broken variables"
+"$KILN" key generate key.pem >trusted
+printf 'nonsense\n' >bad.keys
+examine() {
+    "$KILN" doctor --backend fake "$@" 2>&1 | sed -n '/^Remotes/,/^Drivers/p; /^Environment/,$p' | grep -v '^Drivers'
+    "$KILN" doctor --backend fake >/dev/null 2>&1
+    echo "[$?]"
+}
+KILN_CACH_DIR=/x KILN_SOMETHING_ELSE=1 examine
+KILN_LOG=loud KILN_CACHE_MAX_SIZE=x KILN_STRICT=3 KILN_BACKEND=cud KILN_CC_TIMEOUT=x KILN_TRUST=most \
+    KILN_TRUSTED_KEYS="$PWD/bad.keys" KILN_SIGNING_KEY=/no/key KILN_REMOTE='foo redis://127.0.0.1:1' examine
+# What would be taken from a remote, by trust and keys.
+echo "-- remotes and keys"
+away=redis://127.0.0.1:1
+KILN_REMOTE="$away?unsigned-native $away/1?write-only $away/2?read-only" examine
+KILN_REMOTE=$away KILN_TRUST=local examine
+KILN_REMOTE=$away KILN_TRUST=signed examine
+KILN_REMOTE=$away KILN_TRUSTED_KEYS="$PWD/trusted" KILN_SIGNING_KEY="$PWD/key.pem" examine
+KILN_REMOTE="$away foo" "$KILN" doctor --backend fake --json 2>/dev/null | sed -n '/"remotes"/,/^  \]/p; /"problems"/,$p'

@@ -30,6 +30,17 @@ KILN_DISABLE=1 "$KILN" doctor --backend fake | sed -n '/kiln exec/,/fix/p'
 KILN_NO_CACHE=1 "$KILN" exec --report report.json -- true
 sed -n '/troubles/,$p' report.json
 "$KILN" exec --stats -- sh -c 'printf "nvrtc\tbypassed\t7000000\t0\tk.cu\ta reason\nnonsense\n" >>"$KILN_EXEC_REPORT"' 2>&1
+# The last line: what was found, or the one reason why not.
+rows='nvrtc\tdisk\t1000\t5001000\ta.cu\t\nnvrtc\tmemory\t1000\t3001000\tb.cu\t\n'
+for more in '' 'nvrtc\tcompiled\t2000000\t0\tc.cu\t\n' 'nvrtc\tfailed\t1000\t0\tc.cu\t\n' \
+    'nvrtc\tbypassed\t7000000\t0\tk.cu\ta reason\nnvrtc\tcompiled\t2000000\t0\tc.cu\t\n' \
+    'cache\tread-only\t0\t0\t/c\ta reason\nnvrtc\tcompiled\t2000000\t0\tc.cu\t\n'; do
+    ROWS="$rows$more" "$KILN" exec --stats -- sh -c 'printf "$ROWS" >>"$KILN_EXEC_REPORT"' 2>&1 | tail -n 1
+done
+for name in '' pyopencl; do
+    NAME=$name "$KILN" exec --stats --report report.json -- sh -c 'printf "binary\tloaded\t0\t0\t$NAME\t\n" >>"$KILN_EXEC_REPORT"' 2>&1 | tail -n 1
+    sed -n '/verdict/p; /unread/p' report.json
+done
 # The switch of Python's adapters, and the word for a Python that compiles all it imports at every start.
 "$KILN" exec -- sh -c 'echo "KILN_PYTHON=${KILN_PYTHON-unset}"'
 KILN_PYTHON=0 "$KILN" exec -- sh -c 'echo "KILN_PYTHON=${KILN_PYTHON-unset}"'

@@ -24,6 +24,8 @@ t explain $options
 t explain 0000000000000000000000000000000000000000000000000000000000000000
 t explain absent.fake
 t explain
+# Of a program that calls a drop-in; the fake backend has none.
+t explain --drop-in $options
 # A backend without a device, as kiln compile takes it.
 KILN_FAKE_DEVICES=0 t compile one.fake -b fake -I include
 KILN_FAKE_DEVICES=0 t explain one.fake -b fake -I include

@@ -65,7 +65,8 @@ v() {
 }
 mkdir lists/specs_of
 printf '*cc1:\n+ -fno-tree-pre\n\n' >lists/specs_of/specs
-for setting in A=1 LD_RUN_PATH=/odd LD_RUN_PATH=/odd A=1 GNUTARGET=elf64-x86-64 LPATH=/odd LIBRARY_PATH=/odd LIBRARY_PATH=/odd:specs_of; do
+for setting in A=1 LD_RUN_PATH=/odd LD_RUN_PATH=/odd A=1 GNUTARGET=elf64-x86-64 LPATH=/odd LIBRARY_PATH=/odd LIBRARY_PATH=/odd:specs_of \
+    DEPENDENCIES_OUTPUT=deps; do
     v "$setting"
 done
 # The width of the error's digits is the processor's business.

@@ -28,3 +28,10 @@ t compile k.cl -b opencl -I include -o k.bin --json | sed 's/"target".*/"target"
 [ -s k.bin ] && echo binary
 # PoCL has no device where it cannot write.
 POCL_CACHE_DIR=/proc/nowhere "$KILN" doctor -b opencl 2>/dev/null | sed -n '/PoCL write/p'
+POCL_CACHE_DIR=/proc/nowhere "$KILN" doctor -b opencl 2>/dev/null | sed -n '/^verdict/p'
+# What a drop-in looks up has a key of its own, which explain knows.
+printf '__kernel void scale(__global float *x) { x[get_global_id(0)] *= N; }\n' >scale.cl
+"$KILN" compile --drop-in scale.cl -b opencl -X -DN=2 >/dev/null
+"$KILN" explain scale.cl -b opencl -X -DN=2 | sed -n 1p
+"$KILN" explain --drop-in scale.cl -b opencl -X -DN=2 | sed '/key/d'
+"$KILN" explain --drop-in scale.cl -b opencl -X -DN=3 | sed -n '1p; s/.*, scale.*, which/name, which/p; /->/p'

@@ -172,9 +172,10 @@ static bool run_compiler(const char *folder, int count, const char *const *optio
     char in[400];
     char out[400];
     char words[400];
-    const char *argv[256] = {FAKE_CXX, "-std=c++17", "-x", "c++", "-shared",  "-fPIC", "-O1",
-                             "-w",     in,           "-o", out,   "-pthread", "-I",    folder};
-    int used = 14;
+    const char *argv[256] = {FAKE_CXX, "-std=c++17", "-x",  "c++",  "-shared", "-fPIC",
+                             "-O1",    "-w",         "-I",  folder, "-o",      out,
+                             in,       "-nostdlib",  "-lm", "-lc"};
+    int used = 16;
     (void)snprintf(in, sizeof(in), "%s/k.cpp", folder);
     (void)snprintf(out, sizeof(out), "%s/k.so", folder);
     (void)snprintf(words, sizeof(words), "%s/log.txt", folder);

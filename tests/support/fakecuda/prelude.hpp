@@ -1,13 +1,21 @@
 /* What fakenvrtc.c puts in front of a kernel's text: enough of CUDA C++ to run a grid on the host,
  * work-item by work-item, or with a thread each where the text has a barrier. */
 #pragma once
-#include <cstddef>
-#include <cstdlib>
-#include <cstring>
+/* C's own headers: those of C++ take two thirds of a compile, and the tests make some thousand. */
+#define _GLIBCXX_INCLUDE_NEXT_C_HEADERS
 #include <math.h>
 #include <pthread.h>
-#include <type_traits>
-#include <utility>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+template <size_t...> struct kt_numbers {};
+template <size_t N, size_t... I> struct kt_count : kt_count<N - 1, N - 1, I...> {};
+template <size_t... I> struct kt_count<0, I...> {
+    typedef kt_numbers<I...> type;
+};
+template <class A> constexpr bool kt_is_pointer = false;
+template <class A> constexpr bool kt_is_pointer<A *> = true;
 
 struct kt_index {
     unsigned x, y, z;
@@ -26,24 +34,24 @@ static pthread_barrier_t kt_barrier;
 static inline unsigned __float_as_uint(float value)
 {
     unsigned bits;
-    std::memcpy(&bits, &value, sizeof(bits));
+    memcpy(&bits, &value, sizeof(bits));
     return bits;
 }
 
-template <class... A, std::size_t... I>
-static void kt_apply(void (*f)(A...), void **a, std::index_sequence<I...>)
+template <class... A, size_t... I>
+static void kt_apply(void (*f)(A...), void **a, kt_numbers<I...>)
 {
     f(*static_cast<A *>(a[I])...);
 }
 template <class... A> static void kt_call(void (*f)(A...), void **a)
 {
-    kt_apply(f, a, std::index_sequence_for<A...>{});
+    kt_apply(f, a, typename kt_count<sizeof...(A)>::type{});
 }
 template <class... A>
-static int kt_param(void (*)(A...), std::size_t index, std::size_t *offset, std::size_t *size)
+static int kt_param(void (*)(A...), size_t index, size_t *offset, size_t *size)
 {
-    const std::size_t sizes[] = {sizeof(A)..., 0};
-    const bool pointers[] = {std::is_pointer<A>::value..., false};
+    const size_t sizes[] = {sizeof(A)..., 0};
+    const bool pointers[] = {kt_is_pointer<A>..., false};
     if (index >= sizeof...(A)) {
         return 0;
     }
@@ -56,7 +64,7 @@ static int kt_param(void (*)(A...), std::size_t index, std::size_t *offset, std:
     {                                                                                              \
         kt_call(__VA_ARGS__, a);                                                                   \
     }                                                                                              \
-    extern "C" int kt_param_##symbol(std::size_t i, std::size_t *offset, std::size_t *size)        \
+    extern "C" int kt_param_##symbol(size_t i, size_t *offset, size_t *size)        \
     {                                                                                              \
         return kt_param(__VA_ARGS__, i, offset, size);                                             \
     }
@@ -79,8 +87,8 @@ static void *kt_item_run(void *opaque)
 static void kt_block(kt_caller *call, void **args, kt_index block, bool barrier)
 {
     const unsigned count = blockDim.x * blockDim.y * blockDim.z;
-    kt_item *items = static_cast<kt_item *>(std::calloc(count, sizeof(kt_item)));
-    pthread_t *threads = static_cast<pthread_t *>(std::calloc(count, sizeof(pthread_t)));
+    kt_item *items = static_cast<kt_item *>(calloc(count, sizeof(kt_item)));
+    pthread_t *threads = static_cast<pthread_t *>(calloc(count, sizeof(pthread_t)));
     if (barrier) {
         pthread_barrier_init(&kt_barrier, nullptr, count);
     }
@@ -100,8 +108,8 @@ static void kt_block(kt_caller *call, void **args, kt_index block, bool barrier)
     if (barrier) {
         pthread_barrier_destroy(&kt_barrier);
     }
-    std::free(threads);
-    std::free(items);
+    free(threads);
+    free(items);
 }
 
 extern "C" void kt_run(kt_caller *call, void **args, const unsigned *grid, const unsigned *block,
@@ -109,7 +117,7 @@ extern "C" void kt_run(kt_caller *call, void **args, const unsigned *grid, const
 {
     blockDim = {block[0], block[1], block[2]};
     gridDim = {grid[0], grid[1], grid[2]};
-    kt_shared = static_cast<char *>(std::calloc(1, shared + 1));
+    kt_shared = static_cast<char *>(calloc(1, shared + 1));
     for (unsigned z = 0; z < grid[2]; z++) {
         for (unsigned y = 0; y < grid[1]; y++) {
             for (unsigned x = 0; x < grid[0]; x++) {
@@ -117,5 +125,5 @@ extern "C" void kt_run(kt_caller *call, void **args, const unsigned *grid, const
             }
         }
     }
-    std::free(kt_shared);
+    free(kt_shared);
 }

@@ -380,7 +380,7 @@ static void an_error_gives_the_log_and_nothing_is_kept(void **state)
         expect(folder, "build", "", "KILN_E_COMPILE");
         assert_non_null(strstr(output, "undeclared"));
         assert_non_null(strstr(output, "CL_BUILD_PROGRAM_FAILURE (-11)"));
-        assert_non_null(strstr(output, "puts=0"));
+        assert_non_null(strstr(output, i == 0 ? "puts=1" : "puts=0")); /* of PoCL's files */
     }
 }
 

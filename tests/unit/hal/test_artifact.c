@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/label.h"
 #include "core/walk/stage_artifact.h"
 #include "support/cmocka.h"
 
@@ -72,14 +73,40 @@ static void an_entry_gives_all_of_it_back(void **state)
     assert_int_equal(kn_host.artifact_set_log(&artifact.base, "a warning", 9), KILN_OK);
     set_fact(&artifact, "entries", "main\n");
     set_fact(&artifact, "empty", "");
-    assert_int_equal(kn_artifact_to_blob(&artifact, &blob, NULL), KILN_OK);
+    assert_int_equal(kn_artifact_to_blob(&artifact, "a.cl: main", &blob, NULL), KILN_OK);
+    kn_span label;
+    assert_true(
+        kn_label_find(kn_span_of(kiln_blob_facts(blob), kiln_blob_facts_size(blob)), &label));
+    assert_true(kn_span_equal(label, kn_span_of_text("a.cl: main")));
     assert_int_equal(kn_artifact_of_blob(&back, blob), KILN_OK);
     assert_int_equal(back.base.language, KILN_LANG_SPIRV);
     assert_int_equal(back.base.size, 4);
     assert_memory_equal(back.base.data, "code", 4);
     assert_string_equal(back.base.log, "a warning");
+    assert_true(kn_span_equal(back.facts, artifact.facts)); /* which the next stage's key has */
     assert_fact(&back, "entries", "main\n");
     assert_fact(&back, "empty", "");
+    kn_artifact_deinit(&back);
+    kn_artifact_deinit(&artifact);
+    kiln_blob_release(blob);
+}
+
+/* An artifact without a log has none when it has a label. */
+static void a_label_is_no_log(void **state)
+{
+    (void)state;
+    kn_artifact artifact, back;
+    kiln_blob *blob = NULL;
+    kn_span label;
+    kn_artifact_init(&artifact);
+    kn_artifact_init(&back);
+    assert_int_equal(kn_host.artifact_set(&artifact.base, KILN_LANG_NONE, "code", 4), KILN_OK);
+    assert_int_equal(kn_artifact_to_blob(&artifact, "a.cl", &blob, NULL), KILN_OK);
+    assert_true(
+        kn_label_find(kn_span_of(kiln_blob_facts(blob), kiln_blob_facts_size(blob)), &label));
+    assert_int_equal(kn_artifact_of_blob(&back, blob), KILN_OK);
+    assert_null(back.base.log);
+    assert_int_equal(back.facts.length, 0);
     kn_artifact_deinit(&back);
     kn_artifact_deinit(&artifact);
     kiln_blob_release(blob);
@@ -95,7 +122,7 @@ static void damaged_facts_are_refused(void **state)
     assert_int_equal(kn_host.artifact_set(&artifact.base, KILN_LANG_NONE, "code", 4), KILN_OK);
     assert_int_equal(kn_host.artifact_set_log(&artifact.base, "log", 3), KILN_OK);
     set_fact(&artifact, "name", "value");
-    assert_int_equal(kn_artifact_to_blob(&artifact, &blob, NULL), KILN_OK);
+    assert_int_equal(kn_artifact_to_blob(&artifact, NULL, &blob, NULL), KILN_OK);
     kn_artifact_deinit(&artifact);
     size_t size = kiln_blob_facts_size(blob);
     unsigned char *facts = malloc(size);
@@ -126,9 +153,8 @@ static void damaged_facts_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_are_replaced_by_name),
-        cmocka_unit_test(logs_end_at_their_nul),
-        cmocka_unit_test(an_entry_gives_all_of_it_back),
+        cmocka_unit_test(facts_are_replaced_by_name),    cmocka_unit_test(logs_end_at_their_nul),
+        cmocka_unit_test(an_entry_gives_all_of_it_back), cmocka_unit_test(a_label_is_no_log),
         cmocka_unit_test(damaged_facts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

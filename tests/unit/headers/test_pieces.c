@@ -27,7 +27,7 @@ static kiln_status pass_over(void *user, const kn_include *include)
 static const char *scan(const char *text, bool *out_names)
 {
     kn_scan_stop stop;
-    kn_pieces pieces = {.joined = false};
+    kn_pieces pieces = {.marks = {.joined = false}};
     const kn_scan_macros macros = {.pieces = &pieces};
     assert_int_equal(
         kn_include_scan_macros(kn_span_of_text(text), true, pass_over, &macros, NULL, &stop),

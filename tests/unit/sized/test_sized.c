@@ -7,6 +7,7 @@
 #include <kiln/opencl.h>
 #include <kiln/opengl.h>
 #include <kiln/sys/remote.h>
+#include <kiln/unstable/claim.h>
 #include <kiln/unstable/executor.h>
 #include <kiln/unstable/pack.h>
 #include <kiln/unstable/tune.h>
@@ -26,6 +27,7 @@
 #define PUBLISHED(X)                                                                               \
     X(kiln_runtime_options, 59, 64)                                                                \
     X(kiln_cache_options, 57, 96)                                                                  \
+    X(kiln_claim_options, 32, 32)                                                                  \
     X(kiln_source, 136, 136)                                                                       \
     X(kiln_build_options, 56, 56)                                                                  \
     X(kiln_launch, 124, 128)                                                                       \

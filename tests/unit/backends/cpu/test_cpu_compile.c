@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -15,6 +16,8 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "support/tmpdir.h"
+#include "sys/file.h"
+#include "sys/paths.h"
 #include "unit/backends/cpu/rig.h"
 
 #define SAXPY                                                                                      \
@@ -104,6 +107,69 @@ static void K5_no_path_in_the_object(void **state)
     static const char *const debug[] = {"-g"};
     expect_no_path(*state, NULL, 0);
     expect_no_path(*state, debug, 1);
+}
+
+/* The object of a source with a header in `folder`/inc/part.h, compiled in `current`. */
+static void compile_in(const char *folder, const char *current, kn_artifact *artifact)
+{
+    static const char *const debug[] = {"-g"};
+    char *inc = kt_path(folder, "inc");
+    char *before = kn_path_resolve(".");
+    const char *const dirs[] = {inc};
+    rig r;
+    kiln_source source =
+        rig_source("k.c", "#include \"part/part.h\"\n#include <kiln_kernel.h>\n"
+                          "KILN_KERNEL(k, KILN_OUT(int, to))\n"
+                          "{\n    KILN_ITEMS_X(i)\n    {\n        to[i] = part(i);\n    }\n}\n");
+    source.include_dirs = dirs;
+    source.include_dir_count = 1;
+    source.options = debug;
+    source.option_count = 1;
+    char *there = kt_path(folder, current);
+    assert_int_equal(chdir(there), 0);
+    rig_open(&r, NULL);
+    assert_int_equal(rig_compile(&r, &source, artifact), KILN_OK);
+    rig_close(&r);
+    assert_int_equal(chdir(before), 0);
+    free(there);
+    free(before);
+    free(inc);
+}
+
+static void E16_debug_information_does_not_depend_on_the_current_directory(void **state)
+{
+    static const char *const compilers[] = {"gcc", "clang"};
+    static const char *const folders[] = {".", "inc", "inc/part", "inc/part/deep", "other"};
+    static const char header[] = "static inline int part(unsigned long i) { return (int)i; }\n";
+    char *folder = kt_tmpdir_create();
+    (void)state;
+    for (size_t i = 1; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        char *path = kt_path(folder, folders[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+        free(path);
+    }
+    char *part = kt_path(folder, "inc/part/part.h");
+    kt_file_write(part, header, sizeof(header) - 1);
+    for (size_t c = 0; c < sizeof(compilers) / sizeof(compilers[0]); c++) {
+        kn_artifact first, other;
+        char *path = kn_paths_find_program(compilers[c]);
+        if (path == NULL) {
+            continue;
+        }
+        assert_int_equal(setenv("KILN_CC", path, 1), 0);
+        free(path);
+        compile_in(folder, folders[0], &first);
+        for (size_t i = 1; i < sizeof(folders) / sizeof(folders[0]); i++) {
+            compile_in(folder, folders[i], &other);
+            assert_int_equal(first.base.size, other.base.size);
+            assert_memory_equal(first.base.data, other.base.data, first.base.size);
+            kn_artifact_deinit(&other);
+        }
+        kn_artifact_deinit(&first);
+    }
+    unsetenv("KILN_CC");
+    free(part);
+    kt_tmpdir_remove(folder);
 }
 
 /* gcc would take "part.h.gch" for part.h, unasked. */
@@ -435,6 +501,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(an_object_comes_out),
         T(K5_no_path_in_the_object),
+        T(E16_debug_information_does_not_depend_on_the_current_directory),
         T(K1_files_that_no_text_names_are_not_read),
         T(an_error_has_the_file_the_line_and_the_log),
         T(a_missing_function_is_an_error_of_the_compile),

@@ -1,7 +1,7 @@
 /* Waiting for another process of the same host: what is asked meanwhile. */
 #include "unit/store/support.h"
 
-#include <kiln/unstable/binding.h>
+#include <kiln/unstable/claim.h>
 
 #include "store/cache/cache.h"
 #include "sys/clock.h"
@@ -94,6 +94,22 @@ static void C6_who_waits_on_this_host_asks_no_server(void **state)
     kiln_recipe_destroy(h.recipe);
     kiln_cache_destroy(h.cache);
     kiln_cache_destroy(waiting);
+}
+
+/* Who has asked once does not ask again for what only this host could have made meanwhile. */
+static void a_claim_asks_a_server_once(void **state)
+{
+    kiln_cache *cache = ks_cache(*state);
+    kiln_recipe *recipe = ks_recipe("x");
+    kiln_blob *blob = NULL;
+    kiln_claim *claim = NULL;
+    far_gets = 0;
+    assert_int_equal(kn_stack_add(&cache->stack, (kn_tier){&far_ops, NULL}, NULL), KILN_OK);
+    assert_int_equal(kiln_cache_claim(cache, recipe, NULL, &blob, &claim, NULL, NULL), KILN_MISS);
+    assert_int_equal(far_gets, 1);
+    kiln_claim_abandon(claim);
+    kiln_recipe_destroy(recipe);
+    kiln_cache_destroy(cache);
 }
 
 /* --- interruptions ---------------------------------------------------------------------------- */
@@ -213,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(C6_who_waits_on_this_host_asks_no_server),
+        IN_FOLDER(a_claim_asks_a_server_once),
         IN_FOLDER(nothing_is_compiled_after_an_interruption),
         IN_FOLDER(a_wait_for_another_process_is_interrupted),
         IN_FOLDER(a_wait_for_another_thread_is_interrupted),

@@ -190,12 +190,14 @@ static uint64_t count_syncs_of(kiln_cache *cache, const char *root, const char *
     return hits;
 }
 
-/* A note is made again in no time. */
+/* A note is made again in no time, and so is a list of headers. */
 static void S3_no_put_of_a_note_waits_for_the_disk(void **state)
 {
     kiln_cache *cache = open_cache(*state);
     assert_int_equal(count_syncs_of(cache, *state, "compiled"), 1);
     assert_int_equal(count_syncs_of(cache, *state, "kiln.noted"), 0);
+    assert_int_equal(count_syncs_of(cache, *state, "headers"), 0);
+    assert_int_equal(count_syncs_of(cache, *state, "headers2"), 1);
     kiln_cache_destroy(cache);
 }
 

@@ -230,6 +230,37 @@ static void S7_a_programs_own_stage_is_free_unless_it_is_native(void **state)
     kiln_recipe_destroy(recipe);
 }
 
+/* Signed and unsigned native code are refused for reasons of their own, and what is taken is said
+ * beforehand. */
+static void refusals_name_the_signature(void **state)
+{
+    fixture *f = *state;
+    const kn_trust *signers[] = {&f->unsigned_, &f->signs};
+    static const char *const reasons[] = {"not signed", "no key is trusted here"};
+    kiln_recipe *recipe = NULL;
+    assert_int_equal(kiln_recipe_create("cpu.somebody.elses", 1, &recipe, NULL), KILN_OK);
+    const kiln_key key = kiln_recipe_key(recipe);
+    for (size_t i = 0; i < 2; i++) {
+        size_t size = 0;
+        kiln_blob *blob = NULL;
+        kiln_diag diag = KILN_DIAG_INIT;
+        char *data = seal(f, signers[i], recipe, &size);
+        assert_int_equal(
+            kn_trust_unseal(&f->unsigned_, false, &nowhere, &key, data, size, &blob, &diag),
+            KILN_E_REJECTED);
+        assert_non_null(strstr(diag.why, reasons[i]));
+        kiln_diag_clear(&diag);
+    }
+    kiln_recipe_destroy(recipe);
+    const kn_trust local = {.policy = KN_TRUST_LOCAL, .signer = f->signs.signer};
+    const kn_trust keyless = {.policy = KN_TRUST_SIGNED, .signer = f->unsigned_.signer};
+    assert_non_null(strstr(kn_trust_describe(&local, true), "KILN_TRUST=local"));
+    assert_non_null(strstr(kn_trust_describe(&keyless, true), "nothing: signed"));
+    assert_non_null(strstr(kn_trust_describe(&f->signs, true), "a trusted key signed"));
+    assert_non_null(strstr(kn_trust_describe(&f->unsigned_, true), "everything"));
+    assert_non_null(strstr(kn_trust_describe(&f->unsigned_, false), "is refused"));
+}
+
 static void key_files_are_looked_at(void **state)
 {
     fixture *f = *state;
@@ -338,6 +369,7 @@ int main(void)
         cmocka_unit_test(S7_local_takes_nothing),
         cmocka_unit_test(S7_only_portable_stages_come_unsigned),
         cmocka_unit_test(S7_a_programs_own_stage_is_free_unless_it_is_native),
+        cmocka_unit_test(refusals_name_the_signature),
         cmocka_unit_test(key_files_are_looked_at),
         cmocka_unit_test(a_module_that_is_none_is_an_error),
         cmocka_unit_test(policies_come_from_the_environment),
