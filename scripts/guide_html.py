@@ -20,7 +20,7 @@ MENU = (("Start", ("README", "start/install", "faq")),
 
 
 def target_of(page):
-    """docs/x/README.md is x/index.html."""
+    """A README is the index of its directory."""
     name = page.relative_to(DOCS).with_suffix(".html")
     return name.with_name("index.html") if name.stem == "README" else name
 
