@@ -97,7 +97,7 @@ static void judge_remote(doctor_problems *problems, const kiln_remote_report *re
 {
     if (report->why[0] != '\0') {
         doctor_problem_add(problems, EXIT_CACHE, report->name, report->why,
-                           "see kiln remote check and docs/remote.md");
+                           "see kiln remote check and docs/operate/remotes.md");
     } else if (strncmp(report->takes, "nothing: signed", 15) == 0) {
         doctor_problem_add(problems, EXIT_CACHE, report->name, "nothing is taken from it",
                            "set KILN_TRUSTED_KEYS to a file with the keys that sign for it");
