@@ -13,6 +13,7 @@
 #include "dropin/opencl_make.h"
 #include "dropin/opencl_worth.h"
 #include "interpose/session.h"
+#include "interpose/uncancelled.h"
 #include "store/cache/cache.h"
 #include "sys/clock.h"
 
@@ -162,6 +163,7 @@ void kn_layer_capture_expect(void)
  * waited for, and again after twice as many of them; what nobody waited for is not read at exit. */
 void kn_layer_capture_waited(void)
 {
+    KN_UNCANCELLED;
     if (atomic_load_explicit(&capture_unread, memory_order_relaxed)) {
         const unsigned waits = atomic_fetch_add(&capture_waits, 1) + 1;
         if ((waits & (waits - 1)) == 0) {
