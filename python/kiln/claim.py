@@ -80,5 +80,5 @@ class Claim(Unique):
         self.abandon()
 
     def __repr__(self) -> str:
-        held = self._handle is not None and not self._handle.closed
-        return f"<kiln.claim.Claim, {'open' if held else 'ended'}>" if self.blob is None else f"<kiln.claim.Claim of {self.blob!r}>"
+        open_ = self._handle is not None and not self._handle.closed
+        return f"<kiln.claim.Claim, {'open' if open_ else 'ended'}, {self.blob!r}>"
