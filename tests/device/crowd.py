@@ -112,7 +112,8 @@ def main() -> int:
     kiln = os.environ.get("KILN") or (beside if os.path.exists(beside) else "kiln")
     print(f"triton {triton.__version__}, {KERNELS} kernels, {time.strftime('%Y-%m-%d')}")
     alone, ratio = 0, 0.0
-    for name, command in (("alone", []), ("kiln", [kiln, "exec", "--"])):
+    commands: dict[str, list[str]] = {"alone": [], "kiln": [kiln, "exec", "--"]}
+    for name, command in commands.items():
         for count in (1, processes):
             compiles, slowest = run(count, command)
             alone = alone or compiles
