@@ -314,32 +314,9 @@ class Cache(Closable):
         <kiln.Blob...>
         b'SAXPY'
         """
-        from kiln.claim import Claim  # a start that only finds entries needs none
+        from kiln.claim import take  # a start that only finds entries needs none
 
-        flight, diag = _flight.Flight(lambda: None), s.Diag()
-        blob, claim, origin = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
-        number = _flight.depart(flight)
-        try:
-            with self._handle as cache:
-                options = s.ClaimOptions(
-                    ctypes.sizeof(s.ClaimOptions), u32_units("wait", wait, 1000), _flight.question(flight), number
-                )
-                status = lib.kiln_cache_claim(
-                    cache,
-                    recipe._pointer,
-                    ctypes.byref(options),
-                    ctypes.byref(blob),
-                    ctypes.byref(claim),
-                    ctypes.byref(origin),
-                    ctypes.byref(diag),
-                )
-                if status == MISS:
-                    return Claim(self._handle, claim.value or 0, None)
-        finally:
-            _flight.arrive(number)
-        if status != 0:
-            _flight.finish(flight, status, diag)
-        return Claim(self._handle, 0, Blob._of(blob.value or 0, origin.value))
+        return take(self._handle, recipe, wait)
 
     async def get_or_compile_async(
         self, recipe: RecipeLike, compile: Callable[[], Union[Any, Awaitable[Any]]]
