@@ -156,10 +156,11 @@ static void compare_with(const compiler *with, const char *folder)
                                   .search_path_complete = true};
     kn_include_path path;
     kn_header_list list;
+    kn_walk_facts facts;
     char reason[256] = "";
     assert_int_equal(kn_include_path_init(&path, &request), KILN_OK);
     kn_header_list_init(&list);
-    assert_int_equal(kn_closure_walk(&path, &list, reason, sizeof reason), KILN_OK);
+    assert_int_equal(kn_closure_walk(&path, &list, &facts, reason, sizeof reason), KILN_OK);
     assert_string_equal(reason, "");
     kn_map found;
     kn_map_init(&found);
