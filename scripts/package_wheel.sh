@@ -29,7 +29,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 {
     python3 -m venv "$work/venv"
-    "$work/venv/bin/pip" install --no-index --disable-pip-version-check "$out"/kiln-*.whl
+    "$work/venv/bin/pip" install --no-index --disable-pip-version-check "$out"/kiln_cache-*.whl
 } >>"$out/log" 2>&1 || {
     tail -n 40 "$out/log" >&2
     exit 1
