@@ -22,7 +22,7 @@ start
 grep -q '^kiln_' "$folder/state/kiln.prom" || fail "no counters: $(cat "$folder/state/kiln.prom")"
 [ "$(ls "$folder/state")" = kiln.prom ] || fail "left: $(ls "$folder/state")"
 
-# Counters that cannot be had leave the last ones.
+# Where the counters are unavailable, the last ones stay.
 cp "$folder/state/kiln.prom" "$folder/before"
 KILN_CACHE_DIR=relative start 2>/dev/null && fail "a wrong variable is not an error"
 cmp "$folder/before" "$folder/state/kiln.prom"
