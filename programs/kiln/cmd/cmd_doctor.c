@@ -271,7 +271,8 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
                   asked ? "unset KILN_READONLY"
                         : "make the directory writable, or name another with KILN_CACHE_DIR");
     }
-    out_print(stdout, "  holds     %" PRIu64 " entries, %s\n", findings->entries, bytes);
+    out_print(stdout, "  holds     %" PRIu64 " %s, %s\n", findings->entries,
+              findings->entries == 1 ? "entry" : "entries", bytes);
     if (findings->temporaries > 0) {
         out_print(stdout,
                   "  temporary %" PRIu64 " %s, %s (`kiln prune` removes those that killed writers "
@@ -282,8 +283,9 @@ static bool print_cache(cli_pool *pool, const doctor_findings *findings)
         out_print(stdout, "  blocked   %s: %s\n            fix: %s\n", findings->trouble.what,
                   findings->trouble.why, findings->trouble.fix);
     }
-    out_print(stdout, "  usage     %" PRIu64 " hits, %" PRIu64 " misses, %s of compiling saved\n",
-              hits, counters[KILN_COUNTER_MISSES], saved);
+    out_print(stdout, "  usage     %" PRIu64 " %s, %" PRIu64 " %s, %s of compiling saved\n", hits,
+              hits == 1 ? "hit" : "hits", counters[KILN_COUNTER_MISSES],
+              counters[KILN_COUNTER_MISSES] == 1 ? "miss" : "misses", saved);
     print_bypasses(pool, findings);
     bypasses_print_refused("  ", counters);
     if (counters[KILN_COUNTER_UNENDED] > 0) {
