@@ -126,7 +126,7 @@ const char *opt_nearest(const char *const *names, const char *text)
 }
 
 /* What other programs call it, if it is one of `names`; NULL for a word that none does. */
-static const char *meant_by(const char *const *names, const char *text)
+static const char *foreign_option(const char *const *names, const char *text)
 {
     static const char *const words[][2] = {{"older-than", "max-age"}, {"age", "max-age"},
                                            {"max-bytes", "max-size"}, {"dry", "dry-run"},
@@ -157,7 +157,7 @@ static kiln_status unknown_option(const opt_spec *specs, const char *word, size_
     names[count++] = "color";
     names[count++] = "help";
     names[count] = NULL;
-    const char *nearest = meant_by(names, name);
+    const char *nearest = foreign_option(names, name);
     nearest = nearest != NULL ? nearest : opt_nearest(names, name);
     char fix[64] = "--help lists the options";
     if (nearest != NULL) {
