@@ -33,6 +33,16 @@ def u64(name: str, value: Any) -> int:
     return _unsigned(name, value, U64_MAX)
 
 
+def limit32(name: str, value: Any) -> int:
+    """The same where None is the default, C's 0, and ``math.inf`` no limit."""
+    return 0 if value is None else _U32_MAX if value == math.inf else u32(name, value)
+
+
+def limit64(name: str, value: Any) -> int:
+    """The same of 64 bits."""
+    return 0 if value is None else U64_MAX if value == math.inf else u64(name, value)
+
+
 def _units(name: str, seconds: Any, per_second: int, most: int) -> int:
     try:
         given = float(seconds + 0)  # a text is no number, though float() reads it

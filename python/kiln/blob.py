@@ -101,6 +101,15 @@ class Blob:
         size = lib.kiln_blob_size(self._pointer)
         return ctypes.string_at(lib.kiln_blob_data(self._pointer), size) if size else b""
 
+    def __eq__(self, other: object) -> bool:
+        """Of another blob, or of anything with the buffer protocol: the same bytes."""
+        if not isinstance(other, (Blob, bytes, bytearray, memoryview)):
+            return NotImplemented
+        return bytes(self) == bytes(other)
+
+    def __hash__(self) -> int:
+        return hash(bytes(self))
+
     def __repr__(self) -> str:
         return f"<kiln.Blob of {len(self)} bytes, origin {self.origin!r}>"
 

@@ -6,6 +6,7 @@ import contextvars
 import ctypes
 import os
 import threading
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, Iterator, Optional, TypeVar, Union
 
@@ -13,10 +14,10 @@ from kiln import _flight
 from kiln import _structs as s
 from kiln._handle import Handle, Unique
 from kiln._library import decode, encode, lib
-from kiln._numbers import U64_MAX, u32, u32_units, u64, u64_units
+from kiln._numbers import U64_MAX, limit32, limit64, u32_units, u64, u64_units
 from kiln.blob import Blob, as_bytes
 from kiln.errors import MISS, InvalidError, check
-from kiln.recipe import Key, Recipe, key_of
+from kiln.recipe import Key, Recipe, RecipeLike, key_of, recipe_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -50,7 +51,7 @@ class Cache(Unique):
     disk : bool, optional
         Whether there is a disk tier.
     disk_max_bytes, disk_max_files, memory_max_bytes, memory_max_count : int, optional
-        Limits, in bytes and in entries. Default: 2 GiB, 100,000, 256 MiB, 4,096.
+        Limits, in bytes and in entries; `math.inf` for none. Default: 2 GiB, 100,000, 256 MiB, 4,096.
     disk_min_free : int, optional
         Bytes that stay free on the file system; 0: no such floor. Default: 5 % of it, at most 1 GiB.
     max_age : float, optional
@@ -99,10 +100,10 @@ class Cache(Unique):
         recache: Optional[bool] = None,
         readonly: Optional[bool] = None,
         disk: bool = True,
-        disk_max_bytes: int = 0,
-        disk_max_files: int = 0,
-        memory_max_bytes: int = 0,
-        memory_max_count: int = 0,
+        disk_max_bytes: Union[int, float, None] = None,
+        disk_max_files: Union[int, float, None] = None,
+        memory_max_bytes: Union[int, float, None] = None,
+        memory_max_count: Union[int, float, None] = None,
         disk_min_free: Optional[int] = None,
         max_age: float = 0,
         wait: float = 0,
@@ -120,10 +121,10 @@ class Cache(Unique):
         for flag, wanted in ((_DISABLED, disabled), (_RECACHE, recache), (_READONLY, readonly), (_NO_DISK, not disk or None)):
             if wanted is not None:
                 options.flags = options.flags | flag if wanted else options.flags & ~flag
-        options.disk_max_bytes = u64("disk_max_bytes", disk_max_bytes) or options.disk_max_bytes
-        options.disk_max_files = u64("disk_max_files", disk_max_files)
-        options.memory_max_bytes = u64("memory_max_bytes", memory_max_bytes)
-        options.memory_max_count = u32("memory_max_count", memory_max_count)
+        options.disk_max_bytes = limit64("disk_max_bytes", disk_max_bytes) or options.disk_max_bytes
+        options.disk_max_files = limit64("disk_max_files", disk_max_files)
+        options.memory_max_bytes = limit64("memory_max_bytes", memory_max_bytes)
+        options.memory_max_count = limit32("memory_max_count", memory_max_count)
         if disk_min_free is not None:
             options.disk_min_free = u64("disk_min_free", disk_min_free) or _NO_FLOOR
         options.disk_max_age_s = u64_units("max_age", max_age, 1) or options.disk_max_age_s
@@ -176,7 +177,7 @@ class Cache(Unique):
 
     # --- lookups ----------------------------------------------------------------------------------------------
 
-    def get(self, what: Union[Recipe, Key, str, bytes]) -> Optional[Blob]:
+    def get(self, what: Union[RecipeLike, Key, str, bytes]) -> Optional[Blob]:
         """Looks an entry up, verified.
 
         Parameters
@@ -199,7 +200,7 @@ class Cache(Unique):
         check(status, diag)
         return Blob._of(out.value or 0, origin.value)
 
-    def put(self, recipe: Recipe, data: Any, facts: Any = b"", *, compile_seconds: float = 0) -> Blob:
+    def put(self, recipe: RecipeLike, data: Any, facts: Any = b"", *, compile_seconds: float = 0) -> Blob:
         """Stores a payload under its recipe, in memory and on disk in place of what is there, and in remotes that lack it.
 
         Put only what the recipe decides. What a remote, a pack or another process has under the recipe stays what it is:
@@ -207,7 +208,7 @@ class Cache(Unique):
 
         Parameters
         ----------
-        recipe : Recipe
+        recipe : Recipe or dict
             What it was made of.
         data : bytes-like or Blob
             The payload, not empty: a failure is never stored.
@@ -226,6 +227,7 @@ class Cache(Unique):
         InvalidError
             The payload is empty, or a field could not be added to the recipe.
         """
+        recipe = recipe_of(recipe)
         took = u64_units("compile_seconds", compile_seconds, 1_000_000_000)
         blob = data if isinstance(data, Blob) and len(as_bytes(facts, "facts")) == 0 else Blob(data, facts)
         diag = s.Diag()
@@ -236,12 +238,12 @@ class Cache(Unique):
         check(status, diag)
         return blob
 
-    def get_or_compile(self, recipe: Recipe, compile: _flight.Compile) -> Blob:
+    def get_or_compile(self, recipe: RecipeLike, compile: _flight.Compile) -> Blob:
         """A hit, or one compile however many threads and processes ask.
 
         Parameters
         ----------
-        recipe : Recipe
+        recipe : Recipe or dict
             All that decides the result.
         compile : callable
             Called without arguments on this thread if nobody has the result; returns the payload (bytes-like), or the
@@ -259,6 +261,7 @@ class Cache(Unique):
         KeyboardInterrupt
             Or what else a handler of a signal raised during a wait for another thread, process or machine.
         """
+        recipe = recipe_of(recipe)
         flight, out, origin, diag = _flight.Flight(compile), ctypes.c_void_p(), ctypes.c_int(), s.Diag()
         number = _flight.depart(flight)
         try:
@@ -280,13 +283,13 @@ class Cache(Unique):
         return Blob._of(out.value or 0, origin.value)
 
     async def get_or_compile_async(
-        self, recipe: Recipe, compile: Callable[[], Union[Any, Awaitable[Any]]]
+        self, recipe: RecipeLike, compile: Callable[[], Union[Any, Awaitable[Any]]]
     ) -> Blob:
         """`get_or_compile` that is awaited: it waits, reads and compiles on a thread, one for all of a loop that await a key.
 
         Parameters
         ----------
-        recipe : Recipe
+        recipe : Recipe or dict
             All that decides the result; it must not change meanwhile.
         compile : callable or coroutine function
             A function runs on that thread; a coroutine function runs in the loop that awaits. Either sees the context
@@ -309,7 +312,7 @@ class Cache(Unique):
         import asyncio  # those who await have it already; a start should not wait for it
 
         loop = asyncio.get_running_loop()
-
+        recipe = recipe_of(recipe)
         place = (os.getpid(), loop, bytes(recipe.key))
 
         def in_thread() -> Any:
@@ -334,13 +337,13 @@ class Cache(Unique):
             future.add_done_callback(lambda _: self._awaited.pop(place, None))
         return await asyncio.shield(future)
 
-    async def get_async(self, what: Union[Recipe, Key, str, bytes]) -> Optional[Blob]:
+    async def get_async(self, what: Union[RecipeLike, Key, str, bytes]) -> Optional[Blob]:
         """`get` that is awaited: it reads on a thread of its own."""
         import asyncio
 
         return await _on_thread(asyncio.get_running_loop(), lambda: self.get(what))
 
-    def contains(self, keys: Iterable[Union[Recipe, Key, str, bytes]]) -> list[bool]:
+    def contains(self, keys: Iterable[Union[RecipeLike, Key, str, bytes]]) -> list[bool]:
         """Whether a lookup would find each of `keys`, without reading, counting or compiling anything."""
         wanted = [key_of(what)._struct for what in keys]
         there = (ctypes.c_bool * len(wanted))()
@@ -348,12 +351,12 @@ class Cache(Unique):
             lib.kiln_cache_contains(cache, (s.Key * len(wanted))(*wanted), len(wanted), there)
         return list(there)
 
-    def __contains__(self, what: Union[Recipe, Key, str, bytes]) -> bool:
+    def __contains__(self, what: Union[RecipeLike, Key, str, bytes]) -> bool:
         return self.contains([what])[0]
 
     # --- upkeep -----------------------------------------------------------------------------------------------
 
-    def remove(self, what: Union[Recipe, Key, str, bytes]) -> bool:
+    def remove(self, what: Union[RecipeLike, Key, str, bytes]) -> bool:
         """Drops an entry from every writable tier; False if no tier had it."""
         key, diag = key_of(what), s.Diag()
         with self._handle as cache:
@@ -367,7 +370,7 @@ class Cache(Unique):
         with self._handle as cache:
             lib.kiln_cache_trim(cache, u64("target_bytes", target_bytes))
 
-    def pin(self, what: Union[Recipe, Key, str, bytes]) -> bool:
+    def pin(self, what: Union[RecipeLike, Key, str, bytes]) -> bool:
         """Keeps an entry in memory and on disk until `unpin`, or the cache's end; False if no tier has it."""
         key, diag = key_of(what), s.Diag()
         with self._handle as cache:
@@ -376,7 +379,7 @@ class Cache(Unique):
             check(status, diag)
         return bool(status != MISS)
 
-    def unpin(self, what: Union[Recipe, Key, str, bytes]) -> None:
+    def unpin(self, what: Union[RecipeLike, Key, str, bytes]) -> None:
         """Ends one `pin`."""
         with self._handle as cache:
             lib.kiln_cache_unpin(cache, ctypes.byref(key_of(what)._struct))
@@ -446,7 +449,7 @@ class Cache(Unique):
         check(status, diag)
         return dict(zip(names, (int(value) for value in values)))
 
-    def explain(self, what: Union[Recipe, Key, str, bytes]) -> Explanation:
+    def explain(self, what: Union[RecipeLike, Key, str, bytes]) -> Explanation:
         """Why a lookup would miss: what differs from the nearest stored recipe.
 
         Reads every entry of the cache: for people, not for hot paths.
@@ -464,8 +467,9 @@ class Cache(Unique):
         from kiln.explain import collect
 
         with self._handle as cache:
-            if isinstance(what, Recipe):
-                recipe = what._pointer
+            if isinstance(what, (Recipe, Mapping)):
+                given = recipe_of(what)
+                recipe = given._pointer
                 found = collect(lambda visit, diag: lib.kiln_cache_explain(cache, recipe, visit, None, diag))
             else:
                 key = ctypes.byref(key_of(what)._struct)

@@ -158,7 +158,18 @@ class Queue(Unique):
         check(status, diag)
         self._after([origin, target])
 
-    def launch(self, program: Program, entry: str, shape: Shape, *args: Any, **how: Any) -> None:
+    def launch(
+        self,
+        program: Program,
+        entry: str,
+        shape: Shape,
+        *args: Any,
+        local: Shape = (),
+        offset: Shape = (),
+        shared_bytes: int = 0,
+        cooperative: bool = False,
+        cluster: Sequence[int] = (),
+    ) -> None:
         """Launches a kernel.
 
         Parameters
@@ -192,12 +203,29 @@ class Queue(Unique):
         DeviceLostError, OutOfMemoryError
             The device.
         """
-        self._launch(program, entry, shape, args, None, **how)
+        self._launch(
+            program, entry, shape, args, None,
+            local=local, offset=offset, shared_bytes=shared_bytes, cooperative=cooperative, cluster=cluster,
+        )  # fmt: skip
 
-    def launch_event(self, program: Program, entry: str, shape: Shape, *args: Any, **how: Any) -> Event:
+    def launch_event(
+        self,
+        program: Program,
+        entry: str,
+        shape: Shape,
+        *args: Any,
+        local: Shape = (),
+        offset: Shape = (),
+        shared_bytes: int = 0,
+        cooperative: bool = False,
+        cluster: Sequence[int] = (),
+    ) -> Event:
         """`launch` that gives an `Event` to wait for, and to measure by."""
         out = ctypes.c_void_p()
-        self._launch(program, entry, shape, args, out, **how)
+        self._launch(
+            program, entry, shape, args, out,
+            local=local, offset=offset, shared_bytes=shared_bytes, cooperative=cooperative, cluster=cluster,
+        )  # fmt: skip
         return Event(out.value or 0, self._handle)
 
     def _launch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Mapping
 from typing import Any, NoReturn, Optional, Union
 
 from kiln import _structs as s
@@ -262,11 +263,25 @@ def _refusal(value: Any) -> InvalidError:
     return InvalidError("add a field to a recipe", why, "give it as text")
 
 
-def key_of(what: Union[Recipe, Key, str, bytes]) -> Key:
-    """The key of a recipe, or a key in any of its forms."""
+RecipeLike = Union[Recipe, "Mapping[str, Any]"]
+
+
+def recipe_of(what: RecipeLike) -> Recipe:
+    """A recipe, or one of a mapping: `stage`, `revision` and `target` are the arguments of `Recipe` (the stage
+    ``"python"`` without one), all else are fields, in the mapping's order."""
     if isinstance(what, Recipe):
-        return what.key
-    return what if isinstance(what, Key) else Key(what)
+        return what
+    if not isinstance(what, Mapping) or not all(isinstance(name, str) for name in what):
+        raise InvalidError("take a recipe", f"{what!r:.80} is not one", "give a kiln.Recipe or a dict of fields")
+    fields: dict[str, Any] = {"stage": "python", **what}
+    return Recipe(**fields)
+
+
+def key_of(what: Union[Recipe, Key, str, bytes, Mapping[str, Any]]) -> Key:
+    """The key of a recipe, or a key in any of its forms."""
+    if isinstance(what, Key):
+        return what
+    return recipe_of(what).key if isinstance(what, (Recipe, Mapping)) else Key(what)
 
 
 if sys.maxsize < 2**62:

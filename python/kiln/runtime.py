@@ -195,6 +195,12 @@ class Device:
         """
         return Queue(self, stream)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self._pointer == other._pointer and self._runtime is other._runtime
+
+    def __hash__(self) -> int:
+        return hash(self._pointer)
+
     def __repr__(self) -> str:
         return f"<kiln.Device {self.backend}:{self.index} {self.name!r}>"
 
@@ -209,7 +215,7 @@ class Runtime(Unique):
     device : str, optional
         ``"opencl:1"``, an index, or part of a name.
     strict : bool, optional
-        What was asked for and is not there is an error.
+        What was asked for and is not there is an error. Default: true where `backend` or `device` is given.
     compile_only : bool, optional
         For `compile` alone: a backend that compiles without a device need not have one.
     cache : Cache, optional
@@ -252,7 +258,8 @@ class Runtime(Unique):
         check(lib.kiln_runtime_options_init_sized(ctypes.byref(options), size, ctypes.byref(diag)), diag)
         options.backend = encode(backend) if backend is not None else options.backend
         options.device = encode(device) if device is not None else options.device
-        options.strict = options.strict if strict is None else strict
+        asked = backend is not None or device is not None
+        options.strict = (options.strict or asked) if strict is None else strict
         options.compile_only = compile_only
         self.cache = cache or default_cache()
         with self.cache._handle as opened:

@@ -13,6 +13,15 @@ from kiln._library import decode, encode, lib
 from kiln.errors import InvalidError
 
 
+_LANGUAGES = ("opencl-c", "cuda", "hip", "glsl", "spirv", "ptx", "cubin", "c")
+
+
+def _unknown_language(language: object) -> InvalidError:
+    names = [name for name in _LANGUAGES if str(language).lower()[:3] == name[:3]] or _LANGUAGES
+    fix = f"did you mean {names[0]!r}?" if len(names) == 1 else f"they are {', '.join(names)}"
+    return InvalidError("take a source", f"{language!r:.80} is not a language that kiln knows", fix)
+
+
 @dataclass(frozen=True)
 class Source:
     """One source in one language.
@@ -53,6 +62,10 @@ class Source:
     headers: Mapping[str, str] = field(default_factory=dict)
     entries: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.language, str) or lib.kiln_language_parse(encode(self.language)) == 0:
+            raise _unknown_language(self.language)
+
     @classmethod
     def read(cls, path: Union[str, os.PathLike[str]], **more: Any) -> Source:
         """A source from a file, in the language that its name says (``.cl .cu .comp .glsl .spv .ptx .cubin .c``).
@@ -79,8 +92,6 @@ class Source:
 
     def _struct(self) -> s.Source:
         number = lib.kiln_language_parse(encode(self.language))
-        if number == 0:
-            raise InvalidError("take a source", f"{self.language!r} is not a language that kiln knows", "see kiln.Source")
         text = self.text.encode() if isinstance(self.text, str) else bytes(self.text)
         out = s.Source(ctypes.sizeof(s.Source), number, encode(self.name) or None, text, len(text))
         defines = [(name, None if value is None else str(value)) for name, value in self.defines.items()]
